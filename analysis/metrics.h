@@ -1,0 +1,55 @@
+// StepMetrics is what a training step is worth: its time, its tokens, and how much of the chips'
+// arithmetic it used. FinishedRun holds a run together for those who write it down (traces/).
+//
+//   model FLOPs   what the model needs, however it is computed (model_flops() of workload/)
+//   MFU           model FLOPs / (step time x ranks x dense peak of the plan's compute type)
+//   HFU           the same with the FLOPs of every kernel that ran (recompute, optimizer, ...)
+//
+// Source: PaLM (Chowdhery et al. 2022), appendix B. Chips without a rank don't count.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "proto/experiment.h"
+#include "sim/cluster.h"
+#include "sim/op_graph.h"
+#include "sim/simulate.h"
+#include "sim/simulation_result.h"
+
+namespace stepsim {
+
+std::string_view name_of(AttentionFlops convention);  // "causal", "full"
+
+struct StepMetrics {
+  Duration step_time{};
+  double tokens_per_s = 0;
+  double tokens_per_s_per_chip = 0;
+  double model_flops = 0;  // of one step
+  AttentionFlops convention = AttentionFlops::kCausal;
+  Throughput peak_per_chip{};             // dense, of the plan's compute type
+  double model_flops_utilization = 0;     // MFU, 0..1
+  double hardware_flops_utilization = 0;  // HFU, 0..1
+  std::int64_t chips = 0;                 // that hold a rank
+};
+
+// REQUIRES: result.step_time > 0.
+StepMetrics measure(const Experiment& experiment, const SimulationResult& result,
+                    AttentionFlops convention = AttentionFlops::kCausal);
+
+// Chip numbers without a rank, ascending.
+std::vector<std::uint32_t> idle_chips(const OpGraph& graph, const Cluster& cluster);
+
+// Everything there is to say about a run. Only refers to it.
+struct FinishedRun {
+  const Experiment& experiment;
+  const Cluster& cluster;
+  const OpGraph& graph;
+  const SimulationOptions& options;
+  const SimulationResult& result;
+  const StepMetrics& metrics;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,120 @@
+// stepsim, the command line. A run is the pipeline of docs/architecture.md, one line a stage. This
+// is the only place that prints errors and exits.
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/metrics.h"
+#include "cli/catalog_command.h"
+#include "cli/help.h"
+#include "cli/progress.h"
+#include "cli/run_options.h"
+#include "cli/run_outputs.h"
+#include "cli/version.h"
+#include "schedules/lowering/lower.h"
+#include "sim/cluster.h"
+#include "sim/simulate.h"
+#include "topology/topology.h"
+
+namespace stepsim {
+namespace {
+
+enum ExitStatus : int { kDone = 0, kNo = 1, kWrongInput = 2, kWrongProgram = 3 };
+
+Cluster build_cluster(const ClusterSpec& spec) {
+  BuiltTopology built = build_topology(spec.topology);
+  return {.fabric = std::move(built.fabric),
+          .router = std::move(built.router),
+          .places = std::move(built.places),
+          .chip = spec.chip};
+}
+
+SimulationResult simulate_with_progress(const OpGraph& graph, const Cluster& cluster,
+                                        SimulationOptions options) {
+  Progress progress;
+  progress.watch(options);
+  stop_if_interrupted();
+  return simulate(graph, cluster, options);
+}
+
+int run(const std::vector<std::string>& arguments) {
+  const RunRequest request = read_run_request(arguments);
+  const RunOptions& options = request.options;
+  const Experiment& experiment = request.experiment;
+  if (options.help) {
+    print(help_text({"run"}));
+    return kDone;
+  }
+  catch_interrupts();
+  const Cluster cluster = build_cluster(experiment.cluster);
+  const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
+  const SimulationOptions simulation = simulation_options(request, graph);
+  const SimulationResult result = simulate_with_progress(graph, cluster, simulation);
+  const StepMetrics metrics = measure(experiment, result, options.attention_flops);
+  const FinishedRun finished{.experiment = experiment,
+                             .cluster = cluster,
+                             .graph = graph,
+                             .options = simulation,
+                             .result = result,
+                             .metrics = metrics};
+  write_outputs(options, finished);
+  return options.require_fit && !fits(finished) ? kNo : kDone;
+}
+
+int dispatch(const std::vector<std::string>& arguments) {
+  const std::string command = arguments.empty() ? "help" : arguments[0];
+  const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
+                                      arguments.end());
+  const bool asks_for_help = !rest.empty() && rest[0] == "--help";
+  if (command == "run") return run(rest);
+  if (command == "catalog") {
+    print(asks_for_help ? help_text({command}) : catalog_text(rest));
+  } else if (command == "help" || command == "--help") {
+    print(help_text(rest));
+  } else if (command == "--version") {
+    print(fmt::format("stepsim {}\n", version()));
+  } else {
+    refuse_subcommand(command);
+  }
+  return kDone;
+}
+
+int report_problems(const ConfigError& error) {
+  const std::size_t count = error.problems().size();
+  fmt::print(stderr, "stepsim: {} in the input\n",
+             count == 1 ? "a problem" : fmt::format("{} problems", count));
+  for (const Problem& problem : error.problems()) {
+    fmt::print(stderr, "  {}: {}\n", problem.field, problem.message);
+  }
+  return kWrongInput;
+}
+
+}  // namespace
+}  // namespace stepsim
+
+int main(int argc, char** argv) {
+  using namespace stepsim;
+  try {
+    return dispatch({argv + 1, argv + argc});
+  } catch (const ConfigError& error) {
+    return report_problems(error);
+  } catch (const SimulationInterrupted&) {
+    fmt::print(stderr, "stepsim: interrupted, nothing was written\n");
+    return 128 + interrupt_signal();
+  } catch (const std::range_error& error) {
+    fmt::print(stderr, "stepsim: the step takes longer than simulated time can be (106 days): {}\n",
+               error.what());
+    return kWrongInput;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "stepsim: this is a mistake of the program, please report it\n  {}\n",
+               error.what());
+    return kWrongProgram;
+  }
+}

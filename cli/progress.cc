@@ -1,0 +1,90 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "sim/base/quantity_text.h"
+
+namespace stepsim {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The only mutable global: a signal handler can reach nothing else.
+volatile std::sig_atomic_t caught_signal = 0;
+
+void remember(int signal) {
+  caught_signal = signal;
+}
+
+bool is_terminal(int file_descriptor) {
+  const char* const terminal = std::getenv("TERM");
+  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  return isatty(file_descriptor) != 0 && !dumb;
+}
+
+}  // namespace
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = remember;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int interrupt_signal() {
+  return caught_signal;
+}
+
+void stop_if_interrupted() {
+  if (interrupt_signal() != 0) throw SimulationInterrupted("interrupted");
+}
+
+bool shows_color(int file_descriptor) {
+  const char* const no_color = std::getenv("NO_COLOR");
+  const bool wanted = no_color == nullptr || *no_color == '\0';
+  return wanted && is_terminal(file_descriptor);
+}
+
+Progress::Progress()
+    : on_terminal_(is_terminal(STDERR_FILENO)),
+      start_(Clock::now()),
+      next_line_(start_ + std::chrono::seconds(2)) {}
+
+Progress::~Progress() {
+  if (drawn_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::watch(SimulationOptions& options) {
+  options.progress_context = this;
+  options.progress = [](void* context, Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
+    static_cast<Progress*>(context)->draw(now, ops_done, ops_total);
+    return interrupt_signal() == 0;
+  };
+}
+
+void Progress::draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
+  if (!on_terminal_) return;
+  const Clock::time_point real = Clock::now();
+  if (real < next_line_) return;
+  next_line_ = real + std::chrono::milliseconds(150);
+  drawn_ = true;
+  const double share =
+      ops_total == 0 ? 0 : static_cast<double>(ops_done) / static_cast<double>(ops_total);
+  const double elapsed_s = std::chrono::duration<double>(real - start_).count();
+  const std::string left =
+      share > 0.01 ? fmt::format(", about {:.0f} s left", elapsed_s * (1 - share) / share) : "";
+  fmt::print(stderr, "\r\033[K{:3.0f} %  simulated {}{}", 100 * share, to_text(now.since_start),
+             left);
+  std::fflush(stderr);
+}
+
+}  // namespace stepsim

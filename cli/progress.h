@@ -1,0 +1,49 @@
+// What happens at the terminal while a simulation runs: a line on standard error that says how far
+// it is, and Ctrl-C.
+//
+// The line is drawn only on a terminal, and only after 2 s. Ctrl-C (or SIGTERM) sets a flag; the
+// simulation ends at its next call of progress(), and files that were being written are removed on
+// the way out.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "sim/base/units.h"
+#include "sim/simulate.h"
+
+namespace stepsim {
+
+// From now on an interrupt does not end the process, but is found by interrupt_signal().
+void catch_interrupts();
+
+// SIGINT or SIGTERM if it came, otherwise 0.
+int interrupt_signal();
+
+// Throws SimulationInterrupted if an interrupt came.
+void stop_if_interrupted();
+
+// True if a person sees colours on this stream: it is a terminal, and NO_COLOR is not set.
+bool shows_color(int file_descriptor);
+
+class Progress {
+ public:
+  Progress();
+  ~Progress();  // wipes the line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Makes simulate() report to this object. It must outlive the simulation.
+  void watch(SimulationOptions& options);
+
+ private:
+  void draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total);
+
+  const bool on_terminal_;
+  const std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point next_line_;
+  bool drawn_ = false;
+};
+
+}  // namespace stepsim

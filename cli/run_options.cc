@@ -1,0 +1,280 @@
+#include "cli/run_options.h"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "proto/suggestion.h"
+#include "traces/output_file.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::uint32_t kMostSteps = 1000;
+constexpr std::uint32_t kMostRanks = 1 << 20;
+
+po::options_description visible_options() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("model", text("NAME|FILE"), "catalog name, config.json of Hugging Face, or a model file");
+  add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
+  add("plan", text("KEYS|NAME|FILE"),
+      "keys such as tp=8,pp=4,dp=16,global-batch=1024,sequence=8192; or a catalog name or file");
+  add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      "change one field of the experiment: plan.tp=4; may be repeated");
+  add("fidelity", text("latency-bandwidth|flow"), "network model (default: flow)");
+  add("granularity", text("pipelined|stepped"),
+      "a collective is one transfer, or every message of it (default: pipelined)");
+  add("steps", text("K"), "training steps simulated (default: 1; 2 for FSDP)");
+  add("seed", text("N"), "of random numbers (default: 0); nothing draws any so far");
+  add("trace", text("FILE"), "Chrome trace JSON for ui.perfetto.dev; compressed if it ends in .gz");
+  add("trace-ranks", text("LIST"), "ranks in the trace: 0,8-15 (default: one of each role)");
+  add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
+  add("attention-flops", text("causal|full"), "how model FLOPs count attention (default: causal)");
+  add("require-fit", "exit with status 1 if the plan does not fit in memory");
+  add("help", "this text");
+  return options;
+}
+
+std::vector<std::string> names_of(const po::options_description& options) {
+  std::vector<std::string> names;
+  for (const auto& option : options.options()) names.push_back("--" + option->long_name());
+  return names;
+}
+
+// Says what is wrong with the command line itself, all at once where Boost goes on.
+po::variables_map parse(const std::vector<std::string>& arguments, std::vector<Problem>& problems) {
+  const po::options_description visible = visible_options();
+  po::options_description all;
+  all.add(visible).add_options()("experiment", po::value<std::vector<std::string>>());
+  po::positional_options_description positional;
+  positional.add("experiment", -1);
+  po::variables_map values;
+  try {
+    const int style = po::command_line_style::unix_style ^ po::command_line_style::allow_guessing;
+    const po::parsed_options parsed = po::command_line_parser(arguments)
+                                          .options(all)
+                                          .positional(positional)
+                                          .style(style)
+                                          .allow_unregistered()
+                                          .run();
+    for (const auto& option : parsed.options) {
+      if (!option.unregistered) continue;
+      const std::string name = option.original_tokens.front();
+      const std::vector<std::string> names = names_of(visible);
+      const std::string suggestion =
+          did_you_mean(std::string_view(name).substr(0, name.find('=')), names);
+      problems.push_back({name, "no such option" + (suggestion.empty() ? "." : suggestion) +
+                                    " There are: " + comma_separated(names)});
+    }
+    po::store(parsed, values);
+  } catch (const po::error& error) {
+    problems.push_back({"command line", error.what()});
+  }
+  return values;
+}
+
+template <typename Choice>
+void read_choice(const po::variables_map& values, const char* name,
+                 const std::map<std::string, Choice>& choices, Choice& result,
+                 std::vector<Problem>& problems) {
+  if (values.count(name) == 0) return;
+  const std::string value = values[name].as<std::string>();
+  if (const auto found = choices.find(value); found != choices.end()) {
+    result = found->second;
+    return;
+  }
+  std::string accepted;
+  for (const auto& [choice, meaning] : choices) {
+    accepted += (accepted.empty() ? "" : " or ") + choice;
+  }
+  const bool to_come = value == "packet" || value == "all";
+  problems.push_back({std::string("--") + name,
+                      "must be " + accepted + (to_come ? " (packets can't be simulated yet)" : "") +
+                          ", is \"" + value + "\""});
+}
+
+template <typename Number>
+std::optional<Number> number(std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+// "0,8-15"; nothing if it is no such list.
+std::optional<std::vector<RankId>> read_ranks(std::string_view text) {
+  std::set<RankId> ranks;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    const std::size_t dash = part.find('-');
+    const auto first = number<std::uint32_t>(part.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : number<std::uint32_t>(part.substr(dash + 1));
+    if (!first || !last || *first > *last || *last >= kMostRanks) return std::nullopt;
+    for (std::uint32_t rank = *first; rank <= *last; ++rank) ranks.insert(RankId(rank));
+    if (comma == std::string_view::npos) return std::vector<RankId>(ranks.begin(), ranks.end());
+    text.remove_prefix(comma + 1);
+  }
+}
+
+void read_numbers(const po::variables_map& values, RunOptions& options,
+                  std::vector<Problem>& problems) {
+  if (values.count("steps") != 0) {
+    const std::string text = values["steps"].as<std::string>();
+    options.steps = number<std::uint32_t>(text);
+    if (!options.steps || *options.steps < 1 || *options.steps > kMostSteps) {
+      problems.push_back({"--steps", "must be a whole number from 1 to " +
+                                         std::to_string(kMostSteps) + ", is \"" + text + "\""});
+    }
+  }
+  if (values.count("seed") != 0) {
+    const std::string text = values["seed"].as<std::string>();
+    const auto seed = number<std::uint64_t>(text);
+    if (!seed) problems.push_back({"--seed", "must be a whole number, is \"" + text + "\""});
+    options.seed = seed.value_or(0);
+  }
+  if (values.count("trace-ranks") != 0) {
+    const std::string text = values["trace-ranks"].as<std::string>();
+    const auto ranks = read_ranks(text);
+    if (!ranks) {
+      problems.push_back({"--trace-ranks", "must be ranks as in 0,8-15; is \"" + text + "\""});
+    }
+    options.trace_ranks = ranks.value_or(std::vector<RankId>{});
+    if (values.count("trace") == 0) {
+      problems.push_back({"--trace-ranks", "needs --trace, which says where the trace goes"});
+    }
+  }
+}
+
+RunOptions read_options(const po::variables_map& values, std::vector<Problem>& problems) {
+  RunOptions options;
+  const auto text = [&](const char* name) {
+    if (values.count(name) == 0) return std::string();
+    std::string value = values[name].as<std::string>();
+    if (value.empty()) problems.push_back({std::string("--") + name, "must not be empty"});
+    return value;
+  };
+  options.help = values.count("help") != 0;
+  if (values.count("experiment") != 0) {
+    const auto experiments = values["experiment"].as<std::vector<std::string>>();
+    options.source.experiment = experiments.front();
+    for (std::size_t i = 1; i < experiments.size(); ++i) {
+      problems.push_back({experiments[i], "there can be only one EXPERIMENT"});
+    }
+  }
+  options.source.model = text("model");
+  options.source.cluster = text("cluster");
+  options.source.plan = text("plan");
+  if (values.count("set") != 0) {
+    options.source.overrides = values["set"].as<std::vector<std::string>>();
+  }
+  read_choice<Fidelity>(
+      values, "fidelity",
+      {{"flow", Fidelity::kFlow}, {"latency-bandwidth", Fidelity::kLatencyBandwidth}},
+      options.fidelity, problems);
+  read_choice<Granularity>(
+      values, "granularity",
+      {{"pipelined", Granularity::kPipelined}, {"stepped", Granularity::kStepped}},
+      options.granularity, problems);
+  read_choice<AttentionFlops>(
+      values, "attention-flops",
+      {{"causal", AttentionFlops::kCausal}, {"full", AttentionFlops::kFull}},
+      options.attention_flops, problems);
+  read_numbers(values, options, problems);
+  options.trace = text("trace");
+  options.json = text("json");
+  options.require_fit = values.count("require-fit") != 0;
+  return options;
+}
+
+void check_outputs(const RunOptions& options, std::vector<Problem>& problems) {
+  const auto check_path = [&problems](const char* option, const std::string& path) {
+    for (const Problem& problem : check_writable(path)) {
+      problems.push_back({std::string(option) + " " + problem.field, problem.message});
+    }
+  };
+  if (!options.trace.empty()) check_path("--trace", options.trace);
+  if (!options.json.empty() && !options.json_on_stdout()) check_path("--json", options.json);
+  std::error_code error;
+  if (!options.trace.empty() && std::filesystem::weakly_canonical(options.trace, error) ==
+                                    std::filesystem::weakly_canonical(options.json, error)) {
+    problems.push_back({"--json", "must be another file than --trace, is " + options.json});
+  }
+}
+
+}  // namespace
+
+std::string describe_run_options() {
+  std::ostringstream text;
+  text << visible_options();
+  return text.str();
+}
+
+RunRequest read_run_request(const std::vector<std::string>& arguments) {
+  RunRequest request;
+  std::vector<Problem> problems;
+  request.options = read_options(parse(arguments, problems), problems);
+  const RunOptions& options = request.options;
+  if (options.help && problems.empty()) return request;
+  const ExperimentSource& source = options.source;
+  const bool nothing_given = source.experiment.empty() && source.model.empty() &&
+                             source.cluster.empty() && source.plan.empty();
+  if (nothing_given) {
+    problems.push_back({"EXPERIMENT",
+                        "must be given: a file, a catalog name, or --model, "
+                        "--cluster and --plan; see stepsim help run"});
+    throw ConfigError(std::move(problems));
+  }
+  try {
+    request.experiment = load_experiment(source);
+    const std::int64_t ranks = request.experiment.plan.ranks();
+    if (!options.trace_ranks.empty() && options.trace_ranks.back().index() >= ranks) {
+      problems.push_back({"--trace-ranks", "must be ranks of the plan, 0 to " +
+                                               std::to_string(ranks - 1) + "; has " +
+                                               std::to_string(options.trace_ranks.back().index())});
+    }
+  } catch (const ConfigError& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+  check_outputs(options, problems);
+  throw_if_any(std::move(problems));
+  return request;
+}
+
+std::uint32_t steps_of(const RunOptions& options, const ParallelPlan& plan) {
+  return options.steps.value_or(plan.zero == 3 ? 2 : 1);
+}
+
+SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph) {
+  const RunOptions& options = request.options;
+  SimulationOptions result;
+  result.fidelity = options.fidelity;
+  result.granularity = options.granularity;
+  result.steps = steps_of(options, request.experiment.plan);
+  if (options.trace.empty()) return result;
+  result.record_links = true;
+  result.recorded_ranks = options.trace_ranks;
+  if (!result.recorded_ranks.empty()) return result;
+  std::set<ProgramId> roles;
+  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
+    if (roles.insert(graph.ranks[rank].program).second) {
+      result.recorded_ranks.emplace_back(rank);
+    }
+  }
+  return result;
+}
+
+}  // namespace stepsim

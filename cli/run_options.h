@@ -1,0 +1,49 @@
+// The options of `stepsim run`.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/experiment.h"
+#include "sim/base/error.h"
+#include "sim/op_graph.h"
+#include "sim/simulate.h"
+
+namespace stepsim {
+
+struct RunOptions {
+  ExperimentSource source;
+  Fidelity fidelity = Fidelity::kFlow;
+  Granularity granularity = Granularity::kPipelined;
+  AttentionFlops attention_flops = AttentionFlops::kCausal;
+  std::optional<std::uint32_t> steps;  // unless given: what the plan needs, see steps_of()
+  std::uint64_t seed = 0;              // nothing draws random numbers yet
+  std::string trace;                   // file; empty: none
+  std::vector<RankId> trace_ranks;     // ascending; empty: one of each role
+  std::string json;                    // file, or "-" for standard output; empty: none
+  bool require_fit = false;
+  bool help = false;
+
+  bool json_on_stdout() const { return json == "-"; }
+};
+
+// Reads the arguments behind `stepsim run`, and the experiment that they name. Throws ConfigError
+// with the problems of both at once, and of output files that can't be written.
+struct RunRequest {
+  RunOptions options;
+  Experiment experiment;  // as it came from the default constructor if options.help
+};
+RunRequest read_run_request(const std::vector<std::string>& arguments);
+
+// The options as a person reads them, for `stepsim help run`.
+std::string describe_run_options();
+
+// 2 steps where a step overlaps with the next one (FSDP's first gather), else 1.
+std::uint32_t steps_of(const RunOptions& options, const ParallelPlan& plan);
+
+SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph);
+
+}  // namespace stepsim

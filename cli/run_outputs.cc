@@ -1,0 +1,59 @@
+#include "cli/run_outputs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/progress.h"
+#include "traces/chrome_trace.h"
+#include "traces/output_file.h"
+#include "traces/report.h"
+#include "traces/result_json.h"
+
+namespace stepsim {
+
+void write_outputs(const RunOptions& options, const FinishedRun& run) {
+  std::optional<OutputFile> trace;
+  std::optional<OutputFile> json_file;
+  if (!options.trace.empty()) {
+    trace.emplace(options.trace);
+    write_chrome_trace(run.graph, run.cluster, run.result, *trace);
+  }
+  const std::string json = options.json.empty() ? "" : result_json(run);
+  if (!json.empty() && !options.json_on_stdout()) {
+    json_file.emplace(options.json);
+    json_file->write(json);
+  }
+  stop_if_interrupted();
+  if (trace) trace->commit();
+  if (json_file) json_file->commit();
+  if (options.json_on_stdout()) {
+    print(json);
+  } else {
+    print(report(run, {.color = shows_color(STDOUT_FILENO),
+                       .trace_path = options.trace,
+                       .json_path = options.json}));
+  }
+}
+
+void print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) {
+    throw ConfigError(
+        {{"standard output", std::string("cannot be written: ") + std::strerror(errno)}});
+  }
+}
+
+bool fits(const FinishedRun& run) {
+  const Bytes capacity = run.cluster.chip.memory_capacity;
+  return std::all_of(run.result.memory_peaks.begin(), run.result.memory_peaks.end(),
+                     [capacity](const MemoryPeak& peak) { return peak.bytes <= capacity; });
+}
+
+}  // namespace stepsim

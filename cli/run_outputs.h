@@ -1,0 +1,20 @@
+// Writing down what came out of `stepsim run`: trace, JSON and table.
+
+#pragma once
+
+#include "analysis/metrics.h"
+#include "cli/run_options.h"
+
+namespace stepsim {
+
+// Writes the files, each in full or not at all, and then to standard output: the table, or the
+// JSON where that was asked for. Throws ConfigError if something can't be written.
+void write_outputs(const RunOptions& options, const FinishedRun& run);
+
+// To standard output; throws ConfigError if it can't be written.
+void print(std::string_view text);
+
+// True if no rank needs more memory than its chip has.
+bool fits(const FinishedRun& run);
+
+}  // namespace stepsim

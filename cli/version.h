@@ -1,0 +1,9 @@
+#pragma once
+
+#include <string_view>
+
+namespace stepsim {
+
+std::string_view version();  // "0.1.0": that of CMakeLists.txt
+
+}  // namespace stepsim

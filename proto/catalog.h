@@ -1,0 +1,38 @@
+// The catalog: chips, clusters, models, plans and experiments that are built into the binary.
+//
+//   for (const std::string& name : list(CatalogKind::kModel)) ...
+//   const CatalogAnswer answer = find(CatalogKind::kCluster, "dgx-h100-512");
+//
+// Clusters come in families (the numbers in their names count chips): list() shows the usual
+// sizes, find() knows every size that the family's file allows.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/message_file.h"
+
+namespace stepsim {
+
+enum class CatalogKind : std::uint8_t { kChip, kCluster, kModel, kPlan, kExperiment };
+inline constexpr std::array kCatalogKinds = {CatalogKind::kChip, CatalogKind::kCluster,
+                                             CatalogKind::kModel, CatalogKind::kPlan,
+                                             CatalogKind::kExperiment};
+std::string_view name_of(CatalogKind kind);  // "chips": the folder
+std::string_view one_of(CatalogKind kind);   // "chip"
+
+// In order of name, a family's sizes in the order its file gives them.
+std::vector<std::string> list(CatalogKind kind);
+
+struct CatalogAnswer {
+  std::optional<SourceText> found;
+  std::string problem;  // where nothing was found: why, and what there is
+};
+CatalogAnswer find(CatalogKind kind, std::string_view name);
+
+}  // namespace stepsim

@@ -1,0 +1,25 @@
+// A cluster file with `sizes` stands for a family of clusters, named by their size:
+//
+//   dgx-h100-512   512 chips: the number of nodes is chips / gpus_per_node
+//   v5p-4x4x8      the axes of a torus; they wrap all together or not at all, by the rule of the
+//                  file (v5p: if every size is a multiple of 4, whole cubes)
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/catalog.h"
+
+namespace stepsim {
+
+// The sizes that the file lists; empty if it is no family.
+std::vector<std::string> listed_sizes(const SourceText& file);
+
+// The member of that size, as protobuf text, or why there is none.
+// REQUIRES: listed_sizes(file) is not empty.
+CatalogAnswer sized_cluster(const SourceText& file, const std::string& family,
+                            std::string_view size);
+
+}  // namespace stepsim

@@ -1,0 +1,46 @@
+// Experiment is a checked description of one run: which model, on which cluster, with which plan.
+// It is what the files and flags of the command line become; nothing after it sees protobuf.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/plan/parallel_plan.h"
+#include "sim/chips/chip_spec.h"
+#include "topology/topology.h"
+#include "workload/model_spec.h"
+
+namespace stepsim {
+
+struct ClusterSpec {
+  std::string name;
+  ChipSpec chip;
+  TopologySpec topology;
+};
+
+struct Experiment {
+  std::string name;
+  ModelSpec model;
+  ClusterSpec cluster;
+  ParallelPlan plan;
+};
+
+// Where an experiment comes from: a file (.textproto or .json), a catalog name, or the three
+// flags. With an experiment, --model and --cluster take the place of its own, and the keys of
+// --plan go over its plan. `overrides` are "path=value" pairs of --set; those that name something
+// else to start from (plan.catalog, model.huggingface) first, then the others, in order.
+struct ExperimentSource {
+  std::string experiment;  // file or catalog name; may be empty with the flags below
+  std::string model;       // --model: catalog name, or a Hugging Face config.json
+  std::string cluster;     // --cluster: catalog name or file
+  std::string plan;        // --plan: "tp=8,pp=4,...": docs/plan-keys.md; catalog name or file
+  std::vector<std::string> overrides;
+};
+
+// Throws ConfigError with every problem of the source at once: of the files, the model, the
+// cluster, and of the plan for them (the topology is built to check it).
+Experiment load_experiment(const ExperimentSource& source);
+
+}  // namespace stepsim

@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "proto/catalog.h"
+#include "proto/catalog_reference.h"
+#include "proto/experiment.h"
+#include "proto/experiment.pb.h"
+#include "proto/hugging_face.h"
+#include "proto/message_fields.h"
+#include "proto/plan_text.h"
+#include "proto/to_spec.h"
+
+namespace stepsim {
+namespace {
+
+struct Override {
+  std::string path;
+  std::string value;
+
+  // It names what the others then change.
+  bool is_reference() const { return path.ends_with(".catalog") || path.ends_with(".huggingface"); }
+};
+
+// A message and the folder in which its paths start. `usable` is false where the source could not
+// be read to its end: what is missing then says nothing.
+struct Loaded {
+  file::Experiment message;
+  std::filesystem::path folder;
+  bool usable = true;
+};
+
+Loaded load_file(const std::string& experiment, ProblemList& problems) {
+  Loaded loaded;
+  if (experiment.empty()) return loaded;
+  std::optional<SourceText> source;
+  if (looks_like_file(experiment)) {
+    source = read_source(experiment, "EXPERIMENT", problems);
+    loaded.folder = std::filesystem::path(experiment).parent_path();
+  } else {
+    CatalogAnswer answer = find(CatalogKind::kExperiment, experiment);
+    source = std::move(answer.found);
+    if (!source) {
+      problems.add("EXPERIMENT", answer.problem + "; or give a file ending in .textproto or .json");
+    }
+  }
+  if (!source) {
+    loaded.usable = false;
+    return loaded;
+  }
+  loaded.usable = read_message(*source, "", loaded.message, problems);
+  if (!loaded.message.has_name()) {
+    loaded.message.set_name(std::filesystem::path(experiment).stem().string());
+  }
+  return loaded;
+}
+
+// The flags replace their section of a file, but for the keys of --plan, which go over it. False
+// if the flag names something that could not be read.
+bool read_model_flag(const std::string& flag, file::Model& model, ProblemList& problems) {
+  model.Clear();
+  if (!looks_like_file(flag)) {
+    model.set_catalog(flag);
+    return true;
+  }
+  const auto source = read_source(flag, "--model", problems);
+  if (!source) return false;
+  if (is_hugging_face(*source)) {
+    model.set_huggingface(std::filesystem::absolute(flag).string());
+    return true;
+  }
+  const bool usable = read_message(*source, "model.", model, problems);
+  if (!model.has_name()) model.set_name(std::filesystem::path(flag).stem().string());
+  return usable;
+}
+
+bool read_cluster_flag(const std::string& flag, file::Cluster& cluster, ProblemList& problems) {
+  cluster.Clear();
+  if (!looks_like_file(flag)) {
+    cluster.set_catalog(flag);
+    return true;
+  }
+  const auto source = read_source(flag, "--cluster", problems);
+  if (!source) return false;
+  const bool usable = read_message(*source, "cluster.", cluster, problems);
+  if (!cluster.has_name()) cluster.set_name(std::filesystem::path(flag).stem().string());
+  return usable;
+}
+
+bool read_plan_flag(const std::string& flag, file::Plan& plan, ProblemList& problems) {
+  if (flag.find('=') != std::string::npos) {
+    read_plan_text(flag, plan, problems);
+    return true;
+  }
+  plan.Clear();
+  if (!looks_like_file(flag)) {
+    plan.set_catalog(flag);
+    return true;
+  }
+  const auto source = read_source(flag, "--plan", problems);
+  return source && read_message(*source, "plan.", plan, problems);
+}
+
+std::vector<Override> split_overrides(const std::vector<std::string>& texts,
+                                      ProblemList& problems) {
+  std::vector<Override> overrides;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      problems.add("--set " + text, "must be path=value, as in plan.tp=8");
+      continue;
+    }
+    overrides.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  return overrides;
+}
+
+void apply(const Override& change, file::Experiment& message, ProblemList& problems) {
+  std::string value = change.value;
+  if (change.path.ends_with(".huggingface")) value = std::filesystem::absolute(value).string();
+  if (const auto problem = set_field(message, change.path, value)) {
+    problems.add("--set " + change.path, *problem);
+    problems.mark_reported(change.path);
+  }
+}
+
+// Problems of the plan for this model on this cluster. Where the cluster can't be built the plan
+// is checked against one that is just large enough, so that the rest is reported too.
+std::vector<Problem> check_plan(const Experiment& experiment, bool cluster_is_good) {
+  if (cluster_is_good) {
+    const BuiltTopology built = build_topology(experiment.cluster.topology);
+    return under("plan", check(experiment.plan, experiment.model, built.places));
+  }
+  constexpr std::int64_t kMostRanks = 1 << 20;
+  ParallelPlan plan = experiment.plan;
+  plan.map.clear();
+  Places places;
+  const std::int64_t ranks = std::min(plan.ranks(), kMostRanks);
+  for (std::int64_t chip = 0; chip < ranks; ++chip) {
+    places.chips.emplace_back(static_cast<std::uint32_t>(chip));
+  }
+  return under("plan", check(plan, experiment.model, places));
+}
+
+// A section that must be there; false if it can't be used.
+bool require(bool has, const char* section, const char* flag, const ExperimentSource& source,
+             ProblemList& problems) {
+  if (has) return true;
+  if (source.experiment.empty()) {
+    problems.add(flag, "must be given where there is no EXPERIMENT");
+  } else {
+    problems.add(section, std::string("must be given, in the file or with ") + flag);
+  }
+  return false;
+}
+
+}  // namespace
+
+Experiment load_experiment(const ExperimentSource& source) {
+  ProblemList problems;
+  Loaded loaded = load_file(source.experiment, problems);
+  file::Experiment& message = loaded.message;
+  bool has_model = true;
+  bool has_cluster = true;
+  bool has_plan = true;
+  if (!source.model.empty()) {
+    has_model = read_model_flag(source.model, *message.mutable_model(), problems);
+  }
+  if (!source.cluster.empty()) {
+    has_cluster = read_cluster_flag(source.cluster, *message.mutable_cluster(), problems);
+  }
+  if (!source.plan.empty()) {
+    has_plan = read_plan_flag(source.plan, *message.mutable_plan(), problems);
+  }
+  const std::vector<Override> overrides = split_overrides(source.overrides, problems);
+  for (const Override& change : overrides) {
+    if (change.is_reference()) apply(change, message, problems);
+  }
+  if (!loaded.usable) throw_if_any(problems.all());
+
+  has_model = require(message.has_model(), "model", "--model", source, problems) &&
+              resolve(*message.mutable_model(), loaded.folder, problems) && has_model;
+  has_cluster = require(message.has_cluster(), "cluster", "--cluster", source, problems) &&
+                resolve(*message.mutable_cluster(), problems) && has_cluster;
+  has_plan = require(message.has_plan(), "plan", "--plan", source, problems) &&
+             resolve(*message.mutable_plan(), problems) && has_plan;
+  for (const Override& change : overrides) {
+    if (!change.is_reference()) apply(change, message, problems);
+  }
+
+  Experiment experiment;
+  if (has_model) experiment.model = to_model(message.model(), problems);
+  bool cluster_is_good = false;
+  if (has_cluster) {
+    experiment.cluster = to_cluster(message.cluster(), problems);
+    cluster_is_good = check(experiment.cluster.topology).empty() &&
+                      message.cluster().topology_case() != file::Cluster::TOPOLOGY_NOT_SET;
+  }
+  if (has_plan) {
+    experiment.plan = to_plan(message.plan(), problems);
+    if (!cluster_is_good) problems.mark_reported("plan.ranks");
+    problems.add(check_plan(experiment, cluster_is_good));
+  }
+  experiment.name =
+      message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;
+  throw_if_any(problems.all());
+  return experiment;
+}
+
+}  // namespace stepsim

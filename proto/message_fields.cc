@@ -1,0 +1,233 @@
+#include "proto/message_fields.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <memory>
+#include <system_error>
+
+#include "proto/suggestion.h"
+
+namespace stepsim {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+bool is_message(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+}
+
+std::vector<std::string> names_of_fields(const Descriptor& message) {
+  std::vector<std::string> names;
+  for (int i = 0; i < message.field_count(); ++i) names.push_back(message.field(i)->name());
+  return names;
+}
+
+template <typename Number>
+std::optional<Number> number(std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+template <typename Value>
+std::optional<std::string> store(Message& message, const FieldDescriptor& field,
+                                 const std::optional<Value>& value,
+                                 void (Reflection::*set)(Message*, const FieldDescriptor*, Value)
+                                     const,
+                                 const char* accepted) {
+  if (!value) return accepted;
+  (message.GetReflection()->*set)(&message, &field, *value);
+  return std::nullopt;
+}
+
+// One part of a path: a field, and the place in a list.
+struct Step {
+  const FieldDescriptor* field = nullptr;
+  std::optional<int> index;
+};
+
+struct StepOrProblem {
+  Step step;
+  std::string problem;
+};
+
+StepOrProblem read_step(const Descriptor& message, std::string_view text) {
+  StepOrProblem result;
+  std::string_view name = text;
+  if (const std::size_t bracket = text.find('['); bracket != std::string_view::npos) {
+    name = text.substr(0, bracket);
+    std::string_view index = text.substr(bracket + 1);
+    if (index.ends_with(']')) index.remove_suffix(1);
+    result.step.index = number<int>(index);
+    if (!text.ends_with(']') || !result.step.index || *result.step.index < 0) {
+      result.problem = "the index of " + std::string(name) + " must be a whole number in brackets";
+      return result;
+    }
+  }
+  FieldOrProblem found = find_field(message, name);
+  result.problem = std::move(found.problem);
+  result.step.field = found.field;
+  if (found.field != nullptr && result.step.index && !found.field->is_repeated()) {
+    result.problem = std::string(name) + " is not a list and takes no index";
+  }
+  return result;
+}
+
+// Follows the steps but for the last one; messages on the way are created. Says which index is
+// too large.
+std::optional<std::string> descend(Message*& message, const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    const Reflection& reflection = *message->GetReflection();
+    if (!step.field->is_repeated()) {
+      message = reflection.MutableMessage(message, step.field);
+      continue;
+    }
+    const int size = reflection.FieldSize(*message, step.field);
+    if (*step.index > size) {
+      return step.field->name() + " has " + std::to_string(size) +
+             " elements: index must be 0 to " + std::to_string(size) + " (which appends), is " +
+             std::to_string(*step.index);
+    }
+    message = *step.index == size
+                  ? reflection.AddMessage(message, step.field)
+                  : reflection.MutableRepeatedMessage(message, step.field, *step.index);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> set_list(Message& message, const FieldDescriptor& field,
+                                    std::string_view value) {
+  message.GetReflection()->ClearField(&message, &field);
+  while (true) {
+    const std::size_t comma = value.find(',');
+    if (auto problem = set_plain(message, field, value.substr(0, comma))) return problem;
+    if (comma == std::string_view::npos) return std::nullopt;
+    value.remove_prefix(comma + 1);
+  }
+}
+
+struct StepsOrProblem {
+  std::vector<Step> steps;
+  std::string problem;
+};
+
+StepsOrProblem read_path(const Descriptor& root, std::string_view path) {
+  StepsOrProblem result;
+  const Descriptor* message = &root;
+  std::string_view rest = path;
+  while (true) {
+    const std::size_t dot = rest.find('.');
+    StepOrProblem read = read_step(*message, rest.substr(0, dot));
+    result.problem = std::move(read.problem);
+    if (!result.problem.empty()) return result;
+    const Step& step = result.steps.emplace_back(read.step);
+    const std::string& name = step.field->name();
+    if (dot == std::string_view::npos) {
+      if (is_message(*step.field)) {
+        result.problem = name + " is a group of fields, set one of them: " +
+                         comma_separated(names_of_fields(*step.field->message_type()));
+      } else if (step.index) {
+        result.problem = name + " is set as a whole, separated by commas";
+      }
+      return result;
+    }
+    if (!is_message(*step.field)) {
+      result.problem = name + " has no fields of its own";
+    } else if (step.field->is_repeated() && !step.index) {
+      result.problem = name + " is a list: say which element, as in " + name + "[0]";
+    }
+    if (!result.problem.empty()) return result;
+    message = step.field->message_type();
+    rest.remove_prefix(dot + 1);
+  }
+}
+
+}  // namespace
+
+FieldOrProblem find_field(const Descriptor& message, std::string_view name) {
+  std::string wanted(name);
+  std::replace(wanted.begin(), wanted.end(), '-', '_');
+  if (const FieldDescriptor* field = message.FindFieldByName(wanted)) return {field, ""};
+  const std::vector<std::string> names = names_of_fields(message);
+  const std::string suggestion = did_you_mean(wanted, names);
+  return {nullptr, "no field " + std::string(name) + " in " + message.name() +
+                       (suggestion.empty() ? "." : suggestion) +
+                       " It has: " + comma_separated(names)};
+}
+
+std::optional<std::string> set_plain(Message& message, const FieldDescriptor& field,
+                                     std::string_view text) {
+  const Reflection& reflection = *message.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return store(message, field, number<std::int32_t>(text), &Reflection::SetInt32,
+                   "must be a whole number of at most 2147483647");
+    case FieldDescriptor::CPPTYPE_INT64:
+      return store(message, field, number<std::int64_t>(text), &Reflection::SetInt64,
+                   "must be a whole number");
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return store(message, field, number<double>(text), &Reflection::SetDouble,
+                   "must be a number");
+    case FieldDescriptor::CPPTYPE_BOOL: {
+      if (text != "true" && text != "false") return "must be true or false";
+      reflection.SetBool(&message, &field, text == "true");
+      return std::nullopt;
+    }
+    case FieldDescriptor::CPPTYPE_STRING:
+      if (field.is_repeated()) {
+        reflection.AddString(&message, &field, std::string(text));
+      } else {
+        reflection.SetString(&message, &field, std::string(text));
+      }
+      return std::nullopt;
+    default:
+      return "cannot be set";  // no other type is used in proto/*.proto
+  }
+}
+
+std::optional<std::string> set_field(Message& root, std::string_view path, std::string_view value) {
+  StepsOrProblem read = read_path(*root.GetDescriptor(), path);
+  if (!read.problem.empty()) return read.problem;
+  const FieldDescriptor& field = *read.steps.back().field;
+  read.steps.pop_back();
+  // First on a copy: what cannot be set must not leave empty messages behind.
+  const std::unique_ptr<Message> copy(root.New());
+  copy->CopyFrom(root);
+  Message* target = copy.get();
+  if (auto problem = descend(target, read.steps)) return problem;
+  auto problem =
+      field.is_repeated() ? set_list(*target, field, value) : set_plain(*target, field, value);
+  if (problem) return *problem + ", is \"" + std::string(value) + "\"";
+  root.GetReflection()->Swap(&root, copy.get());
+  return std::nullopt;
+}
+
+void put_over(Message& base, const Message& changes) {
+  const Reflection& reflection = *base.GetReflection();
+  std::vector<const FieldDescriptor*> given;
+  reflection.ListFields(changes, &given);
+  for (const FieldDescriptor* field : given) {
+    if (field->is_repeated()) {
+      reflection.ClearField(&base, field);
+    } else if (is_message(*field)) {
+      put_over(*reflection.MutableMessage(&base, field), reflection.GetMessage(changes, field));
+    }
+  }
+  // What is left are plain fields and lists, which have just been emptied.
+  const std::unique_ptr<Message> plain(changes.New());
+  plain->CopyFrom(changes);
+  for (const FieldDescriptor* field : given) {
+    if (is_message(*field) && !field->is_repeated()) reflection.ClearField(plain.get(), field);
+  }
+  base.MergeFrom(*plain);
+}
+
+}  // namespace stepsim

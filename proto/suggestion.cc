@@ -1,0 +1,63 @@
+#include "proto/suggestion.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace stepsim {
+namespace {
+
+std::string plain(std::string_view name) {
+  std::string result;
+  for (const char letter : name) {
+    if (letter == '-' || letter == '_' || letter == ' ') continue;
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return result;
+}
+
+// Levenshtein distance with swapped neighbours as one edit; O(a * b).
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::vector<std::size_t> now(b.size() + 1);
+    now[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      now[j] = std::min({replaced, last[j] + 1, now[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) now[j] = std::min(now[j], before[j - 2] + 1);
+    }
+    before = std::move(last);
+    last = std::move(now);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
+  const std::string wanted = plain(name);
+  std::size_t best = std::max<std::size_t>(1, wanted.size() / 3) + 1;
+  const std::string* meant = nullptr;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edits(wanted, plain(candidate));
+    if (distance < best) {
+      best = distance;
+      meant = &candidate;
+    }
+  }
+  return meant == nullptr ? "" : "; did you mean " + *meant + "?";
+}
+
+std::string comma_separated(std::span<const std::string> names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,31 @@
+// From messages of files to the checked structs of the simulator. Each function reports whatever
+// is missing, unreadable or impossible under the field's path in the experiment ("plan.tp"), and
+// returns the spec all the same: with problems, it is only good for finding more of them.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "proto/cluster.pb.h"
+#include "proto/experiment.h"
+#include "proto/model.pb.h"
+#include "proto/plan.pb.h"
+#include "proto/problem_list.h"
+#include "sim/base/quantity_text.h"
+
+namespace stepsim {
+
+ModelSpec to_model(const file::Model& model, ProblemList& problems);          // under "model"
+ClusterSpec to_cluster(const file::Cluster& cluster, ProblemList& problems);  // under "cluster"
+
+// Under "plan". Whether the plan fits a model and a cluster is asked by check() of
+// schedules/plan/parallel_plan.h.
+ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems);
+
+// "fp32, bf16, ..."; nothing if `name` is none of them.
+std::optional<DataType> data_type_named(std::string_view name);
+std::string data_type_names();
+
+}  // namespace stepsim

@@ -1,0 +1,109 @@
+#include "schedules/lowering/lower.h"
+
+#include <utility>
+
+#include "schedules/lowering/graph_tables.h"
+#include "schedules/lowering/planned_bytes.h"
+#include "schedules/lowering/stage_lowering.h"
+#include "schedules/lowering/tensor.h"
+#include "schedules/pipeline/one_forward_one_backward.h"
+#include "schedules/plan/communicators.h"
+#include "workload/layers.h"
+
+namespace stepsim {
+namespace {
+
+PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& plan,
+                                    GraphTables& tables) {
+  PlanCommunicators result;
+  auto add = [&](std::string name, Axis purpose, std::initializer_list<PlanAxis> axes) {
+    return tables.communicator(partition(plan, std::move(name), purpose, axes));
+  };
+  if (plan.tp > 1) {
+    result.tensor = add("tp", Axis::kTensor, {PlanAxis::kTensor});
+    if (plan.sequence_parallel) {
+      result.tensor_regather = add("tp regather", Axis::kTensor, {PlanAxis::kTensor});
+    }
+  }
+  if (plan.pp > 1) result.pipeline = add("pp", Axis::kPipeline, {PlanAxis::kPipeline});
+  if (plan.dp * plan.cp > 1) {
+    const auto replicas = {PlanAxis::kContext, PlanAxis::kData};
+    result.gradients = add("dp gradients", Axis::kData, replicas);
+    if (plan.zero >= 1) result.parameters = add("dp parameters", Axis::kData, replicas);
+  }
+  if (model.tied_embeddings && plan.pp > 1) {
+    result.tied_embedding =
+        tables.communicator(first_and_last_stage(plan, "tied embedding", Axis::kData));
+  }
+  return result;
+}
+
+std::vector<RankData> place(const ParallelPlan& plan, const Places& places) {
+  const std::vector<std::uint32_t> chips = place_ranks(plan, places);
+  std::vector<RankData> ranks;
+  for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
+    const auto at = [&](PlanAxis axis) {
+      return static_cast<std::uint32_t>(coordinate(plan, rank, axis));
+    };
+    ranks.push_back({.program = ProgramId(at(PlanAxis::kPipeline)),
+                     .chip = chips[static_cast<std::size_t>(rank)],
+                     .tp = at(PlanAxis::kTensor),
+                     .cp = at(PlanAxis::kContext),
+                     .dp = at(PlanAxis::kData),
+                     .pp = at(PlanAxis::kPipeline)});
+  }
+  return ranks;
+}
+
+PipelineSchedule make_schedule(const ParallelPlan& plan) {
+  switch (plan.schedule) {
+    case ScheduleName::kOneForwardOneBackward:
+      return one_forward_one_backward(static_cast<std::int32_t>(plan.pp),
+                                      static_cast<std::int32_t>(plan.microbatches()));
+  }
+  return {};
+}
+
+}  // namespace
+
+OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
+              const ChipSpec& chip) {
+  const ModelLayers layers =
+      build_layers(model, {.sequences = plan.microbatch,
+                           .sequence_length = plan.sequence,
+                           .tensor = plan.tp,
+                           .sequence_parallel = plan.sequence_parallel && plan.tp > 1,
+                           .type = plan.type});
+  const LoweredLayer embedding = lower_tensor(layers.embedding, plan, layers.boundary, false);
+  const LoweredLayer block = lower_tensor(layers.block, plan, layers.boundary, false);
+  const LoweredLayer head = lower_tensor(layers.head, plan, layers.boundary, true);
+
+  OpGraph graph;
+  graph.path_labels = {"forward", "backward", "optimizer"};
+  graph.pipeline_stages = static_cast<std::uint32_t>(plan.pp);
+  graph.ranks = place(plan, places);
+  GraphTables tables(graph);
+  const PlanCommunicators communicators = add_communicators(model, plan, tables);
+  const PipelineSchedule schedule = make_schedule(plan);
+  const std::int64_t blocks = model.layers / plan.pp;
+  const bool copies_table = model.tied_embeddings && plan.pp > 1;
+  for (std::int32_t stage = 0; stage < plan.pp; ++stage) {
+    const bool first = stage == 0;
+    const bool last = stage == plan.pp - 1;
+    std::vector<StageUnit> units;
+    if (first) units.push_back({&embedding, "embedding", -1});
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      units.push_back({&block, "block", static_cast<std::int32_t>(stage * blocks + i)});
+    }
+    if (last) units.push_back({&head, "head", -1});
+    StageLowering lowering(plan, stage, std::move(units), communicators, tables);
+    graph.programs.push_back(
+        lowering.build(schedule[static_cast<std::size_t>(stage)], layers.boundary,
+                       copies_table && (first || last) ? layers.embedding.parameters() : 0,
+                       chip.fixed_memory));
+  }
+  graph.planned_bytes = planned_bytes(model, plan, layers);
+  return graph;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,24 @@
+// planned_bytes() is the closed form of what all ranks send in one step, by axis. It is derived
+// from the plan alone, not from the op graph: simulate() holds what was really sent against it.
+//
+//   tp   a block and micro-batch: 10 (tp - 1) boundary a tensor group with sequence parallelism
+//        (all-gather and reduce-scatter of N bytes move (n - 1) N in a group of n), 8 without;
+//        embedding and head likewise
+//   dp   a stage and tensor coordinate, with P parameters, g gradient and w weight bytes, n = dp:
+//        ZeRO-0 2 (n - 1) P g; ZeRO-1 (n - 1) P (g + w); FSDP (n - 1) P (2 w + g) micro-batches
+//   pp   2 (pp - 1) micro-batches x boundary (divided by tp with sequence parallelism) a chain
+
+#pragma once
+
+#include <array>
+
+#include "schedules/plan/parallel_plan.h"
+#include "sim/op_graph.h"
+#include "workload/layers.h"
+
+namespace stepsim {
+
+std::array<Bytes, kAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
+                                       const ModelLayers& layers);
+
+}  // namespace stepsim

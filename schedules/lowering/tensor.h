@@ -1,0 +1,60 @@
+// Tensor parallelism: where the region of a layer's ops changes, the tensor group communicates.
+// The result of lowering a layer is two lists of steps, one for each pass.
+//
+// With sequence parallelism (Korthikanti et al., arXiv 2205.05198, section 4.2.2):
+//
+//   forward    S --all-gather--> T --reduce-scatter--> S
+//   backward   the mirror: all-gather where the forward reduce-scatters, and the other way round;
+//              and the input of a gathered projection is gathered again for its weight gradient,
+//              beside the compute ("background"), because only the own part of it was kept
+//
+// Without: the forward all-reduces at T -> S, the backward all-reduces at S -> T (Shoeybi et al.,
+// arXiv 1909.08053).
+//
+// Bytes a rank sends a block and micro-batch, with boundary = tokens x hidden x 2 bytes:
+//   sequence parallel  10 (tp - 1)/tp x boundary (4 forward, 6 backward with the two re-gathers)
+//   otherwise           8 (tp - 1)/tp x boundary (2 + 2 all-reduces)
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "schedules/plan/parallel_plan.h"
+#include "sim/collectives/collective.h"
+#include "workload/layers.h"
+
+namespace stepsim {
+
+struct LayerStep {
+  enum class Kind : std::uint8_t {
+    kCompute,
+    kCollective,  // the compute after it waits for it
+    kDetached,    // a collective beside the next compute step; the one after that waits for it
+    kBackground,  // gathers an input again, beside compute, until a step needs it
+  };
+  Kind kind = Kind::kCompute;
+  // kCompute
+  std::vector<Kernel> kernels;
+  Bytes kept{};       // activations: kept from here on (forward), let go at its end (backward)
+  Bytes workspace{};  // while it runs
+  bool needs_background = false;
+  // Collectives
+  CollectiveOp collective = CollectiveOp::kAllGather;
+  Bytes bytes{};
+  DataType type = DataType::kBf16;
+};
+
+struct LoweredLayer {
+  std::vector<LayerStep> forward;
+  std::vector<LayerStep> backward;
+  std::int64_t parameters = 0;
+};
+
+// `boundary`: bytes of [tokens, hidden] of all tokens of a micro-batch. `is_last`: nothing follows
+// (the head), so its last region is not left.
+LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
+                          bool is_last);
+
+}  // namespace stepsim

@@ -1,0 +1,24 @@
+// 1F1B, also called PipeDream-flush (Narayanan et al., arXiv 2006.09503) and DAPPLE (Fan et al.,
+// arXiv 2007.01045): after a warm-up of forwards each rank alternates one forward and one backward.
+//
+//   rank 0  F0 F1 F2 F3 .. .. .. B0 F4 B1 F5 B2 ...        4 stages
+//   rank 1  .. F0 F1 F2 .. .. B0 F3 B1 F4 B2 ...
+//   rank 2  .. .. F0 F1 .. B0 F2 B1 F3 B2 ...
+//   rank 3  .. .. .. F0 B0 F1 B1 F2 B2 ...
+//
+// Rank r of P runs min(P - 1 - r, M) forwards first, then forward and backward in turn, then the
+// backwards that are left. Bubble (P - 1)(T_F + T_B) when sending is free, (P - 1)/(M + P - 1) of
+// the whole; at most min(P - r, M) micro-batches in flight on rank r. Any M >= 1.
+
+#pragma once
+
+#include <cstdint>
+
+#include "schedules/pipeline/pipeline_schedule.h"
+
+namespace stepsim {
+
+// REQUIRES: stages >= 1, microbatches >= 1.
+PipelineSchedule one_forward_one_backward(std::int32_t stages, std::int32_t microbatches);
+
+}  // namespace stepsim

@@ -1,0 +1,229 @@
+#include "schedules/plan/parallel_plan.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace stepsim {
+
+std::string_view name_of(PlanAxis axis) {
+  constexpr std::array<std::string_view, kPlanAxes> kNames = {"tp", "cp", "dp", "pp"};
+  return kNames[static_cast<std::size_t>(axis)];
+}
+
+std::string_view name_of(ScheduleName schedule) {
+  switch (schedule) {
+    case ScheduleName::kOneForwardOneBackward:
+      return "1f1b";
+  }
+  return "";
+}
+
+std::int64_t ParallelPlan::size_of(PlanAxis axis) const {
+  switch (axis) {
+    case PlanAxis::kTensor:
+      return tp;
+    case PlanAxis::kContext:
+      return cp;
+    case PlanAxis::kData:
+      return dp;
+    case PlanAxis::kPipeline:
+      return pp;
+  }
+  return 1;
+}
+
+namespace {
+
+// Collects problems; each rule is one line below.
+class Rules {
+ public:
+  void require(bool holds, std::string field, std::string message) {
+    if (!holds) problems_.push_back({std::move(field), std::move(message)});
+  }
+  void positive(const std::string& field, std::int64_t value) {
+    require(value >= 1, field, "must be at least 1, is " + std::to_string(value));
+  }
+  // `whole` must be a multiple of `part`.
+  void divides(const std::string& field, std::int64_t part, const std::string& what,
+               std::int64_t whole) {
+    if (part < 1 || whole < 1) return;
+    require(whole % part == 0, field,
+            "is " + std::to_string(part) + ", which does not divide the " + what + " (" +
+                std::to_string(whole) + ")");
+  }
+  std::vector<Problem> take() { return std::move(problems_); }
+  bool clean() const { return problems_.empty(); }
+
+ private:
+  std::vector<Problem> problems_;
+};
+
+std::string list_of_levels(const Places& places) {
+  std::string text;
+  for (const Level& level : places.levels) {
+    text += (text.empty() ? "" : ", ") + level.name + " (" + std::to_string(level.size) + ")";
+  }
+  return text;
+}
+
+void check_sizes(const ParallelPlan& plan, Rules& rules) {
+  rules.positive("tp", plan.tp);
+  rules.positive("cp", plan.cp);
+  rules.positive("dp", plan.dp);
+  rules.positive("pp", plan.pp);
+  rules.positive("microbatch", plan.microbatch);
+  rules.positive("global_batch", plan.global_batch);
+  rules.positive("sequence", plan.sequence);
+  rules.positive("gradient_bucket_parameters", plan.gradient_bucket_parameters);
+  rules.require(plan.prefetch >= 0, "prefetch",
+                "must be at least 0, is " + std::to_string(plan.prefetch));
+  rules.require(plan.optimizer_bytes >= 1, "optimizer_bytes",
+                "must be at least 1, is " + std::to_string(plan.optimizer_bytes));
+  rules.require(plan.gradient_bytes == 2 || plan.gradient_bytes == 4, "gradient_bytes",
+                "must be 2 (bf16) or 4 (fp32), is " + std::to_string(plan.gradient_bytes));
+  rules.require(plan.cp <= 1, "cp",
+                "is " + std::to_string(plan.cp) + ", but context parallelism is not built yet: 1");
+  rules.require(plan.zero == 0 || plan.zero == 1 || plan.zero == 3, "zero",
+                "must be 0, 1 or 3 (FSDP), is " + std::to_string(plan.zero));
+  std::set<PlanAxis> named(plan.order.begin(), plan.order.end());
+  rules.require(named.size() == kPlanAxes, "order",
+                "must name each of tp, cp, dp and pp once, innermost first");
+}
+
+void check_divisions(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  rules.divides("tp", plan.tp, "model's attention heads", model.heads);
+  rules.divides("tp", plan.tp, "model's key-value heads", model.kv_heads);
+  rules.divides("tp", plan.tp, "model's MLP width", model.intermediate);
+  rules.divides("pp", plan.pp, "model's layers", model.layers);
+  if (plan.sequence_parallel && plan.microbatch >= 1) {
+    rules.divides("tp", plan.tp, "tokens of a micro-batch, as sequence parallelism asks",
+                  plan.microbatch * plan.sequence);
+  }
+  if (plan.dp >= 1 && plan.microbatch >= 1 && plan.global_batch >= 1) {
+    rules.require(plan.global_batch % (plan.dp * plan.microbatch) == 0, "global_batch",
+                  "is " + std::to_string(plan.global_batch) +
+                      ", which is not a multiple of dp x microbatch = " + std::to_string(plan.dp) +
+                      " x " + std::to_string(plan.microbatch));
+  }
+}
+
+void check_combinations(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  rules.require(!(plan.zero == 3 && plan.pp > 1 && model.tied_embeddings), "zero",
+                "is 3 (FSDP) with pp above 1 for a model with tied embeddings, which is not built "
+                "yet: 0 or 1");
+}
+
+void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules) {
+  std::set<PlanAxis> axes;
+  std::set<std::string> levels;
+  for (const AxisMapping& mapping : plan.map) {
+    const std::string field = "map." + std::string(name_of(mapping.axis));
+    rules.require(axes.insert(mapping.axis).second, field, "is mapped twice");
+    std::int64_t size = 1;
+    bool known = true;
+    for (const std::string& name : mapping.levels) {
+      const std::optional<std::size_t> level = places.find(name);
+      rules.require(level.has_value(), field,
+                    "names level '" + name + "', but the cluster has " + list_of_levels(places));
+      rules.require(levels.insert(name).second, field,
+                    "uses level '" + name + "', which is mapped already");
+      known = known && level.has_value();
+      if (level) size *= places.levels[*level].size;
+    }
+    rules.require(!known || size == plan.size_of(mapping.axis), field,
+                  "its levels have " + std::to_string(size) + " places, but " +
+                      std::string(name_of(mapping.axis)) + " is " +
+                      std::to_string(plan.size_of(mapping.axis)));
+  }
+}
+
+void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
+  for (const PlanAxis axis : {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData,
+                              PlanAxis::kPipeline}) {
+    if (plan.size_of(axis) < 1 || plan.size_of(axis) > 100'000'000) return;
+  }
+  const auto chips = static_cast<std::int64_t>(places.chips.size());
+  const std::string ranks = "tp x cp x dp x pp = " + std::to_string(plan.tp) + " x " +
+                            std::to_string(plan.cp) + " x " + std::to_string(plan.dp) + " x " +
+                            std::to_string(plan.pp);
+  rules.require(plan.ranks() <= chips, "ranks",
+                ranks + " is more than the cluster's " + std::to_string(chips) + " chips");
+  rules.require(plan.ranks() >= chips || plan.allow_idle_chips, "ranks",
+                ranks + " leaves " + std::to_string(chips - plan.ranks()) + " of the cluster's " +
+                    std::to_string(chips) + " chips idle: set allow_idle_chips if that is meant");
+}
+
+}  // namespace
+
+std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, const Places& places) {
+  Rules rules;
+  check_sizes(plan, rules);
+  check_divisions(plan, model, rules);
+  check_combinations(plan, model, rules);
+  check_chips(plan, places, rules);
+  check_mapping(plan, places, rules);
+  return rules.take();
+}
+
+std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, PlanAxis axis) {
+  for (const PlanAxis inner : plan.order) {
+    if (inner == axis) return rank % plan.size_of(axis);
+    rank /= plan.size_of(inner);
+  }
+  return 0;
+}
+
+std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& places) {
+  // The levels of each axis, innermost first; axes that are not mapped share what is left, in the
+  // plan's order, as one axis.
+  std::vector<std::size_t> free_levels;
+  std::vector<std::vector<std::size_t>> levels_of(kPlanAxes);
+  for (std::size_t level = 0; level < places.levels.size(); ++level) {
+    bool mapped = false;
+    for (const AxisMapping& mapping : plan.map) {
+      mapped = mapped || std::ranges::count(mapping.levels, places.levels[level].name) > 0;
+    }
+    if (!mapped) free_levels.push_back(level);
+  }
+  std::vector<bool> is_mapped(kPlanAxes, false);
+  for (const AxisMapping& mapping : plan.map) {
+    is_mapped[static_cast<std::size_t>(mapping.axis)] = true;
+    for (const std::string& name : mapping.levels) {
+      levels_of[static_cast<std::size_t>(mapping.axis)].push_back(*places.find(name));
+    }
+  }
+  std::vector<std::uint32_t> stride(places.levels.size(), 1);
+  for (std::size_t level = 1; level < stride.size(); ++level) {
+    stride[level] = stride[level - 1] * places.levels[level - 1].size;
+  }
+
+  std::vector<std::uint32_t> chips;
+  for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
+    std::uint32_t chip = 0;
+    auto lay = [&](std::int64_t at, const std::vector<std::size_t>& levels) {
+      for (const std::size_t level : levels) {
+        const std::uint32_t size = places.levels[level].size;
+        chip += static_cast<std::uint32_t>(at % size) * stride[level];
+        at /= size;
+      }
+    };
+    std::int64_t unmapped = 0;
+    std::int64_t unmapped_size = 1;
+    for (const PlanAxis axis : plan.order) {
+      const std::int64_t at = coordinate(plan, rank, axis);
+      if (is_mapped[static_cast<std::size_t>(axis)]) {
+        lay(at, levels_of[static_cast<std::size_t>(axis)]);
+      } else {
+        unmapped += at * unmapped_size;
+        unmapped_size *= plan.size_of(axis);
+      }
+    }
+    lay(unmapped, free_levels);
+    chips.push_back(chip);
+  }
+  return chips;
+}
+
+}  // namespace stepsim

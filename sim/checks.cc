@@ -1,0 +1,70 @@
+#include "sim/checks.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace stepsim {
+
+void check_streams(const Streams& streams) {
+  if (streams.ops_ended() != streams.ops_total()) {
+    throw std::logic_error("check failed: " + std::to_string(streams.ops_ended()) + " of " +
+                           std::to_string(streams.ops_total()) + " ops ended");
+  }
+  if (streams.overlaps() != 0) {
+    throw std::logic_error("check failed: a stream did two things at once, " +
+                           std::to_string(streams.overlaps()) + " times");
+  }
+}
+
+void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
+                 Time end) {
+  for (std::uint32_t i = 0; i < routed.size(); ++i) {
+    const double carried = network.carried(LinkId(i), end);
+    if (std::abs(carried - routed[i]) > 1e-9 * routed[i] + 1e-3) {
+      throw std::logic_error("check failed: " + std::to_string(routed[i]) +
+                             " bytes were routed over link " +
+                             cluster.fabric.link_name(LinkId(i)) + ", but its rate adds up to " +
+                             std::to_string(carried));
+    }
+  }
+}
+
+void check_planned_bytes(const OpGraph& graph, const SimulationResult& result) {
+  if (!graph.planned_bytes) return;
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    if ((*graph.planned_bytes)[axis] != result.bytes_by_axis[axis]) {
+      throw std::logic_error("check failed: the plan says " +
+                             std::to_string((*graph.planned_bytes)[axis].value()) + " bytes for " +
+                             std::string(name_of(static_cast<Axis>(axis))) + ", but " +
+                             std::to_string(result.bytes_by_axis[axis].value()) + " were sent");
+    }
+  }
+}
+
+void check_memory(const OpGraph& graph, const MemoryLedger& memory) {
+  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
+    const MemoryBytes& resident = graph.programs[graph.ranks[rank].program.index()].resident;
+    for (std::size_t category = 0; category < kMemoryCategories; ++category) {
+      if (memory.balance(rank)[category] != resident[category]) {
+        throw std::logic_error(
+            "check failed: rank " + std::to_string(rank) + " ends with " +
+            std::to_string((memory.balance(rank)[category] - resident[category]).value()) +
+            " bytes of " + std::string(name_of(static_cast<MemoryCategory>(category))) +
+            " that nobody freed");
+      }
+    }
+  }
+}
+
+void check_breakdowns(const SimulationResult& result) {
+  for (std::size_t rank = 0; rank < result.breakdowns.size(); ++rank) {
+    if (result.breakdowns[rank].sum() != result.window) {
+      throw std::logic_error("check failed: the breakdown of rank " + std::to_string(rank) +
+                             " adds up to " + std::to_string(result.breakdowns[rank].sum().count()) +
+                             " ps of " + std::to_string(result.window.count()));
+    }
+  }
+}
+
+}  // namespace stepsim

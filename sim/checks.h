@@ -1,0 +1,34 @@
+// The always-on checks at the end of a run: they hold in Release too and throw std::logic_error
+// with what is wrong. A failing check is a bug of stepsim, never of the user's input.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/cluster.h"
+#include "sim/memory_ledger.h"
+#include "sim/network/network.h"
+#include "sim/op_graph.h"
+#include "sim/simulation_result.h"
+#include "sim/streams.h"
+
+namespace stepsim {
+
+// Every op ran once, and no stream did two things at once.
+void check_streams(const Streams& streams);
+
+// The integral of every link's rate over time is what was routed over it, within 1e-9.
+void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
+                 Time end);
+
+// What was sent for each axis is what the plan says. (Nothing to check without planned bytes.)
+void check_planned_bytes(const OpGraph& graph, const SimulationResult& result);
+
+// Every rank's memory is back at its resident bytes.
+void check_memory(const OpGraph& graph, const MemoryLedger& memory);
+
+// Every rank's breakdown adds up to the window.
+void check_breakdowns(const SimulationResult& result);
+
+}  // namespace stepsim

@@ -1,0 +1,150 @@
+#include "sim/chips/chip_spec.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <cstddef>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace stepsim {
+namespace {
+
+std::string text(double value) {
+  std::array<char, 32> buffer{};
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  assert(error == std::errc());
+  return {buffer.data(), end};
+}
+
+// Collects what is wrong. Comparisons are written so that NaN is wrong too.
+class Checker {
+ public:
+  void positive(std::string_view field, double value) {
+    if (!(value > 0)) add(field, "must be positive, is " + text(value));
+  }
+  void not_negative(std::string_view field, double value) {
+    if (!(value >= 0)) add(field, "must not be negative, is " + text(value));
+  }
+  void at_least_one(std::string_view field, std::int64_t value) {
+    if (value < 1) add(field, "must be at least 1, is " + std::to_string(value));
+  }
+  void fraction(std::string_view field, double value) {
+    if (!(value > 0 && value <= 1)) add(field, "must be above 0 and at most 1, is " + text(value));
+  }
+  void share(std::string_view field, double value) {
+    if (!(value >= 0 && value < 1)) add(field, "must be at least 0 and below 1, is " + text(value));
+  }
+  void add(std::string_view field, std::string message) {
+    problems_.push_back({std::string(field), std::move(message)});
+  }
+  std::vector<Problem> take() { return std::move(problems_); }
+
+ private:
+  std::vector<Problem> problems_;
+};
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// The part of the arithmetic units' time that goes into elements of the result: tiles that stick
+// out of the matrix and places of the last wave that stay empty are time lost.
+double useful_share_of_waves(const Kernel& kernel, const MatmulEfficiency& efficiency) {
+  const std::int64_t tiles = kernel.batch * divide_up(kernel.m, efficiency.tile_m) *
+                             divide_up(kernel.n, efficiency.tile_n);
+  const std::int64_t waves = divide_up(tiles, efficiency.compute_units);
+  const double paid = static_cast<double>(waves) * static_cast<double>(efficiency.compute_units) *
+                      static_cast<double>(efficiency.tile_m) *
+                      static_cast<double>(efficiency.tile_n);
+  const double useful = static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
+                        static_cast<double>(kernel.n);
+  return useful / paid;
+}
+
+double achievable_flops_per_second(const Kernel& kernel, const ChipSpec& chip) {
+  const Efficiency& efficiency = chip.efficiency;
+  switch (kernel.kind) {
+    case KernelKind::kMatmul: {
+      const double inner = static_cast<double>(kernel.k);
+      const double ramp = inner / (inner + efficiency.matmul.inner_ramp);
+      return chip.peak_of(kernel.type).value() * efficiency.matmul.peak_fraction * ramp *
+             useful_share_of_waves(kernel, efficiency.matmul);
+    }
+    case KernelKind::kAttentionForward:
+      return chip.peak_of(kernel.type).value() * efficiency.attention_forward_fraction;
+    case KernelKind::kAttentionBackward:
+      return chip.peak_of(kernel.type).value() * efficiency.attention_backward_fraction;
+    case KernelKind::kElementwise:
+      break;
+  }
+  return chip.peak_of(DataType::kFp32).value() * efficiency.elementwise_fraction;
+}
+
+}  // namespace
+
+std::vector<Problem> check(const ChipSpec& spec) {
+  Checker checker;
+  for (std::size_t type = 0; type < spec.peak.size(); ++type) {
+    const std::string field = "peak." + std::string(name_of(static_cast<DataType>(type)));
+    checker.not_negative(field, spec.peak[type].value());
+  }
+  if (spec.peak_of(DataType::kFp32) == Throughput(0)) {
+    checker.add("peak.fp32", "is missing: elementwise kernels compute in fp32");
+  }
+  checker.positive("memory_bandwidth", spec.memory_bandwidth.value());
+  checker.positive("memory_capacity", static_cast<double>(spec.memory_capacity.value()));
+  checker.not_negative("launch_overhead", to_seconds(spec.launch_overhead));
+  checker.not_negative("fixed_memory", static_cast<double>(spec.fixed_memory.value()));
+  if (spec.fixed_memory > spec.memory_capacity) {
+    checker.add("fixed_memory", "must not be larger than memory_capacity (" +
+                                    std::to_string(spec.memory_capacity.value()) + " bytes), is " +
+                                    std::to_string(spec.fixed_memory.value()));
+  }
+  const Efficiency& efficiency = spec.efficiency;
+  checker.fraction("efficiency.matmul.peak_fraction", efficiency.matmul.peak_fraction);
+  checker.at_least_one("efficiency.matmul.tile_m", efficiency.matmul.tile_m);
+  checker.at_least_one("efficiency.matmul.tile_n", efficiency.matmul.tile_n);
+  checker.at_least_one("efficiency.matmul.compute_units", efficiency.matmul.compute_units);
+  checker.not_negative("efficiency.matmul.inner_ramp", efficiency.matmul.inner_ramp);
+  checker.fraction("efficiency.attention_forward_fraction", efficiency.attention_forward_fraction);
+  checker.fraction("efficiency.attention_backward_fraction",
+                   efficiency.attention_backward_fraction);
+  checker.fraction("efficiency.elementwise_fraction", efficiency.elementwise_fraction);
+  checker.fraction("efficiency.memory_fraction", efficiency.memory_fraction);
+  checker.not_negative("efficiency.memory_ramp",
+                       static_cast<double>(efficiency.memory_ramp.value()));
+  checker.share("communication.compute_share", spec.communication.compute_share);
+  checker.share("communication.memory_share", spec.communication.memory_share);
+  return checker.take();
+}
+
+KernelTime time_of(const Kernel& kernel, const ChipSpec& chip) {
+  KernelTime time;
+  if (kernel.flops.value() > 0) {
+    const double rate = achievable_flops_per_second(kernel, chip);
+    assert(rate > 0);
+    time.compute_s = kernel.flops.value() / rate;
+  }
+  const double bytes = static_cast<double>((kernel.read + kernel.written).value());
+  if (bytes > 0) {
+    // bytes / (peak x fraction x bytes / (bytes + ramp))
+    const double ramp = static_cast<double>(chip.efficiency.memory_ramp.value());
+    time.memory_s =
+        (bytes + ramp) / (chip.memory_bandwidth.value() * chip.efficiency.memory_fraction);
+  }
+  time.overhead = chip.launch_overhead;
+  time.total = slowed(time, {});
+  return time;
+}
+
+Duration slowed(const KernelTime& time, CommunicationCost taken) {
+  assert(taken.compute_share >= 0 && taken.compute_share < 1);
+  assert(taken.memory_share >= 0 && taken.memory_share < 1);
+  const double compute_s = time.compute_s / (1 - taken.compute_share);
+  const double memory_s = time.memory_s / (1 - taken.memory_share);
+  return duration_from_seconds(std::max(compute_s, memory_s)) + time.overhead;
+}
+
+}  // namespace stepsim

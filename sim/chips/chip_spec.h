@@ -1,0 +1,82 @@
+// ChipSpec is the data of one accelerator, and time_of() what it says about a kernel: the roofline
+//
+//   max(flops / achievable throughput, bytes / achievable bandwidth) + launch overhead
+//
+// (Williams, Waterman, Patterson 2009), where what is achievable comes from the chip's efficiency
+// model: data in the chip file, never a factor set for one experiment.
+//
+//   matmul     a fraction of peak, times what the shape loses: tiles that stick out of the matrix
+//              (tile quantisation), a last wave of tiles that leaves units idle (wave
+//              quantisation), and the ramp of a short inner dimension, k / (k + ramp)
+//   attention  a fraction of peak for the forward and one for the backward kernel
+//   memory     a fraction of peak, times bytes / (bytes + ramp) for small kernels
+//
+// Not modelled: caches, clocks that throttle, different kernels running side by side.
+
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/units.h"
+#include "sim/chips/kernel.h"
+
+namespace stepsim {
+
+struct MatmulEfficiency {
+  double peak_fraction = 1;  // of the data type's peak, for a large, well-shaped matmul
+  std::int64_t tile_m = 1;   // output tile that one compute unit works on; 1 loses nothing
+  std::int64_t tile_n = 1;
+  std::int64_t compute_units = 1;  // tiles in one wave; 1 turns wave quantisation off
+  double inner_ramp = 0;           // inner dimension at which half of the throughput is reached
+};
+
+struct Efficiency {
+  MatmulEfficiency matmul{};
+  double attention_forward_fraction = 1;
+  double attention_backward_fraction = 1;
+  double elementwise_fraction = 1;  // of fp32 peak: elementwise arithmetic is rarely the bound
+  double memory_fraction = 1;
+  Bytes memory_ramp{};  // kernel size at which half of the bandwidth is reached
+};
+
+// What a running communication kernel takes from the chip (0 where links are driven by DMA).
+struct CommunicationCost {
+  double compute_share = 0;  // of the arithmetic throughput, 0 <= share < 1
+  double memory_share = 0;   // of the memory bandwidth, 0 <= share < 1
+};
+
+struct ChipSpec {
+  std::string name;
+  std::array<Throughput, kDataTypes> peak{};  // dense, by DataType; 0 where not supported
+  Bandwidth memory_bandwidth{};
+  Bytes memory_capacity{};  // what the driver reports, not the "GB" of the name
+  Duration launch_overhead{};
+  Bytes fixed_memory{};  // context and library workspaces
+  Efficiency efficiency{};
+  CommunicationCost communication{};
+
+  Throughput peak_of(DataType type) const { return peak[static_cast<std::size_t>(type)]; }
+};
+
+// Empty when the spec makes sense: positive rates and sizes, fractions in (0, 1], shares in [0, 1).
+std::vector<Problem> check(const ChipSpec& spec);
+
+struct KernelTime {
+  double compute_s = 0;  // flops / achievable throughput
+  double memory_s = 0;   // bytes / achievable bandwidth
+  Duration overhead{};
+  Duration total{};  // max of the two, rounded up, plus overhead
+  bool memory_bound() const { return memory_s > compute_s; }
+};
+
+// REQUIRES: check(chip) is empty; the chip supports kernel.type or the kernel has no flops.
+KernelTime time_of(const Kernel& kernel, const ChipSpec& chip);
+
+// The same while communication holds `taken` of the chip:
+// max(compute_s / (1 - compute_share), memory_s / (1 - memory_share)) + overhead.
+Duration slowed(const KernelTime& time, CommunicationCost taken);
+
+}  // namespace stepsim

@@ -1,0 +1,44 @@
+// Kernel is one launch on a chip: what it computes (FLOPs) and what it moves to and from the
+// chip's memory (bytes), with the shape that decides how efficiently.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "sim/base/units.h"
+
+namespace stepsim {
+
+enum class DataType : std::uint8_t { kFp32, kBf16, kFp16, kFp8, kInt8 };
+inline constexpr int kDataTypes = 5;
+
+Bytes size_of(DataType type);             // of one element
+std::string_view name_of(DataType type);  // "bf16"
+
+enum class KernelKind : std::uint8_t {
+  kMatmul,             // batch x [m,k] @ [k,n]
+  kAttentionForward,   // fused softmax(q k^T) v
+  kAttentionBackward,  // fused, recomputes the scores
+  kElementwise,        // norms, activations, residual additions, casts, optimizer updates
+};
+
+// Kernels are compared and deduplicated by value.
+struct Kernel {
+  std::string_view name;  // a literal: "qkv_projection"
+  KernelKind kind = KernelKind::kElementwise;
+  DataType type = DataType::kBf16;  // what the chip's arithmetic units compute in
+  Flops flops{};
+  Bytes read{};
+  Bytes written{};
+  // kMatmul: the shape. Attention: batch = sequences x heads, m = query length, n = key length,
+  // k = head dimension. Otherwise 0.
+  std::int64_t batch = 0;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+
+  friend bool operator==(const Kernel&, const Kernel&) = default;
+};
+
+}  // namespace stepsim

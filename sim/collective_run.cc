@@ -1,0 +1,335 @@
+#include "sim/collective_run.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "sim/collectives/choose_algorithm.h"
+#include "sim/group_shape.h"
+
+namespace stepsim {
+
+CollectiveRuns::CollectiveRuns(const OpGraph& graph, const Streams& streams, Transport& transport,
+                               Granularity granularity)
+    : graph_(graph),
+      streams_(streams),
+      transport_(transport),
+      granularity_(granularity),
+      plans_(graph.collective_works.size()),
+      groups_(graph.communicators.size()) {
+  for (std::size_t c = 0; c < graph.communicators.size(); ++c) {
+    for (const std::vector<RankId>& group : graph.communicators[c].groups) {
+      groups_[c].emplace_back().posted.assign(group.size(), 0);
+    }
+  }
+  for (std::size_t w = 0; w < plans_.size(); ++w) {
+    plans_[w].resize(graph.communicators[graph.collective_works[w].communicator.index()]
+                         .groups.size());
+  }
+}
+
+// --- What an algorithm does in a group -----------------------------------------------------------
+
+const CollectiveRuns::Plan& CollectiveRuns::plan_of(std::uint32_t work, std::uint32_t group) {
+  std::unique_ptr<Plan>& plan = plans_[work][group];
+  if (!plan) plan = std::make_unique<Plan>(make_plan(work, group));
+  return *plan;
+}
+
+CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t group) const {
+  const CollectiveWork& collective = graph_.collective_works[work];
+  std::vector<std::uint32_t> chips;
+  for (const RankId rank :
+       graph_.communicators[collective.communicator.index()].groups[group]) {
+    chips.push_back(graph_.ranks[rank.index()].chip);
+  }
+  Plan plan;
+  plan.algorithm = choose_algorithm(collective.op, collective.algorithm,
+                                    stepsim::describe(transport_.cluster(), chips), collective.bytes,
+                                    size_of(collective.type));
+  if (granularity_ == Granularity::kPipelined) {
+    pipeline_edges(plan, chips);
+    plan.algorithm.reset();
+  }
+  return plan;
+}
+
+// Sums the messages of all rounds edge by edge. A member sends to few peers, many rounds in a row
+// to the same one, so the bytes are collected until the peer changes.
+void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>& chips) const {
+  const CollectiveAlgorithm& algorithm = *plan.algorithm;
+  std::map<LinkId, std::int64_t> load;
+  std::vector<LinkId> links;
+  Duration longest{};
+  for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
+    std::vector<Duration> latency_of_round(algorithm.rounds());
+    for (std::uint32_t member = 0; member < algorithm.members(); ++member) {
+      std::uint32_t peer = kNobody;
+      std::int64_t bytes = 0;
+      Duration latency{};
+      auto close_edge = [&] {
+        for (const LinkId link : links) load[link] += bytes;
+        plan.sent += Bytes(bytes);
+        bytes = 0;
+      };
+      for (std::uint32_t round = 0; round < algorithm.rounds(); ++round) {
+        const auto message = algorithm.message(lane, round, member);
+        if (!message) continue;
+        if (message->to != peer) {
+          close_edge();
+          peer = message->to;
+          links.clear();
+          latency = transport_.route(chips[member], chips[peer], links);
+        }
+        bytes += message->bytes.value();
+        latency_of_round[round] = std::max(latency_of_round[round], latency);
+      }
+      close_edge();
+      links.clear();
+    }
+    Duration of_lane{};
+    for (const Duration round : latency_of_round) of_lane += round;
+    longest = std::max(longest, of_lane);
+  }
+  std::int64_t most = 0;
+  for (const auto& [link, bytes] : load) most = std::max(most, bytes);
+  plan.bytes = Bytes(most);
+  plan.latency = longest;
+  for (const auto& [link, bytes] : load) {
+    if (bytes > 0) {
+      plan.uses.push_back({link, static_cast<double>(bytes) / static_cast<double>(most)});
+    }
+  }
+}
+
+// --- Arrival -------------------------------------------------------------------------------------
+
+void CollectiveRuns::post(std::uint32_t stream, Time now, Meetings& meetings) {
+  const std::uint32_t work = streams_.program_of(stream).ops[streams_.op(stream)].work;
+  const CommunicatorId communicator = graph_.collective_works[work].communicator;
+  const Communicator::Seat seat =
+      graph_.communicators[communicator.index()].seat_of[streams_.rank_of(stream)];
+  GroupState& group = groups_[communicator.index()][seat.group];
+  const std::uint32_t members = static_cast<std::uint32_t>(group.posted.size());
+  if (members == 1) {  // a group of one costs nothing
+    meetings.ends.push_back({stream, now, false});
+    return;
+  }
+  const std::uint32_t number = group.posted[seat.member]++;
+  while (group.first_open + group.open.size() <= number) {
+    group.open.push_back(open_run(work, seat.group, stream));
+  }
+  const std::uint32_t index = group.open[number - group.first_open];
+  Run& run = runs_[index];
+  if (run.work != work) check_agreement(run, stream);
+  run.streams[seat.member] = stream;
+  const bool later = run.arrived == 0 || now > run.last_at;
+  if (later || streams_.rank_of(stream) < streams_.rank_of(run.last)) {
+    run.last = stream;
+    run.last_at = now;
+  }
+  ++run.arrived;
+  if (granularity_ == Granularity::kStepped) begin_stepped(index, seat.member, now, meetings);
+  if (runs_[index].arrived == members) all_posted(runs_[index], index, now, meetings);
+}
+
+std::uint32_t CollectiveRuns::open_run(std::uint32_t work, std::uint32_t group,
+                                       std::uint32_t stream) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(runs_.size()));
+    runs_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  Run& run = runs_[index];
+  run.plan = &plan_of(work, group);
+  run.work = work;
+  run.group = group;
+  run.arrived = 0;
+  run.done = 0;
+  run.first = stream;
+  const CommunicatorId communicator = graph_.collective_works[work].communicator;
+  const std::size_t members = groups_[communicator.index()][group].posted.size();
+  run.streams.assign(members, kNobody);
+  if (granularity_ == Granularity::kStepped) {
+    run.lanes.assign(members * run.plan->algorithm->lanes(), LaneState{});
+    run.lanes_left.assign(members, run.plan->algorithm->lanes());
+    run.early.clear();
+    run.blocked.clear();
+  }
+  return index;
+}
+
+std::string CollectiveRuns::describe(std::uint32_t stream, std::uint32_t work) const {
+  const CollectiveWork& collective = graph_.collective_works[work];
+  return "rank " + std::to_string(streams_.rank_of(stream)) + " issues " +
+         std::string(name_of(collective.op)) + " of " + std::to_string(collective.bytes.value()) +
+         " bytes of " + std::string(name_of(collective.type)) + " (" +
+         std::string(name_of(collective.algorithm)) + ") in op " +
+         std::to_string(streams_.position(stream)) + " of stream '" +
+         streams_.program_of(stream).streams[streams_.local(stream)].name + "'";
+}
+
+void CollectiveRuns::check_agreement(const Run& run, std::uint32_t stream) const {
+  const std::uint32_t work = streams_.program_of(stream).ops[streams_.op(stream)].work;
+  if (graph_.collective_works[work] == graph_.collective_works[run.work]) return;
+  throw MismatchError(
+      "members of communicator '" +
+      graph_.communicators[graph_.collective_works[work].communicator.index()].name +
+      "' issue different collectives: " + describe(run.first, run.work) + ", but " +
+      describe(stream, work));
+}
+
+void CollectiveRuns::all_posted(Run& run, std::uint32_t index, Time now, Meetings& meetings) {
+  for (const std::uint32_t stream : run.streams) {
+    if (stream == run.last) continue;
+    meetings.joins.push_back({.stream = stream, .from = run.last});
+    meetings.arrows.push_back({.stream = stream, .from = run.last});
+  }
+  if (granularity_ == Granularity::kPipelined) {
+    const Plan& plan = *run.plan;
+    const CollectiveWork& collective = graph_.collective_works[run.work];
+    const Axis axis = graph_.communicators[collective.communicator.index()].axis;
+    sent_[static_cast<std::size_t>(axis)] += plan.sent;
+    transport_.start(now, {.bytes = plan.bytes, .latency = plan.latency, .uses = plan.uses},
+                     {.collective = true, .index = index});
+  }
+}
+
+void CollectiveRuns::arrived(const TransferOwner& owner, Time now, Meetings& meetings) {
+  if (granularity_ == Granularity::kPipelined) {
+    const auto members = static_cast<std::uint32_t>(runs_[owner.index].streams.size());
+    for (std::uint32_t member = 0; member < members; ++member) {
+      end_member(owner.index, member, now, meetings);
+    }
+    return;
+  }
+  Run& run = runs_[owner.index];
+  LaneState& sender = run.lanes[owner.lane * run.streams.size() + owner.from];
+  sender.sending = false;
+  ++sender.sent;
+  received(owner.index, owner.lane, owner.round, owner.to);
+  go_on(owner.index, owner.lane, owner.from, now, meetings);
+  if (owner.to != owner.from) go_on(owner.index, owner.lane, owner.to, now, meetings);
+}
+
+void CollectiveRuns::end_member(std::uint32_t index, std::uint32_t member, Time now,
+                                Meetings& meetings) {
+  Run& run = runs_[index];
+  const std::uint32_t stream = run.streams[member];
+  const bool all_there = run.arrived == run.streams.size();
+  const std::uint32_t stage = graph_.ranks[streams_.rank_of(stream)].pp;
+  const std::uint32_t last_stage = graph_.ranks[streams_.rank_of(run.last)].pp;
+  meetings.ends.push_back(
+      {.stream = stream,
+       .moving = all_there ? run.last_at : std::min(now, streams_.started_at(stream)),
+       .waited_for_other_stage = stage != last_stage});
+  if (++run.done == run.streams.size()) retire(index);
+}
+
+void CollectiveRuns::retire(std::uint32_t index) {
+  const Run& run = runs_[index];
+  GroupState& group =
+      groups_[graph_.collective_works[run.work].communicator.index()][run.group];
+  // Collectives of a group may end out of order only in their last members: keep the numbering.
+  const auto place = std::ranges::find(group.open, index);
+  *place = kNobody;
+  while (!group.open.empty() && group.open.front() == kNobody) {
+    group.open.pop_front();
+    ++group.first_open;
+  }
+  free_.push_back(index);
+}
+
+// --- Stepped -------------------------------------------------------------------------------------
+
+void CollectiveRuns::begin_stepped(std::uint32_t index, std::uint32_t member, Time now,
+                                   Meetings& meetings) {
+  const std::uint32_t lanes = runs_[index].plan->algorithm->lanes();
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) go_on(index, lane, member, now, meetings);
+  std::vector<Blocked> waiting;
+  std::erase_if(runs_[index].blocked, [&](const Blocked& blocked) {
+    if (blocked.to != member) return false;
+    waiting.push_back(blocked);
+    return true;
+  });
+  for (const Blocked& blocked : waiting) {
+    runs_[index].lanes[blocked.lane * runs_[index].streams.size() + blocked.member].sending = false;
+    go_on(index, blocked.lane, blocked.member, now, meetings);
+  }
+}
+
+// Sends the next message of a member if it may be sent; ends the member when its last lane is done.
+void CollectiveRuns::go_on(std::uint32_t index, std::uint32_t lane, std::uint32_t member, Time now,
+                           Meetings& meetings) {
+  Run& run = runs_[index];
+  const CollectiveAlgorithm& algorithm = *run.plan->algorithm;
+  const std::size_t members = run.streams.size();
+  LaneState& state = run.lanes[lane * members + member];
+  if (run.streams[member] == kNobody || state.sending) return;
+  while (state.sent < algorithm.rounds() && state.received >= state.sent) {
+    const auto message = algorithm.message(lane, state.sent, member);
+    if (!message) {
+      ++state.sent;
+      continue;
+    }
+    state.sending = true;
+    if (run.streams[message->to] == kNobody) {
+      run.blocked.push_back({lane, member, message->to});
+      return;
+    }
+    const CollectiveWork& collective = graph_.collective_works[run.work];
+    const Communicator& communicator = graph_.communicators[collective.communicator.index()];
+    sent_[static_cast<std::size_t>(communicator.axis)] += message->bytes;
+    const std::vector<RankId>& ranks = communicator.groups[run.group];
+    transport_.send(now, graph_.ranks[ranks[member].index()].chip,
+                    graph_.ranks[ranks[message->to].index()].chip, message->bytes,
+                    {.collective = true,
+                     .index = index,
+                     .lane = lane,
+                     .round = state.sent,
+                     .from = member,
+                     .to = message->to});
+    return;
+  }
+  if (state.sent == algorithm.rounds() && state.received == algorithm.rounds()) {
+    state.sending = true;  // nothing more to do in this lane
+    if (--run.lanes_left[member] == 0) end_member(index, member, now, meetings);
+  }
+}
+
+void CollectiveRuns::received(std::uint32_t index, std::uint32_t lane, std::uint32_t round,
+                              std::uint32_t member) {
+  Run& run = runs_[index];
+  LaneState& state = run.lanes[lane * run.streams.size() + member];
+  run.early.push_back({lane, member, round});
+  for (bool found = true; found;) {
+    found = std::erase_if(run.early, [&](const Early& early) {
+              return early.lane == lane && early.member == member && early.round == state.received;
+            }) > 0;
+    if (found) ++state.received;
+  }
+}
+
+// --- Report --------------------------------------------------------------------------------------
+
+std::string CollectiveRuns::waits_for(std::uint32_t stream,
+                                      std::vector<std::uint32_t>& ranks) const {
+  const std::uint32_t work = streams_.program_of(stream).ops[streams_.op(stream)].work;
+  const CommunicatorId communicator = graph_.collective_works[work].communicator;
+  const std::uint32_t self = streams_.rank_of(stream);
+  const Communicator& names = graph_.communicators[communicator.index()];
+  const Communicator::Seat seat = names.seat_of[self];
+  const GroupState& group = groups_[communicator.index()][seat.group];
+  std::string text;
+  for (std::size_t member = 0; member < group.posted.size(); ++member) {
+    if (group.posted[member] < group.posted[seat.member]) {
+      const std::uint32_t rank = names.groups[seat.group][member].index();
+      ranks.push_back(rank);
+      text += (text.empty() ? "rank " : ", ") + std::to_string(rank);
+    }
+  }
+  return text.empty() ? "its data" : text + " to join " + names.name;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,73 @@
+#include "sim/compute.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepsim {
+
+ComputeRuns::ComputeRuns(const OpGraph& graph, const ChipSpec& chip)
+    : graph_(graph),
+      cost_(chip.communication),
+      holds_shares_(cost_.compute_share > 0 || cost_.memory_share > 0),
+      kernels_(graph.compute_works.size()),
+      durations_(graph.compute_works.size()),
+      flops_(graph.compute_works.size()),
+      states_(graph.ranks.size()) {
+  for (std::size_t work = 0; work < graph.compute_works.size(); ++work) {
+    Duration total{};
+    for (const Kernel& kernel : graph.compute_works[work].kernels) {
+      kernels_[work].push_back(time_of(kernel, chip));
+      total += kernels_[work].back().total;
+      flops_[work] += kernel.flops;
+    }
+    durations_[work].push_back(total);
+  }
+}
+
+Time ComputeRuns::start(std::uint32_t rank, std::uint32_t work, Time now) {
+  State& state = states_[rank];
+  state.work = work;
+  state.left = 1;
+  state.since = now;
+  state.running = true;
+  state.ends_at = now + pace(rank, work, state.communicating);
+  return state.ends_at;
+}
+
+bool ComputeRuns::change_communication(std::uint32_t rank, int change, Time now) {
+  State& state = states_[rank];
+  const std::uint32_t before = state.communicating;
+  state.communicating += static_cast<std::uint32_t>(change);
+  if (!state.running || state.ends_at == now) return false;
+  const Duration old_pace = pace(rank, state.work, before);
+  const Duration new_pace = pace(rank, state.work, state.communicating);
+  if (old_pace == new_pace) return false;
+  if (state.since < now) {
+    state.left -= static_cast<double>((now - state.since).count()) /
+                  static_cast<double>(old_pace.count());
+    state.since = now;
+  }
+  const double rest = std::max(0.0, state.left) * static_cast<double>(new_pace.count());
+  const Time ends_at = now + Duration(static_cast<std::int64_t>(std::ceil(rest)));
+  if (ends_at == state.ends_at) return false;
+  state.ends_at = ends_at;
+  return true;
+}
+
+Duration ComputeRuns::pace(std::uint32_t rank, std::uint32_t work, std::uint32_t communicating) {
+  std::vector<Duration>& durations = durations_[work];
+  while (durations.size() <= communicating) {
+    const auto ops = static_cast<double>(durations.size());
+    const CommunicationCost taken{.compute_share = std::min(kMostTaken, ops * cost_.compute_share),
+                                  .memory_share = std::min(kMostTaken, ops * cost_.memory_share)};
+    Duration total{};
+    for (const KernelTime& kernel : kernels_[work]) total += slowed(kernel, taken);
+    durations.push_back(total);
+  }
+  const double slowdown = graph_.ranks[rank].slowdown;
+  const Duration alone = durations[communicating];
+  if (slowdown == 1) return alone;
+  return Duration(static_cast<std::int64_t>(std::ceil(static_cast<double>(alone.count()) * slowdown)));
+}
+
+}  // namespace stepsim

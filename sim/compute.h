@@ -1,0 +1,64 @@
+// ComputeRuns says how long runs of kernels take, also while communication takes a part of the
+// chip.
+//
+// The kernels of a run follow one another; a run takes the sum of their times. A communication op
+// of a GPU holds a share of the arithmetic units and of the memory bandwidth from its start to its
+// end (ChipSpec::communication); several ops add up, to at most kMostTaken. At each change the
+// fraction of the run that is left is rescaled to the new pace, and a new end is scheduled; an end
+// event is stale when its time is not the rank's ends_at().
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/chips/chip_spec.h"
+#include "sim/op_graph.h"
+
+namespace stepsim {
+
+class ComputeRuns {
+ public:
+  static constexpr double kMostTaken = 0.9;  // shares of several communication ops add up to this
+
+  ComputeRuns(const OpGraph& graph, const ChipSpec& chip);
+
+  // Starts a run on `rank` and returns its end.
+  Time start(std::uint32_t rank, std::uint32_t work, Time now);
+  void end(std::uint32_t rank) { states_[rank].running = false; }
+
+  bool running(std::uint32_t rank) const { return states_[rank].running; }
+  Time ends_at(std::uint32_t rank) const { return states_[rank].ends_at; }
+
+  // A communication op begins (+1) or ends (-1) to hold its shares of the chip of `rank`. Returns
+  // whether the rank's run now ends at another time, which has to be scheduled.
+  bool change_communication(std::uint32_t rank, int change, Time now);
+
+  bool communication_holds_shares() const { return holds_shares_; }
+
+  // How long a run takes alone, and how many FLOPs it is.
+  Duration duration(std::uint32_t work) const { return durations_[work].front(); }
+  Flops flops(std::uint32_t work) const { return flops_[work]; }
+
+ private:
+  struct State {
+    Time ends_at;
+    Time since;          // of the last change of pace
+    double left = 1;     // fraction of the run that was left then
+    std::uint32_t work = 0;
+    std::uint32_t communicating = 0;
+    bool running = false;
+  };
+
+  Duration pace(std::uint32_t rank, std::uint32_t work, std::uint32_t communicating);
+
+  const OpGraph& graph_;
+  CommunicationCost cost_;
+  bool holds_shares_;
+  std::vector<std::vector<KernelTime>> kernels_;    // by work
+  std::vector<std::vector<Duration>> durations_;    // by work and communication ops; as needed
+  std::vector<Flops> flops_;                        // by work
+  std::vector<State> states_;                       // by rank
+};
+
+}  // namespace stepsim

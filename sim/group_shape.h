@@ -1,0 +1,20 @@
+// describe() finds out how the members of a communicator group stand in the cluster: the box of
+// levels that they fill, if they fill one. Collective algorithms are chosen by it.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "sim/cluster.h"
+#include "sim/collectives/collective.h"
+
+namespace stepsim {
+
+// `chips`: the chip number of each member. The shape has a dimension for each level on which the
+// members differ when they are a full box of adjacent coordinates; otherwise they are one switched
+// dimension in the order given. A torus axis wraps when the level does and the members take all
+// of it.
+GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips);
+
+}  // namespace stepsim

@@ -1,0 +1,147 @@
+// The parts of FairSharing that look at everything: the full refill, which is the fallback of the
+// incremental method, and the proof that rates are fair.
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <tuple>
+
+#include "sim/network/fair_sharing.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kPicosecondsPerSecond = 1e12;
+
+}  // namespace
+
+void FairSharing::refill() {
+  ++refills_;
+  // Bytes left are kept in the transfers while no heap holds their keys.
+  for (LinkIndex index = 0; index < links_.size(); ++index) {
+    Link& link = links_[index];
+    settle_volume(link);
+    for (const Own& own : heaps_.view(books_[index].own)) {
+      transfers_[own.slot].bytes = std::max(own.key - link.volume, 0.0);
+    }
+    books_[index].own.size = 0;
+    link.level = std::numeric_limits<double>::infinity();
+    link.own_weight = 0;
+    link.volume = 0;
+  }
+  fill_from_below();
+  for (LinkIndex index = 0; index < links_.size(); ++index) {
+    if (links_[index].crossing == 0) continue;
+    add_up_foreign(index);
+    touch(index);
+  }
+  rate_updates_ += active_;
+}
+
+// Progressive filling: the link that is full first as all rates rise together is the bottleneck
+// of the transfers over it; they are settled and the others go on rising.
+void FairSharing::fill_from_below() {
+  struct Filling {
+    double room;    // capacity minus settled transfers
+    double weight;  // of the others
+    std::uint32_t rising;
+  };
+  struct Full {
+    double level;
+    LinkIndex index;
+  };
+  const auto later = [](const Full& a, const Full& b) {
+    return std::tuple(a.level, a.index) > std::tuple(b.level, b.index);
+  };
+  std::vector<Filling> filling(links_.size(), {0, 0, 0});
+  std::vector<Full> order;
+  for (LinkIndex index = 0; index < links_.size(); ++index) {
+    filling[index] = {links_[index].capacity, 0, links_[index].crossing};
+    for (const Crossing& crossing : rows_.view(books_[index].row)) {
+      filling[index].weight += uses_[crossing.use].weight;
+    }
+    if (filling[index].rising > 0) {
+      order.push_back({filling[index].room / filling[index].weight, index});
+    }
+  }
+  std::make_heap(order.begin(), order.end(), later);
+  double lowest = 0;  // levels are found in rising order, but for rounding errors
+  std::vector<bool> is_settled(transfers_.size(), false);
+  while (!order.empty()) {
+    const Full next = order.front();
+    std::pop_heap(order.begin(), order.end(), later);
+    order.pop_back();
+    if (filling[next.index].rising == 0) continue;
+    // The level of a link only rises while others fill up: an old entry comes too early.
+    const double level = filling[next.index].room / filling[next.index].weight;
+    if (level > next.level) {
+      order.push_back({level, next.index});
+      std::push_heap(order.begin(), order.end(), later);
+      continue;
+    }
+    lowest = std::max(lowest, next.level);
+    Link& link = links_[next.index];
+    link.level = lowest;
+    for (const Crossing& crossing : rows_.view(books_[next.index].row)) {
+      if (is_settled[crossing.slot]) continue;
+      is_settled[crossing.slot] = true;
+      Transfer& transfer = transfers_[crossing.slot];
+      transfer.bottleneck = next.index;
+      link.own_weight += uses_[crossing.use].weight;
+      for (const Use& use : uses_of(transfer)) {
+        filling[use.link].room -= use.weight * lowest;
+        filling[use.link].weight -= use.weight;
+        --filling[use.link].rising;
+      }
+      heap_push(books_[next.index].own,
+                {transfer.bytes, crossing.slot, transfer.uses_begin, transfer.uses_size});
+    }
+  }
+}
+
+std::vector<FairSharing::Rate> FairSharing::rates() const {
+  std::vector<Rate> rates;
+  for (const Transfer& transfer : transfers_) {
+    if (transfer.is_active) {
+      rates.push_back({transfer.id, rate_of(transfer) * kPicosecondsPerSecond});
+    }
+  }
+  std::sort(rates.begin(), rates.end(), [](const Rate& a, const Rate& b) { return a.id < b.id; });
+  return rates;
+}
+
+std::optional<std::string> FairSharing::unfairness() const {
+  constexpr double kTolerance = 1e-9;
+  std::vector<double> load(links_.size(), 0.0);
+  std::vector<double> fastest(links_.size(), 0.0);
+  for (const Transfer& transfer : transfers_) {
+    if (!transfer.is_active) continue;
+    for (const Use& use : uses_of(transfer)) {
+      load[use.link] += use.weight * rate_of(transfer);
+      fastest[use.link] = std::max(fastest[use.link], rate_of(transfer));
+    }
+  }
+  for (LinkIndex index = 0; index < links_.size(); ++index) {
+    if (load[index] > links_[index].capacity * (1 + kTolerance)) {
+      return "link " + std::to_string(index) + " is overloaded";
+    }
+  }
+  for (const Transfer& transfer : transfers_) {
+    if (!transfer.is_active) continue;
+    const bool has_bottleneck = [&] {
+      for (const Use& use : uses_of(transfer)) {
+        if (load[use.link] >= links_[use.link].capacity * (1 - kTolerance) &&
+            rate_of(transfer) >= fastest[use.link] * (1 - kTolerance)) {
+          return true;
+        }
+      }
+      return false;
+    }();
+    if (!has_bottleneck) {
+      return "transfer " + std::to_string(transfer.id.index()) + " could be faster";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,345 @@
+#include "sim/network/fair_sharing.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace stepsim {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kPicosecondsPerSecond = 1e12;
+
+constexpr double kRoundUpFrom = 0.4871;   // of a picosecond
+constexpr double kCancelsBelow = 1e-3;    // of the weight that is subtracted
+constexpr std::uint8_t kScanAfter = 255;  // changes
+
+double largest_capacity(const Fabric& fabric) {
+  double largest = 0;
+  for (const Link& link : fabric.links()) {
+    const double capacity = link.bandwidth.value() / kPicosecondsPerSecond;
+    if (std::isfinite(capacity)) largest = std::max(largest, capacity);
+  }
+  return largest > 0 ? largest : 1;
+}
+
+// Picoseconds until the volume reaches the key, as a fraction.
+double time_left(double key, double volume, double level) {
+  return (key - volume) / level;
+}
+
+std::int64_t rounded_finish(std::int64_t settled, double left) {
+  constexpr double kLimit = 9.2e18;
+  if (!(left + static_cast<double>(settled) < kLimit)) {
+    throw std::range_error("a transfer would end after the end of time");
+  }
+  return settled + static_cast<std::int64_t>(std::max(left, 0.0) + (1 - kRoundUpFrom));
+}
+
+}  // namespace
+
+FairSharing::FairSharing(const Fabric& fabric, std::optional<std::uint64_t> evaluation_limit)
+    : books_(fabric.links().size()),
+      queue_(fabric.links().size(), largest_capacity(fabric)),
+      finishes_(fabric.links().size()),
+      pushed_(fabric.links().size() + 1),
+      evaluation_limit_(evaluation_limit) {
+  links_.reserve(fabric.links().size());
+  for (const stepsim::Link& link : fabric.links()) {
+    links_.push_back(
+        {.level = kInfinite, .capacity = link.bandwidth.value() / kPicosecondsPerSecond});
+  }
+}
+
+// ---- coming and going ----
+
+FairSharing::Slot FairSharing::add(TransferId id, Bytes bytes, std::span<const LinkUse> uses) {
+  const std::size_t size = uses.size();
+  if (size >= free_uses_.size()) free_uses_.resize(size + 1);
+  std::uint32_t begin = 0;
+  if (free_uses_[size].empty()) {
+    begin = static_cast<std::uint32_t>(uses_.size());
+    uses_.resize(uses_.size() + size);
+  } else {
+    begin = free_uses_[size].back();
+    free_uses_[size].pop_back();
+  }
+  double narrowest = kInfinite;
+  for (std::size_t i = 0; i < size; ++i) {
+    const LinkUse& use = uses[i];
+    assert(use.link.index() < links_.size() && use.weight > 0 && use.weight <= 1);
+    narrowest = std::min(narrowest, links_[use.link.index()].capacity);
+    uses_[begin + i] = {use.weight, use.link.index(), 0};
+  }
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<Slot>(transfers_.size()));
+    transfers_.push_back({});
+  }
+  const Slot slot = free_slots_.back();
+  free_slots_.pop_back();
+  transfers_[slot] = {.id = id,
+                      .bytes = static_cast<double>(bytes.value()),
+                      .uses_begin = begin,
+                      .uses_size = static_cast<std::uint32_t>(size),
+                      .bottleneck = 0,
+                      .heap_position = 0,
+                      .needs_no_time = bytes <= Bytes(0) || narrowest == kInfinite,
+                      .is_active = false};
+  return slot;
+}
+
+void FairSharing::release(Slot slot) {
+  const Transfer& transfer = transfers_[slot];
+  free_uses_[transfer.uses_size].push_back(transfer.uses_begin);
+  free_slots_.push_back(slot);
+}
+
+void FairSharing::join(Slot slot) {
+  assert(!needs_no_time(slot));
+  arrivals_.push_back({transfers_[slot].id, slot});
+}
+
+void FairSharing::pass(Slot slot) {
+  assert(needs_no_time(slot));
+  const Transfer& transfer = transfers_[slot];
+  for (const Use& use : uses_of(transfer)) {
+    books_[use.link].carried += use.weight * transfer.bytes;
+  }
+}
+
+void FairSharing::admit_arrivals() {
+  if (arrivals_.empty()) return;
+  const auto by_id = [](const Arrival& a, const Arrival& b) { return a.id < b.id; };
+  if (!std::is_sorted(arrivals_.begin(), arrivals_.end(), by_id)) {
+    std::sort(arrivals_.begin(), arrivals_.end(), by_id);
+  }
+  for (const Arrival& arrival : arrivals_) {
+    const Transfer& transfer = transfers_[arrival.slot];
+    for (std::uint32_t use = transfer.uses_begin; use < transfer.uses_begin + transfer.uses_size;
+         ++use) {
+      const LinkIndex index = uses_[use].link;
+      Books& books = books_[index];
+      uses_[use].row_position = books.row.size;
+      rows_.push_back(books.row, {arrival.slot, use});
+      ++books.arriving;
+      ++links_[index].crossing;
+      touch(index);
+    }
+  }
+  active_ += arrivals_.size();
+  for (const Arrival& arrival : arrivals_) place(arrival.slot);
+  arrivals_.clear();
+}
+
+// Gives a new transfer the bottleneck that it probably has; evaluations correct a wrong guess.
+// The guess for a link is its free share, but not less than an equal part of the whole of it.
+void FairSharing::place(Slot slot) {
+  Transfer& transfer = transfers_[slot];
+  const std::span<const Use> uses = uses_of(transfer);
+  double guess = kInfinite;
+  for (const Use& use : uses) {
+    const Link& link = links_[use.link];
+    const double arriving = books_[use.link].arriving--;
+    double share = link.capacity;
+    if (link.crossing == 1) {
+      if (use.weight < 1) share /= use.weight;
+    } else {
+      share = std::max((share - link.foreign) / (link.own_weight + arriving * use.weight),
+                       share / (link.crossing * use.weight));
+    }
+    if (share < guess) {
+      guess = share;
+      transfer.bottleneck = use.link;
+    }
+  }
+  Link& bottleneck = links_[transfer.bottleneck];
+  if (bottleneck.own_weight > 0) {
+    settle_volume(bottleneck);
+  } else {
+    bottleneck.level = guess;
+    bottleneck.settled = now_;
+  }
+  const double rate = bottleneck.level;
+  for (const Use& use : uses) {
+    Link& link = links_[use.link];
+    if (use.link == transfer.bottleneck) {
+      link.own_weight += use.weight;
+    } else {
+      link.foreign += use.weight * rate;
+      link.fastest_foreign = std::max(link.fastest_foreign, rate);
+    }
+  }
+  transfer.is_active = true;
+  heap_push(books_[transfer.bottleneck].own,
+            {bottleneck.volume + transfer.bytes, slot, transfer.uses_begin, transfer.uses_size});
+  ++rate_updates_;
+}
+
+void FairSharing::take_finished(std::int64_t now, std::vector<Slot>& finished) {
+  assert(now == next_finish());
+  now_ = now;
+  finishing_.clear();
+  finishes_.collect(finishing_);
+  finished_.clear();
+  for (const LinkIndex index : finishing_) {
+    const Link& link = links_[index];
+    PooledArray& own = books_[index].own;
+    while (!own.empty()) {
+      const Own first = *heaps_.data(own);
+      const double left = time_left(first.key, link.volume, link.level);
+      if (rounded_finish(link.settled, left) > now) break;
+      const double late = static_cast<double>(link.settled - now) + left;
+      finished_.push_back({transfers_[first.slot].id, first.slot, link.level, late});
+      heap_remove(own, 0);
+    }
+  }
+  const auto by_id = [](const Finished& a, const Finished& b) { return a.id < b.id; };
+  if (!std::is_sorted(finished_.begin(), finished_.end(), by_id)) {
+    std::sort(finished_.begin(), finished_.end(), by_id);
+  }
+  for (const Finished& one : finished_) {
+    leave(one);
+    finished.push_back(one.slot);
+  }
+  active_ -= finished_.size();
+}
+
+// Takes a transfer, which is no longer in the heap of its bottleneck, off all its links.
+void FairSharing::leave(const Finished& finished) {
+  Transfer& transfer = transfers_[finished.slot];
+  transfer.is_active = false;
+  for (const Use& use : uses_of(transfer)) {
+    Link& link = links_[use.link];
+    Books& books = books_[use.link];
+    Crossing* const row = rows_.data(books.row);
+    const Crossing last = row[--books.row.size];
+    row[use.row_position] = last;
+    uses_[last.use].row_position = use.row_position;
+    --link.crossing;
+    books.carried += use.weight * finished.rate * finished.late;
+    if (use.link != transfer.bottleneck) {
+      link.foreign -= use.weight * finished.rate;
+    } else {
+      lose_own(use.link, use.weight);
+    }
+    if (link.crossing == 0) {
+      link.foreign = 0;
+      link.fastest_foreign = 0;
+      link.since_scan = 0;
+    }
+    touch(use.link);
+  }
+}
+
+// Forgets the weight of an own transfer that is no longer in the heap.
+void FairSharing::lose_own(LinkIndex index, double weight) {
+  Link& link = links_[index];
+  const Books& books = books_[index];
+  if (books.own.empty()) {
+    link.level = kInfinite;
+    link.own_weight = 0;
+    link.volume = 0;
+    return;
+  }
+  link.own_weight -= weight;
+  if (link.own_weight > weight * kCancelsBelow) return;
+  link.own_weight = 0;  // what is left is mostly rounding error: add it up
+  for (const Crossing& crossing : rows_.view(books.row)) {
+    if (transfers_[crossing.slot].bottleneck == index) {
+      link.own_weight += uses_[crossing.use].weight;
+    }
+  }
+}
+
+// ---- making rates fair ----
+
+void FairSharing::settle(std::int64_t now) {
+  now_ = now;
+  if (arrivals_.empty() && touched_.empty()) return;
+  admit_arrivals();
+  for (const LinkIndex index : touched_) queue_unless_at_rest(index);
+  solve();
+  close_books();
+  assert(active_ > 64 || links_.size() > 1024 || !unfairness());
+}
+
+void FairSharing::add_up_foreign(LinkIndex index) {
+  Link& link = links_[index];
+  link.foreign = 0;
+  link.fastest_foreign = 0;
+  for (const Crossing& crossing : rows_.view(books_[index].row)) {
+    const Transfer& transfer = transfers_[crossing.slot];
+    if (transfer.bottleneck == index) continue;
+    link.foreign += uses_[crossing.use].weight * rate_of(transfer);
+    link.fastest_foreign = std::max(link.fastest_foreign, rate_of(transfer));
+  }
+  link.since_scan = 0;
+}
+
+// Brings carried bytes and finish times of all touched links up to date.
+void FairSharing::close_books() {
+  for (const LinkIndex index : touched_) {
+    Link& link = links_[index];
+    Books& books = books_[index];
+    link.is_touched = false;
+    if (link.crossing > 0 && ++link.since_scan == kScanAfter) add_up_foreign(index);
+    double used = link.foreign;
+    std::int64_t finish = FinishTree::kNever;
+    if (link.own_weight > 0) {
+      used += link.own_weight * link.level;
+      const double key = heaps_.data(books.own)->key;
+      finish = rounded_finish(link.settled, time_left(key, link.volume, link.level));
+    }
+    if (used != books.used) {
+      books.carried += books.used * static_cast<double>(now_ - books.since);
+      books.since = now_;
+      books.used = used;
+    }
+    finishes_.set(index, finish);
+  }
+  touched_.clear();
+  finishes_.flush();
+}
+
+double FairSharing::carried(LinkId link, std::int64_t at) const {
+  const Books& books = books_[link.index()];
+  return books.carried + books.used * static_cast<double>(at - books.since);
+}
+
+// ---- heaps of own transfers: least key first; transfers know their positions ----
+
+void FairSharing::heap_push(PooledArray& heap, const Own& entry) {
+  heaps_.push_back(heap, entry);
+  heap_sift(heap, heap.size - 1, entry);
+}
+
+void FairSharing::heap_remove(PooledArray& heap, std::uint32_t position) {
+  const Own last = heaps_.data(heap)[--heap.size];
+  if (position < heap.size) heap_sift(heap, position, last);
+}
+
+// Puts `entry` where it belongs, starting from the free place at `position`.
+void FairSharing::heap_sift(PooledArray& heap, std::uint32_t position, const Own& entry) {
+  Own* const entries = heaps_.data(heap);
+  const auto put = [&](const Own& what, std::uint32_t where) {
+    entries[where] = what;
+    transfers_[what.slot].heap_position = where;
+  };
+  while (position > 0 && entry.key < entries[(position - 1) / 2].key) {
+    put(entries[(position - 1) / 2], position);
+    position = (position - 1) / 2;
+  }
+  for (;;) {
+    std::uint32_t child = 2 * position + 1;
+    if (child >= heap.size) break;
+    if (child + 1 < heap.size && entries[child + 1].key < entries[child].key) ++child;
+    if (!(entries[child].key < entry.key)) break;
+    put(entries[child], position);
+    position = child;
+  }
+  put(entry, position);
+}
+
+}  // namespace stepsim

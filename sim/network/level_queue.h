@@ -1,0 +1,77 @@
+// LevelQueue holds links that wait to be looked at, lowest level first, roughly: levels that
+// differ by less than 1 part in 128 count as equal and leave last in, first out. Links may be
+// pushed below the last level popped.
+//
+// A bucket is the exponent and the upper seven bits of the fraction of the level; a bitmap of the
+// non-empty ones finds the lowest in three steps. push() and pop() are O(1) and do not allocate.
+
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace stepsim {
+
+class LevelQueue {
+ public:
+  // Levels further than 64 octaves below twice `highest` share the lowest bucket, those above it
+  // the highest one. REQUIRES: highest > 0.
+  LevelQueue(std::size_t links, double highest)
+      : next_(links, kNone), base_(prefix(2 * highest) - std::int64_t{kBuckets - 1}) {
+    first_.fill(kNone);
+  }
+
+  bool empty() const { return (summary_[0] | summary_[1]) == 0; }
+
+  // REQUIRES: link is not in the queue.
+  void push(std::uint32_t link, double level) {
+    const std::size_t bucket = bucket_of(level);
+    next_[link] = first_[bucket];
+    first_[bucket] = link;
+    words_[bucket / 64] |= std::uint64_t{1} << (bucket % 64);
+    summary_[bucket / 4096] |= std::uint64_t{1} << (bucket / 64 % 64);
+  }
+
+  // REQUIRES: !empty()
+  std::uint32_t pop() {
+    assert(!empty());
+    const std::size_t half = summary_[0] != 0 ? 0 : 1;
+    const std::size_t word = half * 64 + static_cast<std::size_t>(std::countr_zero(summary_[half]));
+    const std::size_t bucket = word * 64 + static_cast<std::size_t>(std::countr_zero(words_[word]));
+    const std::uint32_t link = first_[bucket];
+    first_[bucket] = next_[link];
+    if (first_[bucket] == kNone) {
+      words_[word] &= words_[word] - 1;
+      if (words_[word] == 0) summary_[half] &= summary_[half] - 1;
+    }
+    return link;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::size_t kBuckets = 8192;  // 64 octaves of 128
+
+  static std::int64_t prefix(double level) {
+    return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(level) >> 45);
+  }
+
+  std::size_t bucket_of(double level) const {
+    if (!(level > 0)) return 0;
+    const std::int64_t bucket = prefix(level) - base_;
+    if (bucket < 0) return 0;
+    return bucket < std::int64_t{kBuckets} ? static_cast<std::size_t>(bucket) : kBuckets - 1;
+  }
+
+  std::vector<std::uint32_t> next_;  // by link: the next one in its bucket
+  std::int64_t base_;
+  std::array<std::uint32_t, kBuckets> first_;
+  std::array<std::uint64_t, kBuckets / 64> words_{};
+  std::array<std::uint64_t, 2> summary_{};
+};
+
+}  // namespace stepsim

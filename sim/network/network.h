@@ -1,0 +1,76 @@
+// Network is the common interface of the network models: it moves transfers over links and says
+// when each is through. The simulation loop drives it, one instant after another:
+//
+//   network->start(now, id, transfer);             // any number of them, at any instant
+//   network->settle(now);                          // after the last start of that instant
+//   if (auto next = network->next_event()) network->advance(*next, done);
+//
+// A transfer is `bytes`, a latency, and (link, weight) pairs. While it moves at rate r it uses
+// weight * r of each of its links; its largest weight is 1. A message is a path of weight 1; a
+// multicast or a pipelined collective is one transfer over all its edges. Its life:
+//
+//   start() --latency--> active: moves its bytes at the rate that the model gives it --> done
+//
+// The latency is paid first and takes no capacity; last byte there = done, without further
+// latency. A transfer of zero bytes, or without links, is done at start + latency.
+//
+// Ids are chosen by the caller and may be used again once a transfer is reported as done.
+// Results depend only on the transfers and their starts, not on the order of calls within an
+// instant. Not thread-safe.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/base/units.h"
+
+namespace stepsim {
+
+struct LinkUse {
+  LinkId link;
+  double weight = 1;  // in (0, 1]; a transfer names a link at most once
+};
+
+struct Transfer {
+  Bytes bytes;       // over the link of weight 1
+  Duration latency;  // before the first byte moves
+  std::span<const LinkUse> uses;
+};
+
+struct NetworkStatistics {
+  std::uint64_t transfers = 0;     // done so far
+  std::uint64_t rate_updates = 0;  // changes of a transfer's rate (0 where the model has none)
+};
+
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  // REQUIRES: now is not before any time given earlier; `id` is not in flight. The transfer and
+  // its uses are copied.
+  virtual void start(Time now, TransferId id, const Transfer& transfer) = 0;
+
+  // Brings rates up to date after the starts of this instant. Idempotent.
+  virtual void settle(Time now) = 0;
+
+  // When the network next wants advance(); nothing when no transfer is in flight. May be an
+  // instant at which nothing ends (a latency is over). Valid after settle().
+  virtual std::optional<Time> next_event() const = 0;
+
+  // Moves to `to` and appends the transfers that end then, in order of id. Rates are settled by
+  // the next settle(to), so that ends and starts of one instant are one change.
+  // REQUIRES: to == *next_event().
+  virtual void advance(Time to, std::vector<TransferId>& done) = 0;
+
+  // Bytes that have crossed a link up to `at`: the integral of its rate over time, in bytes.
+  // REQUIRES: at is between the last instant given and next_event().
+  virtual double carried(LinkId link, Time at) const = 0;
+
+  virtual NetworkStatistics statistics() const = 0;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,45 @@
+// Places says where each chip of a cluster sits: a list of named levels, innermost first, and the
+// chip's coordinate in each. Plans and collective algorithms are mapped onto levels by name.
+//
+//   DGX SuperPod:  gpu (8), node (32), scalable_unit (2)     switched levels
+//   torus:         x (4), y (4), z (8)                       torus axes, each wrapped or not
+//
+// Chip number c has mixed-radix coordinates, innermost level fastest:
+//   c = coordinate(0) + size(0) * (coordinate(1) + size(1) * ...)
+// so a cluster is always a full box of its levels.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/ids.h"
+
+namespace stepsim {
+
+enum class LevelKind : std::uint8_t {
+  kSwitched,   // members of the level reach each other through switches, at equal cost
+  kTorusAxis,  // members stand in a line, each linked to its neighbours; a ring where `wraps`
+};
+
+struct Level {
+  std::string name;
+  std::uint32_t size = 1;
+  LevelKind kind = LevelKind::kSwitched;
+  bool wraps = false;  // torus axes only: the last member is linked to the first
+};
+
+struct Places {
+  std::vector<Level> levels;  // innermost first
+  std::vector<NodeId> chips;  // by chip number
+
+  // Position of chip number `chip` on levels[level]. O(levels).
+  std::uint32_t coordinate(std::uint32_t chip, std::size_t level) const;
+
+  std::optional<std::size_t> find(std::string_view level_name) const;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,224 @@
+// Every way to get an experiment wrong, each with its own message.
+
+#include <gtest/gtest.h>
+
+#include "tests/proto/experiment_case.h"
+
+namespace stepsim {
+namespace {
+
+class BadInputTest : public ExperimentCase {
+ protected:
+  // A good experiment for 8 GPUs, with one line of it replaced.
+  static std::string replaced(const std::string& from_text, const std::string& to_text) {
+    std::string text = R"(model { catalog: "llama3-8b" }
+cluster { catalog: "dgx-h100-8" }
+plan {
+  tp: 2
+  dp: 4
+  microbatch: 1
+  global_batch: 64
+  sequence: 8192
+}
+)";
+    const std::size_t at = text.find(from_text);
+    EXPECT_NE(at, std::string::npos);
+    return text.replace(at, from_text.size(), to_text);
+  }
+
+  Lines problems_with(const std::string& from_text, const std::string& to_text) const {
+    return problems_of(from(write("bad.textproto", replaced(from_text, to_text))));
+  }
+};
+
+TEST_F(BadInputTest, TheExperimentIsGoodWithoutChange) {
+  EXPECT_EQ(problems_with("tp: 2", "tp: 2"), Lines{});
+}
+
+TEST_F(BadInputTest, UnknownFieldIsRefusedWithItsPlaceAndWhatWasMeant) {
+  const Lines lines = problems_with("  dp: 4", "  dp: 4 globalbatch: 3");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines[0].starts_with(
+      "bad.textproto:5:9: no field globalbatch in Plan; did you mean global_batch? It has: "))
+      << lines[0];
+}
+
+TEST_F(BadInputTest, WrongUnitSaysWhatWouldBeRead) {
+  const Lines lines =
+      problems_with(R"(catalog: "dgx-h100-8")",
+                    R"(catalog: "dgx-h100-8" dgx_superpod { nic_bandwidth: "50GB" })");
+  EXPECT_EQ(lines, Lines{"cluster.dgx_superpod.nic_bandwidth: must be a bandwidth such as 400Gbps, "
+                         "50GB/s or 5e10 (bytes per second), not negative; is \"50GB\""});
+}
+
+TEST_F(BadInputTest, NegativeAndZeroAndNanQuantitiesAreRefused) {
+  const Lines lines = problems_with(R"(catalog: "dgx-h100-8")",
+                                    R"(catalog: "dgx-h100-8"
+         chip { memory_capacity: "-80GiB" memory_bandwidth: "0GB/s" launch_overhead: "nan"
+                efficiency { memory_fraction: nan matmul { peak_fraction: 1.5 } } })");
+  EXPECT_EQ(lines.size(), 5U);
+  EXPECT_TRUE(has_line(lines, "cluster.chip.memory_capacity: must be a size such as"));
+  EXPECT_TRUE(has_line(lines, "cluster.chip.memory_bandwidth: must be positive, is 0"));
+  EXPECT_TRUE(has_line(lines, "cluster.chip.launch_overhead: must be a time such as"));
+  EXPECT_TRUE(has_line(lines, "cluster.chip.efficiency.memory_fraction: must be above 0"));
+  EXPECT_TRUE(has_line(lines, "cluster.chip.efficiency.matmul.peak_fraction: must be above 0"));
+}
+
+TEST_F(BadInputTest, NegativeAndZeroSizesAreRefused) {
+  EXPECT_TRUE(has_line(problems_with("tp: 2", "tp: 0"), "plan.tp: must be at least 1, is 0"));
+  EXPECT_TRUE(has_line(problems_with("sequence: 8192", "sequence: -1"),
+                       "plan.sequence: must be at least 1, is -1"));
+  EXPECT_TRUE(
+      has_line(problems_with(R"(catalog: "llama3-8b")", R"(catalog: "llama3-8b" layers: -4)"),
+               "model.layers: must be at least 1, is -4"));
+  EXPECT_TRUE(has_line(problems_with(R"(catalog: "dgx-h100-8")",
+                                     R"(catalog: "dgx-h100-8" dgx_superpod { nodes: 0 })"),
+                       "cluster.dgx_superpod.nodes: must be at least 1, is 0"));
+}
+
+TEST_F(BadInputTest, SizesThatWouldOverflowAreRefused) {
+  EXPECT_EQ(problems_with("dp: 4", "dp: 4000000000000000000").front(),
+            "plan.dp: must be at most 1048576, is 4000000000000000000");
+  EXPECT_TRUE(has_line(
+      problems_with(R"(catalog: "llama3-8b")", R"(catalog: "llama3-8b" hidden: 9000000000000)"),
+      "model.hidden: must be at most 2097152"));
+}
+
+TEST_F(BadInputTest, TensorParallelismMustDivideTheHeads) {
+  const Lines lines = problems_with("tp: 2\n  dp: 4", "tp: 5\n  dp: 1 allow_idle_chips: true");
+  EXPECT_TRUE(
+      has_line(lines, "plan.tp: is 5, which does not divide the model's attention heads (32)"));
+}
+
+TEST_F(BadInputTest, PipelineStagesMustDivideTheLayers) {
+  const Lines lines = problems_with("dp: 4", "dp: 1 pp: 3 allow_idle_chips: true");
+  EXPECT_EQ(lines, Lines{"plan.pp: is 3, which does not divide the model's layers (32)"});
+}
+
+TEST_F(BadInputTest, MoreRanksThanChipsAreRefused) {
+  const Lines lines = problems_with("dp: 4", "dp: 8");
+  EXPECT_EQ(lines, Lines{"plan.ranks: tp x cp x dp x pp = 2 x 1 x 8 x 1 is more than the cluster's "
+                         "8 chips"});
+}
+
+TEST_F(BadInputTest, BatchMustBeAMultipleOfItsParts) {
+  const Lines lines = problems_with("global_batch: 64", "global_batch: 65");
+  EXPECT_EQ(lines, Lines{"plan.global_batch: is 65, which is not a multiple of dp x microbatch = 4 "
+                         "x 1"});
+}
+
+TEST_F(BadInputTest, AnAxisOrALevelMappedTwiceIsRefused) {
+  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 map: "tp:gpu/tp:node")"),
+            Lines{"plan.map: axis tp is mapped twice in \"tp:gpu/tp:node\""});
+  EXPECT_TRUE(has_line(problems_with("tp: 2", R"(tp: 2 map: "tp:gpu/dp:gpu")"),
+                       "plan.map.dp: uses level 'gpu', which is mapped already"));
+  EXPECT_TRUE(has_line(problems_with("tp: 2", R"(tp: 2 map: "tp:x")"),
+                       "plan.map.tp: names level 'x', but the cluster has gpu (8), node (1)"));
+}
+
+TEST_F(BadInputTest, NamesThatAreNotInTheCatalogSayWhatIs) {
+  const Lines lines = problems_with("llama3-8b", "lama3-8b");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(
+      lines[0].starts_with("model.catalog: no model lama3-8b in the catalog; did you mean "
+                           "llama3-8b? There are: "))
+      << lines[0];
+  EXPECT_TRUE(
+      has_line(problems_with("dgx-h100-8", "dgx-h100-12"),
+               "cluster.catalog: the size of dgx-h100-<size> must be a multiple of 8 chips, "
+               "up to 2048; is \"12\""));
+  EXPECT_TRUE(has_line(problems_of(from("llama3-70b-dgx-h100-51")),
+                       "EXPERIMENT: no experiment llama3-70b-dgx-h100-51 in the catalog; did you "
+                       "mean llama3-70b-dgx-h100-512?"));
+}
+
+TEST_F(BadInputTest, FilesThatAreNotThereSayWhy) {
+  EXPECT_EQ(problems_of(from(path("none.textproto"))),
+            Lines{"EXPERIMENT: cannot read none.textproto: No such file or directory"});
+  EXPECT_EQ(problems_of(from(write("plan.yaml", "tp: 8"))),
+            Lines{"EXPERIMENT: must be a file ending in .textproto or .json, is plan.yaml"});
+}
+
+TEST_F(BadInputTest, WhatIsNotBuiltYetSaysWhatIs) {
+  EXPECT_EQ(problems_with("tp: 2", "tp: 2 zero: 2"),
+            Lines{"plan.zero: must be 0 (replicated), 1 (optimizer state divided) or 3 (FSDP), 2 "
+                  "can't be simulated yet; is 2"});
+  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 schedule: "zb_h1")"),
+            Lines{"plan.schedule: must be 1f1b, the only schedule that can be simulated so far; is "
+                  "\"zb_h1\""});
+  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 schedule: "2f2b")"),
+            Lines{"plan.schedule: must be 1f1b; is \"2f2b\""});
+  EXPECT_EQ(problems_with("tp: 2", "tp: 2 cp: 2"),
+            Lines{"plan.cp: must be 1: context parallelism can't be simulated yet; is 2"});
+  EXPECT_EQ(problems_with("tp: 2", "tp: 2 ep: 4"),
+            Lines{"plan.ep: must be 1: expert parallelism can't be simulated yet; is 4"});
+  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 recompute: "full")"),
+            Lines{"plan.recompute: must be none: recompute can't be simulated yet; is \"full\""});
+}
+
+TEST_F(BadInputTest, MissingPartsAreNamed) {
+  EXPECT_EQ(problems_of(from(write("empty.textproto", "name: \"x\""))),
+            (Lines{"model: must be given, in the file or with --model",
+                   "cluster: must be given, in the file or with --cluster",
+                   "plan: must be given, in the file or with --plan"}));
+  EXPECT_EQ(problems_of(from_flags("llama3-8b", "dgx-h100-8", "")),
+            Lines{"--plan: must be given where there is no EXPERIMENT"});
+  EXPECT_EQ(problems_with("  sequence: 8192\n", ""),
+            Lines{"plan.sequence: must be given: tokens of a sequence"});
+}
+
+TEST_F(BadInputTest, AllProblemsOfAFileAndOfOverridesComeAtOnce) {
+  const std::string file = write("bad.textproto", R"(model { catalog: "no-such-model" }
+cluster {
+  catalog: "dgx-h100-8"
+  dgx_superpod { nodes: -4 nic_bandwidth: "50GB" }
+}
+plan { tpp: 8 tp: "eight" dp: 99999999999999999999 zero: 2 pp: -1 sequence: 8192 }
+)");
+  const Lines lines = problems_of(with_overrides(file, {"plan.colour=3", "plan.microbatch"}));
+  // Not among them: that tp and dp are missing, or that the file's 0 ranks leave chips idle.
+  const Lines starts = {"bad.textproto:6:8: no field tpp in Plan; did you mean tp?",
+                        "bad.textproto:6:19: Expected integer, got: \"eight\"",
+                        "bad.textproto:6:31: Integer out of range (99999999999999999999)",
+                        "--set plan.microbatch: must be path=value, as in plan.tp=8",
+                        "model.catalog: no model no-such-model in the catalog.",
+                        "--set plan.colour: no field colour in Plan.",
+                        "cluster.dgx_superpod.nic_bandwidth: must be a bandwidth such as",
+                        "cluster.dgx_superpod.nodes: must be at least 1, is -4",
+                        "plan.global_batch: must be given",
+                        "plan.zero: must be 0",
+                        "plan.pp: must be at least 1, is -1"};
+  for (const std::string& start : starts) EXPECT_TRUE(has_line(lines, start)) << start;
+  EXPECT_EQ(lines.size(), starts.size()) << ::testing::PrintToString(lines);
+}
+
+TEST_F(BadInputTest, ASyntaxErrorIsNotFollowedByWhatItHides) {
+  const Lines lines = problems_of(from(write("bad.textproto", "model { catalog \"x\"\nplan {}\n")));
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines[0].starts_with("bad.textproto:1:17: ")) << lines[0];
+}
+
+TEST_F(BadInputTest, JsonProblemsComeAllAtOnceByField) {
+  const std::string file = write("bad.json", R"({
+    "model": {"catalog": "llama3-8b", "heads": "many"},
+    "cluster": {"catalog": "dgx-h100-8", "torus": {"axes": {"size": 4}}, "dgx_superpod": {}},
+    "plan": {"tpp": 8, "dp": 4, "tp": 2.5, "microbatch": 1, "global_batch": 64, "sequence": 8192}
+  })");
+  const Lines lines = problems_of(from(file));
+  EXPECT_TRUE(has_line(lines,
+                       "bad.json: model.heads: must be a number, true or false, without "
+                       "quotes, is \"many\""));
+  EXPECT_TRUE(has_line(lines, "bad.json: cluster.torus.axes: must be a list in brackets, is "));
+  EXPECT_TRUE(has_line(lines, "bad.json: plan.tpp: no field tpp in Plan; did you mean tp?"));
+  EXPECT_TRUE(has_line(lines, "bad.json: plan.tp: must be a whole number, is 2.5"));
+  EXPECT_TRUE(has_line(lines, "bad.json: cluster.dgx_superpod: there can be only one topology"));
+}
+
+TEST_F(BadInputTest, BrokenJsonSaysWhere) {
+  const Lines lines = problems_of(from(write("bad.json", "{\n  \"model\": }")));
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines[0].starts_with("bad.json: parse error at line 2, column 12")) << lines[0];
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -1,0 +1,150 @@
+#include "proto/catalog.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "proto/catalog_reference.h"
+#include "proto/to_spec.h"
+#include "tests/proto/experiment_case.h"
+
+namespace stepsim {
+namespace {
+
+ClusterSpec cluster_named(const std::string& name) {
+  file::Cluster message;
+  message.set_catalog(name);
+  ProblemList problems;
+  EXPECT_TRUE(resolve(message, problems)) << name;
+  ClusterSpec spec = to_cluster(message, problems);
+  EXPECT_EQ(problems.all(), std::vector<Problem>{}) << name;
+  return spec;
+}
+
+ModelSpec model_named(const std::string& name) {
+  file::Model message;
+  message.set_catalog(name);
+  ProblemList problems;
+  EXPECT_TRUE(resolve(message, "", problems)) << name;
+  ModelSpec spec = to_model(message, problems);
+  EXPECT_EQ(problems.all(), std::vector<Problem>{}) << name;
+  return spec;
+}
+
+std::string problem_of(CatalogKind kind, const char* name) {
+  const CatalogAnswer answer = find(kind, name);
+  EXPECT_FALSE(answer.found.has_value());
+  return answer.problem;
+}
+
+TEST(CatalogTest, EveryModelClusterAndExperimentIsGood) {
+  EXPECT_GE(list(CatalogKind::kModel).size(), 5U);
+  EXPECT_GE(list(CatalogKind::kExperiment).size(), 3U);
+  for (const std::string& name : list(CatalogKind::kModel)) {
+    EXPECT_EQ(model_named(name).name, name);
+  }
+  for (const std::string& name : list(CatalogKind::kCluster)) {
+    EXPECT_EQ(cluster_named(name).name, name);
+  }
+  for (const std::string& name : list(CatalogKind::kExperiment)) {
+    EXPECT_NO_THROW(EXPECT_EQ(load_experiment(from(name)).name, name)) << name;
+  }
+}
+
+TEST(CatalogTest, EveryChipIsGood) {
+  EXPECT_GE(list(CatalogKind::kChip).size(), 3U);
+  for (const std::string& name : list(CatalogKind::kChip)) {
+    file::Cluster message;
+    message.mutable_chip()->set_catalog(name);
+    message.mutable_dgx_superpod()->set_nodes(1);
+    ProblemList problems;
+    EXPECT_TRUE(resolve(message, problems)) << name;
+    EXPECT_EQ(to_cluster(message, problems).chip.name, name);
+    EXPECT_EQ(problems.all(), std::vector<Problem>{}) << name;
+  }
+}
+
+TEST(CatalogTest, EveryPlanIsGood) {
+  for (const std::string& name : list(CatalogKind::kPlan)) {
+    file::Plan message;
+    message.set_catalog(name);
+    ProblemList problems;
+    EXPECT_TRUE(resolve(message, problems)) << name;
+    EXPECT_GE(to_plan(message, problems).ranks(), 1);
+    EXPECT_EQ(problems.all(), std::vector<Problem>{}) << name;
+  }
+}
+
+TEST(CatalogTest, ModelsHaveTheParametersOfThePublishedFiles) {
+  // Parameter counts of the safetensors files on huggingface.co (meta-llama).
+  EXPECT_EQ(parameter_count(model_named("llama3-8b")), 8'030'261'248);
+  EXPECT_EQ(parameter_count(model_named("llama3-70b")), 70'553'706'496);
+  EXPECT_EQ(parameter_count(model_named("llama2-13b")), 13'015'864'320);
+}
+
+TEST(CatalogTest, NumbersInDgxNamesCountChips) {
+  for (const int chips : {8, 64, 104, 512, 1024, 2048}) {
+    const ClusterSpec cluster = cluster_named("dgx-h100-" + std::to_string(chips));
+    EXPECT_EQ(std::get<DgxSuperPodSpec>(cluster.topology).nodes, chips / 8);
+    EXPECT_EQ(cluster.chip.name, "h100-sxm");
+  }
+}
+
+TEST(CatalogTest, DgxSizesThatAreNotThereSayWhichAre) {
+  const std::string sizes = "the size of dgx-h100-<size> must be a multiple of 8 chips, up to 2048";
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-2056"), sizes + "; is \"2056\"");
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-12"), sizes + "; is \"12\"");
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-0"), sizes + "; is \"0\"");
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-8x8"), sizes + "; is \"8x8\"");
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100"), sizes + "; is \"\"");
+}
+
+TEST(CatalogTest, SlicesOfWholeCubesWrapOnEveryAxis) {
+  for (const char* name : {"v5p-4x4x4", "v5p-4x4x8", "v5p-16x20x28"}) {
+    const auto torus = std::get<TorusSpec>(cluster_named(name).topology);
+    ASSERT_EQ(torus.axes.size(), 3U) << name;
+    for (const TorusAxis& axis : torus.axes) EXPECT_TRUE(axis.wraps) << name;
+  }
+  const auto torus = std::get<TorusSpec>(cluster_named("v5p-16x20x28").topology);
+  EXPECT_EQ(torus.axes[0].size, 16);
+  EXPECT_EQ(torus.axes[1].size, 20);
+  EXPECT_EQ(torus.axes[2].size, 28);
+}
+
+TEST(CatalogTest, OtherSlicesDoNotWrapAtAll) {
+  for (const char* name : {"v5p-2x2x4", "v5p-4x4x6", "v5p-1x1x1"}) {
+    const auto torus = std::get<TorusSpec>(cluster_named(name).topology);
+    for (const TorusAxis& axis : torus.axes) EXPECT_FALSE(axis.wraps) << name;
+  }
+}
+
+TEST(CatalogTest, SlicesThatAreNotThereSayWhichAre) {
+  const std::string sizes =
+      "the size of v5p-<size> must be the three axes of the torus, as in "
+      "4x4x8, at most 8960 chips";
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-16x20x32"), sizes + "; is \"16x20x32\"");
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-4x4"), sizes + "; is \"4x4\"");
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-4x4x0"), sizes + "; is \"4x4x0\"");
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-4x4x"), sizes + "; is \"4x4x\"");
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-99999x99999x99999"),
+            sizes + "; is \"99999x99999x99999\"");
+}
+
+TEST(CatalogTest, MisspeltNamesGetASuggestion) {
+  EXPECT_TRUE(problem_of(CatalogKind::kModel, "lama3-70b")
+                  .starts_with("no model lama3-70b in the catalog; did you mean llama3-70b?"));
+  EXPECT_TRUE(problem_of(CatalogKind::kChip, "H100_SXM").find("did you mean h100-sxm?") !=
+              std::string::npos);
+  EXPECT_TRUE(problem_of(CatalogKind::kModel, "completely-other")
+                  .starts_with("no model completely-other in the catalog. There are: "));
+}
+
+TEST(CatalogTest, ListsFamiliesByTheirUsualSizes) {
+  const std::vector<std::string> names = list(CatalogKind::kCluster);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "dgx-h100-512"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "v5p-16x20x28"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "dgx-h100"), 0);
+}
+
+}  // namespace
+}  // namespace stepsim

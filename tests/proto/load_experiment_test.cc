@@ -1,0 +1,178 @@
+#include <gtest/gtest.h>
+
+#include "sim/base/units.h"
+#include "tests/proto/experiment_case.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+class LoadExperimentTest : public ExperimentCase {};
+
+constexpr const char* kText = R"(
+# A whole experiment without the catalog.
+name: "small"
+model { layers: 4 hidden: 512 intermediate: 1024 heads: 8 vocabulary: 1000 norm: "layer" }
+cluster {
+  name: "ring"
+  chip {
+    name: "chip"
+    peak { type: "bf16" throughput: "100TFLOPS" }
+    peak { type: "fp32" throughput: "1e13" }
+    memory_bandwidth: "1TB/s"
+    memory_capacity: "16GiB"
+    launch_overhead: "2us"
+    efficiency { matmul { peak_fraction: 0.5 tile_m: 128 } memory_ramp: "1MiB" }
+    communication { compute_share: 0.25 }
+  }
+  torus { axes { size: 4 wraps: true } axes { size: 2 } link_bandwidth: "400Gbps" link_latency: "1us" }
+}
+plan { tp: 4 dp: 2 zero: 3 microbatch: 2 global_batch: 8 sequence: 128 dtype: "bf16"
+       map: "tp:x/dp:y" order: "dp-tp-cp-pp" overlap_tensor: true prefetch: 3 }
+)";
+
+constexpr const char* kJson = R"({
+  "name": "small",
+  "model": {"layers": 4, "hidden": 512, "intermediate": 1024, "heads": 8, "vocabulary": 1000,
+            "norm": "layer", "head_dim": null},
+  "cluster": {
+    "name": "ring",
+    "chip": {
+      "name": "chip",
+      "peak": [{"type": "bf16", "throughput": "100TFLOPS"}, {"type": "fp32", "throughput": 1e13}],
+      "memory_bandwidth": "1TB/s", "memory_capacity": "16GiB", "launch_overhead": "2us",
+      "efficiency": {"matmul": {"peak_fraction": 0.5, "tile_m": 128}, "memory_ramp": "1MiB"},
+      "communication": {"compute_share": 0.25}},
+    "torus": {"axes": [{"size": 4, "wraps": true}, {"size": 2}],
+              "link_bandwidth": "400Gbps", "link_latency": "1us"}},
+  "plan": {"tp": 4, "dp": 2, "zero": 3, "microbatch": 2, "global_batch": 8, "sequence": 128,
+           "dtype": "bf16", "map": "tp:x/dp:y", "order": "dp-tp-cp-pp", "overlap_tensor": true,
+           "prefetch": 3}
+})";
+
+void expect_small(const Experiment& experiment) {
+  EXPECT_EQ(experiment.name, "small");
+  EXPECT_EQ(experiment.model.layers, 4);
+  EXPECT_EQ(experiment.model.kv_heads, 8) << "as many as heads unless given";
+  EXPECT_EQ(experiment.model.head_dim, 64) << "hidden / heads unless given";
+  EXPECT_EQ(experiment.model.norm, NormKind::kLayer);
+  const ChipSpec& chip = experiment.cluster.chip;
+  EXPECT_EQ(chip.peak_of(DataType::kBf16), 100_TFLOPS);
+  EXPECT_EQ(chip.peak_of(DataType::kFp32), 10_TFLOPS);
+  EXPECT_EQ(chip.peak_of(DataType::kFp8), Throughput(0));
+  EXPECT_EQ(chip.memory_bandwidth, 1000_GBps);
+  EXPECT_EQ(chip.memory_capacity, 16_GiB);
+  EXPECT_EQ(chip.launch_overhead, 2us);
+  EXPECT_EQ(chip.efficiency.matmul.peak_fraction, 0.5);
+  EXPECT_EQ(chip.efficiency.matmul.tile_m, 128);
+  EXPECT_EQ(chip.efficiency.matmul.tile_n, 1) << "default";
+  EXPECT_EQ(chip.efficiency.memory_fraction, 1) << "default";
+  EXPECT_EQ(chip.efficiency.memory_ramp, 1_MiB);
+  EXPECT_EQ(chip.communication.compute_share, 0.25);
+  const auto& torus = std::get<TorusSpec>(experiment.cluster.topology);
+  ASSERT_EQ(torus.axes.size(), 2U);
+  EXPECT_EQ(torus.axes[0].size, 4);
+  EXPECT_TRUE(torus.axes[0].wraps);
+  EXPECT_FALSE(torus.axes[1].wraps);
+  EXPECT_EQ(torus.link_bandwidth, 50_GBps);
+  EXPECT_EQ(torus.link_latency, 1us);
+  const ParallelPlan& plan = experiment.plan;
+  EXPECT_EQ(plan.tp, 4);
+  EXPECT_EQ(plan.dp, 2);
+  EXPECT_EQ(plan.zero, 3);
+  EXPECT_EQ(plan.microbatch, 2);
+  EXPECT_EQ(plan.prefetch, 3);
+  EXPECT_TRUE(plan.overlap_tensor);
+  EXPECT_TRUE(plan.sequence_parallel) << "default";
+  EXPECT_EQ(plan.order[0], PlanAxis::kData);
+  ASSERT_EQ(plan.map.size(), 2U);
+  EXPECT_EQ(plan.map[1].axis, PlanAxis::kData);
+  EXPECT_EQ(plan.map[1].levels, std::vector<std::string>{"y"});
+}
+
+TEST_F(LoadExperimentTest, ReadsProtobufText) {
+  expect_small(load_experiment(from(write("small.textproto", kText))));
+}
+
+TEST_F(LoadExperimentTest, ReadsTheSameMessagesAsJson) {
+  expect_small(load_experiment(from(write("small.json", kJson))));
+}
+
+TEST_F(LoadExperimentTest, TakesItsNameFromTheFile) {
+  const std::string file = write("mine.textproto", R"(
+    model { catalog: "llama3-8b" } cluster { catalog: "dgx-h100-8" }
+    plan { dp: 8 global_batch: 8 sequence: 1024 })");
+  EXPECT_EQ(load_experiment(from(file)).name, "mine");
+}
+
+TEST_F(LoadExperimentTest, FlagsAloneAreAnExperiment) {
+  const Experiment experiment = load_experiment(from_flags(
+      "llama3-70b", "dgx-h100-512",
+      "tp=8,pp=4,dp=16,microbatch=1,global-batch=1024,sequence=8192,schedule=1f1b,zero=1"));
+  EXPECT_EQ(experiment.name, "llama3-70b-dgx-h100-512");
+  EXPECT_EQ(experiment.model.layers, 80);
+  EXPECT_EQ(std::get<DgxSuperPodSpec>(experiment.cluster.topology).nodes, 64);
+  EXPECT_EQ(experiment.plan.ranks(), 512);
+  EXPECT_EQ(experiment.plan.microbatches(), 64);  // 1024 / (16 x 1)
+  EXPECT_EQ(experiment.plan.zero, 1);
+}
+
+TEST_F(LoadExperimentTest, FlagsGoOverAnExperiment) {
+  ExperimentSource source = from("llama3-8b-dgx-h100-8");
+  source.cluster = "dgx-h100-64";
+  source.plan = "dp=32";
+  const Experiment experiment = load_experiment(source);
+  EXPECT_EQ(experiment.cluster.name, "dgx-h100-64");
+  EXPECT_EQ(experiment.plan.tp, 2) << "still that of the file";
+  EXPECT_EQ(experiment.plan.dp, 32);
+}
+
+TEST_F(LoadExperimentTest, PlanKeysThatAreWrongAreNamed) {
+  const Lines lines = problems_of(from_flags(
+      "llama3-8b", "dgx-h100-8", "tp=8,microbach=1,tp=4,global-batch=x,sequence=8192,zero"));
+  EXPECT_TRUE(
+      has_line(lines, "--plan microbach: no field microbach in Plan; did you mean microbatch?"));
+  EXPECT_TRUE(has_line(lines, "--plan tp: is given twice"));
+  EXPECT_TRUE(has_line(lines, "--plan global-batch: must be a whole number, is \"x\""));
+  EXPECT_TRUE(has_line(lines, "--plan: must be keys and values, as in tp=8,dp=16; has \"zero\""));
+  EXPECT_FALSE(has_line(lines, "plan.global_batch")) << "reported once";
+}
+
+TEST_F(LoadExperimentTest, OverridesReachEveryPartOfTheExpandedExperiment) {
+  const Experiment experiment = load_experiment(with_overrides(
+      "llama3-8b-dgx-h100-8",
+      {"plan.global-batch=128", "cluster.chip.launch_overhead=1us", "model.layers=16",
+       "cluster.dgx_superpod.nic_bandwidth=100GB/s", "cluster.chip.peak[1].throughput=500TFLOPS",
+       "plan.sequence_parallel=false", "name=other"}));
+  EXPECT_EQ(experiment.name, "other");
+  EXPECT_EQ(experiment.plan.global_batch, 128);
+  EXPECT_EQ(experiment.cluster.chip.launch_overhead, 1us);
+  EXPECT_EQ(experiment.model.layers, 16);
+  EXPECT_EQ(experiment.model.hidden, 4096) << "still that of the catalog";
+  EXPECT_EQ(std::get<DgxSuperPodSpec>(experiment.cluster.topology).nic_bandwidth, 100_GBps);
+  EXPECT_EQ(experiment.cluster.chip.peak_of(DataType::kBf16), 500_TFLOPS);
+  EXPECT_FALSE(experiment.plan.sequence_parallel);
+}
+
+TEST_F(LoadExperimentTest, AnOverrideMayNameAnotherCatalogEntry) {
+  const Experiment experiment = load_experiment(with_overrides(
+      "llama3-8b-dgx-h100-8", {"cluster.chip.memory_capacity=100GiB", "cluster.chip.catalog=b200",
+                               "model.catalog=llama2-13b"}));
+  EXPECT_EQ(experiment.cluster.chip.name, "b200");
+  EXPECT_EQ(experiment.cluster.chip.memory_capacity, 100_GiB);
+  EXPECT_EQ(experiment.model.layers, 40);
+}
+
+TEST_F(LoadExperimentTest, AChipOfTheCatalogMayBeChangedInPlace) {
+  const std::string file = write("changed.textproto", R"(
+    model { catalog: "llama3-8b" }
+    cluster { catalog: "dgx-h100-8" chip { memory_bandwidth: "4TB/s" } }
+    plan { dp: 8 global_batch: 8 sequence: 1024 })");
+  const ChipSpec chip = load_experiment(from(file)).cluster.chip;
+  EXPECT_EQ(chip.name, "h100-sxm");
+  EXPECT_EQ(chip.memory_bandwidth, 4000_GBps);
+}
+
+}  // namespace
+}  // namespace stepsim

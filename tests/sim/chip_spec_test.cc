@@ -1,0 +1,178 @@
+#include "sim/chips/chip_spec.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <limits>
+#include <string>
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+// 100 TFLOP/s, 10 TFLOP/s in fp32, 1 TB/s; nothing is lost and nothing is added.
+ChipSpec round_chip() {
+  ChipSpec chip{.name = "round", .memory_bandwidth = 1000_GBps, .memory_capacity = 80_GiB};
+  chip.peak[static_cast<std::size_t>(DataType::kBf16)] = 100_TFLOPS;
+  chip.peak[static_cast<std::size_t>(DataType::kFp32)] = 10_TFLOPS;
+  return chip;
+}
+
+// 2 x 1000 x 1000 x 1000 FLOPs: 20 us at 100 TFLOP/s. No bytes.
+Kernel cube() {
+  return {.name = "cube",
+          .kind = KernelKind::kMatmul,
+          .flops = Flops(2e9),
+          .batch = 1,
+          .m = 1000,
+          .n = 1000,
+          .k = 1000};
+}
+
+TEST(KernelTest, KnowsTheSizeAndNameOfEachType) {
+  EXPECT_EQ(size_of(DataType::kFp32), 4_B);
+  EXPECT_EQ(size_of(DataType::kBf16), 2_B);
+  EXPECT_EQ(size_of(DataType::kFp16), 2_B);
+  EXPECT_EQ(size_of(DataType::kFp8), 1_B);
+  EXPECT_EQ(size_of(DataType::kInt8), 1_B);
+  EXPECT_EQ(name_of(DataType::kBf16), "bf16");
+  EXPECT_EQ(name_of(DataType::kInt8), "int8");
+}
+
+TEST(ChipSpecTest, AKernelTakesTheLongerOfComputeAndMemory) {
+  Kernel kernel = cube();
+  kernel.read = 15_GB / 1000;
+  kernel.written = 5_GB / 1000;  // 20 MB together: 20 us at 1 TB/s, as long as the arithmetic
+  KernelTime time = time_of(kernel, round_chip());
+  EXPECT_DOUBLE_EQ(time.compute_s, 20e-6);
+  EXPECT_DOUBLE_EQ(time.memory_s, 20e-6);
+  EXPECT_EQ(time.total, Duration(20us));
+
+  kernel.written += 1_MiB;
+  time = time_of(kernel, round_chip());
+  EXPECT_TRUE(time.memory_bound());
+  EXPECT_EQ(time.total, Duration(20us) + 1_MiB / 1000_GBps);
+
+  kernel.read = 0_B;
+  EXPECT_FALSE(time_of(kernel, round_chip()).memory_bound());
+  EXPECT_EQ(time_of(kernel, round_chip()).total, Duration(20us));
+}
+
+TEST(ChipSpecTest, LaunchOverheadIsAddedOnceAndAloneForAnEmptyKernel) {
+  ChipSpec chip = round_chip();
+  chip.launch_overhead = 3us;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(23us));
+  EXPECT_EQ(time_of(Kernel{}, chip).total, Duration(3us));
+}
+
+TEST(ChipSpecTest, AMatmulPaysForTilesThatStickOut) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul.tile_m = 128;
+  chip.efficiency.matmul.tile_n = 256;
+  // 8 x 4 tiles of 128 x 256 cover 1024 x 1024: 1.048576 of the elements are paid for.
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(20'971'520));
+  Kernel fits = cube();
+  fits.m = fits.n = 1024;
+  fits.flops = Flops(2.0 * 1024 * 1024 * 1000);
+  EXPECT_EQ(time_of(fits, chip).total, Duration(20'971'520)) << "the same tiles, all full";
+}
+
+TEST(ChipSpecTest, AMatmulPaysForTheLastWaveInFull) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul.tile_m = 100;
+  chip.efficiency.matmul.tile_n = 100;  // 100 tiles
+  chip.efficiency.matmul.compute_units = 100;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(20us)) << "exactly one wave";
+  chip.efficiency.matmul.compute_units = 99;
+  // Two waves of 99 for 100 tiles: 1.98 times the time.
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(39'600'000));
+  // A batch shares waves: 99 products of 100 tiles are 100 full waves.
+  Kernel batch = cube();
+  batch.batch = 99;
+  batch.flops = Flops(99 * 2e9);
+  EXPECT_EQ(time_of(batch, chip).total, Duration(1'980us));
+}
+
+TEST(ChipSpecTest, AShortInnerDimensionReachesHalfAtTheRamp) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul.inner_ramp = 1000;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(40us));
+  chip.efficiency.matmul.peak_fraction = 0.5;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(80us));
+}
+
+TEST(ChipSpecTest, EachKindHasItsOwnFraction) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.attention_forward_fraction = 0.5;
+  chip.efficiency.attention_backward_fraction = 0.25;
+  chip.efficiency.elementwise_fraction = 0.8;
+  Kernel kernel = cube();
+  kernel.kind = KernelKind::kAttentionForward;
+  EXPECT_EQ(time_of(kernel, chip).total, Duration(40us));
+  kernel.kind = KernelKind::kAttentionBackward;
+  EXPECT_EQ(time_of(kernel, chip).total, Duration(80us));
+  kernel.kind = KernelKind::kElementwise;
+  EXPECT_EQ(time_of(kernel, chip).total, Duration(250us)) << "2e9 at 0.8 x 10 TFLOP/s, in fp32";
+}
+
+TEST(ChipSpecTest, ASmallKernelReachesHalfTheBandwidthAtTheRamp) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.memory_ramp = 2_MiB;
+  Kernel kernel;
+  kernel.read = 2_MiB;
+  EXPECT_EQ(time_of(kernel, chip).total, 4_MiB / 1000_GBps);
+  chip.efficiency.memory_fraction = 0.5;
+  EXPECT_EQ(time_of(kernel, chip).total, 4_MiB / 500_GBps);
+}
+
+TEST(ChipSpecTest, CommunicationSlowsEachSideByWhatItTakes) {
+  const KernelTime time{.compute_s = 20e-6, .memory_s = 16e-6, .overhead = 1us, .total = 21us};
+  EXPECT_EQ(slowed(time, {}), time.total);
+  EXPECT_EQ(slowed(time, {.compute_share = 0.5}), Duration(41us));
+  EXPECT_EQ(slowed(time, {.memory_share = 0.2}), Duration(21us)) << "16 / 0.8 hides behind 20";
+  EXPECT_EQ(slowed(time, {.memory_share = 0.5}), Duration(33us));
+}
+
+TEST(ChipSpecTest, AcceptsAChipWithoutLosses) {
+  EXPECT_TRUE(check(round_chip()).empty());
+}
+
+TEST(ChipSpecTest, ReportsEveryProblemAtOnce) {
+  ChipSpec chip = round_chip();
+  chip.memory_bandwidth = Bandwidth(0);
+  chip.efficiency.memory_fraction = 1.5;
+  chip.efficiency.matmul.compute_units = 0;
+  chip.communication.compute_share = 1;
+  chip.efficiency.elementwise_fraction = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<Problem> problems = check(chip);
+  const std::vector<Problem> expected{
+      {"memory_bandwidth", "must be positive, is 0"},
+      {"efficiency.matmul.compute_units", "must be at least 1, is 0"},
+      {"efficiency.elementwise_fraction", "must be above 0 and at most 1, is nan"},
+      {"efficiency.memory_fraction", "must be above 0 and at most 1, is 1.5"},
+      {"communication.compute_share", "must be at least 0 and below 1, is 1"},
+  };
+  EXPECT_EQ(problems, expected);
+}
+
+TEST(ChipSpecTest, LimitsAreAsWritten) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.memory_fraction = 1;
+  chip.communication.memory_share = 0.999;
+  chip.fixed_memory = chip.memory_capacity;
+  EXPECT_TRUE(check(chip).empty());
+  chip.fixed_memory += 1_B;
+  ASSERT_EQ(check(chip).size(), 1U);
+  EXPECT_EQ(check(chip).front().field, "fixed_memory");
+}
+
+TEST(ChipSpecTest, NeedsAnFp32PeakForElementwiseKernels) {
+  ChipSpec chip = round_chip();
+  chip.peak[static_cast<std::size_t>(DataType::kFp32)] = Throughput(0);
+  ASSERT_EQ(check(chip).size(), 1U);
+  EXPECT_EQ(check(chip).front().field, "peak.fp32");
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -1,0 +1,114 @@
+#include "topology/graph_measures.h"
+
+#include <gtest/gtest.h>
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+// Two pairs of chips, each on its own switch, and a thin cable between the switches:
+//
+//   chip0, chip1 == left == right == chip2, chip3
+struct Dumbbell {
+  Fabric fabric;
+  std::vector<NodeId> chips;
+  NodeId left, right;
+
+  explicit Dumbbell(Bandwidth middle) {
+    for (const char* name : {"chip0", "chip1", "chip2", "chip3"}) {
+      chips.push_back(fabric.add(NodeKind::kChip, name));
+    }
+    left = fabric.add(NodeKind::kSwitch, "left");
+    right = fabric.add(NodeKind::kSwitch, "right");
+    for (std::size_t chip = 0; chip < 4; ++chip) {
+      fabric.connect(chips[chip], chip < 2 ? left : right, 100_GBps, {});
+    }
+    fabric.connect(left, right, middle, {});
+  }
+};
+
+TEST(GraphMeasuresTest, HopsAreTheFewestLinks) {
+  const Dumbbell dumbbell(30_GBps);
+  const auto hops = hops_from(dumbbell.fabric, dumbbell.chips[0]);
+  EXPECT_EQ(hops[dumbbell.chips[0].index()], 0U);
+  EXPECT_EQ(hops[dumbbell.left.index()], 1U);
+  EXPECT_EQ(hops[dumbbell.chips[1].index()], 2U);
+  EXPECT_EQ(hops[dumbbell.chips[3].index()], 3U);
+}
+
+TEST(GraphMeasuresTest, DiameterIsBetweenChipsOnly) {
+  EXPECT_EQ(diameter_in_hops(Dumbbell(30_GBps).fabric), 3U);
+
+  Fabric longer;  // the switches hang further out than any chip
+  const NodeId a = longer.add(NodeKind::kChip, "a");
+  const NodeId b = longer.add(NodeKind::kChip, "b");
+  const NodeId out = longer.add(NodeKind::kSwitch, "out");
+  const NodeId further = longer.add(NodeKind::kSwitch, "further");
+  longer.connect(a, b, 1_GBps, {});
+  longer.connect(b, out, 1_GBps, {});
+  longer.connect(out, further, 1_GBps, {});
+  EXPECT_EQ(diameter_in_hops(longer), 1U);
+}
+
+TEST(GraphMeasuresTest, ConnectedNeedsAWayBack) {
+  Fabric fabric;
+  const NodeId a = fabric.add(NodeKind::kChip, "a");
+  const NodeId b = fabric.add(NodeKind::kChip, "b");
+  EXPECT_FALSE(connected(fabric));
+  EXPECT_EQ(diameter_in_hops(fabric), std::nullopt);
+  EXPECT_EQ(hops_from(fabric, a)[b.index()], std::nullopt);
+
+  fabric.connect_one_way(a, b, 1_GBps, {});
+  EXPECT_FALSE(connected(fabric));
+  EXPECT_EQ(hops_from(fabric, a)[b.index()], 1U);
+  EXPECT_EQ(diameter_in_hops(fabric), std::nullopt) << "b does not reach a";
+
+  fabric.connect_one_way(b, a, 1_GBps, {});
+  EXPECT_TRUE(connected(fabric));
+  EXPECT_EQ(diameter_in_hops(fabric), 1U);
+}
+
+TEST(GraphMeasuresTest, BisectionIsTheNarrowestCutBetweenTheHalves) {
+  EXPECT_EQ(bisection_bandwidth(Dumbbell(30_GBps).fabric), 30_GBps) << "the middle";
+  EXPECT_EQ(bisection_bandwidth(Dumbbell(300_GBps).fabric), 200_GBps) << "two chips' own links";
+}
+
+TEST(GraphMeasuresTest, BisectionAddsParallelLinksAndPaths) {
+  Dumbbell dumbbell(30_GBps);
+  dumbbell.fabric.connect(dumbbell.left, dumbbell.right, 20_GBps, {});
+  const NodeId around = dumbbell.fabric.add(NodeKind::kSwitch, "around");
+  dumbbell.fabric.connect(dumbbell.left, around, 40_GBps, {});
+  dumbbell.fabric.connect(around, dumbbell.right, 5_GBps, {});
+  EXPECT_EQ(bisection_bandwidth(dumbbell.fabric), 55_GBps);  // 30 + 20 + min(40, 5)
+}
+
+TEST(GraphMeasuresTest, BisectionCountsTheDirectionFromTheFirstHalf) {
+  Fabric fabric;
+  const NodeId a = fabric.add(NodeKind::kChip, "a");
+  const NodeId b = fabric.add(NodeKind::kChip, "b");
+  fabric.connect_one_way(a, b, 7_GBps, {});
+  fabric.connect_one_way(b, a, 3_GBps, {});
+  EXPECT_EQ(bisection_bandwidth(fabric), 7_GBps);
+}
+
+TEST(GraphMeasuresTest, AnOddChipBelongsToTheSecondHalf) {
+  Fabric fabric;  // a line of three: {a} against {b, c}
+  const NodeId a = fabric.add(NodeKind::kChip, "a");
+  const NodeId b = fabric.add(NodeKind::kChip, "b");
+  const NodeId c = fabric.add(NodeKind::kChip, "c");
+  fabric.connect(a, b, 2_GBps, {});
+  fabric.connect(b, c, 9_GBps, {});
+  EXPECT_EQ(bisection_bandwidth(fabric), 2_GBps);
+}
+
+TEST(GraphMeasuresTest, OneChipHasNoDistanceAndNoBisection) {
+  Fabric fabric;
+  fabric.add(NodeKind::kChip, "alone");
+  EXPECT_TRUE(connected(fabric));
+  EXPECT_EQ(diameter_in_hops(fabric), 0U);
+  EXPECT_EQ(bisection_bandwidth(fabric), Bandwidth(0));
+}
+
+}  // namespace
+}  // namespace stepsim

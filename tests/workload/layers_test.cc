@@ -1,0 +1,289 @@
+#include "workload/layers.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "tests/workload/published_models.h"
+#include "workload/kernels.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+const LayerOp& op_named(const Layer& layer, std::string_view name) {
+  for (const LayerOp& op : layer.ops) {
+    if (op.name == name) return op;
+  }
+  throw std::out_of_range("no op of that name");
+}
+
+// FLOPs by kind of kernel.
+struct Work {
+  double matmul = 0;
+  double attention_forward = 0;
+  double attention_backward = 0;
+};
+
+Work work_of(const Layer& layer) {
+  Work work;
+  for (const LayerOp& op : layer.ops) {
+    for (const auto* kernels : {&op.forward, &op.input_gradient, &op.weight_gradient}) {
+      for (const Kernel& kernel : *kernels) {
+        const double flops = kernel.flops.value();
+        if (kernel.kind == KernelKind::kMatmul) work.matmul += flops;
+        if (kernel.kind == KernelKind::kAttentionForward) work.attention_forward += flops;
+        if (kernel.kind == KernelKind::kAttentionBackward) work.attention_backward += flops;
+      }
+    }
+  }
+  return work;
+}
+
+Work work_of(const ModelLayers& layers, std::int64_t blocks) {
+  const Work block = work_of(layers.block);
+  return {.matmul = static_cast<double>(blocks) * block.matmul + work_of(layers.head).matmul,
+          .attention_forward = static_cast<double>(blocks) * block.attention_forward,
+          .attention_backward = static_cast<double>(blocks) * block.attention_backward};
+}
+
+std::int64_t parameters_of(const ModelLayers& layers, std::int64_t blocks) {
+  return layers.embedding.parameters() + blocks * layers.block.parameters() +
+         layers.head.parameters();
+}
+
+Shard whole(std::int64_t sequences, std::int64_t sequence_length) {
+  return {.sequences = sequences, .sequence_length = sequence_length};
+}
+
+Shard eighth(std::int64_t sequences, std::int64_t sequence_length) {
+  return {.sequences = sequences,
+          .sequence_length = sequence_length,
+          .tensor = 8,
+          .sequence_parallel = true};
+}
+
+TEST(KernelsTest, AMatmulReadsBothInputsAndWritesItsResultOnce) {
+  const Kernel kernel = matmul("product", DataType::kBf16, {.batch = 3, .m = 10, .n = 20, .k = 30});
+  EXPECT_EQ(kernel.flops, Flops(2 * 3 * 10 * 20 * 30));
+  EXPECT_EQ(kernel.read, Bytes(3 * (10 * 30 + 30 * 20) * 2));
+  EXPECT_EQ(kernel.written, Bytes(3 * 10 * 20 * 2));
+}
+
+TEST(KernelsTest, AnAccumulatingMatmulReadsAndWritesFp32) {
+  const Kernel kernel =
+      accumulating_matmul("gradient", DataType::kBf16, {.m = 10, .n = 20, .k = 30});
+  EXPECT_EQ(kernel.read, Bytes((10 * 30 + 30 * 20) * 2 + 10 * 20 * 4));
+  EXPECT_EQ(kernel.written, Bytes(10 * 20 * 4));
+}
+
+TEST(KernelsTest, AttentionCountsHalfThePairsIfCausalAndKeysOnceAKvHead) {
+  AttentionShape shape{.sequences = 2,
+                       .heads = 8,
+                       .kv_heads = 2,
+                       .queries = 100,
+                       .keys = 100,
+                       .qk_dim = 16,
+                       .v_dim = 32};
+  const Kernel forward = attention_forward("attention", DataType::kBf16, shape);
+  // 2 FLOPs x 5000 pairs x 2 sequences x 8 heads x (16 + 32).
+  EXPECT_EQ(forward.flops, Flops(2.0 * 5000 * 2 * 8 * 48));
+  // q 2 x 100 x 8 x 16, k 2 x 100 x 2 x 16, v 2 x 100 x 2 x 32, in two bytes each.
+  EXPECT_EQ(forward.read, Bytes((25'600 + 6'400 + 12'800) * 2));
+  // output 2 x 100 x 8 x 32 in two bytes, log-sum-exp 2 x 100 x 8 in four.
+  EXPECT_EQ(forward.written, Bytes(51'200 * 2 + 1'600 * 4));
+
+  const Kernel backward = attention_backward("attention", DataType::kBf16, shape);
+  EXPECT_EQ(backward.flops, 2.5 * forward.flops);
+  EXPECT_EQ(backward.read, Bytes((25'600 + 6'400 + 12'800 + 2 * 51'200) * 2 + 1'600 * 4));
+  EXPECT_EQ(backward.written, forward.read);
+
+  shape.causal = false;
+  EXPECT_EQ(attention_forward("attention", DataType::kBf16, shape).flops, 2 * forward.flops);
+}
+
+TEST(LayersTest, ABlockOfLlama3KeepsEachActivationOnce) {
+  // 8,192 tokens, tensor and sequence parallel over 8, in bytes on one chip:
+  const Bytes stream(8192 * 8192 * 2 / 8);  // one [tokens, hidden]: 16,777,216
+  const Bytes kv(8192 * 1024 * 2 / 8);      // keys of 8 heads: 2,097,152
+  const Bytes mlp(8192 * 28672 * 2 / 8);    // one [tokens, intermediate]: 58,720,256
+  const Bytes log_sum_exp(8192 * 64 / 8 * 4);
+  const Layer block = build_layers(llama3_70b(), eighth(1, 8192)).block;
+  EXPECT_EQ(op_named(block, "attention_norm").saved, stream);
+  EXPECT_EQ(op_named(block, "qkv_projection").saved, stream) << "its part of the norm's output";
+  EXPECT_EQ(op_named(block, "rope").saved, 0_B);
+  EXPECT_EQ(op_named(block, "attention").saved, 2 * stream + 2 * kv + log_sum_exp) << "q, output";
+  EXPECT_EQ(op_named(block, "out_projection").saved, 0_B) << "attention keeps its output";
+  EXPECT_EQ(op_named(block, "attention_residual").saved, 0_B);
+  EXPECT_EQ(op_named(block, "mlp_norm").saved, stream);
+  EXPECT_EQ(op_named(block, "gate_up_projection").saved, stream);
+  EXPECT_EQ(op_named(block, "mlp_activation").saved, 2 * mlp) << "gate and up";
+  EXPECT_EQ(op_named(block, "down_projection").saved, mlp) << "their product";
+  EXPECT_EQ(op_named(block, "mlp_residual").saved, 0_B);
+  EXPECT_EQ(block.saved(), 6 * stream + 2 * kv + 3 * mlp + log_sum_exp);
+  EXPECT_EQ(block.saved(), Bytes(281'280'512));
+}
+
+TEST(LayersTest, ABlockOfGpt3KeepsWhatKorthikantiCountWithoutDropoutMasks) {
+  // arXiv 2205.05198, equation 4 without the 5 a s / h of the unfused scores: s b h (34 / t). Of
+  // the 34, two are the dropout masks after attention and MLP; fused attention adds 4 bytes a row.
+  const std::int64_t s = 2048, b = 2, h = 12288, t = 8, heads = 96;
+  const ModelLayers layers = build_layers(gpt3_175b(), eighth(b, s));
+  EXPECT_EQ(layers.block.saved(), Bytes(s * b * h * 32 / t + s * b * heads * 4 / t));
+}
+
+TEST(LayersTest, WithoutSequenceParallelismTheStreamIsKeptWhole) {
+  // Equation 2 of the same: s b h (10 + 24 / t), of which the two dropout masks are 2 of the 10.
+  const std::int64_t s = 2048, b = 2, h = 12288, t = 8, heads = 96;
+  Shard shard = eighth(b, s);
+  shard.sequence_parallel = false;
+  const ModelLayers layers = build_layers(gpt3_175b(), shard);
+  EXPECT_EQ(layers.block.saved(),
+            Bytes(s * b * h * 8 + s * b * h * 24 / t + s * b * heads * 4 / t));
+  for (const LayerOp& op : layers.block.ops) EXPECT_FALSE(op.regathers_input) << op.name;
+}
+
+TEST(LayersTest, OnlyOpsThatReadGatheredTokensGatherThemAgain) {
+  const ModelLayers layers = build_layers(llama3_70b(), eighth(1, 8192));
+  for (const LayerOp& op : layers.block.ops) {
+    const bool gathers = op.name == "qkv_projection" || op.name == "gate_up_projection";
+    EXPECT_EQ(op.regathers_input, gathers) << op.name;
+  }
+  EXPECT_TRUE(op_named(layers.head, "unembedding").regathers_input);
+  EXPECT_EQ(layers.boundary, Bytes(8192 * 8192 * 2));
+}
+
+TEST(LayersTest, RegionsAlternateAsDrawn) {
+  const Layer block = build_layers(llama3_70b(), eighth(1, 8192)).block;
+  std::string regions;
+  for (const LayerOp& op : block.ops) regions += op.region == Region::kSequence ? 'S' : 'T';
+  // norm | qkv, rope, attention, out | add, norm | gate_up, activation, down | add
+  EXPECT_EQ(regions, "STTTTSSTTTS");
+}
+
+TEST(LayersTest, MatmulKernelsAddUpToTheModelsFlops) {
+  for (const ModelSpec& model : {llama3_8b(), llama3_70b(), llama2_13b(), gpt3_175b()}) {
+    const std::int64_t s = 4096;
+    const Work work = work_of(build_layers(model, whole(1, s)), model.layers);
+    const double matmul =
+        6.0 * static_cast<double>(s) * static_cast<double>(matmul_parameter_count(model));
+    EXPECT_EQ(work.matmul, matmul) << model.name;
+    // What is not matmul in the model's FLOPs is 3 x attention forward; the kernels recompute the
+    // scores in backward and run 3.5 x.
+    const double attention = model_flops(model, 1, s, AttentionFlops::kCausal) - matmul;
+    EXPECT_DOUBLE_EQ(3 * work.attention_forward, attention) << model.name;
+    EXPECT_EQ(work.attention_backward, 2.5 * work.attention_forward) << model.name;
+  }
+}
+
+TEST(LayersTest, ShardsDivideTheMatmulsExactly) {
+  const ModelSpec model = llama3_70b();
+  const Work all = work_of(build_layers(model, whole(2, 4096)), model.layers);
+  for (const std::int64_t tensor : {2, 4, 8}) {
+    for (const bool sequence_parallel : {false, true}) {
+      const Shard shard{.sequences = 2,
+                        .sequence_length = 4096,
+                        .tensor = tensor,
+                        .sequence_parallel = sequence_parallel};
+      const Work part = work_of(build_layers(model, shard), model.layers);
+      EXPECT_EQ(static_cast<double>(tensor) * part.matmul, all.matmul);
+      EXPECT_EQ(static_cast<double>(tensor) * part.attention_forward, all.attention_forward);
+    }
+  }
+}
+
+TEST(LayersTest, SequenceParallelismDividesTheNorms) {
+  const Layer whole_block = build_layers(llama3_70b(), whole(1, 8192)).block;
+  const Layer block = build_layers(llama3_70b(), eighth(1, 8192)).block;
+  const Kernel& all = op_named(whole_block, "mlp_norm").forward.front();
+  const Kernel& part = op_named(block, "mlp_norm").forward.front();
+  EXPECT_EQ(8 * part.flops, all.flops);
+  EXPECT_EQ(8 * part.written, all.written);
+}
+
+TEST(LayersTest, OneChipHoldsThePublishedParameters) {
+  for (const ModelSpec& model : {llama3_8b(), llama3_405b(), llama2_13b(), gpt3_175b()}) {
+    const ModelLayers layers = build_layers(model, whole(1, 2048));
+    EXPECT_EQ(parameters_of(layers, model.layers), parameter_count(model)) << model.name;
+  }
+}
+
+TEST(LayersTest, ShardsHoldTheParametersOnceAndTheNormsEach) {
+  const ModelSpec model = llama3_70b();
+  const std::int64_t norms = (2 * 80 + 1) * 8192;  // replicated
+  const std::int64_t part = parameters_of(build_layers(model, eighth(1, 8192)), model.layers);
+  EXPECT_EQ(8 * (part - norms) + norms, parameter_count(model));
+}
+
+TEST(LayersTest, ColumnBiasesAreDividedAndRowBiasesReplicated) {
+  ModelSpec model = gpt3_175b();
+  model.vocabulary = 51200;  // a multiple of 8
+  const std::int64_t h = 12288;
+  // Replicated: 2 norms of 2 h and 2 row biases of h a block, the final norm, the positions.
+  const std::int64_t replicated = 96 * 6 * h + 2 * h + 2048 * h;
+  const std::int64_t part = parameters_of(build_layers(model, eighth(1, 2048)), model.layers);
+  EXPECT_EQ(8 * (part - replicated) + replicated, parameter_count(model));
+}
+
+TEST(LayersTest, AVocabularyThatDoesNotDivideIsPadded) {
+  const ModelLayers layers = build_layers(gpt3_175b(), eighth(1, 2048));
+  // 50257 / 8 = 6282.125: 6283 rows a chip.
+  EXPECT_EQ(op_named(layers.embedding, "embedding").parameters, 6283 * 12288);
+  EXPECT_EQ(op_named(layers.head, "unembedding").forward.front().n, 6283);
+  EXPECT_EQ(op_named(layers.head, "unembedding").parameters, 0) << "tied";
+}
+
+TEST(LayersTest, WeightGradientsAccumulateInFp32) {
+  const LayerOp down =
+      op_named(build_layers(llama3_70b(), eighth(1, 8192)).block, "down_projection");
+  ASSERT_EQ(down.weight_gradient.size(), 1U);
+  // [8192, 3584] weights: 4 bytes read and 4 written each, beside the two bf16 inputs.
+  EXPECT_EQ(down.weight_gradient.front().written, Bytes(8192 * 3584 * 4));
+  EXPECT_EQ(down.weight_gradient.front().read,
+            Bytes(8192 * 3584 * 4 + (8192 * 8192 + 8192 * 3584) * 2));
+}
+
+TEST(LayersTest, TheHeadKeepsLogitsAndTwoStatisticsAToken) {
+  const ModelLayers layers = build_layers(llama3_70b(), eighth(1, 8192));
+  const LayerOp& loss = op_named(layers.head, "cross_entropy");
+  // 128256 / 8 = 16032 bf16 logits, two fp32 statistics and an 8-byte target a token.
+  EXPECT_EQ(loss.saved, Bytes(8192 * (16032 * 2 + 2 * 4 + 8)));
+  EXPECT_EQ(loss.reduced_values_per_token, 3);
+  EXPECT_EQ(op_named(layers.head, "final_norm").saved, Bytes(8192 * 8192 * 2 / 8));
+}
+
+TEST(LayersTest, TheLookupDoesNoArithmeticForward) {
+  const ModelLayers layers = build_layers(llama3_70b(), eighth(1, 8192));
+  const LayerOp& lookup = op_named(layers.embedding, "embedding");
+  EXPECT_EQ(lookup.forward.front().flops, Flops(0));
+  EXPECT_TRUE(lookup.input_gradient.empty());
+  // Scatter-add: an eighth of the gradient's rows, bf16 in, fp32 read and written.
+  ASSERT_EQ(lookup.weight_gradient.size(), 1U);
+  EXPECT_EQ(lookup.weight_gradient.front().read, Bytes(8192 * 1024 * (2 + 4)));
+  EXPECT_EQ(lookup.weight_gradient.front().written, Bytes(8192 * 1024 * 4));
+}
+
+TEST(LayersTest, LearnedPositionsReplaceRope) {
+  const ModelLayers gpt = build_layers(gpt3_175b(), whole(1, 2048));
+  EXPECT_EQ(gpt.embedding.ops.size(), 2U);
+  EXPECT_THROW(op_named(gpt.block, "rope"), std::out_of_range);
+  const ModelLayers llama = build_layers(llama3_8b(), whole(1, 2048));
+  EXPECT_EQ(llama.embedding.ops.size(), 1U);
+  EXPECT_NO_THROW(op_named(llama.block, "rope"));
+}
+
+TEST(LayersTest, BytesFollowTheDataType) {
+  Shard shard = eighth(1, 8192);
+  const ModelLayers two = build_layers(llama3_70b(), shard);
+  shard.type = DataType::kFp32;
+  const ModelLayers four = build_layers(llama3_70b(), shard);
+  EXPECT_EQ(four.boundary, 2 * two.boundary);
+  EXPECT_EQ(op_named(four.block, "down_projection").saved,
+            2 * op_named(two.block, "down_projection").saved);
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -1,0 +1,93 @@
+#include "workload/model_spec.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/workload/published_models.h"
+
+namespace stepsim {
+namespace {
+
+TEST(ModelSpecTest, CountsTheParametersOfPublishedLlamas) {
+  // The sizes of the checkpoints on Hugging Face (number of elements in their safetensors).
+  EXPECT_EQ(parameter_count(llama3_8b()), 8'030'261'248);
+  EXPECT_EQ(parameter_count(llama3_70b()), 70'553'706'496);
+  EXPECT_EQ(parameter_count(llama3_405b()), 405'853'388'800);
+  EXPECT_EQ(parameter_count(llama2_13b()), 13'015'864'320);
+}
+
+TEST(ModelSpecTest, CountsTheParametersOfGpt3) {
+  // Narayanan et al. (arXiv 2104.04473), equation 2: 12 L h^2 (1 + 13 / (12 h) + (V + s) / (12 L
+  // h))
+  //   12 L h^2   12 x 96 x 12288^2        173,946,175,488
+  //   13 L h     norms and biases              15,335,424
+  //   (V + s) h  (50257 + 2048) x 12288       642,723,840
+  // and the final layer norm, 2 h = 24,576, which the equation leaves out: published as "175B".
+  EXPECT_EQ(parameter_count(gpt3_175b()), 173'946'175'488 + 15'335'424 + 642'723'840 + 24'576);
+}
+
+TEST(ModelSpecTest, UntyingAddsOneTable) {
+  ModelSpec model = gpt3_175b();
+  model.tied_embeddings = false;
+  EXPECT_EQ(parameter_count(model) - parameter_count(gpt3_175b()), 50257 * 12288);
+  EXPECT_EQ(matmul_parameter_count(model), matmul_parameter_count(gpt3_175b()));
+}
+
+TEST(ModelSpecTest, MatmulParametersLeaveOutLookupNormsAndBiases) {
+  // 70B: all but one table (128256 x 8192) and 2 x 80 + 1 norms of 8192.
+  EXPECT_EQ(matmul_parameter_count(llama3_70b()),
+            70'553'706'496 - std::int64_t{128256} * 8192 - 161 * 8192);
+  // GPT-3: 12 L h^2 and the tied table as unembedding.
+  EXPECT_EQ(matmul_parameter_count(gpt3_175b()), 173'946'175'488 + 50257 * 12288);
+}
+
+TEST(ModelSpecTest, ModelFlopsOfLlama3AtEightThousandTokens) {
+  // 6 x 69,501,714,432 = 417.010 GFLOP a token in matmuls. Attention: 3 x 80 layers x 2 x 8192 / 2
+  // pairs a token x 64 heads x 2 x 128 = 32.212 GFLOP causal, twice that in full.
+  const double causal = model_flops(llama3_70b(), 1, 8192, AttentionFlops::kCausal) / 8192;
+  const double full = model_flops(llama3_70b(), 1, 8192, AttentionFlops::kFull) / 8192;
+  EXPECT_DOUBLE_EQ(causal, 6.0 * 69'501'714'432 + 3.0 * 80 * 2 * 4096 * 64 * 256);
+  EXPECT_NEAR(causal, 449.2e9, 0.05e9);
+  EXPECT_NEAR(full, 481.4e9, 0.05e9);
+}
+
+TEST(ModelSpecTest, ModelFlopsOfGpt3MatchMegatronWithoutRecompute) {
+  // Narayanan et al., equation 3 is 96 B s L h^2 (1 + s / (6 h) + V / (16 L h)) with the forward
+  // pass run twice, full attention. Without the second forward pass, which runs blocks only:
+  // 72 B s L h^2 (1 + s / (6 h)) + 6 B s h V.
+  const double s = 2048, layers = 96, h = 12288, vocabulary = 50257, sequences = 3;
+  const double expected =
+      72 * sequences * s * layers * h * h * (1 + s / (6 * h)) + 6 * sequences * s * h * vocabulary;
+  EXPECT_NEAR(model_flops(gpt3_175b(), 3, 2048, AttentionFlops::kFull) / expected, 1, 1e-12);
+}
+
+TEST(ModelSpecTest, ModelFlopsAreProportionalToSequences) {
+  EXPECT_DOUBLE_EQ(model_flops(llama3_8b(), 6, 4096, AttentionFlops::kCausal),
+                   6 * model_flops(llama3_8b(), 1, 4096, AttentionFlops::kCausal));
+}
+
+TEST(ModelSpecTest, AcceptsPublishedModels) {
+  for (const ModelSpec& model :
+       {llama3_8b(), llama3_70b(), llama3_405b(), llama2_13b(), gpt3_175b()}) {
+    EXPECT_TRUE(check(model).empty()) << model.name;
+  }
+}
+
+TEST(ModelSpecTest, ReportsEveryProblemAtOnce) {
+  ModelSpec model = llama3_8b();
+  model.layers = 0;
+  model.kv_heads = 5;
+  model.learned_positions = -1;
+  const std::vector<Problem> expected{
+      {"layers", "must be at least 1, is 0"},
+      {"learned_positions", "must be at least 0, is -1"},
+      {"kv_heads", "must divide heads (32), is 5"},
+  };
+  EXPECT_EQ(check(model), expected);
+}
+
+TEST(ModelSpecTest, AnEmptyModelMissesEveryCountButPositions) {
+  EXPECT_EQ(check(ModelSpec{}).size(), 7U);
+}
+
+}  // namespace
+}  // namespace stepsim

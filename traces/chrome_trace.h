@@ -1,0 +1,60 @@
+// write_chrome_trace() writes the timelines of a run as Chrome trace JSON, for ui.perfetto.dev,
+// speedscope and everything else that reads the format.
+//
+//   process   a recorded rank: "rank 0 (stage 0, tp 0, dp 0)"; the last process holds the links
+//   thread    a lane: one stream of the rank. Streams run in order, so slices of a lane touch at
+//             most, and communication that overlaps compute stands in a lane of its own
+//   slice     what an op did. Communication is two touching slices: "wait: NAME" from when it was
+//             posted to when its last peer came (category "wait"), then NAME while data moved
+//             (category tp, dp, pp, ...). Compute is one slice (category "compute")
+//   arrow     from a send to its receive, from the last member of a collective to the others
+//   counter   memory by category; utilization of links, in percent
+//
+// Times start at 0 and are microseconds with three decimals: start and end are each cut to whole
+// nanoseconds, and a duration is their difference, so slices that touch in the simulation touch in
+// the trace. Printed from integers, never through a double.
+//
+// What the readers need, found by trying (Perfetto v55.3, scripts/check_trace.sh): a slice that
+// overlaps its predecessor in a lane is dropped, and an arrow binds to the slice that began last
+// in its lane. So a slice of zero length gets an extra lane, "NAME (instants)", where no other
+// slice begins at its nanosecond, and no slice is nested in another. An arrow between ops that only
+// meet inside one nanosecond, its head in a slice that ends there, is left out.
+//
+// Streamed: memory does not grow with the trace, but for 4 bytes an op.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/cluster.h"
+#include "sim/op_graph.h"
+#include "sim/simulation_result.h"
+#include "traces/output_file.h"
+
+namespace stepsim {
+
+inline constexpr std::size_t kBusiestTracedLinks = 10;
+inline constexpr std::size_t kMostTraceBins = 2000;
+
+// What was written, to be compared with what a reader finds.
+struct TraceSummary {
+  std::uint64_t slices = 0;
+  std::uint64_t arrows = 0;
+  std::uint64_t counter_samples = 0;
+};
+
+// Does not commit `out`. Throws ConfigError when `out` can't be written, std::logic_error when ops
+// of a stream overlap.
+TraceSummary write_chrome_trace(const OpGraph& graph, const Cluster& cluster,
+                                const SimulationResult& result, OutputFile& out);
+
+// The links whose counters a trace shows: those at the chips of the recorded ranks and the ten
+// busiest, as far as they carried anything and were recorded. Ascending.
+std::vector<LinkId> traced_links(const OpGraph& graph, const Cluster& cluster,
+                                 const SimulationResult& result);
+
+// The links that carried anything, highest utilization first (ties: lowest id), at most `count`.
+std::vector<LinkTotal> busiest_links(const SimulationResult& result, std::size_t count);
+
+}  // namespace stepsim

@@ -1,0 +1,392 @@
+#include "traces/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/quantity_text.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kLabel = 22;
+constexpr std::size_t kBarWidth = 40;
+constexpr std::size_t kLinkKinds = 6;
+
+enum class Paint { kBold, kDim, kGood, kBad, kBar };
+
+std::string painted(std::string_view text, Paint paint, bool color) {
+  static constexpr std::array<std::string_view, 5> kCodes{"1", "2", "1;32", "1;31", "36"};
+  if (!color) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(paint)], text);
+}
+
+// 1234567 as "1,234,567".
+std::string grouped(std::int64_t number) {
+  std::string text = std::to_string(number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t i = text.size(); i > first + 3;) text.insert(i -= 3, ",");
+  return text;
+}
+
+std::string grouped(double number) {
+  return grouped(static_cast<std::int64_t>(std::llround(number)));
+}
+
+// 16,187,392 as "16.2 M".
+std::string counted(double number) {
+  static constexpr std::array<std::pair<double, std::string_view>, 3> kScales{
+      {{1e9, " G"}, {1e6, " M"}, {1e3, " k"}}};
+  for (const auto& [scale, suffix] : kScales) {
+    if (number >= scale) return fmt::format("{:.1f}{}", number / scale, suffix);
+  }
+  return fmt::format("{:.0f}", number);
+}
+
+// Whole numbers in proportion to `parts` that add up to `whole`: each cut, and what is missing
+// given to those that lost most.
+std::vector<std::int64_t> apportion(std::span<const double> parts, std::int64_t whole) {
+  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  std::vector<std::int64_t> shares(parts.size(), 0);
+  if (sum <= 0) return shares;
+  std::vector<std::pair<double, std::size_t>> lost;
+  std::int64_t missing = whole;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double exact = parts[i] / sum * static_cast<double>(whole);
+    shares[i] = static_cast<std::int64_t>(exact);
+    lost.emplace_back(static_cast<double>(shares[i]) - exact, i);
+    missing -= shares[i];
+  }
+  std::ranges::sort(lost);
+  for (std::size_t i = 0; i < lost.size() && missing > 0; ++i, --missing) ++shares[lost[i].second];
+  return shares;
+}
+
+// `fraction` of a bar of `width` characters, in eighths of a character.
+std::string bar(double fraction, std::size_t width) {
+  static constexpr std::array<std::string_view, 8> kEighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const double clipped = std::clamp(fraction, 0.0, 1.0);
+  auto eighths = static_cast<std::size_t>(std::lround(clipped * 8 * static_cast<double>(width)));
+  if (clipped > 0) eighths = std::max<std::size_t>(eighths, 1);
+  std::string text;
+  for (std::size_t i = 0; i < eighths / 8; ++i) text += "█";
+  text += kEighths[eighths % 8];
+  const std::size_t used = (eighths + 7) / 8;
+  return text + std::string(width - used, ' ');
+}
+
+// A unit for a whole column, and how many decimals it takes.
+struct Scale {
+  std::string_view unit;
+  double size = 1;
+  int decimals = 3;
+};
+
+Scale scale_of(Duration largest) {
+  const auto picoseconds = static_cast<double>(largest.count());
+  if (picoseconds >= 1e12) return {"s", 1e12, 3};
+  if (picoseconds >= 1e9) return {"ms", 1e9, 3};
+  if (picoseconds >= 1e6) return {"us", 1e6, 3};
+  return {"ns", 1e3, 3};
+}
+
+Scale scale_of(Bytes largest) {
+  const auto bytes = static_cast<double>(largest.value());
+  if (bytes >= 1e9) return {"GB", 1e9, 2};
+  if (bytes >= 1e6) return {"MB", 1e6, 2};
+  return {"KB", 1e3, 2};
+}
+
+// `count` of the smallest steps that the column shows.
+std::string scaled(std::int64_t count, const Scale& scale) {
+  return fmt::format("{:.{}f} {}", static_cast<double>(count) / std::pow(10.0, scale.decimals),
+                     scale.decimals, scale.unit);
+}
+
+std::int64_t steps_of(double value, const Scale& scale) {
+  return std::llround(value / scale.size * std::pow(10.0, scale.decimals));
+}
+
+struct Row {
+  std::string label;
+  double value = 0;  // picoseconds or bytes
+};
+
+// Where a rank sits in the plan, for the reader: "rank 0 (stage 0)".
+std::string rank_text(RankId rank, const OpGraph& graph) {
+  return fmt::format("rank {} (stage {})", rank.index(), graph.ranks[rank.index()].pp);
+}
+
+class Report {
+ public:
+  Report(const FinishedRun& run, const ReportOptions& options) : run_(run), options_(options) {}
+
+  std::string text() {
+    title();
+    headline();
+    breakdown();
+    critical_path();
+    memory();
+    links();
+    simulator();
+    return text_;
+  }
+
+ private:
+  template <typename... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    std::string text = fmt::format(format, std::forward<Arguments>(arguments)...);
+    while (text.ends_with(' ')) text.pop_back();
+    text_ += text + '\n';
+  }
+
+  std::string paint(std::string_view text, Paint how) const {
+    return painted(text, how, options_.color);
+  }
+
+  void section(std::string_view name, std::string_view remark = "") {
+    text_ += '\n';
+    const std::string gap(name.size() < kLabel + 2 ? kLabel + 2 - name.size() : 2, ' ');
+    line("{}{}{}", paint(name, Paint::kBold), remark.empty() ? "" : gap, remark);
+  }
+
+  // Rows with bars, and their sum below.
+  void rows(std::span<const Row> all, const Scale& scale, std::string_view sum_label) {
+    std::vector<Row> shown;
+    std::ranges::copy_if(all, std::back_inserter(shown),
+                         [](const Row& row) { return row.value > 0; });
+    std::vector<double> values;
+    for (const Row& row : shown) values.push_back(row.value);
+    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+    const std::int64_t whole = steps_of(sum, scale);
+    const std::vector<std::int64_t> amounts = apportion(values, whole);
+    const std::vector<std::int64_t> permille = apportion(values, 1000);
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      line("  {:<{}}{}  {:>12}  {:>5.1f} %", shown[i].label, kLabel,
+           paint(bar(values[i] / sum, kBarWidth), Paint::kBar), scaled(amounts[i], scale),
+           static_cast<double>(permille[i]) / 10);
+    }
+    line("  {:<{}}  {:>12}  {:>5.1f} %", sum_label, kLabel + kBarWidth, scaled(whole, scale),
+         100.0);
+  }
+
+  void title() {
+    const ParallelPlan& plan = run_.experiment.plan;
+    line("{}", paint(run_.experiment.name, Paint::kBold));
+    line("  {} on {}: {} x {}{}", run_.experiment.model.name, run_.experiment.cluster.name,
+         grouped(run_.metrics.chips), run_.cluster.chip.name, idle_text());
+    std::string axes;
+    for (const PlanAxis axis : plan.order) {
+      if (plan.size_of(axis) == 1) continue;
+      axes += fmt::format("{} {}, ", name_of(axis), plan.size_of(axis));
+    }
+    if (plan.pp > 1) axes += fmt::format("{}, ", name_of(plan.schedule));
+    if (plan.zero > 0) axes += plan.zero == 3 ? "FSDP, " : fmt::format("ZeRO-{}, ", plan.zero);
+    line("  {}micro-batch {}, {}", axes, plan.microbatch, name_of(plan.type));
+    line("  {} sequences of {} tokens a step", grouped(plan.global_batch), grouped(plan.sequence));
+  }
+
+  std::string idle_text() const {
+    const std::size_t idle = idle_chips(run_.graph, run_.cluster).size();
+    return idle == 0 ? "" : fmt::format(", {} idle", grouped(static_cast<std::int64_t>(idle)));
+  }
+
+  void headline() {
+    const StepMetrics& metrics = run_.metrics;
+    const Scale scale = scale_of(metrics.step_time);
+    text_ += '\n';
+    const auto row = [&](std::string_view name, const std::string& value, std::string_view remark) {
+      line("  {:<{}}{}  {}", name, kLabel, paint(fmt::format("{:>12}", value), Paint::kBold),
+           remark);
+    };
+    row("step time", scaled(steps_of(static_cast<double>(metrics.step_time.count()), scale), scale),
+        run_.result.steps > 1
+            ? fmt::format("of {} steps, from the end of the first", run_.result.steps)
+            : "");
+    row("tokens/s", grouped(metrics.tokens_per_s),
+        fmt::format("{} a chip", grouped(metrics.tokens_per_s_per_chip)));
+    row("MFU", fmt::format("{:.1f} %", 100 * metrics.model_flops_utilization),
+        fmt::format("of {} a chip, attention counted {}; HFU {:.1f} %",
+                    to_text(metrics.peak_per_chip), name_of(metrics.convention),
+                    100 * metrics.hardware_flops_utilization));
+  }
+
+  void breakdown() {
+    const Breakdown& parts = run_.result.breakdown;
+    const auto value = [](Duration duration) { return static_cast<double>(duration.count()); };
+    std::vector<Row> all{{"compute", value(parts.compute)}};
+    for (std::size_t i = 0; i < kAxes; ++i) {
+      all.push_back({fmt::format("exposed {}", name_of(static_cast<Axis>(i))),
+                     value(parts.exposed_communication[i])});
+    }
+    all.push_back({"pipeline bubble", value(parts.bubble)});
+    all.push_back({"idle", value(parts.idle)});
+    section("Where the step goes", "mean of all ranks");
+    rows(all, scale_of(run_.result.step_time), "step");
+  }
+
+  // As one or two lines: it is the breakdown once more, seen along the ops that decided the end.
+  void critical_path() {
+    std::vector<double> values;
+    for (const PathPart& part : run_.result.critical_path) {
+      values.push_back(static_cast<double>(part.duration.count()));
+    }
+    const std::vector<std::int64_t> permille = apportion(values, 1000);
+    section("Critical path");
+    std::string current = "  ";
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::string part = fmt::format("{} {:.1f} %", run_.result.critical_path[i].label,
+                                           static_cast<double>(permille[i]) / 10);
+      if (current.size() > 2 && current.size() + 3 + part.size() > kWidth) {
+        line("{}", current);
+        current = "  ";
+      }
+      current += (current.size() > 2 ? " + " : "") + part;
+    }
+    line("{}", current);
+  }
+
+  void memory() {
+    const SimulationResult& result = run_.result;
+    const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
+    const Bytes capacity = run_.cluster.chip.memory_capacity;
+    const std::string where = rank_text(result.peak_rank, run_.graph);
+    if (peak.bytes <= capacity) {
+      section("Memory", fmt::format("{}: {} of {} ({:.1f} %) on {}", paint("fits", Paint::kGood),
+                                    to_text(peak.bytes), to_text(capacity),
+                                    100 * static_cast<double>(peak.bytes.value()) /
+                                        static_cast<double>(capacity.value()),
+                                    where));
+    } else {
+      section("Memory",
+              paint(fmt::format("DOES NOT FIT by {} on {}", to_text(peak.bytes - capacity), where),
+                    Paint::kBad));
+      const auto too_large = std::ranges::count_if(
+          result.memory_peaks, [&](const MemoryPeak& other) { return other.bytes > capacity; });
+      line("  needs {} of {} at {}; {} of {} ranks need too much", to_text(peak.bytes),
+           to_text(capacity), to_text(peak.at.since_start), grouped(too_large),
+           grouped(static_cast<std::int64_t>(result.memory_peaks.size())));
+    }
+    std::vector<Row> all;
+    for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+      std::string name(name_of(static_cast<MemoryCategory>(i)));
+      std::ranges::replace(name, '_', ' ');
+      all.push_back({name, static_cast<double>(peak.by_category[i].value())});
+    }
+    rows(all, scale_of(peak.bytes), "peak");
+  }
+
+  // What a link joins, with all numbers replaced: "node*.gpu* > node*.nvswitch"; between chips of
+  // a torus also the axis.
+  std::string kind_of(LinkId id, std::span<const std::uint32_t> chip_of) const {
+    const Link& link = run_.cluster.fabric.link(id);
+    const auto pattern = [&](NodeId node) {
+      std::string text;
+      for (const char character : run_.cluster.fabric.node(node).name) {
+        const bool digit = std::isdigit(static_cast<unsigned char>(character)) != 0;
+        if (!digit) text += character;
+        if (digit && !text.ends_with('*')) text += '*';
+      }
+      for (std::size_t at = 0; (at = text.find("*.*", at)) != std::string::npos;) text.erase(at, 2);
+      return text;
+    };
+    std::string kind = fmt::format("{} > {}", pattern(link.from), pattern(link.to));
+    const std::uint32_t from = chip_of[link.from.index()];
+    const std::uint32_t to = chip_of[link.to.index()];
+    const Places& places = run_.cluster.places;
+    if (from == places.chips.size() || to == places.chips.size()) return kind;
+    for (std::size_t level = 0; level < places.levels.size(); ++level) {
+      if (places.coordinate(from, level) == places.coordinate(to, level)) continue;
+      kind += fmt::format(" along {}", places.levels[level].name);
+    }
+    return kind;
+  }
+
+  struct LinkKind {
+    std::string name;
+    std::int64_t links = 0;
+    double sum = 0;  // of utilizations
+    LinkTotal busiest;
+  };
+
+  std::vector<LinkKind> link_kinds() const {
+    const Cluster& cluster = run_.cluster;
+    const auto chips = static_cast<std::uint32_t>(cluster.places.chips.size());
+    std::vector<std::uint32_t> chip_of(cluster.fabric.nodes().size(), chips);  // chips: none
+    for (std::uint32_t chip = 0; chip < chips; ++chip) {
+      chip_of[cluster.places.chips[chip].index()] = chip;
+    }
+    std::map<std::string, LinkKind> by_name;
+    for (const LinkTotal& link : run_.result.links) {
+      const std::string name = kind_of(link.link, chip_of);
+      LinkKind& kind = by_name[name];
+      if (kind.links == 0 || link.utilization > kind.busiest.utilization) kind.busiest = link;
+      kind.name = name;
+      ++kind.links;
+      kind.sum += link.utilization;
+    }
+    std::vector<LinkKind> kinds;
+    for (const auto& [name, kind] : by_name) {
+      if (kind.busiest.bytes > 0) kinds.push_back(kind);
+    }
+    std::ranges::stable_sort(kinds, [](const LinkKind& a, const LinkKind& b) {
+      return a.busiest.utilization > b.busiest.utilization;
+    });
+    kinds.resize(std::min(kinds.size(), kLinkKinds));
+    return kinds;
+  }
+
+  void links() {
+    const std::vector<LinkKind> kinds = link_kinds();
+    if (kinds.empty()) return;
+    section("Busiest links", "utilization over the run: mean and busiest of each kind");
+    for (const LinkKind& kind : kinds) {
+      line("  {:<30.30} {:>7} links {:>7.1f} % {:>7.1f} %  {:.30}", kind.name, grouped(kind.links),
+           100 * kind.sum / static_cast<double>(kind.links), 100 * kind.busiest.utilization,
+           run_.cluster.fabric.link_name(kind.busiest.link));
+    }
+  }
+
+  void simulator() {
+    const SimulatorStatistics& statistics = run_.result.statistics;
+    const double seconds = std::max(statistics.wall_s, 1e-9);
+    const auto rate = [&](std::uint64_t count, std::string_view what) {
+      const auto number = static_cast<double>(count);
+      return fmt::format("{} {} ({}/s)", counted(number), what, counted(number / seconds));
+    };
+    section("Simulator", fmt::format("{} model, {} collectives", name_of(run_.options.fidelity),
+                                     name_of(run_.options.granularity)));
+    line("  {}, {} in {:.2f} s, {} of memory", rate(statistics.ops, "ops"),
+         rate(statistics.events, "events"), statistics.wall_s,
+         to_text(Bytes(statistics.peak_rss_bytes)));
+    if (options_.trace_path.empty() && options_.json_path.empty()) return;
+    text_ += '\n';
+    if (!options_.json_path.empty()) line("  result  {}", options_.json_path);
+    if (!options_.trace_path.empty()) {
+      line("  trace   {}  (open it at https://ui.perfetto.dev)", options_.trace_path);
+    }
+  }
+
+  const FinishedRun& run_;
+  const ReportOptions& options_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string report(const FinishedRun& run, const ReportOptions& options) {
+  return Report(run, options).text();
+}
+
+}  // namespace stepsim

@@ -1,0 +1,181 @@
+#include "traces/result_json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/quantity_text.h"
+#include "traces/chrome_trace.h"
+#include "traces/json_text.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t kListedLinks = 10;
+
+// The shortest decimal that reads back as the same double; null for what JSON has no number for.
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
+std::string quoted(std::string_view text) {
+  return '"' + json_escaped(text) + '"';
+}
+
+// The members of one JSON object, in the order in which they are added. Each member of an indented
+// object has a line of its own.
+class JsonObject {
+ public:
+  enum class Layout { kOneLine, kLines };
+
+  explicit JsonObject(Layout layout, int depth = 0) : layout_(layout), depth_(depth) {}
+
+  // `value` is JSON.
+  void add(std::string_view key, std::string_view value) {
+    if (!text_.empty()) text_ += layout_ == Layout::kLines ? "," : ", ";
+    if (layout_ == Layout::kLines) new_line(depth_ + 1);
+    text_ += fmt::format(R"("{}": {})", key, value);
+  }
+  void add(std::string_view key, double value) { add(key, std::string_view(number(value))); }
+  void add(std::string_view key, Duration value) {
+    add(key, std::string_view(exact_seconds(value)));
+  }
+  void add(std::string_view key, Bytes value) {
+    add(key, std::string_view(std::to_string(value.value())));
+  }
+
+  std::string text() {
+    if (layout_ == Layout::kLines) new_line(depth_);
+    return '{' + text_ + '}';
+  }
+
+ private:
+  void new_line(int depth) {
+    text_ += '\n' + std::string(static_cast<std::size_t>(2 * depth), ' ');
+  }
+
+  Layout layout_;
+  int depth_;
+  std::string text_;
+};
+
+// One value a line.
+std::string json_list(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "\n    " : ",\n    ") + value;
+  return values.empty() ? "[]" : '[' + text + "\n  ]";
+}
+
+std::string breakdown_json(const Breakdown& breakdown) {
+  JsonObject exposed(JsonObject::Layout::kOneLine);
+  for (std::size_t i = 0; i < kAxes; ++i) {
+    exposed.add(name_of(static_cast<Axis>(i)), breakdown.exposed_communication[i]);
+  }
+  JsonObject object(JsonObject::Layout::kLines, 1);
+  object.add("compute", breakdown.compute);
+  object.add("exposed_communication", exposed.text());
+  object.add("bubble", breakdown.bubble);
+  object.add("idle", breakdown.idle);
+  return object.text();
+}
+
+std::string critical_path_json(const std::vector<PathPart>& path) {
+  std::vector<std::string> parts;
+  for (const PathPart& part : path) {
+    JsonObject object(JsonObject::Layout::kOneLine);
+    object.add("label", quoted(part.label));
+    object.add("duration_s", part.duration);
+    parts.push_back(object.text());
+  }
+  return json_list(parts);
+}
+
+std::string memory_json(const FinishedRun& run) {
+  const MemoryPeak& peak = run.result.memory_peaks[run.result.peak_rank.index()];
+  const Bytes capacity = run.cluster.chip.memory_capacity;
+  JsonObject categories(JsonObject::Layout::kLines, 2);
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    categories.add(name_of(static_cast<MemoryCategory>(i)), peak.by_category[i]);
+  }
+  JsonObject object(JsonObject::Layout::kLines, 1);
+  object.add("peak_bytes", peak.bytes);
+  object.add("capacity_bytes", capacity);
+  object.add("fits", peak.bytes <= capacity ? "true" : "false");
+  object.add("peak_rank", std::to_string(run.result.peak_rank.index()));
+  object.add("peak_time_s", peak.at.since_start);
+  object.add("by_category_bytes", categories.text());
+  return object.text();
+}
+
+std::string links_json(const FinishedRun& run) {
+  std::vector<std::string> links;
+  for (const LinkTotal& link : busiest_links(run.result, kListedLinks)) {
+    JsonObject object(JsonObject::Layout::kOneLine);
+    object.add("name", quoted(run.cluster.fabric.link_name(link.link)));
+    object.add("utilization", link.utilization);
+    object.add("bytes", fmt::format("{:.0f}", link.bytes));
+    links.push_back(object.text());
+  }
+  return json_list(links);
+}
+
+std::string idle_chips_json(const std::vector<std::uint32_t>& chips, const Cluster& cluster) {
+  std::string text;
+  for (const std::uint32_t chip : chips) {
+    if (!text.empty()) text += ", ";
+    text += quoted(cluster.fabric.node(cluster.places.chips[chip]).name);
+  }
+  return '[' + text + ']';
+}
+
+std::string simulator_json(const SimulatorStatistics& statistics) {
+  JsonObject object(JsonObject::Layout::kLines, 1);
+  object.add("ops", std::to_string(statistics.ops));
+  object.add("events", std::to_string(statistics.events));
+  object.add("rate_updates", std::to_string(statistics.rate_updates));
+  object.add("wall_s", statistics.wall_s);
+  object.add("cpu_s", statistics.cpu_s);
+  object.add("peak_rss_bytes", std::to_string(statistics.peak_rss_bytes));
+  return object.text();
+}
+
+}  // namespace
+
+std::string result_json(const FinishedRun& run) {
+  const StepMetrics& metrics = run.metrics;
+  const SimulationResult& result = run.result;
+  JsonObject object(JsonObject::Layout::kLines);
+  object.add("name", quoted(run.experiment.name));
+  object.add("step_time_s", metrics.step_time);
+  object.add("steps", std::to_string(result.steps));
+  object.add("tokens_per_s", metrics.tokens_per_s);
+  object.add("tokens_per_s_per_chip", metrics.tokens_per_s_per_chip);
+  object.add("model_flops_per_step", metrics.model_flops);
+  object.add("flops_convention", quoted(name_of(metrics.convention)));
+  object.add("peak_flops_per_s_per_chip", metrics.peak_per_chip.value());
+  object.add("model_flops_utilization", metrics.model_flops_utilization);
+  object.add("hardware_flops_utilization", metrics.hardware_flops_utilization);
+  object.add("fidelity", quoted(name_of(run.options.fidelity)));
+  object.add("granularity", quoted(name_of(run.options.granularity)));
+  object.add("chips", std::to_string(metrics.chips));
+  if (const auto idle = idle_chips(run.graph, run.cluster); !idle.empty()) {
+    object.add("idle_chips", idle_chips_json(idle, run.cluster));
+  }
+  object.add("breakdown_s", breakdown_json(result.breakdown));
+  object.add("critical_path", critical_path_json(result.critical_path));
+  object.add("memory", memory_json(run));
+  object.add("links", links_json(run));
+  JsonObject by_axis(JsonObject::Layout::kOneLine);
+  for (std::size_t i = 0; i < kAxes; ++i) {
+    by_axis.add(name_of(static_cast<Axis>(i)), result.bytes_by_axis[i]);
+  }
+  object.add("bytes_by_axis", by_axis.text());
+  object.add("simulator", simulator_json(result.statistics));
+  return object.text() + '\n';
+}
+
+}  // namespace stepsim

@@ -1,0 +1,33 @@
+// result_json() is the machine-readable result of `stepsim run`: one object, with these keys in
+// this order.
+//
+//   name, step_time_s, steps, tokens_per_s, tokens_per_s_per_chip
+//   model_flops_per_step, flops_convention ("causal" or "full"), peak_flops_per_s_per_chip
+//   model_flops_utilization, hardware_flops_utilization   MFU and HFU, 0 to 1
+//   fidelity, granularity
+//   chips                   that hold a rank
+//   idle_chips              names of the others; absent when there are none
+//   breakdown_s             {compute, exposed_communication {tp, cp, ...}, bubble, idle}
+//   critical_path           [{label, duration_s}...], longest first
+//   memory                  {peak_bytes, capacity_bytes, fits, peak_rank, peak_time_s,
+//                           by_category_bytes}: of the rank that needs most, at its peak
+//   links                   [{name, utilization, bytes}...]: the ten busiest
+//   bytes_by_axis           sent by all ranks in a step
+//   simulator               {ops, events, rate_updates, wall_s, cpu_s, peak_rss_bytes}
+//
+// Breakdown and critical path each add up to step_time_s, memory categories to peak_bytes.
+// Simulated times are exact decimals with 12 fractional digits. Two equal runs give the same bytes
+// but for `simulator`.
+
+#pragma once
+
+#include <string>
+
+#include "analysis/metrics.h"
+
+namespace stepsim {
+
+// Ends in a newline.
+std::string result_json(const FinishedRun& run);
+
+}  // namespace stepsim

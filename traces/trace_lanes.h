@@ -1,0 +1,66 @@
+// trace_lanes: which slices of a recorded rank a trace shows, and in which lane (thread) of the
+// rank's process each of them stands.
+//
+// A stream has one lane for slices that last, and as many "NAME (instants)" as it has slices of
+// zero length at the same nanosecond, so that in no lane two slices begin together. Why:
+// chrome_trace.h.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/op_graph.h"
+#include "sim/simulation_result.h"
+
+namespace stepsim {
+
+// Whole nanoseconds, cut. REQUIRES: not negative, as all simulated times.
+inline std::int64_t nanoseconds(Time time) {
+  return time.since_start.count() / 1000;
+}
+
+// The part of an op that is a slice of its own, in nanoseconds.
+struct Span {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t length() const { return end - begin; }
+};
+
+// What an op did itself: it computed, or data moved.
+Span work_span(const TimelineOp& entry, OpKind kind);
+
+// Posted, but not moving. Empty for compute.
+Span wait_span(const TimelineOp& entry, OpKind kind);
+
+struct Lane {
+  std::uint32_t thread = 0;
+  std::string name;
+};
+
+// Where the slices of one recorded rank go. A stream has one lane for slices that last, and as many
+// for instants as there are instants at the same nanosecond.
+struct RankLayout {
+  std::uint32_t process = 0;
+  std::vector<std::uint32_t> stream_of_op;  // of the rank's program
+  std::vector<std::vector<Lane>> lanes;     // by stream
+  std::vector<std::uint32_t> lane_of;       // by entry of the timeline: of the work, not the wait
+
+  std::uint32_t main_thread(std::uint32_t op) const { return lanes[stream_of_op[op]][0].thread; }
+  std::uint32_t thread_of(std::size_t entry, std::uint32_t op) const {
+    return lanes[stream_of_op[op]][lane_of[entry]].thread;
+  }
+};
+
+// Readers keep process 0 for themselves.
+inline std::uint32_t process_of(RankId rank) {
+  return rank.index() + 1;
+}
+
+// `next_thread` is the first thread number that is free, and is moved on. The compute lane gets the
+// number of the process: readers show that "main thread" on top. Throws std::logic_error when ops
+// of a stream overlap.
+RankLayout lay_out(const OpGraph& graph, const Timeline& timeline, std::uint32_t& next_thread);
+
+}  // namespace stepsim

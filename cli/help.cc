@@ -51,14 +51,15 @@ Clusters exist in every size: dgx-h100-<chips> and v5p-<x>x<y>x<z>; the list sho
 
 std::string help_text(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] == "help") return kOverview;
-  if (arguments[0] == "run") return kRun + describe_run_options();
+  if (arguments[0] == "run") return kRun + describe_run_options() + "\n";
   if (arguments[0] == "catalog") return kCatalog;
   refuse_subcommand(arguments[0]);
 }
 
 void refuse_subcommand(const std::string& name) {
-  throw ConfigError({{name, "no such subcommand" + did_you_mean(name, kSubcommands) +
-                                " There are: " + comma_separated(kSubcommands)}});
+  const std::vector<std::string> subcommands = {"run", "catalog", "help"};
+  throw ConfigError({{name, "no such subcommand" + did_you_mean(name, subcommands) +
+                                " There are: " + comma_separated(subcommands)}});
 }
 
 }  // namespace stepsim

@@ -7,8 +7,6 @@
 
 namespace stepsim {
 
-inline const std::vector<std::string> kSubcommands = {"run", "catalog", "help"};
-
 // Throws ConfigError for a subcommand that is not there.
 std::string help_text(const std::vector<std::string>& arguments);
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
@@ -45,6 +44,7 @@ SimulationResult simulate_with_progress(const OpGraph& graph, const Cluster& clu
 }
 
 int run(const std::vector<std::string>& arguments) {
+  catch_interrupts();
   const RunRequest request = read_run_request(arguments);
   const RunOptions& options = request.options;
   const Experiment& experiment = request.experiment;
@@ -52,7 +52,6 @@ int run(const std::vector<std::string>& arguments) {
     print(help_text({"run"}));
     return kDone;
   }
-  catch_interrupts();
   const Cluster cluster = build_cluster(experiment.cluster);
   const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
   const SimulationOptions simulation = simulation_options(request, graph);

@@ -132,8 +132,8 @@ StepsOrProblem read_path(const Descriptor& root, std::string_view path) {
     const std::string& name = step.field->name();
     if (dot == std::string_view::npos) {
       if (is_message(*step.field)) {
-        result.problem = name + " is a group of fields, set one of them: " +
-                         comma_separated(names_of_fields(*step.field->message_type()));
+        result.problem = name + " is a group of fields, set one of them: ";
+        result.problem += comma_separated(names_of_fields(*step.field->message_type()));
       } else if (step.index) {
         result.problem = name + " is set as a whole, separated by commas";
       }

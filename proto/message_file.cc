@@ -112,32 +112,44 @@ bool replace_value(std::string& text, const Complaint& error) {
   return true;
 }
 
-// The path of the last field that begins before a place.
-void find_field_at(const Complaint& at, const Message& message, TextFormat::ParseInfoTree& tree,
-                   const std::string& prefix, std::pair<int, int>& best, std::string& path) {
-  const Reflection& reflection = *message.GetReflection();
-  std::vector<const FieldDescriptor*> given;
-  reflection.ListFields(message, &given);
-  for (const FieldDescriptor* field : given) {
-    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      const int index = field->is_repeated() ? i : -1;
-      const TextFormat::ParseLocation location = tree.GetLocation(field, index);
-      const std::pair<int, int> begin(location.line, location.column);
-      if (begin > std::pair(at.line, at.column)) continue;
-      const std::string name =
-          prefix + field->name() + (field->is_repeated() ? "[" + std::to_string(i) + "]" : "");
-      if (begin >= best) {
-        best = begin;
-        path = name;
+// Finds the path of the last field that begins before a place in the text.
+class FieldAt {
+ public:
+  explicit FieldAt(const Complaint& at) : at_(at.line, at.column) {}
+
+  void search(const Message& message, TextFormat::ParseInfoTree& tree, const std::string& prefix) {
+    const Reflection& reflection = *message.GetReflection();
+    std::vector<const FieldDescriptor*> given;
+    reflection.ListFields(message, &given);
+    for (const FieldDescriptor* field : given) {
+      const bool is_list = field->is_repeated();
+      const int count = is_list ? reflection.FieldSize(message, field) : 1;
+      for (int i = 0; i < count; ++i) {
+        const int index = is_list ? i : -1;
+        const TextFormat::ParseLocation location = tree.GetLocation(field, index);
+        const std::pair<int, int> begin(location.line, location.column);
+        if (begin > at_) continue;
+        const std::string name =
+            prefix + field->name() + (is_list ? "[" + std::to_string(i) + "]" : "");
+        if (begin >= begin_) {
+          begin_ = begin;
+          path_ = name;
+        }
+        if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+        const Message& inner = is_list ? reflection.GetRepeatedMessage(message, field, i)
+                                       : reflection.GetMessage(message, field);
+        search(inner, *tree.GetTreeForNested(field, index), name + ".");
       }
-      if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
-      const Message& inner = field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
-                                                  : reflection.GetMessage(message, field);
-      find_field_at(at, inner, *tree.GetTreeForNested(field, index), name + ".", best, path);
     }
   }
-}
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::pair<int, int> at_;  // line and column
+  std::pair<int, int> begin_{-1, -1};
+  std::string path_;
+};
 
 // What one pass of the parser says of a text.
 struct Reading {
@@ -173,10 +185,9 @@ bool read_text(const SourceText& source, std::string_view prefix, Message& messa
     reading = parse(text, message);
   }
   for (const Complaint& error : replaced) {
-    std::pair<int, int> best(-1, -1);
-    std::string path;
-    find_field_at(error, message, *reading.locations, std::string(prefix), best, path);
-    problems.mark_reported(path);
+    FieldAt field(error);
+    field.search(message, *reading.locations, std::string(prefix));
+    problems.mark_reported(field.path());
   }
   std::vector<Complaint> complaints = std::move(replaced);
   if (reading.error) complaints.push_back(*reading.error);

@@ -71,10 +71,11 @@ class Simulation {
   void run() {
     for (std::uint32_t stream = 0; stream < streams_.count(); ++stream) woken_.push_back(stream);
     start_woken();
-    while (true) {
+    // Events that are left when the last op has ended are stale: they must not move the clock.
+    while (streams_.ops_ended() != streams_.ops_total()) {
       network_->settle(now());
       const std::optional<Time> next = next_instant();
-      if (!next) break;
+      if (!next) throw DeadlockError(deadlock_report(graph_, streams_, channels_, collectives_));
       recorder_.links_until(*next, *network_);
       queue_.advance_to(*next);
       report_progress();
@@ -88,9 +89,6 @@ class Simulation {
       }
       while (!queue_.empty() && queue_.next_time() == *next) compute_event(queue_.pop());
       start_woken();
-    }
-    if (streams_.ops_ended() != streams_.ops_total()) {
-      throw DeadlockError(deadlock_report(graph_, streams_, channels_, collectives_));
     }
   }
 

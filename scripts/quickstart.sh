@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds stepsim, and replays a training step of Llama-3 70B on 512 H100s:
+# prints where the time goes, leaves the result and a trace in out/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+job=llama3-70b-dgx-h100-512
+scripts/install_dependencies.sh
+
+echo "== build (release)"
+if [[ ! -f build/release/build.ninja ]]; then
+  cmake --preset release -DSTEPSIM_TESTS=OFF >build-configure.log 2>&1 ||
+    { cat build-configure.log >&2; exit 1; }
+  rm -f build-configure.log
+fi
+cmake --build --preset release --target stepsim
+
+echo "== run $job"
+mkdir -p out
+build/release/stepsim run "$job" --json "out/$job.json" --trace "out/$job.trace.json.gz"
+cat <<END
+
+== what next
+  result    out/$job.json
+  trace     out/$job.trace.json.gz: open it at https://ui.perfetto.dev ("Open trace file")
+  another   build/release/stepsim run $job --set plan.zero=0
+            build/release/stepsim run --model llama3-8b --cluster dgx-h100-8 \\
+              --plan tp=2,dp=4,microbatch=1,global-batch=64,sequence=8192,zero=1
+  more      build/release/stepsim help, build/release/stepsim catalog
+END

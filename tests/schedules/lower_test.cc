@@ -1,0 +1,232 @@
+// What a plan becomes: bytes, FLOPs and memory against closed forms, on small models.
+
+#include "schedules/lowering/lower.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "sim/simulate.h"
+#include "tests/sim/small_clusters.h"
+#include "workload/layers.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+ModelSpec small_model() {
+  return {.name = "small",
+          .layers = 4,
+          .hidden = 512,
+          .intermediate = 1024,
+          .heads = 8,
+          .kv_heads = 4,
+          .head_dim = 64,
+          .vocabulary = 1000};
+}
+
+ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero) {
+  ParallelPlan plan;
+  plan.tp = tp;
+  plan.dp = dp;
+  plan.pp = pp;
+  plan.zero = zero;
+  plan.global_batch = dp * 4;
+  plan.sequence = 256;
+  plan.gradient_bucket_parameters = 1'000'000;
+  return plan;
+}
+
+SimulationResult run(const ModelSpec& model, const ParallelPlan& plan, const Cluster& cluster,
+                     SimulationOptions options = {}) {
+  const auto problems = check(plan, model, cluster.places);
+  for (const Problem& problem : problems) ADD_FAILURE() << problem.field << problem.message;
+  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
+  return simulate(graph, cluster, options);
+}
+
+Bytes sent(const SimulationResult& result, Axis axis) {
+  return result.bytes_by_axis[static_cast<std::size_t>(axis)];
+}
+
+// Per rank, block and micro-batch (tp - 1)/tp of 10 boundaries with sequence parallelism (E10: 4
+// forward, 6 backward with the input gathered again), of 8 without (E18); embedding 2 and head 3 or
+// 2 boundaries; loss 2 x 3 fp32 values a token.
+TEST(LowerTest, TensorParallelBytesAreTheClosedForm) {
+  for (const bool sequence_parallel : {true, false}) {
+    ParallelPlan plan = plan_of(4, 1, 1, 0);
+    plan.sequence_parallel = sequence_parallel;
+    const SimulationResult result = run(small_model(), plan, one_node(4, 100_GBps));
+    const std::int64_t boundary = 256 * 512 * 2;
+    const std::int64_t boundaries = sequence_parallel ? 4 * 10 + 2 + 3 : 4 * 8 + 2 + 2;
+    const std::int64_t loss = 2 * 3 * 256 * 4;
+    EXPECT_EQ(sent(result, Axis::kTensor).value(), 3 * 4 * (boundaries * boundary + loss));
+  }
+}
+
+// Elements per step and rank (F5), (n - 1)/n of: replicated 2 P, ZeRO-1 P in fp32 + P in bf16,
+// FSDP (2 P in bf16 + P in fp32) a micro-batch. Summed over n = 4 ranks.
+TEST(LowerTest, DataParallelBytesAreTheClosedForm) {
+  const std::int64_t parameters = parameter_count(small_model());
+  const std::int64_t expected[] = {2 * 4, 4 + 2, 0, (2 + 2 + 4) * 4};
+  for (const int zero : {0, 1, 3}) {
+    const SimulationResult result =
+        run(small_model(), plan_of(1, 4, 1, zero), one_node(4, 100_GBps));
+    EXPECT_EQ(sent(result, Axis::kData).value(), 3 * parameters * expected[zero]) << zero;
+  }
+}
+
+TEST(LowerTest, PipelineBytesAreOneBoundaryAMicrobatchEachWay) {
+  const SimulationResult result =
+      run(small_model(), plan_of(1, 1, 4, 0), one_node(4, 100_GBps));
+  EXPECT_EQ(sent(result, Axis::kPipeline).value(), 2 * 3 * 4 * 256 * 512 * 2);
+}
+
+// Every product of the axes runs, sends what planned_bytes() says, frees what it allocates and adds
+// up (all always-on checks); and the FLOPs do not depend on how the work is divided.
+TEST(LowerTest, AnyProductOfAxesDoesTheSameWork) {
+  for (const std::int64_t tp : {1, 2, 4}) {
+    for (const std::int64_t dp : {1, 2}) {
+      for (const std::int64_t pp : {1, 2, 4}) {
+        for (const int zero : {0, 1, 3}) {
+          for (const bool sequence_parallel : {true, false}) {
+            ParallelPlan plan = plan_of(tp, dp, pp, zero);
+            plan.global_batch = 8;
+            plan.sequence_parallel = sequence_parallel;
+            plan.overlap_tensor = zero == 1;
+            plan.overlap_gradients = zero != 0;
+            const auto chips = static_cast<int>(tp * dp * pp);
+            const SimulationResult result = run(small_model(), plan, one_node(chips, 100_GBps),
+                                                {.steps = zero == 3 ? 2U : 1U});
+            double matmuls = 0;
+            const OpGraph graph =
+                lower(small_model(), plan, one_node(chips, 1_GBps).places, ideal_chip());
+            for (const RankData& rank : graph.ranks) {
+              const Program& program = graph.programs[rank.program.index()];
+              for (const Op& op : program.ops) {
+                if (op.kind != OpKind::kCompute) continue;
+                for (const Kernel& kernel : graph.compute_works[op.work].kernels) {
+                  if (kernel.kind == KernelKind::kMatmul) matmuls += kernel.flops.value();
+                }
+              }
+            }
+            EXPECT_EQ(matmuls,
+                      6.0 * static_cast<double>(matmul_parameter_count(small_model())) * 8 * 256);
+            EXPECT_GT(result.step_time, 0s);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(LowerTest, TiedEmbeddingsAreSummedOverFirstAndLastStage) {
+  ModelSpec model = small_model();
+  model.tied_embeddings = true;
+  const SimulationResult result = run(model, plan_of(1, 1, 2, 0), one_node(2, 100_GBps));
+  // An all-reduce of two: each sends the whole table once, in fp32.
+  EXPECT_EQ(sent(result, Axis::kData).value(), 2 * 1000 * 512 * 4);
+}
+
+// At rest a rank holds 2 + 4 + 12 bytes a parameter, divided as ZeRO says (F1): optimizer by dp
+// under ZeRO-1, everything under FSDP.
+TEST(LowerTest, ModelStateIsDividedAsZeroSays) {
+  const std::int64_t parameters = parameter_count(small_model());
+  const std::int64_t expected[] = {18 * parameters, 6 * parameters + 12 * parameters / 4, 0,
+                                   18 * parameters / 4};
+  for (const int zero : {0, 1, 3}) {
+    const OpGraph graph = lower(small_model(), plan_of(1, 4, 1, zero),
+                                one_node(4, 1_GBps).places, ideal_chip());
+    std::int64_t held = 0;
+    for (const Bytes bytes : graph.programs[0].resident) held += bytes.value();
+    EXPECT_NEAR(static_cast<double>(held), static_cast<double>(expected[zero]), 4);
+  }
+}
+
+// 1F1B keeps min(P - r, M) micro-batches on stage r: the peak of activations is that many times a
+// stage's kept bytes (the first stage's embedding and the last one's head besides).
+TEST(LowerTest, ActivationsAreThoseOfTheMicrobatchesInFlight) {
+  const ModelLayers layers =
+      build_layers(small_model(), {.sequences = 1, .sequence_length = 256});
+  const SimulationResult result =
+      run(small_model(), plan_of(1, 1, 4, 0), one_node(4, 100_GBps));
+  const auto activations = static_cast<std::size_t>(MemoryCategory::kActivations);
+  EXPECT_EQ(result.memory_peaks[1].by_category[activations].value(),
+            3 * layers.block.saved().value());
+  EXPECT_EQ(result.memory_peaks[0].by_category[activations].value(),
+            4 * (layers.block.saved() + layers.embedding.saved()).value());
+}
+
+// Gradients of a bucket are reduced while the backward pass goes on: with a slow network that hides
+// most of them, without overlap none.
+TEST(LowerTest, OverlapHidesGradientReduction) {
+  ParallelPlan plan = plan_of(1, 4, 1, 0);
+  plan.sequence = 4096;
+  const Cluster cluster = one_node(4, 2_GBps);
+  const SimulationResult overlapped = run(small_model(), plan, cluster);
+  plan.overlap_gradients = false;
+  const SimulationResult after_all = run(small_model(), plan, cluster);
+  const auto data = static_cast<std::size_t>(Axis::kData);
+  EXPECT_LT(overlapped.step_time, after_all.step_time);
+  // All-reduce of P fp32 gradients over 4: 2 x 3/4 x 4 P / 2 GB/s, nothing else on the links.
+  const double alone = 1.5 * 4 * static_cast<double>(parameter_count(small_model())) / 2e9;
+  EXPECT_NEAR(to_seconds(after_all.breakdowns[0].exposed_communication[data]) / alone, 1, 1e-3);
+}
+
+TEST(LowerTest, PrefetchHidesTheGathersOfFullySharedData) {
+  ParallelPlan plan = plan_of(1, 4, 1, 3);
+  plan.sequence = 4096;
+  plan.prefetch = 0;
+  const Cluster cluster = one_node(4, 20_GBps);
+  const Duration none = run(small_model(), plan, cluster, {.steps = 2}).step_time;
+  plan.prefetch = 1;
+  EXPECT_LT(run(small_model(), plan, cluster, {.steps = 2}).step_time, none);
+}
+
+// Simultaneous ops in a shuffled order change no number.
+TEST(LowerTest, TheOrderOfSimultaneousOpsChangesNothing) {
+  ModelSpec model = small_model();
+  for (const int zero : {1, 3}) {
+    const ParallelPlan plan = plan_of(2, 2, 2, zero);
+    Cluster cluster = one_node(8, 50_GBps, 300ns);
+    cluster.chip.communication = {.compute_share = 0.2, .memory_share = 0.1};
+    const SimulationOptions options{.steps = 2, .recorded_ranks = {RankId(0)}};
+    const SimulationResult first = run(model, plan, cluster, options);
+    for (const std::uint32_t seed : {1U, 2U, 3U, 4U}) {
+      SimulationOptions shuffled = options;
+      shuffled.shuffle_seed = seed;
+      const SimulationResult again = run(model, plan, cluster, shuffled);
+      EXPECT_EQ(again.step_time, first.step_time);
+      EXPECT_EQ(again.breakdowns, first.breakdowns);
+      EXPECT_EQ(again.breakdown, first.breakdown);
+      for (std::size_t rank = 0; rank < first.memory_peaks.size(); ++rank) {
+        EXPECT_EQ(again.memory_peaks[rank].bytes, first.memory_peaks[rank].bytes);
+        EXPECT_EQ(again.memory_peaks[rank].at, first.memory_peaks[rank].at);
+      }
+      ASSERT_EQ(again.critical_path.size(), first.critical_path.size());
+      for (std::size_t part = 0; part < first.critical_path.size(); ++part) {
+        EXPECT_EQ(again.critical_path[part].label, first.critical_path[part].label);
+        EXPECT_EQ(again.critical_path[part].duration, first.critical_path[part].duration);
+      }
+    }
+  }
+}
+
+// Laws: more bandwidth, or a faster chip, is never slower.
+TEST(LowerTest, BetterHardwareIsNeverSlower) {
+  for (const int zero : {0, 1, 3}) {
+    const ParallelPlan plan = plan_of(2, 2, 2, zero);
+    Duration before = Duration::max();
+    for (const double gigabytes : {5.0, 10.0, 20.0, 40.0, 80.0}) {
+      const Duration now =
+          run(small_model(), plan, one_node(8, Bandwidth(gigabytes * 1e9))).step_time;
+      EXPECT_LE(now, before);
+      before = now;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -1,0 +1,91 @@
+#include "schedules/pipeline/one_forward_one_backward.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/schedules/run_schedule.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+struct Golden {
+  std::int32_t stages = 0;
+  std::int32_t microbatches = 0;
+  nlohmann::json json;
+};
+
+std::vector<Golden> golden_cases() {
+  std::ifstream file(std::string(STEPSIM_REFERENCE_DIR) + "/schedules/1f1b.jsonl");
+  std::vector<Golden> cases;
+  for (std::string line; std::getline(file, line);) {
+    nlohmann::json json = nlohmann::json::parse(line);
+    cases.push_back({json["stages"], json["microbatches"], json});
+  }
+  return cases;
+}
+
+TEST(OneForwardOneBackwardTest, IsTheOrderOfTheAuthorsCode) {
+  const std::vector<Golden> cases = golden_cases();
+  ASSERT_EQ(cases.size(), 18U);
+  for (const Golden& golden : cases) {
+    const PipelineSchedule schedule =
+        one_forward_one_backward(golden.stages, golden.microbatches);
+    for (std::size_t rank = 0; rank < schedule.size(); ++rank) {
+      std::string order;
+      int in_flight = 0;
+      int peak = 0;
+      for (const PipelineOp& op : schedule[rank]) {
+        order += (order.empty() ? "" : " ") + to_text(op);
+        in_flight += op.kind == PipelineOpKind::kForward ? 1 : -1;
+        peak = std::max(peak, in_flight);
+      }
+      EXPECT_EQ(order, golden.json["per_rank"][rank]);
+      EXPECT_EQ(peak, golden.json["peak_in_flight"][rank]);
+    }
+  }
+}
+
+// Unit: 1 ms, so T_F = 10 ms, T_B + T_W = 20 ms and a send 1 ms.
+TEST(OneForwardOneBackwardTest, RunsInTheGoldenMakespanUnderRendezvousAndEagerly) {
+  for (const Golden& golden : golden_cases()) {
+    const PipelineSchedule schedule =
+        one_forward_one_backward(golden.stages, golden.microbatches);
+    const auto makespan = [&](const char* costs) {
+      return Duration(1ms) * golden.json["replay"][costs]["makespan"].get<int>();
+    };
+    for (const bool eager : {false, true}) {
+      EXPECT_EQ(run_schedule(schedule, {1ms, 2ms, 0ms, eager}).step_time, makespan("unit_c0"));
+      EXPECT_EQ(run_schedule(schedule, {10ms, 20ms, 0ms, eager}).step_time,
+                makespan("f10b12w8_c0"));
+      EXPECT_EQ(run_schedule(schedule, {10ms, 20ms, 1ms, eager}).step_time,
+                makespan("f10b12w8_c1"))
+          << golden.stages << " stages, " << golden.microbatches << " micro-batches";
+    }
+  }
+}
+
+// The bubble is (P - 1)(T_F + T_B) of a makespan (M + P - 1)(T_F + T_B): (P - 1)/(M + P - 1) to the
+// picosecond, also where M < P (SPEC section 3).
+TEST(OneForwardOneBackwardTest, HasItsClosedFormBubbleToThePicosecond) {
+  for (const int stages : {1, 2, 3, 4, 8, 16}) {
+    for (const int microbatches : {1, 2, 3, 4, 7, 8, 32, 64}) {
+      const SimulationResult result =
+          run_schedule(one_forward_one_backward(stages, microbatches), {1ms, 2ms, 0ms});
+      EXPECT_EQ(result.step_time, (microbatches + stages - 1) * Duration(3ms));
+      for (const Breakdown& breakdown : result.breakdowns) {
+        EXPECT_EQ(breakdown.compute, microbatches * Duration(3ms));
+        EXPECT_EQ(breakdown.bubble, (stages - 1) * Duration(3ms));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepsim

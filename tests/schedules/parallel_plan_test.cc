@@ -1,0 +1,150 @@
+#include "schedules/plan/parallel_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "schedules/plan/communicators.h"
+#include "tests/sim/small_clusters.h"
+
+namespace stepsim {
+namespace {
+
+ModelSpec small_model() {
+  return {.name = "small",
+          .layers = 8,
+          .hidden = 512,
+          .intermediate = 1024,
+          .heads = 8,
+          .kv_heads = 4,
+          .head_dim = 64,
+          .vocabulary = 1000};
+}
+
+ParallelPlan small_plan() {
+  ParallelPlan plan;
+  plan.tp = 2;
+  plan.dp = 2;
+  plan.pp = 2;
+  plan.global_batch = 8;
+  plan.sequence = 128;
+  return plan;
+}
+
+Places eight_chips() { return one_node(8, Bandwidth(1e9)).places; }
+
+Places torus(std::initializer_list<int> sizes) {
+  TorusSpec spec;
+  for (const int size : sizes) spec.axes.push_back({.size = size, .wraps = size > 2});
+  spec.link_bandwidth = Bandwidth(1e9);
+  return cluster_of(spec).places;
+}
+
+bool mentions(const std::vector<Problem>& problems, const std::string& field,
+              const std::string& text) {
+  return std::ranges::any_of(problems, [&](const Problem& problem) {
+    return problem.field == field && problem.message.find(text) != std::string::npos;
+  });
+}
+
+TEST(ParallelPlanTest, AGoodPlanHasNoProblems) {
+  EXPECT_TRUE(check(small_plan(), small_model(), eight_chips()).empty());
+}
+
+TEST(ParallelPlanTest, ReportsEveryProblemAtOnce) {
+  ParallelPlan plan = small_plan();
+  plan.tp = 3;
+  plan.pp = 5;
+  plan.global_batch = 7;
+  plan.zero = 2;
+  const auto problems = check(plan, small_model(), eight_chips());
+  EXPECT_TRUE(mentions(problems, "tp", "does not divide the model's attention heads (8)"));
+  EXPECT_TRUE(mentions(problems, "tp", "key-value heads (4)"));
+  EXPECT_TRUE(mentions(problems, "pp", "does not divide the model's layers (8)"));
+  EXPECT_TRUE(mentions(problems, "global_batch", "dp x microbatch = 2 x 1"));
+  EXPECT_TRUE(mentions(problems, "zero", "0, 1 or 3"));
+  EXPECT_TRUE(mentions(problems, "ranks", "3 x 1 x 2 x 5 is more than the cluster's 8 chips"));
+}
+
+TEST(ParallelPlanTest, RefusesSizesBelowOne) {
+  ParallelPlan plan = small_plan();
+  plan.dp = 0;
+  plan.microbatch = -1;
+  const auto problems = check(plan, small_model(), eight_chips());
+  EXPECT_TRUE(mentions(problems, "dp", "must be at least 1, is 0"));
+  EXPECT_TRUE(mentions(problems, "microbatch", "must be at least 1, is -1"));
+}
+
+TEST(ParallelPlanTest, IdleChipsAreOnlyLeftWhenAskedFor) {
+  ParallelPlan plan = small_plan();
+  plan.dp = 1;
+  EXPECT_TRUE(mentions(check(plan, small_model(), eight_chips()), "ranks", "leaves 4"));
+  plan.allow_idle_chips = true;
+  EXPECT_TRUE(check(plan, small_model(), eight_chips()).empty());
+}
+
+TEST(ParallelPlanTest, RefusesAMappingThatIsUnknownDoubleOrOfAnotherSize) {
+  ParallelPlan plan = small_plan();
+  plan.map = {{PlanAxis::kTensor, {"x"}}, {PlanAxis::kData, {"x"}}, {PlanAxis::kPipeline, {"w"}}};
+  auto problems = check(plan, small_model(), torus({2, 2, 2}));
+  EXPECT_TRUE(mentions(problems, "map.dp", "uses level 'x', which is mapped already"));
+  EXPECT_TRUE(mentions(problems, "map.pp", "names level 'w', but the cluster has x (2), y (2)"));
+  plan.map = {{PlanAxis::kTensor, {"x", "y"}}, {PlanAxis::kTensor, {"z"}}};
+  problems = check(plan, small_model(), torus({2, 2, 2}));
+  EXPECT_TRUE(mentions(problems, "map.tp", "its levels have 4 places, but tp is 2"));
+  EXPECT_TRUE(mentions(problems, "map.tp", "is mapped twice"));
+}
+
+TEST(ParallelPlanTest, RanksCountTensorFirstAndPipelineLast) {
+  const ParallelPlan plan = small_plan();
+  EXPECT_EQ(coordinate(plan, 5, PlanAxis::kTensor), 1);
+  EXPECT_EQ(coordinate(plan, 5, PlanAxis::kData), 0);
+  EXPECT_EQ(coordinate(plan, 5, PlanAxis::kPipeline), 1);
+  EXPECT_EQ(place_ranks(plan, eight_chips()),
+            (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+// tp on z, dp on x and pp on y of a 2 x 2 x 2 torus: chip = dp + 2 pp + 4 tp.
+TEST(ParallelPlanTest, AMappingLaysAxesOverLevels) {
+  ParallelPlan plan = small_plan();
+  plan.map = {{PlanAxis::kTensor, {"z"}}, {PlanAxis::kData, {"x"}}};
+  const Places places = torus({2, 2, 2});
+  ASSERT_TRUE(check(plan, small_model(), places).empty());
+  EXPECT_EQ(place_ranks(plan, places), (std::vector<std::uint32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
+}
+
+TEST(ParallelPlanTest, EveryPlacementUsesEachChipOnce) {
+  ParallelPlan plan = small_plan();
+  plan.dp = 16;
+  plan.global_batch = 16;
+  const Places places = torus({4, 4, 4});
+  for (const auto& map : std::vector<std::vector<AxisMapping>>{
+           {}, {{PlanAxis::kData, {"y", "z"}}}, {{PlanAxis::kData, {"z", "x"}}}}) {
+    plan.map = map;
+    ASSERT_TRUE(check(plan, small_model(), places).empty());
+    const auto chips = place_ranks(plan, places);
+    EXPECT_EQ(std::set<std::uint32_t>(chips.begin(), chips.end()).size(), 64U);
+  }
+}
+
+TEST(CommunicatorsTest, AGroupIsTheRanksThatDifferAlongItsAxes) {
+  const Communicator data = partition(small_plan(), "dp", Axis::kData, {PlanAxis::kData});
+  ASSERT_EQ(data.groups.size(), 4U);
+  EXPECT_EQ(data.groups[1], (std::vector<RankId>{RankId(1), RankId(3)}));
+  EXPECT_EQ(data.groups[2], (std::vector<RankId>{RankId(4), RankId(6)}));
+  EXPECT_EQ(data.seat_of[6].group, 2U);
+  EXPECT_EQ(data.seat_of[6].member, 1U);
+}
+
+TEST(CommunicatorsTest, TiedEmbeddingsJoinFirstAndLastStage) {
+  ParallelPlan plan = small_plan();
+  plan.pp = 4;
+  const Communicator pairs = first_and_last_stage(plan, "tied", Axis::kData);
+  ASSERT_EQ(pairs.groups.size(), 4U);
+  EXPECT_EQ(pairs.groups[3], (std::vector<RankId>{RankId(3), RankId(15)}));
+}
+
+}  // namespace
+}  // namespace stepsim

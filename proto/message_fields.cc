@@ -142,7 +142,8 @@ StepsOrProblem read_path(const Descriptor& root, std::string_view path) {
     if (!is_message(*step.field)) {
       result.problem = name + " has no fields of its own";
     } else if (step.field->is_repeated() && !step.index) {
-      result.problem = name + " is a list: say which element, as in " + name + "[0]";
+      result.problem = name + " is a list: say which element, as in ";
+      result.problem.append(name).append("[0]");
     }
     if (!result.problem.empty()) return result;
     message = step.field->message_type();

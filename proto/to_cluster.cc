@@ -7,8 +7,19 @@
 namespace stepsim {
 namespace {
 
+// How a quantity is read, and what stands for one that could not be read.
 template <typename Quantity>
-using Parser = std::optional<Quantity> (*)(std::string_view);
+struct Kind {
+  std::optional<Quantity> (*parse)(std::string_view);
+  std::string_view (*accepted)();
+  Quantity stand_in;
+};
+constexpr Kind<Bandwidth> kBandwidth{parse_bandwidth, accepted_bandwidth, Bandwidth(1)};
+constexpr Kind<Throughput> kThroughput{parse_throughput, accepted_throughput, Throughput(1)};
+constexpr Kind<Duration> kDuration{parse_duration, accepted_duration, Duration(0)};
+constexpr Kind<Bytes> kSize{parse_bytes, accepted_bytes, Bytes(0)};
+constexpr Kind<Bytes> kCapacity{parse_bytes, accepted_bytes,
+                                Bytes(std::numeric_limits<std::int64_t>::max())};
 
 // What the fields of one message are read with.
 class Fields {
@@ -16,23 +27,22 @@ class Fields {
   Fields(std::string prefix, ProblemList& problems)
       : prefix_(std::move(prefix)), problems_(problems) {}
 
-  // Nothing where the field is absent, `stand_in` (and a problem) where it can't be read.
+  // Nothing where the field is absent; the stand-in, and a problem, where it can't be read.
   template <typename Quantity>
-  std::optional<Quantity> read(bool has, const std::string& text, const char* field,
-                               Parser<Quantity> parse, std::string_view accepted,
-                               Quantity stand_in) {
+  std::optional<Quantity> read(const Kind<Quantity>& kind, bool has, const std::string& text,
+                               const char* field) {
     if (!has) return std::nullopt;
-    if (const auto value = parse(text)) return value;
-    problems_.add(prefix_ + field,
-                  "must be " + std::string(accepted) + ", not negative; is \"" + text + "\"");
-    return stand_in;
+    if (const auto value = kind.parse(text)) return value;
+    problems_.add(prefix_ + field, "must be " + std::string(kind.accepted()) +
+                                       ", not negative; is \"" + text + "\"");
+    return kind.stand_in;
   }
 
   template <typename Quantity>
-  Quantity required(bool has, const std::string& text, const char* field, Parser<Quantity> parse,
-                    std::string_view accepted, Quantity stand_in) {
-    if (!has) problems_.add(prefix_ + field, "must be given: " + std::string(accepted));
-    return read(has, text, field, parse, accepted, stand_in).value_or(stand_in);
+  Quantity required(const Kind<Quantity>& kind, bool has, const std::string& text,
+                    const char* field) {
+    if (!has) problems_.add(prefix_ + field, "must be given: " + std::string(kind.accepted()));
+    return read(kind, has, text, field).value_or(kind.stand_in);
   }
 
   void add(const char* field, std::string message) {
@@ -43,9 +53,6 @@ class Fields {
   std::string prefix_;
   ProblemList& problems_;
 };
-
-constexpr Bandwidth kSomeBandwidth(1);
-constexpr Bytes kLargestSize(std::numeric_limits<std::int64_t>::max());
 
 void read_peaks(const file::Chip& chip, ChipSpec& spec, ProblemList& problems) {
   if (chip.peak_size() == 0) {
@@ -58,9 +65,8 @@ void read_peaks(const file::Chip& chip, ChipSpec& spec, ProblemList& problems) {
     const std::string prefix = "cluster.chip.peak[" + std::to_string(i) + "].";
     Fields fields(prefix, problems);
     const auto type = data_type_named(chip.peak(i).type());
-    const Throughput value = fields.required<Throughput>(
-        chip.peak(i).has_throughput(), chip.peak(i).throughput(), "throughput", parse_throughput,
-        accepted_throughput(), Throughput(1));
+    const Throughput value = fields.required(kThroughput, chip.peak(i).has_throughput(),
+                                             chip.peak(i).throughput(), "throughput");
     if (!type) {
       fields.add("type",
                  "must be one of " + data_type_names() + "; is \"" + chip.peak(i).type() + "\"");
@@ -92,10 +98,9 @@ Efficiency to_efficiency(const file::Efficiency& efficiency, ProblemList& proble
   }
   if (efficiency.has_memory_fraction()) spec.memory_fraction = efficiency.memory_fraction();
   Fields fields("cluster.chip.efficiency.", problems);
-  spec.memory_ramp = fields
-                         .read<Bytes>(efficiency.has_memory_ramp(), efficiency.memory_ramp(),
-                                      "memory_ramp", parse_bytes, accepted_bytes(), Bytes(0))
-                         .value_or(Bytes(0));
+  spec.memory_ramp =
+      fields.read(kSize, efficiency.has_memory_ramp(), efficiency.memory_ramp(), "memory_ramp")
+          .value_or(Bytes(0));
   return spec;
 }
 
@@ -104,21 +109,16 @@ ChipSpec to_chip(const file::Chip& chip, ProblemList& problems) {
   ChipSpec spec;
   spec.name = chip.has_name() ? chip.name() : "chip";
   read_peaks(chip, spec, problems);
-  spec.memory_bandwidth = fields.required<Bandwidth>(
-      chip.has_memory_bandwidth(), chip.memory_bandwidth(), "memory_bandwidth", parse_bandwidth,
-      accepted_bandwidth(), kSomeBandwidth);
-  spec.memory_capacity =
-      fields.required<Bytes>(chip.has_memory_capacity(), chip.memory_capacity(), "memory_capacity",
-                             parse_bytes, accepted_bytes(), kLargestSize);
+  spec.memory_bandwidth = fields.required(kBandwidth, chip.has_memory_bandwidth(),
+                                          chip.memory_bandwidth(), "memory_bandwidth");
+  spec.memory_capacity = fields.required(kCapacity, chip.has_memory_capacity(),
+                                         chip.memory_capacity(), "memory_capacity");
   spec.launch_overhead =
-      fields
-          .read<Duration>(chip.has_launch_overhead(), chip.launch_overhead(), "launch_overhead",
-                          parse_duration, accepted_duration(), Duration(0))
+      fields.read(kDuration, chip.has_launch_overhead(), chip.launch_overhead(), "launch_overhead")
           .value_or(Duration(0));
-  spec.fixed_memory = fields
-                          .read<Bytes>(chip.has_fixed_memory(), chip.fixed_memory(), "fixed_memory",
-                                       parse_bytes, accepted_bytes(), Bytes(0))
-                          .value_or(Bytes(0));
+  spec.fixed_memory =
+      fields.read(kSize, chip.has_fixed_memory(), chip.fixed_memory(), "fixed_memory")
+          .value_or(Bytes(0));
   spec.efficiency = to_efficiency(chip.efficiency(), problems);
   spec.communication = {.compute_share = chip.communication().compute_share(),
                         .memory_share = chip.communication().memory_share()};
@@ -137,16 +137,11 @@ DgxSuperPodSpec to_superpod(const file::DgxSuperpod& superpod, ProblemList& prob
   }
   const auto bandwidth = [&fields](bool has, const std::string& text, const char* field,
                                    Bandwidth& value) {
-    value = fields
-                .read<Bandwidth>(has, text, field, parse_bandwidth, accepted_bandwidth(),
-                                 kSomeBandwidth)
-                .value_or(value);
+    value = fields.read(kBandwidth, has, text, field).value_or(value);
   };
   const auto latency = [&fields](bool has, const std::string& text, const char* field,
                                  Duration& value) {
-    value =
-        fields.read<Duration>(has, text, field, parse_duration, accepted_duration(), Duration(0))
-            .value_or(value);
+    value = fields.read(kDuration, has, text, field).value_or(value);
   };
   bandwidth(superpod.has_nvlink_bandwidth(), superpod.nvlink_bandwidth(), "nvlink_bandwidth",
             spec.nvlink_bandwidth);
@@ -178,13 +173,10 @@ TorusSpec to_torus(const file::Torus& torus, ProblemList& problems) {
     }
     spec.axes.push_back({.size = axis.size(), .wraps = axis.wraps()});
   }
-  spec.link_bandwidth = fields.required<Bandwidth>(
-      torus.has_link_bandwidth(), torus.link_bandwidth(), "link_bandwidth", parse_bandwidth,
-      accepted_bandwidth(), kSomeBandwidth);
+  spec.link_bandwidth = fields.required(kBandwidth, torus.has_link_bandwidth(),
+                                        torus.link_bandwidth(), "link_bandwidth");
   spec.link_latency =
-      fields
-          .read<Duration>(torus.has_link_latency(), torus.link_latency(), "link_latency",
-                          parse_duration, accepted_duration(), Duration(0))
+      fields.read(kDuration, torus.has_link_latency(), torus.link_latency(), "link_latency")
           .value_or(Duration(0));
   return spec;
 }

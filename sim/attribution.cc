@@ -30,8 +30,7 @@ void Attribution::compute_starts(std::uint32_t rank, Time now) {
   if (state.since < now) {
     const std::uint32_t stream = state.compute_stream;
     const Program& program = streams_.program_of(stream);
-    const Ended* op =
-        releaser(state, program, streams_.op(stream), streams_.step(stream), now);
+    const Ended* op = releaser(state, program, streams_.op(stream), streams_.step(stream), now);
     if (op == nullptr) throw std::logic_error("attribution: a wait that nothing has ended");
     walk(state, program, op);
   }
@@ -47,8 +46,8 @@ void Attribution::compute_ends(std::uint32_t rank, Time now) {
   state.computing = false;
 }
 
-void Attribution::communication_ends(std::uint32_t stream, Time moving,
-                                     bool waited_for_other_stage, Time now) {
+void Attribution::communication_ends(std::uint32_t stream, Time moving, bool waited_for_other_stage,
+                                     Time now) {
   RankState& state = ranks_[streams_.rank_of(stream)];
   if (state.computing) return;
   state.ended.push_back({.started = streams_.started_at(stream),

@@ -128,8 +128,9 @@ std::string Channels::waits_for(std::uint32_t stream, std::vector<std::uint32_t>
     if ((message.is_send ? open.receiver : open.sender) != kNobody) continue;
     const std::uint32_t peer = message.is_send ? key.destination : key.source;
     ranks.push_back(peer);
-    text += (text.empty() ? "" : " and ") + std::string(message.is_send ? "the receive" : "the send") +
-            " of " + (message.kind == MessageKind::kActivation ? "activation" : "gradient") +
+    text += (text.empty() ? "" : " and ") +
+            std::string(message.is_send ? "the receive" : "the send") + " of " +
+            (message.kind == MessageKind::kActivation ? "activation" : "gradient") +
             ", micro-batch " + std::to_string(message.microbatch) + ", boundary " +
             std::to_string(message.boundary) + " by rank " + std::to_string(peer);
   }

@@ -23,9 +23,8 @@ void check_links(const Cluster& cluster, const std::vector<double>& routed, cons
     const double carried = network.carried(LinkId(i), end);
     if (std::abs(carried - routed[i]) > 1e-9 * routed[i] + 1e-3) {
       throw std::logic_error("check failed: " + std::to_string(routed[i]) +
-                             " bytes were routed over link " +
-                             cluster.fabric.link_name(LinkId(i)) + ", but its rate adds up to " +
-                             std::to_string(carried));
+                             " bytes were routed over link " + cluster.fabric.link_name(LinkId(i)) +
+                             ", but its rate adds up to " + std::to_string(carried));
     }
   }
 }
@@ -61,8 +60,9 @@ void check_breakdowns(const SimulationResult& result) {
   for (std::size_t rank = 0; rank < result.breakdowns.size(); ++rank) {
     if (result.breakdowns[rank].sum() != result.window) {
       throw std::logic_error("check failed: the breakdown of rank " + std::to_string(rank) +
-                             " adds up to " + std::to_string(result.breakdowns[rank].sum().count()) +
-                             " ps of " + std::to_string(result.window.count()));
+                             " adds up to " +
+                             std::to_string(result.breakdowns[rank].sum().count()) + " ps of " +
+                             std::to_string(result.window.count()));
     }
   }
 }

@@ -23,8 +23,8 @@ CollectiveRuns::CollectiveRuns(const OpGraph& graph, const Streams& streams, Tra
     }
   }
   for (std::size_t w = 0; w < plans_.size(); ++w) {
-    plans_[w].resize(graph.communicators[graph.collective_works[w].communicator.index()]
-                         .groups.size());
+    plans_[w].resize(
+        graph.communicators[graph.collective_works[w].communicator.index()].groups.size());
   }
 }
 
@@ -39,14 +39,13 @@ const CollectiveRuns::Plan& CollectiveRuns::plan_of(std::uint32_t work, std::uin
 CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t group) const {
   const CollectiveWork& collective = graph_.collective_works[work];
   std::vector<std::uint32_t> chips;
-  for (const RankId rank :
-       graph_.communicators[collective.communicator.index()].groups[group]) {
+  for (const RankId rank : graph_.communicators[collective.communicator.index()].groups[group]) {
     chips.push_back(graph_.ranks[rank.index()].chip);
   }
   Plan plan;
   plan.algorithm = choose_algorithm(collective.op, collective.algorithm,
-                                    stepsim::describe(transport_.cluster(), chips), collective.bytes,
-                                    size_of(collective.type));
+                                    stepsim::describe(transport_.cluster(), chips),
+                                    collective.bytes, size_of(collective.type));
   if (granularity_ == Granularity::kPipelined) {
     pipeline_edges(plan, chips);
     plan.algorithm.reset();
@@ -229,8 +228,7 @@ void CollectiveRuns::end_member(std::uint32_t index, std::uint32_t member, Time 
 
 void CollectiveRuns::retire(std::uint32_t index) {
   const Run& run = runs_[index];
-  GroupState& group =
-      groups_[graph_.collective_works[run.work].communicator.index()][run.group];
+  GroupState& group = groups_[graph_.collective_works[run.work].communicator.index()][run.group];
   // Collectives of a group may end out of order only in their last members: keep the numbering.
   const auto place = std::ranges::find(group.open, index);
   *place = kNobody;

@@ -56,7 +56,7 @@ class CollectiveRuns {
     std::vector<LinkUse> uses;
   };
 
-  struct LaneState {  // of a member, stepped
+  struct LaneState {             // of a member, stepped
     std::uint32_t sent = 0;      // rounds whose message has left, or that have none
     std::uint32_t received = 0;  // rounds of which everything has arrived
     bool sending = false;
@@ -78,8 +78,8 @@ class CollectiveRuns {
     std::uint32_t group = 0;
     std::uint32_t arrived = 0;
     std::uint32_t done = 0;
-    std::uint32_t last = 0;     // stream of the last member to post; of equals the lowest rank
-    std::uint32_t first = 0;    // stream of the first one
+    std::uint32_t last = 0;   // stream of the last member to post; of equals the lowest rank
+    std::uint32_t first = 0;  // stream of the first one
     Time last_at;
     std::vector<std::uint32_t> streams;  // by member; kNobody: has not posted
     std::vector<LaneState> lanes;        // by lane and member; stepped only
@@ -90,8 +90,8 @@ class CollectiveRuns {
   static constexpr std::uint32_t kNobody = UINT32_MAX;
 
   struct GroupState {
-    std::vector<std::uint32_t> posted;   // collectives that each member has posted so far
-    std::deque<std::uint32_t> open;      // runs, from number `first_open` on
+    std::vector<std::uint32_t> posted;  // collectives that each member has posted so far
+    std::deque<std::uint32_t> open;     // runs, from number `first_open` on
     std::uint32_t first_open = 0;
   };
 

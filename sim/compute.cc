@@ -43,8 +43,8 @@ bool ComputeRuns::change_communication(std::uint32_t rank, int change, Time now)
   const Duration new_pace = pace(rank, state.work, state.communicating);
   if (old_pace == new_pace) return false;
   if (state.since < now) {
-    state.left -= static_cast<double>((now - state.since).count()) /
-                  static_cast<double>(old_pace.count());
+    state.left -=
+        static_cast<double>((now - state.since).count()) / static_cast<double>(old_pace.count());
     state.since = now;
   }
   const double rest = std::max(0.0, state.left) * static_cast<double>(new_pace.count());
@@ -67,7 +67,8 @@ Duration ComputeRuns::pace(std::uint32_t rank, std::uint32_t work, std::uint32_t
   const double slowdown = graph_.ranks[rank].slowdown;
   const Duration alone = durations[communicating];
   if (slowdown == 1) return alone;
-  return Duration(static_cast<std::int64_t>(std::ceil(static_cast<double>(alone.count()) * slowdown)));
+  return Duration(
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(alone.count()) * slowdown)));
 }
 
 }  // namespace stepsim

@@ -43,8 +43,8 @@ class ComputeRuns {
  private:
   struct State {
     Time ends_at;
-    Time since;          // of the last change of pace
-    double left = 1;     // fraction of the run that was left then
+    Time since;       // of the last change of pace
+    double left = 1;  // fraction of the run that was left then
     std::uint32_t work = 0;
     std::uint32_t communicating = 0;
     bool running = false;
@@ -55,10 +55,10 @@ class ComputeRuns {
   const OpGraph& graph_;
   CommunicationCost cost_;
   bool holds_shares_;
-  std::vector<std::vector<KernelTime>> kernels_;    // by work
-  std::vector<std::vector<Duration>> durations_;    // by work and communication ops; as needed
-  std::vector<Flops> flops_;                        // by work
-  std::vector<State> states_;                       // by rank
+  std::vector<std::vector<KernelTime>> kernels_;  // by work
+  std::vector<std::vector<Duration>> durations_;  // by work and communication ops; as needed
+  std::vector<Flops> flops_;                      // by work
+  std::vector<State> states_;                     // by rank
 };
 
 }  // namespace stepsim

@@ -67,7 +67,8 @@ std::string deadlock_report(const OpGraph& graph, Streams& streams, const Channe
     } else if (!streams.ready(stream)) {
       const Streams::Wait on = streams.wait_of(stream);
       wait = "the end of op " +
-             std::to_string((on.until - 1) % streams.program_of(on.stream).streams[streams.local(on.stream)].ops) +
+             std::to_string((on.until - 1) %
+                            streams.program_of(on.stream).streams[streams.local(on.stream)].ops) +
              " of its stream '" +
              streams.program_of(on.stream).streams[streams.local(on.stream)].name + "'";
       waits.on[stream].push_back(on.stream);

@@ -34,9 +34,10 @@ GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips
     if (size == 1) continue;
     for (std::size_t i = 0; i < chips.size(); ++i) position[i] += (coordinate[i] - low) * box;
     const bool axis = levels[level].kind == LevelKind::kTorusAxis;
-    shape.dimensions.push_back({.size = size,
-                                .torus_axis = axis,
-                                .wraps = axis && levels[level].wraps && size == levels[level].size});
+    shape.dimensions.push_back(
+        {.size = size,
+         .torus_axis = axis,
+         .wraps = axis && levels[level].wraps && size == levels[level].size});
     if (size > chips.size()) return in_given_order(chips.size());
     box *= size;
     if (box > chips.size()) return in_given_order(chips.size());

@@ -111,16 +111,16 @@ struct MemoryChange {
 
 // A name for traces and reports: "block 17 forward" of micro-batch 3.
 struct OpLabel {
-  std::uint32_t name = 0;  // OpGraph::names
+  std::uint32_t name = 0;        // OpGraph::names
   std::int32_t layer = -1;       // -1: none
   std::int32_t microbatch = -1;  // -1: none
 };
 
 struct Op {
   OpKind kind = OpKind::kCompute;
-  Axis axis = Axis::kOther;     // communication only
-  std::uint32_t work = 0;       // index into compute_works, collective_works or messages
-  std::uint32_t work_count = 1;  // kMessages: messages [work, work + work_count)
+  Axis axis = Axis::kOther;            // communication only
+  std::uint32_t work = 0;              // index into compute_works, collective_works or messages
+  std::uint32_t work_count = 1;        // kMessages: messages [work, work + work_count)
   std::uint32_t dependencies_end = 0;  // ends of this op's ranges in the program's tables;
   std::uint32_t memory_end = 0;        // they begin where the previous op's end
 };

@@ -23,8 +23,12 @@ struct OpRef {
   std::uint32_t position = 0;
 };
 
-inline Dependency after(OpRef op) { return {op.stream, op.position, false}; }
-inline Dependency after_previous_step(OpRef op) { return {op.stream, op.position, true}; }
+inline Dependency after(OpRef op) {
+  return {op.stream, op.position, false};
+}
+inline Dependency after_previous_step(OpRef op) {
+  return {op.stream, op.position, true};
+}
 
 struct OpDraft {
   StreamId stream;

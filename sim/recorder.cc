@@ -13,7 +13,8 @@ Recorder::Recorder(const OpGraph& graph, const Streams& streams, const Cluster& 
       links_(options.record_links ? cluster.fabric.links().size() : 0),
       bin_end_{bin_width_} {
   for (const RankId rank : options.recorded_ranks) {
-    if (timeline_of_[rank.index()] == kNone) timelines_.push_back({.rank = rank, .ops = {}, .memory = {}});
+    if (timeline_of_[rank.index()] == kNone)
+      timelines_.push_back({.rank = rank, .ops = {}, .memory = {}});
     timeline_of_[rank.index()] = 0;
   }
   std::ranges::sort(timelines_, {}, &Timeline::rank);
@@ -31,9 +32,11 @@ Recorder::Recorder(const OpGraph& graph, const Streams& streams, const Cluster& 
 void Recorder::started(std::uint32_t stream, Time now) {
   Timeline& timeline = timelines_[timeline_of_[streams_.rank_of(stream)]];
   entry_of_[stream] = static_cast<std::uint32_t>(timeline.ops.size());
-  timeline.ops.push_back(
-      {.op = streams_.op(stream), .step = streams_.step(stream), .started = now, .moving = now,
-       .ended = now});
+  timeline.ops.push_back({.op = streams_.op(stream),
+                          .step = streams_.step(stream),
+                          .started = now,
+                          .moving = now,
+                          .ended = now});
 }
 
 void Recorder::ended(std::uint32_t stream, Time moving, Time now) {

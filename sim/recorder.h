@@ -27,9 +27,9 @@ class Recorder {
 
   bool records(std::uint32_t rank) const { return timeline_of_[rank] != kNone; }
 
-  void started(std::uint32_t stream, Time now);               // before Streams::end()
-  void ended(std::uint32_t stream, Time moving, Time now);    // before Streams::end()
-  void arrow(const Join& arrow);                              // both ops have started
+  void started(std::uint32_t stream, Time now);             // before Streams::end()
+  void ended(std::uint32_t stream, Time moving, Time now);  // before Streams::end()
+  void arrow(const Join& arrow);                            // both ops have started
   void memory(std::uint32_t rank, Time now, const MemoryBytes& balance);
 
   // Looks at the links up to `now`. REQUIRES: the network's rates hold until then.

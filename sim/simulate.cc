@@ -107,7 +107,8 @@ class Simulation {
     if (options_.progress == nullptr || (++instants_ & 0xfff) != 0) return;
     if (!options_.progress(options_.progress_context, now(), streams_.ops_ended(),
                            streams_.ops_total())) {
-      throw SimulationInterrupted("interrupted at " + std::to_string(to_seconds(now().since_start)) +
+      throw SimulationInterrupted("interrupted at " +
+                                  std::to_string(to_seconds(now().since_start)) +
                                   " s of simulated time");
     }
   }
@@ -215,7 +216,8 @@ class Simulation {
   }
 
   void hold_chip(std::uint32_t rank, int change) {
-    if (compute_.communication_holds_shares() && compute_.change_communication(rank, change, now())) {
+    if (compute_.communication_holds_shares() &&
+        compute_.change_communication(rank, change, now())) {
       queue_.schedule(compute_.ends_at(rank), Event(kComputeEnds, rank));
     }
   }
@@ -286,7 +288,8 @@ void Simulation::summarise_path(SimulationResult& result) {
   }
   for (PathPart& part : result.critical_path) durations.push_back(&part.duration);
   give_rest_to_largest(durations, result.step_time);
-  std::erase_if(result.critical_path, [](const PathPart& part) { return part.duration.count() == 0; });
+  std::erase_if(result.critical_path,
+                [](const PathPart& part) { return part.duration.count() == 0; });
   std::ranges::stable_sort(result.critical_path, std::ranges::greater{}, &PathPart::duration);
 }
 
@@ -307,8 +310,8 @@ SimulationResult Simulation::result() {
     }
   }
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
-    const Bytes sent = channels_.sent(static_cast<Axis>(axis)) +
-                       collectives_.sent(static_cast<Axis>(axis));
+    const Bytes sent =
+        channels_.sent(static_cast<Axis>(axis)) + collectives_.sent(static_cast<Axis>(axis));
     result.bytes_by_axis[axis] = sent / std::int64_t{options_.steps};
   }
   for (const RankData& rank : graph_.ranks) {
@@ -338,7 +341,9 @@ SimulationResult Simulation::result() {
   return result;
 }
 
-double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+double cpu_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
 
 }  // namespace
 

@@ -38,13 +38,13 @@ struct SimulationOptions {
   Granularity granularity = Granularity::kPipelined;
   std::uint32_t steps = 1;
   std::vector<RankId> recorded_ranks{};  // whose timelines are kept; empty: none
-  bool record_links = false;           // keep link_series
+  bool record_links = false;             // keep link_series
   std::uint32_t shuffle_seed = 0;  // not 0: simultaneous ops start in a shuffled order (for tests:
                                    // it must not change any number)
   // Called now and then with the simulated time so far; returning false ends the run with
   // SimulationInterrupted. May be empty.
-  bool (*progress)(void* context, Time now, std::uint64_t ops_done, std::uint64_t ops_total) =
-      nullptr;
+  bool (*progress)(void* context, Time now, std::uint64_t ops_done,
+                   std::uint64_t ops_total) = nullptr;
   void* progress_context = nullptr;
 };
 

@@ -16,7 +16,7 @@ namespace stepsim {
 
 // Where the time of a step went. The parts of a rank add up to its window to the picosecond.
 struct Breakdown {
-  Duration compute{};  // the compute stream runs
+  Duration compute{};                                   // the compute stream runs
   std::array<Duration, kAxes> exposed_communication{};  // waits for data that is moving
   Duration bubble{};  // waits for another pipeline stage, or has nothing left to run (pp > 1)
   Duration idle{};    // waits for a peer of its own stage, or has nothing left to run (pp = 1)
@@ -91,14 +91,14 @@ struct SimulatorStatistics {
 struct SimulationResult {
   Time end;  // last op of the last step
   std::uint32_t steps = 1;
-  Duration window{};   // what step time and breakdown cover: [0, end] of one step, or the end of
-                       // the first step to the end of the last
+  Duration window{};     // what step time and breakdown cover: [0, end] of one step, or the end of
+                         // the first step to the end of the last
   Duration step_time{};  // window / (steps - 1), or the window where there is one step
-  std::vector<Breakdown> breakdowns;  // by rank, over the window; each sums to `window`
-  Breakdown breakdown;  // mean over ranks and steps; sums to step_time
-  std::vector<PathPart> critical_path;  // of a step; sums to step_time; largest first
-  std::vector<MemoryPeak> memory_peaks;  // by rank
-  RankId peak_rank;                      // lowest rank of the largest peak
+  std::vector<Breakdown> breakdowns;         // by rank, over the window; each sums to `window`
+  Breakdown breakdown;                       // mean over ranks and steps; sums to step_time
+  std::vector<PathPart> critical_path;       // of a step; sums to step_time; largest first
+  std::vector<MemoryPeak> memory_peaks;      // by rank
+  RankId peak_rank;                          // lowest rank of the largest peak
   std::array<Bytes, kAxes> bytes_by_axis{};  // sent by all ranks in one step
   Flops flops;                               // of every kernel of every rank in one step
   std::vector<LinkTotal> links;              // by LinkId

@@ -37,8 +37,8 @@ class Transport {
   Network& network_;
   TransferTable<TransferOwner> table_;
   std::vector<double> routed_;
-  std::vector<LinkId> links_;    // scratch
-  std::vector<LinkUse> uses_;    // scratch
+  std::vector<LinkId> links_;  // scratch
+  std::vector<LinkUse> uses_;  // scratch
 };
 
 }  // namespace stepsim

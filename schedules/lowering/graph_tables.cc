@@ -5,7 +5,9 @@
 namespace stepsim {
 
 namespace {
-std::uint32_t last_index(std::size_t size) { return static_cast<std::uint32_t>(size - 1); }
+std::uint32_t last_index(std::size_t size) {
+  return static_cast<std::uint32_t>(size - 1);
+}
 }  // namespace
 
 std::uint32_t GraphTables::compute(const std::vector<Kernel>& kernels, std::uint32_t path_label) {

@@ -97,10 +97,9 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     }
     if (last) units.push_back({&head, "head", -1});
     StageLowering lowering(plan, stage, std::move(units), communicators, tables);
-    graph.programs.push_back(
-        lowering.build(schedule[static_cast<std::size_t>(stage)], layers.boundary,
-                       copies_table && (first || last) ? layers.embedding.parameters() : 0,
-                       chip.fixed_memory));
+    graph.programs.push_back(lowering.build(
+        schedule[static_cast<std::size_t>(stage)], layers.boundary,
+        copies_table && (first || last) ? layers.embedding.parameters() : 0, chip.fixed_memory));
   }
   graph.planned_bytes = planned_bytes(model, plan, layers);
   return graph;

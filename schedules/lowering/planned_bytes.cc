@@ -11,9 +11,9 @@ std::int64_t tensor_bytes(const ModelSpec& model, const ParallelPlan& plan,
   // Whole boundaries that cross the group: an all-reduce counts as two.
   const bool divided = plan.sequence_parallel;
   const std::int64_t block = divided ? 10 : 8;
-  const std::int64_t embedding = 2;              // reduce-scatter and all-gather, or an all-reduce
-  const std::int64_t head = divided ? 3 : 2;     // gather, reduce-scatter, gather again; all-reduce
-  std::int64_t loss = 0;  // fp32 values of every token, all-reduced
+  const std::int64_t embedding = 2;           // reduce-scatter and all-gather, or an all-reduce
+  const std::int64_t head = divided ? 3 : 2;  // gather, reduce-scatter, gather again; all-reduce
+  std::int64_t loss = 0;                      // fp32 values of every token, all-reduced
   for (const LayerOp& op : layers.head.ops) {
     loss += 2 * op.reduced_values_per_token * plan.microbatch * plan.sequence * 4;
   }
@@ -26,8 +26,8 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan,
   const std::int64_t n = plan.dp * plan.cp;
   const std::int64_t table = layers.embedding.parameters();
   const std::int64_t copies = model.tied_embeddings && plan.pp > 1 ? 1 : 0;
-  const std::int64_t parameters = table + model.layers * layers.block.parameters() +
-                                  layers.head.parameters() + copies * table;
+  const std::int64_t parameters =
+      table + model.layers * layers.block.parameters() + layers.head.parameters() + copies * table;
   const std::int64_t gradient = plan.gradient_bytes;
   const std::int64_t weight = size_of(plan.type).value();
   std::int64_t a_parameter = 2 * gradient;

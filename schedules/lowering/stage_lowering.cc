@@ -61,7 +61,8 @@ DataType StageLowering::gradient_type() const {
 
 // Weights, gradients and optimizer state (ZeRO, arXiv 1910.02054, figure 1).
 void StageLowering::hold_state(std::int64_t tied_parameters, Bytes fixed_memory) {
-  const std::int64_t held = parameters() + (units_.front().name == "embedding" ? 0 : tied_parameters);
+  const std::int64_t held =
+      parameters() + (units_.front().name == "embedding" ? 0 : tied_parameters);
   const std::int64_t replicas = plan_.dp * plan_.cp;
   const auto divided = [&](std::int64_t bytes, bool divide) {
     return Bytes(divide ? (bytes + replicas - 1) / replicas : bytes);
@@ -155,9 +156,9 @@ void StageLowering::run_compute(const LayerStep& step, const StageUnit& unit, Pa
   last_compute_ = builder_.add(std::move(op));
   if (!first_compute_) first_compute_ = last_compute_;
   if (received_) {
-    builder_.change_memory(*last_compute_, {.category = MemoryCategory::kBuffers,
-                                            .at_end = true,
-                                            .bytes = message_bytes_});
+    builder_.change_memory(
+        *last_compute_,
+        {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = message_bytes_});
     received_.reset();
   }
 }
@@ -255,8 +256,8 @@ void StageLowering::finish_unit(const StageUnit& unit, bool is_backward, std::in
       {.name = tables_.name("reduce " + unit.name), .layer = unit.number, .microbatch = microbatch},
       {after(*last_compute_)});
   builder_.change_memory(*last_compute_, {.category = MemoryCategory::kGradients, .bytes = bytes});
-  builder_.change_memory(
-      reduced, {.category = MemoryCategory::kGradients, .at_end = true, .bytes = bytes});
+  builder_.change_memory(reduced,
+                         {.category = MemoryCategory::kGradients, .at_end = true, .bytes = bytes});
   reduced_ = {after(reduced)};
 }
 
@@ -275,14 +276,14 @@ void StageLowering::fill_buckets(const StageUnit& unit) {
 void StageLowering::reduce_bucket(const Bucket& bucket) {
   if (!gradients_) return;
   const bool divided = plan_.zero >= 1;
-  const OpRef reduced = add_collective(
-      *gradients_,
-      {.communicator = *communicators_.gradients,
-       .op = divided ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-       .bytes = Bytes(bucket.parameters * plan_.gradient_bytes),
-       .type = gradient_type()},
-      Axis::kData, {.name = tables_.name("reduce gradients")},
-      {after(plan_.overlap_gradients ? bucket.ready : *last_compute_)});
+  const OpRef reduced =
+      add_collective(*gradients_,
+                     {.communicator = *communicators_.gradients,
+                      .op = divided ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
+                      .bytes = Bytes(bucket.parameters * plan_.gradient_bytes),
+                      .type = gradient_type()},
+                     Axis::kData, {.name = tables_.name("reduce gradients")},
+                     {after(plan_.overlap_gradients ? bucket.ready : *last_compute_)});
   reduced_ = {after(reduced)};
 }
 
@@ -305,14 +306,13 @@ void StageLowering::close_step(std::int64_t tied_parameters) {
     const StreamId stream = builder_.add_stream("tied embedding");
     std::vector<Dependency> dependencies = reduced_;
     dependencies.push_back(after(*last_compute_));
-    const OpRef summed =
-        add_collective(stream,
-                       {.communicator = *communicators_.tied_embedding,
-                        .op = CollectiveOp::kAllReduce,
-                        .bytes = Bytes(tied_parameters * plan_.gradient_bytes),
-                        .type = gradient_type()},
-                       Axis::kData, {.name = tables_.name("reduce tied embedding")},
-                       std::move(dependencies));
+    const OpRef summed = add_collective(
+        stream,
+        {.communicator = *communicators_.tied_embedding,
+         .op = CollectiveOp::kAllReduce,
+         .bytes = Bytes(tied_parameters * plan_.gradient_bytes),
+         .type = gradient_type()},
+        Axis::kData, {.name = tables_.name("reduce tied embedding")}, std::move(dependencies));
     reduced_.push_back(after(summed));
   }
 
@@ -320,12 +320,13 @@ void StageLowering::close_step(std::int64_t tied_parameters) {
   const std::int64_t replicas = plan_.dp * plan_.cp;
   const std::int64_t updated = plan_.zero >= 1 ? (held + replicas - 1) / replicas : held;
   // Adam reads gradient and state, writes state and the weight in the compute type. 15 FLOPs.
-  const Kernel adam{.name = "adam",
-                    .kind = KernelKind::kElementwise,
-                    .type = DataType::kFp32,
-                    .flops = Flops(15.0 * static_cast<double>(updated)),
-                    .read = Bytes(updated * (plan_.gradient_bytes + plan_.optimizer_bytes)),
-                    .written = Bytes(updated * (plan_.optimizer_bytes + size_of(plan_.type).value()))};
+  const Kernel adam{
+      .name = "adam",
+      .kind = KernelKind::kElementwise,
+      .type = DataType::kFp32,
+      .flops = Flops(15.0 * static_cast<double>(updated)),
+      .read = Bytes(updated * (plan_.gradient_bytes + plan_.optimizer_bytes)),
+      .written = Bytes(updated * (plan_.optimizer_bytes + size_of(plan_.type).value()))};
   OpDraft optimizer{.stream = compute_, .kind = OpKind::kCompute};
   optimizer.work = tables_.compute({adam}, static_cast<std::uint32_t>(PathLabel::kOptimizer));
   optimizer.label = {.name = tables_.name("optimizer")};

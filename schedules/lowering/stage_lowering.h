@@ -113,11 +113,11 @@ class StageLowering {
   Waits waits_;
   std::optional<OpRef> first_compute_;
   std::optional<OpRef> last_compute_;
-  std::optional<OpRef> received_;        // the receive whose buffer the next compute op reads
-  std::vector<OpRef> visits_;            // FSDP: last compute op of each visit of a layer
-  std::vector<OpRef> gathers_;           // FSDP: by visit
+  std::optional<OpRef> received_;  // the receive whose buffer the next compute op reads
+  std::vector<OpRef> visits_;      // FSDP: last compute op of each visit of a layer
+  std::vector<OpRef> gathers_;     // FSDP: by visit
   std::vector<Bucket> buckets_;
-  std::vector<Dependency> reduced_;      // what the optimizer waits for
+  std::vector<Dependency> reduced_;  // what the optimizer waits for
 };
 
 }  // namespace stepsim

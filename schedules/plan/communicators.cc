@@ -20,8 +20,7 @@ void seat_everybody(Communicator& communicator, std::size_t ranks) {
 
 Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
                        std::initializer_list<PlanAxis> axes) {
-  Communicator communicator{
-      .name = std::move(name), .axis = purpose, .groups = {}, .seat_of = {}};
+  Communicator communicator{.name = std::move(name), .axis = purpose, .groups = {}, .seat_of = {}};
   std::map<std::int64_t, std::uint32_t> group_of;  // by the rank with the coordinates of `axes` 0
   for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
     std::int64_t first = rank;
@@ -40,8 +39,7 @@ Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
 }
 
 Communicator first_and_last_stage(const ParallelPlan& plan, std::string name, Axis purpose) {
-  Communicator communicator =
-      partition(plan, std::move(name), purpose, {PlanAxis::kPipeline});
+  Communicator communicator = partition(plan, std::move(name), purpose, {PlanAxis::kPipeline});
   for (std::vector<RankId>& group : communicator.groups) group = {group.front(), group.back()};
   communicator.seat_of.clear();
   seat_everybody(communicator, static_cast<std::size_t>(plan.ranks()));

@@ -140,8 +140,8 @@ void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules)
 }
 
 void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
-  for (const PlanAxis axis : {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData,
-                              PlanAxis::kPipeline}) {
+  for (const PlanAxis axis :
+       {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData, PlanAxis::kPipeline}) {
     if (plan.size_of(axis) < 1 || plan.size_of(axis) > 100'000'000) return;
   }
   const auto chips = static_cast<std::int64_t>(places.chips.size());

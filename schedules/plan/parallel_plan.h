@@ -45,11 +45,11 @@ struct ParallelPlan {
   ScheduleName schedule = ScheduleName::kOneForwardOneBackward;
   std::array<PlanAxis, kPlanAxes> order = {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData,
                                            PlanAxis::kPipeline};  // innermost first
-  std::vector<AxisMapping> map;  // empty: rank r sits on chip r
+  std::vector<AxisMapping> map;                                   // empty: rank r sits on chip r
   bool allow_idle_chips = false;
 
   std::int64_t gradient_bucket_parameters = 40'000'000;  // of one gradient reduction, dp overlapped
-  int prefetch = 1;             // FSDP: layers gathered ahead of the one that computes
+  int prefetch = 1;               // FSDP: layers gathered ahead of the one that computes
   bool overlap_gradients = true;  // reduce gradients while the backward pass goes on
   bool overlap_tensor = false;    // reduce-scatter of an input gradient beside the weight gradient
   std::int64_t optimizer_bytes = 12;  // a parameter: fp32 master weight and two Adam moments

@@ -79,7 +79,9 @@ inline Duration duration_from_seconds(double seconds) {
   return Duration(static_cast<std::int64_t>(picoseconds));
 }
 
-inline double to_seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
+inline double to_seconds(Duration d) {
+  return std::chrono::duration<double>(d).count();
+}
 
 // Time to move or compute the whole of it at a constant rate.
 inline Duration operator/(Bytes size, Bandwidth rate) {
@@ -91,7 +93,9 @@ inline Duration operator/(Flops work, Throughput rate) {
 
 namespace literals {
 using namespace std::chrono_literals;
-constexpr Bytes operator""_B(unsigned long long n) { return Bytes(static_cast<std::int64_t>(n)); }
+constexpr Bytes operator""_B(unsigned long long n) {
+  return Bytes(static_cast<std::int64_t>(n));
+}
 constexpr Bytes operator""_KiB(unsigned long long n) {
   return Bytes(static_cast<std::int64_t>(n) << 10);
 }

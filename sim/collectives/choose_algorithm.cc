@@ -25,8 +25,8 @@ std::vector<std::uint32_t> innermost_first(const GroupShape& shape) {
 // Every rotation of the axis order; both directions, unless an axis is a line: there the way back
 // of one direction already uses the links of the other.
 std::vector<AxisRingLane> rotated_lanes(const GroupShape& shape) {
-  const bool both = std::ranges::all_of(shape.dimensions,
-                                        [](const GroupDimension& axis) { return axis.wraps; });
+  const bool both =
+      std::ranges::all_of(shape.dimensions, [](const GroupDimension& axis) { return axis.wraps; });
   std::vector<AxisRingLane> lanes;
   std::vector<std::uint32_t> order = innermost_first(shape);
   for (std::size_t rotation = 0; rotation < order.size(); ++rotation) {

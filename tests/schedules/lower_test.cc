@@ -79,8 +79,7 @@ TEST(LowerTest, DataParallelBytesAreTheClosedForm) {
 }
 
 TEST(LowerTest, PipelineBytesAreOneBoundaryAMicrobatchEachWay) {
-  const SimulationResult result =
-      run(small_model(), plan_of(1, 1, 4, 0), one_node(4, 100_GBps));
+  const SimulationResult result = run(small_model(), plan_of(1, 1, 4, 0), one_node(4, 100_GBps));
   EXPECT_EQ(sent(result, Axis::kPipeline).value(), 2 * 3 * 4 * 256 * 512 * 2);
 }
 
@@ -98,8 +97,8 @@ TEST(LowerTest, AnyProductOfAxesDoesTheSameWork) {
             plan.overlap_tensor = zero == 1;
             plan.overlap_gradients = zero != 0;
             const auto chips = static_cast<int>(tp * dp * pp);
-            const SimulationResult result = run(small_model(), plan, one_node(chips, 100_GBps),
-                                                {.steps = zero == 3 ? 2U : 1U});
+            const SimulationResult result =
+                run(small_model(), plan, one_node(chips, 100_GBps), {.steps = zero == 3 ? 2U : 1U});
             double matmuls = 0;
             const OpGraph graph =
                 lower(small_model(), plan, one_node(chips, 1_GBps).places, ideal_chip());
@@ -137,8 +136,8 @@ TEST(LowerTest, ModelStateIsDividedAsZeroSays) {
   const std::int64_t expected[] = {18 * parameters, 6 * parameters + 12 * parameters / 4, 0,
                                    18 * parameters / 4};
   for (const int zero : {0, 1, 3}) {
-    const OpGraph graph = lower(small_model(), plan_of(1, 4, 1, zero),
-                                one_node(4, 1_GBps).places, ideal_chip());
+    const OpGraph graph =
+        lower(small_model(), plan_of(1, 4, 1, zero), one_node(4, 1_GBps).places, ideal_chip());
     std::int64_t held = 0;
     for (const Bytes bytes : graph.programs[0].resident) held += bytes.value();
     EXPECT_NEAR(static_cast<double>(held), static_cast<double>(expected[zero]), 4);
@@ -148,10 +147,8 @@ TEST(LowerTest, ModelStateIsDividedAsZeroSays) {
 // 1F1B keeps min(P - r, M) micro-batches on stage r: the peak of activations is that many times a
 // stage's kept bytes (the first stage's embedding and the last one's head besides).
 TEST(LowerTest, ActivationsAreThoseOfTheMicrobatchesInFlight) {
-  const ModelLayers layers =
-      build_layers(small_model(), {.sequences = 1, .sequence_length = 256});
-  const SimulationResult result =
-      run(small_model(), plan_of(1, 1, 4, 0), one_node(4, 100_GBps));
+  const ModelLayers layers = build_layers(small_model(), {.sequences = 1, .sequence_length = 256});
+  const SimulationResult result = run(small_model(), plan_of(1, 1, 4, 0), one_node(4, 100_GBps));
   const auto activations = static_cast<std::size_t>(MemoryCategory::kActivations);
   EXPECT_EQ(result.memory_peaks[1].by_category[activations].value(),
             3 * layers.block.saved().value());

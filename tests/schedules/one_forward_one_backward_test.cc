@@ -35,8 +35,7 @@ TEST(OneForwardOneBackwardTest, IsTheOrderOfTheAuthorsCode) {
   const std::vector<Golden> cases = golden_cases();
   ASSERT_EQ(cases.size(), 18U);
   for (const Golden& golden : cases) {
-    const PipelineSchedule schedule =
-        one_forward_one_backward(golden.stages, golden.microbatches);
+    const PipelineSchedule schedule = one_forward_one_backward(golden.stages, golden.microbatches);
     for (std::size_t rank = 0; rank < schedule.size(); ++rank) {
       std::string order;
       int in_flight = 0;
@@ -55,8 +54,7 @@ TEST(OneForwardOneBackwardTest, IsTheOrderOfTheAuthorsCode) {
 // Unit: 1 ms, so T_F = 10 ms, T_B + T_W = 20 ms and a send 1 ms.
 TEST(OneForwardOneBackwardTest, RunsInTheGoldenMakespanUnderRendezvousAndEagerly) {
   for (const Golden& golden : golden_cases()) {
-    const PipelineSchedule schedule =
-        one_forward_one_backward(golden.stages, golden.microbatches);
+    const PipelineSchedule schedule = one_forward_one_backward(golden.stages, golden.microbatches);
     const auto makespan = [&](const char* costs) {
       return Duration(1ms) * golden.json["replay"][costs]["makespan"].get<int>();
     };
@@ -64,8 +62,7 @@ TEST(OneForwardOneBackwardTest, RunsInTheGoldenMakespanUnderRendezvousAndEagerly
       EXPECT_EQ(run_schedule(schedule, {1ms, 2ms, 0ms, eager}).step_time, makespan("unit_c0"));
       EXPECT_EQ(run_schedule(schedule, {10ms, 20ms, 0ms, eager}).step_time,
                 makespan("f10b12w8_c0"));
-      EXPECT_EQ(run_schedule(schedule, {10ms, 20ms, 1ms, eager}).step_time,
-                makespan("f10b12w8_c1"))
+      EXPECT_EQ(run_schedule(schedule, {10ms, 20ms, 1ms, eager}).step_time, makespan("f10b12w8_c1"))
           << golden.stages << " stages, " << golden.microbatches << " micro-batches";
     }
   }

@@ -33,7 +33,9 @@ ParallelPlan small_plan() {
   return plan;
 }
 
-Places eight_chips() { return one_node(8, Bandwidth(1e9)).places; }
+Places eight_chips() {
+  return one_node(8, Bandwidth(1e9)).places;
+}
 
 Places torus(std::initializer_list<int> sizes) {
   TorusSpec spec;
@@ -102,8 +104,7 @@ TEST(ParallelPlanTest, RanksCountTensorFirstAndPipelineLast) {
   EXPECT_EQ(coordinate(plan, 5, PlanAxis::kTensor), 1);
   EXPECT_EQ(coordinate(plan, 5, PlanAxis::kData), 0);
   EXPECT_EQ(coordinate(plan, 5, PlanAxis::kPipeline), 1);
-  EXPECT_EQ(place_ranks(plan, eight_chips()),
-            (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(place_ranks(plan, eight_chips()), (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
 // tp on z, dp on x and pp on y of a 2 x 2 x 2 torus: chip = dp + 2 pp + 4 tp.

@@ -16,10 +16,9 @@
 namespace stepsim {
 namespace {
 
-constexpr AlgorithmChoice kChoices[] = {AlgorithmChoice::kAuto, AlgorithmChoice::kRing,
-                                        AlgorithmChoice::kBidirectionalRing,
-                                        AlgorithmChoice::kHierarchical,
-                                        AlgorithmChoice::kMultiAxis};
+constexpr AlgorithmChoice kChoices[] = {
+    AlgorithmChoice::kAuto, AlgorithmChoice::kRing, AlgorithmChoice::kBidirectionalRing,
+    AlgorithmChoice::kHierarchical, AlgorithmChoice::kMultiAxis};
 constexpr CollectiveOp kOps[] = {CollectiveOp::kAllReduce, CollectiveOp::kAllGather,
                                  CollectiveOp::kReduceScatter};
 
@@ -110,8 +109,7 @@ std::vector<std::vector<Content>> run_lane(const CollectiveAlgorithm& algorithm,
   return has;
 }
 
-void expect_promise(const GroupShape& shape, CollectiveOp op, AlgorithmChoice choice,
-                    Bytes bytes) {
+void expect_promise(const GroupShape& shape, CollectiveOp op, AlgorithmChoice choice, Bytes bytes) {
   const auto algorithm = choose_algorithm(op, choice, shape, bytes, Bytes(2));
   const std::uint32_t n = shape.members();
   ASSERT_EQ(algorithm->members(), n);
@@ -130,8 +128,7 @@ void expect_promise(const GroupShape& shape, CollectiveOp op, AlgorithmChoice ch
       for (std::uint32_t shard = 0; shard < n; ++shard) {
         if (op == CollectiveOp::kReduceScatter && shard != algorithm->shard_of(member)) continue;
         for (std::uint32_t who = 0; who < n; ++who) {
-          const bool brings =
-              op != CollectiveOp::kAllGather || shard == algorithm->shard_of(who);
+          const bool brings = op != CollectiveOp::kAllGather || shard == algorithm->shard_of(who);
           ASSERT_EQ(has[member][shard][who], brings ? 1 : 0)
               << name_of(op) << " " << name_of(choice) << " of " << n << ", lane " << lane
               << ": member " << member << ", shard " << shard << ", contribution of " << who;

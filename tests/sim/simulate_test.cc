@@ -149,8 +149,7 @@ TEST(SimulateTest, ARingAllReduceTakesItsClosedForm) {
   for (const std::uint32_t n : {2U, 3U, 8U, 16U}) {
     for (const Granularity granularity : {Granularity::kPipelined, Granularity::kStepped}) {
       for (const Fidelity fidelity : {Fidelity::kFlow, Fidelity::kLatencyBandwidth}) {
-        const Cluster cluster =
-            ring_of(static_cast<int>(n), 50_GBps, 1us, n > 2);
+        const Cluster cluster = ring_of(static_cast<int>(n), 50_GBps, 1us, n > 2);
         const double expected = 2.0 * (n - 1) / n * 4.8e9 / 50e9 + 2.0 * (n - 1) * 1e-6;
         expect_within_a_thousandth(
             seconds_of(cluster, CollectiveOp::kAllReduce, Bytes(4'800'000'000),
@@ -201,10 +200,10 @@ TEST(SimulateTest, AHierarchicalAllReduceIsTheSumOrTheMaximumOfItsLevels) {
   const Bytes bytes(7'200'000'000);
   const double node = 2 * 7.0 / 8 * 7.2e9 / 450e9;
   const double rails = 2 * 1.0 / 2 * (7.2e9 / 8) / 50e9;
-  expect_within_a_thousandth(seconds_of(cluster_of(spec), CollectiveOp::kAllReduce, bytes,
-                                        AlgorithmChoice::kAuto,
-                                        {.granularity = Granularity::kStepped}),
-                             node + rails, "stepped");
+  expect_within_a_thousandth(
+      seconds_of(cluster_of(spec), CollectiveOp::kAllReduce, bytes, AlgorithmChoice::kAuto,
+                 {.granularity = Granularity::kStepped}),
+      node + rails, "stepped");
   expect_within_a_thousandth(
       seconds_of(cluster_of(spec), CollectiveOp::kAllReduce, bytes, AlgorithmChoice::kAuto),
       std::max(node, rails), "pipelined");
@@ -219,8 +218,7 @@ TEST(SimulateTest, WaitingForALatePeerOfTheSameStageIsIdle) {
   for (const Granularity granularity : {Granularity::kPipelined, Granularity::kStepped}) {
     GraphByHand hand(2);
     const CommunicatorId all = hand.communicator();
-    const CollectiveWork work{
-        .communicator = all, .op = CollectiveOp::kAllGather, .bytes = 20_GB};
+    const CollectiveWork work{.communicator = all, .op = CollectiveOp::kAllGather, .bytes = 20_GB};
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
       const OpRef computed = hand.compute_for(rank, rank == 0 ? 10ms : 60ms);
       const OpRef gathered =
@@ -265,11 +263,14 @@ TEST(SimulateTest, FlowsShareALinkAndLatencyBandwidthDoesNot) {
   const CommunicatorId all = hand.communicator();
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     const auto boundary = static_cast<std::int32_t>(rank);
-    hand.messages(rank, hand.stream(rank, "send"),
-                  {{.is_send = true, .communicator = all, .peer = 2, .boundary = boundary,
-                    .bytes = 1_GB}});
+    hand.messages(
+        rank, hand.stream(rank, "send"),
+        {{.is_send = true, .communicator = all, .peer = 2, .boundary = boundary, .bytes = 1_GB}});
     hand.messages(2, hand.stream(2, "receive"),
-                  {{.is_send = false, .communicator = all, .peer = rank, .boundary = boundary,
+                  {{.is_send = false,
+                    .communicator = all,
+                    .peer = rank,
+                    .boundary = boundary,
                     .bytes = 1_GB}});
   }
   const OpGraph graph = hand.build();
@@ -345,10 +346,16 @@ TEST(SimulateTest, ADeadlockIsReportedWithEveryWaitAndTheCycle) {
     const auto boundary = static_cast<std::int32_t>(rank);
     const StreamId stream = hand.stream(rank, "p2p");
     hand.messages(rank, stream,
-                  {{.is_send = false, .communicator = all, .peer = 1 - rank,
-                    .boundary = 1 - boundary, .bytes = 1_GB}});
+                  {{.is_send = false,
+                    .communicator = all,
+                    .peer = 1 - rank,
+                    .boundary = 1 - boundary,
+                    .bytes = 1_GB}});
     hand.messages(rank, stream,
-                  {{.is_send = true, .communicator = all, .peer = 1 - rank, .boundary = boundary,
+                  {{.is_send = true,
+                    .communicator = all,
+                    .peer = 1 - rank,
+                    .boundary = boundary,
                     .bytes = 1_GB}});
   }
   const OpGraph graph = hand.build();

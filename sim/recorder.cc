@@ -13,8 +13,9 @@ Recorder::Recorder(const OpGraph& graph, const Streams& streams, const Cluster& 
       links_(options.record_links ? cluster.fabric.links().size() : 0),
       bin_end_{bin_width_} {
   for (const RankId rank : options.recorded_ranks) {
-    if (timeline_of_[rank.index()] == kNone)
+    if (timeline_of_[rank.index()] == kNone) {
       timelines_.push_back({.rank = rank, .ops = {}, .memory = {}});
+    }
     timeline_of_[rank.index()] = 0;
   }
   std::ranges::sort(timelines_, {}, &Timeline::rank);

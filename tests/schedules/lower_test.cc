@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/simulate.h"
+#include "tests/schedules/small_model.h"
 #include "tests/sim/small_clusters.h"
 #include "workload/layers.h"
 
@@ -15,17 +16,6 @@ namespace stepsim {
 namespace {
 
 using namespace literals;
-
-ModelSpec small_model() {
-  return {.name = "small",
-          .layers = 4,
-          .hidden = 512,
-          .intermediate = 1024,
-          .heads = 8,
-          .kv_heads = 4,
-          .head_dim = 64,
-          .vocabulary = 1000};
-}
 
 ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero) {
   ParallelPlan plan;

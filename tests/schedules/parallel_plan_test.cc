@@ -7,21 +7,11 @@
 #include <string>
 
 #include "schedules/plan/communicators.h"
+#include "tests/schedules/small_model.h"
 #include "tests/sim/small_clusters.h"
 
 namespace stepsim {
 namespace {
-
-ModelSpec small_model() {
-  return {.name = "small",
-          .layers = 8,
-          .hidden = 512,
-          .intermediate = 1024,
-          .heads = 8,
-          .kv_heads = 4,
-          .head_dim = 64,
-          .vocabulary = 1000};
-}
 
 ParallelPlan small_plan() {
   ParallelPlan plan;
@@ -52,7 +42,7 @@ bool mentions(const std::vector<Problem>& problems, const std::string& field,
 }
 
 TEST(ParallelPlanTest, AGoodPlanHasNoProblems) {
-  EXPECT_TRUE(check(small_plan(), small_model(), eight_chips()).empty());
+  EXPECT_TRUE(check(small_plan(), small_model(8), eight_chips()).empty());
 }
 
 TEST(ParallelPlanTest, ReportsEveryProblemAtOnce) {
@@ -61,7 +51,7 @@ TEST(ParallelPlanTest, ReportsEveryProblemAtOnce) {
   plan.pp = 5;
   plan.global_batch = 7;
   plan.zero = 2;
-  const auto problems = check(plan, small_model(), eight_chips());
+  const auto problems = check(plan, small_model(8), eight_chips());
   EXPECT_TRUE(mentions(problems, "tp", "does not divide the model's attention heads (8)"));
   EXPECT_TRUE(mentions(problems, "tp", "key-value heads (4)"));
   EXPECT_TRUE(mentions(problems, "pp", "does not divide the model's layers (8)"));
@@ -74,7 +64,7 @@ TEST(ParallelPlanTest, RefusesSizesBelowOne) {
   ParallelPlan plan = small_plan();
   plan.dp = 0;
   plan.microbatch = -1;
-  const auto problems = check(plan, small_model(), eight_chips());
+  const auto problems = check(plan, small_model(8), eight_chips());
   EXPECT_TRUE(mentions(problems, "dp", "must be at least 1, is 0"));
   EXPECT_TRUE(mentions(problems, "microbatch", "must be at least 1, is -1"));
 }
@@ -82,19 +72,19 @@ TEST(ParallelPlanTest, RefusesSizesBelowOne) {
 TEST(ParallelPlanTest, IdleChipsAreOnlyLeftWhenAskedFor) {
   ParallelPlan plan = small_plan();
   plan.dp = 1;
-  EXPECT_TRUE(mentions(check(plan, small_model(), eight_chips()), "ranks", "leaves 4"));
+  EXPECT_TRUE(mentions(check(plan, small_model(8), eight_chips()), "ranks", "leaves 4"));
   plan.allow_idle_chips = true;
-  EXPECT_TRUE(check(plan, small_model(), eight_chips()).empty());
+  EXPECT_TRUE(check(plan, small_model(8), eight_chips()).empty());
 }
 
 TEST(ParallelPlanTest, RefusesAMappingThatIsUnknownDoubleOrOfAnotherSize) {
   ParallelPlan plan = small_plan();
   plan.map = {{PlanAxis::kTensor, {"x"}}, {PlanAxis::kData, {"x"}}, {PlanAxis::kPipeline, {"w"}}};
-  auto problems = check(plan, small_model(), torus({2, 2, 2}));
+  auto problems = check(plan, small_model(8), torus({2, 2, 2}));
   EXPECT_TRUE(mentions(problems, "map.dp", "uses level 'x', which is mapped already"));
   EXPECT_TRUE(mentions(problems, "map.pp", "names level 'w', but the cluster has x (2), y (2)"));
   plan.map = {{PlanAxis::kTensor, {"x", "y"}}, {PlanAxis::kTensor, {"z"}}};
-  problems = check(plan, small_model(), torus({2, 2, 2}));
+  problems = check(plan, small_model(8), torus({2, 2, 2}));
   EXPECT_TRUE(mentions(problems, "map.tp", "its levels have 4 places, but tp is 2"));
   EXPECT_TRUE(mentions(problems, "map.tp", "is mapped twice"));
 }
@@ -112,7 +102,7 @@ TEST(ParallelPlanTest, AMappingLaysAxesOverLevels) {
   ParallelPlan plan = small_plan();
   plan.map = {{PlanAxis::kTensor, {"z"}}, {PlanAxis::kData, {"x"}}};
   const Places places = torus({2, 2, 2});
-  ASSERT_TRUE(check(plan, small_model(), places).empty());
+  ASSERT_TRUE(check(plan, small_model(8), places).empty());
   EXPECT_EQ(place_ranks(plan, places), (std::vector<std::uint32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
 }
 
@@ -124,7 +114,7 @@ TEST(ParallelPlanTest, EveryPlacementUsesEachChipOnce) {
   for (const auto& map : std::vector<std::vector<AxisMapping>>{
            {}, {{PlanAxis::kData, {"y", "z"}}}, {{PlanAxis::kData, {"z", "x"}}}}) {
     plan.map = map;
-    ASSERT_TRUE(check(plan, small_model(), places).empty());
+    ASSERT_TRUE(check(plan, small_model(8), places).empty());
     const auto chips = place_ranks(plan, places);
     EXPECT_EQ(std::set<std::uint32_t>(chips.begin(), chips.end()).size(), 64U);
   }

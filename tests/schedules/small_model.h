@@ -1,0 +1,20 @@
+// A decoder small enough to check by hand.
+
+#pragma once
+
+#include "workload/model_spec.h"
+
+namespace stepsim {
+
+inline ModelSpec small_model(std::int64_t layers = 4) {
+  return {.name = "small",
+          .layers = layers,
+          .hidden = 512,
+          .intermediate = 1024,
+          .heads = 8,
+          .kv_heads = 4,
+          .head_dim = 64,
+          .vocabulary = 1000};
+}
+
+}  // namespace stepsim

@@ -133,7 +133,11 @@ void apply(const Override& change, file::Experiment& message, ProblemList& probl
 std::vector<Problem> check_plan(const Experiment& experiment, bool cluster_is_good) {
   if (cluster_is_good) {
     const BuiltTopology built = build_topology(experiment.cluster.topology);
-    return under("plan", check(experiment.plan, experiment.model, built.places));
+    std::vector<Problem> problems = check(experiment.plan, experiment.model, built.places);
+    for (Problem& problem : check(experiment.plan, experiment.cluster.chip)) {
+      problems.push_back(std::move(problem));
+    }
+    return under("plan", std::move(problems));
   }
   constexpr std::int64_t kMostRanks = 1 << 20;
   ParallelPlan plan = experiment.plan;

@@ -167,6 +167,19 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, con
   return rules.take();
 }
 
+std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip) {
+  if (chip.peak_of(plan.type) > Throughput(0)) return {};
+  std::string supported;
+  for (int i = 0; i < kDataTypes; ++i) {
+    const auto type = static_cast<DataType>(i);
+    if (chip.peak_of(type) > Throughput(0)) {
+      supported += (supported.empty() ? "" : ", ") + std::string(name_of(type));
+    }
+  }
+  return {{"dtype", "is " + std::string(name_of(plan.type)) + ", but " + chip.name +
+                        " has a peak throughput for " + supported + " only"}};
+}
+
 std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, PlanAxis axis) {
   for (const PlanAxis inner : plan.order) {
     if (inner == axis) return rank % plan.size_of(axis);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/base/error.h"
+#include "sim/chips/chip_spec.h"
 #include "sim/chips/kernel.h"
 #include "sim/network/places.h"
 #include "workload/model_spec.h"
@@ -63,6 +64,9 @@ struct ParallelPlan {
 // Every problem of a plan for this model on these chips: sizes that are not positive, divisions
 // that leave a rest, more ranks than chips, unknown or doubly used levels, values not supported.
 std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, const Places& places);
+
+// The problems of a plan on this chip: a data type that it can't compute in.
+std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip);
 
 // Coordinate of `rank` along `axis`.
 std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, PlanAxis axis);

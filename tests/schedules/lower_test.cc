@@ -146,6 +146,35 @@ TEST(LowerTest, ActivationsAreThoseOfTheMicrobatchesInFlight) {
             4 * (layers.block.saved() + layers.embedding.saved()).value());
 }
 
+// With free messages a stage starts the forward of a micro-batch the moment the stage before it
+// has ended it, and its backward when the stage behind it has.
+TEST(LowerTest, StagesWaitForEachOther) {
+  const ParallelPlan plan = plan_of(1, 1, 4, 0);
+  const Cluster cluster = one_node(4, Bandwidth(1e30));
+  const OpGraph graph = lower(small_model(), plan, cluster.places, cluster.chip);
+  const SimulationResult result =
+      simulate(graph, cluster, {.recorded_ranks = {RankId(0), RankId(1), RankId(2), RankId(3)}});
+  // First start and last end of the compute ops of micro-batch 0 in a pass.
+  const auto pass = [&](std::size_t rank, const std::string& what) {
+    const Program& program = graph.programs[rank];
+    std::pair<Time, Time> span{Time{Duration::max()}, Time{}};
+    for (const TimelineOp& op : result.timelines[rank].ops) {
+      const OpLabel& label = program.labels[op.op];
+      if (program.ops[op.op].kind != OpKind::kCompute || label.microbatch != 0) continue;
+      if (graph.names[label.name].find(what) == std::string::npos) continue;
+      span.first = std::min(span.first, op.started);
+      span.second = std::max(span.second, op.ended);
+    }
+    return span;
+  };
+  for (std::size_t rank = 1; rank < 4; ++rank) {
+    EXPECT_EQ(pass(rank, "forward").first, pass(rank - 1, "forward").second);
+    // 1F1B: the stage before may still run the forward of its last warm-up micro-batch.
+    EXPECT_GE(pass(rank - 1, "backward").first, pass(rank, "backward").second);
+  }
+  EXPECT_EQ(pass(3, "backward").first, pass(3, "forward").second);
+}
+
 // Gradients of a bucket are reduced while the backward pass goes on: with a slow network that hides
 // most of them, without overlap none.
 TEST(LowerTest, OverlapHidesGradientReduction) {

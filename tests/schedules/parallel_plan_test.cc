@@ -89,6 +89,14 @@ TEST(ParallelPlanTest, RefusesAMappingThatIsUnknownDoubleOrOfAnotherSize) {
   EXPECT_TRUE(mentions(problems, "map.tp", "is mapped twice"));
 }
 
+TEST(ParallelPlanTest, RefusesADataTypeThatTheChipDoesNotHave) {
+  ChipSpec chip = ideal_chip();
+  EXPECT_TRUE(check(small_plan(), chip).empty());
+  chip.peak[static_cast<std::size_t>(DataType::kBf16)] = Throughput(0);
+  EXPECT_TRUE(mentions(check(small_plan(), chip), "dtype",
+                       "is bf16, but ideal has a peak throughput for fp32, fp16, fp8, int8 only"));
+}
+
 TEST(ParallelPlanTest, RanksCountTensorFirstAndPipelineLast) {
   const ParallelPlan plan = small_plan();
   EXPECT_EQ(coordinate(plan, 5, PlanAxis::kTensor), 1);

@@ -1,6 +1,9 @@
 #include "sim/channels.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "sim/simulate.h"
 
 namespace stepsim {
 
@@ -47,39 +50,37 @@ void Channels::post(std::uint32_t stream, Time now, Meetings& meetings) {
       } else {
         free_.pop_back();
       }
-      open_[index] = {.sender = kNobody, .receiver = kNobody, .moving = now, .key = key};
+      open_[index] = {.sender = kNobody, .receiver = kNobody, .bytes = message.bytes, .key = key};
     }
     Open& open = open_[index];
     (message.is_send ? open.sender : open.receiver) = stream;
-    const bool both = open.sender != kNobody && open.receiver != kNobody;
+    if (open.bytes != message.bytes) throw MismatchError(describe_mismatch(open, message));
+    if (message.is_send) open.eager = message.eager;
     if (open.arrived) {  // eager: the send has ended before
       one_done(stream, meetings);
       close(index);
       continue;
     }
-    if (both) match(open, stream, message.eager, now, meetings);
-    if (message.eager ? message.is_send : both) {
-      open.moving = now;
-      move(index, message, op.axis, now);
-    }
+    const bool both = open.sender != kNobody && open.receiver != kNobody;
+    if (both) match(open, stream, now, meetings);
+    if (open.eager ? message.is_send : both) move(index, op.axis, now);
   }
   if (op.work_count == 0) meetings.ends.push_back({stream, now, false});
 }
 
-void Channels::move(std::uint32_t index, const Message& message, Axis axis, Time now) {
-  const Key& key = open_[index].key;
-  sent_[static_cast<std::size_t>(axis)] += message.bytes;
-  transport_.send(now, graph_.ranks[key.source].chip, graph_.ranks[key.destination].chip,
-                  message.bytes, {.collective = false, .index = index});
+void Channels::move(std::uint32_t index, Axis axis, Time now) {
+  const auto& [key, bytes] = std::pair(open_[index].key, open_[index].bytes);
+  sent_[static_cast<std::size_t>(axis)] += bytes;
+  transport_.send(now, graph_.ranks[key.source].chip, graph_.ranks[key.destination].chip, bytes,
+                  {.collective = false, .index = index});
 }
 
 // Both sides are posted, `late` just now: the other one goes on because of it. (An eager send does
 // not wait.)
-void Channels::match(const Open& open, std::uint32_t late, bool eager, Time now,
-                     Meetings& meetings) {
+void Channels::match(const Open& open, std::uint32_t late, Time now, Meetings& meetings) {
   meetings.arrows.push_back({.stream = open.receiver, .from = open.sender});
   const std::uint32_t early = late == open.sender ? open.receiver : open.sender;
-  if (early == late || (eager && early == open.sender)) return;
+  if (early == late || (open.eager && early == open.sender)) return;
   Posted& waited = posted_[early];
   if (streams_.started_at(early) < now) {
     waited.moving = now;
@@ -88,7 +89,7 @@ void Channels::match(const Open& open, std::uint32_t late, bool eager, Time now,
   }
 }
 
-void Channels::arrived(const TransferOwner& owner, Time /*now*/, Meetings& meetings) {
+void Channels::arrived(const TransferOwner& owner, Meetings& meetings) {
   Open& open = open_[owner.index];
   const std::uint32_t receiver = open.receiver;
   one_done(open.sender, meetings);
@@ -98,6 +99,20 @@ void Channels::arrived(const TransferOwner& owner, Time /*now*/, Meetings& meeti
   }
   if (receiver != open.sender) one_done(receiver, meetings);
   close(owner.index);
+}
+
+std::string Channels::describe_mismatch(const Open& open, const Message& message) const {
+  const Bytes sent = message.is_send ? message.bytes : open.bytes;
+  const Bytes received = message.is_send ? open.bytes : message.bytes;
+  return "rank " + std::to_string(open.key.source) + " sends " + std::to_string(sent.value()) +
+         " bytes to rank " + std::to_string(open.key.destination) + ", which receives " +
+         std::to_string(received.value()) + " (" + describe(open.key) + ")";
+}
+
+std::string Channels::describe(const Key& key) {
+  return std::string(key.kind == MessageKind::kActivation ? "activation" : "gradient") +
+         ", micro-batch " + std::to_string(key.microbatch) + ", boundary " +
+         std::to_string(key.boundary);
 }
 
 void Channels::one_done(std::uint32_t stream, Meetings& meetings) {

@@ -23,11 +23,12 @@ class Channels {
  public:
   Channels(const OpGraph& graph, const Streams& streams, Transport& transport);
 
-  // Posts the messages op that `stream` starts.
+  // Posts the messages op that `stream` starts. Throws MismatchError when send and receive differ
+  // in size.
   void post(std::uint32_t stream, Time now, Meetings& meetings);
 
   // REQUIRES: the transfer's owner is a message.
-  void arrived(const TransferOwner& owner, Time now, Meetings& meetings);
+  void arrived(const TransferOwner& owner, Meetings& meetings);
 
   Bytes sent(Axis axis) const { return sent_[static_cast<std::size_t>(axis)]; }
 
@@ -52,8 +53,9 @@ class Channels {
   struct Open {
     std::uint32_t sender = 0;  // streams; kNobody while not posted
     std::uint32_t receiver = 0;
+    bool eager = false;    // as the sender says
     bool arrived = false;  // eager: before its receive was posted
-    Time moving;
+    Bytes bytes;           // as the first side to post says
     Key key;
   };
   struct Posted {  // by stream: the messages op that runs
@@ -64,8 +66,10 @@ class Channels {
   static constexpr std::uint32_t kNobody = UINT32_MAX;
 
   Key key_of(std::uint32_t stream, const Message& message) const;
-  void move(std::uint32_t index, const Message& message, Axis axis, Time now);
-  void match(const Open& open, std::uint32_t late, bool eager, Time now, Meetings& meetings);
+  void move(std::uint32_t index, Axis axis, Time now);
+  void match(const Open& open, std::uint32_t late, Time now, Meetings& meetings);
+  std::string describe_mismatch(const Open& open, const Message& message) const;
+  static std::string describe(const Key& key);
   void one_done(std::uint32_t stream, Meetings& meetings);
   void close(std::uint32_t index);
   bool other_stage(std::uint32_t a, std::uint32_t b) const;

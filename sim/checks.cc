@@ -1,6 +1,7 @@
 #include "sim/checks.h"
 
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -53,6 +54,15 @@ void check_memory(const OpGraph& graph, const MemoryLedger& memory) {
             " that nobody freed");
       }
     }
+  }
+}
+
+void check_path(const std::vector<std::int64_t>& parts, Duration window) {
+  const Duration sum(std::accumulate(parts.begin(), parts.end(), std::int64_t{0}));
+  if (sum != window) {
+    throw std::logic_error("check failed: the critical path adds up to " +
+                           std::to_string(sum.count()) + " ps of " +
+                           std::to_string(window.count()));
   }
 }
 

@@ -28,6 +28,9 @@ void check_planned_bytes(const OpGraph& graph, const SimulationResult& result);
 // Every rank's memory is back at its resident bytes.
 void check_memory(const OpGraph& graph, const MemoryLedger& memory);
 
+// The parts of the critical path (picoseconds) add up to the window.
+void check_path(const std::vector<std::int64_t>& parts, Duration window);
+
 // Every rank's breakdown adds up to the window.
 void check_breakdowns(const SimulationResult& result);
 

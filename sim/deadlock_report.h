@@ -15,6 +15,6 @@ namespace stepsim {
 // REQUIRES: nothing can happen any more, and some stream is not finished. Lists at most
 // `most_lines` waits and says how many more there are. Asks streams again whether they are ready.
 std::string deadlock_report(const OpGraph& graph, Streams& streams, const Channels& channels,
-                            const CollectiveRuns& collectives, std::size_t most_lines = 40);
+                            const CollectiveRuns& collectives, std::size_t most_lines = 1000);
 
 }  // namespace stepsim

@@ -17,6 +17,20 @@ GroupShape in_given_order(std::size_t members) {
   return shape;
 }
 
+// Members at these coordinates of a level. On a torus axis they are a ring when they go all the way
+// round in equal strides.
+GroupDimension dimension_of(const Level& level, const std::vector<std::uint32_t>& taken) {
+  GroupDimension dimension{.size = static_cast<std::uint32_t>(taken.size()),
+                           .torus_axis = level.kind == LevelKind::kTorusAxis};
+  const std::uint32_t stride = taken[1] - taken[0];
+  bool equal_strides = stride * dimension.size == level.size;
+  for (std::size_t i = 1; i < taken.size(); ++i) {
+    equal_strides = equal_strides && taken[i] - taken[i - 1] == stride;
+  }
+  dimension.wraps = dimension.torus_axis && level.wraps && equal_strides;
+  return dimension;
+}
+
 }  // namespace
 
 GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips) {
@@ -29,18 +43,18 @@ GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips
     std::ranges::transform(chips, coordinate.begin(), [&](std::uint32_t chip) {
       return cluster.places.coordinate(chip, level);
     });
-    const auto [low, high] = std::ranges::minmax(coordinate);
-    const std::uint32_t size = high - low + 1;
+    std::vector<std::uint32_t> taken = coordinate;
+    std::ranges::sort(taken);
+    taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
+    const auto size = static_cast<std::uint32_t>(taken.size());
     if (size == 1) continue;
-    for (std::size_t i = 0; i < chips.size(); ++i) position[i] += (coordinate[i] - low) * box;
-    const bool axis = levels[level].kind == LevelKind::kTorusAxis;
-    shape.dimensions.push_back(
-        {.size = size,
-         .torus_axis = axis,
-         .wraps = axis && levels[level].wraps && size == levels[level].size});
-    if (size > chips.size()) return in_given_order(chips.size());
+    for (std::size_t i = 0; i < chips.size(); ++i) {
+      const auto place = std::ranges::lower_bound(taken, coordinate[i]);
+      position[i] += static_cast<std::uint32_t>(place - taken.begin()) * box;
+    }
+    shape.dimensions.push_back(dimension_of(levels[level], taken));
+    if (std::size_t{box} * size > chips.size()) return in_given_order(chips.size());
     box *= size;
-    if (box > chips.size()) return in_given_order(chips.size());
   }
   if (box != chips.size() || shape.dimensions.size() > kMaxDimensions) {
     return in_given_order(chips.size());

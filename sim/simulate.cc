@@ -164,7 +164,7 @@ class Simulation {
     if (owner.collective) {
       collectives_.arrived(owner, now(), meetings_);
     } else {
-      channels_.arrived(owner, now(), meetings_);
+      channels_.arrived(owner, meetings_);
     }
   }
 
@@ -278,6 +278,7 @@ void Simulation::summarise_breakdown(SimulationResult& result) {
 
 void Simulation::summarise_path(SimulationResult& result) {
   const std::vector<std::int64_t> parts = path_.parts(last_stream_);
+  check_path(parts, result.window);
   std::vector<Duration*> durations;
   for (std::size_t label = 0; label < parts.size(); ++label) {
     const std::size_t axis = label - graph_.path_labels.size();

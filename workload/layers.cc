@@ -12,8 +12,10 @@
 //                   the target ids. A fused kernel is assumed that keeps the fp32 values in
 //                   registers and overwrites the logits with their gradient
 //
-// Row statistics of the norms (4 or 8 bytes a token) are not counted. Workspace is the gradients of
-// an op's output and input, and the gathered input where that is not kept.
+// Row statistics of the norms (4 or 8 bytes a token) are not counted. The workspace of a backward
+// is the gradients of the op's output and input, and the gathered input where that is not kept.
+// What a forward writes is kept by the op that reads it, so it has a workspace only for what nobody
+// keeps: the gathered input, and partial sums before they are reduced.
 //
 // All kernels of an op carry its name, unless they do something else besides. FLOPs of elementwise
 // kernels are rounded counts of arithmetic operations: memory is what bounds them.
@@ -93,7 +95,7 @@ LayerOp project(const Part& part, const Projection& projection) {
   op.weight_gradient = {
       accumulating_matmul(name, type, {.m = outputs, .n = inputs, .k = part.tokens})};
   op.parameters = inputs * outputs;
-  op.workspace = part.size(part.tokens * (inputs + outputs));
+  op.backward_workspace = part.size(part.tokens * (inputs + outputs));
   if (bias) {
     op.forward.front().read += part.size(outputs);
     op.weight_gradient.push_back(part.elementwise(
@@ -109,7 +111,17 @@ LayerOp project_gathered(const Part& part, const Projection& projection) {
   LayerOp op = project(part, projection);
   op.saved = part.own_stream();
   op.regathers_input = part.gathers();
-  if (part.gathers()) op.workspace += part.stream();
+  if (part.gathers()) {
+    op.forward_workspace = part.stream();
+    op.backward_workspace += part.stream();
+  }
+  return op;
+}
+
+// A projection whose results are partial sums over the tensor group: row parallel.
+LayerOp project_partial(const Part& part, const Projection& projection) {
+  LayerOp op = project(part, projection);
+  if (part.shard.tensor > 1) op.forward_workspace = part.stream();
   return op;
 }
 
@@ -125,7 +137,7 @@ LayerOp norm(const Part& part, std::string_view name) {
                                                .flops = layer_norm ? 13 : 9,
                                                .accumulated = part.norm_parameters()})};
   op.saved = part.own_stream();
-  op.workspace = 2 * part.own_stream();
+  op.backward_workspace = 2 * part.own_stream();
   op.parameters = part.norm_parameters();
   return op;
 }
@@ -144,7 +156,7 @@ LayerOp residual(const Part& part, std::string_view name, bool bias) {
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp op{.name = name};
   op.forward = {part.elementwise(name, {.elements = elements, .reads = 2, .flops = bias ? 2 : 1})};
-  op.workspace = 2 * part.own_stream();
+  op.backward_workspace = 2 * part.own_stream();
   if (bias) {
     op.forward.front().read += part.size(part.hidden());
     op.input_gradient = {part.elementwise(
@@ -162,7 +174,7 @@ LayerOp rope(const Part& part) {
   LayerOp op{.name = "rope", .region = Region::kTensor};
   op.forward = {rotation};
   op.input_gradient = {rotation};
-  op.workspace = 2 * part.size(part.tokens * width);
+  op.backward_workspace = 2 * part.size(part.tokens * width);
   return op;
 }
 
@@ -180,7 +192,7 @@ LayerOp attention(const Part& part) {
   op.forward = {attention_forward("attention", part.shard.type, shape)};
   op.input_gradient = {attention_backward("attention", part.shard.type, shape)};
   op.saved = inputs + output + log_sum_exp_size(shape);
-  op.workspace = inputs + output;
+  op.backward_workspace = inputs + output;
   return op;
 }
 
@@ -196,7 +208,7 @@ LayerOp activation(const Part& part) {
       op.name,
       {.elements = elements, .reads = inputs + 1, .writes = inputs, .flops = gated ? 12 : 20})};
   op.saved = part.size(elements * inputs);
-  op.workspace = part.size(elements * (inputs + 1));
+  op.backward_workspace = part.size(elements * (inputs + 1));
   return op;
 }
 
@@ -210,7 +222,8 @@ LayerOp embedding(const Part& part) {
   op.weight_gradient = {
       part.elementwise(op.name, {.elements = found, .writes = 0, .accumulated = found})};
   op.saved = Bytes(part.tokens * kTokenIdBytes);
-  op.workspace = part.stream();
+  op.forward_workspace = part.stream();
+  op.backward_workspace = part.stream();
   op.parameters = part.vocabulary * part.hidden();
   return op;
 }
@@ -221,7 +234,7 @@ LayerOp position_embedding(const Part& part) {
   op.forward = {part.elementwise(op.name, {.elements = elements, .reads = 2, .flops = 1})};
   op.weight_gradient = {
       part.elementwise(op.name, {.elements = elements, .writes = 0, .accumulated = elements})};
-  op.workspace = 2 * part.own_stream();
+  op.backward_workspace = 2 * part.own_stream();
   op.parameters = part.model.learned_positions * part.hidden();
   return op;
 }
@@ -240,7 +253,7 @@ LayerOp cross_entropy(const Part& part) {
   op.input_gradient = {part.elementwise(op.name, {.elements = logits, .flops = 4})};
   op.input_gradient.front().read += 2 * statistic + targets;
   op.saved = part.size(logits) + 2 * statistic + targets;
-  op.workspace = reduced * statistic;
+  op.forward_workspace = reduced * statistic;
   op.reduced_values_per_token = reduced;
   return op;
 }
@@ -262,8 +275,8 @@ Layer block_layer(const Part& part) {
                               .bias = model.attention_bias}));
   if (model.learned_positions == 0) add(rope(part));
   add(attention(part));
-  add(project(part,
-              {.name = "out_projection", .inputs = part.query_width(), .outputs = part.hidden()}));
+  add(project_partial(
+      part, {.name = "out_projection", .inputs = part.query_width(), .outputs = part.hidden()}));
   add(residual(part, "attention_residual", model.attention_bias));
   add(branch_norm(part, "mlp_norm"));
   add(project_gathered(part, {.name = model.gated_mlp ? "gate_up_projection" : "up_projection",
@@ -271,7 +284,7 @@ Layer block_layer(const Part& part) {
                               .outputs = part.mlp_input_width(),
                               .bias = model.mlp_bias}));
   add(activation(part));
-  LayerOp down = project(
+  LayerOp down = project_partial(
       part, {.name = "down_projection", .inputs = part.intermediate, .outputs = part.hidden()});
   down.saved = part.size(part.tokens * part.intermediate);
   add(std::move(down));
@@ -283,6 +296,8 @@ Layer head_layer(const Part& part) {
   LayerOp unembedding = project_gathered(
       part, {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary});
   if (part.model.tied_embeddings) unembedding.parameters = 0;  // the embedding's own table
+  // The gradient of the logits stands where the logits are kept.
+  unembedding.backward_workspace -= part.size(part.tokens * part.vocabulary);
   return {.name = "head",
           .ops = {norm(part, "final_norm"), std::move(unembedding), cross_entropy(part)}};
 }

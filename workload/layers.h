@@ -50,7 +50,8 @@ struct LayerOp {
   std::vector<Kernel> input_gradient{};
   std::vector<Kernel> weight_gradient{};  // of matmul weights and embedding tables
   Bytes saved{};                // kept from its forward to its weight gradient (or input gradient)
-  Bytes workspace{};            // lives only while its forward or its backward runs
+  Bytes forward_workspace{};    // lives only while its forward runs: what nobody keeps
+  Bytes backward_workspace{};   // lives only while its backward runs: gradients, gathered input
   std::int64_t parameters = 0;  // on this chip
   // The first T op after an S op multiplies weights with the gathered tokens, but keeps only its
   // own part: its weight gradient needs them gathered again.

@@ -1,5 +1,6 @@
 #include "schedules/lowering/lower.h"
 
+#include <string>
 #include <utility>
 
 #include "schedules/lowering/graph_tables.h"
@@ -96,10 +97,17 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
       units.push_back({&block, "block", static_cast<std::int32_t>(stage * blocks + i)});
     }
     if (last) units.push_back({&head, "head", -1});
-    StageLowering lowering(plan, stage, std::move(units), communicators, tables);
-    graph.programs.push_back(lowering.build(
-        schedule[static_cast<std::size_t>(stage)], layers.boundary,
-        copies_table && (first || last) ? layers.embedding.parameters() : 0, chip.fixed_memory));
+    Stage writing{
+        .plan = plan,
+        .communicators = communicators,
+        .tables = tables,
+        .number = stage,
+        .units = std::move(units),
+        .boundary = layers.boundary,
+        .tied_parameters = copies_table && (first || last) ? layers.embedding.parameters() : 0,
+        .builder = ProgramBuilder("stage " + std::to_string(stage))};
+    graph.programs.push_back(lower_stage(
+        std::move(writing), schedule[static_cast<std::size_t>(stage)], chip.fixed_memory));
   }
   graph.planned_bytes = planned_bytes(model, plan, layers);
   return graph;

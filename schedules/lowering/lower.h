@@ -4,8 +4,10 @@
 //   workload   build_layers()            what one chip computes for a micro-batch
 //   tensor     lower_tensor()            + tensor-parallel collectives  -> steps of a layer
 //   pipeline   one_forward_one_backward() the order of micro-batches on each stage
-//   stage      StageLowering             emits the program: steps in that order, sends and
-//                                        receives, FSDP gathers, gradient buckets, optimizer
+//   stage      lower_stage()             emits the program: the steps in that order, and around
+//   them
+//                                        messages, FSDP or gradient buckets, the optimizer: stage.h
+//                                        lists the files
 //
 // Everything after this point (simulate, traces) knows neither the model nor the plan.
 

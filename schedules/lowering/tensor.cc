@@ -84,7 +84,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
     }
     LayerStep& step = steps.compute();
     step.kept += op.saved;
-    step.workspace = std::max(step.workspace, op.workspace);
+    step.workspace = std::max(step.workspace, op.forward_workspace);
     steps.run(op.forward);
     if (plan.tp > 1 && op.reduced_values_per_token > 0) {
       const std::int64_t tokens = plan.microbatch * plan.sequence;
@@ -112,13 +112,13 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
                                layer.ops[i - 1].region == Region::kTensor;
     const bool regathers = plan.tp > 1 && plan.sequence_parallel && op.regathers_input;
     LayerStep* step = &steps.compute();
-    step->workspace = std::max(step->workspace, op.workspace);
+    step->workspace = std::max(step->workspace, op.backward_workspace);
     steps.run(op.input_gradient);
     if (regathers) steps.gather_in_background();
     if (leaves_tensor && plan.overlap_tensor) steps.mirror_enter_tensor_region(Kind::kDetached);
     if (regathers) steps.split();
     step = &steps.compute();
-    step->workspace = std::max(step->workspace, op.workspace);
+    step->workspace = std::max(step->workspace, op.backward_workspace);
     step->needs_background = step->needs_background || regathers;
     step->kept += op.saved;
     steps.run(op.weight_gradient);

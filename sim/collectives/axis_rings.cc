@@ -1,5 +1,6 @@
 #include "sim/collectives/axis_rings.h"
 
+#include <bit>
 #include <cassert>
 #include <utility>
 
@@ -20,6 +21,8 @@ AxisRings::AxisRings(CollectiveOp op, GroupShape shape, std::vector<AxisRingLane
   }
   for (const GroupDimension& dimension : shape_.dimensions) scatter_rounds_ += dimension.size - 1;
   rounds_ = scatter_rounds_ * (op == CollectiveOp::kAllReduce ? 2 : 1);
+  const auto pieces = static_cast<std::int64_t>(shape_.members() * lanes_.size());
+  if (elements_ % pieces != 0) add_up_uneven_pieces();
 }
 
 std::optional<CollectiveMessage> AxisRings::message(std::uint32_t lane, std::uint32_t round,
@@ -77,28 +80,57 @@ std::optional<CollectiveMessage> AxisRings::message(std::uint32_t lane, std::uin
   return result;
 }
 
-Bytes AxisRings::bytes_of(const ShardBox& box, std::uint32_t lane) const {
+// Shard s is the elements [s E / n, (s + 1) E / n), and its pieces are cut alike. The table has one
+// corner more than shards in each dimension; corners at 0 have nothing below them.
+void AxisRings::add_up_uneven_pieces() {
   const std::int64_t shards = shape_.members();
-  const auto lanes_count = static_cast<std::int64_t>(lanes_.size());
-  std::int64_t in_box = 1;
-  for (const std::uint32_t count : box.count) in_box *= count;
-  if (elements_ % (shards * lanes_count) == 0) {
-    return Bytes(elements_ / (shards * lanes_count) * in_box * element_bytes_);
+  const auto lanes = static_cast<std::int64_t>(lanes_.size());
+  std::uint32_t corners = 1;
+  for (std::size_t d = 0; d < shape_.dimensions.size(); ++d) {
+    corner_stride_[d] = corners;
+    corners *= shape_.dimensions[d].size + 1;
   }
-  // Uneven: shard s is elements [s E / n, (s + 1) E / n), and its pieces are cut alike.
+  for (std::int64_t lane = 0; lane < lanes; ++lane) {
+    std::vector<std::int64_t> below(corners, 0);
+    for (std::int64_t shard = 0; shard < shards; ++shard) {
+      const std::int64_t size = (shard + 1) * elements_ / shards - shard * elements_ / shards;
+      std::size_t corner = 0;
+      std::int64_t rest = shard;
+      for (std::size_t d = 0; d < shape_.dimensions.size(); ++d) {
+        corner +=
+            static_cast<std::size_t>(rest % shape_.dimensions[d].size + 1) * corner_stride_[d];
+        rest /= shape_.dimensions[d].size;
+      }
+      below[corner] = (lane + 1) * size / lanes - lane * size / lanes;
+    }
+    for (std::size_t d = 0; d < shape_.dimensions.size(); ++d) {
+      for (std::size_t corner = corner_stride_[d]; corner < corners; ++corner) {
+        const bool at_zero = corner / corner_stride_[d] % (shape_.dimensions[d].size + 1) == 0;
+        if (!at_zero) below[corner] += below[corner - corner_stride_[d]];
+      }
+    }
+    elements_below_.push_back(std::move(below));
+  }
+}
+
+Bytes AxisRings::bytes_of(const ShardBox& box, std::uint32_t lane) const {
+  if (elements_below_.empty()) {
+    std::int64_t in_box = 1;
+    for (const std::uint32_t count : box.count) in_box *= count;
+    const auto pieces = static_cast<std::int64_t>(shape_.members() * lanes_.size());
+    return Bytes(elements_ / pieces * in_box * element_bytes_);
+  }
+  // Inclusion and exclusion: a corner counts against the box for each low side that it is on.
+  const std::size_t dimensions = shape_.dimensions.size();
   std::int64_t elements = 0;
-  std::array<std::uint32_t, kMaxDimensions> at = box.begin;
-  for (std::int64_t i = 0; i < in_box; ++i) {
-    std::int64_t shard = 0;
-    for (std::size_t d = shape_.dimensions.size(); d-- > 0;) {
-      shard = shard * shape_.dimensions[d].size + at[d];
+  for (std::uint32_t low_sides = 0; low_sides < (1U << dimensions); ++low_sides) {
+    std::size_t corner = 0;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      const bool low = (low_sides >> d & 1) != 0;
+      corner += std::size_t{box.begin[d] + (low ? 0 : box.count[d])} * corner_stride_[d];
     }
-    const std::int64_t size = (shard + 1) * elements_ / shards - shard * elements_ / shards;
-    elements += (lane + 1) * size / lanes_count - lane * size / lanes_count;
-    for (std::size_t d = 0; d < kMaxDimensions; ++d) {
-      if (++at[d] < box.begin[d] + box.count[d]) break;
-      at[d] = box.begin[d];
-    }
+    const std::int64_t below = elements_below_[lane][corner];
+    elements += std::popcount(low_sides) % 2 == 0 ? below : -below;
   }
   return Bytes(elements * element_bytes_);
 }

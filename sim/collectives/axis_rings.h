@@ -51,6 +51,7 @@ class AxisRings final : public CollectiveAlgorithm {
 
  private:
   Bytes bytes_of(const ShardBox& box, std::uint32_t lane) const;
+  void add_up_uneven_pieces();
 
   CollectiveOp op_;
   GroupShape shape_;
@@ -58,6 +59,10 @@ class AxisRings final : public CollectiveAlgorithm {
   std::vector<std::uint32_t> position_;  // by member
   std::int64_t elements_;
   std::int64_t element_bytes_;
+  // Where shards and lanes do not divide the elements: for each lane the number of elements in all
+  // shards below a corner of the box, so that any box is a sum of 2^dimensions corners.
+  std::array<std::uint32_t, kMaxDimensions> corner_stride_{};
+  std::vector<std::vector<std::int64_t>> elements_below_;
   std::uint32_t scatter_rounds_ = 0;  // of a reduce-scatter, and of an all-gather
   std::uint32_t rounds_ = 0;
 };

@@ -92,6 +92,34 @@ TEST(SimulateTest, AnEagerSendDoesNotWaitForItsReceive) {
   EXPECT_EQ(simulate(graph, one_node(2, 10_GBps), {}).step_time, 401ms) << "there since 300 ms";
 }
 
+TEST(SimulateTest, OnlyTheSenderSaysWhetherAMessageIsEager) {
+  Pair pair;
+  pair.hand.messages(0, pair.send, {pair.half(true, true)});
+  const OpRef busy = pair.hand.compute_for(1, 50ms);
+  pair.hand.messages(1, pair.receive, {pair.half(false, false)}, {after(busy)});
+  const OpGraph graph = pair.hand.build();
+  const SimulationResult result = simulate(graph, one_node(2, 10_GBps), {});
+  EXPECT_EQ(result.step_time, 200ms);
+  EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(Axis::kPipeline)], 2_GB) << "once";
+}
+
+TEST(SimulateTest, ASendAndAReceiveOfDifferentSizesAreBothNamed) {
+  Pair pair;
+  Message receive = pair.half(false, false);
+  receive.bytes = 1_GB;
+  pair.hand.messages(0, pair.send, {pair.half(true, false)});
+  pair.hand.messages(1, pair.receive, {receive});
+  const OpGraph graph = pair.hand.build();
+  try {
+    simulate(graph, one_node(2, 1_GBps), {});
+    FAIL() << "expected MismatchError";
+  } catch (const MismatchError& error) {
+    EXPECT_STREQ(error.what(),
+                 "rank 0 sends 2000000000 bytes to rank 1, which receives 1000000000 (activation, "
+                 "micro-batch 0, boundary 0)");
+  }
+}
+
 TEST(SimulateTest, MessagesMatchByMicrobatchNotByOrder) {
   Pair pair;
   pair.hand.messages(0, pair.send, {pair.half(true, true, 1), pair.half(true, true, 0)});
@@ -366,6 +394,10 @@ TEST(SimulateTest, ADeadlockIsReportedWithEveryWaitAndTheCycle) {
     const std::string text = error.what();
     EXPECT_NE(text.find("rank 0, stream 'p2p', op 0"), std::string::npos) << text;
     EXPECT_NE(text.find("waits for the send of activation, micro-batch 0, boundary 1 by rank 1"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("cycle:\n  rank 0, stream 'p2p', op 0, which waits for\n"
+                        "  rank 1, stream 'p2p', op 0, which waits for\n  the first"),
               std::string::npos)
         << text;
   }

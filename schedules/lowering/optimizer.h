@@ -1,0 +1,19 @@
+// The optimizer step, and what model state a rank holds (ZeRO, arXiv 1910.02054, figure 1):
+// weights, gradients and optimizer state, each divided by the replicas or not.
+
+#pragma once
+
+#include <vector>
+
+#include "schedules/lowering/stage.h"
+
+namespace stepsim {
+
+// Weights, gradients, optimizer state and fixed overhead, from the start of the run to its end.
+void hold_model_state(Stage& stage, Bytes fixed_memory);
+
+// Adam on this rank's part of the parameters: reads gradient and state, writes state and the weight
+// in the compute type; 15 FLOPs a parameter.
+OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies);
+
+}  // namespace stepsim

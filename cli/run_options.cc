@@ -255,7 +255,8 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
 }
 
 std::uint32_t steps_of(const RunOptions& options, const ParallelPlan& plan) {
-  return options.steps.value_or(plan.zero == 3 ? 2 : 1);
+  const bool gathers_ahead = plan.zero == 3 && plan.dp * plan.cp > 1;
+  return options.steps.value_or(gathers_ahead ? 2 : 1);
 }
 
 SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph) {

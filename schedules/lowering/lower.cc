@@ -107,7 +107,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
         .tied_parameters = copies_table && (first || last) ? layers.embedding.parameters() : 0,
         .builder = ProgramBuilder("stage " + std::to_string(stage))};
     graph.programs.push_back(lower_stage(
-        std::move(writing), schedule[static_cast<std::size_t>(stage)], chip.fixed_memory));
+        std::move(writing), schedule.ranks[static_cast<std::size_t>(stage)], chip.fixed_memory));
   }
   graph.planned_bytes = planned_bytes(model, plan, layers);
   return graph;

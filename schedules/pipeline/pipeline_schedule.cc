@@ -2,9 +2,39 @@
 
 namespace stepsim {
 
+std::int32_t stage_count(const PipelineSchedule& schedule) {
+  return schedule.size() * (schedule.placement == Placement::kBidirectional ? 1 : schedule.chunks);
+}
+
+std::int32_t stage_of(const PipelineSchedule& schedule, std::int32_t rank, std::int32_t chunk) {
+  const std::int32_t ranks = schedule.size();
+  switch (schedule.placement) {
+    case Placement::kLoop:
+      return chunk * ranks + rank;
+    case Placement::kV:
+      return chunk == 0 ? rank : 2 * ranks - 1 - rank;
+    case Placement::kBidirectional:
+      break;
+  }
+  return chunk == 0 ? rank : ranks - 1 - rank;
+}
+
 std::string to_text(const PipelineOp& op) {
-  return (op.kind == PipelineOpKind::kForward ? "F" : "BW") + std::to_string(op.microbatch) + "." +
-         std::to_string(op.chunk);
+  const std::string first = std::to_string(op.microbatch) + "." + std::to_string(op.chunk);
+  switch (op.kind) {
+    case PipelineOpKind::kForward:
+      return "F" + first;
+    case PipelineOpKind::kBackward:
+      return "BW" + first;
+    case PipelineOpKind::kBackwardInput:
+      return "B" + first;
+    case PipelineOpKind::kBackwardWeight:
+      return "W" + first;
+    case PipelineOpKind::kForwardBackward:
+      break;
+  }
+  return "FB" + first + "/" + std::to_string(op.backward_microbatch) + "." +
+         std::to_string(op.backward_chunk);
 }
 
 }  // namespace stepsim

@@ -1,9 +1,12 @@
 // PipelineSchedule is the order of ops on each pipeline rank: a pure function of the number of
-// stages and micro-batches. What an op costs, and what is sent between ranks, is not in here.
+// ranks, micro-batches and chunks, and for some schedules of the costs. What an op costs when it
+// runs, and what is sent between ranks, is not in here.
 //
-// Notation (as in `stepsim schedule`): F forward, BW backward with input and weight gradient in
-// one, B input gradient only, W weight gradient only; "F3.0" is the forward of micro-batch 3 on
-// the rank's chunk 0.
+// Notation (as in `stepsim schedule` and in schedule files), micro-batch and chunk on that rank:
+//
+//   F3.0        forward                     B3.0   backward, gradient of the input only
+//   W3.0        gradient of the weights     BW3.0  both backwards in one
+//   FB5.0/2.1   forward of 5 on chunk 0 fused with the full backward of 2 on chunk 1
 
 #pragma once
 
@@ -13,17 +16,44 @@
 
 namespace stepsim {
 
-enum class PipelineOpKind : std::uint8_t { kForward, kBackward };
+enum class PipelineOpKind : std::uint8_t {
+  kForward,
+  kBackward,  // input and weight gradient
+  kBackwardInput,
+  kBackwardWeight,
+  kForwardBackward,
+};
 
 struct PipelineOp {
   PipelineOpKind kind = PipelineOpKind::kForward;
   std::int32_t microbatch = 0;
   std::int32_t chunk = 0;
+  std::int32_t backward_microbatch = 0;  // kForwardBackward: of its backward
+  std::int32_t backward_chunk = 0;
   friend bool operator==(const PipelineOp&, const PipelineOp&) = default;
 };
 
-using PipelineSchedule = std::vector<std::vector<PipelineOp>>;  // by rank
+// Which stages a rank holds: its chunk c is global stage ...
+enum class Placement : std::uint8_t {
+  kLoop,           // c * ranks + rank; with one chunk: rank
+  kV,              // rank, and 2 * ranks - 1 - rank
+  kBidirectional,  // rank for micro-batches of direction 0, ranks - 1 - rank for direction 1: two
+                   // copies of the parameters
+};
 
-std::string to_text(const PipelineOp& op);  // "F3.0", "BW3.0"
+struct PipelineSchedule {
+  std::int32_t microbatches = 0;
+  std::int32_t chunks = 1;
+  Placement placement = Placement::kLoop;
+  std::vector<std::vector<PipelineOp>> ranks{};
+
+  std::int32_t size() const { return static_cast<std::int32_t>(ranks.size()); }
+};
+
+// Global stages of the pipeline that a micro-batch goes through.
+std::int32_t stage_count(const PipelineSchedule& schedule);
+std::int32_t stage_of(const PipelineSchedule& schedule, std::int32_t rank, std::int32_t chunk);
+
+std::string to_text(const PipelineOp& op);  // "F3.0", "FB5.0/2.1"
 
 }  // namespace stepsim

@@ -36,11 +36,11 @@ TEST(OneForwardOneBackwardTest, IsTheOrderOfTheAuthorsCode) {
   ASSERT_EQ(cases.size(), 18U);
   for (const Golden& golden : cases) {
     const PipelineSchedule schedule = one_forward_one_backward(golden.stages, golden.microbatches);
-    for (std::size_t rank = 0; rank < schedule.size(); ++rank) {
+    for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
       std::string order;
       int in_flight = 0;
       int peak = 0;
-      for (const PipelineOp& op : schedule[rank]) {
+      for (const PipelineOp& op : schedule.ranks[rank]) {
         order += (order.empty() ? "" : " ") + to_text(op);
         in_flight += op.kind == PipelineOpKind::kForward ? 1 : -1;
         peak = std::max(peak, in_flight);

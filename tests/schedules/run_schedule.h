@@ -22,7 +22,7 @@ struct ScheduleCosts {
 
 // Streams as in lowering: compute, and one for each of send and receive, activation and gradient.
 inline SimulationResult run_schedule(const PipelineSchedule& schedule, const ScheduleCosts& costs) {
-  const auto stages = static_cast<std::uint32_t>(schedule.size());
+  const auto stages = static_cast<std::uint32_t>(schedule.ranks.size());
   std::vector<std::uint32_t> stage_of(stages);
   for (std::uint32_t stage = 0; stage < stages; ++stage) stage_of[stage] = stage;
   GraphByHand hand(stages, stage_of);
@@ -32,7 +32,7 @@ inline SimulationResult run_schedule(const PipelineSchedule& schedule, const Sch
                                 hand.stream(stage, "receive gradient")};
     const StreamId send[] = {hand.stream(stage, "send activation"),
                              hand.stream(stage, "send gradient")};
-    for (const PipelineOp& op : schedule[stage]) {
+    for (const PipelineOp& op : schedule.ranks[stage]) {
       const bool forward = op.kind == PipelineOpKind::kForward;
       const auto kind = forward ? MessageKind::kActivation : MessageKind::kGradient;
       const auto half = [&](bool is_send, std::uint32_t peer) {

@@ -112,15 +112,17 @@ void check_divisions(const ParallelPlan& plan, const ModelSpec& model, Rules& ru
 }
 
 void check_combinations(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.require(!(plan.zero == 3 && model.tied_embeddings), "zero",
-                "is 3 (FSDP) for a model with tied embeddings, which can't be simulated yet: 0 or 1");
+  rules.require(
+      !(plan.zero == 3 && model.tied_embeddings), "zero",
+      "is 3 (FSDP) for a model with tied embeddings, which can't be simulated yet: 0 or 1");
   rules.require(model.learned_positions == 0 || plan.sequence <= model.learned_positions,
                 "sequence",
                 "is " + std::to_string(plan.sequence) + " tokens, but the model has " +
                     std::to_string(model.learned_positions) + " learned positions");
   if (plan.dp >= 1 && plan.pp >= 1 && plan.microbatch >= 1) {
     // About 25 ops a layer and micro-batch, 50 bytes each.
-    const double passes = static_cast<double>(plan.microbatches()) * static_cast<double>(model.layers);
+    const double passes =
+        static_cast<double>(plan.microbatches()) * static_cast<double>(model.layers);
     rules.require(passes <= kMostLayerPasses, "global_batch",
                   "makes " + std::to_string(plan.microbatches()) + " micro-batches a rank of " +
                       std::to_string(model.layers) +

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 #include "proto/plan_text.h"
@@ -30,6 +33,7 @@ constexpr std::int64_t kMostTokens = 1 << 27;
 constexpr std::int64_t kMostParameters = std::int64_t{1} << 40;
 constexpr std::int64_t kMostBytesOfAParameter = 64;
 constexpr int kMostPrefetch = 1000;
+constexpr std::int64_t kMostStages = 10'000;
 
 void check_schedule(const file::Plan& plan, ProblemList& problems) {
   const std::string_view supported = name_of(ScheduleName::kOneForwardOneBackward);
@@ -40,6 +44,35 @@ void check_schedule(const file::Plan& plan, ProblemList& problems) {
                fmt::format("must be {}{}; is \"{}\"", supported,
                            to_come ? ", the only schedule that can be simulated so far" : "",
                            plan.schedule()));
+}
+
+void read_recompute(const std::string& text, ParallelPlan& spec, ProblemList& problems) {
+  for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+    if (text == name_of(recompute)) {
+      spec.recompute = recompute;
+      return;
+    }
+  }
+  problems.add("plan.recompute", "must be none, selective or full; is \"" + text + "\"");
+}
+
+// "7,14*8,7": a stage of 7 layers, eight of 14, one of 7.
+void read_layout(const std::string& text, ParallelPlan& spec, ProblemList& problems) {
+  static const std::regex kPart(R"(\s*(\d{1,6})\s*(?:\*\s*(\d{1,6}))?\s*)");
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    std::smatch match;
+    const bool good = std::regex_match(part, match, kPart);
+    const std::int64_t times = good && match[2].matched ? std::stoll(match[2]) : 1;
+    if (!good || times > kMostStages) {
+      problems.add(
+          "plan.layout",
+          "must be layers of each stage such as 20,20,20,20 or 7,14*8,7; is \"" + text + "\"");
+      spec.layout.clear();
+      return;
+    }
+    spec.layout.insert(spec.layout.end(), static_cast<std::size_t>(times), std::stoll(match[1]));
+  }
 }
 
 // Parts of a plan that have a key already, but no lowering yet.
@@ -54,16 +87,6 @@ void refuse_what_is_not_there_yet(const file::Plan& plan, ProblemList& problems)
   only_one(plan.has_ep(), plan.ep(), "ep", "expert parallelism");
   only_one(plan.has_etp(), plan.etp(), "etp", "expert tensor parallelism");
   only_one(plan.has_chunks(), plan.chunks(), "chunks", "virtual stages");
-  if (plan.has_recompute() && plan.recompute() != "none") {
-    problems.add("plan.recompute",
-                 "must be none: recompute can't be simulated yet; is \"" + plan.recompute() + "\"");
-  }
-  if (plan.has_layout()) {
-    problems.add("plan.layout",
-                 "must not be given: every stage has equally many layers so far; "
-                 "is \"" +
-                     plan.layout() + "\"");
-  }
   if (plan.has_zero() && plan.zero() != 0 && plan.zero() != 1 && plan.zero() != 3) {
     problems.add("plan.zero",
                  fmt::format("must be 0 (replicated), 1 (optimizer state divided) or 3 (FSDP){}; "
@@ -134,6 +157,8 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
                    "must be one of " + data_type_names() + "; is \"" + plan.dtype() + "\"");
     }
   }
+  if (plan.has_recompute()) read_recompute(plan.recompute(), spec, problems);
+  if (plan.has_layout()) read_layout(plan.layout(), spec, problems);
   check_schedule(plan, problems);
   refuse_what_is_not_there_yet(plan, problems);
   // What is reported stands as 0 from here on, which later checks pass over.

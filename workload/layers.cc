@@ -192,6 +192,7 @@ LayerOp attention(const Part& part) {
   op.forward = {attention_forward("attention", part.shard.type, shape)};
   op.input_gradient = {attention_backward("attention", part.shard.type, shape)};
   op.saved = inputs + output + log_sum_exp_size(shape);
+  op.saved_cheaply = log_sum_exp_size(shape);
   op.backward_workspace = inputs + output;
   return op;
 }

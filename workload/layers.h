@@ -49,9 +49,11 @@ struct LayerOp {
   std::vector<Kernel> forward{};
   std::vector<Kernel> input_gradient{};
   std::vector<Kernel> weight_gradient{};  // of matmul weights and embedding tables
-  Bytes saved{};                // kept from its forward to its weight gradient (or input gradient)
-  Bytes forward_workspace{};    // lives only while its forward runs: what nobody keeps
-  Bytes backward_workspace{};   // lives only while its backward runs: gradients, gathered input
+  Bytes saved{};               // kept from its forward to its weight gradient (or input gradient)
+  Bytes saved_cheaply{};       // part of `saved` that its forward alone makes again: what selective
+                               // recompute drops (Korthikanti et al., section 5)
+  Bytes forward_workspace{};   // lives only while its forward runs: what nobody keeps
+  Bytes backward_workspace{};  // lives only while its backward runs: gradients, gathered input
   std::int64_t parameters = 0;  // on this chip
   // The first T op after an S op multiplies weights with the gathered tokens, but keeps only its
   // own part: its weight gradient needs them gathered again.

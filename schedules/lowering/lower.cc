@@ -5,6 +5,7 @@
 
 #include "schedules/lowering/graph_tables.h"
 #include "schedules/lowering/planned_bytes.h"
+#include "schedules/lowering/recompute.h"
 #include "schedules/lowering/stage_lowering.h"
 #include "schedules/lowering/tensor.h"
 #include "schedules/pipeline/one_forward_one_backward.h"
@@ -56,6 +57,13 @@ std::vector<RankData> place(const ParallelPlan& plan, const Places& places) {
   return ranks;
 }
 
+LoweredLayer lower_block(const ModelLayers& layers, const ParallelPlan& plan) {
+  const bool selective = plan.recompute == Recompute::kSelective;
+  const LoweredLayer block = lower_tensor(
+      selective ? recompute_selectively(layers.block) : layers.block, plan, layers.boundary, false);
+  return plan.recompute == Recompute::kFull ? recompute_fully(block) : block;
+}
+
 PipelineSchedule make_schedule(const ParallelPlan& plan) {
   switch (plan.schedule) {
     case ScheduleName::kOneForwardOneBackward:
@@ -76,25 +84,25 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
                            .sequence_parallel = plan.sequence_parallel && plan.tp > 1,
                            .type = plan.type});
   const LoweredLayer embedding = lower_tensor(layers.embedding, plan, layers.boundary, false);
-  const LoweredLayer block = lower_tensor(layers.block, plan, layers.boundary, false);
+  const LoweredLayer block = lower_block(layers, plan);
   const LoweredLayer head = lower_tensor(layers.head, plan, layers.boundary, true);
 
   OpGraph graph;
-  graph.path_labels = {"forward", "backward", "optimizer"};
+  graph.path_labels = {"forward", "backward", "recompute", "optimizer"};
   graph.pipeline_stages = static_cast<std::uint32_t>(plan.pp);
   graph.ranks = place(plan, places);
   GraphTables tables(graph);
   const PlanCommunicators communicators = add_communicators(model, plan, tables);
   const PipelineSchedule schedule = make_schedule(plan);
-  const std::int64_t blocks = model.layers / plan.pp;
+  std::int32_t next_block = 0;
   const bool copies_table = model.tied_embeddings && plan.pp > 1;
   for (std::int32_t stage = 0; stage < plan.pp; ++stage) {
     const bool first = stage == 0;
     const bool last = stage == plan.pp - 1;
     std::vector<StageUnit> units;
     if (first) units.push_back({&embedding, "embedding", -1});
-    for (std::int64_t i = 0; i < blocks; ++i) {
-      units.push_back({&block, "block", static_cast<std::int32_t>(stage * blocks + i)});
+    for (std::int64_t i = 0; i < plan.layers_of(stage, model.layers); ++i) {
+      units.push_back({&block, "block", next_block++});
     }
     if (last) units.push_back({&head, "head", -1});
     Stage writing{

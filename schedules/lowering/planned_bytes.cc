@@ -10,7 +10,8 @@ std::int64_t tensor_bytes(const ModelSpec& model, const ParallelPlan& plan,
   const std::int64_t n = plan.tp;
   // Whole boundaries that cross the group: an all-reduce counts as two.
   const bool divided = plan.sequence_parallel;
-  const std::int64_t block = divided ? 10 : 8;
+  const std::int64_t again = plan.recompute == Recompute::kFull ? 4 : 0;  // the forward's
+  const std::int64_t block = (divided ? 10 : 8) + again;
   const std::int64_t embedding = 2;           // reduce-scatter and all-gather, or an all-reduce
   const std::int64_t head = divided ? 3 : 2;  // gather, reduce-scatter, gather again; all-reduce
   std::int64_t loss = 0;                      // fp32 values of every token, all-reduced

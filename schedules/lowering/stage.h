@@ -3,6 +3,7 @@
 // each add what one part of the plan asks for:
 //
 //   tensor.h          collectives between the steps of a layer (before the program is written)
+//   recompute.h       forward steps again before the backward (before the program is written)
 //   stage_lowering.h  the order of micro-batches, and the steps of each pass
 //   pipeline.h        messages to and from the neighbouring stages
 //   fully_sharded.h   FSDP: parameters gathered before a layer runs, gradients divided after
@@ -25,7 +26,7 @@
 namespace stepsim {
 
 // On the critical path, compute counts as one of these: OpGraph::path_labels.
-enum class PathLabel : std::uint32_t { kForward, kBackward, kOptimizer };
+enum class PathLabel : std::uint32_t { kForward, kBackward, kRecompute, kOptimizer };
 
 // Communicators of the plan; those that it does not use are not there.
 struct PlanCommunicators {

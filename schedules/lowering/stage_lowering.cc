@@ -19,6 +19,20 @@ struct Pass {
   bool is_backward() const { return label == PathLabel::kBackward; }
 };
 
+std::string word_for(PathLabel label) {
+  switch (label) {
+    case PathLabel::kForward:
+      return "forward";
+    case PathLabel::kBackward:
+      return "backward";
+    case PathLabel::kRecompute:
+      return "recompute";
+    case PathLabel::kOptimizer:
+      break;
+  }
+  return "optimizer";
+}
+
 class StageLowering {
  public:
   explicit StageLowering(Stage& stage) : stage_(stage) {
@@ -98,19 +112,19 @@ class StageLowering {
 
   void compute(const LayerStep& step, const StageUnit& unit, const Pass& pass) {
     OpDraft op{.stream = stage_.compute, .kind = OpKind::kCompute};
-    op.work = stage_.tables.compute(step.kernels, static_cast<std::uint32_t>(pass.label));
-    op.label = stage_.label(unit.name + (pass.is_backward() ? " backward: " : " forward: ") +
-                                std::string(step.kernels.front().name),
-                            unit.number, pass.microbatch);
+    const PathLabel path = step.recomputes ? PathLabel::kRecompute : pass.label;
+    op.work = stage_.tables.compute(step.kernels, static_cast<std::uint32_t>(path));
+    op.label = stage_.label(
+        unit.name + " " + word_for(path) + ": " + std::string(step.kernels.front().name),
+        unit.number, pass.microbatch);
     op.dependencies = stage_.take_waits();
     if (step.needs_background) {
       op.dependencies.push_back(after(*std::exchange(gathered_again_, std::nullopt)));
     }
     if (detached_) stage_.waits.push_back(after(*std::exchange(detached_, std::nullopt)));
     op.memory_changes = {
-        {.category = MemoryCategory::kActivations,
-         .at_end = pass.is_backward(),
-         .bytes = step.kept},
+        {.category = MemoryCategory::kActivations, .at_end = false, .bytes = step.kept},
+        {.category = MemoryCategory::kActivations, .at_end = true, .bytes = step.let_go},
         {.category = MemoryCategory::kBuffers, .at_end = false, .bytes = step.workspace},
         {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = step.workspace}};
     stage_.last_compute = stage_.builder.add(std::move(op));

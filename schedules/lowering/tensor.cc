@@ -62,7 +62,8 @@ class StepList {
 
   std::vector<LayerStep> take() {
     std::erase_if(steps_, [](const LayerStep& step) {
-      return step.kind == Kind::kCompute && step.kernels.empty() && step.kept == Bytes(0);
+      return step.kind == Kind::kCompute && step.kernels.empty() && step.kept == Bytes(0) &&
+             step.let_go == Bytes(0);
     });
     return std::move(steps_);
   }
@@ -120,7 +121,7 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     step = &steps.compute();
     step->workspace = std::max(step->workspace, op.backward_workspace);
     step->needs_background = step->needs_background || regathers;
-    step->kept += op.saved;
+    step->let_go += op.saved;
     steps.run(op.weight_gradient);
     if (leaves_tensor && plan.overlap_tensor) steps.split();
     if (leaves_tensor && !plan.overlap_tensor) steps.mirror_enter_tensor_region(Kind::kCollective);
@@ -135,7 +136,8 @@ LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes bo
                           bool is_last) {
   return {.forward = forward_steps(layer, plan, boundary, is_last),
           .backward = backward_steps(layer, plan, boundary, is_last),
-          .parameters = layer.parameters()};
+          .parameters = layer.parameters(),
+          .input = layer.ops.front().saved};
 }
 
 }  // namespace stepsim

@@ -37,8 +37,10 @@ struct LayerStep {
   Kind kind = Kind::kCompute;
   // kCompute
   std::vector<Kernel> kernels;
-  Bytes kept{};       // activations: kept from here on (forward), let go at its end (backward)
-  Bytes workspace{};  // while it runs
+  bool recomputes = false;  // makes again what its forward did not keep
+  Bytes kept{};             // activations that it keeps, from its start on
+  Bytes let_go{};           // activations that nobody needs after its end
+  Bytes workspace{};        // while it runs
   bool needs_background = false;
   // Collectives
   CollectiveOp collective = CollectiveOp::kAllGather;
@@ -50,6 +52,7 @@ struct LoweredLayer {
   std::vector<LayerStep> forward;
   std::vector<LayerStep> backward;
   std::int64_t parameters = 0;
+  Bytes input{};  // of the layer, kept on this chip: part of what its first step keeps
 };
 
 // `boundary`: bytes of [tokens, hidden] of all tokens of a micro-batch. `is_last`: nothing follows

@@ -20,6 +20,15 @@ std::string_view name_of(ScheduleName schedule) {
   return "";
 }
 
+std::string_view name_of(Recompute recompute) {
+  constexpr std::array<std::string_view, 3> kNames = {"none", "selective", "full"};
+  return kNames[static_cast<std::size_t>(recompute)];
+}
+
+std::int64_t ParallelPlan::layers_of(std::int64_t stage, std::int64_t layers) const {
+  return layout.empty() ? layers / pp : layout[static_cast<std::size_t>(stage)];
+}
+
 std::int64_t ParallelPlan::size_of(PlanAxis axis) const {
   switch (axis) {
     case PlanAxis::kTensor:
@@ -94,11 +103,30 @@ void check_sizes(const ParallelPlan& plan, Rules& rules) {
                 "must name each of tp, cp, dp and pp once, innermost first");
 }
 
+void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  std::int64_t sum = 0;
+  for (const std::int64_t layers : plan.layout) {
+    rules.require(layers >= 0, "layout",
+                  "has a stage of " + std::to_string(layers) + " layers, must be at least 0");
+    sum += layers;
+  }
+  rules.require(static_cast<std::int64_t>(plan.layout.size()) == plan.pp, "layout",
+                "has " + std::to_string(plan.layout.size()) + " stages, but pp is " +
+                    std::to_string(plan.pp));
+  rules.require(sum == model.layers, "layout",
+                "adds up to " + std::to_string(sum) + " layers, but the model has " +
+                    std::to_string(model.layers));
+}
+
 void check_divisions(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.divides("tp", plan.tp, "model's attention heads", model.heads);
   rules.divides("tp", plan.tp, "model's key-value heads", model.kv_heads);
   rules.divides("tp", plan.tp, "model's MLP width", model.intermediate);
-  rules.divides("pp", plan.pp, "model's layers", model.layers);
+  if (plan.layout.empty()) {
+    rules.divides("pp", plan.pp, "model's layers", model.layers);
+  } else {
+    check_layout(plan, model, rules);
+  }
   if (plan.sequence_parallel && plan.microbatch >= 1) {
     rules.divides("tp", plan.tp, "tokens of a micro-batch, as sequence parallelism asks",
                   plan.microbatch * plan.sequence);

@@ -26,6 +26,13 @@ std::string_view name_of(PlanAxis axis);  // "tp", "cp", "dp", "pp"
 enum class ScheduleName : std::uint8_t { kOneForwardOneBackward };
 std::string_view name_of(ScheduleName schedule);  // "1f1b"
 
+enum class Recompute : std::uint8_t {
+  kNone,
+  kSelective,  // the attention kernel
+  kFull,       // whole blocks: only their inputs are kept
+};
+std::string_view name_of(Recompute recompute);  // "selective"
+
 // An axis of the plan laid over levels of the cluster, innermost first: tp over torus axis x.
 struct AxisMapping {
   PlanAxis axis = PlanAxis::kTensor;
@@ -37,10 +44,12 @@ struct ParallelPlan {
   std::int64_t cp = 1;  // only 1 so far
   std::int64_t dp = 1;
   std::int64_t pp = 1;
-  std::int64_t microbatch = 1;      // sequences
-  std::int64_t global_batch = 0;    // sequences of a step
-  std::int64_t sequence = 0;        // tokens of a sequence
-  bool sequence_parallel = true;    // with tp > 1: tokens between the tensor-parallel parts divided
+  std::int64_t microbatch = 1;    // sequences
+  std::int64_t global_batch = 0;  // sequences of a step
+  std::int64_t sequence = 0;      // tokens of a sequence
+  bool sequence_parallel = true;  // with tp > 1: tokens between the tensor-parallel parts divided
+  std::vector<std::int64_t> layout;  // layers of each stage; empty: equally many
+  Recompute recompute = Recompute::kNone;
   int zero = 0;                     // 0: replicated; 1: optimizer state divided; 3: FSDP
   DataType type = DataType::kBf16;  // compute, weights, activations
   ScheduleName schedule = ScheduleName::kOneForwardOneBackward;
@@ -59,6 +68,7 @@ struct ParallelPlan {
   std::int64_t ranks() const { return tp * cp * dp * pp; }
   std::int64_t microbatches() const { return global_batch / (dp * microbatch); }
   std::int64_t size_of(PlanAxis axis) const;
+  std::int64_t layers_of(std::int64_t stage, std::int64_t layers) const;
 };
 
 // Every problem of a plan for this model on these chips: sizes that are not positive, divisions

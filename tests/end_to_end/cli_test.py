@@ -202,7 +202,7 @@ class BadInputTest(StepsimTest):
             "plan.zero=2": "plan.zero: must be 0 (replicated), 1 (optimizer state divided) or 3",
             "plan.schedule=zb_h1": "plan.schedule: must be 1f1b, the only schedule",
             "plan.cp=2": "plan.cp: must be 1",
-            "plan.recompute=full": "plan.recompute: must be none",
+            "plan.recompute=some": "plan.recompute: must be none, selective or full",
             "plan.colour=red": "no field colour in Plan",
             "plan.tpp=8": "did you mean tp?",
             "cluster.chip.memory_bandwidth=3TB": 'must be a bandwidth such as',

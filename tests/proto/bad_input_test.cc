@@ -152,8 +152,11 @@ TEST_F(BadInputTest, WhatIsNotBuiltYetSaysWhatIs) {
             Lines{"plan.cp: must be 1: context parallelism can't be simulated yet; is 2"});
   EXPECT_EQ(problems_with("tp: 2", "tp: 2 ep: 4"),
             Lines{"plan.ep: must be 1: expert parallelism can't be simulated yet; is 4"});
-  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 recompute: "full")"),
-            Lines{"plan.recompute: must be none: recompute can't be simulated yet; is \"full\""});
+  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 recompute: "some")"),
+            Lines{"plan.recompute: must be none, selective or full; is \"some\""});
+  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 layout: "7,14x2")"),
+            Lines{"plan.layout: must be layers of each stage such as 20,20,20,20 or 7,14*8,7; is "
+                  "\"7,14x2\""});
 }
 
 TEST_F(BadInputTest, MissingPartsAreNamed) {

@@ -86,6 +86,7 @@ TEST(LowerTest, AnyProductOfAxesDoesTheSameWork) {
             plan.sequence_parallel = sequence_parallel;
             plan.overlap_tensor = zero == 1;
             plan.overlap_gradients = zero != 0;
+            plan.recompute = dp == 2 ? Recompute::kFull : Recompute::kNone;
             const auto chips = static_cast<int>(tp * dp * pp);
             const SimulationResult result =
                 run(small_model(), plan, one_node(chips, 100_GBps), {.steps = zero == 3 ? 2U : 1U});
@@ -101,8 +102,10 @@ TEST(LowerTest, AnyProductOfAxesDoesTheSameWork) {
                 }
               }
             }
-            EXPECT_EQ(matmuls,
-                      6.0 * static_cast<double>(matmul_parameter_count(small_model())) * 8 * 256);
+            // A block's matmuls run once more with full recompute: 2 of 6 passes, unembedding out.
+            const double parameters = static_cast<double>(matmul_parameter_count(small_model()));
+            const double blocks = parameters - 1000 * 512;
+            EXPECT_EQ(matmuls, (6 * parameters + (dp == 2 ? 2 * blocks : 0)) * 8 * 256);
             EXPECT_GT(result.step_time, 0s);
           }
         }
@@ -173,6 +176,59 @@ TEST(LowerTest, StagesWaitForEachOther) {
     EXPECT_GE(pass(rank - 1, "backward").first, pass(rank, "backward").second);
   }
   EXPECT_EQ(pass(3, "backward").first, pass(3, "forward").second);
+}
+
+// Full recompute (H: 8ND instead of 6ND) runs every matmul of the blocks once more, keeps only the
+// input of each block, and repeats the forward's four boundaries of tensor communication.
+TEST(LowerTest, FullRecomputeTradesFlopsForMemory) {
+  ParallelPlan plan = plan_of(2, 1, 2, 0);
+  const Cluster cluster = one_node(4, 100_GBps);
+  const SimulationResult kept = run(small_model(), plan, cluster);
+  plan.recompute = Recompute::kFull;
+  const SimulationResult again = run(small_model(), plan, cluster);
+  const ModelLayers layers = build_layers(
+      small_model(),
+      {.sequences = 1, .sequence_length = 256, .tensor = 2, .sequence_parallel = true});
+  Flops block_forward{};
+  for (const LayerOp& op : layers.block.ops) {
+    for (const Kernel& kernel : op.forward) block_forward += kernel.flops;
+  }
+  const double more = (again.flops - kept.flops).value();
+  EXPECT_DOUBLE_EQ(more, 4 * 4 * 2 * block_forward.value()) << "4 blocks, 4 micro-batches, tp 2";
+  EXPECT_EQ((sent(again, Axis::kTensor) - sent(kept, Axis::kTensor)).value(),
+            4 * 4 * 4 * layers.boundary.value());
+  // Stage 0: 2 micro-batches in flight, of each the embedding's ids and 2 block inputs, and one
+  // block made again.
+  const auto activations = static_cast<std::size_t>(MemoryCategory::kActivations);
+  const Bytes input = layers.boundary / 2;
+  EXPECT_EQ(again.memory_peaks[0].by_category[activations],
+            2 * (layers.embedding.saved() + 2 * input) + layers.block.saved() - input);
+  EXPECT_GT(again.step_time, kept.step_time);
+}
+
+TEST(LowerTest, SelectiveRecomputeRunsTheAttentionKernelAgain) {
+  ParallelPlan plan = plan_of(1, 1, 1, 0);
+  const Cluster cluster = one_node(1, 100_GBps);
+  const SimulationResult kept = run(small_model(), plan, cluster);
+  plan.recompute = Recompute::kSelective;
+  const SimulationResult again = run(small_model(), plan, cluster);
+  // Causal attention forward: 2 x s^2/2 pairs x heads x (64 + 64), 4 layers, 4 micro-batches.
+  EXPECT_DOUBLE_EQ((again.flops - kept.flops).value(), 4 * 4 * 2.0 * 256 * 256 / 2 * 8 * 128);
+}
+
+TEST(LowerTest, StagesHaveTheLayersOfTheLayout) {
+  ParallelPlan plan = plan_of(1, 1, 2, 0);
+  plan.layout = {1, 3};
+  const OpGraph graph = lower(small_model(), plan, one_node(2, 1_GBps).places, ideal_chip());
+  std::int32_t last[] = {-1, -1};
+  for (std::size_t stage = 0; stage < 2; ++stage) {
+    for (const OpLabel& label : graph.programs[stage].labels) {
+      last[stage] = std::max(last[stage], label.layer);
+    }
+  }
+  EXPECT_EQ(last[0], 0);
+  EXPECT_EQ(last[1], 3);
+  run(small_model(), plan, one_node(2, 100_GBps));
 }
 
 // Gradients of a bucket are reduced while the backward pass goes on: with a slow network that hides

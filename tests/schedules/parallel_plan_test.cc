@@ -97,6 +97,16 @@ TEST(ParallelPlanTest, RefusesADataTypeThatTheChipDoesNotHave) {
                        "is bf16, but ideal has a peak throughput for fp32, fp16, fp8, int8 only"));
 }
 
+TEST(ParallelPlanTest, ALayoutHasAsManyStagesAsThePlanAndAsManyLayersAsTheModel) {
+  ParallelPlan plan = small_plan();
+  plan.layout = {3, 5};
+  EXPECT_TRUE(check(plan, small_model(8), eight_chips()).empty());
+  plan.layout = {3, 3, 3};
+  const auto problems = check(plan, small_model(8), eight_chips());
+  EXPECT_TRUE(mentions(problems, "layout", "has 3 stages, but pp is 2"));
+  EXPECT_TRUE(mentions(problems, "layout", "adds up to 9 layers, but the model has 8"));
+}
+
 TEST(ParallelPlanTest, RanksCountTensorFirstAndPipelineLast) {
   const ParallelPlan plan = small_plan();
   EXPECT_EQ(coordinate(plan, 5, PlanAxis::kTensor), 1);

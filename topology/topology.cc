@@ -1,26 +1,38 @@
 #include "topology/topology.h"
 
-#include <string_view>
+#include <utility>
 
 namespace stepsim {
 namespace {
 
-std::string_view name_of(const DgxSuperPodSpec&) {
-  return "dgx_superpod";
+std::vector<Problem> check_named(const ComposedSpec& spec) {
+  return under("composed", check(spec));
 }
-std::string_view name_of(const TorusSpec&) {
-  return "torus";
+std::vector<Problem> check_named(const BlockSpec& spec) {
+  return check(spec);
+}
+
+BuiltTopology build_checked(const TopologySpec& spec) {
+  return std::visit([](const auto& chosen) { return build(chosen); }, spec);
 }
 
 }  // namespace
 
 std::vector<Problem> check(const TopologySpec& spec) {
-  return std::visit([](const auto& chosen) { return under(name_of(chosen), check(chosen)); }, spec);
+  return std::visit([](const auto& chosen) { return check_named(chosen); }, spec);
 }
 
-BuiltTopology build_topology(const TopologySpec& spec) {
+std::vector<Problem> check(const TopologySpec& spec, const Faults& faults) {
+  std::vector<Problem> problems = check(spec);
+  if (!problems.empty() || faults.links.empty()) return problems;
+  return under("faults", check(faults, build_checked(spec)));
+}
+
+BuiltTopology build_topology(const TopologySpec& spec, const Faults& faults) {
   throw_if_any(check(spec));
-  return std::visit([](const auto& chosen) { return build(chosen); }, spec);
+  BuiltTopology built = build_checked(spec);
+  throw_if_any(under("faults", check(faults, built)));
+  return apply(faults, std::move(built));
 }
 
 }  // namespace stepsim

@@ -11,7 +11,8 @@
 // axes drives six cables. Routing is in dimension order: all of x, then y, then z; on a wrapped
 // axis the shorter way round, and in the plus direction (towards higher coordinates) where both
 // ways are equally long. There is one route for a pair, so the flow key changes nothing. Not
-// modelled: broken links, adaptive routing, twisted tori.
+// modelled: adaptive routing. Twisted tori: twisted_torus.h; broken links: faults.h; which tori TPU
+// slices are: tpu_slice.h.
 //
 // Two chips on an axis have one cable between them. Hardware that closes such an axis with a
 // second cable is not modelled: an axis of fewer than 3 chips that says it wraps is refused, so

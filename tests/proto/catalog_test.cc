@@ -83,7 +83,7 @@ TEST(CatalogTest, ModelsHaveTheParametersOfThePublishedFiles) {
 }
 
 TEST(CatalogTest, NumbersInDgxNamesCountChips) {
-  for (const int chips : {8, 64, 104, 512, 1024, 2048}) {
+  for (const int chips : {8, 64, 104, 512, 1024, 2048, 4096}) {
     const ClusterSpec cluster = cluster_named("dgx-h100-" + std::to_string(chips));
     EXPECT_EQ(std::get<DgxSuperPodSpec>(cluster.topology).nodes, chips / 8);
     EXPECT_EQ(cluster.chip.name, "h100-sxm");
@@ -91,8 +91,8 @@ TEST(CatalogTest, NumbersInDgxNamesCountChips) {
 }
 
 TEST(CatalogTest, DgxSizesThatAreNotThereSayWhichAre) {
-  const std::string sizes = "the size of dgx-h100-<size> must be a multiple of 8 chips, up to 2048";
-  EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-2056"), sizes + "; is \"2056\"");
+  const std::string sizes = "the size of dgx-h100-<size> must be a multiple of 8 chips, up to 4096";
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-4104"), sizes + "; is \"4104\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-12"), sizes + "; is \"12\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-0"), sizes + "; is \"0\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-8x8"), sizes + "; is \"8x8\"");
@@ -112,17 +112,44 @@ TEST(CatalogTest, SlicesOfWholeCubesWrapOnEveryAxis) {
 }
 
 TEST(CatalogTest, OtherSlicesDoNotWrapAtAll) {
-  for (const char* name : {"v5p-2x2x4", "v5p-4x4x6", "v5p-1x1x1"}) {
+  for (const char* name : {"v5p-2x2x4", "v5p-2x2x1", "v5p-2x4x4"}) {
     const auto torus = std::get<TorusSpec>(cluster_named(name).topology);
     for (const TorusAxis& axis : torus.axes) EXPECT_FALSE(axis.wraps) << name;
   }
 }
 
+TEST(CatalogTest, SlicesThatTheHardwareDoesNotHaveAreRefused) {
+  for (const char* name : {"v5p-4x4x6", "v5p-6x6x6", "v5e-12x12", "v6e-12x12"}) {
+    EXPECT_NE(problem_of(CatalogKind::kCluster, name).find("must be one that the hardware has"),
+              std::string::npos)
+        << name;
+  }
+}
+
+TEST(CatalogTest, FlatSlicesWrapOnlyWhereTheyAreAsLongAsThePod) {
+  const auto axes_of = [](const char* name) {
+    return std::get<TorusSpec>(cluster_named(name).topology).axes;
+  };
+  for (const char* name : {"v5e-16x16", "v6e-16x16", "v3-32x32"}) {
+    for (const TorusAxis& axis : axes_of(name)) EXPECT_TRUE(axis.wraps) << name;
+  }
+  for (const char* name : {"v5e-8x8", "v6e-4x8", "v3-16x16", "v5e-4x8"}) {
+    for (const TorusAxis& axis : axes_of(name)) EXPECT_FALSE(axis.wraps) << name;
+  }
+  EXPECT_FALSE(axes_of("v5e-8x16")[0].wraps);
+  EXPECT_TRUE(axes_of("v5e-8x16")[1].wraps);
+  EXPECT_EQ(
+      problem_of(CatalogKind::kCluster, "v5e-16x32"),
+      "the size of v5e-<size> must be the axes of a torus that fits into 16x16, as in 2x2; is "
+      "\"16x32\"");
+}
+
 TEST(CatalogTest, SlicesThatAreNotThereSayWhichAre) {
   const std::string sizes =
-      "the size of v5p-<size> must be the three axes of the torus, as in "
-      "4x4x8, at most 8960 chips";
+      "the size of v5p-<size> must be the axes of a torus that fits into 16x20x28, as in 4x4x4";
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-16x20x32"), sizes + "; is \"16x20x32\"");
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-4x4x32"), sizes + "; is \"4x4x32\"");
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-20x20x20"), sizes + "; is \"20x20x20\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-4x4"), sizes + "; is \"4x4\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-4x4x0"), sizes + "; is \"4x4x0\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "v5p-4x4x"), sizes + "; is \"4x4x\"");

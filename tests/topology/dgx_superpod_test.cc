@@ -31,6 +31,16 @@ DgxSuperPodSpec three_small_units() {
   return {.nodes = 12, .nodes_per_scalable_unit = 4};
 }
 
+Names level_names(int nodes) {
+  Names names;
+  const BuiltTopology pod = build(DgxSuperPodSpec{.nodes = nodes});
+  for (const Level& level : pod.places.levels) {
+    EXPECT_EQ(level.kind, LevelKind::kSwitched);
+    names.push_back(level.name + " " + std::to_string(level.size));
+  }
+  return names;
+}
+
 TEST(DgxSuperPodTest, DerivesLeavesAndSpinesFromItsSize) {
   // A leaf has 32 uplinks; spines * 64 ports must take ceil(32 / spines) cables of every leaf.
   struct Row {
@@ -48,7 +58,7 @@ TEST(DgxSuperPodTest, DerivesLeavesAndSpinesFromItsSize) {
       {256, 8, 64, 32, 50_GBps},   // 64 * 1 = 64
   };
   for (const Row& row : rows) {
-    const DgxNetworkSize size = network_size({.nodes = row.nodes});
+    const RailFabricSize size = network_size({.nodes = row.nodes});
     EXPECT_EQ(size.scalable_units, row.units) << row.nodes;
     EXPECT_EQ(size.leaves, row.leaves) << row.nodes;
     EXPECT_EQ(size.spines, row.spines) << row.nodes;
@@ -58,15 +68,15 @@ TEST(DgxSuperPodTest, DerivesLeavesAndSpinesFromItsSize) {
 
 TEST(DgxSuperPodTest, OversubscriptionTakesUplinksAndSpinesAway) {
   // 2:1 leaves 16 uplinks a leaf: 32 leaves * 2 cables = 64 ports with 8 spines; 100 GB/s a pair.
-  const DgxNetworkSize half = network_size({.nodes = 128, .oversubscription = 2});
+  const RailFabricSize half = network_size({.nodes = 128, .oversubscription = 2});
   EXPECT_EQ(half.spines, 8);
   EXPECT_EQ(half.leaf_spine_bandwidth, 100_GBps);
   // 1.25:1 is 25.6 uplinks: 26 ports, so 32 * 2 cables need 13 spines; 1280 GB/s over 13.
-  const DgxNetworkSize broken = network_size({.nodes = 128, .oversubscription = 1.25});
+  const RailFabricSize broken = network_size({.nodes = 128, .oversubscription = 1.25});
   EXPECT_EQ(broken.spines, 13);
   EXPECT_DOUBLE_EQ(broken.leaf_spine_bandwidth.value(), 1280e9 / 13);
   // Spines given: the same uplink bandwidth, spread thinner.
-  const DgxNetworkSize spread = network_size({.nodes = 128, .spines = 32});
+  const RailFabricSize spread = network_size({.nodes = 128, .spines = 32});
   EXPECT_EQ(spread.spines, 32);
   EXPECT_EQ(spread.leaf_spine_bandwidth, 50_GBps);
 }
@@ -201,16 +211,6 @@ TEST(DgxSuperPodTest, AShiftByOneUnitFillsNoLinkOverItsCapacity) {
   EXPECT_DOUBLE_EQ(highest, 1.0);
 }
 
-Names level_names(int nodes) {
-  Names names;
-  const BuiltTopology pod = build(DgxSuperPodSpec{.nodes = nodes});
-  for (const Level& level : pod.places.levels) {
-    EXPECT_EQ(level.kind, LevelKind::kSwitched);
-    names.push_back(level.name + " " + std::to_string(level.size));
-  }
-  return names;
-}
-
 TEST(DgxSuperPodTest, PlacesAreGpuNodeAndFullScalableUnits) {
   EXPECT_EQ(level_names(1), (Names{"gpu 8", "node 1"}));
   EXPECT_EQ(level_names(5), (Names{"gpu 8", "node 5"}));
@@ -250,13 +250,54 @@ TEST(DgxSuperPodTest, UnitsNeedNotBeFull) {
   }
 }
 
-TEST(DgxSuperPodTest, RefusesMoreThanTwoTiersCanReach) {
-  EXPECT_TRUE(check(DgxSuperPodSpec{.nodes = 256}).empty());
-  EXPECT_EQ(check(DgxSuperPodSpec{.nodes = 257}),
+TEST(DgxSuperPodTest, Above2048GpusThereIsACoreTier) {
+  // NVIDIA's reference architecture and the Scaling Book: 16 units, 128 leaves, 128 spines, 64
+  // cores. A pod is 4 units (32 leaves on the lower 32 ports of a spine); the 4 * 32 uplinks of a
+  // plane fill 2 cores of 64 ports, 16 cables a pair.
+  const RailFabricSize size = network_size({.nodes = 512});
+  EXPECT_EQ(size.scalable_units, 16);
+  EXPECT_EQ(size.leaves, 128);
+  EXPECT_EQ(size.pods, 4);
+  EXPECT_EQ(size.spines, 128);
+  EXPECT_EQ(size.cores, 64);
+  EXPECT_EQ(size.leaf_spine_bandwidth, 50_GBps);
+  EXPECT_EQ(size.spine_core_bandwidth, 800_GBps);
+  EXPECT_EQ(network_size({.nodes = 256}).cores, 0);
+  // 9 units: 3 pods, cabled as if full; 3 * 32 uplinks of a plane need 2 cores of 64 ports.
+  EXPECT_EQ(network_size({.nodes = 257}).pods, 3);
+  EXPECT_EQ(network_size({.nodes = 257}).cores, 64);
+}
+
+TEST(DgxSuperPodTest, A4096GpuPodRoutesThroughItsCores) {
+  const BuiltTopology pod = build(DgxSuperPodSpec{.nodes = 512});
+  EXPECT_EQ(pod.places.chips.size(), 4096U);
+  EXPECT_EQ(count(pod.fabric, NodeKind::kSwitch), 512U + 128 + 128 + 64);
+  EXPECT_TRUE(connected(pod.fabric));
+  EXPECT_EQ(level_names(512), (Names{"gpu 8", "node 32", "scalable_unit 4", "pod 4"}));
+  // Node 300 is in unit 9, pod 2: spine 300 mod 32 = 12, core 300 / 32 mod 2 = 1 of plane 12.
+  EXPECT_EQ(route_names(pod, gpu(0, 0), gpu(300, 2)),
+            (Names{"node0.gpu0>node0.nvswitch", "node0.nvswitch>node0.gpu2", "node0.gpu2>su0.leaf2",
+                   "su0.leaf2>pod0.spine12", "pod0.spine12>core12.1", "core12.1>pod2.spine12",
+                   "pod2.spine12>su9.leaf2", "su9.leaf2>node300.gpu2"}));
+  for (std::uint32_t to = 0; to < 4096; to += 13) {
+    expect_path(pod, gpu(17, 3), to);
+    expect_path(pod, to, gpu(511, 7));
+  }
+  // Half of the cards, 50 GB/s each.
+  EXPECT_EQ(bisection_bandwidth(pod.fabric), 102400_GBps);
+}
+
+TEST(DgxSuperPodTest, RefusesMoreThanThreeTiersCanReach) {
+  // 64 pods, one a port of a core, of 4 units of 32 nodes.
+  EXPECT_TRUE(check(DgxSuperPodSpec{.nodes = 8192}).empty());
+  EXPECT_EQ(check(DgxSuperPodSpec{.nodes = 8193}),
             (std::vector<Problem>{
                 {"nodes",
-                 "must be at most 256 (2048 GPUs): spines of 64 ports reach 64 leaves, and a core "
-                 "tier above them is not modelled; is 257"}}));
+                 "must be at most 8192 (65536 GPUs): three tiers of switches of 64 ports reach "
+                 "2048 leaves; is 8193"}}));
+  EXPECT_EQ(check(DgxSuperPodSpec{.nodes = 512, .spines = 128}),
+            (std::vector<Problem>{
+                {"spines", "must not be given above 256 nodes, where a core tier begins"}}));
 }
 
 TEST(DgxSuperPodTest, RefusesSpinesThatDoNotFitTheCables) {
@@ -309,10 +350,10 @@ TEST(DgxSuperPodTest, ReportsEveryProblemAtOnce) {
                 {"switch_ports", "must be 2 to 1024, is 1"},
                 {"oversubscription", "must be 1 to 1 (one uplink cable of a leaf), is 0.5"},
                 {"spines", "must be at least 1, is 0"},
-                {"nvlink_bandwidth", zero},
-                {"nvlink_latency", negative},
                 {"nic_bandwidth", zero},
-                {"network_link_latency", negative}}));
+                {"network_link_latency", negative},
+                {"nvlink_bandwidth", zero},
+                {"nvlink_latency", negative}}));
 }
 
 }  // namespace

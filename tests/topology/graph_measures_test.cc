@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace stepsim {
 namespace {
 
@@ -67,6 +69,42 @@ TEST(GraphMeasuresTest, ConnectedNeedsAWayBack) {
   fabric.connect_one_way(b, a, 1_GBps, {});
   EXPECT_TRUE(connected(fabric));
   EXPECT_EQ(diameter_in_hops(fabric), 1U);
+}
+
+// A line of 1,100 chips, more than are searched together: 1,099 hops from end to end.
+TEST(GraphMeasuresTest, DiameterIsRightBeyondOneBatchOfSearches) {
+  Fabric line;
+  for (int chip = 0; chip < 1100; ++chip) {
+    const NodeId next = line.add(NodeKind::kChip, "c" + std::to_string(chip));
+    if (chip > 0) line.connect(NodeId(next.index() - 1), next, 1_GBps, {});
+  }
+  EXPECT_EQ(diameter_in_hops(line), 1099U);
+}
+
+TEST(GraphMeasuresTest, ChipsCutOffAreThoseOutsideTheLargestPart) {
+  const Dumbbell whole(30_GBps);
+  EXPECT_TRUE(chips_cut_off(whole.fabric).empty());
+  Fabric parted;
+  for (const char* name : {"a", "b", "c", "d", "e"}) parted.add(NodeKind::kChip, name);
+  parted.connect(NodeId(2), NodeId(3), 1_GBps, {});
+  parted.connect_one_way(NodeId(0), NodeId(2), 1_GBps, {});
+  const auto lost = chips_cut_off(parted);
+  EXPECT_EQ(lost, (std::vector<NodeId>{NodeId(0), NodeId(1), NodeId(4)}));
+  EXPECT_EQ(cut_off_text(parted, lost), "a, b, e are cut off");
+  EXPECT_EQ(cut_off_text(parted, {NodeId(1)}), "b is cut off");
+  EXPECT_EQ(cut_off_text(parted, {NodeId(0), NodeId(1), NodeId(2), NodeId(3), NodeId(4)}),
+            "a, b, c, d and 1 more are cut off");
+}
+
+TEST(GraphMeasuresTest, FlowIsLimitedToTheLinksThatMayBeUsed) {
+  const Dumbbell dumbbell(30_GBps);
+  const std::vector<NodeId>& chips = dumbbell.chips;
+  EXPECT_EQ(flow_between(dumbbell.fabric, {chips[0]}, {chips[1]}), 100_GBps);
+  EXPECT_EQ(flow_between(dumbbell.fabric, {chips[0]}, {chips[1], chips[2]}), 100_GBps);
+  EXPECT_EQ(flow_between(dumbbell.fabric, {chips[0], chips[1]}, {chips[3]}), 30_GBps);
+  EXPECT_EQ(flow_between(dumbbell.fabric, {chips[0]}, {}), Bandwidth(0));
+  const std::vector<bool> none(dumbbell.fabric.links().size(), false);
+  EXPECT_EQ(flow_between(dumbbell.fabric, {chips[0]}, {chips[1]}, &none), Bandwidth(0));
 }
 
 TEST(GraphMeasuresTest, BisectionIsTheNarrowestCutBetweenTheHalves) {

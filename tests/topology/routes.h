@@ -29,10 +29,11 @@ inline std::vector<std::string> route_names(const BuiltTopology& built, std::uin
 
 // The route starts at `from`, ends at `to`, each link starts where the one before it ended, and no
 // link comes twice.
-inline void expect_path(const BuiltTopology& built, std::uint32_t from, std::uint32_t to) {
+inline void expect_path(const BuiltTopology& built, std::uint32_t from, std::uint32_t to,
+                        std::uint64_t flow_key = 0) {
   NodeId here = built.places.chips[from];
   std::set<LinkId> seen;
-  for (const LinkId link : route(built, from, to)) {
+  for (const LinkId link : route(built, from, to, flow_key)) {
     ASSERT_EQ(built.fabric.link(link).from, here) << built.fabric.link_name(link);
     EXPECT_TRUE(seen.insert(link).second) << built.fabric.link_name(link) << " twice";
     here = built.fabric.link(link).to;

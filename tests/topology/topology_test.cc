@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <utility>
+#include <variant>
 
 #include "tests/topology/routes.h"
+#include "topology/graph_measures.h"
 
 namespace stepsim {
 namespace {
@@ -18,11 +20,38 @@ TEST(TopologyTest, BuildsWhicheverTopologyTheSpecNames) {
             12U);
 }
 
+// One of each alternative, in order.
+std::vector<TopologySpec> one_of_each() {
+  const LeafSpineSpec leaves = {
+      .leaves = 20, .hosts_per_leaf = 16, .spines = 4, .host_bandwidth = 50_GBps};
+  return {DgxSuperPodSpec{.nodes = 40},
+          TorusSpec{.axes = {{.size = 20, .wraps = true}, {.size = 16}}, .link_bandwidth = 90_GBps},
+          NvlinkDomainSpec{.gpus = 576},
+          PcieBoxSpec{},
+          FatTreeSpec{.switch_ports = 12, .link_bandwidth = 50_GBps},
+          leaves,
+          RailFabricSpec{.nodes = 40},
+          DragonflySpec{.groups = 11,
+                        .host_bandwidth = 50_GBps,
+                        .local_bandwidth = 50_GBps,
+                        .global_bandwidth = 50_GBps},
+          ExplicitGraphSpec{.nodes = {{"a"}, {"hub", NodeKind::kSwitch}, {"b"}, {"c"}},
+                            .links = {{.from = "a", .to = "hub", .bandwidth = 50_GBps},
+                                      {.from = "b", .to = "hub", .bandwidth = 50_GBps},
+                                      {.from = "c", .to = "hub", .bandwidth = 50_GBps}}},
+          TwistedTorusSpec{.shape = {4, 4, 8}, .link_bandwidth = 90_GBps},
+          TpuSliceSpec{.generation = TpuGeneration::kV5e, .shape = {8, 16}},
+          ComposedSpec{.domain = NvlinkDomainSpec{}, .tiers = {{.count = 40, .fabric = leaves}}}};
+}
+
+TEST(TopologyTest, ThereIsOneOfEach) {
+  const std::vector<TopologySpec> specs = one_of_each();
+  ASSERT_EQ(specs.size(), std::variant_size_v<TopologySpec>);
+  for (std::size_t i = 0; i < specs.size(); ++i) EXPECT_EQ(specs[i].index(), i);
+}
+
 TEST(TopologyTest, ChipNumbersAreTheFirstNodes) {
-  const std::vector<TopologySpec> specs = {
-      DgxSuperPodSpec{.nodes = 5},
-      TorusSpec{.axes = {{.size = 3, .wraps = true}}, .link_bandwidth = 90_GBps}};
-  for (const TopologySpec& spec : specs) {
+  for (const TopologySpec& spec : one_of_each()) {
     const BuiltTopology built = build_topology(spec);
     std::uint32_t box = 1;
     for (const Level& level : built.places.levels) box *= level.size;
@@ -36,18 +65,41 @@ TEST(TopologyTest, ChipNumbersAreTheFirstNodes) {
   }
 }
 
+TEST(TopologyTest, EveryRouteIsAPath) {
+  for (const TopologySpec& spec : one_of_each()) {
+    const BuiltTopology built = build_topology(spec);
+    EXPECT_TRUE(connected(built.fabric));
+    const auto chips = static_cast<std::uint32_t>(built.places.chips.size());
+    for (std::uint32_t from = 0; from < chips; from += 7) {
+      for (std::uint32_t to = 0; to < chips; ++to) expect_path(built, from, to, from * to);
+    }
+  }
+}
+
 TEST(TopologyTest, TheRouterOutlivesMovesOfItsTopology) {
-  const std::vector<TopologySpec> specs = {
-      DgxSuperPodSpec{.nodes = 40},
-      TorusSpec{.axes = {{.size = 20, .wraps = true}, {.size = 16}}, .link_bandwidth = 90_GBps}};
-  for (const TopologySpec& spec : specs) {
+  for (const TopologySpec& spec : one_of_each()) {
     BuiltTopology first = build_topology(spec);
-    const std::vector<std::string> before = route_names(first, 1, 318);
+    const auto last = static_cast<std::uint32_t>(first.places.chips.size() - 1);
+    const std::vector<std::string> before = route_names(first, 1, last);
     const BuiltTopology second = std::move(first);
     first = build_topology(DgxSuperPodSpec{});  // reuses what the move left behind
-    EXPECT_EQ(route_names(second, 1, 318), before);
-    expect_path(second, 1, 318);
+    EXPECT_EQ(route_names(second, 1, last), before);
+    expect_path(second, 1, last);
   }
+}
+
+TEST(TopologyTest, FaultsSlowLinksAndAreRoutedRound) {
+  const TorusSpec ring = {.axes = {{.size = 4, .wraps = true}}, .link_bandwidth = 90_GBps};
+  const Faults faults = {
+      .links = {{.link = "chip0-chip1", .down = true}, {.link = "chip2>chip3", .capacity = 0.5}}};
+  const BuiltTopology built = build_topology(ring, faults);
+  EXPECT_EQ(route_names(built, 0, 1),
+            (std::vector<std::string>{"chip0>chip3", "chip3>chip2", "chip2>chip1"}));
+  EXPECT_EQ(built.fabric.link(route(built, 2, 3).front()).bandwidth, 45_GBps);
+  const Faults wrong = {.links = {{.link = "chip0-chip9", .down = true}}};
+  ASSERT_EQ(check(TopologySpec(ring), wrong).size(), 1U);
+  EXPECT_EQ(check(TopologySpec(ring), wrong).front().field, "faults.links[0].link");
+  EXPECT_THROW(build_topology(ring, wrong), ConfigError);
 }
 
 TEST(TopologyTest, ThrowsEveryProblemUnderTheNameOfTheTopology) {

@@ -1,0 +1,72 @@
+#include "topology/dot.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "sim/base/quantity_text.h"
+#include "topology/dgx_superpod.h"
+#include "topology/torus.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+BuiltTopology grid(int x, int y, bool wraps) {
+  return build(TorusSpec{.axes = {{.size = x, .wraps = wraps}, {.size = y, .wraps = wraps}},
+                         .link_bandwidth = 45_GBps});
+}
+
+// 16 chips; 2 * 4 * 3 cables inside the grid; 8 cables round its ends, two stubs each.
+TEST(DotTest, DrawsASmallTorusAsAGridWithStubs) {
+  const std::string text = dot_of(grid(4, 4, true), {.title = "v5e"});
+  EXPECT_EQ(count(text, "shape=box"), 16U);
+  EXPECT_EQ(count(text, "style=dashed"), 16U);
+  EXPECT_EQ(count(text, " -- n"), 24U);
+  EXPECT_EQ(count(text, to_text(45_GBps)), 1U) << "the legend";
+  EXPECT_NE(text.find("v5e"), std::string::npos);
+  EXPECT_EQ(count(dot_of(grid(4, 4, false), {}), "style=dashed"), 0U);
+}
+
+// 16 GPUs and 2 NVSwitches in two frames, 8 leaves outside (one unit: no spines are needed).
+TEST(DotTest, DrawsASmallSuperPodInFramesByNode) {
+  const std::string text = dot_of(build(DgxSuperPodSpec{.nodes = 2}), {});
+  EXPECT_EQ(count(text, "subgraph"), 2U);
+  EXPECT_EQ(count(text, "label=\"node1\""), 1U);
+  EXPECT_EQ(count(text, "label=\"gpu5\""), 2U);
+  EXPECT_EQ(count(text, "label=\"nvswitch\""), 2U);
+}
+
+// 1,024 GPUs, 128 NVSwitches, 32 leaves, 16 spines. Nodes would be 128 boxes; units are 4.
+TEST(DotTest, CollapsesALargeSuperPodAndSaysSo) {
+  const BuiltTopology pod = build(DgxSuperPodSpec{.nodes = 128});
+  EXPECT_EQ(chips_per_box(pod, {}), 256U);
+  const std::string text = dot_of(pod, {});
+  EXPECT_EQ(count(text, "256 node*.gpu*"), 4U);
+  EXPECT_EQ(count(text, "8 su*.leaf*"), 4U);
+  EXPECT_EQ(count(text, "shape=ellipse"), 1U);
+  EXPECT_EQ(count(text, "16 spine*"), 1U);
+  EXPECT_EQ(count(text, "collapsed: a box is 256 chips"), 1U);
+  EXPECT_EQ(chips_per_box(build(DgxSuperPodSpec{.nodes = 2}), {}), 1U);
+}
+
+// Planes of 16 x 20 chips: 28 of them in a ring, each joined to the next by 320 cables of 90 GB/s.
+TEST(DotTest, CollapsesAPodOfToriToPlanes) {
+  const BuiltTopology pod =
+      build(TorusSpec{.axes = {{16, true}, {20, true}, {28, true}}, .link_bandwidth = 90_GBps});
+  EXPECT_EQ(chips_per_box(pod, {}), 320U);
+  const std::string text = dot_of(pod, {});
+  EXPECT_EQ(count(text, "shape=box"), 28U);
+  EXPECT_EQ(count(text, "320 links"), 28U);
+  EXPECT_EQ(count(text, to_text(28800_GBps)), 28U);
+}
+
+}  // namespace
+}  // namespace stepsim

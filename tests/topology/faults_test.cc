@@ -1,0 +1,179 @@
+#include "topology/faults.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/topology/routes.h"
+#include "topology/dgx_superpod.h"
+#include "topology/graph_measures.h"
+#include "topology/torus.h"
+#include "topology/tpu_slice.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+using Names = std::vector<std::string>;
+
+BuiltTopology ring_of(int chips) {
+  return build(TorusSpec{.axes = {{.size = chips, .wraps = true}}, .link_bandwidth = 90_GBps});
+}
+
+BuiltTopology apply_checked(const Faults& faults, BuiltTopology built) {
+  EXPECT_TRUE(check(faults, built).empty());
+  return apply(faults, std::move(built));
+}
+
+std::map<std::string, Bandwidth> bandwidths(const BuiltTopology& built) {
+  std::map<std::string, Bandwidth> all;
+  for (std::uint32_t link = 0; link < built.fabric.links().size(); ++link) {
+    all[built.fabric.link_name(LinkId(link))] = built.fabric.link(LinkId(link)).bandwidth;
+  }
+  return all;
+}
+
+TEST(FaultsTest, ASlowLinkIsRoutedOverAsBefore) {
+  const BuiltTopology ring =
+      apply_checked({.links = {{.link = "chip0-chip1", .capacity = 0.5}}}, ring_of(6));
+  const auto all = bandwidths(ring);
+  EXPECT_EQ(all.size(), 12U);
+  EXPECT_EQ(all.at("chip0>chip1"), 45_GBps);
+  EXPECT_EQ(all.at("chip1>chip0"), 45_GBps);
+  EXPECT_EQ(all.at("chip1>chip2"), 90_GBps);
+  EXPECT_EQ(route_names(ring, 0, 2), (Names{"chip0>chip1", "chip1>chip2"}));
+  EXPECT_EQ(bisection_bandwidth(ring.fabric), 180_GBps) << "2>3 and 0>5 are whole";
+}
+
+TEST(FaultsTest, OneDirectionMayFailByItself) {
+  const BuiltTopology ring =
+      apply_checked({.links = {{.link = "chip0>chip1", .down = true}}}, ring_of(4));
+  EXPECT_EQ(ring.fabric.links().size(), 7U);
+  EXPECT_EQ(route_names(ring, 0, 1), (Names{"chip0>chip3", "chip3>chip2", "chip2>chip1"}));
+  EXPECT_EQ(route_names(ring, 1, 0), (Names{"chip1>chip0"}));
+}
+
+// Of a ring of 6 without the cable 0-1 a line is left: 1 2 3 4 5 0.
+TEST(FaultsTest, RoutesThatAvoidTheFaultStayAndOthersGoRound) {
+  const BuiltTopology ring =
+      apply_checked({.links = {{.link = "chip1-chip0", .down = true}}}, ring_of(6));
+  EXPECT_EQ(ring.fabric.links().size(), 10U);
+  EXPECT_EQ(route(ring, 0, 1).size(), 5U);
+  EXPECT_EQ(route_names(ring, 5, 1),
+            (Names{"chip5>chip4", "chip4>chip3", "chip3>chip2", "chip2>chip1"}));
+  EXPECT_EQ(route_names(ring, 1, 3), (Names{"chip1>chip2", "chip2>chip3"}));
+  EXPECT_EQ(route_names(ring, 2, 5), (Names{"chip2>chip3", "chip3>chip4", "chip4>chip5"}))
+      << "half way round, plus: as before";
+  for (std::uint32_t from = 0; from < 6; ++from) {
+    for (std::uint32_t to = 0; to < 6; ++to) expect_path(ring, from, to);
+  }
+}
+
+// Between 0, 1, 2 and 3, 4, 5 a ring has the cables 2-3 and 5-0.
+TEST(FaultsTest, NoMeasureCountsALinkThatIsDown) {
+  EXPECT_EQ(bisection_bandwidth(ring_of(6).fabric), 180_GBps);
+  const BuiltTopology ring =
+      apply_checked({.links = {{.link = "chip2-chip3", .down = true}}}, ring_of(6));
+  EXPECT_EQ(bisection_bandwidth(ring.fabric), 90_GBps);
+  EXPECT_EQ(diameter_in_hops(ring.fabric), 5U) << "a line";
+}
+
+TEST(FaultsTest, GoesRoundAFailedRailOverTheOtherOnes) {
+  const BuiltTopology pod =
+      apply_checked({.links = {{.link = "node0.gpu3-su0.leaf3", .down = true}}},
+                    build(DgxSuperPodSpec{.nodes = 4}));
+  const Names names = route_names(pod, 3, 8 + 3);
+  // Its own card is gone. Over NVLink to another GPU of the node, its rail, and NVLink again.
+  ASSERT_EQ(names.size(), 6U);
+  EXPECT_EQ(names.front(), "node0.gpu3>node0.nvswitch");
+  EXPECT_EQ(names.back(), "node1.nvswitch>node1.gpu3");
+  expect_path(pod, 3, 11);
+  EXPECT_EQ(route_names(pod, 2, 8 + 2), (Names{"node0.gpu2>su0.leaf2", "su0.leaf2>node1.gpu2"}));
+}
+
+// Chips 0.0.0 and 1.0.0 have a host in common, two hops; round a square of the torus are three.
+TEST(FaultsTest, GoesRoundOverHostsOnlyWhereNothingElseLeadsOn) {
+  const TpuSliceSpec pair = {
+      .generation = TpuGeneration::kV5p, .shape = {2, 2, 1}, .hosts = TpuHosts{}};
+  const LinkFault x = {.link = "chip0.0.0-chip1.0.0", .down = true};
+  EXPECT_EQ(route_names(apply_checked({{x}}, build(pair)), 0, 1),
+            (Names{"chip0.0.0>chip0.1.0", "chip0.1.0>chip1.1.0", "chip1.1.0>chip1.0.0"}));
+  const LinkFault y = {.link = "chip0.0.0-chip0.1.0", .down = true};
+  EXPECT_EQ(route_names(apply_checked({{x, y}}, build(pair)), 0, 1),
+            (Names{"chip0.0.0>host0.0.0", "host0.0.0>chip1.0.0"}));
+}
+
+TEST(FaultsTest, AWholePodIsRoutedRoundAFault) {
+  const BuiltTopology pod = apply_checked(
+      {.links = {{.link = "chip0.0.0-chip1.0.0", .down = true}}},
+      build(TorusSpec{.axes = {{16, true}, {20, true}, {28, true}}, .link_bandwidth = 90_GBps}));
+  EXPECT_EQ(pod.fabric.links().size(), 53758U);
+  // One step aside, along, and back.
+  EXPECT_EQ(route(pod, 0, 1).size(), 3U);
+  for (std::uint32_t to = 1; to < 8960; to += 97) expect_path(pod, 0, to);
+}
+
+TEST(FaultsTest, PatternsNameManyLinks) {
+  const BuiltTopology pod = build(DgxSuperPodSpec{.nodes = 4});
+  const auto all =
+      bandwidths(apply_checked({.links = {{.link = "node*.gpu0>su0.leaf0", .capacity = 0.25}}},
+                               build(DgxSuperPodSpec{.nodes = 4})));
+  int slow = 0;
+  for (const auto& [name, bandwidth] : all) slow += bandwidth == 12.5e9 * Bandwidth(1) ? 1 : 0;
+  EXPECT_EQ(slow, 4) << "one a node, upwards only";
+  EXPECT_EQ(all.at("node3.gpu0>su0.leaf0"), Bandwidth(12.5e9));
+  EXPECT_EQ(all.at("su0.leaf0>node3.gpu0"), 50_GBps);
+}
+
+TEST(FaultsTest, TheWorstFaultOfALinkCounts) {
+  const LinkFault half = {.link = "chip*", .capacity = 0.5};
+  const LinkFault tenth = {.link = "chip2>chip3", .capacity = 0.1};
+  for (const Faults& faults : {Faults{{half, tenth}}, Faults{{tenth, half}}}) {
+    Faults both_ways = faults;
+    for (LinkFault& fault : both_ways.links) {
+      if (fault.link == "chip*") fault.link = "chip*-chip*";
+    }
+    const auto all = bandwidths(apply_checked(both_ways, ring_of(4)));
+    EXPECT_EQ(all.at("chip2>chip3"), Bandwidth(9e9));
+    EXPECT_EQ(all.at("chip3>chip2"), 45_GBps);
+  }
+}
+
+TEST(FaultsTest, NoFaultsChangeNothing) {
+  const BuiltTopology ring = apply_checked({}, ring_of(4));
+  EXPECT_EQ(ring.fabric.links().size(), 8U);
+  EXPECT_EQ(route_names(ring, 0, 3), (Names{"chip0>chip3"}));
+}
+
+TEST(FaultsTest, RefusesToCutOffAChip) {
+  EXPECT_EQ(check({.links = {{.link = "chip2-*", .down = true}}}, ring_of(5)),
+            (std::vector<Problem>{
+                {"links", "must leave every chip a way to all others; chip2 is cut off"}}));
+  EXPECT_EQ(check({.links = {{.link = "chip2>*", .down = true}}}, ring_of(5)),
+            (std::vector<Problem>{
+                {"links", "must leave every chip a way to all others; chip2 is cut off"}}))
+      << "it hears the others, but they don't hear it";
+  EXPECT_EQ(check({.links = {{.link = "*", .down = true}}}, ring_of(8)).size(), 1U)
+      << "no direction in it: \"*\" is any link both ways";
+}
+
+TEST(FaultsTest, ReportsEveryProblemAtOnce) {
+  const Faults faults = {.links = {{.link = "chip0-chip2", .down = true},
+                                   {.link = "chip0>chip1"},
+                                   {.link = "chip0>chip1", .capacity = 0.5, .down = true},
+                                   {.link = "chip0>chip1", .capacity = 0.0},
+                                   {.link = "chip0>chip1", .capacity = 1.5}}};
+  EXPECT_EQ(
+      check(faults, ring_of(4)),
+      (std::vector<Problem>{
+          {"links[0].link",
+           "names no link, is \"chip0-chip2\"; links are named as in \"chip0>chip1\""},
+          {"links[1].capacity", "must be given, or else down"},
+          {"links[2].capacity", "must not be given for a link that is down"},
+          {"links[3].capacity", "must be over 0 and at most 1, is 0; a link without any is down"},
+          {"links[4].capacity",
+           "must be over 0 and at most 1, is 1.5; a link without any is down"}}));
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -1,0 +1,162 @@
+#include "topology/clos.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "topology/levels.h"
+
+namespace stepsim {
+namespace {
+
+// Upward links; the downward one has the next id.
+struct ClosLinks {
+  std::vector<LinkId> endpoint_up;
+  std::vector<LinkId> leaf_up;   // leaf * spines_per_pod + spine
+  std::vector<LinkId> spine_up;  // (pod * spines_per_pod + spine) * cores_per_plane + core
+};
+
+class ClosRouter : public Router {
+ public:
+  ClosRouter(const ClosShape& shape, ClosLinks links) : shape_(shape), links_(std::move(links)) {}
+
+  void route(NodeId from, NodeId to, std::uint64_t flow_key,
+             std::vector<LinkId>& out) const override {
+    if (from == to) return;
+    const Flow flow = {.from = from.index(), .to = to.index(), .key = flow_key};
+    const std::uint32_t leaf_from = leaf_of(flow.from);
+    const std::uint32_t leaf_to = leaf_of(flow.to);
+    out.push_back(links_.endpoint_up[flow.from]);
+    if (leaf_from != leaf_to) cross_spine(flow, leaf_from, leaf_to, out);
+    out.push_back(down(links_.endpoint_up[flow.to]));
+  }
+
+ private:
+  static LinkId down(LinkId up) { return LinkId(up.index() + 1); }
+
+  std::uint32_t leaf_of(std::uint32_t endpoint) const {
+    const std::uint32_t unit = endpoint / shape_.rails / shape_.endpoints_per_leaf;
+    return unit * shape_.rails + endpoint % shape_.rails;
+  }
+
+  void cross_spine(const Flow& flow, std::uint32_t leaf_from, std::uint32_t leaf_to,
+                   std::vector<LinkId>& out) const {
+    const std::uint32_t number = flow.to / shape_.rails;
+    const std::uint32_t spines = shape_.spines_per_pod;
+    const std::uint32_t spine = choose(shape_.routing, flow, number, 0, spines);
+    const std::uint32_t pod_from = leaf_from / shape_.leaves_per_pod;
+    const std::uint32_t pod_to = leaf_to / shape_.leaves_per_pod;
+    out.push_back(links_.leaf_up[leaf_from * spines + spine]);
+    if (pod_from != pod_to) {
+      const std::uint32_t cores = shape_.cores_per_plane;
+      const std::uint32_t core = choose(shape_.routing, flow, number / spines, 1, cores);
+      out.push_back(links_.spine_up[(pod_from * spines + spine) * cores + core]);
+      out.push_back(down(links_.spine_up[(pod_to * spines + spine) * cores + core]));
+    }
+    out.push_back(down(links_.leaf_up[leaf_to * spines + spine]));
+  }
+
+  ClosShape shape_;
+  ClosLinks links_;
+};
+
+std::string leaf_name(const ClosShape& shape, std::uint32_t leaf) {
+  if (shape.is_rail_optimised) {
+    return fmt::format("su{}.leaf{}", leaf / shape.rails, leaf % shape.rails);
+  }
+  if (shape.pods == 1) return fmt::format("leaf{}", leaf);
+  return fmt::format("pod{}.leaf{}", leaf / shape.leaves_per_pod, leaf % shape.leaves_per_pod);
+}
+
+std::vector<NodeId> add_leaves(const ClosShape& shape, Fabric& fabric) {
+  std::vector<NodeId> leaves;
+  for (std::uint32_t leaf = 0; leaf < shape.pods * shape.leaves_per_pod; ++leaf) {
+    leaves.push_back(fabric.add(NodeKind::kSwitch, leaf_name(shape, leaf)));
+  }
+  return leaves;
+}
+
+// By pod, then number.
+std::vector<NodeId> add_spines(const ClosShape& shape, Fabric& fabric) {
+  std::vector<NodeId> spines;
+  for (std::uint32_t pod = 0; pod < shape.pods; ++pod) {
+    const std::string prefix = shape.pods == 1 ? "" : fmt::format("pod{}.", pod);
+    for (std::uint32_t spine = 0; spine < shape.spines_per_pod; ++spine) {
+      spines.push_back(fabric.add(NodeKind::kSwitch, fmt::format("{}spine{}", prefix, spine)));
+    }
+  }
+  return spines;
+}
+
+// By plane, then number.
+std::vector<NodeId> add_cores(const ClosShape& shape, Fabric& fabric) {
+  std::vector<NodeId> cores;
+  for (std::uint32_t plane = 0; plane < shape.spines_per_pod; ++plane) {
+    for (std::uint32_t core = 0; core < shape.cores_per_plane; ++core) {
+      cores.push_back(fabric.add(NodeKind::kSwitch, fmt::format("core{}.{}", plane, core)));
+    }
+  }
+  return cores;
+}
+
+ClosLinks connect(const ClosShape& shape, Fabric& fabric) {
+  const std::vector<NodeId> leaves = add_leaves(shape, fabric);
+  const std::vector<NodeId> spines = add_spines(shape, fabric);
+  const std::vector<NodeId> cores = add_cores(shape, fabric);
+  const std::uint32_t spines_per_pod = shape.spines_per_pod;
+
+  ClosLinks links;
+  for (std::uint32_t endpoint = 0; endpoint < shape.endpoints; ++endpoint) {
+    const std::uint32_t unit = endpoint / shape.rails / shape.endpoints_per_leaf;
+    links.endpoint_up.push_back(fabric.connect(NodeId(endpoint),
+                                               leaves[unit * shape.rails + endpoint % shape.rails],
+                                               shape.endpoint_bandwidth, shape.link_latency));
+  }
+  for (std::uint32_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    const std::uint32_t pod = leaf / shape.leaves_per_pod;
+    for (std::uint32_t spine = 0; spine < spines_per_pod; ++spine) {
+      links.leaf_up.push_back(fabric.connect(leaves[leaf], spines[pod * spines_per_pod + spine],
+                                             shape.leaf_spine_bandwidth, shape.link_latency));
+    }
+  }
+  for (std::uint32_t spine = 0; spine < spines.size(); ++spine) {
+    const std::uint32_t plane = spine % spines_per_pod;
+    for (std::uint32_t core = 0; core < shape.cores_per_plane; ++core) {
+      links.spine_up.push_back(fabric.connect(spines[spine],
+                                              cores[plane * shape.cores_per_plane + core],
+                                              shape.spine_core_bandwidth, shape.link_latency));
+    }
+  }
+  return links;
+}
+
+std::vector<Level> full_levels(const ClosShape& shape) {
+  const Level pod = {.name = "pod", .size = shape.pods};
+  if (!shape.is_rail_optimised) {
+    return {{.name = "chip", .size = shape.endpoints_per_leaf},
+            {.name = "leaf", .size = shape.leaves_per_pod},
+            pod};
+  }
+  return {{.name = "rail", .size = shape.rails},
+          {.name = "node", .size = shape.endpoints_per_leaf},
+          {.name = "scalable_unit", .size = shape.leaves_per_pod / shape.rails},
+          pod};
+}
+
+}  // namespace
+
+BuiltTopology build(const ClosShape& shape) {
+  BuiltTopology built;
+  for (std::uint32_t endpoint = 0; endpoint < shape.endpoints; ++endpoint) {
+    built.places.chips.push_back(
+        built.fabric.add(NodeKind::kChip, fmt::format("chip{}", endpoint)));
+  }
+  ClosLinks links = connect(shape, built.fabric);
+  built.places.levels = levels_of_first(full_levels(shape), shape.endpoints);
+  built.router = std::make_unique<ClosRouter>(shape, std::move(links));
+  return built;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,451 @@
+#include "topology/dot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/quantity_text.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array<std::string_view, 6> kColors = {"#1f4e9c", "#d97a1d", "#2f8f4e",
+                                                     "#b03060", "#7a5cb0", "#6b6b6b"};
+
+constexpr std::uint32_t kMostInARow = 8;
+// Inches.
+constexpr double kSlantAcross = 0.5;
+constexpr double kSlantUp = 0.3;
+constexpr double kCircleStep = 1.6;
+constexpr double kStub = 0.5;
+
+// The chips that a node serves, as a range of chip numbers, and how far it is from them.
+struct Reach {
+  std::uint32_t first = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t last = 0;
+  std::uint32_t hops = 0;  // 0 for a chip
+};
+
+// Level by level away from the chips; what no chip is near to serves all of them.
+std::vector<Reach> reaches_of(const BuiltTopology& built) {
+  const std::size_t nodes = built.fabric.nodes().size();
+  std::vector<std::optional<Reach>> reaches(nodes);
+  for (std::uint32_t chip = 0; chip < built.places.chips.size(); ++chip) {
+    reaches[built.places.chips[chip].index()] = Reach{.first = chip, .last = chip};
+  }
+  for (std::uint32_t hops = 1;; ++hops) {
+    std::map<std::size_t, Reach> found;
+    const auto extend = [&](NodeId known, NodeId unknown) {
+      const std::optional<Reach>& near = reaches[known.index()];
+      if (!near || reaches[unknown.index()]) return;
+      Reach& reach = found[unknown.index()];
+      reach.first = std::min(reach.first, near->first);
+      reach.last = std::max(reach.last, near->last);
+      reach.hops = hops;
+    };
+    for (const Link& link : built.fabric.links()) {
+      extend(link.from, link.to);
+      extend(link.to, link.from);
+    }
+    if (found.empty()) break;
+    for (const auto& [node, reach] : found) reaches[node] = reach;
+  }
+  const auto last_chip = static_cast<std::uint32_t>(built.places.chips.size()) - 1;
+  std::vector<Reach> all;
+  for (const auto& reach : reaches) all.push_back(reach.value_or(Reach{0, last_chip, 1}));
+  return all;
+}
+
+// "node3.gpu5" as "node*.gpu*".
+std::string pattern_of(std::string_view name) {
+  std::string pattern;
+  for (const char character : name) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(character)) != 0;
+    if (!digit) pattern += character;
+    if (digit && !pattern.ends_with('*')) pattern += '*';
+  }
+  return pattern;
+}
+
+// A node of the drawing: a node of the fabric, or several together.
+struct Shape {
+  std::string label;
+  NodeKind kind = NodeKind::kChip;
+  Reach reach;
+  std::vector<int> at{};               // on the axes of a torus that are left, outermost last
+  std::map<std::string, int> content;  // what a box holds: pattern of name, count
+};
+
+// A line of the drawing: all links between two shapes.
+struct Line {
+  int forth = 0;
+  int back = 0;
+  Bandwidth most{};   // of the links one way
+  Bandwidth total{};  // of the better direction
+  Bandwidth sum_forth{};
+  Bandwidth sum_back{};
+};
+
+class Drawing {
+ public:
+  Drawing(const BuiltTopology& built, const DotOptions& options)
+      : built_(built), options_(options), reaches_(reaches_of(built)) {
+    is_torus_ = std::ranges::all_of(built.places.levels, [](const Level& level) {
+      return level.kind == LevelKind::kTorusAxis;
+    });
+    collapse();
+    place_nodes();
+    join();
+  }
+
+  std::uint32_t chips_per_box() const { return box_; }
+
+  std::string text() {
+    text_ = "graph topology {\n";
+    text_ += layout();
+    text_ += fmt::format(
+        "  label=<{}>; labelloc=b; fontname=\"Helvetica\"; fontsize=14; newrank=true;\n"
+        "  node [fontname=\"Helvetica\", fontsize=9, style=filled, fillcolor=\"#eef3fb\", "
+        "color=\"#5a6b85\", margin=\"0.06,0.03\", height=0.25, width=0.3];\n"
+        "  edge [fontname=\"Helvetica\", fontsize=8];\n",
+        legend());
+    if (is_torus_) {
+      for (std::size_t i = 0; i < shapes_.size(); ++i) add_shape(i, "  ", "");
+    } else {
+      add_frames();
+    }
+    for (const auto& [ends, line] : lines_) add_line(ends.first, ends.second, line);
+    return text_ + "}\n";
+  }
+
+ private:
+  // Grids have their own places; what has no above and below goes round a circle.
+  std::string_view layout() const {
+    if (is_torus_) return "  layout=neato; splines=line; notranslate=true;\n";
+    const bool is_flat = std::ranges::all_of(lines_, [this](const auto& line) {
+      return shapes_[line.first.first].reach.hops == shapes_[line.first.second].reach.hops;
+    });
+    if (is_flat) return "  layout=circo; mindist=0.4;\n";
+    return "  layout=dot; rankdir=TB; ordering=out; nodesep=0.15; ranksep=0.9;\n";
+  }
+
+  // Decides how many chips make a box.
+  void collapse() {
+    if (built_.fabric.nodes().size() <= options_.most_nodes) return;
+    const std::size_t chips = built_.places.chips.size();
+    for (const Level& level : built_.places.levels) {
+      box_ *= level.size;
+      ++box_levels_;
+      if (chips / box_ <= options_.most_boxes) return;
+    }
+  }
+
+  bool is_collapsed() const { return box_ > 1; }
+
+  // The axes of a torus that the boxes still lie on.
+  std::vector<int> position(std::uint32_t chip) const {
+    std::vector<int> at;
+    for (std::size_t level = box_levels_; level < built_.places.levels.size(); ++level) {
+      at.push_back(static_cast<int>(built_.places.coordinate(chip, level)));
+    }
+    return at;
+  }
+
+  void place_nodes() {
+    std::map<std::string, std::size_t> by_key;
+    std::size_t outside = 0;  // nodes that are in no box
+    for (const Reach& reach : reaches_) outside += reach.first / box_ != reach.last / box_ ? 1 : 0;
+    const bool merges_outside = is_collapsed() && outside > options_.most_switches;
+    for (std::size_t node = 0; node < reaches_.size(); ++node) {
+      const Node& what = built_.fabric.nodes()[node];
+      const Reach& reach = reaches_[node];
+      const bool in_box = is_collapsed() && reach.first / box_ == reach.last / box_;
+      std::string key = what.name;
+      if (in_box) {
+        key = fmt::format("box {}", reach.first / box_);
+      } else if (merges_outside) {
+        key = fmt::format("{} {} {}", pattern_of(what.name), reach.first, reach.last);
+      }
+      const auto [slot, is_new] = by_key.emplace(key, shapes_.size());
+      shape_of_.push_back(slot->second);
+      if (is_new) {
+        shapes_.push_back({.label = what.name,
+                           .kind = what.kind,
+                           .reach = reach,
+                           .at = is_torus_ ? position(reach.first) : std::vector<int>{},
+                           .content = {}});
+        if (in_box) {
+          shapes_.back().label = group_name(box_levels_, reach.first / box_);
+          shapes_.back().reach = {.first = reach.first / box_ * box_,
+                                  .last = reach.first / box_ * box_ + box_ - 1};
+        }
+      }
+      if (in_box || merges_outside) ++shapes_[slot->second].content[pattern_of(what.name)];
+    }
+  }
+
+  // Of a group of the `inner` innermost levels: what the names of its chips have in common.
+  std::string group_name(std::size_t inner, std::uint32_t number) const {
+    std::uint32_t chips = 1;
+    for (std::size_t level = 0; level < inner; ++level) chips *= built_.places.levels[level].size;
+    const auto name_at = [this](std::uint32_t chip) -> const std::string& {
+      return built_.fabric.node(built_.places.chips[chip]).name;
+    };
+    const std::string& first = name_at(number * chips);
+    const std::string& last = name_at(number * chips + chips - 1);
+    const auto common =
+        static_cast<std::size_t>(std::ranges::mismatch(first, last).in1 - first.begin());
+    const std::size_t dot = common == 0 ? std::string::npos : first.rfind('.', common - 1);
+    const std::string prefix = dot == std::string::npos ? "" : first.substr(0, dot);
+    const std::vector<Level>& levels = built_.places.levels;
+    std::string axes;  // a part of a torus goes by its place on the axes that are left
+    for (std::size_t level = inner; level < levels.size(); ++level) {
+      if (levels[level].kind != LevelKind::kTorusAxis) break;
+      axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", levels[level].name,
+                          built_.places.coordinate(number * chips, level));
+    }
+    if (!axes.empty()) return is_torus_ || prefix.empty() ? axes : prefix + ": " + axes;
+    if (!prefix.empty()) return prefix;
+    if (inner >= levels.size()) return "all";
+    return fmt::format("{} {}", levels[inner].name, number);
+  }
+
+  void join() {
+    for (const Link& link : built_.fabric.links()) {
+      const std::size_t from = shape_of_[link.from.index()];
+      const std::size_t to = shape_of_[link.to.index()];
+      if (from == to) continue;
+      Line& line = lines_[std::minmax(from, to)];
+      (from < to ? line.forth : line.back) += 1;
+      (from < to ? line.sum_forth : line.sum_back) += link.bandwidth;
+      line.most = std::max(line.most, link.bandwidth);
+      line.total = std::max(line.sum_forth, line.sum_back);
+    }
+    for (const auto& [ends, line] : lines_) colors_.emplace(line.most, "");
+    std::size_t next = 0;
+    for (auto color = colors_.rbegin(); color != colors_.rend(); ++color) {
+      color->second = kColors[std::min(next++, kColors.size() - 1)];
+    }
+  }
+
+  std::string legend() const {
+    std::string text = "<br/>" + options_.title;
+    if (is_collapsed()) text += fmt::format("<br/>collapsed: a box is {} chips", box_);
+    text += "<br/>";
+    std::size_t named = 0;
+    for (auto color = colors_.rbegin(); color != colors_.rend(); ++color) {
+      if (++named > kColors.size()) {
+        text += " and less";
+        break;
+      }
+      text += fmt::format("<font color=\"{}\">{} {}</font>  ", color->second, "\u2014",
+                          to_text(color->first));
+    }
+    return text + " one way a link";
+  }
+
+  static std::string_view form(NodeKind kind) {
+    switch (kind) {
+      case NodeKind::kChip:
+        return "shape=box";
+      case NodeKind::kSwitch:
+        return "shape=ellipse, fillcolor=\"#fdf3e3\"";
+      case NodeKind::kHost:
+        return "shape=hexagon, fillcolor=\"#e9f6ec\"";
+      case NodeKind::kNic:
+        break;
+    }
+    return "shape=diamond, fillcolor=\"#f3eefb\"";
+  }
+
+  // A ring by itself, round a circle.
+  bool is_circle() const {
+    if (!is_torus_ || built_.places.levels.size() != box_levels_ + 1) return false;
+    const Level& level = built_.places.levels.back();
+    return level.wraps && level.size > kMostInARow;
+  }
+
+  int axis_size(std::size_t axis) const {
+    const std::size_t level = box_levels_ + axis;
+    return level < built_.places.levels.size() ? static_cast<int>(built_.places.levels[level].size)
+                                               : 1;
+  }
+
+  // Inches on the paper of a place on up to three axes. Every place of x and y has room for a
+  // slanting row of all its z.
+  std::pair<double, double> on_paper(const std::vector<int>& at) const {
+    const auto axis = [&at](std::size_t i) { return i < at.size() ? at[i] : 0; };
+    if (is_circle()) {
+      const double turn = 2 * std::numbers::pi * axis(0) / axis_size(0);
+      const double radius = kCircleStep * axis_size(0) / (2 * std::numbers::pi);
+      return {radius * std::sin(turn), radius * std::cos(turn)};
+    }
+    const double across = (is_collapsed() ? 2.2 : 0.7) + kSlantAcross * axis_size(2);
+    const double up = (is_collapsed() ? 1.0 : 0.5) + kSlantUp * axis_size(2);
+    return {across * axis(0) + kSlantAcross * axis(2), up * axis(1) + kSlantUp * axis(2)};
+  }
+
+  // The chips of a grid go by their place alone.
+  static std::string without_chip(const std::string& name) {
+    constexpr std::string_view kChip = "chip";
+    return name.starts_with(kChip) ? name.substr(kChip.size()) : name;
+  }
+
+  void add_shape(std::size_t i, std::string_view indent, const std::string& frame) {
+    const Shape& shape = shapes_[i];
+    std::string label = shape.label;
+    if (!frame.empty() && label.starts_with(frame + ".")) label.erase(0, frame.size() + 1);
+    const bool is_box = !shape.content.empty();
+    if (is_torus_) label = without_chip(label);
+    if (is_box && shape.kind != NodeKind::kChip) label.clear();  // several switches
+    for (const auto& [name, count] : shape.content) {
+      label += fmt::format("{}{} {}", label.empty() ? "" : "\\n", count, name);
+    }
+    std::string place;
+    if (is_torus_) {
+      auto [x, y] = on_paper(shape.at);
+      if (shape.reach.hops > 0) {  // a host, between the corners of its chips
+        const auto [last_x, last_y] = on_paper(position(shape.reach.last));
+        x = (x + last_x) / 2;
+        y = (y + last_y) / 2;
+      }
+      place = fmt::format(", pos=\"{:.2f},{:.2f}!\"", x, y);
+    }
+    text_ +=
+        fmt::format("{}n{} [label=\"{}\", {}{}];\n", indent, i, label, form(shape.kind), place);
+  }
+
+  // Frames of the switched levels, one in the other, for chips and all that serves only them.
+  void add_frames() { add_frame(built_.places.levels.size(), 0, "  ", ""); }
+
+  void add_frame(std::size_t inner, std::uint32_t number, const std::string& indent,
+                 const std::string& around) {
+    std::uint32_t chips = 1;
+    for (std::size_t level = 0; level < inner; ++level) chips *= built_.places.levels[level].size;
+    if (inner == 0 || chips <= box_) {
+      for (std::size_t i = 0; i < shapes_.size(); ++i) {
+        if (shapes_[i].reach.first / chips == number && shapes_[i].reach.last / chips == number) {
+          add_shape(i, indent, around);
+        }
+      }
+      return;
+    }
+    const bool framed = chips < built_.places.chips.size() &&
+                        built_.places.levels[inner].kind == LevelKind::kSwitched;
+    const std::string name = framed ? group_name(inner, number) : around;
+    const std::string deeper = framed ? indent + "  " : indent;
+    if (framed) {
+      text_ += fmt::format(
+          "{}subgraph \"cluster {} {}\" {{ label=\"{}\"; fontsize=10; style=rounded; "
+          "color=\"#b9c4d6\";\n",
+          indent, inner, number, name);
+    }
+    const std::uint32_t parts = built_.places.levels[inner - 1].size;
+    const std::uint32_t part_chips = chips / parts;
+    for (std::size_t i = 0; i < shapes_.size(); ++i) {
+      const Reach& reach = shapes_[i].reach;
+      const bool here = reach.first / chips == number && reach.last / chips == number;
+      if (here && reach.first / part_chips != reach.last / part_chips) add_shape(i, deeper, name);
+    }
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      add_frame(inner - 1, number * parts + part, deeper, name);
+    }
+    if (framed) text_ += indent + "}\n";
+  }
+
+  // Neighbours on the grid, or a host and its chip.
+  bool is_short(const Shape& a, const Shape& b) const {
+    if (a.reach.hops > 0 || b.reach.hops > 0) return true;
+    int apart = 0;
+    for (std::size_t axis = 0; axis < a.at.size(); ++axis)
+      apart += std::abs(a.at[axis] - b.at[axis]);
+    return apart == 1;
+  }
+
+  void add_line(std::size_t a, std::size_t b, const Line& line) {
+    std::string style = fmt::format("color=\"{}\"", colors_.at(line.most));
+    const int links = std::max(line.forth, line.back);
+    if (links > 1) {
+      style += fmt::format(", label=\"{} links\\n{}\"", links, to_text(line.total));
+    }
+    if (line.forth == 0 || line.back == 0) {
+      style += line.forth == 0 ? ", dir=back" : ", dir=forward";
+    }
+    if (is_torus_ && !is_circle() && !is_short(shapes_[a], shapes_[b])) {
+      add_stub(a, b, style);
+      add_stub(b, a, style);
+      return;
+    }
+    // Switches stand above what they join.
+    const bool a_above = shapes_[a].reach.hops > shapes_[b].reach.hops;
+    if (!a_above && (line.forth == 0 || line.back == 0)) {
+      text_ += fmt::format("  n{} -- n{} [{}];\n", a, b, style);
+    } else if (a_above) {
+      text_ += fmt::format("  n{} -- n{} [{}];\n", a, b, style);
+    } else {
+      text_ += fmt::format("  n{} -- n{} [{}];\n", b, a, style);
+    }
+  }
+
+  // The beginning of a cable round the end of an axis: out of the grid, away from the other end.
+  void add_stub(std::size_t from, std::size_t to, const std::string& style) {
+    const std::vector<int>& at = shapes_[from].at;
+    const std::vector<int>& other = shapes_[to].at;
+    std::size_t along = 0;  // the axis whose end it is: the first one it leaves at an end
+    for (std::size_t axis = at.size(); axis-- > 0;) {
+      const int last = axis_size(axis) - 1;
+      if ((at[axis] == 0 && other[axis] == last) || (at[axis] == last && other[axis] == 0)) {
+        along = axis;
+      }
+    }
+    std::vector<int> beyond = at;
+    beyond[along] += at[along] == 0 ? -1 : 1;
+    const auto [x, y] = on_paper(at);
+    const auto [outside_x, outside_y] = on_paper(beyond);
+    const double length = std::hypot(outside_x - x, outside_y - y);
+    const double share = kStub / length;
+    text_ += fmt::format(
+        "  s{0} [shape=plaintext, style=\"\", fontsize=7, fontcolor=\"#777777\", label=\"{1}\", "
+        "width=0, height=0, margin=0, pos=\"{2:.2f},{3:.2f}!\"];\n"
+        "  n{4} -- s{0} [style=dashed, {5}];\n",
+        stubs_++, without_chip(shapes_[to].label), x + share * (outside_x - x),
+        y + share * (outside_y - y), from, style);
+  }
+
+  const BuiltTopology& built_;
+  const DotOptions& options_;
+  std::vector<Reach> reaches_;  // by node
+  bool is_torus_ = false;
+  std::uint32_t box_ = 1;  // chips
+  std::size_t box_levels_ = 0;
+  std::vector<Shape> shapes_;
+  std::vector<std::size_t> shape_of_;  // by node
+  std::map<std::pair<std::size_t, std::size_t>, Line> lines_;
+  std::map<Bandwidth, std::string_view> colors_;
+  std::string text_;
+  std::size_t stubs_ = 0;
+};
+
+}  // namespace
+
+std::string dot_of(const BuiltTopology& built, const DotOptions& options) {
+  return Drawing(built, options).text();
+}
+
+std::size_t chips_per_box(const BuiltTopology& built, const DotOptions& options) {
+  return Drawing(built, options).chips_per_box();
+}
+
+}  // namespace stepsim

@@ -1,5 +1,6 @@
 #include "schedules/lowering/lower.h"
 
+#include <cassert>
 #include <string>
 #include <utility>
 
@@ -64,13 +65,11 @@ LoweredLayer lower_block(const ModelLayers& layers, const ParallelPlan& plan) {
   return plan.recompute == Recompute::kFull ? recompute_fully(block) : block;
 }
 
+// The only schedule that a checked plan can name so far.
 PipelineSchedule make_schedule(const ParallelPlan& plan) {
-  switch (plan.schedule) {
-    case ScheduleName::kOneForwardOneBackward:
-      return one_forward_one_backward(static_cast<std::int32_t>(plan.pp),
-                                      static_cast<std::int32_t>(plan.microbatches()));
-  }
-  return {};
+  assert(plan.schedule == ScheduleName::kOneForwardOneBackward);
+  return one_forward_one_backward(static_cast<std::int32_t>(plan.pp),
+                                  static_cast<std::int32_t>(plan.microbatches()));
 }
 
 }  // namespace

@@ -8,7 +8,12 @@
 //
 // Rank r of P runs min(P - 1 - r, M) forwards first, then forward and backward in turn, then the
 // backwards that are left. Bubble (P - 1)(T_F + T_B) when sending is free, (P - 1)/(M + P - 1) of
-// the whole; at most min(P - r, M) micro-batches in flight on rank r. Any M >= 1.
+// the whole; at most min(P - r, M) micro-batches in flight on rank r. Any M >= 1. With a send time
+// L the bubble grows with M: only P - r are in flight, so that one round trip of 2(P - 1) sends
+// holds up P micro-batches.
+//
+// Eager 1F1B (Zhuang et al., arXiv 2211.05322, "overlap-friendly" in Alpa) runs min(2(P - 1 - r),
+// M) forwards first. Bubble (P - 1)(T_F + T_B + 2 L) whatever M is; min(2(P - r) - 1, M) in flight.
 
 #pragma once
 
@@ -18,7 +23,8 @@
 
 namespace stepsim {
 
-// REQUIRES: stages >= 1, microbatches >= 1.
+// REQUIRES (here and below): stages >= 1, microbatches >= 1.
 PipelineSchedule one_forward_one_backward(std::int32_t stages, std::int32_t microbatches);
+PipelineSchedule eager_one_forward_one_backward(std::int32_t stages, std::int32_t microbatches);
 
 }  // namespace stepsim

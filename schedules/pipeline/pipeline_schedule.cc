@@ -12,7 +12,7 @@ std::int32_t stage_of(const PipelineSchedule& schedule, std::int32_t rank, std::
     case Placement::kLoop:
       return chunk * ranks + rank;
     case Placement::kV:
-      return chunk == 0 ? rank : 2 * ranks - 1 - rank;
+      return chunk % 2 == 0 ? chunk * ranks + rank : (chunk + 1) * ranks - 1 - rank;
     case Placement::kBidirectional:
       break;
   }

@@ -36,7 +36,7 @@ struct PipelineOp {
 // Which stages a rank holds: its chunk c is global stage ...
 enum class Placement : std::uint8_t {
   kLoop,           // c * ranks + rank; with one chunk: rank
-  kV,              // rank, and 2 * ranks - 1 - rank
+  kV,              // c * ranks + rank for even c, (c + 1) * ranks - 1 - rank for odd c
   kBidirectional,  // rank for micro-batches of direction 0, ranks - 1 - rank for direction 1: two
                    // copies of the parameters
 };

@@ -12,14 +12,6 @@ std::string_view name_of(PlanAxis axis) {
   return kNames[static_cast<std::size_t>(axis)];
 }
 
-std::string_view name_of(ScheduleName schedule) {
-  switch (schedule) {
-    case ScheduleName::kOneForwardOneBackward:
-      return "1f1b";
-  }
-  return "";
-}
-
 std::string_view name_of(Recompute recompute) {
   constexpr std::array<std::string_view, 3> kNames = {"none", "selective", "full"};
   return kNames[static_cast<std::size_t>(recompute)];
@@ -96,6 +88,9 @@ void check_sizes(const ParallelPlan& plan, Rules& rules) {
                 "must be 2 (bf16) or 4 (fp32), is " + std::to_string(plan.gradient_bytes));
   rules.require(plan.cp <= 1, "cp",
                 "is " + std::to_string(plan.cp) + ", but context parallelism is not built yet: 1");
+  rules.require(plan.schedule == ScheduleName::kOneForwardOneBackward, "schedule",
+                "must be 1f1b, the only schedule that can be simulated so far; is " +
+                    std::string(name_of(plan.schedule)));
   rules.require(plan.zero == 0 || plan.zero == 1 || plan.zero == 3, "zero",
                 "must be 0, 1 or 3 (FSDP), is " + std::to_string(plan.zero));
   std::set<PlanAxis> named(plan.order.begin(), plan.order.end());

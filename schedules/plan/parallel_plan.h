@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "schedules/pipeline/schedule_name.h"
 #include "sim/base/error.h"
 #include "sim/chips/chip_spec.h"
 #include "sim/chips/kernel.h"
@@ -22,9 +23,6 @@ namespace stepsim {
 enum class PlanAxis : std::uint8_t { kTensor, kContext, kData, kPipeline };
 inline constexpr std::size_t kPlanAxes = 4;
 std::string_view name_of(PlanAxis axis);  // "tp", "cp", "dp", "pp"
-
-enum class ScheduleName : std::uint8_t { kOneForwardOneBackward };
-std::string_view name_of(ScheduleName schedule);  // "1f1b"
 
 enum class Recompute : std::uint8_t {
   kNone,
@@ -52,7 +50,7 @@ struct ParallelPlan {
   Recompute recompute = Recompute::kNone;
   int zero = 0;                     // 0: replicated; 1: optimizer state divided; 3: FSDP
   DataType type = DataType::kBf16;  // compute, weights, activations
-  ScheduleName schedule = ScheduleName::kOneForwardOneBackward;
+  ScheduleName schedule = ScheduleName::kOneForwardOneBackward;  // only this one so far
   std::array<PlanAxis, kPlanAxes> order = {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData,
                                            PlanAxis::kPipeline};  // innermost first
   std::vector<AxisMapping> map;                                   // empty: rank r sits on chip r

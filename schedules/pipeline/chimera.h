@@ -1,0 +1,31 @@
+// Chimera (Li and Hoefler, arXiv 2107.06925), two pipelines in opposite directions, units of P
+// micro-batches put one after the other ("direct concatenation").
+//
+//   slot    0   1   2   3   4   5   6   7   8   9           P = M = 4; a BW drawn as short as an F;
+//   rank 0  F0  .   F1  F2' BW2'F3' BW3'BW0 .   BW1         ' comes from rank P - 1
+//   rank 1  .   F0  F2' F1  F3' BW2'BW0 BW3'BW1 .
+//   rank 2  .   F2' F0  F3' F1  BW0 BW2'BW1 BW3'.
+//   rank 3  F2' .   F3' F0  BW0 F1  BW1 BW2'.   BW3'
+//
+// Every rank holds stage r and stage P - 1 - r: two copies of the parameters, whose gradients ranks
+// r and P - 1 - r reduce. Unit k has P/2 micro-batches of each direction; micro-batch j of them
+// runs at position q (r or P - 1 - r) in slot 2 P k + 2 j + q, its backward in slot
+// 2 P k + 2 j + 2 P - 1 - q; ranks run their ops by slot.
+//
+// Published bubble ratio (P - 2)/(2 M + P - 2) where the backward takes as long as the forward,
+// (P - 2)/(3 M/2 + P - 2) where it takes twice as long. Replayed, for M = k P and F <= B:
+// (P - 2)(B + (k - 1)(B - F)); the paper fills the holes between units by doubling forwards, which
+// is not done here. P/2 + 1 (ends) to P (middle) chunks in flight. Even P, even M.
+
+#pragma once
+
+#include <cstdint>
+
+#include "schedules/pipeline/pipeline_schedule.h"
+
+namespace stepsim {
+
+// REQUIRES: stages and microbatches even, at least 2.
+PipelineSchedule chimera(std::int32_t stages, std::int32_t microbatches);
+
+}  // namespace stepsim

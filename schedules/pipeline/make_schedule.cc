@@ -1,0 +1,374 @@
+#include "schedules/pipeline/make_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "schedules/pipeline/breadth_first.h"
+#include "schedules/pipeline/chimera.h"
+#include "schedules/pipeline/controllable_memory.h"
+#include "schedules/pipeline/dual_pipe.h"
+#include "schedules/pipeline/gpipe.h"
+#include "schedules/pipeline/hanayo.h"
+#include "schedules/pipeline/interleaved.h"
+#include "schedules/pipeline/naive.h"
+#include "schedules/pipeline/one_forward_one_backward.h"
+#include "schedules/pipeline/zero_bubble.h"
+#include "schedules/pipeline/zero_bubble_auto.h"
+#include "schedules/pipeline/zero_bubble_v.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t kMostStages = 1 << 16;
+constexpr std::int64_t kMostMicrobatches = 1 << 20;
+constexpr std::int64_t kMostChunks = 1 << 10;
+constexpr std::int64_t kMostForwards = 1 << 24;  // stages x micro-batches x chunks
+constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
+
+enum class Chunks { kOne, kTwo, kAny, kEven };
+
+Chunks chunks_rule(ScheduleName name) {
+  switch (name) {
+    case ScheduleName::kInterleaved:
+    case ScheduleName::kInterleavedZeroBubble:
+    case ScheduleName::kBreadthFirst:
+    case ScheduleName::kBreadthFirstLifo:
+      return Chunks::kAny;
+    case ScheduleName::kHanayo:
+      return Chunks::kEven;
+    case ScheduleName::kZeroBubbleVHand:
+    case ScheduleName::kZeroBubbleVAuto:
+    case ScheduleName::kVHalf:
+    case ScheduleName::kVMin:
+    case ScheduleName::kDualPipe:
+    case ScheduleName::kDualPipeV:
+    case ScheduleName::kChimera:
+      return Chunks::kTwo;
+    default:
+      return Chunks::kOne;
+  }
+}
+
+bool is_interleaved(ScheduleName name) {
+  return name == ScheduleName::kInterleaved || name == ScheduleName::kInterleavedZeroBubble;
+}
+
+bool is_legal_group(std::int64_t group, std::int64_t stages, std::int64_t microbatches) {
+  if (group < stages || group > microbatches) return false;
+  return microbatches % group == 0 || microbatches % group >= stages;
+}
+
+// Whether the schedule exists for this number of micro-batches on so many stages.
+bool is_legal_count(ScheduleName name, std::int64_t stages, std::int64_t microbatches) {
+  switch (name) {
+    case ScheduleName::kNaive:
+      return microbatches == 1;
+    case ScheduleName::kZeroBubbleH1:
+    case ScheduleName::kZeroBubbleH2:
+    case ScheduleName::kDualPipeV:
+      return microbatches >= 2 * stages;
+    case ScheduleName::kDualPipe:
+      return microbatches >= 2 * stages && microbatches % 2 == 0;
+    case ScheduleName::kChimera:
+      return microbatches >= 2 && microbatches % 2 == 0;
+    case ScheduleName::kInterleaved:
+      return microbatches >= stages && default_microbatch_group(stages, microbatches).has_value();
+    case ScheduleName::kInterleavedZeroBubble:
+      return microbatches >= 1 && default_microbatch_group(stages, microbatches).has_value();
+    default:
+      return microbatches >= 1;
+  }
+}
+
+std::string count_rule(ScheduleName name, std::int64_t stages) {
+  switch (name) {
+    case ScheduleName::kNaive:
+      return "1 (naive_sequential runs more)";
+    case ScheduleName::kZeroBubbleH1:
+    case ScheduleName::kZeroBubbleH2:
+    case ScheduleName::kDualPipeV:
+      return fmt::format("at least 2 x stages = {}", 2 * stages);
+    case ScheduleName::kDualPipe:
+      return fmt::format("even (both directions together) and at least 2 x stages = {}",
+                         2 * stages);
+    case ScheduleName::kChimera:
+      return "even (half of them in each direction)";
+    case ScheduleName::kInterleaved:
+      return fmt::format(
+          "at least stages = {} and a multiple of max(1, microbatches div stages), so that groups "
+          "are equal; a microbatch_group may be given instead",
+          stages);
+    case ScheduleName::kInterleavedZeroBubble:
+      return "a multiple of max(1, microbatches div stages), so that groups are equal; a "
+             "microbatch_group may be given instead";
+    default:
+      return "at least 1";
+  }
+}
+
+// "; nearest legal: 8 and 12": the first value below and above that the rule allows.
+template <typename IsLegal>
+std::string nearest(std::int64_t value, std::int64_t least, std::int64_t most,
+                    const IsLegal& is_legal) {
+  std::string text;
+  const auto add = [&](std::int64_t legal) {
+    text += (text.empty() ? "; nearest legal: " : " and ") + std::to_string(legal);
+  };
+  std::int64_t below = std::min(value - 1, most);
+  while (below >= least && !is_legal(below)) --below;
+  if (below >= least) add(below);
+  std::int64_t above = std::max(value + 1, least);
+  while (above <= most && !is_legal(above)) ++above;
+  if (above <= most) add(above);
+  return text;
+}
+
+class Checks {
+ public:
+  explicit Checks(const ScheduleRequest& request) : request_(request) {}
+
+  std::vector<Problem> run() {
+    const bool has_stages = check_stages();
+    const bool has_microbatches = within("microbatches", request_.microbatches, kMostMicrobatches);
+    const bool has_chunks = check_chunks();
+    if (has_stages && has_microbatches) check_microbatches();
+    check_group(has_stages && has_microbatches);
+    check_memory_limit(has_stages);
+    const bool has_costs = check_costs();
+    if (has_stages && has_microbatches && has_chunks) check_size(has_costs);
+    return std::move(problems_);
+  }
+
+ private:
+  void add(std::string field, std::string message) {
+    problems_.push_back({std::move(field), std::move(message)});
+  }
+  std::string schedule() const { return std::string(name_of(request_.name)); }
+
+  bool within(const char* field, std::int64_t value, std::int64_t most) {
+    if (value >= 1 && value <= most) return true;
+    add(field, value < 1 ? fmt::format("must be at least 1, is {}", value)
+                         : fmt::format("must be at most {}, is {}", most, value));
+    return false;
+  }
+
+  bool check_stages() {
+    if (!within("stages", request_.stages, kMostStages)) return false;
+    const bool is_even =
+        request_.name == ScheduleName::kDualPipe || request_.name == ScheduleName::kChimera;
+    if (is_even && request_.stages % 2 != 0) {
+      add("stages",
+          fmt::format(
+              "must be even for {} (two directions), is {}{}", schedule(), request_.stages,
+              nearest(request_.stages, 2, kMostStages, [](std::int64_t p) { return p % 2 == 0; })));
+    }
+    if (request_.name == ScheduleName::kDualPipeV && request_.stages < 2) {
+      add("stages", fmt::format("must be at least 2 for {}, is {}", schedule(), request_.stages));
+    }
+    return true;
+  }
+
+  bool check_chunks() {
+    if (!request_.chunks) return true;
+    const std::int64_t chunks = *request_.chunks;
+    const auto exactly = [&](std::int64_t only) {
+      if (chunks == only) return true;
+      add("chunks", fmt::format("must be {} for {}, is {}", only, schedule(), chunks));
+      return false;
+    };
+    switch (chunks_rule(request_.name)) {
+      case Chunks::kOne:
+        return exactly(1);
+      case Chunks::kTwo:
+        return exactly(2);
+      case Chunks::kAny:
+        return within("chunks", chunks, kMostChunks);
+      case Chunks::kEven:
+        break;
+    }
+    if (!within("chunks", chunks, kMostChunks)) return false;
+    if (chunks % 2 == 0) return true;
+    add("chunks",
+        fmt::format("must be even for {} (two a wave), is {}{}", schedule(), chunks,
+                    nearest(chunks, 2, kMostChunks, [](std::int64_t v) { return v % 2 == 0; })));
+    return false;
+  }
+
+  void check_microbatches() {
+    const ScheduleName name = request_.name;
+    const std::int64_t stages = request_.stages;
+    const std::int64_t microbatches = request_.microbatches;
+    if (is_interleaved(name) && request_.microbatch_group) return;  // check_group()
+    if (is_legal_count(name, stages, microbatches)) return;
+    const std::int64_t most = name == ScheduleName::kNaive ? 1 : kMostMicrobatches;
+    add("microbatches",
+        fmt::format("must be {} for {}, is {}{}", count_rule(name, stages), schedule(),
+                    microbatches, nearest(microbatches, 1, most, [&](std::int64_t count) {
+                      return is_legal_count(name, stages, count);
+                    })));
+  }
+
+  void check_group(bool has_counts) {
+    if (!request_.microbatch_group) return;
+    const std::int64_t group = *request_.microbatch_group;
+    if (!is_interleaved(request_.name)) {
+      add("microbatch_group", fmt::format("must not be given for {}: only interleaved_1f1b and "
+                                          "interleaved_zb1p have groups; is {}",
+                                          schedule(), group));
+      return;
+    }
+    const std::int64_t stages = request_.stages;
+    const std::int64_t microbatches = request_.microbatches;
+    if (!has_counts || is_legal_group(group, stages, microbatches)) return;
+    if (microbatches < stages) {
+      add("microbatches", fmt::format("must be at least stages = {} with a microbatch_group, is {}",
+                                      stages, microbatches));
+      return;
+    }
+    add("microbatch_group",
+        fmt::format("must be {} (stages) to {} (microbatches), and microbatches mod it 0 or at "
+                    "least {}; is {}{}",
+                    stages, microbatches, stages, group,
+                    nearest(group, stages, microbatches, [&](std::int64_t size) {
+                      return is_legal_group(size, stages, microbatches);
+                    })));
+  }
+
+  void check_memory_limit(bool has_stages) {
+    if (!request_.memory_limit) return;
+    const std::int64_t limit = *request_.memory_limit;
+    if (!plans_by_cost(request_.name)) {
+      add("memory_limit", fmt::format("must not be given for {}: only zb_auto_1p, zb_auto_2p and "
+                                      "zbv_auto are planned within one; is {}",
+                                      schedule(), limit));
+      return;
+    }
+    if (request_.name != ScheduleName::kZeroBubbleVAuto) {
+      if (limit < 1) add("memory_limit", fmt::format("must be at least 1, is {}", limit));
+    } else if (has_stages && limit < 2 * request_.stages) {
+      add("memory_limit", fmt::format("must be at least 2 x stages = {} chunks for {}, is {}",
+                                      2 * request_.stages, schedule(), limit));
+    }
+  }
+
+  bool check_costs() {
+    const std::size_t before = problems_.size();
+    const auto time = [&](const char* field, std::int64_t value, std::int64_t least) {
+      if (value >= least && value <= kMostTime) return;
+      add(field, value < least ? fmt::format("must be {}, is {}",
+                                             least == 1 ? "positive" : "at least 0", value)
+                               : fmt::format("must be at most {}, is {}", kMostTime, value));
+    };
+    time("forward_time", request_.costs.forward, 1);
+    time("backward_input_time", request_.costs.backward_input, 1);
+    time("backward_weight_time", request_.costs.backward_weight, 1);
+    time("send_time", request_.costs.send, 0);
+    return problems_.size() == before;
+  }
+
+  void check_size(bool has_costs) {
+    const std::int64_t chunks = request_.chunks.value_or(default_chunks(request_.name));
+    const std::int64_t forwards = request_.stages * request_.microbatches * chunks;
+    if (forwards > kMostForwards) {
+      add("microbatches",
+          fmt::format("stages x microbatches x chunks must be at most {}, is {} x {} x {}",
+                      kMostForwards, request_.stages, request_.microbatches, chunks));
+    } else if (has_costs) {
+      // All ops and their sends one after the other must fit in 64 bits.
+      const PipelineCosts& costs = request_.costs;
+      const std::int64_t most = kMostTime / forwards / 6;
+      if (std::max({costs.forward, costs.backward_input, costs.backward_weight, costs.send}) >
+          most) {
+        add("forward_time", fmt::format("times must be at most {} for so many ops", most));
+      }
+    }
+  }
+
+  const ScheduleRequest& request_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+std::int64_t default_chunks(ScheduleName name) {
+  return chunks_rule(name) == Chunks::kOne ? 1 : 2;
+}
+
+bool plans_by_cost(ScheduleName name) {
+  return name == ScheduleName::kZeroBubbleAuto1P || name == ScheduleName::kZeroBubbleAuto2P ||
+         name == ScheduleName::kZeroBubbleVAuto;
+}
+
+std::vector<Problem> check(const ScheduleRequest& request) {
+  return Checks(request).run();
+}
+
+PipelineSchedule make_schedule(const ScheduleRequest& request) {
+  const auto stages = static_cast<std::int32_t>(request.stages);
+  const auto microbatches = static_cast<std::int32_t>(request.microbatches);
+  const auto chunks =
+      static_cast<std::int32_t>(request.chunks.value_or(default_chunks(request.name)));
+  const auto interleaved_shape = [&] {
+    const std::int64_t group =
+        request.microbatch_group ? *request.microbatch_group
+                                 : *default_microbatch_group(request.stages, request.microbatches);
+    return InterleavedShape{stages, microbatches, chunks, static_cast<std::int32_t>(group)};
+  };
+  switch (request.name) {
+    case ScheduleName::kNaive:
+      return naive(stages);
+    case ScheduleName::kNaiveSequential:
+      return naive_sequential(stages, microbatches);
+    case ScheduleName::kGPipe:
+      return gpipe(stages, microbatches);
+    case ScheduleName::kGPipeLifo:
+      return gpipe_lifo(stages, microbatches);
+    case ScheduleName::kOneForwardOneBackward:
+      return one_forward_one_backward(stages, microbatches);
+    case ScheduleName::kEagerOneForwardOneBackward:
+      return eager_one_forward_one_backward(stages, microbatches);
+    case ScheduleName::kInterleaved:
+      return interleaved_1f1b(interleaved_shape());
+    case ScheduleName::kBreadthFirst:
+      return breadth_first(stages, microbatches, chunks);
+    case ScheduleName::kBreadthFirstLifo:
+      return breadth_first_lifo(stages, microbatches, chunks);
+    case ScheduleName::kZeroBubbleH1:
+      return zb_h1(stages, microbatches);
+    case ScheduleName::kZeroBubbleH1QuickStart:
+      return zb_h1_quickstart(stages, microbatches);
+    case ScheduleName::kZeroBubbleH2:
+      return zb_h2(stages, microbatches);
+    case ScheduleName::kZeroBubbleAuto1P:
+      return zb_auto(stages, microbatches, request.costs,
+                     request.memory_limit.value_or(request.stages));
+    case ScheduleName::kZeroBubbleAuto2P:
+      return zb_auto(stages, microbatches, request.costs,
+                     request.memory_limit.value_or(2 * request.stages));
+    case ScheduleName::kInterleavedZeroBubble:
+      return interleaved_zb1p(interleaved_shape());
+    case ScheduleName::kZeroBubbleVHand:
+      return zbv_hand(stages, microbatches);
+    case ScheduleName::kZeroBubbleVAuto:
+      return zbv_auto(stages, microbatches, request.costs,
+                      request.memory_limit.value_or(2 * request.stages));
+    case ScheduleName::kVHalf:
+      return v_half(stages, microbatches);
+    case ScheduleName::kVMin:
+      return v_min(stages, microbatches);
+    case ScheduleName::kDualPipe:
+      return dualpipe(stages, microbatches);
+    case ScheduleName::kDualPipeV:
+      return dualpipev(stages, microbatches);
+    case ScheduleName::kChimera:
+      return chimera(stages, microbatches);
+    case ScheduleName::kHanayo:
+      return hanayo(stages, microbatches, chunks);
+  }
+  return {};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,33 @@
+// A pipeline schedule from a file, and the rules that any schedule must keep.
+//
+//   # one rank a line, ops in the order in which they run; # begins a comment
+//   placement: v
+//   F0.0 F1.0 F0.1 BW0.1 BW0.0 F1.1 BW1.1 BW1.0
+//   F0.0 F0.1 BW0.1 F1.0 F1.1 BW0.0 BW1.1 BW1.0
+//
+// Ops are those of pipeline_schedule.h: F3.0, B3.0, W3.0, BW3.0, FB5.0/2.1 (micro-batch, dot, chunk
+// on that rank). `placement:` says which stage a rank's chunk is: loop (the default; chunk c of
+// rank r is stage c P + r), v, or bidirectional (two chunks: two directions, the first half of the
+// micro-batches on chunk 0, the other half on chunk 1). There are as many micro-batches and chunks
+// as the ops name. Reading a file finds every op that can't be read; check_order() then finds what
+// is missing, doubled, out of place, or waits in a circle.
+
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "schedules/pipeline/pipeline_schedule.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+
+// Throws ConfigError with every line that can't be read. The result still needs check_order().
+PipelineSchedule parse_schedule(std::string_view text);
+
+// What keeps a schedule from running: for every micro-batch and stage there must be one F and
+// either one BW or one B and one W, on the rank that holds the stage; F before B or BW, B before W;
+// and no circle of waits between ranks, which is reported wait by wait.
+std::vector<Problem> check_order(const PipelineSchedule& schedule);
+
+}  // namespace stepsim

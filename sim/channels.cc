@@ -71,8 +71,11 @@ void Channels::post(std::uint32_t stream, Time now, Meetings& meetings) {
 void Channels::move(std::uint32_t index, Axis axis, Time now) {
   const auto& [key, bytes] = std::pair(open_[index].key, open_[index].bytes);
   sent_[static_cast<std::size_t>(axis)] += bytes;
-  transport_.send(now, graph_.ranks[key.source].chip, graph_.ranks[key.destination].chip, bytes,
-                  {.collective = false, .index = index});
+  transport_.send(
+      now, graph_.ranks[key.source].chip, graph_.ranks[key.destination].chip, bytes,
+      {.collective = false,
+       .index = index,
+       .order = std::uint64_t{key.source} << 32 | static_cast<std::uint32_t>(KeyHash()(key))});
 }
 
 // Both sides are posted, `late` just now: the other one goes on because of it. (An eager send does

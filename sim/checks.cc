@@ -30,6 +30,17 @@ void check_links(const Cluster& cluster, const std::vector<double>& routed, cons
   }
 }
 
+void check_sprayed_links(const std::vector<double>& routed, const Network& network, Time end) {
+  const double expected = std::accumulate(routed.begin(), routed.end(), 0.0);
+  double carried = 0;
+  for (std::uint32_t i = 0; i < routed.size(); ++i) carried += network.carried(LinkId(i), end);
+  if (std::abs(carried - expected) > 1e-9 * expected + 1e-3) {
+    throw std::logic_error("check failed: " + std::to_string(expected) +
+                           " bytes were routed over all links together, but they carried " +
+                           std::to_string(carried));
+  }
+}
+
 void check_planned_bytes(const OpGraph& graph, const SimulationResult& result) {
   if (!graph.planned_bytes) return;
   for (std::size_t axis = 0; axis < kAxes; ++axis) {

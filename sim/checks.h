@@ -22,6 +22,9 @@ void check_streams(const Streams& streams);
 void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
                  Time end);
 
+// The same for all links together: packets that are sprayed take other routes, of equal length.
+void check_sprayed_links(const std::vector<double>& routed, const Network& network, Time end);
+
 // What was sent for each axis is what the plan says. (Nothing to check without planned bytes.)
 void check_planned_bytes(const OpGraph& graph, const SimulationResult& result);
 

@@ -43,9 +43,13 @@ CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t
     chips.push_back(graph_.ranks[rank.index()].chip);
   }
   Plan plan;
-  plan.algorithm = choose_algorithm(collective.op, collective.algorithm,
-                                    stepsim::describe(transport_.cluster(), chips),
-                                    collective.bytes, size_of(collective.type));
+  plan.algorithm =
+      choose_algorithm({.op = collective.op,
+                        .bytes = collective.bytes,
+                        .element = size_of(collective.type),
+                        .root = collective.root,
+                        .shift = collective.shift},
+                       collective.algorithm, stepsim::describe(transport_.cluster(), chips));
   if (granularity_ == Granularity::kPipelined) {
     pipeline_edges(plan, chips);
     plan.algorithm.reset();
@@ -155,6 +159,9 @@ std::uint32_t CollectiveRuns::open_run(std::uint32_t work, std::uint32_t group,
     run.lanes_left.assign(members, run.plan->algorithm->lanes());
     run.early.clear();
     run.blocked.clear();
+    for (std::uint32_t lane = 0; lane < run.plan->algorithm->lanes(); ++lane) {
+      for (std::uint32_t member = 0; member < members; ++member) complete_rounds(run, lane, member);
+    }
   }
   return index;
 }
@@ -180,8 +187,11 @@ void CollectiveRuns::check_agreement(const Run& run, std::uint32_t stream) const
 }
 
 void CollectiveRuns::all_posted(Run& run, std::uint32_t index, Time now, Meetings& meetings) {
-  for (const std::uint32_t stream : run.streams) {
-    if (stream == run.last) continue;
+  // A member that only had to send may have ended before the last one came.
+  const bool stepped = granularity_ == Granularity::kStepped;
+  for (std::size_t member = 0; member < run.streams.size(); ++member) {
+    const std::uint32_t stream = run.streams[member];
+    if (stream == run.last || (stepped && run.lanes_left[member] == 0)) continue;
     meetings.joins.push_back({.stream = stream, .from = run.last});
     meetings.arrows.push_back({.stream = stream, .from = run.last});
   }
@@ -287,7 +297,9 @@ void CollectiveRuns::go_on(std::uint32_t index, std::uint32_t lane, std::uint32_
                      .lane = lane,
                      .round = state.sent,
                      .from = member,
-                     .to = message->to});
+                     .to = message->to,
+                     .order = std::uint64_t{run.streams[member]} << 32 | std::uint64_t{lane} << 24 |
+                              (state.sent & 0xffffff)});
     return;
   }
   if (state.sent == algorithm.rounds() && state.received == algorithm.rounds()) {
@@ -300,12 +312,29 @@ void CollectiveRuns::received(std::uint32_t index, std::uint32_t lane, std::uint
                               std::uint32_t member) {
   Run& run = runs_[index];
   LaneState& state = run.lanes[lane * run.streams.size() + member];
-  run.early.push_back({lane, member, round});
-  for (bool found = true; found;) {
-    found = std::erase_if(run.early, [&](const Early& early) {
-              return early.lane == lane && early.member == member && early.round == state.received;
-            }) > 0;
-    if (found) ++state.received;
+  if (round != state.received) {
+    run.early.push_back({lane, member, round});
+    ++state.early;
+    return;
+  }
+  ++state.arrived;
+  complete_rounds(run, lane, member);
+}
+
+// Goes over the rounds of which everything has arrived, up to one that still waits.
+void CollectiveRuns::complete_rounds(Run& run, std::uint32_t lane, std::uint32_t member) {
+  const CollectiveAlgorithm& algorithm = *run.plan->algorithm;
+  LaneState& state = run.lanes[lane * run.streams.size() + member];
+  while (state.received < algorithm.rounds()) {
+    if (state.arrived < algorithm.receives(lane, state.received, member)) return;
+    ++state.received;
+    state.arrived = 0;
+    if (state.early == 0) continue;
+    const std::size_t found = std::erase_if(run.early, [&](const Early& early) {
+      return early.lane == lane && early.member == member && early.round == state.received;
+    });
+    state.arrived = static_cast<std::uint32_t>(found);
+    state.early -= state.arrived;
   }
 }
 

@@ -58,7 +58,9 @@ class CollectiveRuns {
 
   struct LaneState {             // of a member, stepped
     std::uint32_t sent = 0;      // rounds whose message has left, or that have none
-    std::uint32_t received = 0;  // rounds of which everything has arrived
+    std::uint32_t received = 0;  // rounds of which everything has arrived, or that have nothing
+    std::uint32_t arrived = 0;   // messages of round `received`
+    std::uint32_t early = 0;     // messages of later rounds: Run::early
     bool sending = false;
   };
   struct Early {  // a message of a round that is not the next one to complete
@@ -108,6 +110,7 @@ class CollectiveRuns {
   void go_on(std::uint32_t index, std::uint32_t lane, std::uint32_t member, Time now,
              Meetings& meetings);
   void received(std::uint32_t index, std::uint32_t lane, std::uint32_t round, std::uint32_t member);
+  static void complete_rounds(Run& run, std::uint32_t lane, std::uint32_t member);
   std::string describe(std::uint32_t stream, std::uint32_t work) const;
 
   const OpGraph& graph_;

@@ -67,6 +67,7 @@ struct TransferOwner {
   std::uint32_t round = 0;
   std::uint32_t from = 0;  // member
   std::uint32_t to = 0;
+  std::uint64_t order = 0;  // Transfer::order; the same in whatever order ops are started
 };
 
 }  // namespace stepsim

@@ -74,6 +74,8 @@ struct CollectiveWork {
   Bytes bytes;  // the larger of one member's send and receive buffer
   DataType type = DataType::kBf16;
   AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
+  std::uint32_t root = 0;   // member of the group: broadcast, reduce, gather, scatter
+  std::uint32_t shift = 1;  // permute: member m sends to member m + shift, cyclically
   friend bool operator==(const CollectiveWork&, const CollectiveWork&) = default;
 };
 

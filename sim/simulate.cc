@@ -27,7 +27,15 @@
 namespace stepsim {
 
 std::string_view name_of(Fidelity fidelity) {
-  return fidelity == Fidelity::kFlow ? "flow" : "latency-bandwidth";
+  switch (fidelity) {
+    case Fidelity::kFlow:
+      return "flow";
+    case Fidelity::kPacket:
+      return "packet";
+    case Fidelity::kLatencyBandwidth:
+      break;
+  }
+  return "latency-bandwidth";
 }
 
 std::string_view name_of(Granularity granularity) {
@@ -36,10 +44,25 @@ std::string_view name_of(Granularity granularity) {
 
 namespace {
 
-std::unique_ptr<Network> make_network(Fidelity fidelity, const Fabric& fabric) {
-  switch (fidelity) {
+std::unique_ptr<Network> make_packet_network(const Cluster& cluster,
+                                             const SimulationOptions& options) {
+  if (options.granularity != Granularity::kStepped) {
+    throw std::logic_error("packets need stepped collectives");
+  }
+  PacketOptions packets = options.packets;
+  if (packets.spraying && packets.spraying->router == nullptr) {
+    packets.spraying->router = cluster.router.get();
+  }
+  return make_packet_network(cluster.fabric, packets);
+}
+
+std::unique_ptr<Network> make_network(const Cluster& cluster, const SimulationOptions& options) {
+  const Fabric& fabric = cluster.fabric;
+  switch (options.fidelity) {
     case Fidelity::kFlow:
       return make_flow_network(fabric);
+    case Fidelity::kPacket:
+      return make_packet_network(cluster, options);
     case Fidelity::kLatencyBandwidth:
       break;
   }
@@ -54,7 +77,7 @@ class Simulation {
       : graph_(graph),
         cluster_(cluster),
         options_(options),
-        network_(make_network(options.fidelity, cluster.fabric)),
+        network_(make_network(cluster, options)),
         transport_(cluster, *network_),
         streams_(graph, options.steps),
         channels_(graph, streams_, transport_),
@@ -75,7 +98,10 @@ class Simulation {
     while (streams_.ops_ended() != streams_.ops_total()) {
       network_->settle(now());
       const std::optional<Time> next = next_instant();
-      if (!next) throw DeadlockError(deadlock_report(graph_, streams_, channels_, collectives_));
+      if (!next) {
+        throw DeadlockError(deadlock_report(graph_, streams_, channels_, collectives_) +
+                            network_->blocked_report());
+      }
       recorder_.links_until(*next, *network_);
       queue_.advance_to(*next);
       report_progress();
@@ -334,8 +360,13 @@ SimulationResult Simulation::result() {
   result.statistics.events = events_;
   result.statistics.transfers = network.transfers;
   result.statistics.rate_updates = network.rate_updates;
+  result.statistics.packet_hops = network.packet_hops;
   check_streams(streams_);
-  check_links(cluster_, transport_.routed_bytes(), *network_, now());
+  if (options_.fidelity == Fidelity::kPacket && options_.packets.spraying) {
+    check_sprayed_links(transport_.routed_bytes(), *network_, now());
+  } else {
+    check_links(cluster_, transport_.routed_bytes(), *network_, now());
+  }
   check_planned_bytes(graph_, result);
   check_memory(graph_, memory_);
   check_breakdowns(result);

@@ -20,22 +20,24 @@
 #include <vector>
 
 #include "sim/cluster.h"
+#include "sim/network/packet_network.h"
 #include "sim/op_graph.h"
 #include "sim/simulation_result.h"
 
 namespace stepsim {
 
-enum class Fidelity : std::uint8_t { kLatencyBandwidth, kFlow };
+enum class Fidelity : std::uint8_t { kLatencyBandwidth, kFlow, kPacket };
 enum class Granularity : std::uint8_t {
   kPipelined,  // a collective is one transfer over all its edges
   kStepped,    // every message of every step of the algorithm
 };
-std::string_view name_of(Fidelity fidelity);        // "latency-bandwidth", "flow"
+std::string_view name_of(Fidelity fidelity);        // "latency-bandwidth", "flow", "packet"
 std::string_view name_of(Granularity granularity);  // "pipelined", "stepped"
 
 struct SimulationOptions {
   Fidelity fidelity = Fidelity::kFlow;
-  Granularity granularity = Granularity::kPipelined;
+  Granularity granularity = Granularity::kPipelined;  // kPacket: must be kStepped
+  PacketOptions packets{};  // kPacket; a router of spraying that is not given is the cluster's
   std::uint32_t steps = 1;
   std::vector<RankId> recorded_ranks{};  // whose timelines are kept; empty: none
   bool record_links = false;             // keep link_series

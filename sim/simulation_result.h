@@ -83,6 +83,7 @@ struct SimulatorStatistics {
   std::uint64_t events = 0;  // taken from the queue or from the network
   std::uint64_t transfers = 0;
   std::uint64_t rate_updates = 0;
+  std::uint64_t packet_hops = 0;
   double wall_s = 0;
   double cpu_s = 0;
   std::int64_t peak_rss_bytes = 0;

@@ -14,7 +14,7 @@ void Transport::send(Time now, std::uint32_t from_chip, std::uint32_t to_chip, B
   uses_.clear();
   const Duration latency = route(from_chip, to_chip, links_);
   for (const LinkId link : links_) uses_.push_back({link, 1.0});
-  start(now, {.bytes = bytes, .latency = latency, .uses = uses_}, owner);
+  start(now, {.bytes = bytes, .latency = latency, .uses = uses_, .order = owner.order}, owner);
 }
 
 Duration Transport::route(std::uint32_t from_chip, std::uint32_t to_chip,

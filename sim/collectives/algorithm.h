@@ -2,39 +2,49 @@
 // It is a pure function of (lane, round, member) and is evaluated lazily; nothing of size n^2 is
 // ever stored.
 //
-// The data are cut into as many shards as the group has members, and each shard into one piece a
-// lane. Lanes run side by side (two directions of a ring, rotated axis orders of a torus) and never
-// touch each other's pieces. Within a lane a member goes through the rounds in order: it may send
-// the message of round r when its message of round r - 1 has been sent and what it was to receive
-// in the rounds before r has arrived.
+// Lanes run side by side (two directions of a ring, rotated axis orders of a torus, messages that
+// leave at once) and never wait for each other. Within a lane a member goes through the rounds in
+// order: it may send the message of round r when its message of round r - 1 has been sent and what
+// it was to receive in the rounds before r has arrived.
 //
-// A message carries a box of shards: shards are numbered like the positions of the group's shape
-// (GroupShape), and a box is one coordinate or a whole side in each dimension. Where it arrives it
-// replaces (copy) or is added to (reduce) what the receiver has of these shards.
+// What a message carries is only asked for by the proof (tests/sim/collectives_test.cc): the data
+// are cut into shards() shards, each into pieces() pieces, and block b is piece b / shards() of
+// shard b % shards(). Where a message arrives its blocks replace (copy) or are added to (reduce)
+// what the receiver has of them. A part i of E elements cut into n is [i E / n, (i + 1) E / n).
+//
+//   all-reduce, broadcast, reduce               shards: as many as the algorithm likes
+//   all-gather, reduce-scatter, gather, scatter n shards; shard_of(member) belongs to the member
+//   all-to-all                                  n^2 shards: source * n + destination, each as long
+//                                               as part `destination` of the source's buffer
+//   send-receive, permute                       n shards: the whole buffer of each member
+//   barrier                                     one shard of no bytes: "I have heard of these"
 
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "sim/base/units.h"
+#include "sim/collectives/collective.h"
 
 namespace stepsim {
 
 inline constexpr std::size_t kMaxDimensions = 4;
 
-// Coordinates [begin, begin + count) of each dimension; {0, 1} in dimensions that are not there.
-struct ShardBox {
-  std::array<std::uint32_t, kMaxDimensions> begin{};
-  std::array<std::uint32_t, kMaxDimensions> count{1, 1, 1, 1};
+// What is to be done in a group. REQUIRES: bytes is a whole number of elements.
+struct CollectiveTask {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  Bytes bytes;  // the larger of one member's send and receive buffer
+  Bytes element{2};
+  std::uint32_t root = 0;   // member: broadcast, reduce, gather, scatter
+  std::uint32_t shift = 1;  // permute
 };
 
 struct CollectiveMessage {
   std::uint32_t to = 0;  // member
-  ShardBox shards;
-  bool reduce = false;
   Bytes bytes;
+  bool reduce = false;
 };
 
 class CollectiveAlgorithm {
@@ -49,8 +59,19 @@ class CollectiveAlgorithm {
   virtual std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                                    std::uint32_t member) const = 0;
 
+  // How many messages arrive at `member` in this round.
+  virtual std::uint32_t receives(std::uint32_t lane, std::uint32_t round,
+                                 std::uint32_t member) const = 0;
+
+  virtual std::uint32_t shards() const = 0;
+  virtual std::uint32_t pieces() const { return 1; }
+
   // The shard that `member` owns: what it brings to an all-gather and keeps of a reduce-scatter.
   virtual std::uint32_t shard_of(std::uint32_t member) const = 0;
+
+  // Appends the blocks that message(lane, round, member) carries. REQUIRES: there is one.
+  virtual void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
+                      std::vector<std::uint32_t>& out) const = 0;
 };
 
 }  // namespace stepsim

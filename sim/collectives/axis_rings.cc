@@ -27,6 +27,28 @@ AxisRings::AxisRings(CollectiveOp op, GroupShape shape, std::vector<AxisRingLane
 
 std::optional<CollectiveMessage> AxisRings::message(std::uint32_t lane, std::uint32_t round,
                                                     std::uint32_t member) const {
+  const Sent what = sent(lane, round, member);
+  return CollectiveMessage{
+      .to = what.to, .bytes = bytes_of(what.shards, lane), .reduce = what.reduce};
+}
+
+void AxisRings::blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
+                       std::vector<std::uint32_t>& out) const {
+  const ShardBox box = sent(lane, round, member).shards;
+  for (std::uint32_t shard = 0; shard < shape_.members(); ++shard) {
+    std::uint32_t rest = shard;
+    bool inside = true;
+    for (std::size_t d = 0; d < shape_.dimensions.size(); ++d) {
+      const std::uint32_t at = rest % shape_.dimensions[d].size;
+      rest /= shape_.dimensions[d].size;
+      inside = inside && at >= box.begin[d] && at < box.begin[d] + box.count[d];
+    }
+    if (inside) out.push_back(lane * shape_.members() + shard);
+  }
+}
+
+AxisRings::Sent AxisRings::sent(std::uint32_t lane, std::uint32_t round,
+                                std::uint32_t member) const {
   const bool scatters = op_ != CollectiveOp::kAllGather && round < scatter_rounds_;
   const std::vector<std::uint32_t>& order = lanes_[lane].order;
   // A gather is the mirror of a scatter: its last rounds are along the first dimension.
@@ -45,7 +67,7 @@ std::optional<CollectiveMessage> AxisRings::message(std::uint32_t lane, std::uin
 
   // The state of the data is the same in both: of dimensions before `phase` in the order only the
   // own coordinate is there, dimensions after it are whole.
-  CollectiveMessage result;
+  Sent result;
   std::uint32_t rest = position_[member];
   std::uint32_t stride = 1;
   std::array<std::uint32_t, kMaxDimensions> coordinate{};
@@ -76,7 +98,6 @@ std::optional<CollectiveMessage> AxisRings::message(std::uint32_t lane, std::uin
   const std::uint32_t neighbour = (coordinate[d] + (reversed ? n - 1 : 1)) % n;
   result.to = shape_.order[position_[member] + (neighbour - coordinate[d]) * strides[d]];
   result.reduce = scatters;
-  result.bytes = bytes_of(result.shards, lane);
   return result;
 }
 

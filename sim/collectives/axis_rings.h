@@ -5,6 +5,7 @@
 //   bidirectional ring    one dimension, two lanes in opposite directions
 //   hierarchical          dimensions (gpu, node): reduce-scatter in the node, then across nodes on
 //                         what is left; all-gather the other way round
+//   axis after axis       two lanes in opposite directions, the same order of the axes: no gain
 //   multi-axis torus      one lane for each rotation of the axis order and each direction, so that
 //                         every link of every axis works at once
 //
@@ -17,11 +18,13 @@
 //
 // On an idle network, with S bytes, n members and links of W bytes/s one way: ring
 // reduce-scatter or all-gather (n-1)/n S/W; all-reduce twice that; bidirectional half;
-// M wrapped axes (n-1)/n S/(2 M W).
+// M wrapped axes (n-1)/n S/(2 M W); the same axes one after another (n-1)/n S/(2 W).
 
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/base/units.h"
@@ -29,6 +32,13 @@
 #include "sim/collectives/collective.h"
 
 namespace stepsim {
+
+// Coordinates [begin, begin + count) of each dimension; {0, 1} in dimensions that are not there.
+// Shards are numbered like the positions of the group's shape (GroupShape).
+struct ShardBox {
+  std::array<std::uint32_t, kMaxDimensions> begin{};
+  std::array<std::uint32_t, kMaxDimensions> count{1, 1, 1, 1};
+};
 
 struct AxisRingLane {
   std::vector<std::uint32_t> order;  // dimensions in the order of the reduce-scatter
@@ -47,9 +57,20 @@ class AxisRings final : public CollectiveAlgorithm {
   std::uint32_t rounds() const override { return rounds_; }
   std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                            std::uint32_t member) const override;
+  std::uint32_t receives(std::uint32_t, std::uint32_t, std::uint32_t) const override { return 1; }
+  std::uint32_t shards() const override { return shape_.members(); }
+  std::uint32_t pieces() const override { return lanes(); }  // piece p of each shard is lane p's
+  void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
+              std::vector<std::uint32_t>& out) const override;
   std::uint32_t shard_of(std::uint32_t member) const override { return position_[member]; }
 
  private:
+  struct Sent {
+    std::uint32_t to = 0;
+    bool reduce = false;
+    ShardBox shards;
+  };
+  Sent sent(std::uint32_t lane, std::uint32_t round, std::uint32_t member) const;
   Bytes bytes_of(const ShardBox& box, std::uint32_t lane) const;
   void add_up_uneven_pieces();
 

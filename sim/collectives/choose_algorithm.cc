@@ -1,14 +1,30 @@
 #include "sim/collectives/choose_algorithm.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
-#include <vector>
 
+#include "sim/base/error.h"
 #include "sim/collectives/axis_rings.h"
+#include "sim/collectives/binomial_tree.h"
+#include "sim/collectives/bruck.h"
+#include "sim/collectives/chain.h"
+#include "sim/collectives/direct_rooted.h"
+#include "sim/collectives/dissemination.h"
+#include "sim/collectives/double_binary_tree.h"
+#include "sim/collectives/exchange.h"
+#include "sim/collectives/halving_doubling.h"
+#include "sim/collectives/reduce_broadcast.h"
+#include "sim/collectives/shift.h"
+#include "sim/collectives/torus_all_to_all.h"
 
 namespace stepsim {
 namespace {
+
+constexpr std::uint32_t kDirectMembers = 64;  // auto sends all at once up to here
+
+// --- Shapes --------------------------------------------------------------------------------------
 
 // The same members in one dimension.
 GroupShape flattened(const GroupShape& shape) {
@@ -37,32 +53,264 @@ std::vector<AxisRingLane> rotated_lanes(const GroupShape& shape) {
   return lanes;
 }
 
-}  // namespace
-
-AlgorithmChoice resolve(AlgorithmChoice choice, const GroupShape& shape) {
-  if (choice != AlgorithmChoice::kAuto) return choice;
-  const bool torus = std::ranges::all_of(
-      shape.dimensions, [](const GroupDimension& dimension) { return dimension.torus_axis; });
-  if (shape.dimensions.size() > 1) {
-    return torus ? AlgorithmChoice::kMultiAxis : AlgorithmChoice::kHierarchical;
-  }
-  return torus && shape.dimensions.front().wraps ? AlgorithmChoice::kBidirectionalRing
-                                                 : AlgorithmChoice::kRing;
+bool is_torus(const GroupShape& shape) {
+  return std::ranges::all_of(shape.dimensions,
+                             [](const GroupDimension& dimension) { return dimension.torus_axis; });
 }
 
-std::unique_ptr<CollectiveAlgorithm> choose_algorithm(CollectiveOp op, AlgorithmChoice choice,
-                                                      const GroupShape& shape, Bytes bytes,
-                                                      Bytes element) {
+// --- What can run --------------------------------------------------------------------------------
+
+bool is_ring_op(CollectiveOp op) {
+  return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather ||
+         op == CollectiveOp::kReduceScatter;
+}
+
+bool moves_whole_from_or_to_root(CollectiveOp op) {
+  return op == CollectiveOp::kBroadcast || op == CollectiveOp::kReduce;
+}
+
+bool does(AlgorithmChoice choice, CollectiveOp op) {
+  const bool shards_of_root = op == CollectiveOp::kGather || op == CollectiveOp::kScatter;
+  const bool exchange = op == CollectiveOp::kAllToAll || op == CollectiveOp::kAllGather ||
+                        op == CollectiveOp::kReduceScatter;
+  switch (choice) {
+    case AlgorithmChoice::kAuto:
+      return true;
+    case AlgorithmChoice::kRing:
+    case AlgorithmChoice::kBidirectionalRing:
+    case AlgorithmChoice::kHierarchical:
+    case AlgorithmChoice::kMultiAxis:
+    case AlgorithmChoice::kAxisAfterAxis:
+      return is_ring_op(op);
+    case AlgorithmChoice::kDirect:
+      return exchange || shards_of_root || op == CollectiveOp::kSendReceive ||
+             op == CollectiveOp::kPermute;
+    case AlgorithmChoice::kPairwise:
+      return exchange;
+    case AlgorithmChoice::kTorusAllToAll:
+      return op == CollectiveOp::kAllToAll;
+    case AlgorithmChoice::kChain:
+      return moves_whole_from_or_to_root(op);
+    case AlgorithmChoice::kBinomialTree:
+      return moves_whole_from_or_to_root(op) || shards_of_root;
+    case AlgorithmChoice::kHalvingDoubling:
+      return op == CollectiveOp::kAllReduce || op == CollectiveOp::kReduceScatter;
+    case AlgorithmChoice::kRecursiveDoubling:
+      return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather;
+    case AlgorithmChoice::kBruck:
+      return op == CollectiveOp::kAllGather;
+    case AlgorithmChoice::kDoubleBinaryTree:
+    case AlgorithmChoice::kReduceBroadcast:
+      return op == CollectiveOp::kAllReduce;
+    case AlgorithmChoice::kDissemination:
+      return op == CollectiveOp::kBarrier;
+  }
+  return false;
+}
+
+// What is wrong with the group; empty: nothing.
+std::string misfit(CollectiveOp op, AlgorithmChoice choice, const GroupShape& shape) {
+  switch (choice) {
+    case AlgorithmChoice::kMultiAxis:
+    case AlgorithmChoice::kAxisAfterAxis:
+    case AlgorithmChoice::kTorusAllToAll:
+      return is_torus(shape) ? "" : "needs a group that fills a box of torus axes";
+    case AlgorithmChoice::kHierarchical:
+      return shape.dimensions.size() > 1 ? ""
+                                         : "needs a group that fills a box of two or more levels";
+    case AlgorithmChoice::kHalvingDoubling:
+    case AlgorithmChoice::kRecursiveDoubling:
+      return op == CollectiveOp::kAllReduce || std::has_single_bit(shape.members())
+                 ? ""
+                 : "needs a power of two members for this operation, the group has " +
+                       std::to_string(shape.members());
+    default:
+      return "";
+  }
+}
+
+// --- Auto ----------------------------------------------------------------------------------------
+
+AlgorithmChoice by_shape(const GroupShape& shape) {
+  if (shape.dimensions.size() > 1) {
+    return is_torus(shape) ? AlgorithmChoice::kMultiAxis : AlgorithmChoice::kHierarchical;
+  }
+  return is_torus(shape) && shape.dimensions.front().wraps ? AlgorithmChoice::kBidirectionalRing
+                                                           : AlgorithmChoice::kRing;
+}
+
+std::string why_shape(AlgorithmChoice choice) {
+  switch (choice) {
+    case AlgorithmChoice::kMultiAxis:
+      return "the group fills a box of torus axes: rotated axis orders keep all links busy";
+    case AlgorithmChoice::kHierarchical:
+      return "the group spans several levels: most of the data stay inside the inner ones";
+    case AlgorithmChoice::kBidirectionalRing:
+      return "the group is a wrapped axis: a ring in each direction uses both ways of its links";
+    default:
+      return "on a line or a switch one ring already fills every port";
+  }
+}
+
+// Estimates are in bytes: kTripBytes a round, and what the busiest port sends.
+ChosenAlgorithm resolve_ring_op(CollectiveOp op, const GroupShape& shape, Bytes bytes) {
+  const AlgorithmChoice rule = by_shape(shape);
+  ChosenAlgorithm result{rule, why_shape(rule)};
+  if (is_torus(shape)) return result;
+  const std::uint32_t n = shape.members();
+  const std::int64_t passes = op == CollectiveOp::kAllReduce ? 2 : 1;
+  std::int64_t rounds = 0;
+  for (const GroupDimension& dimension : shape.dimensions) rounds += passes * (dimension.size - 1);
+  const std::int64_t sent = passes * (bytes.value() - bytes.value() / n);
+  if (rounds * kTripBytes <= sent) return result;
+
+  const std::int64_t doublings = rounds_of_doubling(n);
+  AlgorithmChoice other = rule;
+  std::int64_t other_rounds = passes * doublings;
+  std::int64_t other_sent = sent;
+  if (op == CollectiveOp::kAllGather) {
+    other = std::has_single_bit(n) ? AlgorithmChoice::kRecursiveDoubling : AlgorithmChoice::kBruck;
+  } else if (std::has_single_bit(n)) {
+    other = AlgorithmChoice::kHalvingDoubling;
+  } else if (op == CollectiveOp::kAllReduce) {
+    other = AlgorithmChoice::kDoubleBinaryTree;
+    other_rounds = 3 * (pipeline_chunks(bytes / 2, n) + 2 * doublings - 1);
+    other_sent = 2 * bytes.value();
+  }
+  if (other == rule || other_rounds * kTripBytes + other_sent >= rounds * kTripBytes + sent) {
+    return result;
+  }
+  return {other, "trips weigh more than bytes at this size: " + std::to_string(other_rounds) +
+                     " rounds instead of the " + std::to_string(rounds) + " of a " +
+                     std::string(name_of(rule)) + " algorithm"};
+}
+
+ChosenAlgorithm resolve_chain_or_tree(const GroupShape& shape, Bytes bytes) {
+  const std::uint32_t n = shape.members();
+  const std::int64_t chunks = pipeline_chunks(bytes, n);
+  const std::int64_t rounds = n - 2 + chunks;
+  const std::int64_t chain = rounds * (kTripBytes + bytes.value() / chunks);
+  const std::int64_t doublings = rounds_of_doubling(n);
+  const std::int64_t tree = doublings * (kTripBytes + bytes.value());
+  if (chain < tree) {
+    return {AlgorithmChoice::kChain, "bytes weigh more than trips at this size: a pipeline of " +
+                                         std::to_string(chunks) + " chunks sends them once"};
+  }
+  return {AlgorithmChoice::kBinomialTree,
+          "trips weigh more than bytes at this size: " + std::to_string(doublings) +
+              " rounds instead of the " + std::to_string(rounds) + " of a chain"};
+}
+
+ChosenAlgorithm resolve_all_to_all(const GroupShape& shape) {
+  if (is_torus(shape)) {
+    return {AlgorithmChoice::kTorusAllToAll,
+            "the group fills torus axes: hop by hop in rotated orders keeps all links busy"};
+  }
+  if (shape.members() <= kDirectMembers) {
+    return {AlgorithmChoice::kDirect, "on switches, up to " + std::to_string(kDirectMembers) +
+                                          " members send everything at once"};
+  }
+  return {AlgorithmChoice::kPairwise, "with more than " + std::to_string(kDirectMembers) +
+                                          " members one partner at a time keeps few messages "
+                                          "in flight"};
+}
+
+}  // namespace
+
+std::vector<AlgorithmChoice> algorithms_for(CollectiveOp op, const GroupShape& shape) {
+  std::vector<AlgorithmChoice> result;
+  for (const AlgorithmChoice choice : kAlgorithmChoices) {
+    if (choice != AlgorithmChoice::kAuto && does(choice, op) && misfit(op, choice, shape).empty()) {
+      result.push_back(choice);
+    }
+  }
+  return result;
+}
+
+std::string refusal(CollectiveOp op, AlgorithmChoice choice, const GroupShape& shape) {
+  std::string reason =
+      does(choice, op) ? misfit(op, choice, shape) : "can't do " + std::string(name_of(op));
+  if (reason.empty()) return reason;
+  reason += "; in this group there are:";
+  for (const AlgorithmChoice other : algorithms_for(op, shape)) {
+    reason += (reason.back() == ':' ? " " : ", ") + std::string(name_of(other));
+  }
+  return reason;
+}
+
+ChosenAlgorithm resolve(CollectiveOp op, AlgorithmChoice choice, const GroupShape& shape,
+                        Bytes bytes) {
+  if (choice != AlgorithmChoice::kAuto) return {choice, "it was asked for"};
+  switch (op) {
+    case CollectiveOp::kAllReduce:
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kReduceScatter:
+      return resolve_ring_op(op, shape, bytes);
+    case CollectiveOp::kAllToAll:
+      return resolve_all_to_all(shape);
+    case CollectiveOp::kBroadcast:
+    case CollectiveOp::kReduce:
+      return resolve_chain_or_tree(shape, bytes);
+    case CollectiveOp::kGather:
+    case CollectiveOp::kScatter:
+      return {AlgorithmChoice::kDirect, "the port of the root is the limit: relays gain nothing"};
+    case CollectiveOp::kBarrier:
+      return {AlgorithmChoice::kDissemination, "it is the only algorithm of a barrier"};
+    case CollectiveOp::kSendReceive:
+    case CollectiveOp::kPermute:
+      break;
+  }
+  return {AlgorithmChoice::kDirect, "every member has one message, which goes straight there"};
+}
+
+std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task,
+                                                      AlgorithmChoice choice,
+                                                      const GroupShape& shape) {
+  if (const std::string reason = refusal(task.op, choice, shape); !reason.empty()) {
+    throw ConfigError({{"algorithm", std::string(name_of(choice)) + " " + reason}});
+  }
   auto rings = [&](GroupShape over, std::vector<AxisRingLane> lanes) {
-    return std::make_unique<AxisRings>(op, std::move(over), std::move(lanes), bytes, element);
+    return std::make_unique<AxisRings>(task.op, std::move(over), std::move(lanes), task.bytes,
+                                       task.element);
   };
-  switch (resolve(choice, shape)) {
+  const std::vector<std::uint32_t>& order = shape.order;
+  switch (resolve(task.op, choice, shape, task.bytes).choice) {
     case AlgorithmChoice::kBidirectionalRing:
       return rings(flattened(shape), {{{0}, false}, {{0}, true}});
     case AlgorithmChoice::kHierarchical:
       return rings(shape, {{innermost_first(shape), false}});
     case AlgorithmChoice::kMultiAxis:
       return rings(shape, rotated_lanes(shape));
+    case AlgorithmChoice::kAxisAfterAxis:
+      return rings(shape, {{innermost_first(shape), false}, {innermost_first(shape), true}});
+    case AlgorithmChoice::kDirect:
+      if (task.op == CollectiveOp::kGather || task.op == CollectiveOp::kScatter) {
+        return std::make_unique<DirectRooted>(task, order);
+      }
+      if (task.op == CollectiveOp::kSendReceive || task.op == CollectiveOp::kPermute) {
+        return std::make_unique<Shift>(task, order);
+      }
+      return std::make_unique<Exchange>(task, order, true);
+    case AlgorithmChoice::kPairwise:
+      return std::make_unique<Exchange>(task, order, false);
+    case AlgorithmChoice::kTorusAllToAll:
+      return std::make_unique<TorusAllToAll>(task, shape);
+    case AlgorithmChoice::kChain:
+      return std::make_unique<Chain>(task, order);
+    case AlgorithmChoice::kBinomialTree:
+      return std::make_unique<BinomialTree>(task, order);
+    case AlgorithmChoice::kDoubleBinaryTree:
+      return std::make_unique<DoubleBinaryTree>(task, order);
+    case AlgorithmChoice::kHalvingDoubling:
+      return std::make_unique<HalvingDoubling>(task, order, false);
+    case AlgorithmChoice::kRecursiveDoubling:
+      return std::make_unique<HalvingDoubling>(task, order, task.op == CollectiveOp::kAllReduce);
+    case AlgorithmChoice::kBruck:
+      return std::make_unique<Bruck>(task, order);
+    case AlgorithmChoice::kReduceBroadcast:
+      return std::make_unique<ReduceBroadcast>(task, order);
+    case AlgorithmChoice::kDissemination:
+      return std::make_unique<Dissemination>(task, order);
     case AlgorithmChoice::kAuto:
     case AlgorithmChoice::kRing:
       break;

@@ -3,31 +3,31 @@
 namespace stepsim {
 
 std::string_view name_of(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kAllReduce:
-      return "all-reduce";
-    case CollectiveOp::kAllGather:
-      return "all-gather";
-    case CollectiveOp::kReduceScatter:
-      return "reduce-scatter";
-  }
-  return "";
+  constexpr std::array<std::string_view, kCollectiveOps.size()> kNames = {
+      "all-reduce", "all-gather", "reduce-scatter", "all-to-all",   "broadcast", "reduce",
+      "gather",     "scatter",    "barrier",        "send-receive", "permute"};
+  return kNames[static_cast<std::size_t>(op)];
 }
 
 std::string_view name_of(AlgorithmChoice choice) {
-  switch (choice) {
-    case AlgorithmChoice::kAuto:
-      return "auto";
-    case AlgorithmChoice::kRing:
-      return "ring";
-    case AlgorithmChoice::kBidirectionalRing:
-      return "bidirectional-ring";
-    case AlgorithmChoice::kHierarchical:
-      return "hierarchical";
-    case AlgorithmChoice::kMultiAxis:
-      return "multi-axis";
-  }
-  return "";
+  constexpr std::array<std::string_view, kAlgorithmChoices.size()> kNames = {"auto",
+                                                                             "ring",
+                                                                             "bidirectional-ring",
+                                                                             "hierarchical",
+                                                                             "multi-axis",
+                                                                             "axis-after-axis",
+                                                                             "direct",
+                                                                             "pairwise",
+                                                                             "torus",
+                                                                             "chain",
+                                                                             "binomial-tree",
+                                                                             "double-binary-tree",
+                                                                             "halving-doubling",
+                                                                             "recursive-doubling",
+                                                                             "bruck",
+                                                                             "reduce-broadcast",
+                                                                             "dissemination"};
+  return kNames[static_cast<std::size_t>(choice)];
 }
 
 }  // namespace stepsim

@@ -7,25 +7,81 @@
 //   all-reduce      every member has `bytes`, ends with the sum of all
 //   all-gather      every member has its shard of S, ends with all n shards
 //   reduce-scatter  every member has n shards, ends with the sum of its own shard
+//   all-to-all      every member has n shards, one for each member, ends with one from each
+//   broadcast       the root has `bytes`, everybody ends with them
+//   reduce          every member has `bytes`, the root ends with the sum
+//   gather          every member has its shard of S, the root ends with all n
+//   scatter         the root has n shards, every member ends with its own
+//   barrier         no data: nobody goes on before everybody is there
+//   send-receive    every member sends `bytes` to the next one (as in nccl-tests)
+//   permute         every member sends `bytes` to the one `shift` places on
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 namespace stepsim {
 
-enum class CollectiveOp : std::uint8_t { kAllReduce, kAllGather, kReduceScatter };
+enum class CollectiveOp : std::uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBroadcast,
+  kReduce,
+  kGather,
+  kScatter,
+  kBarrier,
+  kSendReceive,
+  kPermute,
+};
+inline constexpr std::array kCollectiveOps = {
+    CollectiveOp::kAllReduce,   CollectiveOp::kAllGather, CollectiveOp::kReduceScatter,
+    CollectiveOp::kAllToAll,    CollectiveOp::kBroadcast, CollectiveOp::kReduce,
+    CollectiveOp::kGather,      CollectiveOp::kScatter,   CollectiveOp::kBarrier,
+    CollectiveOp::kSendReceive, CollectiveOp::kPermute};
 std::string_view name_of(CollectiveOp op);  // "all-reduce"
 
+// What each runs, and when: sim/collectives/choose_algorithm.h and docs/collectives.md.
 enum class AlgorithmChoice : std::uint8_t {
-  kAuto,               // by the shape of the group: see choose_algorithm()
+  kAuto,               // by the shape of the group and the size
   kRing,               // one ring through all members, one direction
   kBidirectionalRing,  // two rings, opposite directions, half of the data each
   kHierarchical,       // level by level: inside the node, then across
   kMultiAxis,          // torus axes, in rotated orders and both directions at once
+  kAxisAfterAxis,      // torus axes one after another, both directions (naive)
+  kDirect,             // everybody to everybody (or the root) at once
+  kPairwise,           // all-to-all in n - 1 exchanges, one partner at a time
+  kTorusAllToAll,      // hop by hop along the axes, in rotated orders
+  kChain,              // root to next to next, pipelined in chunks
+  kBinomialTree,       // log n rounds from or to the root
+  kDoubleBinaryTree,   // two trees, half of the data each, pipelined in chunks
+  kHalvingDoubling,    // recursive halving, then recursive doubling
+  kRecursiveDoubling,  // exchange all one has with partners at distance 1, 2, 4, ...
+  kBruck,              // all-gather in ceil(log2 n) rounds for any n
+  kReduceBroadcast,    // everybody to the root and back (naive)
+  kDissemination,      // a word to the members 1, 2, 4, ... places on
 };
+inline constexpr std::array kAlgorithmChoices = {AlgorithmChoice::kAuto,
+                                                 AlgorithmChoice::kRing,
+                                                 AlgorithmChoice::kBidirectionalRing,
+                                                 AlgorithmChoice::kHierarchical,
+                                                 AlgorithmChoice::kMultiAxis,
+                                                 AlgorithmChoice::kAxisAfterAxis,
+                                                 AlgorithmChoice::kDirect,
+                                                 AlgorithmChoice::kPairwise,
+                                                 AlgorithmChoice::kTorusAllToAll,
+                                                 AlgorithmChoice::kChain,
+                                                 AlgorithmChoice::kBinomialTree,
+                                                 AlgorithmChoice::kDoubleBinaryTree,
+                                                 AlgorithmChoice::kHalvingDoubling,
+                                                 AlgorithmChoice::kRecursiveDoubling,
+                                                 AlgorithmChoice::kBruck,
+                                                 AlgorithmChoice::kReduceBroadcast,
+                                                 AlgorithmChoice::kDissemination};
 std::string_view name_of(AlgorithmChoice choice);  // "ring"
 
 // One dimension of a group: its members stand in a line, a ring, or around a switch.

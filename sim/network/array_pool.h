@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>
@@ -45,15 +46,21 @@ class ArrayPool {
   }
 
   void push_back(PooledArray& array, const Element& element) {
-    if (array.size == array.capacity) grow(array);
+    if (array.size == array.capacity) grow(array, array.capacity * 2);
     memory_[array.begin + array.size++] = element;
+  }
+
+  // Makes room for `more` elements beyond those that are there.
+  void reserve(PooledArray& array, std::uint32_t more) {
+    if (array.size + more > array.capacity) grow(array, std::bit_ceil(array.size + more));
   }
 
  private:
   static constexpr std::uint32_t kSmallest = 4;
 
-  void grow(PooledArray& array) {
-    const std::uint32_t capacity = array.capacity == 0 ? kSmallest : array.capacity * 2;
+  // To a power of two.
+  void grow(PooledArray& array, std::uint32_t capacity) {
+    capacity = std::max(capacity, kSmallest);
     std::vector<std::uint32_t>& free = free_[static_cast<std::size_t>(std::countr_zero(capacity))];
     std::uint32_t begin = static_cast<std::uint32_t>(memory_.size());
     if (free.empty()) {

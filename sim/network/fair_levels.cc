@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "sim/network/fair_sharing.h"
 
@@ -83,7 +84,7 @@ double FairSharing::capture_faster(LinkIndex index, double level, double& own_we
   faster_.clear();
   for (const Crossing& crossing : rows_.view(books_[index].row)) {
     const Transfer& transfer = transfers_[crossing.slot];
-    const double weight = uses_[crossing.use].weight;
+    const double weight = weight_of(transfer, crossing.use);
     if (transfer.bottleneck == index) {
       own += weight;
       continue;
@@ -121,25 +122,18 @@ double FairSharing::capture_faster(LinkIndex index, double level, double& own_we
 void FairSharing::set_level(LinkIndex index, double level, double own_weight) {
   Link& link = links_[index];
   settle_volume(link);
-  // The pushes pass over the link itself too: what they do to it is undone below.
-  const double foreign = link.foreign;
-  const double fastest_foreign = link.fastest_foreign;
-  link.is_pushed = true;
   const std::span<const Own> own = heaps_.view(books_[index].own);
   const double change = level - link.level;
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (i + kPrefetchAhead < own.size()) {
-      __builtin_prefetch(uses_.data() + own[i + kPrefetchAhead].uses_begin);
+      __builtin_prefetch(use_links_.data() + own[i + kPrefetchAhead].uses_begin);
     }
-    push(own[i].uses_begin, own[i].uses_size, change, level);
+    push(own[i], change, level);
   }
   link.level = level;
   link.own_weight = own_weight;
   for (const Faster& captured : captured_) move_to(index, level, captured);
   rate_updates_ += books_[index].own.size;
-  link.foreign = foreign;
-  link.fastest_foreign = fastest_foreign;
-  link.is_pushed = false;
   touch(index);
   for (std::size_t i = 0; i < pushed_count_; ++i) {
     links_[pushed_[i]].is_pushed = false;
@@ -159,28 +153,47 @@ void FairSharing::move_to(LinkIndex index, double level, const Faster& captured)
   const double key = heaps_.data(old_heap)[transfer.heap_position].key;
   const double bytes_left = std::max(key - old.volume, 0.0);
   heap_remove(old_heap, transfer.heap_position);
-  transfer.bottleneck = index;
-  for (const Use& use : uses_of(transfer)) {
-    if (use.link != old_index) continue;
-    lose_own(old_index, use.weight);
-    old.foreign += use.weight * captured.rate;
-  }
-  push(transfer.uses_begin, transfer.uses_size, level - captured.rate, level);
-  heap_push(books_[index].own, {links_[index].volume + bytes_left, captured.slot,
-                                transfer.uses_begin, transfer.uses_size});
+  const double weight = weight_of(transfer, transfer.uses_begin);
+  lose_own(old_index, weight);
+  old.foreign += weight * captured.rate;
+  set_bottleneck(transfer, index);
+  const Own own = own_entry(links_[index].volume + bytes_left, captured.slot, transfer);
+  push(own, level - captured.rate, level);
+  heap_push(books_[index].own, own);
 }
 
-// The inner loop of all contention: no branch in it.
-void FairSharing::push(std::uint32_t uses_begin, std::uint32_t uses_size, double change,
-                       double rate) {
-  const Use* const begin = uses_.data() + uses_begin;
-  for (const Use* use = begin; use != begin + uses_size; ++use) {
-    Link& link = links_[use->link];
-    link.foreign += use->weight * change;
+// Puts the bottleneck first among the uses of its transfer.
+void FairSharing::set_bottleneck(Transfer& transfer, LinkIndex index) {
+  transfer.bottleneck = index;
+  const std::uint32_t first = transfer.uses_begin;
+  std::uint32_t use = first;
+  while (use_links_[use] != index) ++use;
+  if (use == first) return;
+  std::swap(use_links_[first], use_links_[use]);
+  std::swap(row_positions_[first], row_positions_[use]);
+  if (transfer.is_weighted) std::swap(weights_[first], weights_[use]);
+  for (const std::uint32_t moved : {first, use}) {
+    rows_.data(books_[use_links_[moved]].row)[row_positions_[moved]].use = moved;
+  }
+}
+
+// Tells the links of a transfer but its bottleneck. The inner loops of all contention: no branch in
+// them.
+void FairSharing::push(const Own& own, double change, double rate) {
+  const LinkIndex* const begin = use_links_.data() + own.uses_begin;
+  const auto push_to = [&](LinkIndex index, double weighted_change) {
+    Link& link = links_[index];
+    link.foreign += weighted_change;
     link.fastest_foreign = std::max(link.fastest_foreign, rate);
-    pushed_[pushed_count_] = use->link;
+    pushed_[pushed_count_] = index;
     pushed_count_ += link.is_pushed ? 0 : 1;
     link.is_pushed = true;
+  };
+  if (own.is_weighted) {
+    const double* const weights = weights_.data() + own.uses_begin;
+    for (std::uint32_t i = 1; i < own.uses_size; ++i) push_to(begin[i], weights[i] * change);
+  } else {
+    for (std::uint32_t i = 1; i < own.uses_size; ++i) push_to(begin[i], change);
   }
 }
 

@@ -58,7 +58,7 @@ void FairSharing::fill_from_below() {
   for (LinkIndex index = 0; index < links_.size(); ++index) {
     filling[index] = {links_[index].capacity, 0, links_[index].crossing};
     for (const Crossing& crossing : rows_.view(books_[index].row)) {
-      filling[index].weight += uses_[crossing.use].weight;
+      filling[index].weight += weight_of(transfers_[crossing.slot], crossing.use);
     }
     if (filling[index].rising > 0) {
       order.push_back({filling[index].room / filling[index].weight, index});
@@ -86,15 +86,16 @@ void FairSharing::fill_from_below() {
       if (is_settled[crossing.slot]) continue;
       is_settled[crossing.slot] = true;
       Transfer& transfer = transfers_[crossing.slot];
-      transfer.bottleneck = next.index;
-      link.own_weight += uses_[crossing.use].weight;
-      for (const Use& use : uses_of(transfer)) {
-        filling[use.link].room -= use.weight * lowest;
-        filling[use.link].weight -= use.weight;
-        --filling[use.link].rising;
+      set_bottleneck(transfer, next.index);
+      link.own_weight += weight_of(transfer, transfer.uses_begin);
+      const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
+      for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
+        Filling& other = filling[use_links_[use]];
+        other.room -= weight_of(transfer, use) * lowest;
+        other.weight -= weight_of(transfer, use);
+        --other.rising;
       }
-      heap_push(books_[next.index].own,
-                {transfer.bytes, crossing.slot, transfer.uses_begin, transfer.uses_size});
+      heap_push(books_[next.index].own, own_entry(transfer.bytes, crossing.slot, transfer));
     }
   }
 }
@@ -116,9 +117,11 @@ std::optional<std::string> FairSharing::unfairness() const {
   std::vector<double> fastest(links_.size(), 0.0);
   for (const Transfer& transfer : transfers_) {
     if (!transfer.is_active) continue;
-    for (const Use& use : uses_of(transfer)) {
-      load[use.link] += use.weight * rate_of(transfer);
-      fastest[use.link] = std::max(fastest[use.link], rate_of(transfer));
+    const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
+    for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
+      const LinkIndex index = use_links_[use];
+      load[index] += weight_of(transfer, use) * rate_of(transfer);
+      fastest[index] = std::max(fastest[index], rate_of(transfer));
     }
   }
   for (LinkIndex index = 0; index < links_.size(); ++index) {
@@ -129,9 +132,9 @@ std::optional<std::string> FairSharing::unfairness() const {
   for (const Transfer& transfer : transfers_) {
     if (!transfer.is_active) continue;
     const bool has_bottleneck = [&] {
-      for (const Use& use : uses_of(transfer)) {
-        if (load[use.link] >= links_[use.link].capacity * (1 - kTolerance) &&
-            rate_of(transfer) >= fastest[use.link] * (1 - kTolerance)) {
+      for (const LinkIndex index : links_of(transfer)) {
+        if (load[index] >= links_[index].capacity * (1 - kTolerance) &&
+            rate_of(transfer) >= fastest[index] * (1 - kTolerance)) {
           return true;
         }
       }

@@ -15,6 +15,7 @@ constexpr double kPicosecondsPerSecond = 1e12;
 constexpr double kRoundUpFrom = 0.4871;   // of a picosecond
 constexpr double kCancelsBelow = 1e-3;    // of the weight that is subtracted
 constexpr std::uint8_t kScanAfter = 255;  // changes
+constexpr std::size_t kManyArrivals = 4096;
 
 double largest_capacity(const Fabric& fabric) {
   double largest = 0;
@@ -60,18 +61,24 @@ FairSharing::Slot FairSharing::add(TransferId id, Bytes bytes, std::span<const L
   if (size >= free_uses_.size()) free_uses_.resize(size + 1);
   std::uint32_t begin = 0;
   if (free_uses_[size].empty()) {
-    begin = static_cast<std::uint32_t>(uses_.size());
-    uses_.resize(uses_.size() + size);
+    begin = static_cast<std::uint32_t>(use_links_.size());
+    use_links_.resize(use_links_.size() + size);
+    row_positions_.resize(use_links_.size());
+    if (!weights_.empty()) weights_.resize(use_links_.size());
   } else {
     begin = free_uses_[size].back();
     free_uses_[size].pop_back();
   }
+  const bool is_weighted =
+      std::any_of(uses.begin(), uses.end(), [](const LinkUse& use) { return use.weight != 1; });
+  if (is_weighted && weights_.empty()) weights_.resize(use_links_.size());
   double narrowest = kInfinite;
   for (std::size_t i = 0; i < size; ++i) {
     const LinkUse& use = uses[i];
     assert(use.link.index() < links_.size() && use.weight > 0 && use.weight <= 1);
     narrowest = std::min(narrowest, links_[use.link.index()].capacity);
-    uses_[begin + i] = {use.weight, use.link.index(), 0};
+    use_links_[begin + i] = use.link.index();
+    if (is_weighted) weights_[begin + i] = use.weight;
   }
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<Slot>(transfers_.size()));
@@ -86,7 +93,8 @@ FairSharing::Slot FairSharing::add(TransferId id, Bytes bytes, std::span<const L
                       .bottleneck = 0,
                       .heap_position = 0,
                       .needs_no_time = bytes <= Bytes(0) || narrowest == kInfinite,
-                      .is_active = false};
+                      .is_active = false,
+                      .is_weighted = is_weighted};
   return slot;
 }
 
@@ -104,8 +112,9 @@ void FairSharing::join(Slot slot) {
 void FairSharing::pass(Slot slot) {
   assert(needs_no_time(slot));
   const Transfer& transfer = transfers_[slot];
-  for (const Use& use : uses_of(transfer)) {
-    books_[use.link].carried += use.weight * transfer.bytes;
+  const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
+  for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
+    books_[use_links_[use]].carried += weight_of(transfer, use) * transfer.bytes;
   }
 }
 
@@ -115,13 +124,14 @@ void FairSharing::admit_arrivals() {
   if (!std::is_sorted(arrivals_.begin(), arrivals_.end(), by_id)) {
     std::sort(arrivals_.begin(), arrivals_.end(), by_id);
   }
+  if (arrivals_.size() >= kManyArrivals) make_room_for_arrivals();
   for (const Arrival& arrival : arrivals_) {
     const Transfer& transfer = transfers_[arrival.slot];
-    for (std::uint32_t use = transfer.uses_begin; use < transfer.uses_begin + transfer.uses_size;
-         ++use) {
-      const LinkIndex index = uses_[use].link;
+    const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
+    for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
+      const LinkIndex index = use_links_[use];
       Books& books = books_[index];
-      uses_[use].row_position = books.row.size;
+      row_positions_[use] = books.row.size;
       rows_.push_back(books.row, {arrival.slot, use});
       ++books.arriving;
       ++links_[index].crossing;
@@ -133,27 +143,42 @@ void FairSharing::admit_arrivals() {
   arrivals_.clear();
 }
 
+// A row that grows by doubling leaves shorter places behind: many arrivals get theirs at once.
+void FairSharing::make_room_for_arrivals() {
+  std::vector<std::uint32_t> arriving(links_.size(), 0);
+  for (const Arrival& arrival : arrivals_) {
+    for (const LinkIndex index : links_of(transfers_[arrival.slot])) ++arriving[index];
+  }
+  for (LinkIndex index = 0; index < links_.size(); ++index) {
+    if (arriving[index] > 0) rows_.reserve(books_[index].row, arriving[index]);
+  }
+}
+
 // Gives a new transfer the bottleneck that it probably has; evaluations correct a wrong guess.
 // The guess for a link is its free share, but not less than an equal part of the whole of it.
 void FairSharing::place(Slot slot) {
   Transfer& transfer = transfers_[slot];
-  const std::span<const Use> uses = uses_of(transfer);
+  const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
   double guess = kInfinite;
-  for (const Use& use : uses) {
-    const Link& link = links_[use.link];
-    const double arriving = books_[use.link].arriving--;
+  LinkIndex narrowest = use_links_[transfer.uses_begin];
+  for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
+    const LinkIndex index = use_links_[use];
+    const Link& link = links_[index];
+    const double weight = weight_of(transfer, use);
+    const double arriving = books_[index].arriving--;
     double share = link.capacity;
     if (link.crossing == 1) {
-      if (use.weight < 1) share /= use.weight;
+      if (weight < 1) share /= weight;
     } else {
-      share = std::max((share - link.foreign) / (link.own_weight + arriving * use.weight),
-                       share / (link.crossing * use.weight));
+      share = std::max((share - link.foreign) / (link.own_weight + arriving * weight),
+                       share / (link.crossing * weight));
     }
     if (share < guess) {
       guess = share;
-      transfer.bottleneck = use.link;
+      narrowest = index;
     }
   }
+  set_bottleneck(transfer, narrowest);
   Link& bottleneck = links_[transfer.bottleneck];
   if (bottleneck.own_weight > 0) {
     settle_volume(bottleneck);
@@ -162,18 +187,19 @@ void FairSharing::place(Slot slot) {
     bottleneck.settled = now_;
   }
   const double rate = bottleneck.level;
-  for (const Use& use : uses) {
-    Link& link = links_[use.link];
-    if (use.link == transfer.bottleneck) {
-      link.own_weight += use.weight;
+  for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
+    Link& link = links_[use_links_[use]];
+    const double weight = weight_of(transfer, use);
+    if (&link == &bottleneck) {
+      link.own_weight += weight;
     } else {
-      link.foreign += use.weight * rate;
+      link.foreign += weight * rate;
       link.fastest_foreign = std::max(link.fastest_foreign, rate);
     }
   }
   transfer.is_active = true;
   heap_push(books_[transfer.bottleneck].own,
-            {bottleneck.volume + transfer.bytes, slot, transfer.uses_begin, transfer.uses_size});
+            own_entry(bottleneck.volume + transfer.bytes, slot, transfer));
   ++rate_updates_;
 }
 
@@ -210,26 +236,29 @@ void FairSharing::take_finished(std::int64_t now, std::vector<Slot>& finished) {
 void FairSharing::leave(const Finished& finished) {
   Transfer& transfer = transfers_[finished.slot];
   transfer.is_active = false;
-  for (const Use& use : uses_of(transfer)) {
-    Link& link = links_[use.link];
-    Books& books = books_[use.link];
+  const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
+  for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
+    const LinkIndex index = use_links_[use];
+    const double weight = weight_of(transfer, use);
+    Link& link = links_[index];
+    Books& books = books_[index];
     Crossing* const row = rows_.data(books.row);
     const Crossing last = row[--books.row.size];
-    row[use.row_position] = last;
-    uses_[last.use].row_position = use.row_position;
+    row[row_positions_[use]] = last;
+    row_positions_[last.use] = row_positions_[use];
     --link.crossing;
-    books.carried += use.weight * finished.rate * finished.late;
-    if (use.link != transfer.bottleneck) {
-      link.foreign -= use.weight * finished.rate;
+    books.carried += weight * finished.rate * finished.late;
+    if (index != transfer.bottleneck) {
+      link.foreign -= weight * finished.rate;
     } else {
-      lose_own(use.link, use.weight);
+      lose_own(index, weight);
     }
     if (link.crossing == 0) {
       link.foreign = 0;
       link.fastest_foreign = 0;
       link.since_scan = 0;
     }
-    touch(use.link);
+    touch(index);
   }
 }
 
@@ -247,9 +276,8 @@ void FairSharing::lose_own(LinkIndex index, double weight) {
   if (link.own_weight > weight * kCancelsBelow) return;
   link.own_weight = 0;  // what is left is mostly rounding error: add it up
   for (const Crossing& crossing : rows_.view(books.row)) {
-    if (transfers_[crossing.slot].bottleneck == index) {
-      link.own_weight += uses_[crossing.use].weight;
-    }
+    const Transfer& transfer = transfers_[crossing.slot];
+    if (transfer.bottleneck == index) link.own_weight += weight_of(transfer, crossing.use);
   }
 }
 
@@ -272,7 +300,7 @@ void FairSharing::add_up_foreign(LinkIndex index) {
   for (const Crossing& crossing : rows_.view(books_[index].row)) {
     const Transfer& transfer = transfers_[crossing.slot];
     if (transfer.bottleneck == index) continue;
-    link.foreign += uses_[crossing.use].weight * rate_of(transfer);
+    link.foreign += weight_of(transfer, crossing.use) * rate_of(transfer);
     link.fastest_foreign = std::max(link.fastest_foreign, rate_of(transfer));
   }
   link.since_scan = 0;

@@ -143,15 +143,9 @@ class FairSharing {
     std::uint32_t arriving = 0;
   };
 
-  struct Use {
-    double weight;
-    LinkIndex link;
-    std::uint32_t row_position;
-  };
-
   struct Crossing {
     Slot slot;
-    std::uint32_t use;  // position in uses_
+    std::uint32_t use;  // position in use_links_
   };
 
   struct Own {
@@ -159,6 +153,7 @@ class FairSharing {
     Slot slot;
     std::uint32_t uses_begin;  // copied from the transfer
     std::uint32_t uses_size;
+    bool is_weighted;
   };
 
   struct Transfer {
@@ -170,6 +165,7 @@ class FairSharing {
     std::uint32_t heap_position;
     bool needs_no_time;  // nothing to move, or no link of finite capacity
     bool is_active;
+    bool is_weighted;  // some weight is not 1
   };
 
   struct Arrival {
@@ -191,11 +187,14 @@ class FairSharing {
     Slot slot;
   };
 
-  std::span<Use> uses_of(const Transfer& transfer) {
-    return {uses_.data() + transfer.uses_begin, transfer.uses_size};
+  std::span<const LinkIndex> links_of(const Transfer& transfer) const {
+    return {use_links_.data() + transfer.uses_begin, transfer.uses_size};
   }
-  std::span<const Use> uses_of(const Transfer& transfer) const {
-    return {uses_.data() + transfer.uses_begin, transfer.uses_size};
+  double weight_of(const Transfer& transfer, std::size_t use) const {
+    return transfer.is_weighted ? weights_[use] : 1;
+  }
+  static Own own_entry(double key, Slot slot, const Transfer& transfer) {
+    return {key, slot, transfer.uses_begin, transfer.uses_size, transfer.is_weighted};
   }
   double rate_of(const Transfer& transfer) const { return links_[transfer.bottleneck].level; }
 
@@ -210,6 +209,7 @@ class FairSharing {
   }
 
   void admit_arrivals();
+  void make_room_for_arrivals();
   void place(Slot slot);
   void leave(const Finished& finished);
   void lose_own(LinkIndex index, double weight);
@@ -219,7 +219,8 @@ class FairSharing {
   double capture_faster(LinkIndex index, double level, double& own_weight);
   void set_level(LinkIndex index, double level, double own_weight);
   void move_to(LinkIndex index, double level, const Faster& captured);
-  void push(std::uint32_t uses_begin, std::uint32_t uses_size, double change, double rate);
+  void set_bottleneck(Transfer& transfer, LinkIndex index);
+  void push(const Own& own, double change, double rate);
   void add_up_foreign(LinkIndex index);
   void refill();
   void fill_from_below();
@@ -231,7 +232,12 @@ class FairSharing {
 
   std::vector<Link> links_;
   std::vector<Books> books_;
-  std::vector<Use> uses_;  // blocks of exact length, found again through free_uses_
+  // The uses of a transfer are a block of exact length in these arrays, that of its bottleneck
+  // first; blocks are found again through free_uses_. Most pushes read nothing but use_links_: it
+  // must be small.
+  std::vector<LinkIndex> use_links_;
+  std::vector<std::uint32_t> row_positions_;
+  std::vector<double> weights_;                        // empty until a transfer needs them
   std::vector<std::vector<std::uint32_t>> free_uses_;  // by length
   std::vector<Transfer> transfers_;
   std::vector<Slot> free_slots_;

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -39,11 +40,14 @@ struct Transfer {
   Bytes bytes;       // over the link of weight 1
   Duration latency;  // before the first byte moves
   std::span<const LinkUse> uses;
+  std::uint64_t order = 0;  // packets: of messages that start together the lowest goes first, and
+                            // of equal ones the lowest id
 };
 
 struct NetworkStatistics {
   std::uint64_t transfers = 0;     // done so far
   std::uint64_t rate_updates = 0;  // changes of a transfer's rate (0 where the model has none)
+  std::uint64_t packet_hops = 0;   // of all transfers started so far (0 where there are no packets)
 };
 
 class Network {
@@ -71,6 +75,9 @@ class Network {
   virtual double carried(LinkId link, Time at) const = 0;
 
   virtual NetworkStatistics statistics() const = 0;
+
+  // Why transfers in flight will never end although next_event() is nothing; empty where they will.
+  virtual std::string blocked_report() const { return {}; }
 };
 
 }  // namespace stepsim

@@ -41,6 +41,25 @@ TEST(ArrayPoolTest, APlaceLeftBehindIsUsedAgain) {
   EXPECT_EQ(pool.view(first)[4], 4);
 }
 
+TEST(ArrayPoolTest, ReservedRoomIsTakenWithoutMoving) {
+  ArrayPool<int> pool;
+  PooledArray array;
+  pool.push_back(array, 1);
+  pool.reserve(array, 99);
+  const std::uint32_t begin = array.begin;
+  EXPECT_EQ(array.capacity, 128u);  // the power of two at or above 100
+  PooledArray other;
+  for (int i = 2; i <= 100; ++i) {
+    pool.push_back(array, i);
+    pool.push_back(other, -i);
+  }
+  EXPECT_EQ(array.begin, begin);
+  const auto view = pool.view(array);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(view[static_cast<std::size_t>(i)], i + 1);
+  pool.reserve(array, 28);  // is there
+  EXPECT_EQ(array.begin, begin);
+}
+
 TEST(FinishTreeTest, KnowsTheEarliestOfMany) {
   for (const std::uint32_t links : {1u, 15u, 16u, 17u, 257u, 5000u}) {
     FinishTree tree(links);

@@ -1,0 +1,69 @@
+// TorusAllToAll is an all-to-all hop by hop along the axes of a torus, one axis after another. On
+// each axis data take the shorter way round; what is exactly half round goes half each way.
+//
+// Lanes: one for each rotation of the axis order and each choice of a direction on every axis, so
+// that all links of all axes work at once. Of k axes, each shard has k 2^k pieces: piece (o, t) is
+// for axis order o, and goes in direction t_i on axis i where both are equally short, otherwise in
+// the shorter one; so lane (o, s) carries the pieces (o, t) whose way is s. In hop h along an axis
+// a member sends on what comes from h places behind and has not arrived.
+//
+// On an idle torus of links of W bytes/s one way, S bytes a member, every axis wrapped:
+// S max(n_i) / (8 W) when the axes are equal or rounds overlap; a line costs twice that (FORMULAS
+// B6). Messages are whole bytes: each is rounded to the nearest.
+
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "sim/collectives/algorithm.h"
+
+namespace stepsim {
+
+class TorusAllToAll final : public CollectiveAlgorithm {
+ public:
+  // REQUIRES: all dimensions are torus axes, at most kMaxDimensions.
+  TorusAllToAll(const CollectiveTask& task, GroupShape shape);
+
+  std::uint32_t members() const override { return shape_.members(); }
+  std::uint32_t lanes() const override { return axes() * directions(); }
+  std::uint32_t rounds() const override { return rounds_; }
+  std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
+                                           std::uint32_t member) const override;
+  std::uint32_t receives(std::uint32_t lane, std::uint32_t round,
+                         std::uint32_t member) const override;
+  std::uint32_t shards() const override { return members() * members(); }
+  std::uint32_t pieces() const override { return lanes(); }
+  std::uint32_t shard_of(std::uint32_t member) const override { return position_[member]; }
+  void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
+              std::vector<std::uint32_t>& out) const override;
+
+ private:
+  // Where a round stands: the axes before `phase` in the order are done.
+  struct Hop {
+    std::uint32_t order = 0;       // rotation
+    std::uint32_t directions = 0;  // bit i: backwards on axis i
+    std::uint32_t phase = 0;
+    std::uint32_t number = 0;  // of the hop along the axis
+  };
+  std::uint32_t axes() const { return static_cast<std::uint32_t>(shape_.dimensions.size()); }
+  std::uint32_t directions() const { return 1U << axes(); }
+  std::uint32_t hops_along(std::uint32_t axis) const;
+  std::uint32_t axis_of(const Hop& hop, std::uint32_t phase) const {
+    return (hop.order + phase) % axes();
+  }
+  Hop hop(std::uint32_t lane, std::uint32_t round) const;
+  using Coordinates = std::array<std::uint32_t, kMaxDimensions>;
+  Coordinates coordinates(std::uint32_t position) const;
+  std::optional<std::uint32_t> neighbour(std::uint32_t position, std::uint32_t axis,
+                                         bool backwards) const;
+  // Pieces that cross from this position, in units of one piece.
+  std::int64_t pieces_sent(const Hop& hop, std::uint32_t position) const;
+
+  CollectiveTask task_;
+  GroupShape shape_;
+  std::vector<std::uint32_t> position_;  // by member
+  std::uint32_t rounds_ = 0;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,167 @@
+// Whole programs on the packet network, and the estimate of their size.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sim/packet_estimate.h"
+#include "sim/simulate.h"
+#include "tests/sim/graph_by_hand.h"
+#include "tests/sim/small_clusters.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+constexpr SimulationOptions kPackets{.fidelity = Fidelity::kPacket,
+                                     .granularity = Granularity::kStepped};
+
+// Every rank in one ring all-reduce of 4 MiB.
+OpGraph all_reduce(std::uint32_t ranks) {
+  GraphByHand hand(ranks);
+  const CommunicatorId all = hand.communicator();
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    hand.collective(rank, hand.stream(rank, "dp"),
+                    {.communicator = all,
+                     .op = CollectiveOp::kAllReduce,
+                     .bytes = 4_MiB,
+                     .algorithm = AlgorithmChoice::kRing});
+  }
+  return hand.build();
+}
+
+// Rank r sends `bytes` to each of `peers[r]`, every message from a stream of its own.
+OpGraph sends(const std::vector<std::vector<std::uint32_t>>& peers, Bytes bytes) {
+  const auto ranks = static_cast<std::uint32_t>(peers.size());
+  GraphByHand hand(ranks);
+  const CommunicatorId all = hand.communicator();
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    for (const std::uint32_t peer : peers[rank]) {
+      const std::string name = std::to_string(rank) + ">" + std::to_string(peer);
+      const auto boundary = static_cast<std::int32_t>(rank);
+      hand.messages(rank, hand.stream(rank, name),
+                    {{.is_send = true,
+                      .communicator = all,
+                      .peer = peer,
+                      .boundary = boundary,
+                      .bytes = bytes}});
+      hand.messages(peer, hand.stream(peer, name),
+                    {{.is_send = false,
+                      .communicator = all,
+                      .peer = rank,
+                      .boundary = boundary,
+                      .bytes = bytes}});
+    }
+  }
+  return hand.build();
+}
+
+// 6 rounds of 1 MiB = 256 packets, 81.92 ns each at 50 GB/s.
+constexpr Duration kPacket(81'920);
+constexpr Duration kRound = 256 * kPacket;
+
+TEST(PacketSimulateTest, ARingOfLinksTakesItsClosedForm) {
+  const Cluster cluster = ring_of(4, 50_GBps, 1us);
+  EXPECT_EQ(simulate(all_reduce(4), cluster, kPackets).step_time, 6 * (kRound + 1us));
+}
+
+TEST(PacketSimulateTest, ASwitchStoresAPacketMore) {
+  // Two links a message, 1 us each; the switch forwards a packet when it is there.
+  const Cluster cluster = one_node(4, 50_GBps, 1us);
+  EXPECT_EQ(simulate(all_reduce(4), cluster, kPackets).step_time, 6 * (kRound + kPacket + 2us));
+  SimulationOptions cut_through = kPackets;
+  cut_through.packets.switching = Switching::kCutThrough;
+  cut_through.packets.header_bytes = 64_B;
+  EXPECT_EQ(simulate(all_reduce(4), cluster, cut_through).step_time,
+            6 * (kRound + Duration(1'280) + 2us));
+}
+
+TEST(PacketSimulateTest, PipelinedCollectivesAreRefused) {
+  EXPECT_THROW(simulate(all_reduce(2), one_node(2, 50_GBps), {.fidelity = Fidelity::kPacket}),
+               std::logic_error);
+}
+
+TEST(PacketSimulateTest, TheOrderOfSimultaneousOpsChangesNothing) {
+  // Rank 0 sends to 1 and 2 in the same instant, over one link: who is first must not depend on the
+  // order in which the ops are started.
+  const OpGraph graph = sends({{1, 2, 3}, {2, 3}, {3}, {}}, 1_MiB);
+  const Cluster cluster = one_node(4, 50_GBps, 1us);
+  SimulationOptions options = kPackets;
+  options.recorded_ranks = {RankId(0), RankId(1), RankId(2), RankId(3)};
+  const SimulationResult expected = simulate(graph, cluster, options);
+  for (options.shuffle_seed = 1; options.shuffle_seed <= 20; ++options.shuffle_seed) {
+    const SimulationResult result = simulate(graph, cluster, options);
+    ASSERT_EQ(result.step_time, expected.step_time);
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+      const Timeline& timeline = result.timelines[rank];
+      for (const TimelineOp& op : timeline.ops) {
+        for (const TimelineOp& other : expected.timelines[rank].ops) {
+          if (op.op == other.op) {
+            ASSERT_EQ(op.ended, other.ended) << "rank " << rank;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(PacketSimulateTest, ACircleOfFullBuffersIsADeadlock) {
+  // On a ring of four, every rank sends 5 packets two links on (the tie goes the plus way).
+  const OpGraph graph = sends({{2}, {3}, {0}, {1}}, 20'480_B);
+  SimulationOptions options = kPackets;
+  options.packets.buffer_bytes = 5 * 4'096_B;
+  EXPECT_NO_THROW(simulate(graph, ring_of(4, 50_GBps), options));
+  options.packets.buffer_bytes = 4'096_B;
+  try {
+    simulate(graph, ring_of(4, 50_GBps), options);
+    FAIL() << "expected DeadlockError";
+  } catch (const DeadlockError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("a circle of full buffers (4096 bytes each) stops 4 messages"),
+              std::string::npos)
+        << text;
+  }
+}
+
+TEST(PacketSimulateTest, SprayingOverOneRouteChangesNothing) {
+  const Cluster cluster = one_node(4, 50_GBps, 1us);
+  SimulationOptions options = kPackets;
+  options.packets.spraying = PacketSpraying{.routes = 4};
+  EXPECT_EQ(simulate(all_reduce(4), cluster, options).step_time,
+            simulate(all_reduce(4), cluster, kPackets).step_time);
+}
+
+// --- Estimate ------------------------------------------------------------------------------------
+
+TEST(PacketEstimateTest, IsExactForSmallCollectives) {
+  // 4 members x 6 rounds x 256 packets x 2 links.
+  const Cluster cluster = one_node(4, 50_GBps);
+  const OpGraph graph = all_reduce(4);
+  const PacketEstimate estimate = estimate_packets(graph, cluster, {}, 1);
+  EXPECT_EQ(estimate.packet_hops, 12'288u);
+  EXPECT_EQ(estimate.messages, 24u);
+  EXPECT_EQ(simulate(graph, cluster, kPackets).statistics.packet_hops, 12'288u);
+  EXPECT_EQ(estimate_packets(graph, cluster, {}, 3).packet_hops, 3 * 12'288u);
+  EXPECT_EQ(estimate_packets(graph, cluster, {.packet_bytes = 1_MiB}, 1).packet_hops, 48u);
+}
+
+TEST(PacketEstimateTest, CountsEachMessageOnce) {
+  // 6 messages of 2 packets over 2 links.
+  const Cluster cluster = one_node(4, 50_GBps);
+  const OpGraph graph = sends({{1, 2, 3}, {2, 3}, {3}, {}}, 4'097_B);
+  EXPECT_EQ(estimate_packets(graph, cluster, {}, 1).packet_hops, 24u);
+  EXPECT_EQ(simulate(graph, cluster, kPackets).statistics.packet_hops, 24u);
+}
+
+TEST(PacketEstimateTest, IsCloseForLargeCollectives) {
+  // 64 members send 126 messages each, 8,064 in all: every third one is looked at. 65,536 bytes a
+  // message are 16 packets over one link of the ring.
+  const Cluster cluster = ring_of(64, 50_GBps);
+  const PacketEstimate estimate = estimate_packets(all_reduce(64), cluster, {}, 1);
+  EXPECT_NEAR(static_cast<double>(estimate.packet_hops), 8'064 * 16, 8'064 * 16 * 0.001);
+}
+
+}  // namespace
+}  // namespace stepsim

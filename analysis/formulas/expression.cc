@@ -1,0 +1,234 @@
+#include "analysis/formulas/expression.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace stepsim {
+
+// Recursive descent, one function a level of precedence; each adds its steps in postfix order.
+class Expression::Parser {
+ public:
+  Parser(std::string_view text, Expression& expression) : text_(text), expression_(expression) {}
+
+  void parse() {
+    comparison();
+    if (!rest().empty()) fail("nothing more");
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw std::logic_error("formula \"" + std::string(text_) + "\": expected " + expected + " at " +
+                           std::to_string(position_));
+  }
+
+  std::string_view rest() {
+    while (position_ < text_.size() && text_[position_] == ' ') ++position_;
+    return text_.substr(position_);
+  }
+
+  bool accept(std::string_view token) {
+    if (!rest().starts_with(token)) return false;
+    position_ += token.size();
+    return true;
+  }
+
+  void expect(std::string_view token) {
+    if (!accept(token)) fail(std::string(token));
+  }
+
+  void add(Operation operation, std::size_t arguments) {
+    expression_.steps_.push_back({.operation = operation, .arguments = arguments});
+  }
+
+  void comparison() {
+    sum();
+    constexpr std::array<std::pair<std::string_view, Operation>, 4> kComparisons = {
+        {{"<=", Operation::kLessEqual},
+         {">=", Operation::kGreaterEqual},
+         {"<", Operation::kLess},
+         {">", Operation::kGreater}}};
+    for (const auto& [token, operation] : kComparisons) {
+      if (!accept(token)) continue;
+      sum();
+      add(operation, 2);
+      return;
+    }
+  }
+
+  void sum() {
+    product();
+    while (true) {
+      const bool plus = accept("+");
+      if (!plus && !accept("-")) return;
+      product();
+      add(plus ? Operation::kAdd : Operation::kSubtract, 2);
+    }
+  }
+
+  void product() {
+    sign();
+    while (true) {
+      const bool times = accept("*");
+      if (!times && !accept("/")) return;
+      sign();
+      add(times ? Operation::kMultiply : Operation::kDivide, 2);
+    }
+  }
+
+  void sign() {
+    if (accept("-")) {
+      sign();
+      add(Operation::kNegate, 1);
+      return;
+    }
+    atom();
+    if (accept("^")) {
+      sign();
+      add(Operation::kPower, 2);
+    }
+  }
+
+  void atom() {
+    if (accept("(")) {
+      sum();
+      expect(")");
+      return;
+    }
+    const std::string_view text = rest();
+    if (text.empty()) fail("a value");
+    if (std::isdigit(static_cast<unsigned char>(text.front())) != 0) {
+      number(text);
+    } else {
+      name(text);
+    }
+  }
+
+  void number(std::string_view text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc()) fail("a number");
+    position_ += static_cast<std::size_t>(end - text.data());
+    expression_.steps_.push_back({.operation = Operation::kNumber, .number = value});
+  }
+
+  void name(std::string_view text) {
+    const auto is_part = [](char letter) {
+      return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+    };
+    const auto end = std::find_if_not(text.begin(), text.end(), is_part);
+    const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+    if (word.empty()) fail("a value");
+    position_ += word.size();
+    if (accept("(")) {
+      call(word);
+      return;
+    }
+    auto& symbols = expression_.symbols_;
+    auto found = std::find(symbols.begin(), symbols.end(), word);
+    if (found == symbols.end()) found = symbols.emplace(symbols.end(), word);
+    expression_.steps_.push_back({.operation = Operation::kSymbol,
+                                  .symbol = static_cast<std::size_t>(found - symbols.begin())});
+  }
+
+  void call(std::string_view function) {
+    constexpr std::array<std::pair<std::string_view, Operation>, 6> kFunctions = {
+        {{"min", Operation::kMin},
+         {"max", Operation::kMax},
+         {"sqrt", Operation::kSqrt},
+         {"ceil", Operation::kCeil},
+         {"floor", Operation::kFloor},
+         {"log2", Operation::kLog2}}};
+    const auto* const known =
+        std::find_if(kFunctions.begin(), kFunctions.end(),
+                     [&](const auto& candidate) { return candidate.first == function; });
+    if (known == kFunctions.end()) fail("a function");
+    std::size_t arguments = 1;
+    sum();
+    while (accept(",")) {
+      sum();
+      ++arguments;
+    }
+    expect(")");
+    const bool takes_many = known->second == Operation::kMin || known->second == Operation::kMax;
+    if (!takes_many && arguments != 1) fail("one argument");
+    add(known->second, arguments);
+  }
+
+  std::string_view text_;
+  Expression& expression_;
+  std::size_t position_ = 0;
+};
+
+Expression::Expression(std::string_view text) {
+  Parser(text, *this).parse();
+}
+
+double Expression::apply(Operation operation, const double* arguments, std::size_t count) {
+  const double first = arguments[0];
+  const double second = arguments[count - 1];
+  const double slack = std::abs(first) * 1e-9;
+  switch (operation) {
+    case Operation::kAdd:
+      return first + second;
+    case Operation::kSubtract:
+      return first - second;
+    case Operation::kMultiply:
+      return first * second;
+    case Operation::kDivide:
+      return first / second;
+    case Operation::kPower:
+      return std::pow(first, second);
+    case Operation::kNegate:
+      return -first;
+    case Operation::kLess:
+      return first < second ? 1 : 0;
+    case Operation::kLessEqual:
+      return first <= second ? 1 : 0;
+    case Operation::kGreater:
+      return first > second ? 1 : 0;
+    case Operation::kGreaterEqual:
+      return first >= second ? 1 : 0;
+    case Operation::kMin:
+      return *std::min_element(arguments, arguments + count);
+    case Operation::kMax:
+      return *std::max_element(arguments, arguments + count);
+    case Operation::kSqrt:
+      return std::sqrt(first);
+    case Operation::kCeil:
+      return std::ceil(first - slack);
+    case Operation::kFloor:
+      return std::floor(first + slack);
+    case Operation::kLog2:
+      return std::log2(first);
+    case Operation::kNumber:
+    case Operation::kSymbol:
+      break;
+  }
+  throw std::logic_error("not an operation");
+}
+
+double Expression::value(const FormulaValues& values) const {
+  std::vector<double> stack;
+  stack.reserve(steps_.size());
+  for (const Step& step : steps_) {
+    if (step.operation == Operation::kNumber) {
+      stack.push_back(step.number);
+    } else if (step.operation == Operation::kSymbol) {
+      stack.push_back(values.at(symbols_[step.symbol]));
+    } else {
+      const std::size_t base = stack.size() - step.arguments;
+      const double result = apply(step.operation, stack.data() + base, step.arguments);
+      stack.resize(base);
+      stack.push_back(result);
+    }
+  }
+  return stack.back();
+}
+
+}  // namespace stepsim

@@ -1,0 +1,22 @@
+// The rows of the formula table, a file a group; not included outside analysis/formulas.
+
+#pragma once
+
+#include <vector>
+
+#include "analysis/formulas/formula.h"
+
+namespace stepsim {
+
+std::vector<Formula> roofline_formulas();         // A
+std::vector<Formula> mesh_collective_formulas();  // B
+std::vector<Formula> tree_collective_formulas();  // C
+std::vector<Formula> transformer_formulas();      // D
+std::vector<Formula> parallelism_formulas();      // E
+std::vector<Formula> sharded_state_formulas();    // F
+std::vector<Formula> pipeline_formulas();         // G
+std::vector<Formula> activation_formulas();       // H
+std::vector<Formula> inference_formulas();        // I
+std::vector<Formula> hardware_formulas();         // J
+
+}  // namespace stepsim

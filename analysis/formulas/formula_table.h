@@ -1,0 +1,59 @@
+// The table of formulas: look up, evaluate, solve.
+//
+//   const Formula* formula = find_formula("E8");
+//   evaluate(*formula, {{"C", 459e12}, {"W", 180e9}, {"MX", 2}, {"F", 32768}}).value   // 99.2
+//   solve(*formula, {{"C", 459e12}, ..., {"B_over_N", 99.2}}, "F")                      // {32768}
+//
+// What is wrong with the values comes as ConfigError, all at once. A value outside a formula's
+// conditions is no error: the result is computed and the condition comes back as a warning.
+//
+// Solving scans the input's range (100 points to a power of ten, and every count up to 4,096) for a
+// change of sign and bisects there, and for a maximum or minimum that touches the result. So it
+// takes what is not monotone and finds several solutions; two within a scanning step are missed. A
+// jump over the result (ceil, floor) is no solution.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/formulas/expression.h"
+#include "analysis/formulas/formula.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+
+const std::vector<Formula>& formulas();  // in order of group and row
+std::string_view name_of_group(char group);
+
+const Formula* find_formula(std::string_view id);  // nullptr if there is none
+
+// "64GB", "1.5ms", "989TFLOPS", "4096", "0.5" in the base unit; nothing if the text isn't a finite
+// number that is not negative, with a unit that fits `unit`.
+std::optional<double> read_formula_value(std::string_view text, std::string_view unit);
+
+// "1.34 GB", "13.6931 ways"; six significant digits, whole numbers in full.
+std::string formula_value_text(double value, std::string_view unit);
+
+// Inputs that are not known, missing (with their units) or out of range.
+std::vector<Problem> check_values(const Formula& formula, const FormulaValues& values);
+
+struct Evaluation {
+  double value = 0;
+  std::vector<std::string> warnings{};  // conditions that do not hold
+};
+
+// Throws ConfigError with what check_values() finds, or where there is no finite result.
+Evaluation evaluate(const Formula& formula, const FormulaValues& values);
+
+// The values of input `unknown` that give the result, in increasing order. `values` has all other
+// inputs and the result by its symbol. Throws ConfigError if they are wrong or no value does.
+std::vector<double> solve(const Formula& formula, const FormulaValues& values,
+                          std::string_view unknown);
+
+// "C=989.5TFLOPS W=3.35TB/s" as values: a formula's own example. REQUIRES: it can be read.
+FormulaValues example_values(const Formula& formula);
+
+}  // namespace stepsim

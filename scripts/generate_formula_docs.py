@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Writes docs/formulas.md from the table of formulas: `stepsim formula --json -`.
+
+    scripts/generate_formula_docs.py build/release/stepsim            writes the page
+    scripts/generate_formula_docs.py build/release/stepsim --check    fails if the page is not fresh
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "formulas.md"
+
+HEAD = """# Formulas
+
+Every closed form of `stepsim formula`, by group: what it says, where it comes from, where it holds, and what
+its sources print wrongly. `stepsim formula E7` shows one, `stepsim formula E7 B=48000 N=64 F=32768 MX=2`
+evaluates it, and `X=?` solves for an input.
+
+Written by `scripts/generate_formula_docs.py` from the program; change `analysis/formulas/`, not this page.
+
+Units: B, s, B/s, FLOP, FLOP/s; counts are plain numbers. A TPU's axis counts both directions of a ring, a
+GPU's egress counts one. The V of a collective is the whole array.
+"""
+
+
+def symbol_text(symbol):
+    unit = f" [{symbol['unit']}]" if symbol["unit"] else ""
+    default = f", default {symbol['default']:g}" if symbol["default"] is not None else ""
+    return f"`{symbol['symbol']}`{unit} {symbol['meaning']}{default}"
+
+
+def formula_text(formula):
+    unit = f"  [{formula['unit']}]" if formula["unit"] else ""
+    lines = [
+        f"### {formula['id']}: {formula['title']}",
+        "",
+        f"    {formula['result']} = {formula['expression']}{unit}",
+        "",
+        "; ".join(symbol_text(symbol) for symbol in formula["inputs"]) + ".",
+        "",
+        f"Source: {formula['source']}.",
+    ]
+    if formula["conditions"]:
+        lines += ["", "Holds where: " + "; ".join(formula["conditions"]) + "."]
+    if formula["correction"]:
+        lines += ["", "Printed wrongly: " + formula["correction"]]
+    lines += [
+        "",
+        f"Example: `stepsim formula {formula['id']} {formula['example']}` gives {formula['example_text']}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def page(formulas):
+    parts = [HEAD]
+    group = None
+    for formula in formulas:
+        if formula["group"] != group:
+            group = formula["group"]
+            parts.append(f"## {formula['id'][0]}: {group}\n")
+        parts.append(formula_text(formula))
+    return "\n".join(parts)
+
+
+def main(arguments):
+    if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
+    answer = subprocess.run(
+        [arguments[0], "formula", "--json", "-"], check=True, capture_output=True, text=True
+    )
+    text = page(json.loads(answer.stdout))
+    if len(arguments) == 1:
+        PAGE.write_text(text)
+    elif not PAGE.exists() or PAGE.read_text() != text:
+        sys.exit(f"{PAGE.name} is not fresh: run scripts/generate_formula_docs.py STEPSIM")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,6 +1,10 @@
 #include "cli/help.h"
 
+#include "cli/collective_options.h"
+#include "cli/formula_command.h"
+#include "cli/network_command.h"
 #include "cli/run_options.h"
+#include "cli/topology_command.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"
 
@@ -12,6 +16,10 @@ constexpr const char* kOverview =
 
 Usage:
   stepsim run EXPERIMENT [options]   simulate a training step
+  stepsim collective OP [options]    run one collective on a cluster
+  stepsim network CASE [options]     run raw transfers over explicit links
+  stepsim topology CLUSTER [options] measure and draw a cluster's network
+  stepsim formula [ID] [SYMBOL=...]  list, explain, evaluate or solve a closed form
   stepsim catalog [KIND] [NAME]      list or print built-in chips, clusters, models, ...
   stepsim help [SUBCOMMAND]          what it does and takes
   stepsim --version
@@ -36,6 +44,58 @@ units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS.
 
 )";
 
+constexpr const char* kCollective =
+    R"(stepsim collective runs one collective on an idle cluster: how long, how fast, which links are
+hottest, and what the closed form says.
+
+Usage:
+  stepsim collective OP --cluster dgx-h100-16 --bytes 64MiB [options]
+  stepsim collective all-to-all --cluster v5p-4x4x4 --sweep 1KiB:1GiB
+
+OP is all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, reduce, gather, scatter,
+barrier, send-receive or permute. Bandwidths are those of nccl-tests: bytes / time, and what that
+means for a port.
+
+)";
+
+constexpr const char* kNetwork =
+    R"(stepsim network runs raw transfers over explicit links and says when each one ends.
+
+Usage:
+  stepsim network CASE [options]
+
+CASE is a .json or .json.gz file with links and flows; docs/network-cases.md describes it.
+
+)";
+
+constexpr const char* kTopology =
+    R"(stepsim topology says what a cluster is: counts, diameter, bisection bandwidth, what each level
+offers its chips, and which way messages take.
+
+Usage:
+  stepsim topology CLUSTER [options]
+
+CLUSTER is a name of the catalog or a file (.textproto or .json). Bandwidths count one direction and
+are maximum flows over the built network, with its faults; no routing can pass them.
+
+)";
+
+constexpr const char* kFormula =
+    R"(stepsim formula knows the closed forms of the books on training at scale: what they say, where they
+hold, and what their sources print wrongly. It simulates nothing.
+
+Usage:
+  stepsim formula                           every formula, by group
+  stepsim formula E                         those of a group
+  stepsim formula E7                        one: symbols, source, conditions, an example
+  stepsim formula E7 B=48000 N=64 F=32768 MX=2 MY=1
+  stepsim formula A6 chip=h100-sxm          chip= and model= fill the symbols that they know
+  stepsim formula E4 Y_max=16 chip=tpu-v5p W=180GB/s F=?     solve for one input
+
+Values take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS. docs/formulas.md has them all.
+
+)";
+
 constexpr const char* kCatalog =
     R"(stepsim catalog says what is built in.
 
@@ -52,12 +112,17 @@ Clusters exist in every size: dgx-h100-<chips> and v5p-<x>x<y>x<z>; the list sho
 std::string help_text(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] == "help") return kOverview;
   if (arguments[0] == "run") return kRun + describe_run_options() + "\n";
+  if (arguments[0] == "collective") return kCollective + describe_collective_options() + "\n";
+  if (arguments[0] == "formula") return kFormula + describe_formula_options() + "\n";
+  if (arguments[0] == "network") return kNetwork + describe_network_options() + "\n";
+  if (arguments[0] == "topology") return kTopology + describe_topology_options() + "\n";
   if (arguments[0] == "catalog") return kCatalog;
   refuse_subcommand(arguments[0]);
 }
 
 void refuse_subcommand(const std::string& name) {
-  const std::vector<std::string> subcommands = {"run", "catalog", "help"};
+  const std::vector<std::string> subcommands = {"run",      "collective", "formula", "network",
+                                                "topology", "catalog",    "help"};
   throw ConfigError({{name, "no such subcommand" + did_you_mean(name, subcommands) +
                                 " There are: " + comma_separated(subcommands)}});
 }

@@ -12,10 +12,15 @@
 
 #include "analysis/metrics.h"
 #include "cli/catalog_command.h"
+#include "cli/collective_command.h"
+#include "cli/formula_command.h"
 #include "cli/help.h"
+#include "cli/network_command.h"
+#include "cli/packet_run.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "cli/run_outputs.h"
+#include "cli/topology_command.h"
 #include "cli/version.h"
 #include "schedules/lowering/lower.h"
 #include "sim/cluster.h"
@@ -28,7 +33,7 @@ namespace {
 enum ExitStatus : int { kDone = 0, kNo = 1, kWrongInput = 2, kWrongProgram = 3 };
 
 Cluster build_cluster(const ClusterSpec& spec) {
-  BuiltTopology built = build_topology(spec.topology);
+  BuiltTopology built = build_topology(spec.topology, spec.faults);
   return {.fabric = std::move(built.fabric),
           .router = std::move(built.router),
           .places = std::move(built.places),
@@ -55,6 +60,7 @@ int run(const std::vector<std::string>& arguments) {
   const Cluster cluster = build_cluster(experiment.cluster);
   const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
   const SimulationOptions simulation = simulation_options(request, graph);
+  announce_packets(graph, cluster, simulation, options.yes);
   const SimulationResult result = simulate_with_progress(graph, cluster, simulation);
   const StepMetrics metrics = measure(experiment, result, options.attention_flops);
   const FinishedRun finished{.experiment = experiment,
@@ -75,6 +81,30 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (command == "run") return run(rest);
   if (command == "catalog") {
     print(asks_for_help ? help_text({command}) : catalog_text(rest));
+  } else if (command == "collective") {
+    if (asks_for_help) {
+      print(help_text({command}));
+    } else {
+      run_collective_command(rest);
+    }
+  } else if (command == "formula") {
+    if (asks_for_help) {
+      print(help_text({command}));
+    } else {
+      run_formula_command(rest);
+    }
+  } else if (command == "network") {
+    if (asks_for_help) {
+      print(help_text({command}));
+    } else {
+      run_network_command(rest);
+    }
+  } else if (command == "topology") {
+    if (asks_for_help) {
+      print(help_text({command}));
+    } else {
+      run_topology_command(rest);
+    }
   } else if (command == "help" || command == "--help") {
     print(help_text(rest));
   } else if (command == "--version") {
@@ -107,6 +137,9 @@ int main(int argc, char** argv) {
   } catch (const SimulationInterrupted&) {
     fmt::print(stderr, "stepsim: interrupted, nothing was written\n");
     return 128 + interrupt_signal();
+  } catch (const DeadlockError& error) {
+    fmt::print(stderr, "stepsim: the step never ends\n{}", error.what());
+    return kNo;
   } catch (const std::range_error& error) {
     fmt::print(stderr, "stepsim: the step takes longer than simulated time can be (106 days): {}\n",
                error.what());

@@ -4,6 +4,7 @@
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <set>
 #include <sstream>
@@ -32,9 +33,17 @@ po::options_description visible_options() {
       "keys such as tp=8,pp=4,dp=16,global-batch=1024,sequence=8192; or a catalog name or file");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "change one field of the experiment: plan.tp=4; may be repeated");
-  add("fidelity", text("latency-bandwidth|flow"), "network model (default: flow)");
+  add("fidelity", text("latency-bandwidth|flow|packet"), "network model (default: flow)");
   add("granularity", text("pipelined|stepped"),
-      "a collective is one transfer, or every message of it (default: pipelined)");
+      "a collective is one transfer, or every message of it (default: pipelined; packets: always "
+      "stepped)");
+  add("packet-bytes", text("N"), "packets: size of a packet (default: 4096)");
+  add("switching", text("store-and-forward|cut-through"),
+      "packets: when a switch sends them on (default: store-and-forward)");
+  add("buffer-bytes", text("N"),
+      "packets: room in the queue of a link, lossless (default: without limit)");
+  add("spraying", text("N"), "packets: spread each message over up to N routes (default: one)");
+  add("yes", "packets: run even if there are more than 10^9 packet-hops");
   add("steps", text("K"), "training steps simulated (default: 1; 2 for FSDP)");
   add("seed", text("N"), "of random numbers (default: 0); nothing draws any so far");
   add("trace", text("FILE"), "Chrome trace JSON for ui.perfetto.dev; compressed if it ends in .gz");
@@ -98,10 +107,7 @@ void read_choice(const po::variables_map& values, const char* name,
   for (const auto& [choice, meaning] : choices) {
     accepted += (accepted.empty() ? "" : " or ") + choice;
   }
-  const bool to_come = value == "packet" || value == "all";
-  problems.push_back({std::string("--") + name,
-                      "must be " + accepted + (to_come ? " (packets can't be simulated yet)" : "") +
-                          ", is \"" + value + "\""});
+  problems.push_back({std::string("--") + name, "must be " + accepted + ", is \"" + value + "\""});
 }
 
 template <typename Number>
@@ -159,6 +165,56 @@ void read_numbers(const po::variables_map& values, RunOptions& options,
   }
 }
 
+// A whole number from `least` to `most`; the message says so otherwise.
+std::optional<std::int64_t> read_size(const po::variables_map& values, const std::string& name,
+                                      std::int64_t least, std::int64_t most,
+                                      std::vector<Problem>& problems) {
+  if (values.count(name) == 0) return std::nullopt;
+  const std::string text = values[name].as<std::string>();
+  const auto size = number<std::int64_t>(text);
+  if (size && *size >= least && *size <= most) return size;
+  problems.push_back({"--" + name, "must be a whole number from " + std::to_string(least) + " to " +
+                                       std::to_string(most) + ", is \"" + text + "\""});
+  return std::nullopt;
+}
+
+// Packets always go with stepped collectives: a pipelined one is a single transfer over all its
+// edges, which no packet can follow.
+void read_packets(const po::variables_map& values, RunOptions& options,
+                  std::vector<Problem>& problems) {
+  constexpr std::int64_t kMostBytes = std::numeric_limits<std::int32_t>::max();
+  options.yes = values.count("yes") != 0;
+  if (options.fidelity != Fidelity::kPacket) {
+    for (const char* name : {"packet-bytes", "switching", "buffer-bytes", "spraying", "yes"}) {
+      if (values.count(name) == 0) continue;
+      problems.push_back({std::string("--") + name, "needs --fidelity packet"});
+    }
+    return;
+  }
+  if (values.count("granularity") != 0 && options.granularity == Granularity::kPipelined) {
+    problems.push_back({"--granularity",
+                        "must be stepped with --fidelity packet, is \"pipelined\": a pipelined "
+                        "collective has no messages that packets could carry"});
+  }
+  options.granularity = Granularity::kStepped;
+  PacketOptions& packets = options.packets;
+  if (const auto bytes = read_size(values, "packet-bytes", 1, kMostBytes, problems)) {
+    packets.packet_bytes = Bytes(*bytes);
+    packets.header_bytes = std::min(packets.header_bytes, packets.packet_bytes);
+  }
+  read_choice<Switching>(
+      values, "switching",
+      {{"store-and-forward", Switching::kStoreAndForward}, {"cut-through", Switching::kCutThrough}},
+      packets.switching, problems);
+  if (const auto bytes = read_size(values, "buffer-bytes", packets.packet_bytes.value(),
+                                   std::numeric_limits<std::int64_t>::max() / 2, problems)) {
+    packets.buffer_bytes = Bytes(*bytes);
+  }
+  if (const auto routes = read_size(values, "spraying", 1, 4096, problems)) {
+    packets.spraying = PacketSpraying{.routes = static_cast<std::uint32_t>(*routes)};
+  }
+}
+
 RunOptions read_options(const po::variables_map& values, std::vector<Problem>& problems) {
   RunOptions options;
   const auto text = [&](const char* name) {
@@ -181,10 +237,11 @@ RunOptions read_options(const po::variables_map& values, std::vector<Problem>& p
   if (values.count("set") != 0) {
     options.source.overrides = values["set"].as<std::vector<std::string>>();
   }
-  read_choice<Fidelity>(
-      values, "fidelity",
-      {{"flow", Fidelity::kFlow}, {"latency-bandwidth", Fidelity::kLatencyBandwidth}},
-      options.fidelity, problems);
+  read_choice<Fidelity>(values, "fidelity",
+                        {{"flow", Fidelity::kFlow},
+                         {"latency-bandwidth", Fidelity::kLatencyBandwidth},
+                         {"packet", Fidelity::kPacket}},
+                        options.fidelity, problems);
   read_choice<Granularity>(
       values, "granularity",
       {{"pipelined", Granularity::kPipelined}, {"stepped", Granularity::kStepped}},
@@ -193,6 +250,7 @@ RunOptions read_options(const po::variables_map& values, std::vector<Problem>& p
       values, "attention-flops",
       {{"causal", AttentionFlops::kCausal}, {"full", AttentionFlops::kFull}},
       options.attention_flops, problems);
+  read_packets(values, options, problems);
   read_numbers(values, options, problems);
   options.trace = text("trace");
   options.json = text("json");
@@ -264,6 +322,7 @@ SimulationOptions simulation_options(const RunRequest& request, const OpGraph& g
   SimulationOptions result;
   result.fidelity = options.fidelity;
   result.granularity = options.granularity;
+  result.packets = options.packets;
   result.steps = steps_of(options, request.experiment.plan);
   if (options.trace.empty()) return result;
   result.record_links = true;

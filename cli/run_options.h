@@ -17,7 +17,9 @@ namespace stepsim {
 struct RunOptions {
   ExperimentSource source;
   Fidelity fidelity = Fidelity::kFlow;
-  Granularity granularity = Granularity::kPipelined;
+  Granularity granularity = Granularity::kPipelined;  // kStepped with packets
+  PacketOptions packets{};                            // kPacket; the router of spraying is unset
+  bool yes = false;                                   // run however many packet-hops there are
   AttentionFlops attention_flops = AttentionFlops::kCausal;
   std::optional<std::uint32_t> steps;  // unless given: what the plan needs, see steps_of()
   std::uint64_t seed = 0;              // nothing draws random numbers yet

@@ -18,6 +18,7 @@ struct ClusterSpec {
   std::string name;
   ChipSpec chip;
   TopologySpec topology;
+  Faults faults{};  // of its links
 };
 
 struct Experiment {
@@ -42,5 +43,12 @@ struct ExperimentSource {
 // Throws ConfigError with every problem of the source at once: of the files, the model, the
 // cluster, and of the plan for them (the topology is built to check it).
 Experiment load_experiment(const ExperimentSource& source);
+
+// A cluster by itself: catalog name or file. Throws ConfigError with every problem of it.
+ClusterSpec load_cluster(const std::string& cluster);
+
+// A chip of the catalog, and a model: catalog name or file. Throw ConfigError with every problem.
+ChipSpec load_chip(const std::string& name);
+ModelSpec load_model(const std::string& model);
 
 }  // namespace stepsim

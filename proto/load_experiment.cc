@@ -132,7 +132,8 @@ void apply(const Override& change, file::Experiment& message, ProblemList& probl
 // is checked against one that is just large enough, so that the rest is reported too.
 std::vector<Problem> check_plan(const Experiment& experiment, bool cluster_is_good) {
   if (cluster_is_good) {
-    const BuiltTopology built = build_topology(experiment.cluster.topology);
+    const BuiltTopology built =
+        build_topology(experiment.cluster.topology, experiment.cluster.faults);
     std::vector<Problem> problems = check(experiment.plan, experiment.model, built.places);
     for (Problem& problem : check(experiment.plan, experiment.cluster.chip)) {
       problems.push_back(std::move(problem));
@@ -201,7 +202,7 @@ Experiment load_experiment(const ExperimentSource& source) {
   bool cluster_is_good = false;
   if (has_cluster) {
     experiment.cluster = to_cluster(message.cluster(), problems);
-    cluster_is_good = check(experiment.cluster.topology).empty() &&
+    cluster_is_good = check(experiment.cluster.topology, experiment.cluster.faults).empty() &&
                       message.cluster().topology_case() != file::Cluster::TOPOLOGY_NOT_SET;
   }
   if (has_plan) {
@@ -213,6 +214,42 @@ Experiment load_experiment(const ExperimentSource& source) {
       message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;
   throw_if_any(problems.all());
   return experiment;
+}
+
+ClusterSpec load_cluster(const std::string& cluster) {
+  ProblemList problems;
+  file::Cluster message;
+  ClusterSpec spec;
+  if (read_cluster_flag(cluster, message, problems) && resolve(message, problems)) {
+    spec = to_cluster(message, problems);
+  }
+  throw_if_any(problems.all());
+  return spec;
+}
+
+ChipSpec load_chip(const std::string& name) {
+  ProblemList problems;
+  file::Cluster message;  // with nothing around its chip
+  message.mutable_chip()->set_catalog(name);
+  ChipSpec chip;
+  if (resolve(message, problems)) chip = to_cluster(message, problems).chip;
+  std::vector<Problem> own;
+  for (const Problem& problem : problems.all()) {
+    if (problem.field.starts_with("cluster.chip")) own.push_back({"chip", problem.message});
+  }
+  throw_if_any(std::move(own));
+  return chip;
+}
+
+ModelSpec load_model(const std::string& model) {
+  ProblemList problems;
+  file::Model message;
+  ModelSpec spec;
+  if (read_model_flag(model, message, problems) && resolve(message, {}, problems)) {
+    spec = to_model(message, problems);
+  }
+  throw_if_any(problems.all());
+  return spec;
 }
 
 }  // namespace stepsim

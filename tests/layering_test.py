@@ -24,13 +24,14 @@ MAY_INCLUDE = {
     "schedules/plan": ["workload", "sim", "sim/base", "sim/chips"],
     "schedules/lowering": SCHEDULES + ["workload", "sim", "sim/base", "sim/chips"],
     "proto": LOADED,
-    "analysis": LOADED + ["proto/experiment.h"],
+    "analysis/formulas": ["sim/base"],
+    "analysis": LOADED + ["analysis/formulas", "proto/experiment.h"],
     "traces": ["analysis", "sim", "sim/base"],
-    "cli": LOADED + ["proto", "analysis", "traces"],
+    "cli": LOADED + ["proto", "analysis", "analysis/formulas", "traces"],
 }
 # Data types that a room may include beyond the table, each a decision: docs/decisions/.
 FILES = {
-    "schedules/plan": ["sim/network/places.h"],
+    "schedules/plan": ["sim/network/places.h", "schedules/pipeline/schedule_name.h"],
     "schedules/lowering": ["sim/network/places.h", "sim/collectives/collective.h"],
 }
 NOT_ROOMS = {"tests", "bench", "docs", "scripts", "catalog", "build", "out", "cmake", ".git"}

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -15,34 +14,14 @@
 #include <vector>
 
 #include "sim/base/quantity_text.h"
+#include "traces/link_kinds.h"
+#include "traces/report_text.h"
 
 namespace stepsim {
 namespace {
 
-constexpr std::size_t kWidth = 100;
-constexpr std::size_t kLabel = 22;
 constexpr std::size_t kBarWidth = 40;
 constexpr std::size_t kLinkKinds = 6;
-
-enum class Paint { kBold, kDim, kGood, kBad, kBar };
-
-std::string painted(std::string_view text, Paint paint, bool color) {
-  static constexpr std::array<std::string_view, 5> kCodes{"1", "2", "1;32", "1;31", "36"};
-  if (!color) return std::string(text);
-  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(paint)], text);
-}
-
-// 1234567 as "1,234,567".
-std::string grouped(std::int64_t number) {
-  std::string text = std::to_string(number);
-  const std::size_t first = number < 0 ? 1 : 0;
-  for (std::size_t i = text.size(); i > first + 3;) text.insert(i -= 3, ",");
-  return text;
-}
-
-std::string grouped(double number) {
-  return grouped(static_cast<std::int64_t>(std::llround(number)));
-}
 
 // 16,187,392 as "16.2 M".
 std::string counted(double number) {
@@ -128,11 +107,12 @@ std::string rank_text(RankId rank, const OpGraph& graph) {
   return fmt::format("rank {} (stage {})", rank.index(), graph.ranks[rank.index()].pp);
 }
 
-class Report {
+class Report : private ReportText {
  public:
-  Report(const FinishedRun& run, const ReportOptions& options) : run_(run), options_(options) {}
+  Report(const FinishedRun& run, const ReportOptions& options)
+      : ReportText(options.color), run_(run), options_(options) {}
 
-  std::string text() {
+  std::string write() {
     title();
     headline();
     breakdown();
@@ -140,27 +120,10 @@ class Report {
     memory();
     links();
     simulator();
-    return text_;
+    return text();
   }
 
  private:
-  template <typename... Arguments>
-  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    std::string text = fmt::format(format, std::forward<Arguments>(arguments)...);
-    while (text.ends_with(' ')) text.pop_back();
-    text_ += text + '\n';
-  }
-
-  std::string paint(std::string_view text, Paint how) const {
-    return painted(text, how, options_.color);
-  }
-
-  void section(std::string_view name, std::string_view remark = "") {
-    text_ += '\n';
-    const std::string gap(name.size() < kLabel + 2 ? kLabel + 2 - name.size() : 2, ' ');
-    line("{}{}{}", paint(name, Paint::kBold), remark.empty() ? "" : gap, remark);
-  }
-
   // Rows with bars, and their sum below.
   void rows(std::span<const Row> all, const Scale& scale, std::string_view sum_label) {
     std::vector<Row> shown;
@@ -173,11 +136,11 @@ class Report {
     const std::vector<std::int64_t> amounts = apportion(values, whole);
     const std::vector<std::int64_t> permille = apportion(values, 1000);
     for (std::size_t i = 0; i < shown.size(); ++i) {
-      line("  {:<{}}{}  {:>12}  {:>5.1f} %", shown[i].label, kLabel,
+      line("  {:<{}}{}  {:>12}  {:>5.1f} %", shown[i].label, kReportLabel,
            paint(bar(values[i] / sum, kBarWidth), Paint::kBar), scaled(amounts[i], scale),
            static_cast<double>(permille[i]) / 10);
     }
-    line("  {:<{}}  {:>12}  {:>5.1f} %", sum_label, kLabel + kBarWidth, scaled(whole, scale),
+    line("  {:<{}}  {:>12}  {:>5.1f} %", sum_label, kReportLabel + kBarWidth, scaled(whole, scale),
          100.0);
   }
 
@@ -205,9 +168,9 @@ class Report {
   void headline() {
     const StepMetrics& metrics = run_.metrics;
     const Scale scale = scale_of(metrics.step_time);
-    text_ += '\n';
+    blank();
     const auto row = [&](std::string_view name, const std::string& value, std::string_view remark) {
-      line("  {:<{}}{}  {}", name, kLabel, paint(fmt::format("{:>12}", value), Paint::kBold),
+      line("  {:<{}}{}  {}", name, kReportLabel, paint(fmt::format("{:>12}", value), Paint::kBold),
            remark);
     };
     row("step time", scaled(steps_of(static_cast<double>(metrics.step_time.count()), scale), scale),
@@ -248,7 +211,7 @@ class Report {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::string part = fmt::format("{} {:.1f} %", run_.result.critical_path[i].label,
                                            static_cast<double>(permille[i]) / 10);
-      if (current.size() > 2 && current.size() + 3 + part.size() > kWidth) {
+      if (current.size() > 2 && current.size() + 3 + part.size() > kReportWidth) {
         line("{}", current);
         current = "  ";
       }
@@ -287,32 +250,6 @@ class Report {
     rows(all, scale_of(peak.bytes), "peak");
   }
 
-  // What a link joins, with all numbers replaced: "node*.gpu* > node*.nvswitch"; between chips of
-  // a torus also the axis.
-  std::string kind_of(LinkId id, std::span<const std::uint32_t> chip_of) const {
-    const Link& link = run_.cluster.fabric.link(id);
-    const auto pattern = [&](NodeId node) {
-      std::string text;
-      for (const char character : run_.cluster.fabric.node(node).name) {
-        const bool digit = std::isdigit(static_cast<unsigned char>(character)) != 0;
-        if (!digit) text += character;
-        if (digit && !text.ends_with('*')) text += '*';
-      }
-      for (std::size_t at = 0; (at = text.find("*.*", at)) != std::string::npos;) text.erase(at, 2);
-      return text;
-    };
-    std::string kind = fmt::format("{} > {}", pattern(link.from), pattern(link.to));
-    const std::uint32_t from = chip_of[link.from.index()];
-    const std::uint32_t to = chip_of[link.to.index()];
-    const Places& places = run_.cluster.places;
-    if (from == places.chips.size() || to == places.chips.size()) return kind;
-    for (std::size_t level = 0; level < places.levels.size(); ++level) {
-      if (places.coordinate(from, level) == places.coordinate(to, level)) continue;
-      kind += fmt::format(" along {}", places.levels[level].name);
-    }
-    return kind;
-  }
-
   struct LinkKind {
     std::string name;
     std::int64_t links = 0;
@@ -321,15 +258,11 @@ class Report {
   };
 
   std::vector<LinkKind> link_kinds() const {
-    const Cluster& cluster = run_.cluster;
-    const auto chips = static_cast<std::uint32_t>(cluster.places.chips.size());
-    std::vector<std::uint32_t> chip_of(cluster.fabric.nodes().size(), chips);  // chips: none
-    for (std::uint32_t chip = 0; chip < chips; ++chip) {
-      chip_of[cluster.places.chips[chip].index()] = chip;
-    }
+    const std::vector<std::string> names =
+        stepsim::link_kinds(run_.cluster.fabric, run_.cluster.places);
     std::map<std::string, LinkKind> by_name;
     for (const LinkTotal& link : run_.result.links) {
-      const std::string name = kind_of(link.link, chip_of);
+      const std::string& name = names[link.link.index()];
       LinkKind& kind = by_name[name];
       if (kind.links == 0 || link.utilization > kind.busiest.utilization) kind.busiest = link;
       kind.name = name;
@@ -371,7 +304,7 @@ class Report {
          rate(statistics.events, "events"), statistics.wall_s,
          to_text(Bytes(statistics.peak_rss_bytes)));
     if (options_.trace_path.empty() && options_.json_path.empty()) return;
-    text_ += '\n';
+    blank();
     if (!options_.json_path.empty()) line("  result  {}", options_.json_path);
     if (!options_.trace_path.empty()) {
       line("  trace   {}  (open it at https://ui.perfetto.dev)", options_.trace_path);
@@ -380,13 +313,12 @@ class Report {
 
   const FinishedRun& run_;
   const ReportOptions& options_;
-  std::string text_;
 };
 
 }  // namespace
 
 std::string report(const FinishedRun& run, const ReportOptions& options) {
-  return Report(run, options).text();
+  return Report(run, options).write();
 }
 
 }  // namespace stepsim

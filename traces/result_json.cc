@@ -137,6 +137,7 @@ std::string simulator_json(const SimulatorStatistics& statistics) {
   object.add("ops", std::to_string(statistics.ops));
   object.add("events", std::to_string(statistics.events));
   object.add("rate_updates", std::to_string(statistics.rate_updates));
+  object.add("packet_hops", std::to_string(statistics.packet_hops));
   object.add("wall_s", statistics.wall_s);
   object.add("cpu_s", statistics.cpu_s);
   object.add("peak_rss_bytes", std::to_string(statistics.peak_rss_bytes));

@@ -3,6 +3,7 @@
 
 Good runs, every kind of bad input, files that can't be written, interrupts. Standard library only.
 """
+import gzip
 import json
 import os
 import pathlib
@@ -90,9 +91,64 @@ class HelpTest(StepsimTest):
             self.assertIn("--attention-flops", stepsim(*arguments).stdout)
         for arguments in (["help", "catalog"], ["catalog", "--help"]):
             self.assertIn("stepsim catalog KIND NAME", stepsim(*arguments).stdout)
+        for arguments in (["help", "formula"], ["formula", "--help"]):
+            self.assertIn("stepsim formula E7 B=48000", stepsim(*arguments).stdout)
 
     def test_a_misspelt_subcommand_gets_a_suggestion(self):
         self.expect_refused(["runn", SMALL], "runn: no such subcommand; did you mean run?")
+
+
+class FormulaTest(StepsimTest):
+    def test_lists_explains_and_evaluates(self):
+        self.assertIn("  E7 ", stepsim("formula").stdout)
+        self.assertNotIn("  E7 ", stepsim("formula", "F").stdout)
+        explanation = stepsim("formula", "E8").stdout
+        for part in ("(C / W)^2 / (MX * MY * F)", "Source", "Printed wrongly", "E8.unoverlapped"):
+            self.assertIn(part, explanation)
+        # sqrt(48000 x 2 x 64 / 32768) = 13.693
+        answer = stepsim("formula", "E7", "B=48000", "N=64", "F=32768", "MX=2", "MY=1")
+        self.assertIn("X_opt = 13.6931 ways", answer.stdout)
+
+    def test_the_catalog_fills_symbols_and_what_is_given_goes_first(self):
+        # 2 x 1 x 80 x 8 x 128
+        model = stepsim("formula", "D9", "b=1", "model=llama3-70b", "--json", "-")
+        self.assertEqual(json.loads(model.stdout)["values"], [163840])
+        fewer = stepsim("formula", "D9", "b=1", "model=llama3-70b", "L=40", "--json", "-")
+        self.assertEqual(json.loads(fewer.stdout)["values"], [81920])
+        # 459e12 / 180e9 / 3
+        chip = stepsim("formula", "E1", "chip=tpu-v5p", "W=180GB/s", "M=3", "--json", "-")
+        self.assertEqual(json.loads(chip.stdout)["values"], [850])
+
+    def test_solves_for_one_input(self):
+        # F = Y C / W = 16 x 2550
+        answer = stepsim("formula", "E4", "Y_max=16", "chip=tpu-v5p", "W=180GB/s", "F=?")
+        self.assertIn("F = 40800 gives Y_max = 16 ways", answer.stdout)
+
+    def test_warns_outside_the_conditions(self):
+        answer = stepsim("formula", "E3", "B=16e6", "M=3", "W=180GB/s", "C=459TFLOPS")
+        self.assertEqual(answer.returncode, 0)
+        self.assertIn("warning: does not hold: one ICI domain", answer.stdout)
+
+    def test_refuses_with_all_problems_at_once(self):
+        self.expect_refused(["formula", "E7.tpp"], "no such formula; did you mean E7.tp?")
+        self.expect_refused(
+            ["formula", "E7", "B=nan", "N=2.5", "f=1", "chip=h100-sxm", "word", "--jsn", "x"],
+            "B: must be a number of tokens",
+            "N: must be a whole number from 1 on, is 2.5",
+            "f: is no input of E7; did you mean F?",
+            "F: must be given: MLP width",
+            "chip=h100-sxm: E7 has no symbol that this could fill",
+            "word: must be SYMBOL=VALUE",
+            "--jsn: no such option; did you mean --json?",
+        )
+        self.expect_refused(["formula", "D9", "b=1", "model=llama3-7b"], "model=llama3-7b: ")
+        self.expect_refused(["formula", "A3", "chip=tpuv5p", "C=1", "C=2"], "chip=tpuv5p: ",
+                            "C: is given twice")
+        self.expect_refused(["formula", "E4", "Y_max=16", "chip=tpu-v5p", "F=?"], "W: must be given")
+        self.expect_refused(["formula", "E4", "F=?", "C=1", "W=1"], "Y_max: must be given, to solve")
+        self.expect_refused(
+            ["formula", "G1.fraction", "P=8", "bubble=1.5", "m=?"], "m: no value from 1 on gives bubble = 1.5"
+        )
 
 
 class CatalogTest(StepsimTest):
@@ -222,15 +278,14 @@ cluster { catalog: "dgx-h100-8" dgx_superpod { nvlink_latency: "5GB" } }
 plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
 """)
         text = self.expect_refused(
-            ["run", path, "--set", "plan.etp=2", "--fidelity", "packet", "--json",
+            ["run", path, "--set", "plan.etp=2", "--fidelity", "packets", "--json",
              str(self.folder / "none" / "x.json")],
             "bad.textproto:4:20: no field microbach in Plan; did you mean microbatch?",
             "model.layers: must be at least 1, is -1",
             "cluster.dgx_superpod.nvlink_latency: must be a time such as",
             "plan.global_batch: is 65",
             "plan.etp: must be 1",
-            '--fidelity: must be flow or latency-bandwidth (packets can\'t be simulated yet), is '
-            '"packet"',
+            '--fidelity: must be flow or latency-bandwidth or packet, is "packets"',
             str(self.folder / "none"))
         self.assertIn("7 problems", text)
 
@@ -251,12 +306,134 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
         self.expect_refused(["run", "--model", "llama3-8b"], "--cluster: must be given",
                             "--plan: must be given")
 
+    def test_packets_say_how_many_they_are(self):
+        arguments = ["run", SMALL, "--set", "plan.global_batch=8", "--fidelity", "packet",
+                     "--json", "-"]
+        done = stepsim(*arguments, "--packet-bytes", "1048576")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"packets: about [\d.e+]+ packet-hops, less than a second")
+        result = json.loads(done.stdout)
+        self.assertEqual((result["fidelity"], result["granularity"]), ("packet", "stepped"))
+        self.assertGreater(result["simulator"]["packet_hops"], 0)
+        self.expect_refused(arguments + ["--packet-bytes", "64"], "more than 10^9 need --yes")
+
+    def test_packet_options_are_checked(self):
+        self.expect_refused(
+            ["run", SMALL, "--fidelity", "packet", "--granularity", "pipelined", "--buffer-bytes",
+             "4095", "--spraying", "0"],
+            "--granularity: must be stepped with --fidelity packet",
+            "--buffer-bytes: must be a whole number from 4096",
+            "--spraying: must be a whole number from 1")
+        self.expect_refused(["run", SMALL, "--yes"], "--yes: needs --fidelity packet")
+
     def test_output_paths_are_checked_before_the_simulation(self):
         self.expect_refused([*LONG, "--json", str(self.folder)], str(self.folder))
         self.expect_refused([*LONG, "--trace", str(self.folder / "none" / "t.json")], "none")
         same = str(self.folder / "same.json")
         self.expect_refused(["run", SMALL, "--json", same, "--trace", same],
                             "--json: must be another file than --trace")
+
+
+class NetworkTest(StepsimTest):
+    # Two flows into one link of 1 GB/s, the second after the first; ids of both types.
+    CASE = {
+        "format": "stepsim-oracle-flow/1", "name": "two",
+        "links": [
+            {"id": "ab", "from": "a", "to": "b", "capacity_Bps": 1e9, "latency_s": 1e-6},
+            {"id": 7, "from": "b", "to": "c", "capacity_Bps": 2e9, "latency_s": 0}],
+        "flows": [
+            {"id": "1", "src": "a", "dst": "c", "route": ["ab", 7], "bytes": 4096, "start_s": 0,
+             "after": []},
+            {"id": 1, "src": "a", "dst": "b", "route": ["ab"], "bytes": 4096, "start_s": 1e-6,
+             "after": ["1"]}],
+        "expect": [{"flow": "1", "finish_s": 5.096e-06}],
+    }
+
+    def write_case(self, **changes):
+        return self.write("case.json", json.dumps({**self.CASE, **changes}))
+
+    def test_says_when_each_flow_ends(self):
+        result = stepsim("network", self.write_case(), "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn('"makespan_s": 0.000010192000,', result.stdout)
+        answer = json.loads(result.stdout)
+        # 1 us + 4,096 B at 1 GB/s = 5.096 us, and the same again.
+        self.assertEqual(answer["flows"], [{"id": "1", "finish_s": 5.096e-06},
+                                           {"id": 1, "finish_s": 1.0192e-05}])
+        self.assertEqual(list(answer)[-1], "simulator")
+        self.assertLessEqual({"events", "rate_updates", "wall_s", "cpu_s", "peak_rss_bytes"},
+                             set(answer["simulator"]))
+        table = stepsim("network", self.write_case()).stdout
+        self.assertIn("makespan 10.2 us  (0.000010192000 s)", table)
+        self.assertIn("worst relative difference 0.0e+00", table)
+
+    def test_runs_on_every_model(self):
+        path = self.write_case()
+        # One packet, stored and forwarded: 1 us + 4.096 us, and 2.048 us on the second link.
+        for fidelity, finish_s in (("flow", 5.096e-6), ("latency-bandwidth", 5.096e-6),
+                                   ("packet", 7.144e-6)):
+            answer = json.loads(
+                stepsim("network", path, "--fidelity", fidelity, "--json", "-").stdout)
+            self.assertEqual(answer["fidelity"], fidelity)
+            # Without contention, bytes / bandwidth is rounded up to a picosecond.
+            self.assertAlmostEqual(answer["flows"][0]["finish_s"], finish_s, delta=1.5e-12)
+
+    def test_a_packet_case_runs_in_packets(self):
+        path = self.write_case(format="stepsim-oracle-packet/1", packet_bytes=2048,
+                               switching="store_and_forward")
+        answer = json.loads(stepsim("network", path, "--json", "-").stdout)
+        # Two packets: 1 us + 2 x 2.048 us, and 1.024 us for the last one on the second link.
+        self.assertEqual(answer["flows"][0]["finish_s"], 6.12e-6)
+
+    def test_reads_gzip_and_refuses_half_of_it(self):
+        whole = gzip.compress(json.dumps(self.CASE).encode())
+        path = self.folder / "case.json.gz"
+        path.write_bytes(whole)
+        self.assertEqual(stepsim("network", str(path)).returncode, 0)
+        path.write_bytes(whole[:-5])
+        self.expect_refused(["network", str(path)], "is truncated")
+
+    def test_two_runs_give_the_same_bytes(self):
+        path = self.write_case()
+        heads = [stepsim("network", path, "--json", "-").stdout.partition('"simulator"')[0]
+                 for _ in range(2)]
+        self.assertEqual(heads[0], heads[1])
+
+    def test_all_problems_come_at_once(self):
+        links = [{"id": "ab", "from": "a", "to": "b", "capacity_Bps": 0, "latency_s": -1},
+                 {"id": "ab", "from": "b", "to": "c", "capacity_Bps": 1, "latency_s": 0},
+                 {"id": "cd", "from": "c", "to": "d", "capacity_Bps": 1, "latency_s": 0}]
+        flows = [{"id": 1, "route": ["ab", "cd"], "bytes": -1, "start_s": 0, "after": [2]},
+                 {"id": 2, "route": ["xy"], "bytes": float("nan"), "start_s": 0, "after": [1]},
+                 {"id": 2, "route": [], "bytes": 1, "after": [5]}]
+        text = self.expect_refused(
+            ["network", self.write_case(links=links, flows=flows), "--fidelity", "exact"],
+            '--fidelity: must be latency-bandwidth, flow or packet, is "exact"',
+            "links[0].capacity_Bps: must be above 0, is 0",
+            "links[0].latency_s: must be a time from 0",
+            'links[1].id: "ab" is the id of an earlier link too',
+            'flows[0].route[1]: link "cd" begins at "c", but the link before it ends at "b"',
+            "flows[0].bytes: must be a whole number",
+            'flows[1].route[0]: no link has the id "xy"',
+            'flows[1].bytes: must be a whole number from 0 to 9223372036854775807, is "NaN"',
+            "flows[2].id: 2 is the id of an earlier flow too",
+            "flows[2].start_s: is missing",
+            "flows[2].after[0]: no flow has the id 5",
+            "1 waits for 2 waits for 1")
+        self.assertIn("12 problems", text)
+
+    def test_refuses_what_is_no_case(self):
+        self.expect_refused(["network"], "CASE: must be given")
+        self.expect_refused(["network", str(self.folder / "none.json")], "No such file")
+        self.expect_refused(["network", self.write("x.json", "{")], "is not JSON: parse error")
+        self.expect_refused(["network", self.write_case(), "--jsn", "-"], "did you mean --json?")
+        self.expect_refused(["network", self.write_case(), "--json", str(self.folder)],
+                            "it is a folder")
+
+    def test_long_packet_runs_ask_first(self):
+        flows = [{**self.CASE["flows"][0], "bytes": 10**13}]
+        self.expect_refused(["network", self.write_case(flows=flows), "--fidelity", "packet"],
+                            "packet-hops", "--yes")
 
 
 class UnfinishedOutputTest(StepsimTest):
@@ -319,6 +496,137 @@ class TerminalTest(StepsimTest):
         text = read_all(controller)
         self.assertRegex(text, r" \d+ %  simulated ")
         self.assertEqual(process.wait(TIMEOUT_S), 130)
+
+
+class TopologyTest(StepsimTest):
+    # 1,024 GPUs: 128 NVSwitches, 32 leaves, 16 spines. Two links a GPU and way, 32 x 16 cables of
+    # leaves and spines. Published: 25.6 TB/s from half to half, 12.8 TB/s out of a unit of 256.
+    def test_measures_a_superpod(self):
+        result = stepsim("topology", "dgx-h100-1024")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"bisection +25\.6 TB/s")
+        self.assertTrue(all(len(line) <= 100 for line in result.stdout.splitlines()))
+        found = json.loads(stepsim("topology", "dgx-h100-1024", "--json", "-").stdout)
+        self.assertEqual((found["chips"], found["switches"], found["hosts"]), (1024, 176, 0))
+        self.assertEqual(found["links"], 2 * (2 * 1024 + 32 * 16))
+        self.assertEqual(found["diameter_hops"], 4)
+        self.assertEqual(found["bisection_bandwidth_bytes_per_s"], 25.6e12)
+        levels = {level["name"]: level for level in found["levels"]}
+        self.assertEqual(list(levels), ["gpu", "node", "scalable_unit"])
+        self.assertEqual(levels["gpu"]["chip_to_peers_bytes_per_s"], 450e9)
+        self.assertEqual(levels["node"]["out_of_group_bytes_per_s"], 400e9)
+        self.assertEqual(levels["scalable_unit"]["out_of_group_bytes_per_s"], 12.8e12)
+        self.assertEqual(sum(kind["links"] for kind in found["link_kinds"]), found["links"])
+
+    # z is cut twice, 16 x 20 cables of 90 GB/s each; half of each ring to the furthest chip.
+    def test_measures_a_whole_pod_in_seconds(self):
+        start = time.monotonic()
+        found = json.loads(stepsim("topology", "v5p-16x20x28", "--json", "-").stdout)
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertEqual(found["bisection_bandwidth_bytes_per_s"], 2 * 16 * 20 * 90e9)
+        self.assertEqual(found["diameter_hops"], 8 + 10 + 14)
+        self.assertEqual(found["routes"][0]["links"][0], "chip0.0.0>chip1.0.0")
+
+    def test_draws(self):
+        small = self.folder / "small.dot"
+        large = self.folder / "large.dot"
+        stepsim("topology", "v5e-4x4", "--dot", str(small))
+        text = stepsim("topology", "dgx-h100-1024", "--dot", str(large)).stdout
+        self.assertEqual(small.read_text().count("shape=box"), 16)
+        self.assertTrue(small.read_text().endswith("}\n"))
+        self.assertIn("collapsed: a box is 256 chips", text)
+        self.assertIn("collapsed: a box is 256 chips", large.read_text())
+        self.assertEqual(self.files(), ["large.dot", "small.dot"])
+
+    # One of eight cards a node is down: 7 x 50 GB/s leave it.
+    def test_counts_faults(self):
+        path = self.write("slow.textproto", """
+catalog: "dgx-h100-16"
+faults {
+  links { link: "node0.gpu3-su0.leaf3" down: true }
+  links { link: "node1.*-node1.nvswitch" capacity: 0.5 }
+}
+""")
+        found = json.loads(stepsim("topology", path, "--json", "-").stdout)
+        self.assertEqual(found["levels"][1]["out_of_group_bytes_per_s"], 350e9)
+        slow = [kind["links"] for kind in found["link_kinds"]
+                if kind["bandwidth_bytes_per_s"] == 225e9]
+        self.assertEqual(slow, [8, 8])
+        cut = self.write("cut.textproto", """
+catalog: "dgx-h100-8"
+faults { links { link: "node0.gpu3-*" down: true } }
+""")
+        self.expect_refused(["topology", cut], "faults.links: must leave every chip a way",
+                            "node0.gpu3 is cut off")
+
+    def test_refuses_bad_input_at_once(self):
+        text = self.expect_refused(
+            ["topology", "dgx-h100-99", "more", "--dott", "--dot", "-", "--json",
+             str(self.folder / "none" / "x.json")],
+            "--dott: no such option; did you mean --dot?", "more: there can be only one CLUSTER",
+            "--dot: must be a file", "none", "dgx-h100-<size>")
+        self.assertIn("5 problems", text)
+        self.expect_refused(["topology"], "CLUSTER: must be given")
+        self.assertIn("--dot FILE", stepsim("help", "topology").stdout)
+
+
+class CollectiveTest(StepsimTest):
+    def test_a_ring_takes_its_closed_form(self):
+        result = stepsim("collective", "all_reduce", "--cluster", "dgx-h100-8", "--bytes", "1GiB",
+                         "--algorithm", "ring", "--granularity", "stepped", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answer = json.loads(result.stdout)
+        self.assertEqual(list(answer), [
+            "op", "algorithm", "why", "ranks", "bytes", "time_s",
+            "algorithm_bandwidth_bytes_per_s", "bus_bandwidth_bytes_per_s", "formula_s", "steps",
+            "hottest_links", "simulator"])
+        self.assertEqual((answer["op"], answer["ranks"], answer["steps"]), ("all-reduce", 8, 14))
+        self.assertAlmostEqual(answer["time_s"] / answer["formula_s"], 1, delta=1e-3)
+        # nccl-tests: bytes / time, and that x 2 (n - 1) / n.
+        self.assertAlmostEqual(answer["algorithm_bandwidth_bytes_per_s"] * answer["time_s"],
+                               2**30, delta=2)
+        self.assertAlmostEqual(answer["bus_bandwidth_bytes_per_s"]
+                               / answer["algorithm_bandwidth_bytes_per_s"], 1.75, delta=1e-6)
+
+    def test_every_operation_runs(self):
+        for op in ("all-reduce", "all-gather", "reduce-scatter", "alltoall", "broadcast", "reduce",
+                   "gather", "scatter", "send_receive", "permute"):
+            for cluster in ("dgx-h100-16", "v5p-4x4x4"):
+                result = stepsim("collective", op, "--cluster", cluster, "--bytes", "1MiB")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn("bus bandwidth", result.stdout)
+        result = stepsim("collective", "barrier", "--cluster", "dgx-h100-16")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("dissemination", result.stdout)
+
+    def test_a_sweep_is_a_table(self):
+        result = stepsim("collective", "all-to-all", "--cluster", "dgx-h100-8", "--sweep",
+                         "1KiB:8KiB")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.count(" direct "), 4)
+
+    def test_a_group_of_one_costs_nothing(self):
+        result = stepsim("collective", "all-gather", "--cluster", "dgx-h100-8", "--bytes", "8",
+                         "--ranks", "3", "--json", "-")
+        self.assertEqual(json.loads(result.stdout)["time_s"], 0)
+
+    def test_everything_wrong_is_said_at_once(self):
+        self.expect_refused(
+            ["collective", "alreduce", "--cluster", "dgx-h100-16", "--bytes", "-3", "--ranks",
+             "0,0,99", "--algorithm", "rng"],
+            "OP: must be one of", "did you mean all-reduce?", "did you mean ring?",
+            "--bytes: must be a size", "names rank 0 twice", "0 to 15; has 99")
+        self.expect_refused(["collective", "broadcast", "--cluster", "dgx-h100-8", "--bytes", "0"],
+                            "--bytes: must be a size", "more than 0")
+        self.expect_refused(["collective", "all-to-all"], "--bytes: must be given",
+                            "--cluster: must be given")
+
+    def test_an_algorithm_that_cannot_run_says_why_and_names_those_that_can(self):
+        self.expect_refused(
+            ["collective", "all-to-all", "--cluster", "dgx-h100-8", "--bytes", "1MiB",
+             "--algorithm", "torus"],
+            "--algorithm: torus needs a group that fills a box of torus axes",
+            "there are: direct, pairwise")
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ TEST(ResultJsonTest, KeysComeInTheirOrder) {
             (std::vector<std::string>{"parameters", "gradients", "optimizer", "activations",
                                       "gathered_parameters", "buffers", "fixed_overhead"}));
   EXPECT_EQ(keys(result["simulator"]),
-            (std::vector<std::string>{"ops", "events", "rate_updates", "wall_s", "cpu_s",
-                                      "peak_rss_bytes"}));
+            (std::vector<std::string>{"ops", "events", "rate_updates", "packet_hops", "wall_s",
+                                      "cpu_s", "peak_rss_bytes"}));
 }
 
 TEST(ResultJsonTest, TimesAreExactDecimals) {

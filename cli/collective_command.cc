@@ -1,0 +1,299 @@
+#include "cli/collective_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "analysis/collective_formulas.h"
+#include "cli/collective_options.h"
+#include "cli/packet_run.h"
+#include "cli/progress.h"
+#include "cli/run_outputs.h"
+#include "sim/base/quantity_text.h"
+#include "sim/collectives/choose_algorithm.h"
+#include "sim/group_shape.h"
+#include "sim/program_builder.h"
+#include "traces/chrome_trace.h"
+#include "traces/json_text.h"
+#include "traces/output_file.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t kListedLinks = 5;
+constexpr int kBarWidth = 32;
+
+struct Point {
+  Bytes bytes;
+  std::string algorithm;
+  std::string why;
+  std::uint32_t steps = 0;
+  std::optional<CollectiveFormula> formula;
+  SimulationResult result;
+};
+
+// ---- running ----
+
+// Every rank runs the same program: one op of one communicator.
+OpGraph graph_of(const CollectiveRequest& request, Bytes bytes) {
+  OpGraph graph;
+  graph.path_labels = {"compute"};
+  graph.collective_works.push_back({.communicator = CommunicatorId(0),
+                                    .op = request.op,
+                                    .bytes = bytes,
+                                    .type = request.type,
+                                    .algorithm = request.algorithm,
+                                    .root = request.root,
+                                    .shift = request.shift});
+  ProgramBuilder builder("rank");
+  builder.add_stream("compute", true);
+  OpDraft op{.stream = builder.add_stream("collective"), .kind = OpKind::kCollective};
+  graph.names = {std::string(name_of(request.op))};
+  builder.add(std::move(op));
+  graph.programs.push_back(std::move(builder).build());
+  Communicator all{.name = "group", .groups = {{}}, .seat_of = {}};
+  for (std::uint32_t rank = 0; rank < request.chips.size(); ++rank) {
+    graph.ranks.push_back({.program = ProgramId(0), .chip = request.chips[rank]});
+    all.groups[0].emplace_back(rank);
+    all.seat_of.push_back({0, rank});
+  }
+  graph.communicators.push_back(std::move(all));
+  return graph;
+}
+
+// The slowest route between neighbours along each dimension of the group.
+std::vector<FormulaLevel> levels_of(const CollectiveRequest& request, const GroupShape& shape) {
+  std::vector<FormulaLevel> levels;
+  std::vector<LinkId> links;
+  const Cluster& cluster = request.cluster;
+  const auto node = [&](std::uint32_t position) {
+    return cluster.places.chips[request.chips[shape.order[position]]];
+  };
+  std::uint32_t stride = 1;
+  for (const GroupDimension& dimension : shape.dimensions) {
+    FormulaLevel level{
+        .size = dimension.size, .torus_axis = dimension.torus_axis, .wraps = dimension.wraps};
+    for (std::uint32_t position = 0; position < shape.members(); ++position) {
+      if (position / stride % dimension.size + 1 == dimension.size) continue;
+      links.clear();
+      cluster.router->route(node(position), node(position + stride), 0, links);
+      Duration trip{};
+      for (const LinkId link : links) {
+        const Bandwidth bandwidth = cluster.fabric.link(link).bandwidth;
+        level.bandwidth =
+            level.bandwidth.value() == 0 ? bandwidth : std::min(level.bandwidth, bandwidth);
+        trip += cluster.fabric.link(link).latency;
+      }
+      level.trip = std::max(level.trip, trip);
+    }
+    levels.push_back(level);
+    stride *= dimension.size;
+  }
+  return levels;
+}
+
+// Between the first and the last position, which differ on every level. On a torus these may be
+// neighbours; there trips are those of the axes.
+Duration farthest_trip(const CollectiveRequest& request, const GroupShape& shape) {
+  const bool torus = shape.dimensions.front().torus_axis;
+  if (torus) return {};
+  const std::vector<NodeId>& chips = request.cluster.places.chips;
+  std::vector<LinkId> links;
+  request.cluster.router->route(chips[request.chips[shape.order.front()]],
+                                chips[request.chips[shape.order.back()]], 0, links);
+  Duration trip{};
+  for (const LinkId link : links) trip += request.cluster.fabric.link(link).latency;
+  return trip;
+}
+
+Point run_one(const CollectiveRequest& request, Bytes bytes) {
+  Point point{.bytes = bytes,
+              .algorithm = "none",
+              .why = "a group of one costs nothing",
+              .formula = CollectiveFormula{.seconds = 0, .text = "a group of one"},
+              .result = {}};
+  if (request.chips.size() > 1) {
+    const GroupShape shape = describe(request.cluster, request.chips);
+    const ChosenAlgorithm chosen = resolve(request.op, request.algorithm, shape, bytes);
+    point.algorithm = name_of(chosen.choice);
+    point.why = chosen.why;
+    point.steps = choose_algorithm({.op = request.op,
+                                    .bytes = bytes,
+                                    .element = size_of(request.type),
+                                    .root = request.root,
+                                    .shift = request.shift},
+                                   chosen.choice, shape)
+                      ->rounds();
+    point.formula =
+        collective_formula({.op = request.op,
+                            .algorithm = chosen.choice,
+                            .bytes = bytes,
+                            .levels = levels_of(request, shape),
+                            .farthest = farthest_trip(request, shape),
+                            .rounds = point.steps,
+                            .overlapped = request.granularity == Granularity::kPipelined});
+  }
+  SimulationOptions options;
+  options.fidelity = request.fidelity;
+  options.granularity = request.granularity;
+  const OpGraph graph = graph_of(request, bytes);
+  announce_packets(graph, request.cluster, options, request.yes);
+  Progress progress;
+  progress.watch(options);
+  point.result = simulate(graph, request.cluster, options);
+  return point;
+}
+
+double seconds(const Point& point) {
+  return to_seconds(point.result.end.since_start);
+}
+
+// Nothing where there is no time or no data.
+std::optional<double> algorithm_bandwidth(const Point& point) {
+  if (seconds(point) == 0 || point.bytes.value() == 0) return std::nullopt;
+  return static_cast<double>(point.bytes.value()) / seconds(point);
+}
+
+std::optional<double> bus_bandwidth(const CollectiveRequest& request, const Point& point) {
+  const auto bandwidth = algorithm_bandwidth(point);
+  const auto ranks = static_cast<std::uint32_t>(request.chips.size());
+  if (!bandwidth) return std::nullopt;
+  return *bandwidth * bus_factor(request.op, ranks);
+}
+
+// ---- what came out ----
+
+std::string number_or_null(std::optional<double> value) {
+  return value ? fmt::format("{:.6f}", *value) : "null";
+}
+
+std::string formula_json(const Point& point) {
+  return point.formula ? fmt::format("{:.12f}", point.formula->seconds) : "null";
+}
+
+std::string links_json(const CollectiveRequest& request, const Point& point) {
+  std::string text = "[";
+  for (const LinkTotal& link : busiest_links(point.result, kListedLinks)) {
+    if (link.bytes <= 0) continue;
+    text += fmt::format("{}\n    {{\"name\": \"{}\", \"utilization\": {:.6f}, \"bytes\": {:.0f}}}",
+                        text.size() == 1 ? "" : ",",
+                        json_escaped(request.cluster.fabric.link_name(link.link)), link.utilization,
+                        link.bytes);
+  }
+  return text + (text.size() == 1 ? "]" : "\n  ]");
+}
+
+std::string simulator_json(const SimulatorStatistics& cost) {
+  return fmt::format(
+      "{{\"events\": {}, \"rate_updates\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
+      "\"peak_rss_bytes\": {}}}",
+      cost.events, cost.rate_updates, cost.wall_s, cost.cpu_s, cost.peak_rss_bytes);
+}
+
+std::string json_of(const CollectiveRequest& request, const Point& point) {
+  return fmt::format(
+      "{{\n  \"op\": \"{}\",\n  \"algorithm\": \"{}\",\n  \"why\": \"{}\",\n  \"ranks\": {},\n"
+      "  \"bytes\": {},\n  \"time_s\": {},\n  \"algorithm_bandwidth_bytes_per_s\": {},\n"
+      "  \"bus_bandwidth_bytes_per_s\": {},\n  \"formula_s\": {},\n  \"steps\": {},\n"
+      "  \"hottest_links\": {},\n  \"simulator\": {}\n}}",
+      name_of(request.op), point.algorithm, json_escaped(point.why), request.chips.size(),
+      point.bytes.value(), exact_seconds(point.result.end.since_start),
+      number_or_null(algorithm_bandwidth(point)), number_or_null(bus_bandwidth(request, point)),
+      formula_json(point), point.steps, links_json(request, point),
+      simulator_json(point.result.statistics));
+}
+
+std::string json_of(const CollectiveRequest& request, const std::vector<Point>& points) {
+  if (!request.sweep) return json_of(request, points.front()) + "\n";
+  std::string text = fmt::format("{{\"op\": \"{}\", \"ranks\": {}, \"sweep\": [",
+                                 name_of(request.op), request.chips.size());
+  for (const Point& point : points) {
+    text += (text.back() == '[' ? "\n" : ",\n") + json_of(request, point);
+  }
+  return text + "\n]}\n";
+}
+
+std::string bandwidth_text(std::optional<double> value) {
+  return value ? to_text(Bandwidth(*value)) : "-";
+}
+
+std::string heading(const CollectiveRequest& request) {
+  return fmt::format("{} of {} ranks of {}, {} model, {}\n\n", name_of(request.op),
+                     request.chips.size(), request.cluster_name, name_of(request.fidelity),
+                     name_of(request.granularity));
+}
+
+std::string report(const CollectiveRequest& request, const Point& point) {
+  std::string text = heading(request);
+  const auto row = [&text](const char* name, const std::string& value) {
+    text += fmt::format("  {:<22} {}\n", name, value);
+  };
+  row("bytes", to_text(point.bytes));
+  row("time", to_text(point.result.end.since_start));
+  row("algorithm", point.algorithm + ": " + point.why);
+  row("steps", std::to_string(point.steps));
+  row("algorithm bandwidth", bandwidth_text(algorithm_bandwidth(point)));
+  row("bus bandwidth", bandwidth_text(bus_bandwidth(request, point)));
+  if (!point.formula) {
+    row("closed form", "none for this algorithm in this group");
+  } else {
+    const double formula = point.formula->seconds;
+    row("closed form",
+        fmt::format(
+            "{} = {}{}", point.formula->text, to_text(duration_from_seconds(formula)),
+            formula > 0 ? fmt::format(" ({:+.2f} %)", 100 * (seconds(point) / formula - 1)) : ""));
+  }
+  text += fmt::format("\n  {:<40} {:>12} {:>12}\n", "hottest links", "bytes", "used");
+  for (const LinkTotal& link : busiest_links(point.result, kListedLinks)) {
+    if (link.bytes <= 0) continue;
+    text +=
+        fmt::format("  {:<40} {:>12} {:>10.1f} %\n", request.cluster.fabric.link_name(link.link),
+                    to_text(Bytes(std::llround(link.bytes))), 100 * link.utilization);
+  }
+  return text;
+}
+
+std::string sweep_table(const CollectiveRequest& request, const std::vector<Point>& points) {
+  double most = 0;
+  for (const Point& point : points)
+    most = std::max(most, bus_bandwidth(request, point).value_or(0));
+  std::string text = heading(request);
+  text += fmt::format("  {:>12} {:>12} {:>14} {:>14}  {:<18} {}\n", "bytes", "time", "algorithm bw",
+                      "bus bandwidth", "algorithm", "bus bandwidth");
+  for (const Point& point : points) {
+    const double bus = bus_bandwidth(request, point).value_or(0);
+    const int bar = most > 0 ? static_cast<int>(std::lround(kBarWidth * bus / most)) : 0;
+    text += fmt::format("  {:>12} {:>12} {:>14} {:>14}  {:<18} {}\n", to_text(point.bytes),
+                        to_text(point.result.end.since_start),
+                        bandwidth_text(algorithm_bandwidth(point)),
+                        bandwidth_text(bus_bandwidth(request, point)), point.algorithm,
+                        std::string(static_cast<std::size_t>(bar), '#'));
+  }
+  return text;
+}
+
+}  // namespace
+
+void run_collective_command(const std::vector<std::string>& arguments) {
+  catch_interrupts();
+  const CollectiveRequest request = read_collective_request(arguments);
+  std::vector<Point> points;
+  for (const Bytes bytes : request.sizes) points.push_back(run_one(request, bytes));
+  if (request.json == "-") {
+    print(json_of(request, points));
+    return;
+  }
+  if (!request.json.empty()) {
+    OutputFile file(request.json);
+    file.write(json_of(request, points));
+    stop_if_interrupted();
+    file.commit();
+  }
+  print(request.sweep ? sweep_table(request, points) : report(request, points.front()));
+}
+
+}  // namespace stepsim

@@ -1,0 +1,265 @@
+#include "cli/collective_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "cli/command_line.h"
+#include "proto/suggestion.h"
+#include "sim/base/quantity_text.h"
+#include "sim/collectives/choose_algorithm.h"
+#include "sim/group_shape.h"
+#include "topology/topology.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+// So that products of bytes and members stay in 64 bits.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
+
+po::options_description visible_options() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
+  add("ranks", text("LIST"), "chips that take part, in order: 0,8-15 (default: all)");
+  add("bytes", text("N"), "the larger of a rank's send and receive buffer: 64MiB");
+  add("sweep", text("FROM:TO"), "sizes from, twice that, ... to: 1KiB:8GiB; instead of --bytes");
+  add("dtype", text("TYPE"), "of the elements (default: bf16)");
+  add("algorithm", text("NAME|auto"), "see docs/collectives.md (default: auto)");
+  add("root", text("RANK"), "of broadcast, reduce, gather, scatter (default: the first of LIST)");
+  add("shift", text("K"), "permute: every rank sends K places on in LIST (default: 1)");
+  add("fidelity", text("latency-bandwidth|flow|packet"), "network model (default: flow)");
+  add("granularity", text("pipelined|stepped"),
+      "one transfer, or every message (default: pipelined; packets: always stepped)");
+  add("yes", "packets: run even if there are more than 10^9 packet-hops");
+  add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
+  add("help", "this text");
+  return options;
+}
+
+// All-Reduce, all_reduce and allreduce are the same name.
+std::string plain(std::string_view name) {
+  std::string result;
+  for (const char c : name) {
+    if (c != '-' && c != '_') result += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  }
+  return result;
+}
+
+template <typename Choice, typename Choices>
+std::optional<Choice> find_name(const std::string& field, const std::string& text,
+                                const Choices& choices, std::vector<Problem>& problems) {
+  std::vector<std::string> names;
+  for (const Choice choice : choices) {
+    if (plain(name_of(choice)) == plain(text)) return choice;
+    names.emplace_back(name_of(choice));
+  }
+  problems.push_back({field, "must be one of " + comma_separated(names) + "; is \"" + text + "\"" +
+                                 did_you_mean(text, names)});
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> number(std::string_view text) {
+  std::uint32_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+// "0,8-15", in that order, each once and below `chips`.
+std::vector<std::uint32_t> read_ranks(std::string_view text, std::uint32_t chips,
+                                      std::vector<Problem>& problems) {
+  std::vector<std::uint32_t> ranks;
+  std::vector<bool> taken(chips, false);
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string part(text.substr(0, comma));
+    const std::size_t dash = part.find('-');
+    const auto first = number(std::string_view(part).substr(0, dash));
+    const auto last =
+        dash == std::string::npos ? first : number(std::string_view(part).substr(dash + 1));
+    if (!first || !last || *first > *last) {
+      problems.push_back({"--ranks", "must be ranks as in 0,8-15; has \"" + part + "\""});
+    } else if (*last >= chips) {
+      problems.push_back({"--ranks", "must be chips of the cluster, 0 to " +
+                                         std::to_string(chips - 1) + "; has " + part});
+    } else {
+      for (std::uint32_t rank = *first; rank <= *last; ++rank) {
+        if (taken[rank]) {
+          problems.push_back({"--ranks", "names rank " + std::to_string(rank) + " twice"});
+        }
+        taken[rank] = true;
+        ranks.push_back(rank);
+      }
+    }
+    if (comma == std::string_view::npos) return ranks;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::optional<Bytes> read_size(const std::string& field, const std::string& text,
+                               std::vector<Problem>& problems) {
+  const std::optional<Bytes> bytes = parse_bytes(text);
+  if (!bytes || bytes->value() <= 0 || bytes->value() > kMostBytes) {
+    problems.push_back({field, "must be " + std::string(accepted_bytes()) +
+                                   ", more than 0 and at most 16 TiB; is \"" + text + "\""});
+    return std::nullopt;
+  }
+  return bytes;
+}
+
+void read_sizes(const CommandLine& line, CollectiveRequest& request,
+                std::vector<Problem>& problems) {
+  const bool has_bytes = line.options.count("bytes") != 0;
+  request.sweep = line.options.count("sweep") != 0;
+  if (request.op == CollectiveOp::kBarrier) {
+    for (const char* option : {"bytes", "sweep"}) {
+      if (line.options.count(option) != 0) {
+        problems.push_back({std::string("--") + option, "a barrier has no data"});
+      }
+    }
+    request.sizes = {Bytes(0)};
+    return;
+  }
+  if (has_bytes == request.sweep) {
+    problems.push_back({"--bytes", has_bytes ? "can't be given together with --sweep"
+                                             : "must be given, or --sweep FROM:TO"});
+    if (!has_bytes) return;
+  }
+  const std::int64_t element = size_of(request.type).value();
+  if (has_bytes) {
+    if (const auto bytes = read_size("--bytes", line.value("bytes"), problems)) {
+      request.sizes.push_back(*bytes);
+    }
+  }
+  if (request.sweep) {
+    const std::string text = line.value("sweep");
+    const std::size_t colon = text.find(':');
+    const auto from = read_size("--sweep", text.substr(0, colon), problems);
+    const auto to =
+        colon == std::string::npos ? from : read_size("--sweep", text.substr(colon + 1), problems);
+    if (from && to && *to < *from) {
+      problems.push_back({"--sweep", "must go from the smaller to the larger size, is " + text});
+    }
+    if (from && to) {
+      for (Bytes size = *from; size <= *to; size = 2 * size) request.sizes.push_back(size);
+    }
+  }
+  if (!request.sizes.empty() && request.sizes.front().value() % element != 0) {
+    problems.push_back({request.sweep ? "--sweep" : "--bytes",
+                        "must be whole elements of " + std::string(name_of(request.type)) + " (" +
+                            std::to_string(element) + " bytes), is " +
+                            std::to_string(request.sizes.front().value())});
+  }
+}
+
+// Whether it can run on this cluster, once each option by itself is right.
+void read_group(const CommandLine& line, CollectiveRequest& request,
+                std::vector<Problem>& problems) {
+  const auto chips = static_cast<std::uint32_t>(request.cluster.places.chips.size());
+  if (line.options.count("ranks") == 0) {
+    request.chips.resize(chips);
+    std::iota(request.chips.begin(), request.chips.end(), 0U);
+  } else {
+    request.chips = read_ranks(line.value("ranks"), chips, problems);
+  }
+  if (line.options.count("root") != 0) {
+    const auto rank = number(line.value("root"));
+    const auto place = std::ranges::find(request.chips, rank.value_or(UINT32_MAX));
+    if (place == request.chips.end()) {
+      problems.push_back({"--root", "must be one of the ranks, is \"" + line.value("root") + "\""});
+    } else {
+      request.root = static_cast<std::uint32_t>(place - request.chips.begin());
+    }
+  }
+}
+
+}  // namespace
+
+std::string describe_collective_options() {
+  std::ostringstream text;
+  text << visible_options();
+  return text.str();
+}
+
+CollectiveRequest read_collective_request(const std::vector<std::string>& arguments) {
+  std::vector<Problem> problems;
+  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  CollectiveRequest request;
+  std::optional<CollectiveOp> op;
+  if (line.words.empty()) {
+    problems.push_back({"OP", "must be given: all-reduce, ...; see stepsim help collective"});
+  } else {
+    const std::string& word = line.words.front();
+    op = find_name<CollectiveOp>("OP", plain(word) == "sendrecv" ? "send-receive" : word,
+                                 kCollectiveOps, problems);
+    request.op = op.value_or(CollectiveOp::kAllReduce);
+  }
+  for (std::size_t i = 1; i < line.words.size(); ++i) {
+    problems.push_back({line.words[i], "there can be only one OP"});
+  }
+  const auto choose = [&](const std::string& option, const auto& choices, auto& result) {
+    using Choice = std::remove_reference_t<decltype(result)>;
+    if (line.options.count(option) == 0) return true;
+    const auto found = find_name<Choice>("--" + option, line.value(option), choices, problems);
+    result = found.value_or(result);
+    return found.has_value();
+  };
+  const bool algorithm_known = choose("algorithm", kAlgorithmChoices, request.algorithm);
+  choose("dtype",
+         std::array{DataType::kFp32, DataType::kBf16, DataType::kFp16, DataType::kFp8,
+                    DataType::kInt8},
+         request.type);
+  choose("fidelity", std::array{Fidelity::kLatencyBandwidth, Fidelity::kFlow, Fidelity::kPacket},
+         request.fidelity);
+  choose("granularity", std::array{Granularity::kPipelined, Granularity::kStepped},
+         request.granularity);
+  if (request.fidelity == Fidelity::kPacket) {
+    if (line.value("granularity") == "pipelined") {
+      problems.push_back({"--granularity", "must be stepped with --fidelity packet"});
+    }
+    request.granularity = Granularity::kStepped;
+  }
+  request.yes = line.options.count("yes") != 0;
+  if (line.options.count("shift") != 0) {
+    const auto shift = number(line.value("shift"));
+    if (!shift) problems.push_back({"--shift", "must be a whole number"});
+    request.shift = shift.value_or(1);
+  }
+  read_sizes(line, request, problems);
+  request.json = read_output_path(line, "json", true, problems);
+  request.cluster_name = line.value("cluster");
+  if (request.cluster_name.empty()) {
+    problems.push_back({"--cluster", "must be given: a name of the catalog or a cluster file"});
+    throw ConfigError(std::move(problems));
+  }
+  try {
+    const ClusterSpec spec = load_cluster(request.cluster_name);
+    BuiltTopology built = build_topology(spec.topology, spec.faults);
+    request.cluster = {.fabric = std::move(built.fabric),
+                       .router = std::move(built.router),
+                       .places = std::move(built.places),
+                       .chip = spec.chip};
+    read_group(line, request, problems);
+  } catch (const ConfigError& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+  if (problems.empty() && op && algorithm_known && request.chips.size() > 1) {
+    const std::string reason =
+        refusal(request.op, request.algorithm, describe(request.cluster, request.chips));
+    if (!reason.empty()) {
+      problems.push_back({"--algorithm", std::string(name_of(request.algorithm)) + " " + reason});
+    }
+  }
+  throw_if_any(std::move(problems));
+  return request;
+}
+
+}  // namespace stepsim

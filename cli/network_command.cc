@@ -1,0 +1,323 @@
+#include "cli/network_command.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "cli/command_line.h"
+#include "cli/progress.h"
+#include "cli/run_outputs.h"
+#include "proto/network_case.h"
+#include "sim/base/error.h"
+#include "sim/base/quantity_text.h"
+#include "sim/network/flow_network.h"
+#include "sim/network/latency_bandwidth_network.h"
+#include "sim/network/packet_network.h"
+#include "sim/network/replay.h"
+#include "traces/json_text.h"
+#include "traces/output_file.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::size_t kListed = 5;  // flows and links in the table
+
+enum class CaseFidelity { kLatencyBandwidth, kFlow, kPacket };
+constexpr CaseFidelity kCaseFidelities[] = {CaseFidelity::kLatencyBandwidth, CaseFidelity::kFlow,
+                                            CaseFidelity::kPacket};
+
+// A packet simulation of more than kMostPacketHops asks first. The speed is that of one core.
+constexpr double kMostPacketHops = 1e9;
+constexpr double kShortPacketHops = 1e7;
+constexpr double kPacketHopsPerSecond = 4e6;
+
+struct NetworkOptions {
+  std::string path;
+  std::optional<CaseFidelity> fidelity;  // unless given: what the format of the case is for
+  std::string json;                      // file, or "-" for standard output; empty: none
+  bool yes = false;                      // to a packet run that takes long
+};
+
+struct FinishedCase {
+  const NetworkCase& input;
+  CaseFidelity fidelity;
+  Replay replay;
+  Time makespan;
+  std::vector<double> carried;  // bytes, by LinkId
+  NetworkStatistics statistics;
+  double wall_s;
+  double cpu_s;
+  std::int64_t peak_rss_bytes;
+};
+
+std::string_view name_of(CaseFidelity fidelity) {
+  switch (fidelity) {
+    case CaseFidelity::kLatencyBandwidth:
+      return "latency-bandwidth";
+    case CaseFidelity::kFlow:
+      return "flow";
+    case CaseFidelity::kPacket:
+      break;
+  }
+  return "packet";
+}
+
+po::options_description visible_options() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("fidelity", text("latency-bandwidth|flow|packet"),
+      "network model (default: what the format of the case is for)");
+  add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
+  add("yes", "go on where a packet simulation would take long");
+  add("help", "this text");
+  return options;
+}
+
+NetworkOptions read_options(const std::vector<std::string>& arguments,
+                            std::vector<Problem>& problems) {
+  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  NetworkOptions options;
+  if (line.words.empty() || line.words.front().empty()) {
+    problems.push_back(
+        {"CASE", "must be given: a .json or .json.gz file; see stepsim help network"});
+  } else {
+    options.path = line.words.front();
+  }
+  for (std::size_t i = 1; i < line.words.size(); ++i) {
+    problems.push_back({line.words[i], "there can be only one CASE"});
+  }
+  if (line.options.count("fidelity") != 0) {
+    const std::string name = line.value("fidelity");
+    for (const CaseFidelity known : kCaseFidelities) {
+      if (name == name_of(known)) options.fidelity = known;
+    }
+    if (!options.fidelity) {
+      problems.push_back(
+          {"--fidelity", "must be latency-bandwidth, flow or packet, is \"" + name + "\""});
+    }
+  }
+  options.json = read_output_path(line, "json", true, problems);
+  options.yes = line.options.count("yes") != 0;
+  return options;
+}
+
+// ---- running ----
+
+// A case of the flow format says nothing of packets: they are as usual then.
+PacketOptions packet_options(const NetworkCase& input) {
+  PacketOptions options;
+  if (!input.packets) return options;
+  options.packet_bytes = input.packets->packet_bytes;
+  if (input.packets->header_bytes) {
+    options.switching = Switching::kCutThrough;
+    options.header_bytes = *input.packets->header_bytes;
+  }
+  return options;
+}
+
+// Says what a packet simulation will cost, if it takes more than an instant. Throws ConfigError if
+// it is too much to begin without being asked to.
+void announce_packet_hops(const NetworkCase& input, bool yes) {
+  const Bytes packet_bytes = packet_options(input).packet_bytes;
+  double hops = 0;
+  for (const FlowList::Flow& flow : input.flows.flows) {
+    hops += static_cast<double>(packet_hops(flow.bytes, flow.route_size, packet_bytes));
+  }
+  if (yes || hops <= kMostPacketHops) {
+    if (hops > kShortPacketHops) {
+      fmt::print(stderr, "{:.2g} packet-hops, about {:.0f} s\n", hops, hops / kPacketHopsPerSecond);
+    }
+    return;
+  }
+  throw ConfigError(
+      {{"--fidelity", fmt::format("packet: {:.2g} packet-hops, about {:.0f} minutes; give --yes to "
+                                  "go on, or use flow",
+                                  hops, hops / kPacketHopsPerSecond / 60)}});
+}
+
+std::unique_ptr<Network> make_case_network(const NetworkCase& input, CaseFidelity fidelity) {
+  switch (fidelity) {
+    case CaseFidelity::kLatencyBandwidth:
+      return make_latency_bandwidth_network(input.fabric);
+    case CaseFidelity::kFlow:
+      return make_flow_network(input.fabric);
+    case CaseFidelity::kPacket:
+      break;
+  }
+  return make_packet_network(input.fabric, packet_options(input));
+}
+
+double cpu_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+FinishedCase run_case(const NetworkCase& input, CaseFidelity fidelity) {
+  const auto wall = std::chrono::steady_clock::now();
+  const double cpu = cpu_seconds();
+  const std::unique_ptr<Network> network = make_case_network(input, fidelity);
+  FinishedCase result{.input = input,
+                      .fidelity = fidelity,
+                      .replay = replay(input.flows, input.fabric, *network),
+                      .makespan = {},
+                      .carried = {},
+                      .statistics = network->statistics(),
+                      .wall_s = 0,
+                      .cpu_s = cpu_seconds() - cpu,
+                      .peak_rss_bytes = 0};
+  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  result.peak_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
+  for (const Time finish : result.replay.finish)
+    result.makespan = std::max(result.makespan, finish);
+  for (std::uint32_t link = 0; link < input.fabric.links().size(); ++link) {
+    result.carried.push_back(network->carried(LinkId(link), result.makespan));
+  }
+  return result;
+}
+
+// ---- what came out ----
+
+std::string json_of(const FinishedCase& run) {
+  std::string text = fmt::format(
+      "{{\n  \"name\": \"{}\",\n  \"fidelity\": \"{}\",\n  \"makespan_s\": {},\n  \"flows\": [",
+      json_escaped(run.input.name), name_of(run.fidelity), exact_seconds(run.makespan.since_start));
+  for (std::uint32_t flow = 0; flow < run.replay.finish.size(); ++flow) {
+    text += fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}}}", flow == 0 ? "" : ",",
+                        run.input.flow_ids.name(flow),
+                        exact_seconds(run.replay.finish[flow].since_start));
+  }
+  text += fmt::format(
+      "\n  ],\n  \"simulator\": {{\"events\": {}, \"rate_updates\": {}, \"packet_hops\": {}, "
+      "\"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, \"peak_rss_bytes\": {}}}\n}}\n",
+      run.replay.events, run.statistics.rate_updates, run.statistics.packet_hops, run.wall_s,
+      run.cpu_s, run.peak_rss_bytes);
+  return text;
+}
+
+// The numbers 0 to count - 1 of largest value, largest first; equal ones in order.
+template <typename Value>
+std::vector<std::uint32_t> largest(std::size_t count, Value value) {
+  std::vector<std::uint32_t> numbers(count);
+  for (std::uint32_t i = 0; i < count; ++i) numbers[i] = i;
+  const std::size_t listed = std::min(count, kListed);
+  std::partial_sort(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(listed),
+                    numbers.end(), [&](std::uint32_t a, std::uint32_t b) {
+                      return value(a) != value(b) ? value(a) > value(b) : a < b;
+                    });
+  numbers.resize(listed);
+  return numbers;
+}
+
+std::string flows_table(const FinishedCase& run) {
+  std::string text = fmt::format("\n  {:<40} {:>12} {:>12}\n", "last flows", "bytes", "ends");
+  const auto finish = [&run](std::uint32_t flow) { return run.replay.finish[flow]; };
+  for (const std::uint32_t flow : largest(run.replay.finish.size(), finish)) {
+    text +=
+        fmt::format("  {:<40} {:>12} {:>12}\n", plain_id(run.input.flow_ids.name(flow)),
+                    to_text(run.input.flows.flows[flow].bytes), to_text(finish(flow).since_start));
+  }
+  return text;
+}
+
+std::string links_table(const FinishedCase& run) {
+  const double makespan_s = to_seconds(run.makespan.since_start);
+  const auto use = [&](std::uint32_t link) {
+    return run.carried[link] / run.input.fabric.link(LinkId(link)).bandwidth.value();
+  };
+  std::string text = fmt::format("\n  {:<40} {:>12} {:>12}\n", "busiest links", "bytes", "used");
+  for (const std::uint32_t link : largest(run.carried.size(), use)) {
+    const Bytes carried(std::llround(run.carried[link]));
+    text += fmt::format("  {:<40} {:>12} {:>10.1f} %\n", plain_id(run.input.link_ids.name(link)),
+                        to_text(carried), makespan_s > 0 ? 100 * use(link) / makespan_s : 0.0);
+  }
+  return text;
+}
+
+std::string expected_text(const FinishedCase& run) {
+  double worst = -1;
+  std::uint32_t worst_flow = 0;
+  for (const ExpectedFinish& expected : run.input.expected) {
+    const auto finish_ps =
+        static_cast<double>(run.replay.finish[expected.flow].since_start.count());
+    const double difference = std::abs(finish_ps - expected.finish_ps);
+    if (difference == 0) worst = std::max(worst, 0.0);
+    const double relative = difference / std::max(std::abs(expected.finish_ps), 1.0);
+    if (difference == 0 || relative <= worst) continue;
+    worst = relative;
+    worst_flow = expected.flow;
+  }
+  if (worst < 0) return "";
+  return fmt::format(
+      "\n  {} flows have an expected finish in the file; worst relative difference {:.1e}{}\n",
+      run.input.expected.size(), worst,
+      worst > 0 ? fmt::format(", of flow {}", plain_id(run.input.flow_ids.name(worst_flow))) : "");
+}
+
+std::string table(const FinishedCase& run) {
+  return fmt::format("{}: {} flows over {} links, model {}\n\n  makespan {}  ({} s)\n",
+                     run.input.name, run.replay.finish.size(), run.input.fabric.links().size(),
+                     name_of(run.fidelity), to_text(run.makespan.since_start),
+                     exact_seconds(run.makespan.since_start)) +
+         flows_table(run) + links_table(run) + expected_text(run) +
+         fmt::format("\n  simulated in {:.3g} s CPU: {} events, {}, {} at the peak\n", run.cpu_s,
+                     run.replay.events,
+                     run.fidelity == CaseFidelity::kPacket
+                         ? fmt::format("{} packet-hops", run.statistics.packet_hops)
+                         : fmt::format("{} rate updates", run.statistics.rate_updates),
+                     to_text(Bytes(run.peak_rss_bytes)));
+}
+
+}  // namespace
+
+std::string describe_network_options() {
+  std::ostringstream text;
+  text << visible_options();
+  return text.str();
+}
+
+void run_network_command(const std::vector<std::string>& arguments) {
+  std::vector<Problem> problems;
+  const NetworkOptions options = read_options(arguments, problems);
+  NetworkCase input;
+  if (!options.path.empty()) {
+    try {
+      input = load_network_case(options.path);
+    } catch (const ConfigError& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  throw_if_any(std::move(problems));
+  const CaseFidelity fidelity =
+      options.fidelity.value_or(input.packets ? CaseFidelity::kPacket : CaseFidelity::kFlow);
+  if (fidelity == CaseFidelity::kPacket) announce_packet_hops(input, options.yes);
+  const FinishedCase run = run_case(input, fidelity);
+  catch_interrupts();
+  if (options.json == "-") {
+    print(json_of(run));
+    return;
+  }
+  if (!options.json.empty()) {
+    OutputFile file(options.json);
+    file.write(json_of(run));
+    stop_if_interrupted();
+    file.commit();
+  }
+  print(table(run));
+}
+
+}  // namespace stepsim

@@ -1,0 +1,370 @@
+#include "cli/topology_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "cli/command_line.h"
+#include "cli/progress.h"
+#include "cli/run_outputs.h"
+#include "proto/experiment.h"
+#include "sim/base/quantity_text.h"
+#include "topology/dot.h"
+#include "topology/graph_measures.h"
+#include "topology/level_bandwidth.h"
+#include "topology/topology.h"
+#include "traces/json_text.h"
+#include "traces/link_kinds.h"
+#include "traces/output_file.h"
+#include "traces/report_text.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+// Above this the diameter, which asks every chip, would take minutes.
+constexpr std::size_t kMostChipsForDiameter = 32'768;
+constexpr std::size_t kListedKinds = 20;
+
+struct TopologyOptions {
+  std::string cluster;
+  std::string dot;   // file; empty: none
+  std::string json;  // file, or "-" for standard output; empty: none
+};
+
+po::options_description visible_options() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("dot", text("FILE"), "a drawing for Graphviz: dot -Tsvg FILE; large clusters are collapsed");
+  add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
+  add("help", "this text");
+  return options;
+}
+
+TopologyOptions read_options(const std::vector<std::string>& arguments,
+                             std::vector<Problem>& problems) {
+  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  TopologyOptions options;
+  if (line.words.empty()) {
+    problems.push_back({"CLUSTER", "must be given: a name of the catalog or a cluster file"});
+  } else {
+    options.cluster = line.words.front();
+  }
+  for (std::size_t i = 1; i < line.words.size(); ++i) {
+    problems.push_back({line.words[i], "there can be only one CLUSTER"});
+  }
+  options.dot = read_output_path(line, "dot", false, problems);
+  options.json = read_output_path(line, "json", true, problems);
+  return options;
+}
+
+// ---- measuring ----
+
+struct LinksOfAKind {
+  std::string name;
+  Bandwidth bandwidth;
+  Duration latency;
+  std::int64_t links = 0;
+};
+
+struct RouteSample {
+  std::string level;  // the one along which its ends differ
+  NodeId from;
+  NodeId to;
+  std::vector<LinkId> links;
+  Bandwidth narrowest{};
+  Duration latency{};
+};
+
+struct Measures {
+  std::array<std::int64_t, 4> nodes{};  // by NodeKind
+  std::vector<LinksOfAKind> kinds;
+  std::optional<std::uint32_t> diameter;  // nothing: not computed
+  Bandwidth bisection{};
+  std::vector<LevelBandwidth> levels;
+  std::vector<RouteSample> routes;
+};
+
+// Kinds of one name come apart where their links differ, as they do with faults.
+std::vector<LinksOfAKind> kinds_of(const BuiltTopology& built) {
+  const std::vector<std::string> names = link_kinds(built.fabric, built.places);
+  std::map<std::tuple<std::string, Bandwidth, Duration>, std::size_t> by_key;
+  std::vector<LinksOfAKind> kinds;
+  for (std::size_t id = 0; id < names.size(); ++id) {
+    const Link& link = built.fabric.links()[id];
+    const auto [slot, is_new] =
+        by_key.emplace(std::tuple(names[id], link.bandwidth, link.latency), kinds.size());
+    if (is_new) kinds.push_back({names[id], link.bandwidth, link.latency});
+    ++kinds[slot->second].links;
+  }
+  return kinds;
+}
+
+RouteSample sample(const BuiltTopology& built, std::string level, std::uint32_t to) {
+  RouteSample route{.level = std::move(level),
+                    .from = built.places.chips.front(),
+                    .to = built.places.chips[to],
+                    .links = {}};
+  built.router->route(route.from, route.to, 0, route.links);
+  for (const LinkId id : route.links) {
+    const Link& link = built.fabric.link(id);
+    const bool first = route.narrowest == Bandwidth(0);
+    route.narrowest = first ? link.bandwidth : std::min(route.narrowest, link.bandwidth);
+    route.latency += link.latency;
+  }
+  return route;
+}
+
+// From the first chip to the middle member of each level (the furthest one of a ring), and to the
+// one that is in the middle of all.
+std::vector<RouteSample> samples_of(const BuiltTopology& built) {
+  std::vector<RouteSample> routes;
+  std::uint32_t stride = 1;
+  std::uint32_t far = 0;
+  std::size_t parted = 0;
+  for (const Level& level : built.places.levels) {
+    const std::uint32_t to = level.size / 2 * stride;
+    if (to > 0) {
+      routes.push_back(sample(built, level.name, to));
+      ++parted;
+    }
+    far += to;
+    stride *= level.size;
+  }
+  if (parted > 1) routes.push_back(sample(built, "all", far));
+  return routes;
+}
+
+Measures measure(const BuiltTopology& built) {
+  Measures measures;
+  for (const Node& node : built.fabric.nodes()) {
+    ++measures.nodes[static_cast<std::size_t>(node.kind)];
+  }
+  measures.kinds = kinds_of(built);
+  if (built.places.chips.size() <= kMostChipsForDiameter) {
+    measures.diameter = diameter_in_hops(built.fabric);
+  }
+  measures.bisection = bisection_bandwidth(built.fabric);
+  measures.levels = bandwidth_by_level(built);
+  measures.routes = samples_of(built);
+  return measures;
+}
+
+// ---- what came out ----
+
+std::int64_t count(const Measures& measures, NodeKind kind) {
+  return measures.nodes[static_cast<std::size_t>(kind)];
+}
+
+std::int64_t signed_size(std::size_t size) {
+  return static_cast<std::int64_t>(size);
+}
+
+std::string levels_text(const Places& places) {
+  std::string text;
+  for (const Level& level : places.levels) {
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : " x ", level.name,
+                        grouped(std::int64_t{level.size}), level.wraps ? " (ring)" : "");
+  }
+  return text;
+}
+
+// "a > b > c", in lines that fit.
+void add_path(const BuiltTopology& built, const RouteSample& route, ReportText& report) {
+  std::string current = "    " + built.fabric.node(route.from).name;
+  for (const LinkId id : route.links) {
+    const std::string part = " > " + built.fabric.node(built.fabric.link(id).to).name;
+    if (current.size() + part.size() > kReportWidth) {
+      report.line("{}", current);
+      current = "     ";
+    }
+    current += part;
+  }
+  report.line("{}", current);
+}
+
+void add_counts(const ClusterSpec& cluster, const BuiltTopology& built, const Measures& measures,
+                ReportText& report) {
+  const auto row = [&](std::string_view name, const std::string& value, std::string_view remark) {
+    report.line("  {:<{}}{}  {}", name, kReportLabel,
+                report.paint(fmt::format("{:>12}", value), Paint::kBold), remark);
+  };
+  report.line("{}", report.paint(cluster.name, Paint::kBold));
+  report.line("  {} x {}: {}", grouped(count(measures, NodeKind::kChip)), cluster.chip.name,
+              levels_text(built.places));
+  report.blank();
+  row("chips", grouped(count(measures, NodeKind::kChip)), "");
+  constexpr std::array<std::pair<NodeKind, std::string_view>, 3> kOthers = {
+      {{NodeKind::kSwitch, "switches"},
+       {NodeKind::kHost, "hosts"},
+       {NodeKind::kNic, "network cards"}}};
+  for (const auto& [kind, name] : kOthers) {
+    if (count(measures, kind) > 0) row(name, grouped(count(measures, kind)), "");
+  }
+  row("links", grouped(signed_size(built.fabric.links().size())), "one way each");
+  if (measures.diameter) {
+    row("diameter", fmt::format("{} hops", *measures.diameter),
+        "by shortest paths between chips; routes may be longer");
+  } else {
+    row("diameter", "-",
+        fmt::format("not computed above {} chips", grouped(signed_size(kMostChipsForDiameter))));
+  }
+  const double each =
+      measures.bisection.value() / static_cast<double>(built.places.chips.size()) * 2;
+  row("bisection", to_text(measures.bisection),
+      fmt::format("one way, first to second half of the chips; {} a chip",
+                  to_text(Bandwidth(each))));
+}
+
+std::string report_of(const ClusterSpec& cluster, const BuiltTopology& built,
+                      const Measures& measures, const TopologyOptions& options) {
+  ReportText report(shows_color(STDOUT_FILENO));
+  add_counts(cluster, built, measures, report);
+  report.section("Links", "one way each");
+  for (std::size_t i = 0; i < std::min(measures.kinds.size(), kListedKinds); ++i) {
+    const LinksOfAKind& kind = measures.kinds[i];
+    report.line("  {:<50.50} {:>9} x {:>12} {:>12}", kind.name, grouped(kind.links),
+                to_text(kind.bandwidth), kind.latency > Duration(0) ? to_text(kind.latency) : "-");
+  }
+  if (measures.kinds.size() > kListedKinds) {
+    report.line("  and {} kinds more", measures.kinds.size() - kListedKinds);
+  }
+  report.section("Bandwidth by level", "one way, by maximum flow; the first chip and group");
+  report.line("  {:<{}}{:>8} {:>14} {:>14} {:>14} {:>16}", "", kReportLabel, "members",
+              "chip to peers", "chips a group", "out of it", "for each chip");
+  for (const LevelBandwidth& level : measures.levels) {
+    const bool is_all = level.groups == 1;
+    report.line(
+        "  {:<{}}{:>8} {:>14} {:>14} {:>14} {:>16}", level.level, kReportLabel,
+        grouped(std::int64_t{level.members}), level.members > 1 ? to_text(level.to_peers) : "-",
+        grouped(std::int64_t{level.group_chips}), is_all ? "-" : to_text(level.out_of_group),
+        is_all ? "-" : to_text(level.out_of_group / level.group_chips));
+  }
+  if (!measures.routes.empty()) {
+    report.section("Routes", "from the first chip to the middle of each level, and of all");
+  }
+  for (const RouteSample& route : measures.routes) {
+    report.line("  {:<{}}{} hops, {}{}", route.level, kReportLabel, route.links.size(),
+                to_text(route.narrowest),
+                route.latency > Duration(0) ? ", " + to_text(route.latency) : "");
+    add_path(built, route, report);
+  }
+  if (!options.dot.empty() || !options.json.empty()) report.blank();
+  if (!options.json.empty()) report.line("  result   {}", options.json);
+  if (!options.dot.empty()) {
+    const std::size_t box = chips_per_box(built, {});
+    report.line(
+        "  drawing  {}  (dot -Tsvg{})", options.dot,
+        box > 1 ? fmt::format("; collapsed: a box is {} chips", grouped(signed_size(box))) : "");
+  }
+  return report.text();
+}
+
+std::string json_of(const ClusterSpec& cluster, const BuiltTopology& built,
+                    const Measures& measures) {
+  std::string text = fmt::format(
+      "{{\n  \"name\": \"{}\",\n  \"chip\": \"{}\",\n  \"chips\": {},\n  \"switches\": {},\n"
+      "  \"hosts\": {},\n  \"nics\": {},\n  \"links\": {},\n  \"diameter_hops\": {},\n"
+      "  \"bisection_bandwidth_bytes_per_s\": {},\n  \"levels\": [",
+      json_escaped(cluster.name), json_escaped(cluster.chip.name), count(measures, NodeKind::kChip),
+      count(measures, NodeKind::kSwitch), count(measures, NodeKind::kHost),
+      count(measures, NodeKind::kNic), built.fabric.links().size(),
+      measures.diameter ? std::to_string(*measures.diameter) : "null", measures.bisection.value());
+  std::string_view comma;
+  for (std::size_t i = 0; i < measures.levels.size(); ++i) {
+    const LevelBandwidth& level = measures.levels[i];
+    const Level& place = built.places.levels[i];
+    text += fmt::format(
+        "{}\n    {{\"name\": \"{}\", \"members\": {}, \"kind\": \"{}\", \"wraps\": {}, "
+        "\"chips_per_group\": {}, \"groups\": {}, \"chip_to_peers_bytes_per_s\": {}, "
+        "\"out_of_group_bytes_per_s\": {}}}",
+        std::exchange(comma, ","), json_escaped(level.level), level.members,
+        place.kind == LevelKind::kTorusAxis ? "torus_axis" : "switched", place.wraps,
+        level.group_chips, level.groups, level.to_peers.value(), level.out_of_group.value());
+  }
+  text += "\n  ],\n  \"link_kinds\": [";
+  comma = "";
+  for (const LinksOfAKind& kind : measures.kinds) {
+    text += fmt::format(
+        "{}\n    {{\"name\": \"{}\", \"links\": {}, \"bandwidth_bytes_per_s\": {}, "
+        "\"latency_s\": {}}}",
+        std::exchange(comma, ","), json_escaped(kind.name), kind.links, kind.bandwidth.value(),
+        exact_seconds(kind.latency));
+  }
+  text += "\n  ],\n  \"routes\": [";
+  comma = "";
+  for (const RouteSample& route : measures.routes) {
+    std::string links;
+    for (const LinkId id : route.links) {
+      links += fmt::format("{}\"{}\"", links.empty() ? "" : ", ",
+                           json_escaped(built.fabric.link_name(id)));
+    }
+    text += fmt::format(
+        "{}\n    {{\"level\": \"{}\", \"from\": \"{}\", \"to\": \"{}\", "
+        "\"bandwidth_bytes_per_s\": {}, \"latency_s\": {}, \"links\": [{}]}}",
+        std::exchange(comma, ","), json_escaped(route.level),
+        json_escaped(built.fabric.node(route.from).name),
+        json_escaped(built.fabric.node(route.to).name), route.narrowest.value(),
+        exact_seconds(route.latency), links);
+  }
+  return text + "\n  ]\n}\n";
+}
+
+void write(const ClusterSpec& cluster, const BuiltTopology& built, const Measures& measures,
+           const TopologyOptions& options) {
+  std::optional<OutputFile> dot;
+  std::optional<OutputFile> json;
+  if (!options.dot.empty()) {
+    dot.emplace(options.dot);
+    dot->write(dot_of(built, {.title = cluster.name}));
+  }
+  if (!options.json.empty() && options.json != "-") {
+    json.emplace(options.json);
+    json->write(json_of(cluster, built, measures));
+  }
+  stop_if_interrupted();
+  if (dot) dot->commit();
+  if (json) json->commit();
+  print(options.json == "-" ? json_of(cluster, built, measures)
+                            : report_of(cluster, built, measures, options));
+}
+
+}  // namespace
+
+std::string describe_topology_options() {
+  std::ostringstream text;
+  text << visible_options();
+  return text.str();
+}
+
+void run_topology_command(const std::vector<std::string>& arguments) {
+  catch_interrupts();
+  std::vector<Problem> problems;
+  const TopologyOptions options = read_options(arguments, problems);
+  ClusterSpec cluster;
+  if (!options.cluster.empty()) {
+    try {
+      cluster = load_cluster(options.cluster);
+    } catch (const ConfigError& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  throw_if_any(std::move(problems));
+  const BuiltTopology built = build_topology(cluster.topology, cluster.faults);
+  stop_if_interrupted();
+  write(cluster, built, measure(built), options);
+}
+
+}  // namespace stepsim

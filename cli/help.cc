@@ -4,6 +4,7 @@
 #include "cli/formula_command.h"
 #include "cli/network_command.h"
 #include "cli/run_options.h"
+#include "cli/schedule_command.h"
 #include "cli/topology_command.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"
@@ -18,6 +19,7 @@ Usage:
   stepsim run EXPERIMENT [options]   simulate a training step
   stepsim collective OP [options]    run one collective on a cluster
   stepsim network CASE [options]     run raw transfers over explicit links
+  stepsim schedule NAME [options]    replay and compare pipeline schedules
   stepsim topology CLUSTER [options] measure and draw a cluster's network
   stepsim formula [ID] [SYMBOL=...]  list, explain, evaluate or solve a closed form
   stepsim catalog [KIND] [NAME]      list or print built-in chips, clusters, models, ...
@@ -68,6 +70,23 @@ CASE is a .json or .json.gz file with links and flows; docs/network-cases.md des
 
 )";
 
+constexpr const char* kSchedule =
+    R"(stepsim schedule replays one pipeline schedule by itself: who does what when, the bubble beside the
+published one, and how many activations each rank holds.
+
+Usage:
+  stepsim schedule NAME --stages P --microbatches M [options]
+  stepsim schedule FILE [options]
+  stepsim schedule 1f1b --stages 8 --microbatches 32 --compare zb_h1,zb_h2,zbv_auto,dualpipe
+
+NAME is naive, naive_sequential, gpipe, gpipe_lifo, 1f1b, eager_1f1b, interleaved_1f1b,
+breadth_first, breadth_first_lifo, zb_h1, zb_h1_quickstart, zb_h2, zb_auto_1p, zb_auto_2p,
+interleaved_zb1p, zbv_hand, zbv_auto, v_half, v_min, dualpipe, dualpipev, chimera or hanayo. A FILE
+has a line a rank with its ops in order: F0.0 F1.0 BW0.0 BW1.0 (micro-batch, dot, chunk). Times are
+of one micro-batch on one chunk and take units: 5us, 1.5ms.
+
+)";
+
 constexpr const char* kTopology =
     R"(stepsim topology says what a cluster is: counts, diameter, bisection bandwidth, what each level
 offers its chips, and which way messages take.
@@ -115,6 +134,7 @@ std::string help_text(const std::vector<std::string>& arguments) {
   if (arguments[0] == "collective") return kCollective + describe_collective_options() + "\n";
   if (arguments[0] == "formula") return kFormula + describe_formula_options() + "\n";
   if (arguments[0] == "network") return kNetwork + describe_network_options() + "\n";
+  if (arguments[0] == "schedule") return kSchedule + describe_schedule_options() + "\n";
   if (arguments[0] == "topology") return kTopology + describe_topology_options() + "\n";
   if (arguments[0] == "catalog") return kCatalog;
   refuse_subcommand(arguments[0]);
@@ -122,7 +142,7 @@ std::string help_text(const std::vector<std::string>& arguments) {
 
 void refuse_subcommand(const std::string& name) {
   const std::vector<std::string> subcommands = {"run",      "collective", "formula", "network",
-                                                "topology", "catalog",    "help"};
+                                                "schedule", "topology",   "catalog", "help"};
   throw ConfigError({{name, "no such subcommand" + did_you_mean(name, subcommands) +
                                 " There are: " + comma_separated(subcommands)}});
 }

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +23,7 @@
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "cli/run_outputs.h"
+#include "cli/schedule_command.h"
 #include "cli/topology_command.h"
 #include "cli/version.h"
 #include "schedules/lowering/lower.h"
@@ -73,44 +77,35 @@ int run(const std::vector<std::string>& arguments) {
   return options.require_fit && !fits(finished) ? kNo : kDone;
 }
 
+// Subcommands that print their answer, or throw.
+struct Subcommand {
+  std::string_view name;
+  void (*run)(const std::vector<std::string>& arguments);
+};
+constexpr Subcommand kSubcommands[] = {
+    {"catalog", [](const auto& arguments) { print(catalog_text(arguments)); }},
+    {"collective", run_collective_command},
+    {"formula", run_formula_command},
+    {"help", [](const auto& arguments) { print(help_text(arguments)); }},
+    {"--help", [](const auto& arguments) { print(help_text(arguments)); }},
+    {"network", run_network_command},
+    {"schedule", run_schedule_command},
+    {"topology", run_topology_command},
+    {"--version", [](const auto&) { print(fmt::format("stepsim {}\n", version())); }},
+};
+
 int dispatch(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "help" : arguments[0];
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
                                       arguments.end());
-  const bool asks_for_help = !rest.empty() && rest[0] == "--help";
   if (command == "run") return run(rest);
-  if (command == "catalog") {
-    print(asks_for_help ? help_text({command}) : catalog_text(rest));
-  } else if (command == "collective") {
-    if (asks_for_help) {
-      print(help_text({command}));
-    } else {
-      run_collective_command(rest);
-    }
-  } else if (command == "formula") {
-    if (asks_for_help) {
-      print(help_text({command}));
-    } else {
-      run_formula_command(rest);
-    }
-  } else if (command == "network") {
-    if (asks_for_help) {
-      print(help_text({command}));
-    } else {
-      run_network_command(rest);
-    }
-  } else if (command == "topology") {
-    if (asks_for_help) {
-      print(help_text({command}));
-    } else {
-      run_topology_command(rest);
-    }
-  } else if (command == "help" || command == "--help") {
-    print(help_text(rest));
-  } else if (command == "--version") {
-    print(fmt::format("stepsim {}\n", version()));
-  } else {
+  const auto found = std::ranges::find(kSubcommands, command, &Subcommand::name);
+  if (found == std::end(kSubcommands)) {
     refuse_subcommand(command);
+  } else if (!rest.empty() && rest[0] == "--help") {
+    print(help_text({command}));
+  } else {
+    found->run(rest);
   }
   return kDone;
 }

@@ -629,6 +629,106 @@ class CollectiveTest(StepsimTest):
             "there are: direct, pairwise")
 
 
+
+class ScheduleTest(StepsimTest):
+    def answer(self, *arguments):
+        result = stepsim("schedule", *arguments, "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_1f1b_takes_what_its_formula_says(self):
+        # (M + P - 1)(f + b + w) = (8 + 3) 3 s, of which (P - 1) 3 s are bubble; P - r in flight.
+        answer = self.answer("1f1b", "--stages", "4", "--microbatches", "8")
+        self.assertEqual(list(answer), [
+            "schedule", "stages", "microbatches", "chunks", "per_rank", "start_s", "makespan_s",
+            "bubble_s", "bubble_fraction", "span_bubble_s", "peak_in_flight", "formula"])
+        self.assertEqual((answer["schedule"], answer["stages"], answer["microbatches"],
+                          answer["chunks"]), ("1f1b", 4, 8, 1))
+        self.assertEqual((answer["makespan_s"], answer["bubble_s"]), (33, 9))
+        self.assertAlmostEqual(answer["bubble_fraction"], 9 / 33)
+        self.assertEqual(answer["peak_in_flight"], [4, 3, 2, 1])
+        self.assertEqual(answer["formula"]["bubble_s"], 9)
+        self.assertIs(answer["formula"]["holds"], True)
+        # The last rank turns each micro-batch round at once: 3 s each, from 3 s on.
+        self.assertEqual(answer["per_rank"][3][:4], ["F0.0", "BW0.0", "F1.0", "BW1.0"])
+        self.assertEqual(answer["start_s"][3][:4], [3, 4, 6, 7])
+
+    def test_zb_h1_has_a_third_of_the_bubble(self):
+        # (P - 1)(f + b - w) with f = 3, b = 4, w = 2 ms: 15 ms after 8 x 9 ms of work.
+        times = ["--forward-time", "3ms", "--backward-input-time", "4ms",
+                 "--backward-weight-time", "0.002"]
+        result = stepsim("schedule", "zb_h1", "--stages", "4", "--microbatches", "8", *times,
+                         "--json", "-")
+        self.assertIn('"makespan_s": 0.087000000000,', result.stdout)
+        self.assertIn('"bubble_s": 0.015000000000,', result.stdout)
+        self.assertEqual(json.loads(result.stdout)["peak_in_flight"], [4, 4, 4, 4])
+        equal = self.answer("zb_h1", "--stages", "4", "--microbatches", "8")
+        self.assertEqual(equal["bubble_s"], 3)
+
+    def test_a_formula_that_does_not_hold_says_why(self):
+        result = stepsim("schedule", "1f1b", "--stages", "4", "--microbatches", "8",
+                         "--send-time", "100ms")
+        self.assertIn("does not hold: because\n    sends must be free", result.stdout)
+        self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 100)
+        sent = self.answer("1f1b", "--stages", "4", "--microbatches", "8", "--send-time", "100ms")
+        self.assertIs(sent["formula"]["holds"], False)
+
+    def test_the_order_is_drawn(self):
+        # At four columns a second: rank 1 has F at 1 and 2 s, BW (2 s) at 3 and 5 s, rank 0 BW at 5
+        # and 7 s.
+        result = stepsim("schedule", "gpipe", "--stages", "2", "--microbatches", "2")
+        self.assertIn("\n  rank 0  F0--F1--............BW0-----BW1-----\n", result.stdout)
+        self.assertIn("\n  rank 1  ....F0--F1--BW0-----BW1-----........\n", result.stdout)
+
+    def test_a_fused_op_starts_once(self):
+        answer = self.answer("dualpipe", "--stages", "4", "--microbatches", "8")
+        self.assertTrue(any(op.startswith("FB") for op in answer["per_rank"][0]))
+        self.assertEqual([len(ops) for ops in answer["per_rank"]],
+                         [len(starts) for starts in answer["start_s"]])
+
+    def test_comparing_gives_every_schedule_the_same_work(self):
+        # 1F1B 3 x 3 s; interleaved with 2 chunks half of it; zbv's 24 s of work, (P - 1) f / 2 at
+        # the start only.
+        result = stepsim("schedule", "1f1b", "--stages", "4", "--microbatches", "8", "--compare",
+                         "interleaved_1f1b,zbv_auto")
+        self.assertRegex(result.stdout, r"\n  1f1b +1 +33.0 s +9.00 s +27.27% +37.50%")
+        self.assertRegex(result.stdout, r"\n  interleaved_1f1b +2 +28.5 s +4.50 s ")
+        self.assertRegex(result.stdout, r"\n\* zbv_auto +2 +25.5 s +1.50 s ")
+        result = stepsim("schedule", "1f1b", "--stages", "3", "--microbatches", "7", "--compare",
+                         "all")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("dualpipe left out: --stages must be even", result.stdout)
+
+    def test_a_file_is_a_schedule(self):
+        path = self.write("own.schedule", "F0.0 F1.0 BW0.0 BW1.0\nF0.0 BW0.0 F1.0 BW1.0\n")
+        answer = self.answer(path)
+        # 1F1B by hand: 2 x 3 s of work and 3 s of bubble.
+        self.assertEqual((answer["stages"], answer["makespan_s"]), (2, 9))
+        self.assertIsNone(answer["formula"])
+        path = self.write("bad.schedule", "F0.0 BW0.0 X\n")
+        self.expect_refused(["schedule", path, "--chunks", "0"], 'line 1: "X" is no op',
+                            "--chunks: must be a whole number")
+        path = self.write("short.schedule", "F0.0 F1.0 BW0.0\n")
+        self.expect_refused(["schedule", path], "rank 0: misses BW1.0")
+        self.expect_refused(["schedule", str(self.folder)], "can't be read")
+
+    def test_everything_wrong_is_said_at_once(self):
+        self.expect_refused(
+            ["schedule", "dualpipe", "--stages", "4", "--microbatches", "7", "--chunks", "3",
+             "--forward-time", "nan", "--backward-input-time", "-1", "--backward-weight-time", "0",
+             "--send-time", "-1us", "--memory-limit", "4"],
+            "--forward-time: must be a time", "--backward-input-time: must be a time",
+            'more than 0, is "0"', '--send-time: must be a time', "--chunks: must be 2",
+            "nearest legal: 8", "--memory-limit: must not be given")
+        self.expect_refused(["schedule", "zb_h11", "--compare", "1fb1"], "did you mean zb_h1?",
+                            "--compare: \"1fb1\" is no schedule")
+        self.expect_refused(["schedule", "1f1b"], "--stages: must be given",
+                            "--microbatches: must be given")
+        self.expect_refused(["schedule", "dualpipe", "--stages", "4", "--microbatches", "9",
+                             "--compare", "naive"], "--microbatches: must be even",
+                            "--compare naive: --microbatches must be 1")
+
+
 if __name__ == "__main__":
     STEPSIM = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

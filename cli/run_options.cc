@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "proto/suggestion.h"
+#include "cli/command_line.h"
 #include "traces/output_file.h"
 
 namespace stepsim {
@@ -53,44 +53,6 @@ po::options_description visible_options() {
   add("require-fit", "exit with status 1 if the plan does not fit in memory");
   add("help", "this text");
   return options;
-}
-
-std::vector<std::string> names_of(const po::options_description& options) {
-  std::vector<std::string> names;
-  for (const auto& option : options.options()) names.push_back("--" + option->long_name());
-  return names;
-}
-
-// Says what is wrong with the command line itself, all at once where Boost goes on.
-po::variables_map parse(const std::vector<std::string>& arguments, std::vector<Problem>& problems) {
-  const po::options_description visible = visible_options();
-  po::options_description all;
-  all.add(visible).add_options()("experiment", po::value<std::vector<std::string>>());
-  po::positional_options_description positional;
-  positional.add("experiment", -1);
-  po::variables_map values;
-  try {
-    const int style = po::command_line_style::unix_style ^ po::command_line_style::allow_guessing;
-    const po::parsed_options parsed = po::command_line_parser(arguments)
-                                          .options(all)
-                                          .positional(positional)
-                                          .style(style)
-                                          .allow_unregistered()
-                                          .run();
-    for (const auto& option : parsed.options) {
-      if (!option.unregistered) continue;
-      const std::string name = option.original_tokens.front();
-      const std::vector<std::string> names = names_of(visible);
-      const std::string suggestion =
-          did_you_mean(std::string_view(name).substr(0, name.find('=')), names);
-      problems.push_back({name, "no such option" + (suggestion.empty() ? "." : suggestion) +
-                                    " There are: " + comma_separated(names)});
-    }
-    po::store(parsed, values);
-  } catch (const po::error& error) {
-    problems.push_back({"command line", error.what()});
-  }
-  return values;
 }
 
 template <typename Choice>
@@ -215,7 +177,8 @@ void read_packets(const po::variables_map& values, RunOptions& options,
   }
 }
 
-RunOptions read_options(const po::variables_map& values, std::vector<Problem>& problems) {
+RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems) {
+  const po::variables_map& values = line.options;
   RunOptions options;
   const auto text = [&](const char* name) {
     if (values.count(name) == 0) return std::string();
@@ -224,12 +187,9 @@ RunOptions read_options(const po::variables_map& values, std::vector<Problem>& p
     return value;
   };
   options.help = values.count("help") != 0;
-  if (values.count("experiment") != 0) {
-    const auto experiments = values["experiment"].as<std::vector<std::string>>();
-    options.source.experiment = experiments.front();
-    for (std::size_t i = 1; i < experiments.size(); ++i) {
-      problems.push_back({experiments[i], "there can be only one EXPERIMENT"});
-    }
+  if (!line.words.empty()) options.source.experiment = line.words.front();
+  for (std::size_t i = 1; i < line.words.size(); ++i) {
+    problems.push_back({line.words[i], "there can be only one EXPERIMENT"});
   }
   options.source.model = text("model");
   options.source.cluster = text("cluster");
@@ -284,7 +244,8 @@ std::string describe_run_options() {
 RunRequest read_run_request(const std::vector<std::string>& arguments) {
   RunRequest request;
   std::vector<Problem> problems;
-  request.options = read_options(parse(arguments, problems), problems);
+  request.options =
+      read_options(read_command_line(arguments, visible_options(), problems), problems);
   const RunOptions& options = request.options;
   if (options.help && problems.empty()) return request;
   const ExperimentSource& source = options.source;

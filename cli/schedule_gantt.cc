@@ -37,22 +37,6 @@ Scale scale_of(const PipelineCosts& costs, std::int64_t makespan, std::size_t wi
   return {makespan / room + (makespan % room == 0 ? 0 : 1), 1};
 }
 
-std::int64_t time_of(const PipelineOp& op, const PipelineCosts& costs) {
-  switch (op.kind) {
-    case PipelineOpKind::kForward:
-      return costs.forward;
-    case PipelineOpKind::kBackward:
-      return costs.backward();
-    case PipelineOpKind::kBackwardInput:
-      return costs.backward_input;
-    case PipelineOpKind::kBackwardWeight:
-      return costs.backward_weight;
-    case PipelineOpKind::kForwardBackward:
-      break;
-  }
-  return costs.all();
-}
-
 // The letters of an op and its micro-batch, as much of it as is not misleading.
 std::string cell(const PipelineOp& op, std::size_t width) {
   const std::string text = to_text(op);

@@ -1,7 +1,6 @@
 #include "sim/channels.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "sim/simulate.h"
 
@@ -69,7 +68,8 @@ void Channels::post(std::uint32_t stream, Time now, Meetings& meetings) {
 }
 
 void Channels::move(std::uint32_t index, Axis axis, Time now) {
-  const auto& [key, bytes] = std::pair(open_[index].key, open_[index].bytes);
+  const Key& key = open_[index].key;
+  const Bytes bytes = open_[index].bytes;
   sent_[static_cast<std::size_t>(axis)] += bytes;
   transport_.send(
       now, graph_.ranks[key.source].chip, graph_.ranks[key.destination].chip, bytes,

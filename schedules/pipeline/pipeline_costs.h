@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/pipeline_schedule.h"
+
 namespace stepsim {
 
 // Of one micro-batch on one chunk.
@@ -17,5 +19,22 @@ struct PipelineCosts {
   std::int64_t backward() const { return backward_input + backward_weight; }
   std::int64_t all() const { return forward + backward(); }
 };
+
+// How long an op takes whose chunks all have these costs; a fused one as long as its two parts.
+inline std::int64_t time_of(const PipelineOp& op, const PipelineCosts& costs) {
+  switch (op.kind) {
+    case PipelineOpKind::kForward:
+      return costs.forward;
+    case PipelineOpKind::kBackward:
+      return costs.backward();
+    case PipelineOpKind::kBackwardInput:
+      return costs.backward_input;
+    case PipelineOpKind::kBackwardWeight:
+      return costs.backward_weight;
+    case PipelineOpKind::kForwardBackward:
+      break;
+  }
+  return costs.all();
+}
 
 }  // namespace stepsim

@@ -173,18 +173,7 @@ class Replayer {
 
   std::int64_t time_of(std::int32_t rank, const PipelineOp& op) const {
     const PipelineCosts& costs = costs_[at(stage_of(schedule_, rank, op.chunk))];
-    switch (op.kind) {
-      case PipelineOpKind::kForward:
-        return costs.forward;
-      case PipelineOpKind::kBackward:
-        return costs.backward();
-      case PipelineOpKind::kBackwardInput:
-        return costs.backward_input;
-      case PipelineOpKind::kBackwardWeight:
-        return costs.backward_weight;
-      case PipelineOpKind::kForwardBackward:
-        break;
-    }
+    if (op.kind != PipelineOpKind::kForwardBackward) return stepsim::time_of(op, costs);
     return costs.forward + costs_[at(stage_of(schedule_, rank, op.backward_chunk))].backward();
   }
 

@@ -68,27 +68,29 @@ using Flops = Quantity<struct FlopDimension, double>;
 using Bandwidth = Quantity<struct BytesPerSecondDimension, double>;
 using Throughput = Quantity<struct FlopsPerSecondDimension, double>;
 
-// Rounds up to the next picosecond. Throws std::range_error unless 0 <= seconds < 106 days.
-inline Duration duration_from_seconds(double seconds) {
-  constexpr double kPicosecondsPerSecond = 1e12;
+// Rounds up to the next picosecond. Throws std::range_error unless 0 <= picoseconds < 9.2e18, which
+// is 106 days.
+inline Duration duration_from_picoseconds(double picoseconds) {
   constexpr double kLimit = 9.2e18;
-  const double picoseconds = std::ceil(seconds * kPicosecondsPerSecond);
-  if (!(picoseconds >= 0 && picoseconds < kLimit)) {
-    throw std::range_error("duration out of range");
-  }
-  return Duration(static_cast<std::int64_t>(picoseconds));
+  const double whole = std::ceil(picoseconds);
+  if (!(whole >= 0 && whole < kLimit)) throw std::range_error("duration out of range");
+  return Duration(static_cast<std::int64_t>(whole));
+}
+inline Duration duration_from_seconds(double seconds) {
+  return duration_from_picoseconds(seconds * 1e12);
 }
 
 inline double to_seconds(Duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
-// Time to move or compute the whole of it at a constant rate.
+// Time to move or compute the whole of it at a constant rate. Scaled before it is divided: a
+// quotient that is a whole number of picoseconds then comes out exactly.
 inline Duration operator/(Bytes size, Bandwidth rate) {
-  return duration_from_seconds(static_cast<double>(size.value()) / rate.value());
+  return duration_from_picoseconds(static_cast<double>(size.value()) * 1e12 / rate.value());
 }
 inline Duration operator/(Flops work, Throughput rate) {
-  return duration_from_seconds(work.value() / rate.value());
+  return duration_from_picoseconds(work.value() * 1e12 / rate.value());
 }
 
 namespace literals {

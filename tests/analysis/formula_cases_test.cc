@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "analysis/formulas/formula_table.h"
+#include "tests/reference_folder.h"
 
 namespace stepsim {
 namespace {
 
-const std::string kFolder = std::string(STEPSIM_REFERENCE_DIR) + "/formulas/";
+const std::string kFolder = (reference_folder() / "formulas/").string();
 
 struct Case {
   double expected = 0;

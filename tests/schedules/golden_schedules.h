@@ -12,6 +12,7 @@
 
 #include "schedules/pipeline/make_schedule.h"
 #include "schedules/pipeline/schedule_file.h"
+#include "tests/reference_folder.h"
 
 namespace stepsim {
 
@@ -45,8 +46,7 @@ inline const std::map<std::string, PipelineCosts>& golden_costs() {
 
 inline std::vector<GoldenSchedule> golden_schedules() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(STEPSIM_REFERENCE_DIR) + "/schedules")) {
+  for (const auto& entry : std::filesystem::directory_iterator(reference_folder() / "schedules")) {
     if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
   }
   std::ranges::sort(files);

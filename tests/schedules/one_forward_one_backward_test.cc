@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/reference_folder.h"
 #include "tests/schedules/run_schedule.h"
 
 namespace stepsim {
@@ -22,7 +23,7 @@ struct Golden {
 };
 
 std::vector<Golden> golden_cases() {
-  std::ifstream file(std::string(STEPSIM_REFERENCE_DIR) + "/schedules/1f1b.jsonl");
+  std::ifstream file(reference_folder() / "schedules" / "1f1b.jsonl");
   std::vector<Golden> cases;
   for (std::string line; std::getline(file, line);) {
     nlohmann::json json = nlohmann::json::parse(line);

@@ -12,7 +12,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "sim/network/fabric.h"
 #include "sim/network/network.h"
 #include "sim/network/replay.h"
+#include "tests/reference_folder.h"
 
 namespace stepsim::network_case {
 
@@ -54,8 +54,7 @@ struct Case {
 };
 
 inline std::filesystem::path cases_folder() {
-  const std::filesystem::path here = std::source_location::current().file_name();
-  return here.parent_path().parent_path() / "reference" / "network" / "cases";
+  return reference_folder() / "network" / "cases";
 }
 
 // gzopen reads plain files too.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/reference_folder.h"
 #include "tests/topology/routes.h"
 #include "topology/topology.h"
 
@@ -22,7 +23,7 @@ using namespace literals;
 
 // gzopen reads plain files too.
 nlohmann::json read_case(const std::string& name) {
-  const std::string folder = std::string(STEPSIM_REFERENCE_DIR) + "/network/cases/";
+  const std::string folder = (reference_folder() / "network/cases/").string();
   gzFile file = gzopen((folder + name).c_str(), "rb");
   if (file == nullptr) throw std::runtime_error("cannot open " + folder + name);
   std::string text;

@@ -22,8 +22,9 @@ LoweredLayer recompute_fully(LoweredLayer layer) {
   for (LayerStep& step : again) step.recomputes = true;
   for (LayerStep& step : layer.forward) step.kept = Bytes(0);
   layer.forward.front().kept = layer.input;
-  layer.backward.insert(layer.backward.begin(), std::make_move_iterator(again.begin()),
-                        std::make_move_iterator(again.end()));
+  layer.backward.insert(layer.backward.begin(), again.begin(), again.end());
+  layer.split_backward.insert(layer.split_backward.begin(), std::make_move_iterator(again.begin()),
+                              std::make_move_iterator(again.end()));
   return layer;
 }
 

@@ -37,6 +37,10 @@ class StepList {
     steps_.push_back(std::move(step));
   }
 
+  void append(std::vector<LayerStep> others) {
+    for (LayerStep& other : others) steps_.push_back(std::move(other));
+  }
+
   // Gathers again from the beginning of the run of kernels that is open.
   void gather_in_background() {
     LayerStep open = std::move(compute());
@@ -130,12 +134,128 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
   return steps.take();
 }
 
+// Bytes of the result, and of the gradient of the input, of the matmul of an op.
+Bytes result_size(const LayerOp& op) {
+  Bytes most;
+  for (const Kernel& kernel : op.forward) {
+    if (kernel.kind == KernelKind::kMatmul) most = std::max(most, kernel.written);
+  }
+  return most;
+}
+Bytes input_size(const LayerOp& op) {
+  Bytes most;
+  for (const Kernel& kernel : op.input_gradient) {
+    if (kernel.kind == KernelKind::kMatmul) most = std::max(most, kernel.written);
+  }
+  return most;
+}
+
+// Embedding tables and biases on their own have their gradient with B.
+bool has_weight_part(const LayerOp& op) {
+  return std::ranges::any_of(
+      op.weight_gradient, [](const Kernel& kernel) { return kernel.kind == KernelKind::kMatmul; });
+}
+
+class SplitBackward {
+ public:
+  SplitBackward(const Layer& layer, const ParallelPlan& plan, Bytes boundary)
+      : layer_(layer), plan_(plan), inputs_(plan, boundary), weights_(plan, boundary) {}
+
+  std::vector<LayerStep> steps(bool is_last) {
+    if (plan_.tp > 1 && !is_last && layer_.ops.back().region == Region::kTensor) {
+      inputs_.mirror_enter_sequence_region();
+    }
+    for (std::size_t i = layer_.ops.size(); i-- > 0;) {
+      add_inputs(i);
+      if (has_weight_part(layer_.ops[i])) add_weights(i);
+      if (plan_.tp == 1 || i == 0 || layer_.ops[i].region == layer_.ops[i - 1].region) continue;
+      if (layer_.ops[i].region == Region::kTensor) {
+        inputs_.mirror_enter_tensor_region(Kind::kCollective);
+      } else {
+        inputs_.mirror_enter_sequence_region();
+      }
+      flush_weights();
+    }
+    flush_weights();
+    return inputs_.take();
+  }
+
+ private:
+  bool regathers(const LayerOp& op) const {
+    return plan_.tp > 1 && plan_.sequence_parallel && op.regathers_input;
+  }
+  // Of what an op keeps, the input of the next op, if that has W and keeps nothing itself.
+  Bytes read_by_next(std::size_t i) const {
+    if (i + 1 == layer_.ops.size()) return {};
+    const LayerOp& next = layer_.ops[i + 1];
+    if (!has_weight_part(next) || next.saved > Bytes(0)) return {};
+    return std::min(layer_.ops[i].saved, input_size(next));
+  }
+
+  void add_inputs(std::size_t i) {
+    const LayerOp& op = layer_.ops[i];
+    LayerStep& step = inputs_.compute();
+    // The workspace counts the input that is gathered again, which is for W.
+    step.workspace = std::max(
+        step.workspace, op.backward_workspace - (regathers(op) ? op.forward_workspace : Bytes(0)));
+    if (has_weight_part(op)) {
+      step.kept += result_size(op);
+      inputs_.run(op.input_gradient);
+    } else {
+      step.let_go += op.saved - read_by_next(i);
+      inputs_.run(op.input_gradient);
+      inputs_.run(op.weight_gradient);
+    }
+  }
+
+  void add_weights(std::size_t i) {
+    const LayerOp& op = layer_.ops[i];
+    weights_.compute();
+    if (regathers(op)) {
+      weights_.gather_in_background();
+      weights_.split();
+    }
+    LayerStep& step = weights_.compute();
+    step.needs_background = regathers(op);
+    if (regathers(op)) step.workspace = std::max(step.workspace, op.forward_workspace);
+    step.let_go += op.saved + result_size(op);
+    if (op.saved == Bytes(0) && i > 0) step.let_go += read_by_next(i - 1);
+    weights_.run(op.weight_gradient);
+    if (regathers(op)) weights_.split();
+  }
+
+  void flush_weights() {
+    std::vector<LayerStep> steps = weights_.take();
+    for (LayerStep& step : steps) step.weight_gradient = true;
+    inputs_.append(std::move(steps));
+    inputs_.split();
+  }
+
+  const Layer& layer_;
+  const ParallelPlan& plan_;
+  StepList inputs_;
+  StepList weights_;
+};
+
+std::vector<LayerStep> split_backward_steps(const Layer& layer, const ParallelPlan& plan,
+                                            Bytes boundary, bool is_last) {
+  std::vector<LayerStep> steps = SplitBackward(layer, plan, boundary).steps(is_last);
+  // A run of kernels uses again what it has let go: only the difference counts.
+  for (LayerStep& step : steps) {
+    const Bytes reused = std::min(step.kept, step.let_go);
+    step.kept -= reused;
+    step.let_go -= reused;
+  }
+  return steps;
+}
+
 }  // namespace
 
 LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                           bool is_last) {
   return {.forward = forward_steps(layer, plan, boundary, is_last),
           .backward = backward_steps(layer, plan, boundary, is_last),
+          .split_backward = split_backward_steps(layer, plan, boundary, is_last),
           .parameters = layer.parameters(),
           .input = layer.ops.front().saved};
 }

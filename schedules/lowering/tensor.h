@@ -1,5 +1,9 @@
 // Tensor parallelism: where the region of a layer's ops changes, the tensor group communicates.
-// The result of lowering a layer is two lists of steps, one for each pass.
+// The result of lowering a layer is lists of steps: of the forward, of the whole backward, and of
+// the backward in two parts, for schedules that run the gradients of inputs (B) and of weights (W)
+// at different times. Then what W reads stays until W: the input of each matmul and the gradient of
+// its result. Embedding tables are part of B. W communicates nothing but the inputs that it gathers
+// again.
 //
 // With sequence parallelism (Korthikanti et al., arXiv 2205.05198, section 4.2.2):
 //
@@ -37,10 +41,11 @@ struct LayerStep {
   Kind kind = Kind::kCompute;
   // kCompute
   std::vector<Kernel> kernels;
-  bool recomputes = false;  // makes again what its forward did not keep
-  Bytes kept{};             // activations that it keeps, from its start on
-  Bytes let_go{};           // activations that nobody needs after its end
-  Bytes workspace{};        // while it runs
+  bool recomputes = false;       // makes again what its forward did not keep
+  bool weight_gradient = false;  // split_backward: belongs to W (any kind of step)
+  Bytes kept{};                  // activations that it keeps, from its start on
+  Bytes let_go{};                // activations that nobody needs after its end
+  Bytes workspace{};             // while it runs
   bool needs_background = false;
   // Collectives
   CollectiveOp collective = CollectiveOp::kAllGather;
@@ -51,6 +56,10 @@ struct LayerStep {
 struct LoweredLayer {
   std::vector<LayerStep> forward;
   std::vector<LayerStep> backward;
+  // The same work with W apart, each part behind the communication of its stretch of B: the order
+  // of a fused forward and backward, where that communication is to be hidden. B alone and W alone
+  // are the steps without and with weight_gradient.
+  std::vector<LayerStep> split_backward;
   std::int64_t parameters = 0;
   Bytes input{};  // of the layer, kept on this chip: part of what its first step keeps
 };

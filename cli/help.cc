@@ -6,6 +6,7 @@
 #include "cli/run_options.h"
 #include "cli/schedule_command.h"
 #include "cli/topology_command.h"
+#include "cli/validate_command.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"
 
@@ -22,13 +23,14 @@ Usage:
   stepsim schedule NAME [options]    replay and compare pipeline schedules
   stepsim topology CLUSTER [options] measure and draw a cluster's network
   stepsim formula [ID] [SYMBOL=...]  list, explain, evaluate or solve a closed form
+  stepsim validate [ID...]           the closed forms against simulation, and why they differ
   stepsim catalog [KIND] [NAME]      list or print built-in chips, clusters, models, ...
   stepsim help [SUBCOMMAND]          what it does and takes
   stepsim --version
 
 Try: stepsim run llama3-70b-dgx-h100-512
 
-Exit status: 0 done; 1 the answer is no (--require-fit); 2 the input is wrong; 3 stepsim is wrong;
+Exit status: 0 done; 1 the answer is no (--require-fit, validate); 2 the input is wrong; 3 stepsim is wrong;
 130 interrupted.
 )";
 
@@ -115,6 +117,21 @@ Values take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS. docs/formulas.md has 
 
 )";
 
+constexpr const char* kValidate =
+    R"(stepsim validate puts what the books say beside simulations of it: predicted, simulated, the
+difference, the range in which the mechanism puts that difference, and the mechanism.
+
+Usage:
+  stepsim validate                 every experiment
+  stepsim validate S3 S5.knee      experiments and rows by id
+  stepsim validate B1              the rows that test a formula
+  stepsim validate --list          what there is
+  stepsim validate --cases         the worked figures of the books, through stepsim formula
+
+Exit status 1 unless every row is as expected. docs/validation.md has the results.
+
+)";
+
 constexpr const char* kCatalog =
     R"(stepsim catalog says what is built in.
 
@@ -136,13 +153,15 @@ std::string help_text(const std::vector<std::string>& arguments) {
   if (arguments[0] == "network") return kNetwork + describe_network_options() + "\n";
   if (arguments[0] == "schedule") return kSchedule + describe_schedule_options() + "\n";
   if (arguments[0] == "topology") return kTopology + describe_topology_options() + "\n";
+  if (arguments[0] == "validate") return kValidate + describe_validate_options() + "\n";
   if (arguments[0] == "catalog") return kCatalog;
   refuse_subcommand(arguments[0]);
 }
 
 void refuse_subcommand(const std::string& name) {
-  const std::vector<std::string> subcommands = {"run",      "collective", "formula", "network",
-                                                "schedule", "topology",   "catalog", "help"};
+  const std::vector<std::string> subcommands = {"run",      "collective", "formula",
+                                                "network",  "schedule",   "topology",
+                                                "validate", "catalog",    "help"};
   throw ConfigError({{name, "no such subcommand" + did_you_mean(name, subcommands) +
                                 " There are: " + comma_separated(subcommands)}});
 }

@@ -25,6 +25,7 @@
 #include "cli/run_outputs.h"
 #include "cli/schedule_command.h"
 #include "cli/topology_command.h"
+#include "cli/validate_command.h"
 #include "cli/version.h"
 #include "schedules/lowering/lower.h"
 #include "sim/cluster.h"
@@ -99,6 +100,7 @@ int dispatch(const std::vector<std::string>& arguments) {
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
                                       arguments.end());
   if (command == "run") return run(rest);
+  if (command == "validate") return run_validate_command(rest) ? kDone : kNo;
   const auto found = std::ranges::find(kSubcommands, command, &Subcommand::name);
   if (found == std::end(kSubcommands)) {
     refuse_subcommand(command);

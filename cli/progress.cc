@@ -54,13 +54,19 @@ bool shows_color(int file_descriptor) {
   return wanted && is_terminal(file_descriptor);
 }
 
-Progress::Progress()
-    : on_terminal_(is_terminal(STDERR_FILENO)),
+Progress::Progress(std::string stage)
+    : stage_(stage.empty() ? "" : stage + "  "),
+      on_terminal_(is_terminal(STDERR_FILENO)),
       start_(Clock::now()),
       next_line_(start_ + std::chrono::seconds(2)) {}
 
 Progress::~Progress() {
+  wipe();
+}
+
+void Progress::wipe() {
   if (drawn_) std::fputs("\r\033[K", stderr);
+  drawn_ = false;
 }
 
 void Progress::watch(SimulationOptions& options) {
@@ -82,8 +88,8 @@ void Progress::draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
   const double elapsed_s = std::chrono::duration<double>(real - start_).count();
   const std::string left =
       share > 0.01 ? fmt::format(", about {:.0f} s left", elapsed_s * (1 - share) / share) : "";
-  fmt::print(stderr, "\r\033[K{:3.0f} %  simulated {}{}", 100 * share, to_text(now.since_start),
-             left);
+  fmt::print(stderr, "\r\033[K{}{:3.0f} %  simulated {}{}", stage_, 100 * share,
+             to_text(now.since_start), left);
   std::fflush(stderr);
 }
 

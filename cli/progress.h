@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #include "sim/base/units.h"
 #include "sim/simulate.h"
@@ -29,17 +30,21 @@ bool shows_color(int file_descriptor);
 
 class Progress {
  public:
-  Progress();
-  ~Progress();  // wipes the line
+  Progress() : Progress("") {}
+  explicit Progress(std::string stage);  // stands before the rest of the line
+  ~Progress();                           // wipes the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   // Makes simulate() report to this object. It must outlive the simulation.
   void watch(SimulationOptions& options);
 
+  void wipe();  // until the next time that something is drawn
+
  private:
   void draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total);
 
+  const std::string stage_;
   const bool on_terminal_;
   const std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point next_line_;

@@ -26,8 +26,9 @@ MAY_INCLUDE = {
     "proto": LOADED,
     "analysis/formulas": ["sim/base"],
     "analysis": LOADED + ["analysis/formulas", "proto/experiment.h"],
+    "analysis/experiments": LOADED + ["analysis", "analysis/formulas", "proto/experiment.h"],
     "traces": ["analysis", "sim", "sim/base"],
-    "cli": LOADED + ["proto", "analysis", "analysis/formulas", "traces"],
+    "cli": LOADED + ["proto", "analysis", "analysis/formulas", "analysis/experiments", "traces"],
 }
 # Data types that a room may include beyond the table, each a decision: docs/decisions/.
 FILES = {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/experiments/small_clusters.h"
 #include "sim/simulate.h"
 #include "tests/schedules/small_model.h"
-#include "tests/sim/small_clusters.h"
 #include "workload/layers.h"
 
 namespace stepsim {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/experiments/graph_by_hand.h"
+#include "analysis/experiments/small_clusters.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "tests/sim/graph_by_hand.h"
-#include "tests/sim/small_clusters.h"
 
 namespace stepsim {
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "analysis/collective_formulas.h"
+#include "analysis/experiments/graph_by_hand.h"
+#include "analysis/experiments/small_clusters.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/group_shape.h"
-#include "tests/sim/graph_by_hand.h"
-#include "tests/sim/small_clusters.h"
 
 namespace stepsim {
 namespace {

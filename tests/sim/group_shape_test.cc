@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "tests/sim/small_clusters.h"
+#include "analysis/experiments/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/experiments/graph_by_hand.h"
+#include "analysis/experiments/small_clusters.h"
 #include "sim/packet_estimate.h"
 #include "sim/simulate.h"
-#include "tests/sim/graph_by_hand.h"
-#include "tests/sim/small_clusters.h"
 
 namespace stepsim {
 namespace {

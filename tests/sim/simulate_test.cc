@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/graph_by_hand.h"
-#include "tests/sim/small_clusters.h"
+#include "analysis/experiments/graph_by_hand.h"
+#include "analysis/experiments/small_clusters.h"
 
 namespace stepsim {
 namespace {

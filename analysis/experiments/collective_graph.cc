@@ -1,0 +1,74 @@
+#include "analysis/experiments/collective_graph.h"
+
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "sim/program_builder.h"
+
+namespace stepsim {
+
+std::vector<std::uint32_t> all_chips(const Cluster& cluster) {
+  return some_chips(0, static_cast<std::uint32_t>(cluster.places.chips.size()));
+}
+
+std::vector<std::uint32_t> some_chips(std::uint32_t first, std::uint32_t count,
+                                      std::uint32_t stride) {
+  std::vector<std::uint32_t> chips(count);
+  for (std::uint32_t i = 0; i < count; ++i) chips[i] = first + i * stride;
+  return chips;
+}
+
+CollectiveWork work_of(CollectiveOp op, Bytes bytes, AlgorithmChoice algorithm) {
+  CollectiveWork work;
+  work.op = op;
+  work.bytes = bytes;
+  work.algorithm = algorithm;
+  return work;
+}
+
+OpGraph collective_graph(const std::vector<std::uint32_t>& chips, CollectiveWork work) {
+  std::vector<RankId> all;
+  for (std::uint32_t rank = 0; rank < chips.size(); ++rank) all.emplace_back(rank);
+  return collectives_graph(chips, {{.work = work, .groups = {all}}});
+}
+
+OpGraph collectives_graph(const std::vector<std::uint32_t>& chips,
+                          const std::vector<GroupedCollective>& collectives) {
+  OpGraph graph;
+  graph.path_labels = {"compute"};
+  ProgramBuilder builder("rank");
+  builder.add_stream("compute", true);
+  for (const GroupedCollective& collective : collectives) {
+    const auto index = static_cast<std::uint32_t>(graph.communicators.size());
+    const std::string name(name_of(collective.work.op));
+    Communicator communicator{.name = name + " " + std::to_string(index),
+                              .axis = Axis::kOther,
+                              .groups = collective.groups,
+                              .seat_of = {}};
+    communicator.seat_of.resize(chips.size());
+    for (std::uint32_t group = 0; group < collective.groups.size(); ++group) {
+      for (std::uint32_t member = 0; member < collective.groups[group].size(); ++member) {
+        communicator.seat_of[collective.groups[group][member].index()] = {group, member};
+      }
+    }
+    graph.communicators.push_back(std::move(communicator));
+    graph.collective_works.push_back(collective.work);
+    graph.collective_works.back().communicator = CommunicatorId(index);
+    graph.names.push_back(name);
+    OpDraft op{.stream = builder.add_stream(name + " " + std::to_string(index))};
+    op.kind = OpKind::kCollective;
+    op.work = index;
+    op.label.name = index;
+    builder.add(std::move(op));
+  }
+  graph.programs.push_back(std::move(builder).build());
+  for (const std::uint32_t chip : chips) {
+    RankData rank;
+    rank.chip = chip;
+    graph.ranks.push_back(rank);
+  }
+  return graph;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,301 @@
+#include "traces/plot_svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+namespace stepsim {
+namespace {
+
+constexpr double kWidth = 760;
+constexpr double kLeft = 92;
+constexpr double kRight = 24;
+constexpr double kTop = 64;
+constexpr double kInnerHeight = 330;
+constexpr double kLegendLine = 19;
+constexpr double kInnerWidth = kWidth - kLeft - kRight;
+constexpr std::array<std::string_view, 8> kColors = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                                     "#E69F00", "#56B4E9", "#000000", "#8C6D31"};
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '&') {
+      result += "&amp;";
+    } else if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '"') {
+      result += "&quot;";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+bool has_prefixes(std::string_view unit) {
+  return unit == "B" || unit == "s" || unit == "B/s" || unit == "FLOP" || unit == "FLOP/s";
+}
+
+// 1500 B as "1.5 kB", 2e-05 s as "20 us", 100000 without a unit as "100,000".
+std::string tick_text(double value, std::string_view unit) {
+  if (value == 0) return "0";
+  if (has_prefixes(unit)) {
+    constexpr std::array<std::string_view, 11> kPrefixes = {"p", "n", "u", "m", "", "k",
+                                                            "M", "G", "T", "P", "E"};
+    const double thousands = std::floor(std::log10(std::abs(value)) / 3 + 1e-9);
+    const int index = std::clamp(static_cast<int>(thousands) + 4, 0, 10);
+    return fmt::format("{:.4g} {}{}", value / std::pow(1000.0, index - 4),
+                       kPrefixes[static_cast<std::size_t>(index)], unit);
+  }
+  if (std::abs(value) >= 1e7 || std::abs(value) < 1e-3) return fmt::format("{:.3g}", value);
+  std::string digits = fmt::format("{:.10g}", std::abs(value));
+  const std::size_t point = std::min(digits.find('.'), digits.size());
+  for (std::size_t i = point; i > 3; i -= 3) digits.insert(i - 3, ",");
+  return (value < 0 ? "-" : "") + digits;
+}
+
+// A scale maps values of an axis to pixels.
+struct Scale {
+  bool log = false;
+  double low = 0;
+  double high = 1;
+  double from = 0;  // pixel of `low`
+  double to = 1;
+  std::vector<double> ticks{};
+  std::vector<double> minor_ticks{};
+
+  bool shows(double value) const { return std::isfinite(value) && (!log || value > 0); }
+  double at(double value) const {
+    const double share =
+        log ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
+    return from + share * (to - from);
+  }
+};
+
+void set_linear_ticks(Scale& scale) {
+  const double rough = (scale.high - scale.low) / 6;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (const double factor : {5.0, 2.0, 1.0}) {
+    if (factor * power >= rough) step = factor * power;
+  }
+  scale.low = step * std::floor(scale.low / step + 1e-9);
+  scale.high = step * std::ceil(scale.high / step - 1e-9);
+  const double steps = std::round((scale.high - scale.low) / step);
+  for (double i = 0; i <= steps; ++i) scale.ticks.push_back(scale.low + i * step);
+}
+
+void set_log_ticks(Scale& scale) {
+  const double decades = std::log10(scale.high / scale.low);
+  const int first = static_cast<int>(std::floor(std::log10(scale.low) - 1e-9));
+  const int last = static_cast<int>(std::ceil(std::log10(scale.high) + 1e-9));
+  const int every = decades > 8 ? 2 : 1;
+  for (int power = first; power <= last; ++power) {
+    for (int digit = 1; digit < 10; ++digit) {
+      const double value = digit * std::pow(10.0, power);
+      if (value < scale.low * (1 - 1e-9) || value > scale.high * (1 + 1e-9)) continue;
+      const bool is_round = digit == 1 && power % every == 0;
+      const bool is_needed = decades < 2.2 && (digit == 2 || digit == 5);
+      const bool is_only_choice = decades < 0.7;
+      (is_round || is_needed || is_only_choice ? scale.ticks : scale.minor_ticks).push_back(value);
+    }
+  }
+}
+
+Scale make_scale(const Plot& plot, bool horizontal) {
+  const PlotAxis& axis = horizontal ? plot.x : plot.y;
+  Scale scale{.log = axis.log,
+              .low = std::numeric_limits<double>::infinity(),
+              .high = -std::numeric_limits<double>::infinity()};
+  bool has_bars = false;
+  for (const PlotCurve& curve : plot.curves) {
+    has_bars = has_bars || curve.mark == PlotMark::kBars;
+    for (const PlotPoint& point : curve.points) {
+      const double value = horizontal ? point.x : point.y;
+      if (!scale.shows(value)) continue;
+      scale.low = std::min(scale.low, value);
+      scale.high = std::max(scale.high, value);
+    }
+  }
+  if (scale.low > scale.high) scale.low = scale.log ? 0.1 : 0, scale.high = 1;
+  if (scale.log) {
+    const double margin = std::max(1.08, std::pow(scale.high / scale.low, 0.03));
+    scale.low /= margin;
+    scale.high *= margin;
+    set_log_ticks(scale);
+  } else {
+    // A linear axis of quantities starts at 0 where that costs little.
+    if (!horizontal && scale.low > 0 && (has_bars || scale.low < 0.6 * scale.high)) scale.low = 0;
+    if (scale.low == scale.high) scale.high = scale.low + 1;
+    if (horizontal && has_bars) scale.low -= 0.6, scale.high += 0.6;
+    set_linear_ticks(scale);
+  }
+  scale.from = horizontal ? kLeft : kTop + kInnerHeight;
+  scale.to = horizontal ? kLeft + kInnerWidth : kTop;
+  return scale;
+}
+
+std::string text_at(double x, double y, std::string_view anchor, std::string_view text,
+                    std::string_view more = "") {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
+                     anchor, more, escaped(text));
+}
+
+std::string line_between(double x1, double y1, double x2, double y2, std::string_view color) {
+  return fmt::format(
+      "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2,
+      y2, color);
+}
+
+std::string axis_title(const PlotAxis& axis) {
+  if (axis.unit.empty() || has_prefixes(axis.unit)) return axis.label;
+  return axis.label + " [" + axis.unit + "]";
+}
+
+std::string axes(const Plot& plot, const Scale& x, const Scale& y) {
+  std::string text;
+  for (const double tick : x.minor_ticks) {
+    text += line_between(x.at(tick), y.from, x.at(tick), y.to, "#f2f2f2");
+  }
+  for (const double tick : y.minor_ticks) {
+    text += line_between(x.from, y.at(tick), x.to, y.at(tick), "#f2f2f2");
+  }
+  for (const double tick : x.ticks) {
+    text += line_between(x.at(tick), y.from + 4, x.at(tick), y.to, "#d9d9d9");
+    text += text_at(x.at(tick), y.from + 19, "middle", tick_text(tick, plot.x.unit));
+  }
+  for (const double tick : y.ticks) {
+    text += line_between(x.from - 4, y.at(tick), x.to, y.at(tick), "#d9d9d9");
+    text += text_at(x.from - 8, y.at(tick) + 4, "end", tick_text(tick, plot.y.unit));
+  }
+  text += line_between(x.from, y.from, x.to, y.from, "#404040");
+  text += line_between(x.from, y.from, x.from, y.to, "#404040");
+  text += text_at((x.from + x.to) / 2, y.from + 40, "middle", axis_title(plot.x));
+  const double middle = (y.from + y.to) / 2;
+  text += text_at(20, middle, "middle", axis_title(plot.y),
+                  fmt::format(" transform=\"rotate(-90 20 {:.1f})\"", middle));
+  return text;
+}
+
+std::string marker(double x, double y, std::string_view color) {
+  return fmt::format(
+      "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"white\" stroke=\"{}\" "
+      "stroke-width=\"2\"/>\n",
+      x, y, color);
+}
+
+std::string bars_of(const PlotCurve& curve, const Scale& x, const Scale& y, std::string_view color,
+                    std::size_t number, std::size_t of) {
+  // Bars of one x share eight tenths of the way to the next one.
+  const double slot = 0.8 * (x.at(1) - x.at(0)) / static_cast<double>(of);
+  std::string text;
+  for (const PlotPoint& point : curve.points) {
+    if (!x.shows(point.x) || !y.shows(point.y)) continue;
+    const double center =
+        x.at(point.x) + slot * (static_cast<double>(number) - (static_cast<double>(of) - 1) / 2);
+    const double top = y.at(point.y);
+    text += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
+        center - 0.46 * slot, top, 0.92 * slot, y.from - top, color);
+  }
+  return text;
+}
+
+std::string curve_text(const PlotCurve& curve, const Scale& x, const Scale& y,
+                       std::string_view color) {
+  std::string path;
+  std::string markers;
+  bool draws = false;
+  for (const PlotPoint& point : curve.points) {
+    if (!x.shows(point.x) || !y.shows(point.y)) {
+      draws = false;
+      continue;
+    }
+    path += fmt::format("{}{:.1f},{:.1f} ", draws ? "L" : "M", x.at(point.x), y.at(point.y));
+    draws = true;
+    markers += marker(x.at(point.x), y.at(point.y), color);
+  }
+  std::string text;
+  if (curve.mark != PlotMark::kPoints) {
+    text += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", path,
+                        color);
+  }
+  return curve.mark == PlotMark::kLine ? text : text + markers;
+}
+
+// Curves whose labels are equal up to a colon share a colour.
+std::vector<std::string_view> colors_of(const Plot& plot) {
+  std::vector<std::string_view> colors;
+  std::vector<std::string> names;
+  for (const PlotCurve& curve : plot.curves) {
+    const std::size_t colon = curve.label.find(':');
+    const std::string name =
+        colon == std::string::npos ? curve.label + ":" : curve.label.substr(0, colon);
+    const auto found = std::ranges::find(names, name);
+    const auto index = static_cast<std::size_t>(found - names.begin());
+    if (found == names.end()) names.push_back(name);
+    colors.push_back(kColors[index % kColors.size()]);
+  }
+  return colors;
+}
+
+std::string legend(const Plot& plot, const std::vector<std::string_view>& colors) {
+  std::string text;
+  double y = kTop + kInnerHeight + 66;
+  for (std::size_t i = 0; i < plot.curves.size(); ++i) {
+    const PlotCurve& curve = plot.curves[i];
+    if (curve.mark == PlotMark::kBars) {
+      text +=
+          fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"26\" height=\"10\" fill=\"{}\"/>\n",
+                      kLeft, y - 9, colors[i]);
+    } else if (curve.mark != PlotMark::kPoints) {
+      text += fmt::format(
+          "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
+          "stroke-width=\"2\"/>\n",
+          kLeft, y - 4, kLeft + 26, y - 4, colors[i]);
+    }
+    if (curve.mark == PlotMark::kPoints || curve.mark == PlotMark::kLineAndPoints) {
+      text += marker(kLeft + 13, y - 4, colors[i]);
+    }
+    text += text_at(kLeft + 34, y, "start", curve.label);
+    y += kLegendLine;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string plot_svg(const Plot& plot) {
+  const Scale x = make_scale(plot, true);
+  const Scale y = make_scale(plot, false);
+  const std::vector<std::string_view> colors = colors_of(plot);
+  const double height =
+      kTop + kInnerHeight + 66 + kLegendLine * static_cast<double>(plot.curves.size());
+  std::string text = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
+      "0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#202020\">\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+      kWidth, height);
+  text += text_at(kLeft, 26, "start", plot.title, " font-size=\"16\" font-weight=\"bold\"");
+  text += text_at(kLeft, 46, "start", plot.subtitle, " fill=\"#606060\"");
+  text += axes(plot, x, y);
+  const auto is_bars = [](const PlotCurve& curve) { return curve.mark == PlotMark::kBars; };
+  const auto bars =
+      static_cast<std::size_t>(std::count_if(plot.curves.begin(), plot.curves.end(), is_bars));
+  std::size_t bar = 0;
+  for (std::size_t i = 0; i < plot.curves.size(); ++i) {
+    const PlotCurve& curve = plot.curves[i];
+    text += is_bars(curve) ? bars_of(curve, x, y, colors[i], bar++, bars)
+                           : curve_text(curve, x, y, colors[i]);
+  }
+  return text + legend(plot, colors) + "</svg>\n";
+}
+
+}  // namespace stepsim

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/experiments/graph_by_hand.h"
+#include "analysis/experiments/small_clusters.h"
 #include "proto/experiment.h"
 #include "schedules/lowering/lower.h"
 #include "sim/simulate.h"
-#include "tests/sim/graph_by_hand.h"
-#include "tests/sim/small_clusters.h"
 #include "topology/topology.h"
 
 namespace stepsim {

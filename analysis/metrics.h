@@ -18,6 +18,7 @@
 #include "sim/op_graph.h"
 #include "sim/simulate.h"
 #include "sim/simulation_result.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 

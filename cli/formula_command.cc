@@ -23,6 +23,7 @@
 #include "traces/json_text.h"
 #include "traces/output_file.h"
 #include "traces/report_text.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 namespace {

@@ -11,6 +11,7 @@
 #include "sim/base/error.h"
 #include "sim/op_graph.h"
 #include "sim/simulate.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 

@@ -5,16 +5,21 @@
 namespace stepsim {
 namespace {
 
-double pairs(const AttentionShape& shape) {
-  const double all = static_cast<double>(shape.queries) * static_cast<double>(shape.keys);
-  return shape.causal ? all / 2 : all;
+// Groups are rarely as many as rows, but a group without a row does nothing.
+std::int64_t rows_of_a_group(const GroupedShape& shape) {
+  return (shape.rows + shape.groups - 1) / shape.groups;
+}
+
+Flops flops_of(const GroupedShape& shape) {
+  return Flops(2 * static_cast<double>(shape.rows) * static_cast<double>(shape.n) *
+               static_cast<double>(shape.k));
 }
 
 // FLOPs, and the shape that the chip model looks at.
 Kernel attention(std::string_view name, DataType type, const AttentionShape& shape) {
   assert(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0);
   Kernel kernel{.name = name, .type = type};
-  kernel.flops = Flops(2 * pairs(shape) * static_cast<double>(shape.sequences * shape.heads) *
+  kernel.flops = Flops(2 * shape.pairs * static_cast<double>(shape.sequences * shape.heads) *
                        static_cast<double>(shape.qk_dim + shape.v_dim));
   kernel.batch = shape.sequences * shape.heads;
   kernel.m = shape.queries;
@@ -39,27 +44,62 @@ AttentionSizes sizes(DataType type, const AttentionShape& shape) {
 
 }  // namespace
 
-Kernel matmul(std::string_view name, DataType type, const MatmulShape& shape) {
+Kernel matmul(std::string_view name, MatmulTypes types, const MatmulShape& shape) {
   const auto& [batch, m, n, k] = shape;
   return {.name = name,
           .kind = KernelKind::kMatmul,
-          .type = type,
+          .type = types.operands,
           .flops = Flops(2 * static_cast<double>(batch) * static_cast<double>(m) *
                          static_cast<double>(n) * static_cast<double>(k)),
-          .read = batch * (m * k + k * n) * size_of(type),
-          .written = batch * m * n * size_of(type),
+          .read = batch * (m * k + k * n) * size_of(types.operands),
+          .written = batch * m * n * size_of(types.result),
           .batch = batch,
           .m = m,
           .n = n,
           .k = k};
 }
 
-Kernel accumulating_matmul(std::string_view name, DataType type, const MatmulShape& shape) {
-  Kernel kernel = matmul(name, type, shape);
-  const Bytes accumulator = shape.batch * shape.m * shape.n * size_of(DataType::kFp32);
-  kernel.read += accumulator;
-  kernel.written = accumulator;
+Kernel accumulating_matmul(std::string_view name, MatmulTypes types, const MatmulShape& shape) {
+  Kernel kernel = matmul(name, types, shape);
+  kernel.read += kernel.written;
   return kernel;
+}
+
+Kernel grouped_matmul(std::string_view name, MatmulTypes types, const GroupedShape& shape) {
+  const auto& [groups, rows, n, k] = shape;
+  return {.name = name,
+          .kind = KernelKind::kMatmul,
+          .type = types.operands,
+          .flops = flops_of(shape),
+          .read = (rows * k + groups * k * n) * size_of(types.operands),
+          .written = rows * n * size_of(types.result),
+          .batch = groups,
+          .m = rows_of_a_group(shape),
+          .n = n,
+          .k = k};
+}
+
+Kernel accumulating_grouped_matmul(std::string_view name, MatmulTypes types,
+                                   const GroupedShape& shape) {
+  const auto& [groups, rows, n, k] = shape;
+  const Bytes accumulators = groups * n * k * size_of(types.result);
+  return {.name = name,
+          .kind = KernelKind::kMatmul,
+          .type = types.operands,
+          .flops = flops_of(shape),
+          .read = rows * (n + k) * size_of(types.operands) + accumulators,
+          .written = accumulators,
+          .batch = groups,
+          .m = n,
+          .n = k,
+          .k = rows_of_a_group(shape)};
+}
+
+double attention_pairs(std::int64_t length, bool causal, std::int64_t window) {
+  const auto s = static_cast<double>(length);
+  const auto w = static_cast<double>(window);
+  if (!causal) return s * s;
+  return window > 0 && window < length ? s * w - w * w / 2 : s * s / 2;
 }
 
 Kernel attention_forward(std::string_view name, DataType type, const AttentionShape& shape) {

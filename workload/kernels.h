@@ -4,9 +4,12 @@
 //               once. The weight gradient adds to an fp32 accumulator instead of writing its
 //               result: 4 bytes read and 4 written an element (gradient accumulation fused into
 //               the matmul, as Megatron-LM does)
+//   grouped     one matmul for each of `groups` matrices, over the rows that are its own (experts
+//   and
+//               their tokens): 2 rows n k FLOPs, every matrix read once
 //   attention   fused (FlashAttention): scores never reach memory. Forward 2 x pairs x heads x
-//               (qk_dim + v_dim) FLOPs, pairs = queries x keys, half of them if causal; keys and
-//               values are read once for each of their own heads, not for each query head.
+//               (qk_dim + v_dim) FLOPs; keys and values are read once for each of their own heads,
+//               not for each query head.
 //               Backward 2.5 x the forward's FLOPs: five matmuls (one recomputes the scores)
 //               where the forward has two (FlashAttention-2, arXiv 2307.08691, section 4.1)
 //   elementwise as many values read and written, and as many FLOPs, an element as it is told
@@ -30,9 +33,33 @@ struct MatmulShape {
   std::int64_t k = 0;
 };
 
+// What a matmul multiplies, and what it writes: FP8 operands have a wider result.
+struct MatmulTypes {
+  DataType operands = DataType::kBf16;
+  DataType result = DataType::kBf16;
+};
+
 // `name` must be a literal: kernels keep a view of it.
-Kernel matmul(std::string_view name, DataType type, const MatmulShape& shape);
-Kernel accumulating_matmul(std::string_view name, DataType type, const MatmulShape& shape);
+Kernel matmul(std::string_view name, MatmulTypes types, const MatmulShape& shape);
+// The result is the accumulator, read and written.
+Kernel accumulating_matmul(std::string_view name, MatmulTypes types, const MatmulShape& shape);
+
+struct GroupedShape {
+  std::int64_t groups = 1;
+  std::int64_t rows = 0;  // of all groups; shared out evenly as far as the shape's efficiency goes
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+};
+
+// [rows, k] @ [k, n] of each group.
+Kernel grouped_matmul(std::string_view name, MatmulTypes types, const GroupedShape& shape);
+// [n, rows] @ [rows, k] of each group, added to `groups` accumulators of [n, k].
+Kernel accumulating_grouped_matmul(std::string_view name, MatmulTypes types,
+                                   const GroupedShape& shape);
+
+// Pairs of a query and a key that attention scores in one sequence and head: s^2, s^2/2 if causal,
+// and with a causal window of w < s keys s w - w^2/2 (the area under min(i, w), as s^2/2 is).
+double attention_pairs(std::int64_t length, bool causal, std::int64_t window);
 
 struct AttentionShape {
   std::int64_t sequences = 1;
@@ -42,7 +69,7 @@ struct AttentionShape {
   std::int64_t keys = 0;
   std::int64_t qk_dim = 0;  // of one head
   std::int64_t v_dim = 0;
-  bool causal = true;
+  double pairs = 0;  // of a query and a key that are scored, in one sequence and head
 };
 
 Kernel attention_forward(std::string_view name, DataType type, const AttentionShape& shape);

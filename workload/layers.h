@@ -1,24 +1,36 @@
 // Layers are what one chip runs for a micro-batch: every kernel of forward and backward with its
 // FLOPs and bytes, the parameters it holds and the activations it keeps. The kernels are those of
-// the part of the model that is the chip's own under tensor and sequence parallelism (Shard);
-// communication is not in here: schedules/lowering puts it where the region changes.
+// the part of the model that is the chip's own under the plan (Shard); communication is not in
+// here: schedules/lowering puts it where the region changes.
 //
-//   embedding --> block x layers --> head (final norm, unembedding, loss)
+//   embedding --> blocks --> head (final norm, unembedding, loss)
 //
-// A block, with the region of each op (S = tokens divided, T = features divided):
+// Blocks are of a few kinds (dense or with experts, local or global attention); each kind is built
+// once. A block, with the region of each op (S = tokens divided, T = features divided, E = tokens
+// that came to this chip's experts):
 //
 //   S norm | T qkv, rope, attention, out_projection | S add, norm | T gate_up, act, down | S add
+//
+// and with experts, from the second norm on (the shared experts only where there are some):
+//
+//   S norm | T shared gate_up, act, down | S router, permute | E gate_up, act, down |
+//   S unpermute, add
+//
+// The files by part: attention.h, mlp.h, experts.h, embedding.h, head.h; what they share, and who
+// keeps what for the backward pass: layer_part.h.
 //
 // Sources: Megatron-LM (arXiv 1909.08053) for column and row splits, Korthikanti et al. (arXiv
 // 2205.05198) for sequence parallelism and kept activations, FlashAttention for the fused
 // attention kernel (keeps its inputs, output and one fp32 log-sum-exp a row; the backward kernel
-// recomputes the scores: 2.5 x the forward's FLOPs).
-// A vocabulary that `tensor` does not divide is padded to the next multiple of it.
-// Not modelled: dropout (no mask is kept).
+// recomputes the scores: 2.5 x the forward's FLOPs), Megatron-Core's token dispatcher for experts
+// (arXiv 2504.14960).
+// A vocabulary that `tensor` does not divide is padded to the next multiple of it. Key-value heads
+// fewer than `tensor` are on several chips each.
 
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,18 +41,42 @@
 
 namespace stepsim {
 
+// Types by purpose. FP8 training multiplies in FP8 and keeps the rest wider:
+// {.matmul = DataType::kFp8, .dispatch = DataType::kFp8}.
+struct DataTypes {
+  DataType weights = DataType::kBf16;  // as held and gathered
+  // The residual stream, attention, elementwise kernels, router, embedding, unembedding and loss.
+  DataType activations = DataType::kBf16;
+  // Operands of the projections and experts of a block; inputs that only those read are kept in it.
+  DataType matmul = DataType::kBf16;
+  DataType gradients = DataType::kFp32;      // that weight gradients are added to
+  DataType communication = DataType::kBf16;  // activations and gradients between tensor ranks
+  DataType dispatch = DataType::kBf16;       // tokens on their way to their experts; back: combine
+  DataType combine = DataType::kBf16;
+};
+
+// One type for everything but the accumulators of gradients.
+DataTypes all_of_type(DataType type);
+
 // The part of a micro-batch's work that one chip does.
 struct Shard {
   std::int64_t sequences = 1;        // micro-batch
-  std::int64_t sequence_length = 0;  // tokens
+  std::int64_t sequence_length = 0;  // tokens, of the whole sequence
   std::int64_t tensor = 1;           // features (heads, MLP width, vocabulary) are divided by this
   bool sequence_parallel = false;    // tokens of the S region are divided by `tensor` too
-  DataType type = DataType::kBf16;   // weights, activations and arithmetic
+  std::int64_t context = 1;          // tokens of each sequence are divided by this, everywhere
+  std::int64_t expert = 1;           // routed experts are divided by this
+  std::int64_t expert_tensor = 1;    // features of each expert are divided by this
+  // Which of the `expert` parts this chip holds, in blocks of neighbouring experts. All are alike
+  // unless the model's routing is skewed.
+  std::int64_t expert_rank = 0;
+  DataTypes types{};
 };
 
 enum class Region : std::uint8_t {
   kSequence,  // S: every feature of some tokens (of all tokens without sequence parallelism)
   kTensor,    // T: some features of every token
+  kExpert,    // E: tokens that were sent to this chip's experts
 };
 
 struct LayerOp {
@@ -54,7 +90,11 @@ struct LayerOp {
                                // recompute drops (Korthikanti et al., section 5)
   Bytes forward_workspace{};   // lives only while its forward runs: what nobody keeps
   Bytes backward_workspace{};  // lives only while its backward runs: gradients, gathered input
-  std::int64_t parameters = 0;  // on this chip
+  std::int64_t parameters = 0;  // on this chip. Those of the S region are on every tensor rank;
+                                // those of the E region only on the ranks that share its experts
+  // What of the op before it crosses the tensor group where the region changes, of all tokens; 0:
+  // ModelLayers::tensor_boundary.
+  Bytes crossing{};
   // The first T op after an S op multiplies weights with the gathered tokens, but keeps only its
   // own part: its weight gradient needs them gathered again.
   bool regathers_input = false;
@@ -63,23 +103,44 @@ struct LayerOp {
   std::int64_t reduced_values_per_token = 0;
 };
 
+// What a layer with experts sends where its regions change, S -> E (dispatch) and E -> S (combine);
+// the backward pass sends the same sizes the other way. All-to-all buffers of a chip are tokens x
+// copies x bytes; `expert_tensor` chips that share an expert gather each other's.
+struct TokenRouting {
+  std::int64_t tokens = 0;  // of the S region, on this chip
+  std::int64_t copies = 0;  // experts that each goes to
+  Bytes dispatched{};       // of one copy
+  Bytes combined{};
+};
+
 struct Layer {
   std::string name;
   std::vector<LayerOp> ops;  // in order of the forward pass
+  std::optional<TokenRouting> routing{};
   std::int64_t parameters() const;
+  std::int64_t parameters(Region region) const;
   Bytes saved() const;
 };
 
 struct ModelLayers {
   Layer embedding;
-  Layer block;     // all blocks are alike
-  Layer head;      // final norm, unembedding, loss
-  Bytes boundary;  // [sequences x tokens, hidden] of all tokens: what the tensor group gathers and
-                   // reduces at each change of region
+  std::vector<Layer> blocks{};                 // one of each kind, in order of appearance
+  std::vector<std::uint32_t> kind_of_block{};  // of each layer of the model: position in `blocks`
+  Layer head;                                  // final norm, unembedding, loss
+  Bytes boundary;         // [tokens, hidden] of all tokens of the tensor group, as activations
+  Bytes tensor_boundary;  // the same in the type of communication: what the tensor group gathers
+                          // and reduces at each change of region
+
+  const Layer& block(std::int64_t layer) const {
+    return blocks[kind_of_block[static_cast<std::size_t>(layer)]];
+  }
 };
 
-// REQUIRES: check(model) is empty; shard.tensor divides heads, kv_heads, intermediate and, with
-// sequence parallelism, sequences * sequence_length.
+// REQUIRES: check(model) is empty; shard.tensor divides heads and intermediate, and divides
+// kv_heads or is divided by them; context divides sequence_length; with sequence parallelism tensor
+// divides sequences * sequence_length / context; expert divides the routed experts, expert_tensor
+// their width, tensor that of the shared ones; a model with experts is sequence parallel if
+// tensor > 1 (otherwise tensor ranks would send the same tokens).
 ModelLayers build_layers(const ModelSpec& model, const Shard& shard);
 
 }  // namespace stepsim

@@ -1,85 +1,100 @@
 #include "workload/model_spec.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 
 namespace stepsim {
 namespace {
 
-std::int64_t query_width(const ModelSpec& model) {
-  return model.heads * model.head_dim;
+class Rules {
+ public:
+  void at_least(std::string field, std::int64_t least, std::int64_t value) {
+    require(value >= least, std::move(field),
+            "must be at least " + std::to_string(least) + ", is " + std::to_string(value));
+  }
+  void require(bool holds, std::string field, std::string message) {
+    if (!holds) problems_.push_back({std::move(field), std::move(message)});
+  }
+  std::vector<Problem> take() { return std::move(problems_); }
+
+ private:
+  std::vector<Problem> problems_;
+};
+
+void check_window(const ModelSpec& model, Rules& rules) {
+  rules.at_least("window", 0, model.window);
+  rules.require(
+      model.window_pattern.find_first_not_of("LG") == std::string::npos, "window_pattern",
+      "must be letters L (local) and G (global), one a layer, is \"" + model.window_pattern + "\"");
+  rules.require(model.window_pattern.empty() || model.window != 0, "window_pattern",
+                "is given, but no window: window must be at least 1");
+  rules.require(model.window == 0 || model.causal, "window",
+                "is " + std::to_string(model.window) +
+                    ", but only causal attention can have a window: causal must be true");
 }
 
-// Queries, keys and values side by side.
-std::int64_t qkv_width(const ModelSpec& model) {
-  return (model.heads + 2 * model.kv_heads) * model.head_dim;
-}
-
-// Matrices that read the MLP's input: up, and gate beside it.
-std::int64_t input_matrices(const ModelSpec& model) {
-  return model.gated_mlp ? 2 : 1;
-}
-
-std::int64_t matmul_parameters_of_a_block(const ModelSpec& model) {
-  const std::int64_t attention = model.hidden * (qkv_width(model) + query_width(model));
-  const std::int64_t mlp = (input_matrices(model) + 1) * model.hidden * model.intermediate;
-  return attention + mlp;
-}
-
-std::int64_t bias_parameters_of_a_block(const ModelSpec& model) {
-  std::int64_t biases = 0;
-  if (model.attention_bias) biases += qkv_width(model) + model.hidden;
-  if (model.mlp_bias) biases += input_matrices(model) * model.intermediate + model.hidden;
-  return biases;
+void check_experts(const ExpertSpec& experts, Rules& rules) {
+  rules.at_least("experts.routed", 0, experts.routed);
+  if (experts.routed == 0) {
+    rules.require(experts == ExpertSpec{}, "experts.routed",
+                  "must be at least 1 where other fields of experts are given, is 0");
+    return;
+  }
+  rules.at_least("experts.per_token", 1, experts.per_token);
+  rules.require(experts.per_token <= experts.routed, "experts.per_token",
+                "must be at most experts.routed (" + std::to_string(experts.routed) + "), is " +
+                    std::to_string(experts.per_token));
+  rules.at_least("experts.intermediate", 1, experts.intermediate);
+  rules.at_least("experts.shared_intermediate", 0, experts.shared_intermediate);
+  rules.at_least("experts.first_dense", 0, experts.first_dense);
+  rules.at_least("experts.every", 1, experts.every);
+  rules.require(std::isfinite(experts.capacity_factor) && experts.capacity_factor >= 0,
+                "experts.capacity_factor",
+                "must be a number of at least 0 (0: nothing is dropped), is " +
+                    std::to_string(experts.capacity_factor));
+  if (experts.load.empty()) return;
+  rules.require(static_cast<std::int64_t>(experts.load.size()) == experts.routed, "experts.load",
+                "must have one number for each of the " + std::to_string(experts.routed) +
+                    " routed experts, has " + std::to_string(experts.load.size()));
+  double sum = 0;
+  bool fine = true;
+  for (const double load : experts.load) {
+    fine = fine && std::isfinite(load) && load >= 0;
+    sum += load;
+  }
+  rules.require(fine && sum > 0, "experts.load",
+                "must be numbers of at least 0, one of them positive");
 }
 
 }  // namespace
 
 std::vector<Problem> check(const ModelSpec& model) {
-  std::vector<Problem> problems;
-  const auto at_least = [&problems](std::string_view field, std::int64_t least,
-                                    std::int64_t value) {
-    if (value >= least) return;
-    problems.push_back({std::string(field), "must be at least " + std::to_string(least) + ", is " +
-                                                std::to_string(value)});
-  };
-  at_least("layers", 1, model.layers);
-  at_least("hidden", 1, model.hidden);
-  at_least("intermediate", 1, model.intermediate);
-  at_least("heads", 1, model.heads);
-  at_least("kv_heads", 1, model.kv_heads);
-  at_least("head_dim", 1, model.head_dim);
-  at_least("vocabulary", 1, model.vocabulary);
-  at_least("learned_positions", 0, model.learned_positions);
-  if (model.heads >= 1 && model.kv_heads >= 1 && model.heads % model.kv_heads != 0) {
-    problems.push_back({"kv_heads", "must divide heads (" + std::to_string(model.heads) + "), is " +
-                                        std::to_string(model.kv_heads)});
-  }
-  return problems;
+  Rules rules;
+  rules.at_least("layers", 1, model.layers);
+  rules.at_least("hidden", 1, model.hidden);
+  rules.at_least("intermediate", 1, model.intermediate);
+  rules.at_least("heads", 1, model.heads);
+  rules.at_least("kv_heads", 1, model.kv_heads);
+  rules.at_least("head_dim", 1, model.head_dim);
+  rules.at_least("vocabulary", 1, model.vocabulary);
+  rules.at_least("learned_positions", 0, model.learned_positions);
+  rules.require(model.heads < 1 || model.kv_heads < 1 || model.heads % model.kv_heads == 0,
+                "kv_heads",
+                "must divide heads (" + std::to_string(model.heads) + "), is " +
+                    std::to_string(model.kv_heads));
+  check_window(model, rules);
+  check_experts(model.experts, rules);
+  return rules.take();
 }
 
-std::int64_t parameter_count(const ModelSpec& model) {
-  const std::int64_t norm = (model.norm == NormKind::kLayer ? 2 : 1) * model.hidden;
-  const std::int64_t block =
-      matmul_parameters_of_a_block(model) + bias_parameters_of_a_block(model) + 2 * norm;
-  const std::int64_t table = model.vocabulary * model.hidden;
-  const std::int64_t positions = model.learned_positions * model.hidden;
-  const std::int64_t unembedding = model.tied_embeddings ? 0 : table;
-  return table + positions + model.layers * block + norm + unembedding;
-}
-
-std::int64_t matmul_parameter_count(const ModelSpec& model) {
-  return model.layers * matmul_parameters_of_a_block(model) + model.vocabulary * model.hidden;
-}
-
-double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t sequence_length,
-                   AttentionFlops convention) {
-  const double length = static_cast<double>(sequence_length);
-  const double tokens = static_cast<double>(sequences) * length;
-  const double pairs =
-      convention == AttentionFlops::kCausal ? length * length / 2 : length * length;
-  const double attention_forward = 2 * pairs * 2 * static_cast<double>(query_width(model));
-  return 6 * tokens * static_cast<double>(matmul_parameter_count(model)) +
-         3 * attention_forward * static_cast<double>(sequences) * static_cast<double>(model.layers);
+BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
+  const std::string& pattern = model.window_pattern;
+  const ExpertSpec& experts = model.experts;
+  const auto place = static_cast<std::size_t>(layer);
+  return {.local = model.window > 0 && (pattern.empty() || pattern[place % pattern.size()] == 'L'),
+          .experts = experts.routed > 0 && layer >= experts.first_dense &&
+                     (layer - experts.first_dense + 1) % experts.every == 0};
 }
 
 }  // namespace stepsim

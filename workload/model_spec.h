@@ -1,5 +1,12 @@
-// ModelSpec is the shape of a dense decoder transformer: what a Hugging Face config.json says.
-// A plain struct of counts; nothing here knows about chips, plans or batches.
+// ModelSpec is the shape of a transformer, decoder or encoder: what a Hugging Face config.json
+// says. A plain struct of counts; nothing here knows about chips, plans or batches.
+//
+// Layers need not be alike: some may look at a window only (`window_pattern`), some may have
+// experts in place of the MLP (`experts`). How many parameters and FLOPs the whole has is in
+// workload/model_counts.h.
+//
+// Not modelled, because it changes neither a parameter nor a byte that matters: positions of rotary
+// embeddings, soft caps, scaling factors, the kind of a gated activation.
 
 #pragma once
 
@@ -13,6 +20,25 @@ namespace stepsim {
 
 enum class NormKind : std::uint8_t { kRms, kLayer };  // layer norm has a bias besides its scale
 
+// Mixture of experts: in place of its MLP, a layer has a router and many small MLPs, of which each
+// token visits `per_token`.
+struct ExpertSpec {
+  std::int64_t routed = 0;               // experts of a layer; 0: a dense model
+  std::int64_t per_token = 0;            // of the routed ones (top-k)
+  std::int64_t intermediate = 0;         // width of one routed expert
+  std::int64_t shared_intermediate = 0;  // width of all shared experts side by side; 0: none
+  std::int64_t first_dense = 0;          // layers at the beginning that keep their MLP
+  std::int64_t every = 1;                // of each `every` layers after those, the last has experts
+  bool router_bias = false;
+  double capacity_factor = 0;  // an expert takes at most this times its even share of the tokens,
+                               // the rest is dropped; 0: takes all that come
+  // Routing balance as data: how often each routed expert is chosen, relative to each other. Empty:
+  // equally often.
+  std::vector<double> load{};
+
+  bool operator==(const ExpertSpec&) const = default;
+};
+
 struct ModelSpec {
   std::string name;
   std::int64_t layers = 0;
@@ -22,30 +48,35 @@ struct ModelSpec {
   std::int64_t kv_heads = 0;      // = heads: multi-head; 1: multi-query; between: grouped-query
   std::int64_t head_dim = 0;
   std::int64_t vocabulary = 0;
-  std::int64_t learned_positions = 0;  // rows of a learned position embedding; 0: rotary
+  std::int64_t learned_positions = 0;  // rows of a learned position embedding; 0: none
+  bool rotary = true;                  // where no positions are learned: rotates q and k
   bool gated_mlp = true;               // gate and up projection, their product goes down
   bool tied_embeddings = false;        // unembedding shares the embedding's table
   bool attention_bias = false;         // on q, k, v and output projections
-  bool mlp_bias = false;
+  bool qkv_bias = false;               // on q, k and v projections alone
+  bool mlp_bias = false;               // of experts too
   NormKind norm = NormKind::kRms;
+  bool qk_norm = false;          // q and k of each head are normalised, RMS over head_dim
+  bool attention_sinks = false;  // one learned logit a head
+  bool causal = true;            // false: an encoder, each token looks at all
+  std::int64_t window = 0;       // tokens that a local layer looks back at, itself included; 0: all
+  // With a window: which layers are local, one letter a layer, repeated over the model; L: local,
+  // G: global ("LLLLLG"). Empty: all are local.
+  std::string window_pattern{};
+  ExpertSpec experts{};
 };
 
-// Empty when every count is positive and kv_heads divides heads.
+// Empty when every count is positive and the divisions that the shape needs leave no rest.
 std::vector<Problem> check(const ModelSpec& model);
 
-// Parameters, as published: every weight, bias and norm scale; a tied table counts once.
-std::int64_t parameter_count(const ModelSpec& model);
+// What tells one layer from another.
+struct BlockKind {
+  bool local = false;    // looks at the window alone
+  bool experts = false;  // in place of the MLP
+  friend bool operator==(const BlockKind&, const BlockKind&) = default;
+};
 
-// Parameters that take part in a matmul for each token: projections, MLP and unembedding (tied or
-// not), without embedding look-up, norms and biases.
-std::int64_t matmul_parameter_count(const ModelSpec& model);
-
-enum class AttentionFlops : std::uint8_t { kCausal, kFull };  // s^2/2 or s^2 pairs a sequence
-
-// Model FLOPs of a training step over `sequences` x `sequence_length` tokens: 6 x matmul
-// parameters a token + 3 x attention forward, attention forward a layer and sequence =
-// 2 x pairs x heads x 2 x head_dim. No recompute, elementwise work or optimizer (PaLM, app. B).
-double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t sequence_length,
-                   AttentionFlops convention);
+// REQUIRES: check(model) is empty, 0 <= layer < model.layers.
+BlockKind kind_of(const ModelSpec& model, std::int64_t layer);
 
 }  // namespace stepsim

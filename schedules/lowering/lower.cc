@@ -58,10 +58,10 @@ std::vector<RankData> place(const ParallelPlan& plan, const Places& places) {
   return ranks;
 }
 
-LoweredLayer lower_block(const ModelLayers& layers, const ParallelPlan& plan) {
+LoweredLayer lower_block(const Layer& layer, const ParallelPlan& plan, Bytes boundary) {
   const bool selective = plan.recompute == Recompute::kSelective;
-  const LoweredLayer block = lower_tensor(
-      selective ? recompute_selectively(layers.block) : layers.block, plan, layers.boundary, false);
+  const LoweredLayer block =
+      lower_tensor(selective ? recompute_selectively(layer) : layer, plan, boundary, false);
   return plan.recompute == Recompute::kFull ? recompute_fully(block) : block;
 }
 
@@ -81,10 +81,12 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
                            .sequence_length = plan.sequence,
                            .tensor = plan.tp,
                            .sequence_parallel = plan.sequence_parallel && plan.tp > 1,
-                           .type = plan.type});
-  const LoweredLayer embedding = lower_tensor(layers.embedding, plan, layers.boundary, false);
-  const LoweredLayer block = lower_block(layers, plan);
-  const LoweredLayer head = lower_tensor(layers.head, plan, layers.boundary, true);
+                           .types = all_of_type(plan.type)});
+  const Bytes crossing = layers.tensor_boundary;
+  const LoweredLayer embedding = lower_tensor(layers.embedding, plan, crossing, false);
+  std::vector<LoweredLayer> blocks;
+  for (const Layer& block : layers.blocks) blocks.push_back(lower_block(block, plan, crossing));
+  const LoweredLayer head = lower_tensor(layers.head, plan, crossing, true);
 
   OpGraph graph;
   graph.path_labels = {"forward", "backward", "recompute", "optimizer"};
@@ -93,7 +95,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
   GraphTables tables(graph);
   const PlanCommunicators communicators = add_communicators(model, plan, tables);
   const PipelineSchedule schedule = make_schedule(plan);
-  std::int32_t next_block = 0;
+  std::size_t next_block = 0;
   const bool copies_table = model.tied_embeddings && plan.pp > 1;
   for (std::int32_t stage = 0; stage < plan.pp; ++stage) {
     const bool first = stage == 0;
@@ -101,7 +103,9 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     std::vector<StageUnit> units;
     if (first) units.push_back({&embedding, "embedding", -1});
     for (std::int64_t i = 0; i < plan.layers_of(stage, model.layers); ++i) {
-      units.push_back({&block, "block", next_block++});
+      const std::uint32_t kind = layers.kind_of_block[next_block];
+      units.push_back(
+          {&blocks[kind], layers.blocks[kind].name, static_cast<std::int32_t>(next_block++)});
     }
     if (last) units.push_back({&head, "head", -1});
     Stage writing{

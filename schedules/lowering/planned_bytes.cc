@@ -3,23 +3,45 @@
 namespace stepsim {
 namespace {
 
-std::int64_t tensor_bytes(const ModelSpec& model, const ParallelPlan& plan,
-                          const ModelLayers& layers) {
-  if (plan.tp == 1) return 0;
-  const std::int64_t boundary = layers.boundary.value();
-  const std::int64_t n = plan.tp;
-  // Whole boundaries that cross the group: an all-reduce counts as two.
+// Whole bytes of activations that cross the tensor group in a layer, both ways; an all-reduce
+// counts as two. `leaves`: something follows the layer.
+std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes boundary, bool leaves,
+                       bool forward_twice) {
   const bool divided = plan.sequence_parallel;
-  const std::int64_t again = plan.recompute == Recompute::kFull ? 4 : 0;  // the forward's
-  const std::int64_t block = (divided ? 10 : 8) + again;
-  const std::int64_t embedding = 2;           // reduce-scatter and all-gather, or an all-reduce
-  const std::int64_t head = divided ? 3 : 2;  // gather, reduce-scatter, gather again; all-reduce
-  std::int64_t loss = 0;                      // fp32 values of every token, all-reduced
-  for (const LayerOp& op : layers.head.ops) {
-    loss += 2 * op.reduced_values_per_token * plan.microbatch * plan.sequence * 4;
+  const auto is_tensor = [](const LayerOp& op) { return op.region == Region::kTensor; };
+  const auto whole = [&](const LayerOp& op) {
+    return (op.crossing == Bytes(0) ? boundary : op.crossing).value();
+  };
+  std::int64_t forward = 0;
+  std::int64_t all = 0;
+  for (std::size_t i = 0; i < layer.ops.size(); ++i) {
+    const LayerOp& op = layer.ops[i];
+    if (i > 0 && is_tensor(op) && !is_tensor(layer.ops[i - 1])) {
+      all += 2 * whole(op);  // gathered and its gradient reduced; or its gradient all-reduced
+      forward += divided ? whole(op) : 0;
+    }
+    if (op.regathers_input) all += whole(op);
+    if (is_tensor(op) && (i + 1 < layer.ops.size() ? !is_tensor(layer.ops[i + 1]) : leaves)) {
+      all += 2 * boundary.value();
+      forward += (divided ? 1 : 2) * boundary.value();
+    }
   }
-  const std::int64_t microbatch = (block * model.layers + embedding + head) * boundary + loss;
-  return (n - 1) * microbatch * plan.microbatches() * plan.dp * plan.cp;
+  return all + (forward_twice ? forward : 0);
+}
+
+std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
+  if (plan.tp == 1) return 0;
+  const Bytes boundary = layers.tensor_boundary;
+  const bool full = plan.recompute == Recompute::kFull;
+  std::int64_t microbatch = crossings(layers.embedding, plan, boundary, true, false) +
+                            crossings(layers.head, plan, boundary, false, false);
+  for (const std::uint32_t kind : layers.kind_of_block) {
+    microbatch += crossings(layers.blocks[kind], plan, boundary, true, full);
+  }
+  for (const LayerOp& op : layers.head.ops) {  // the loss: fp32 values of every token, all-reduced
+    microbatch += 2 * op.reduced_values_per_token * plan.microbatch * plan.sequence * 4;
+  }
+  return (plan.tp - 1) * microbatch * plan.microbatches() * plan.dp * plan.cp;
 }
 
 std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan,
@@ -27,8 +49,10 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan,
   const std::int64_t n = plan.dp * plan.cp;
   const std::int64_t table = layers.embedding.parameters();
   const std::int64_t copies = model.tied_embeddings && plan.pp > 1 ? 1 : 0;
-  const std::int64_t parameters =
-      table + model.layers * layers.block.parameters() + layers.head.parameters() + copies * table;
+  std::int64_t parameters = table + layers.head.parameters() + copies * table;
+  for (const std::uint32_t kind : layers.kind_of_block) {
+    parameters += layers.blocks[kind].parameters();
+  }
   const std::int64_t gradient = plan.gradient_bytes;
   const std::int64_t weight = size_of(plan.type).value();
   std::int64_t a_parameter = 2 * gradient;
@@ -48,7 +72,7 @@ std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers)
 std::array<Bytes, kAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
                                        const ModelLayers& layers) {
   std::array<Bytes, kAxes> bytes{};
-  bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(model, plan, layers));
+  bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(plan, layers));
   bytes[static_cast<std::size_t>(Axis::kData)] = Bytes(data_bytes(model, plan, layers));
   bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(plan, layers));
   return bytes;

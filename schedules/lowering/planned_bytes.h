@@ -2,8 +2,9 @@
 // from the plan alone, not from the op graph: simulate() holds what was really sent against it.
 //
 //   tp   a block and micro-batch: 10 (tp - 1) boundary a tensor group with sequence parallelism
-//        (all-gather and reduce-scatter of N bytes move (n - 1) N in a group of n), 8 without;
-//        embedding and head likewise; full recompute repeats the forward's 4
+//        (all-gather and reduce-scatter of N bytes move (n - 1) N in a group of n), 8 without, as
+//        the regions of its ops say; embedding and head likewise; full recompute repeats the
+//        forward's 4
 //   dp   a stage and tensor coordinate, with P parameters, g gradient and w weight bytes, n = dp:
 //        ZeRO-0 2 (n - 1) P g; ZeRO-1 (n - 1) P (g + w); FSDP (n - 1) P (2 w + g) micro-batches
 //   pp   2 (pp - 1) micro-batches x boundary (divided by tp with sequence parallelism) a chain

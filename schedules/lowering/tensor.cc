@@ -26,7 +26,14 @@ class StepList {
   }
 
   void communicate(CollectiveOp op, Kind kind = Kind::kCollective) {
-    add_collective(op, kind, boundary_, type_);
+    communicate(op, boundary_, kind);
+  }
+  void communicate(CollectiveOp op, Bytes bytes, Kind kind = Kind::kCollective) {
+    add_collective(op, kind, bytes, type_);
+  }
+  // What crosses the tensor group on the way into `op`.
+  Bytes crossing(const LayerOp& op) const {
+    return op.crossing == Bytes(0) ? boundary_ : op.crossing;
   }
   void add_collective(CollectiveOp op, Kind kind, Bytes bytes, DataType type) {
     LayerStep step;
@@ -42,10 +49,10 @@ class StepList {
   }
 
   // Gathers again from the beginning of the run of kernels that is open.
-  void gather_in_background() {
+  void gather_in_background(const LayerOp& op) {
     LayerStep open = std::move(compute());
     steps_.pop_back();
-    communicate(CollectiveOp::kAllGather, Kind::kBackground);
+    communicate(CollectiveOp::kAllGather, crossing(op), Kind::kBackground);
     steps_.push_back(std::move(open));
   }
 
@@ -57,11 +64,12 @@ class StepList {
     if (sequence_parallel_) communicate(CollectiveOp::kAllGather);
   }
   // S to T.
-  void enter_tensor_region() {
-    if (sequence_parallel_) communicate(CollectiveOp::kAllGather);
+  void enter_tensor_region(const LayerOp& op) {
+    if (sequence_parallel_) communicate(CollectiveOp::kAllGather, crossing(op));
   }
-  void mirror_enter_tensor_region(Kind kind) {
-    communicate(sequence_parallel_ ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce, kind);
+  void mirror_enter_tensor_region(const LayerOp& op, Kind kind) {
+    communicate(sequence_parallel_ ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
+                crossing(op), kind);
   }
 
   std::vector<LayerStep> take() {
@@ -79,13 +87,17 @@ class StepList {
   std::vector<LayerStep> steps_;
 };
 
+bool is_tensor(const LayerOp& op) {
+  return op.region == Region::kTensor;
+}
+
 std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                                      bool is_last) {
   StepList steps(plan, boundary);
   for (std::size_t i = 0; i < layer.ops.size(); ++i) {
     const LayerOp& op = layer.ops[i];
-    if (plan.tp > 1 && i > 0 && layer.ops[i - 1].region != op.region) {
-      op.region == Region::kTensor ? steps.enter_tensor_region() : steps.enter_sequence_region();
+    if (plan.tp > 1 && i > 0 && is_tensor(layer.ops[i - 1]) != is_tensor(op)) {
+      is_tensor(op) ? steps.enter_tensor_region(op) : steps.enter_sequence_region();
     }
     LayerStep& step = steps.compute();
     step.kept += op.saved;
@@ -97,7 +109,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
                            Bytes(op.reduced_values_per_token * tokens * 4), DataType::kFp32);
     }
   }
-  if (plan.tp > 1 && !is_last && layer.ops.back().region == Region::kTensor) {
+  if (plan.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
     steps.enter_sequence_region();
   }
   return steps.take();
@@ -106,21 +118,20 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
 std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                                       bool is_last) {
   StepList steps(plan, boundary);
-  if (plan.tp > 1 && !is_last && layer.ops.back().region == Region::kTensor) {
+  if (plan.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
     steps.mirror_enter_sequence_region();
   }
   for (std::size_t i = layer.ops.size(); i-- > 0;) {
     const LayerOp& op = layer.ops[i];
-    const bool leaves_tensor = plan.tp > 1 && i > 0 && op.region == Region::kTensor &&
-                               layer.ops[i - 1].region == Region::kSequence;
-    const bool enters_tensor = plan.tp > 1 && i > 0 && op.region == Region::kSequence &&
-                               layer.ops[i - 1].region == Region::kTensor;
+    const bool changes = plan.tp > 1 && i > 0 && is_tensor(op) != is_tensor(layer.ops[i - 1]);
+    const bool leaves_tensor = changes && is_tensor(op);
+    const bool enters_tensor = changes && !is_tensor(op);
     const bool regathers = plan.tp > 1 && plan.sequence_parallel && op.regathers_input;
     LayerStep* step = &steps.compute();
     step->workspace = std::max(step->workspace, op.backward_workspace);
     steps.run(op.input_gradient);
-    if (regathers) steps.gather_in_background();
-    if (leaves_tensor && plan.overlap_tensor) steps.mirror_enter_tensor_region(Kind::kDetached);
+    if (regathers) steps.gather_in_background(op);
+    if (leaves_tensor && plan.overlap_tensor) steps.mirror_enter_tensor_region(op, Kind::kDetached);
     if (regathers) steps.split();
     step = &steps.compute();
     step->workspace = std::max(step->workspace, op.backward_workspace);
@@ -128,7 +139,8 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     step->let_go += op.saved;
     steps.run(op.weight_gradient);
     if (leaves_tensor && plan.overlap_tensor) steps.split();
-    if (leaves_tensor && !plan.overlap_tensor) steps.mirror_enter_tensor_region(Kind::kCollective);
+    if (leaves_tensor && !plan.overlap_tensor)
+      steps.mirror_enter_tensor_region(op, Kind::kCollective);
     if (enters_tensor) steps.mirror_enter_sequence_region();
   }
   return steps.take();
@@ -162,15 +174,16 @@ class SplitBackward {
       : layer_(layer), plan_(plan), inputs_(plan, boundary), weights_(plan, boundary) {}
 
   std::vector<LayerStep> steps(bool is_last) {
-    if (plan_.tp > 1 && !is_last && layer_.ops.back().region == Region::kTensor) {
+    if (plan_.tp > 1 && !is_last && is_tensor(layer_.ops.back())) {
       inputs_.mirror_enter_sequence_region();
     }
     for (std::size_t i = layer_.ops.size(); i-- > 0;) {
       add_inputs(i);
       if (has_weight_part(layer_.ops[i])) add_weights(i);
-      if (plan_.tp == 1 || i == 0 || layer_.ops[i].region == layer_.ops[i - 1].region) continue;
-      if (layer_.ops[i].region == Region::kTensor) {
-        inputs_.mirror_enter_tensor_region(Kind::kCollective);
+      const LayerOp& op = layer_.ops[i];
+      if (plan_.tp == 1 || i == 0 || is_tensor(op) == is_tensor(layer_.ops[i - 1])) continue;
+      if (is_tensor(op)) {
+        inputs_.mirror_enter_tensor_region(op, Kind::kCollective);
       } else {
         inputs_.mirror_enter_sequence_region();
       }
@@ -212,7 +225,7 @@ class SplitBackward {
     const LayerOp& op = layer_.ops[i];
     weights_.compute();
     if (regathers(op)) {
-      weights_.gather_in_background();
+      weights_.gather_in_background(op);
       weights_.split();
     }
     LayerStep& step = weights_.compute();

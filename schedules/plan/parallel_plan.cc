@@ -115,7 +115,9 @@ void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
 
 void check_divisions(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.divides("tp", plan.tp, "model's attention heads", model.heads);
-  rules.divides("tp", plan.tp, "model's key-value heads", model.kv_heads);
+  if (plan.tp >= 1 && model.kv_heads >= 1 && plan.tp % model.kv_heads != 0) {
+    rules.divides("tp", plan.tp, "model's key-value heads", model.kv_heads);
+  }
   rules.divides("tp", plan.tp, "model's MLP width", model.intermediate);
   if (plan.layout.empty()) {
     rules.divides("pp", plan.pp, "model's layers", model.layers);
@@ -138,6 +140,9 @@ void check_combinations(const ParallelPlan& plan, const ModelSpec& model, Rules&
   rules.require(
       !(plan.zero == 3 && model.tied_embeddings), "zero",
       "is 3 (FSDP) for a model with tied embeddings, which can't be simulated yet: 0 or 1");
+  rules.require(model.experts.routed == 0 || plan.tp <= 1, "tp",
+                "is " + std::to_string(plan.tp) +
+                    " for a model with experts, which can't be simulated yet: 1");
   rules.require(model.learned_positions == 0 || plan.sequence <= model.learned_positions,
                 "sequence",
                 "is " + std::to_string(plan.sequence) + " tokens, but the model has " +

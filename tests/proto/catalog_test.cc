@@ -7,6 +7,7 @@
 #include "proto/catalog_reference.h"
 #include "proto/to_spec.h"
 #include "tests/proto/experiment_case.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 namespace {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/proto/experiment_case.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 namespace {

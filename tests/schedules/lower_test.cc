@@ -11,6 +11,7 @@
 #include "sim/simulate.h"
 #include "tests/schedules/small_model.h"
 #include "workload/layers.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 namespace {
@@ -144,9 +145,9 @@ TEST(LowerTest, ActivationsAreThoseOfTheMicrobatchesInFlight) {
   const SimulationResult result = run(small_model(), plan_of(1, 1, 4, 0), one_node(4, 100_GBps));
   const auto activations = static_cast<std::size_t>(MemoryCategory::kActivations);
   EXPECT_EQ(result.memory_peaks[1].by_category[activations].value(),
-            3 * layers.block.saved().value());
+            3 * layers.block(0).saved().value());
   EXPECT_EQ(result.memory_peaks[0].by_category[activations].value(),
-            4 * (layers.block.saved() + layers.embedding.saved()).value());
+            4 * (layers.block(0).saved() + layers.embedding.saved()).value());
 }
 
 // With free messages a stage starts the forward of a micro-batch the moment the stage before it
@@ -190,7 +191,7 @@ TEST(LowerTest, FullRecomputeTradesFlopsForMemory) {
       small_model(),
       {.sequences = 1, .sequence_length = 256, .tensor = 2, .sequence_parallel = true});
   Flops block_forward{};
-  for (const LayerOp& op : layers.block.ops) {
+  for (const LayerOp& op : layers.block(0).ops) {
     for (const Kernel& kernel : op.forward) block_forward += kernel.flops;
   }
   const double more = (again.flops - kept.flops).value();
@@ -202,7 +203,7 @@ TEST(LowerTest, FullRecomputeTradesFlopsForMemory) {
   const auto activations = static_cast<std::size_t>(MemoryCategory::kActivations);
   const Bytes input = layers.boundary / 2;
   EXPECT_EQ(again.memory_peaks[0].by_category[activations],
-            2 * (layers.embedding.saved() + 2 * input) + layers.block.saved() - input);
+            2 * (layers.embedding.saved() + 2 * input) + layers.block(0).saved() - input);
   EXPECT_GT(again.step_time, kept.step_time);
 }
 

@@ -8,6 +8,7 @@
 
 #include "tests/workload/published_models.h"
 #include "workload/kernels.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 namespace {
@@ -44,14 +45,14 @@ Work work_of(const Layer& layer) {
 }
 
 Work work_of(const ModelLayers& layers, std::int64_t blocks) {
-  const Work block = work_of(layers.block);
+  const Work block = work_of(layers.block(0));
   return {.matmul = static_cast<double>(blocks) * block.matmul + work_of(layers.head).matmul,
           .attention_forward = static_cast<double>(blocks) * block.attention_forward,
           .attention_backward = static_cast<double>(blocks) * block.attention_backward};
 }
 
 std::int64_t parameters_of(const ModelLayers& layers, std::int64_t blocks) {
-  return layers.embedding.parameters() + blocks * layers.block.parameters() +
+  return layers.embedding.parameters() + blocks * layers.block(0).parameters() +
          layers.head.parameters();
 }
 
@@ -67,7 +68,7 @@ Shard eighth(std::int64_t sequences, std::int64_t sequence_length) {
 }
 
 TEST(KernelsTest, AMatmulReadsBothInputsAndWritesItsResultOnce) {
-  const Kernel kernel = matmul("product", DataType::kBf16, {.batch = 3, .m = 10, .n = 20, .k = 30});
+  const Kernel kernel = matmul("product", {}, {.batch = 3, .m = 10, .n = 20, .k = 30});
   EXPECT_EQ(kernel.flops, Flops(2 * 3 * 10 * 20 * 30));
   EXPECT_EQ(kernel.read, Bytes(3 * (10 * 30 + 30 * 20) * 2));
   EXPECT_EQ(kernel.written, Bytes(3 * 10 * 20 * 2));
@@ -75,7 +76,7 @@ TEST(KernelsTest, AMatmulReadsBothInputsAndWritesItsResultOnce) {
 
 TEST(KernelsTest, AnAccumulatingMatmulReadsAndWritesFp32) {
   const Kernel kernel =
-      accumulating_matmul("gradient", DataType::kBf16, {.m = 10, .n = 20, .k = 30});
+      accumulating_matmul("gradient", {.result = DataType::kFp32}, {.m = 10, .n = 20, .k = 30});
   EXPECT_EQ(kernel.read, Bytes((10 * 30 + 30 * 20) * 2 + 10 * 20 * 4));
   EXPECT_EQ(kernel.written, Bytes(10 * 20 * 4));
 }
@@ -87,7 +88,8 @@ TEST(KernelsTest, AttentionCountsHalfThePairsIfCausalAndKeysOnceAKvHead) {
                        .queries = 100,
                        .keys = 100,
                        .qk_dim = 16,
-                       .v_dim = 32};
+                       .v_dim = 32,
+                       .pairs = attention_pairs(100, true, 0)};
   const Kernel forward = attention_forward("attention", DataType::kBf16, shape);
   // 2 FLOPs x 5000 pairs x 2 sequences x 8 heads x (16 + 32).
   EXPECT_EQ(forward.flops, Flops(2.0 * 5000 * 2 * 8 * 48));
@@ -101,7 +103,7 @@ TEST(KernelsTest, AttentionCountsHalfThePairsIfCausalAndKeysOnceAKvHead) {
   EXPECT_EQ(backward.read, Bytes((25'600 + 6'400 + 12'800 + 2 * 51'200) * 2 + 1'600 * 4));
   EXPECT_EQ(backward.written, forward.read);
 
-  shape.causal = false;
+  shape.pairs = attention_pairs(100, false, 0);
   EXPECT_EQ(attention_forward("attention", DataType::kBf16, shape).flops, 2 * forward.flops);
 }
 
@@ -111,7 +113,7 @@ TEST(LayersTest, ABlockOfLlama3KeepsEachActivationOnce) {
   const Bytes kv(8192 * 1024 * 2 / 8);      // keys of 8 heads: 2,097,152
   const Bytes mlp(8192 * 28672 * 2 / 8);    // one [tokens, intermediate]: 58,720,256
   const Bytes log_sum_exp(8192 * 64 / 8 * 4);
-  const Layer block = build_layers(llama3_70b(), eighth(1, 8192)).block;
+  const Layer block = build_layers(llama3_70b(), eighth(1, 8192)).block(0);
   EXPECT_EQ(op_named(block, "attention_norm").saved, stream);
   EXPECT_EQ(op_named(block, "qkv_projection").saved, stream) << "its part of the norm's output";
   EXPECT_EQ(op_named(block, "rope").saved, 0_B);
@@ -132,7 +134,7 @@ TEST(LayersTest, ABlockOfGpt3KeepsWhatKorthikantiCountWithoutDropoutMasks) {
   // the 34, two are the dropout masks after attention and MLP; fused attention adds 4 bytes a row.
   const std::int64_t s = 2048, b = 2, h = 12288, t = 8, heads = 96;
   const ModelLayers layers = build_layers(gpt3_175b(), eighth(b, s));
-  EXPECT_EQ(layers.block.saved(), Bytes(s * b * h * 32 / t + s * b * heads * 4 / t));
+  EXPECT_EQ(layers.block(0).saved(), Bytes(s * b * h * 32 / t + s * b * heads * 4 / t));
 }
 
 TEST(LayersTest, WithoutSequenceParallelismTheStreamIsKeptWhole) {
@@ -141,14 +143,14 @@ TEST(LayersTest, WithoutSequenceParallelismTheStreamIsKeptWhole) {
   Shard shard = eighth(b, s);
   shard.sequence_parallel = false;
   const ModelLayers layers = build_layers(gpt3_175b(), shard);
-  EXPECT_EQ(layers.block.saved(),
+  EXPECT_EQ(layers.block(0).saved(),
             Bytes(s * b * h * 8 + s * b * h * 24 / t + s * b * heads * 4 / t));
-  for (const LayerOp& op : layers.block.ops) EXPECT_FALSE(op.regathers_input) << op.name;
+  for (const LayerOp& op : layers.block(0).ops) EXPECT_FALSE(op.regathers_input) << op.name;
 }
 
 TEST(LayersTest, OnlyOpsThatReadGatheredTokensGatherThemAgain) {
   const ModelLayers layers = build_layers(llama3_70b(), eighth(1, 8192));
-  for (const LayerOp& op : layers.block.ops) {
+  for (const LayerOp& op : layers.block(0).ops) {
     const bool gathers = op.name == "qkv_projection" || op.name == "gate_up_projection";
     EXPECT_EQ(op.regathers_input, gathers) << op.name;
   }
@@ -157,7 +159,7 @@ TEST(LayersTest, OnlyOpsThatReadGatheredTokensGatherThemAgain) {
 }
 
 TEST(LayersTest, RegionsAlternateAsDrawn) {
-  const Layer block = build_layers(llama3_70b(), eighth(1, 8192)).block;
+  const Layer block = build_layers(llama3_70b(), eighth(1, 8192)).block(0);
   std::string regions;
   for (const LayerOp& op : block.ops) regions += op.region == Region::kSequence ? 'S' : 'T';
   // norm | qkv, rope, attention, out | add, norm | gate_up, activation, down | add
@@ -196,8 +198,8 @@ TEST(LayersTest, ShardsDivideTheMatmulsExactly) {
 }
 
 TEST(LayersTest, SequenceParallelismDividesTheNorms) {
-  const Layer whole_block = build_layers(llama3_70b(), whole(1, 8192)).block;
-  const Layer block = build_layers(llama3_70b(), eighth(1, 8192)).block;
+  const Layer whole_block = build_layers(llama3_70b(), whole(1, 8192)).block(0);
+  const Layer block = build_layers(llama3_70b(), eighth(1, 8192)).block(0);
   const Kernel& all = op_named(whole_block, "mlp_norm").forward.front();
   const Kernel& part = op_named(block, "mlp_norm").forward.front();
   EXPECT_EQ(8 * part.flops, all.flops);
@@ -238,7 +240,7 @@ TEST(LayersTest, AVocabularyThatDoesNotDivideIsPadded) {
 
 TEST(LayersTest, WeightGradientsAccumulateInFp32) {
   const LayerOp down =
-      op_named(build_layers(llama3_70b(), eighth(1, 8192)).block, "down_projection");
+      op_named(build_layers(llama3_70b(), eighth(1, 8192)).block(0), "down_projection");
   ASSERT_EQ(down.weight_gradient.size(), 1U);
   // [8192, 3584] weights: 4 bytes read and 4 written each, beside the two bf16 inputs.
   EXPECT_EQ(down.weight_gradient.front().written, Bytes(8192 * 3584 * 4));
@@ -269,20 +271,20 @@ TEST(LayersTest, TheLookupDoesNoArithmeticForward) {
 TEST(LayersTest, LearnedPositionsReplaceRope) {
   const ModelLayers gpt = build_layers(gpt3_175b(), whole(1, 2048));
   EXPECT_EQ(gpt.embedding.ops.size(), 2U);
-  EXPECT_THROW(op_named(gpt.block, "rope"), std::out_of_range);
+  EXPECT_THROW(op_named(gpt.block(0), "rope"), std::out_of_range);
   const ModelLayers llama = build_layers(llama3_8b(), whole(1, 2048));
   EXPECT_EQ(llama.embedding.ops.size(), 1U);
-  EXPECT_NO_THROW(op_named(llama.block, "rope"));
+  EXPECT_NO_THROW(op_named(llama.block(0), "rope"));
 }
 
 TEST(LayersTest, BytesFollowTheDataType) {
   Shard shard = eighth(1, 8192);
   const ModelLayers two = build_layers(llama3_70b(), shard);
-  shard.type = DataType::kFp32;
+  shard.types = all_of_type(DataType::kFp32);
   const ModelLayers four = build_layers(llama3_70b(), shard);
   EXPECT_EQ(four.boundary, 2 * two.boundary);
-  EXPECT_EQ(op_named(four.block, "down_projection").saved,
-            2 * op_named(two.block, "down_projection").saved);
+  EXPECT_EQ(op_named(four.block(0), "down_projection").saved,
+            2 * op_named(two.block(0), "down_projection").saved);
 }
 
 }  // namespace

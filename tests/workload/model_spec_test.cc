@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/workload/published_models.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 namespace {
@@ -83,6 +84,56 @@ TEST(ModelSpecTest, ReportsEveryProblemAtOnce) {
       {"kv_heads", "must divide heads (32), is 5"},
   };
   EXPECT_EQ(check(model), expected);
+}
+
+TEST(ModelSpecTest, ExpertsAndWindowsAreCheckedToo) {
+  ModelSpec model = llama3_8b();
+  model.window_pattern = "LXG";
+  model.experts.per_token = 2;
+  EXPECT_EQ(
+      check(model),
+      (std::vector<Problem>{
+          {"window_pattern", "must be letters L (local) and G (global), one a layer, is \"LXG\""},
+          {"window_pattern", "is given, but no window: window must be at least 1"},
+          {"experts.routed", "must be at least 1 where other fields of experts are given, is 0"},
+      }));
+  model = mixtral_8x7b();
+  model.experts.per_token = 9;
+  model.experts.load = {1, 2};
+  EXPECT_EQ(check(model),
+            (std::vector<Problem>{
+                {"experts.per_token", "must be at most experts.routed (8), is 9"},
+                {"experts.load", "must have one number for each of the 8 routed experts, has 2"},
+            }));
+}
+
+TEST(ModelSpecTest, LayersTakeTurns) {
+  ModelSpec model = mixtral_8x7b();
+  model.window = 1024;
+  model.window_pattern = "LLG";
+  model.experts.first_dense = 1;
+  model.experts.every = 2;
+  std::string attention, mlp;
+  for (std::int64_t layer = 0; layer < 7; ++layer) {
+    attention += kind_of(model, layer).local ? 'L' : 'G';
+    mlp += kind_of(model, layer).experts ? 'E' : 'D';
+  }
+  EXPECT_EQ(attention, "LLGLLGL");
+  EXPECT_EQ(mlp, "DDEDEDE");
+}
+
+TEST(ModelSpecTest, WindowsCountTheirOwnPairs) {
+  // Windows of 1,024 in half of the layers at 8,192 tokens: 8192 x 1024 - 1024^2 / 2 pairs there.
+  ModelSpec model = llama3_8b();
+  model.window = 1024;
+  model.window_pattern = "LG";
+  const double matmuls = 6.0 * 8192 * static_cast<double>(matmul_parameter_count(model));
+  const double pair = 3.0 * 2 * 32 * 256;  // FLOPs of one pair, forward and backward, all heads
+  const double local = 8192.0 * 1024 - 1024.0 * 1024 / 2;
+  EXPECT_DOUBLE_EQ(model_flops(model, 1, 8192, AttentionFlops::kCausal),
+                   matmuls + 16 * pair * (local + 8192.0 * 8192 / 2));
+  EXPECT_DOUBLE_EQ(model_flops(model, 1, 8192, AttentionFlops::kFull),
+                   matmuls + 16 * pair * (local + 8192.0 * 8192));
 }
 
 TEST(ModelSpecTest, AnEmptyModelMissesEveryCountButPositions) {

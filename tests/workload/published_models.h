@@ -68,4 +68,16 @@ inline ModelSpec gpt3_175b() {
           .norm = NormKind::kLayer};
 }
 
+inline ModelSpec mixtral_8x7b() {
+  return {.name = "mixtral-8x7b",
+          .layers = 32,
+          .hidden = 4096,
+          .intermediate = 14336,
+          .heads = 32,
+          .kv_heads = 8,
+          .head_dim = 128,
+          .vocabulary = 32000,
+          .experts = {.routed = 8, .per_token = 2, .intermediate = 14336}};
+}
+
 }  // namespace stepsim

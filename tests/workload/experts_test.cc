@@ -1,0 +1,136 @@
+// Experts: what a chip computes, holds and sends, against counts by hand.
+
+#include "workload/experts.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/workload/published_models.h"
+#include "workload/model_counts.h"
+
+namespace stepsim {
+namespace {
+
+// Mixtral 8x7B: 32 layers of 8 experts of width 14336, 2 a token.
+TEST(ExpertsTest, MixtralHasItsPublishedParameters) {
+  EXPECT_EQ(parameter_count(mixtral_8x7b()), 46'702'792'704);
+  EXPECT_EQ(active_parameter_count(mixtral_8x7b()), 12'879'925'248);
+}
+
+std::int64_t parameters_of(const ModelLayers& layers) {
+  std::int64_t sum = layers.embedding.parameters() + layers.head.parameters();
+  for (const std::uint32_t kind : layers.kind_of_block) sum += layers.blocks[kind].parameters();
+  return sum;
+}
+
+TEST(ExpertsTest, OneChipHoldsThePublishedParameters) {
+  const ModelLayers layers = build_layers(mixtral_8x7b(), {.sequence_length = 1024});
+  EXPECT_EQ(parameters_of(layers), parameter_count(mixtral_8x7b()));
+  EXPECT_EQ(layers.blocks.size(), 1U);
+}
+
+TEST(ExpertsTest, ExpertParallelismDividesTheExpertsAlone) {
+  const ModelSpec model = mixtral_8x7b();
+  const Layer all = build_layers(model, {.sequence_length = 1024}).block(0);
+  const Layer part =
+      build_layers(model, {.sequence_length = 1024, .expert = 4, .expert_tensor = 2}).block(0);
+  EXPECT_EQ(8 * part.parameters(Region::kExpert), all.parameters(Region::kExpert));
+  EXPECT_EQ(all.parameters(Region::kExpert), 8 * 3 * 4096 * 14336);
+  EXPECT_EQ(part.parameters(Region::kSequence), all.parameters(Region::kSequence));
+  EXPECT_EQ(part.parameters(Region::kTensor), all.parameters(Region::kTensor));
+}
+
+double matmul_flops(const ModelLayers& layers) {
+  double sum = 0;
+  const auto add = [&sum](const Layer& layer) {
+    for (const LayerOp& op : layer.ops) {
+      for (const auto* kernels : {&op.forward, &op.input_gradient, &op.weight_gradient}) {
+        for (const Kernel& kernel : *kernels) {
+          if (kernel.kind == KernelKind::kMatmul) sum += kernel.flops.value();
+        }
+      }
+    }
+  };
+  for (const std::uint32_t kind : layers.kind_of_block) add(layers.blocks[kind]);
+  add(layers.head);
+  return sum;
+}
+
+// Every chip sends as many copies as it receives: balanced routing divides the work of `expert`
+// chips' tokens by `expert`, whatever `expert` is.
+TEST(ExpertsTest, KernelsAddUpToTheFlopsOfTheActiveParameters) {
+  const ModelSpec model = mixtral_8x7b();
+  const double expected = 6.0 * 1024 * static_cast<double>(matmul_parameter_count(model));
+  for (const std::int64_t expert : {1, 2, 8}) {
+    EXPECT_EQ(matmul_flops(build_layers(model, {.sequence_length = 1024, .expert = expert})),
+              expected);
+  }
+}
+
+TEST(ExpertsTest, AChipOfATensorGroupHasItsShareOfTheExpertsFlops) {
+  const ModelSpec model = mixtral_8x7b();
+  for (const std::int64_t expert_tensor : {1, 2, 4}) {
+    const ModelLayers layers = build_layers(model, {.sequence_length = 1024,
+                                                    .tensor = 4,
+                                                    .sequence_parallel = true,
+                                                    .expert = 2,
+                                                    .expert_tensor = expert_tensor});
+    EXPECT_EQ(4 * matmul_flops(layers),
+              6.0 * 1024 * static_cast<double>(matmul_parameter_count(model)));
+  }
+}
+
+TEST(ExpertsTest, DispatchSendsACopyForEachExpertOfAToken) {
+  Shard shard{.sequence_length = 1024, .tensor = 2, .sequence_parallel = true, .expert = 4};
+  shard.types.matmul = shard.types.dispatch = DataType::kFp8;
+  const TokenRouting routing = *build_layers(mixtral_8x7b(), shard).block(0).routing;
+  EXPECT_EQ(routing.tokens, 512);
+  EXPECT_EQ(routing.copies, 2);
+  EXPECT_EQ(routing.dispatched, Bytes(4096));
+  EXPECT_EQ(routing.combined, Bytes(8192));
+}
+
+TEST(ExpertsTest, CopiesFollowTheLoad) {
+  ExpertSpec experts{.routed = 4, .per_token = 1, .intermediate = 8};
+  EXPECT_EQ(copies_by_expert_rank(experts, 2, 1000), (std::vector<std::int64_t>{500, 500}));
+  experts.load = {3, 3, 1, 1};
+  EXPECT_EQ(copies_by_expert_rank(experts, 2, 1000), (std::vector<std::int64_t>{750, 250}));
+  EXPECT_EQ(copies_by_expert_rank(experts, 4, 1000),
+            (std::vector<std::int64_t>{375, 375, 125, 125}));
+  // Even shares are 250; at most 1.2 x 250 = 300 come to the two that more would choose.
+  experts.capacity_factor = 1.2;
+  EXPECT_EQ(copies_by_expert_rank(experts, 4, 1000),
+            (std::vector<std::int64_t>{300, 300, 125, 125}));
+}
+
+TEST(ExpertsTest, CopiesAddUpWhenTheyDontDivide) {
+  const ExpertSpec experts{
+      .routed = 6, .per_token = 1, .intermediate = 8, .load = {1, 2, 3, 4, 5, 6}};
+  const std::vector<std::int64_t> copies = copies_by_expert_rank(experts, 6, 1001);
+  EXPECT_EQ(std::accumulate(copies.begin(), copies.end(), std::int64_t{0}), 1001);
+}
+
+TEST(ExpertsTest, TheBusyChipComputesMore) {
+  ModelSpec model = mixtral_8x7b();
+  model.experts.load = {3, 1, 1, 1, 1, 1, 1, 1};
+  Shard shard{.sequence_length = 1000, .expert = 8};
+  const double busy = matmul_flops(build_layers(model, shard));
+  shard.expert_rank = 1;
+  const double idle = matmul_flops(build_layers(model, shard));
+  // 16,000 copies of 8 chips: 4,800 and 1,600, of 6 FLOPs for each of 3 x 4096 x 14336 parameters.
+  EXPECT_EQ(busy - idle, 32 * 6.0 * 3200 * 3 * 4096 * 14336);
+}
+
+TEST(ExpertsTest, RegionsAlternateAsDrawn) {
+  ModelSpec model = mixtral_8x7b();
+  model.experts.shared_intermediate = 14336;
+  std::string regions;
+  for (const LayerOp& op : build_layers(model, {.sequence_length = 64}).block(0).ops) {
+    regions += "STE"[static_cast<std::size_t>(op.region)];
+  }
+  EXPECT_EQ(regions, "STTTTSSTTTSSEEESS");
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -1,0 +1,22 @@
+// The attention branch of a block, from its norm to the residual addition:
+//
+//   S norm | T qkv_projection, (qk_norm), rope, attention, out_projection | S residual
+//
+// With context parallelism a chip has the queries of its own tokens and attends to the keys of the
+// whole sequence: one kernel here, over all keys and this chip's share of the pairs (balanced, as
+// with a zig-zag split). Lowering splits it into the steps of a ring and adds the communication.
+
+#pragma once
+
+#include <vector>
+
+#include "workload/layer_part.h"
+
+namespace stepsim {
+
+std::vector<LayerOp> attention_branch(const Part& part, const BlockKind& kind);
+
+// What the attention kernel of one chip sees.
+AttentionShape attention_shape(const Part& part, const BlockKind& kind);
+
+}  // namespace stepsim

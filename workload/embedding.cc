@@ -1,0 +1,40 @@
+#include "workload/embedding.h"
+
+namespace stepsim {
+namespace {
+
+LayerOp embedding(const Part& part) {
+  const std::int64_t elements = part.tokens * part.hidden();
+  const std::int64_t found = elements / part.shard.tensor;  // rows it has, on average
+  LayerOp op{.name = "embedding", .region = Region::kTensor};
+  op.forward = {part.elementwise(op.name, {.elements = elements, .reads = 0})};
+  op.forward.front().read += part.size(found) + Bytes(part.tokens * kTokenIdBytes);
+  op.weight_gradient = {
+      part.elementwise(op.name, {.elements = found, .writes = 0, .accumulated = found})};
+  op.saved = Bytes(part.tokens * kTokenIdBytes);
+  op.forward_workspace = part.stream();
+  op.backward_workspace = part.stream();
+  op.parameters = part.vocabulary * part.hidden();
+  return op;
+}
+
+LayerOp position_embedding(const Part& part) {
+  const std::int64_t elements = part.own_tokens * part.hidden();
+  LayerOp op{.name = "position_embedding"};
+  op.forward = {part.elementwise(op.name, {.elements = elements, .reads = 2, .flops = 1})};
+  op.weight_gradient = {
+      part.elementwise(op.name, {.elements = elements, .writes = 0, .accumulated = elements})};
+  op.backward_workspace = 2 * part.own_stream();
+  op.parameters = part.model.learned_positions * part.hidden();
+  return op;
+}
+
+}  // namespace
+
+Layer embedding_layer(const Part& part) {
+  Layer layer{.name = "embedding", .ops = {embedding(part)}};
+  if (part.model.learned_positions > 0) layer.ops.push_back(position_embedding(part));
+  return layer;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,14 @@
+// The embedding: each chip looks every token up in its own rows of the table; the results are
+// summed over the tensor group. Learned positions are added after that.
+
+#pragma once
+
+#include "workload/layer_part.h"
+
+namespace stepsim {
+
+inline constexpr std::int64_t kTokenIdBytes = 8;
+
+Layer embedding_layer(const Part& part);
+
+}  // namespace stepsim

@@ -1,0 +1,33 @@
+// The branch of a block with experts in place of its MLP, from the norm to the residual addition:
+//
+//   S norm | T shared gate_up, activation, down | S router, permute | E gate_up, activation, down |
+//   S unpermute, residual
+//
+// Each token is copied to `per_token` routed experts. A chip's own tokens make tokens x per_token
+// copies; the `expert` x `expert_tensor` chips of a group exchange theirs, and what comes to one
+// expert rank is spread over its experts as the model's load says. `expert_tensor` chips share each
+// expert: all see the same copies and have a part of its features.
+//
+// Kernels of the experts are grouped matmuls. The weights of the copies are multiplied into the
+// activation, so that unpermute is a plain sum and keeps nothing but the permutation.
+// Not modelled: auxiliary losses, dropping below the level of expert ranks' totals.
+
+#pragma once
+
+#include <vector>
+
+#include "workload/layer_part.h"
+
+namespace stepsim {
+
+std::vector<LayerOp> expert_branch(const Part& part);
+
+TokenRouting token_routing(const Part& part);
+
+// Copies that each of the `expert` ranks receives from `copies` that a group sends, in all: whole
+// numbers in proportion to the load of its experts, cut at their capacity; they add up to `copies`
+// unless capacity drops some. REQUIRES: ranks divides the routed experts.
+std::vector<std::int64_t> copies_by_expert_rank(const ExpertSpec& experts, std::int64_t ranks,
+                                                std::int64_t copies);
+
+}  // namespace stepsim

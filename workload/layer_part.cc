@@ -1,0 +1,137 @@
+#include "workload/layer_part.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace stepsim {
+namespace {
+
+DataType operand_type(const Part& part, const Projection& projection) {
+  return projection.narrow ? part.shard.types.matmul : part.shard.types.activations;
+}
+
+// `tokens` rows times the matrix, and both gradients.
+LayerOp multiply(const Part& part, const Projection& projection, std::int64_t tokens) {
+  const auto& [name, inputs, outputs, bias, narrow] = projection;
+  const DataTypes& types = part.shard.types;
+  const MatmulTypes product{operand_type(part, projection), types.activations};
+  const MatmulTypes accumulated{product.operands, types.gradients};
+  LayerOp op{.name = name, .region = Region::kTensor};
+  if (narrow) {
+    add_rounding(part, "round_input", tokens * inputs, op.forward);
+    add_rounding(part, "round_gradient", tokens * outputs, op.input_gradient);
+  }
+  op.forward.push_back(matmul(name, product, {.m = tokens, .n = outputs, .k = inputs}));
+  op.input_gradient.push_back(matmul(name, product, {.m = tokens, .n = inputs, .k = outputs}));
+  op.weight_gradient = {
+      accumulating_matmul(name, accumulated, {.m = outputs, .n = inputs, .k = tokens})};
+  op.parameters = inputs * outputs;
+  op.backward_workspace = part.size(tokens * (inputs + outputs));
+  if (bias) {
+    op.forward.back().read += part.size(outputs);
+    op.weight_gradient.push_back(part.elementwise(
+        "bias_gradient",
+        {.elements = tokens * outputs, .writes = 0, .flops = 1, .accumulated = outputs}));
+    op.parameters += outputs;
+  }
+  return op;
+}
+
+}  // namespace
+
+Part part_of(const ModelSpec& model, const Shard& shard) {
+  assert(check(model).empty());
+  assert(shard.sequences >= 1 && shard.sequence_length >= 1);
+  assert(shard.tensor >= 1 && shard.context >= 1 && shard.sequence_length % shard.context == 0);
+  assert(model.heads % shard.tensor == 0 && model.intermediate % shard.tensor == 0);
+  assert(model.kv_heads % shard.tensor == 0 || shard.tensor % model.kv_heads == 0);
+  const std::int64_t tokens = shard.sequences * (shard.sequence_length / shard.context);
+  const std::int64_t token_parts = shard.sequence_parallel ? shard.tensor : 1;
+  assert(tokens % token_parts == 0);
+  return {.model = model,
+          .shard = shard,
+          .tokens = tokens,
+          .own_tokens = tokens / token_parts,
+          .heads = model.heads / shard.tensor,
+          .kv_heads = std::max<std::int64_t>(1, model.kv_heads / shard.tensor),
+          .intermediate = model.intermediate / shard.tensor,
+          .vocabulary = (model.vocabulary + shard.tensor - 1) / shard.tensor};
+}
+
+void add_rounding(const Part& part, std::string_view name, std::int64_t values,
+                  std::vector<Kernel>& kernels) {
+  const DataTypes& types = part.shard.types;
+  if (size_of(types.matmul) >= size_of(types.activations)) return;
+  // The largest value of each block is found, then all are scaled by it.
+  Kernel kernel = part.elementwise(name, {.elements = values, .writes = 0, .flops = 2});
+  kernel.written = part.operand_size(values);
+  kernels.push_back(kernel);
+}
+
+LayerOp project(const Part& part, const Projection& projection) {
+  return multiply(part, projection, part.tokens);
+}
+
+LayerOp project_gathered(const Part& part, const Projection& projection) {
+  LayerOp op = project(part, projection);
+  op.saved = part.own_tokens * projection.inputs * size_of(operand_type(part, projection));
+  op.regathers_input = part.gathers();
+  if (part.gathers()) {
+    op.forward_workspace = part.size(part.tokens * projection.inputs);
+    op.backward_workspace += op.forward_workspace;
+  }
+  return op;
+}
+
+LayerOp project_partial(const Part& part, const Projection& projection) {
+  LayerOp op = project(part, projection);
+  if (part.shard.tensor > 1) op.forward_workspace = part.size(part.tokens * projection.outputs);
+  return op;
+}
+
+LayerOp project_own(const Part& part, const Projection& projection) {
+  LayerOp op = multiply(part, projection, part.own_tokens);
+  op.region = Region::kSequence;
+  return op;
+}
+
+LayerOp norm(const Part& part, std::string_view name) {
+  const bool layer_norm = part.model.norm == NormKind::kLayer;
+  const std::int64_t elements = part.own_tokens * part.hidden();
+  LayerOp op{.name = name};
+  // Forward: sum of squares, scaled by deviation and scale; layer norm has mean and shift too.
+  op.forward = {part.elementwise(name, {.elements = elements, .flops = layer_norm ? 7 : 4})};
+  op.forward.front().read += part.size(part.norm_parameters());
+  op.input_gradient = {part.elementwise(name, {.elements = elements,
+                                               .reads = 2,
+                                               .flops = layer_norm ? 13 : 9,
+                                               .accumulated = part.norm_parameters()})};
+  op.saved = part.own_stream();
+  op.backward_workspace = 2 * part.own_stream();
+  op.parameters = part.norm_parameters();
+  return op;
+}
+
+LayerOp branch_norm(const Part& part, std::string_view name) {
+  LayerOp op = norm(part, name);
+  op.input_gradient.push_back(part.elementwise(
+      "residual_gradient", {.elements = part.own_tokens * part.hidden(), .reads = 2, .flops = 1}));
+  return op;
+}
+
+LayerOp residual(const Part& part, std::string_view name, bool bias) {
+  const std::int64_t elements = part.own_tokens * part.hidden();
+  LayerOp op{.name = name};
+  op.forward = {part.elementwise(name, {.elements = elements, .reads = 2, .flops = bias ? 2 : 1})};
+  op.backward_workspace = 2 * part.own_stream();
+  if (bias) {
+    op.forward.front().read += part.size(part.hidden());
+    op.input_gradient = {part.elementwise(
+        "bias_gradient",
+        {.elements = elements, .writes = 0, .flops = 1, .accumulated = part.hidden()})};
+    op.parameters = part.hidden();
+  }
+  return op;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,99 @@
+// Part is what one chip has of the model and of the micro-batch, and the ops that layers of every
+// kind are made of.
+//
+// Who keeps what, so that nothing is kept twice: an op keeps the inputs that its own backward
+// reads, except where an earlier op of the same region keeps them already.
+//
+//   norm            its input
+//   qkv, gate_up    the norm's output, own part only (gathered again for the weight gradient)
+//   rope, residual  nothing
+//   attention       q, k (after rope), v, its output and the log-sum-exp: so out_projection, which
+//                   reads that output, keeps nothing
+//   activation      gate and up (or the GELU's input); its product is kept by down_projection
+//   router          the norm's output, if no shared expert keeps it; fp32 scores; the choice
+//   experts         the tokens that came, and as an MLP does
+//   embedding       the token ids
+//   cross_entropy   the logits, in the type of the activations, two fp32 statistics a token and
+//                   the target ids. A fused kernel is assumed that keeps the fp32 values in
+//                   registers and overwrites the logits with their gradient
+//
+// Row statistics of the norms (4 or 8 bytes a token) are not counted. The workspace of a backward
+// is the gradients of the op's output and input, and the gathered input where that is not kept.
+// What a forward writes is kept by the op that reads it, so it has a workspace only for what nobody
+// keeps: the gathered input, and partial sums before they are reduced.
+//
+// Where matmuls multiply in a narrower type than the activations have (FP8), a kernel of its own
+// rounds each operand that is not narrow yet; weights are rounded once a step, which is not
+// counted.
+//
+// All kernels of an op carry its name, unless they do something else besides. FLOPs of elementwise
+// kernels are rounded counts of arithmetic operations: memory is what bounds them.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "workload/kernels.h"
+#include "workload/layers.h"
+
+namespace stepsim {
+
+struct Part {
+  const ModelSpec& model;
+  const Shard& shard;
+  std::int64_t tokens;      // of the T region: all of the tensor group
+  std::int64_t own_tokens;  // of the S region
+  std::int64_t heads;
+  std::int64_t kv_heads;
+  std::int64_t intermediate;
+  std::int64_t vocabulary;
+
+  std::int64_t hidden() const { return model.hidden; }
+  std::int64_t norm_parameters() const {
+    return (model.norm == NormKind::kLayer ? 2 : 1) * model.hidden;
+  }
+  std::int64_t mlp_inputs() const { return model.gated_mlp ? 2 : 1; }  // gate and up, or up alone
+  Bytes size(std::int64_t values) const { return values * size_of(shard.types.activations); }
+  Bytes operand_size(std::int64_t values) const { return values * size_of(shard.types.matmul); }
+  Bytes stream() const { return size(tokens * hidden()); }          // of all tokens
+  Bytes own_stream() const { return size(own_tokens * hidden()); }  // of the S region's tokens
+  bool gathers() const { return own_tokens != tokens; }
+
+  Kernel elementwise(std::string_view name, const ElementwiseShape& shape) const {
+    return stepsim::elementwise(name, shard.types.activations, shape);
+  }
+};
+
+Part part_of(const ModelSpec& model, const Shard& shard);
+
+// A matrix that multiplies tokens: [tokens, inputs] @ [inputs, outputs].
+struct Projection {
+  std::string_view name;
+  std::int64_t inputs = 0;
+  std::int64_t outputs = 0;
+  bool bias = false;    // added in the forward matmul's epilogue
+  bool narrow = false;  // multiplies in DataTypes::matmul, otherwise in that of the activations
+};
+
+// T region, all tokens. Keeps nothing: the caller says what.
+LayerOp project(const Part& part, const Projection& projection);
+// Reads the S region's tokens, gathered: Megatron-LM's column parallel. Keeps its own part.
+LayerOp project_gathered(const Part& part, const Projection& projection);
+// Its results are partial sums over the tensor group: row parallel.
+LayerOp project_partial(const Part& part, const Projection& projection);
+// S region, own tokens, the whole matrix on every tensor rank.
+LayerOp project_own(const Part& part, const Projection& projection);
+
+// Rounds `values` to the operands' type, where that is narrower; adds nothing otherwise.
+void add_rounding(const Part& part, std::string_view name, std::int64_t values,
+                  std::vector<Kernel>& kernels);
+
+LayerOp norm(const Part& part, std::string_view name);
+// At the entry of a branch: its input's gradient is added to that of the residual stream.
+LayerOp branch_norm(const Part& part, std::string_view name);
+// The branch's result joins the residual stream. The bias of the projection before is added here,
+// after the sum over the tensor group, so it belongs to the S region and is on every chip.
+LayerOp residual(const Part& part, std::string_view name, bool bias);
+
+}  // namespace stepsim

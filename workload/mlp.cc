@@ -1,0 +1,45 @@
+#include "workload/mlp.h"
+
+#include <utility>
+
+namespace stepsim {
+
+LayerOp mlp_activation(const Part& part, std::string_view name, Region region, std::int64_t rows,
+                       std::int64_t width) {
+  const bool gated = part.model.gated_mlp;
+  const std::int64_t elements = rows * width;
+  const std::int64_t inputs = part.mlp_inputs();
+  LayerOp op{.name = name, .region = region};
+  op.forward = {
+      part.elementwise(name, {.elements = elements, .reads = inputs, .flops = gated ? 6 : 10})};
+  op.input_gradient = {part.elementwise(
+      name,
+      {.elements = elements, .reads = inputs + 1, .writes = inputs, .flops = gated ? 12 : 20})};
+  op.saved = part.size(elements * inputs);
+  op.backward_workspace = part.size(elements * (inputs + 1));
+  return op;
+}
+
+std::vector<LayerOp> mlp_branch(const Part& part) {
+  const ModelSpec& model = part.model;
+  std::vector<LayerOp> ops;
+  ops.push_back(branch_norm(part, "mlp_norm"));
+  ops.push_back(
+      project_gathered(part, {.name = model.gated_mlp ? "gate_up_projection" : "up_projection",
+                              .inputs = part.hidden(),
+                              .outputs = part.mlp_inputs() * part.intermediate,
+                              .bias = model.mlp_bias,
+                              .narrow = true}));
+  ops.push_back(
+      mlp_activation(part, "mlp_activation", Region::kTensor, part.tokens, part.intermediate));
+  LayerOp down = project_partial(part, {.name = "down_projection",
+                                        .inputs = part.intermediate,
+                                        .outputs = part.hidden(),
+                                        .narrow = true});
+  down.saved = part.operand_size(part.tokens * part.intermediate);
+  ops.push_back(std::move(down));
+  ops.push_back(residual(part, "mlp_residual", model.mlp_bias));
+  return ops;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,117 @@
+#include "workload/model_counts.h"
+
+#include "workload/kernels.h"
+
+namespace stepsim {
+namespace {
+
+std::int64_t query_width(const ModelSpec& model) {
+  return model.heads * model.head_dim;
+}
+
+// Queries, keys and values side by side.
+std::int64_t qkv_width(const ModelSpec& model) {
+  return (model.heads + 2 * model.kv_heads) * model.head_dim;
+}
+
+// Matrices that read the MLP's input: up, and gate beside it.
+std::int64_t input_matrices(const ModelSpec& model) {
+  return model.gated_mlp ? 2 : 1;
+}
+
+std::int64_t attention_matrices(const ModelSpec& model) {
+  return model.hidden * (qkv_width(model) + query_width(model));
+}
+
+std::int64_t attention_vectors(const ModelSpec& model) {
+  std::int64_t vectors = 0;
+  if (model.attention_bias || model.qkv_bias) vectors += qkv_width(model);
+  if (model.attention_bias) vectors += model.hidden;
+  if (model.qk_norm) vectors += 2 * model.head_dim;
+  if (model.attention_sinks) vectors += model.heads;
+  return vectors;
+}
+
+std::int64_t mlp_matrices(const ModelSpec& model, std::int64_t width) {
+  return (input_matrices(model) + 1) * model.hidden * width;
+}
+
+std::int64_t mlp_vectors(const ModelSpec& model, std::int64_t width) {
+  return model.mlp_bias ? input_matrices(model) * width + model.hidden : 0;
+}
+
+std::int64_t norm(const ModelSpec& model) {
+  return (model.norm == NormKind::kLayer ? 2 : 1) * model.hidden;
+}
+
+struct Counts {
+  std::int64_t matrices = 0;  // multiplied with each token that passes
+  std::int64_t vectors = 0;   // biases, norm scales, sinks
+};
+
+// `experts`: how many of the routed ones are counted.
+Counts mlp_of(const ModelSpec& model, const BlockKind& kind, std::int64_t experts) {
+  if (!kind.experts) {
+    return {mlp_matrices(model, model.intermediate), mlp_vectors(model, model.intermediate)};
+  }
+  const ExpertSpec& spec = model.experts;
+  Counts counts{
+      .matrices = model.hidden * spec.routed + experts * mlp_matrices(model, spec.intermediate),
+      .vectors =
+          experts * mlp_vectors(model, spec.intermediate) + (spec.router_bias ? spec.routed : 0)};
+  if (spec.shared_intermediate > 0) {
+    counts.matrices += mlp_matrices(model, spec.shared_intermediate);
+    counts.vectors += mlp_vectors(model, spec.shared_intermediate);
+  }
+  return counts;
+}
+
+Counts blocks_of(const ModelSpec& model, std::int64_t experts) {
+  Counts sum;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const Counts mlp = mlp_of(model, kind_of(model, layer), experts);
+    sum.matrices += attention_matrices(model) + mlp.matrices;
+    sum.vectors += attention_vectors(model) + mlp.vectors + 2 * norm(model);
+  }
+  return sum;
+}
+
+std::int64_t with_tables(const ModelSpec& model, const Counts& blocks) {
+  const std::int64_t table = model.vocabulary * model.hidden;
+  return blocks.matrices + blocks.vectors + norm(model) + table +
+         model.learned_positions * model.hidden + (model.tied_embeddings ? 0 : table);
+}
+
+double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
+                AttentionFlops convention) {
+  const bool all = convention == AttentionFlops::kFull && !kind.local;
+  return attention_pairs(length, model.causal && !all, kind.local ? model.window : 0);
+}
+
+}  // namespace
+
+std::int64_t parameter_count(const ModelSpec& model) {
+  return with_tables(model, blocks_of(model, model.experts.routed));
+}
+
+std::int64_t active_parameter_count(const ModelSpec& model) {
+  return with_tables(model, blocks_of(model, model.experts.per_token));
+}
+
+std::int64_t matmul_parameter_count(const ModelSpec& model) {
+  return blocks_of(model, model.experts.per_token).matrices + model.vocabulary * model.hidden;
+}
+
+double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t sequence_length,
+                   AttentionFlops convention) {
+  double pairs = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    pairs += pairs_of(model, kind_of(model, layer), sequence_length, convention);
+  }
+  const double tokens = static_cast<double>(sequences) * static_cast<double>(sequence_length);
+  const double attention_forward = 2 * pairs * 2 * static_cast<double>(query_width(model));
+  return 6 * tokens * static_cast<double>(matmul_parameter_count(model)) +
+         3 * attention_forward * static_cast<double>(sequences);
+}
+
+}  // namespace stepsim

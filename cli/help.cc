@@ -4,7 +4,7 @@
 #include "cli/formula_command.h"
 #include "cli/network_command.h"
 #include "cli/run_options.h"
-#include "cli/schedule_command.h"
+#include "cli/schedule_options.h"
 #include "cli/topology_command.h"
 #include "cli/validate_command.h"
 #include "proto/suggestion.h"
@@ -20,7 +20,7 @@ Usage:
   stepsim run EXPERIMENT [options]   simulate a training step
   stepsim collective OP [options]    run one collective on a cluster
   stepsim network CASE [options]     run raw transfers over explicit links
-  stepsim schedule NAME [options]    replay and compare pipeline schedules
+  stepsim schedule NAME [options]    simulate and compare pipeline schedules
   stepsim topology CLUSTER [options] measure and draw a cluster's network
   stepsim formula [ID] [SYMBOL=...]  list, explain, evaluate or solve a closed form
   stepsim validate [ID...]           the closed forms against simulation, and why they differ
@@ -73,8 +73,8 @@ CASE is a .json or .json.gz file with links and flows; docs/network-cases.md des
 )";
 
 constexpr const char* kSchedule =
-    R"(stepsim schedule replays one pipeline schedule by itself: who does what when, the bubble beside the
-published one, and how many activations each rank holds.
+    R"(stepsim schedule simulates one pipeline schedule by itself: who does what when, the bubble beside
+the published one, and how many activations each rank holds.
 
 Usage:
   stepsim schedule NAME --stages P --microbatches M [options]

@@ -19,6 +19,22 @@ std::int32_t stage_of(const PipelineSchedule& schedule, std::int32_t rank, std::
   return chunk == 0 ? rank : ranks - 1 - rank;
 }
 
+std::int32_t chunk_of(const PipelineSchedule& schedule, std::int32_t microbatch,
+                      std::int32_t stage) {
+  if (schedule.placement == Placement::kBidirectional) {
+    return microbatch < schedule.microbatches / 2 ? 0 : 1;
+  }
+  return stage / schedule.size();
+}
+
+std::int32_t rank_of(const PipelineSchedule& schedule, std::int32_t microbatch,
+                     std::int32_t stage) {
+  const std::int32_t along = stage % schedule.size();
+  const bool turns_back =
+      chunk_of(schedule, microbatch, stage) % 2 == 1 && schedule.placement != Placement::kLoop;
+  return turns_back ? schedule.size() - 1 - along : along;
+}
+
 std::string to_text(const PipelineOp& op) {
   const std::string first = std::to_string(op.microbatch) + "." + std::to_string(op.chunk);
   switch (op.kind) {

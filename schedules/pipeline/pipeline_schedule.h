@@ -54,6 +54,12 @@ struct PipelineSchedule {
 std::int32_t stage_count(const PipelineSchedule& schedule);
 std::int32_t stage_of(const PipelineSchedule& schedule, std::int32_t rank, std::int32_t chunk);
 
+// Where a micro-batch meets a global stage: the chunk, which is the same on every rank, and the
+// rank.
+std::int32_t chunk_of(const PipelineSchedule& schedule, std::int32_t microbatch,
+                      std::int32_t stage);
+std::int32_t rank_of(const PipelineSchedule& schedule, std::int32_t microbatch, std::int32_t stage);
+
 std::string to_text(const PipelineOp& op);  // "F3.0", "FB5.0/2.1"
 
 }  // namespace stepsim

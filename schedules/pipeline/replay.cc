@@ -131,16 +131,10 @@ class Replayer {
   }
 
   std::int32_t chunk_of(const Need& need) const {
-    if (schedule_.placement == Placement::kBidirectional) {
-      return need.microbatch < schedule_.microbatches / 2 ? 0 : 1;
-    }
-    return need.stage / schedule_.size();
+    return stepsim::chunk_of(schedule_, need.microbatch, need.stage);
   }
   std::int32_t rank_of(const Need& need) const {
-    const std::int32_t chunk = chunk_of(need);
-    const std::int32_t along = need.stage % schedule_.size();
-    const bool turned = chunk % 2 == 1 && schedule_.placement != Placement::kLoop;
-    return turned ? schedule_.size() - 1 - along : along;
+    return stepsim::rank_of(schedule_, need.microbatch, need.stage);
   }
 
   // Calls visit(need, send) for everything that the op waits for; send is the time after its end.

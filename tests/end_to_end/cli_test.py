@@ -641,11 +641,13 @@ class ScheduleTest(StepsimTest):
         answer = self.answer("1f1b", "--stages", "4", "--microbatches", "8")
         self.assertEqual(list(answer), [
             "schedule", "stages", "microbatches", "chunks", "per_rank", "start_s", "makespan_s",
-            "bubble_s", "bubble_fraction", "span_bubble_s", "peak_in_flight", "formula"])
+            "bubble_s", "bubble_fraction", "bubble_over_ideal", "span_bubble_s", "peak_in_flight",
+            "formula"])
         self.assertEqual((answer["schedule"], answer["stages"], answer["microbatches"],
                           answer["chunks"]), ("1f1b", 4, 8, 1))
         self.assertEqual((answer["makespan_s"], answer["bubble_s"]), (33, 9))
         self.assertAlmostEqual(answer["bubble_fraction"], 9 / 33)
+        self.assertAlmostEqual(answer["bubble_over_ideal"], 9 / 24)
         self.assertEqual(answer["peak_in_flight"], [4, 3, 2, 1])
         self.assertEqual(answer["formula"]["bubble_s"], 9)
         self.assertIs(answer["formula"]["holds"], True)
@@ -672,6 +674,17 @@ class ScheduleTest(StepsimTest):
         self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 100)
         sent = self.answer("1f1b", "--stages", "4", "--microbatches", "8", "--send-time", "100ms")
         self.assertIs(sent["formula"]["holds"], False)
+        self.assertIn("sends must be free", sent["formula"]["because"][0])
+
+    def test_a_trace_has_every_op_where_the_json_says(self):
+        path = self.folder / "zbv.json"
+        answer = self.answer("zbv_hand", "--stages", "3", "--microbatches", "6", "--send-time",
+                             "250ms", "--trace", str(path))
+        slices = [event for event in json.loads(path.read_text())["traceEvents"]
+                  if event["ph"] == "X" and event["cat"] == "compute"]
+        expected = sorted((start, op) for ops, starts in zip(answer["per_rank"], answer["start_s"])
+                          for op, start in zip(ops, starts))
+        self.assertEqual(sorted((event["ts"] / 1e6, event["name"]) for event in slices), expected)
 
     def test_the_order_is_drawn(self):
         # At four columns a second: rank 1 has F at 1 and 2 s, BW (2 s) at 3 and 5 s, rank 0 BW at 5
@@ -691,9 +704,17 @@ class ScheduleTest(StepsimTest):
         # the start only.
         result = stepsim("schedule", "1f1b", "--stages", "4", "--microbatches", "8", "--compare",
                          "interleaved_1f1b,zbv_auto")
-        self.assertRegex(result.stdout, r"\n  1f1b +1 +33.0 s +9.00 s +27.27% +37.50%")
-        self.assertRegex(result.stdout, r"\n  interleaved_1f1b +2 +28.5 s +4.50 s ")
-        self.assertRegex(result.stdout, r"\n\* zbv_auto +2 +25.5 s +1.50 s ")
+        # Sends: 2 (P - 1) M; 2 (2 P - 1) M; 4 (P - 1) M, as the turn is on one rank.
+        self.assertRegex(result.stdout, r"\n\* 1f1b +1 +33.0 s +9.00 s +27.27% +37.50%.* 48 +1\n")
+        self.assertRegex(result.stdout, r"\n  interleaved_1f1b +2 +28.5 s +4.50 s .* 112 +1\n")
+        self.assertRegex(result.stdout, r"\n\* zbv_auto +2 +25.5 s +1.50 s .* 96 +1\n")
+        self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 100)
+        rows = self.answer("1f1b", "--stages", "4", "--microbatches", "8", "--compare",
+                           "dualpipe")["comparison"]
+        # Two copies of half the ranks' parameters each; (P/2 - 1)(f + 2 b - w) = 2 s of bubble.
+        self.assertEqual([(row["schedule"], row["bubble_s"], row["sends"], row["parameter_copies"],
+                           row["on_pareto_front"]) for row in rows],
+                         [("1f1b", 9, 48, 1, True), ("dualpipe", 2, 48, 2, True)])
         result = stepsim("schedule", "1f1b", "--stages", "3", "--microbatches", "7", "--compare",
                          "all")
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -1,0 +1,68 @@
+#include "analysis/schedule_run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "schedules/lowering/order_graph.h"
+#include "topology/torus.h"
+
+namespace stepsim {
+namespace {
+
+constexpr int kShortestRing = 3;  // two ranks have one cable, which is all that they need
+
+// Every message is from a rank to the next or the previous one, or round the end of a loop.
+Cluster ring_of(std::int32_t ranks, Duration send) {
+  TorusSpec spec;
+  spec.axes = {{.size = ranks, .wraps = ranks >= kShortestRing}};
+  spec.link_bandwidth = Bandwidth(1);  // of messages without bytes
+  spec.link_latency = send;
+  BuiltTopology built = build(spec);
+  return {.fabric = std::move(built.fabric),
+          .router = std::move(built.router),
+          .places = std::move(built.places),
+          .chip = order_chip()};
+}
+
+PipelineReplay replayed_of(const OpGraph& graph, const SimulationResult& result) {
+  PipelineReplay replayed;
+  for (const Timeline& timeline : result.timelines) {
+    const std::size_t rank = timeline.rank.index();
+    const Program& program = graph.programs[graph.ranks[rank].program.index()];
+    std::vector<std::int64_t>& starts = replayed.starts.emplace_back();
+    std::int64_t work = 0;
+    std::int64_t last_end = 0;
+    for (const TimelineOp& op : timeline.ops) {
+      if (program.ops[op.op].kind != OpKind::kCompute) continue;
+      starts.push_back(op.started.since_start.count());
+      last_end = op.ended.since_start.count();
+      work += last_end - starts.back();
+    }
+    replayed.peak_in_flight.push_back(result.memory_peaks[rank].bytes.value());
+    if (starts.empty()) continue;
+    replayed.makespan = std::max(replayed.makespan, last_end);
+    replayed.ideal = std::max(replayed.ideal, work);
+    replayed.span_bubble = std::max(replayed.span_bubble, last_end - starts.front() - work);
+  }
+  return replayed;
+}
+
+}  // namespace
+
+ScheduleRun simulate_schedule(const PipelineSchedule& schedule, const PipelineCosts& costs,
+                              SimulationOptions options) {
+  ScheduleRun run{.graph = order_graph(schedule, costs),
+                  .cluster = ring_of(schedule.size(), Duration(costs.send)),
+                  .result = {},
+                  .replayed = {}};
+  options.fidelity = Fidelity::kLatencyBandwidth;
+  for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
+    options.recorded_ranks.emplace_back(static_cast<std::uint32_t>(rank));
+  }
+  run.result = simulate(run.graph, run.cluster, options);
+  run.replayed = replayed_of(run.graph, run.result);
+  return run;
+}
+
+}  // namespace stepsim

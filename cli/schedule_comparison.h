@@ -1,0 +1,53 @@
+// `--compare`: schedules that do the same work, side by side.
+//
+// A rank's forwards, backwards and so on take as long in each, however many chunks they are cut
+// into; a send takes the same. What counts: the bubble, the activations held on the busiest rank,
+// messages, and copies of the parameters. A schedule on the Pareto front is one that no other is
+// as good as in all four, or better.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/schedule_options.h"
+#include "schedules/pipeline/replay.h"
+
+namespace stepsim {
+
+// A schedule, where it comes from, and what it takes.
+struct PlayedSchedule {
+  std::string name;
+  PipelineSchedule schedule;
+  PipelineCosts costs;
+  PipelineReplay replayed;
+};
+
+struct Comparison {
+  std::vector<PlayedSchedule> rows;  // the schedule itself first; in 1/units of a picosecond
+  std::int64_t units = 1;
+  std::vector<Problem> skipped;  // of "all": those that don't take these numbers
+};
+
+// What --compare asks for, for so many stages and micro-batches as `given` has. Schedules that
+// don't take them are problems, or left out where all are asked for.
+struct ComparedRequests {
+  std::vector<ScheduleRequest> requests;
+  std::vector<Problem> skipped;
+};
+ComparedRequests compared_requests(const ScheduleOptions& options, const ScheduleRequest& given,
+                                   std::vector<Problem>& problems);
+
+// Throws ConfigError if times are too long for exact sums.
+Comparison compare(const PlayedSchedule& own, ComparedRequests compared);
+
+// Parts of 1/P of the model that a micro-batch meets on a rank: the unit of its peak in flight.
+std::int64_t parts_of(const PipelineSchedule& schedule);
+
+std::int64_t peak_of(const PlayedSchedule& row);    // on the busiest rank
+std::int64_t sends_of(const PlayedSchedule& row);   // messages between ranks in a step
+std::int64_t copies_of(const PlayedSchedule& row);  // of the parameters
+bool is_on_front(const PlayedSchedule& row, const Comparison& comparison);
+
+}  // namespace stepsim

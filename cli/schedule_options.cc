@@ -1,0 +1,249 @@
+#include "cli/schedule_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "cli/command_line.h"
+#include "proto/suggestion.h"
+#include "schedules/pipeline/schedule_file.h"
+#include "sim/base/quantity_text.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::int64_t kSecond = 1'000'000'000'000;  // in the picoseconds of all costs
+constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
+
+po::options_description visible_options() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("stages", text("P"), "ranks of the pipeline; must be given unless NAME is a file");
+  add("microbatches", text("M"), "must be given unless NAME is a file");
+  add("chunks", text("V"),
+      "chunks (virtual stages) a rank; by default 1, or 2 where it needs them");
+  add("microbatch-group", text("N"),
+      "of interleaved_1f1b and interleaved_zb1p: micro-batches in "
+      "turn on a chunk");
+  add("forward-time", text("T"), "of one micro-batch on one chunk, default 1s");
+  add("backward-input-time", text("T"), "default 1s");
+  add("backward-weight-time", text("T"), "default 1s");
+  add("send-time", text("T"), "from one rank to the next, default 0");
+  add("memory-limit", text("K"),
+      "of zb_auto_1p, zb_auto_2p and zbv_auto: micro-batches x chunks "
+      "in flight on a rank");
+  add("compare", text("NAMES"),
+      "a table of NAME and these (a,b,... or all) with the same work; "
+      "each takes the options above that it has");
+  add("trace", text("FILE"), "NAME as a Chrome trace for Perfetto, every rank; .gz compresses it");
+  add("json", text("FILE"), "NAME's result as JSON; - for standard output, and nothing else there");
+  add("help", "this text");
+  return options;
+}
+
+std::optional<std::int64_t> read_count(const CommandLine& line, const std::string& option,
+                                       std::vector<Problem>& problems) {
+  if (line.options.count(option) == 0) return std::nullopt;
+  const std::string text = line.value(option);
+  std::int64_t count = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, count);
+  if (text.empty() || error != std::errc() || rest != end || count < 1) {
+    problems.push_back(
+        {"--" + option, fmt::format("must be a whole number, at least 1, is \"{}\"", text)});
+    return std::nullopt;
+  }
+  return count;
+}
+
+void read_time(const CommandLine& line, const std::string& option, std::int64_t least,
+               std::int64_t& picoseconds, std::vector<Problem>& problems) {
+  if (line.options.count(option) == 0) return;
+  const std::string text = line.value(option);
+  const std::optional<Duration> time = parse_duration(text);
+  if (!time || time->count() < least) {
+    problems.push_back({"--" + option, fmt::format("must be {}{}, is \"{}\"", accepted_duration(),
+                                                   least > 0 ? ", more than 0" : "", text)});
+    return;
+  }
+  picoseconds = time->count();
+}
+
+std::vector<std::string> split_names(const std::string& text) {
+  std::vector<std::string> names;
+  std::istringstream words(text);
+  for (std::string name; std::getline(words, name, ',');) names.push_back(name);
+  return names;
+}
+
+Problem unknown_name(const std::string& field, const std::string& name, bool may_be_file) {
+  return {field,
+          fmt::format(
+              "\"{}\" is no schedule{}{} There are: {}", name, may_be_file ? " and no file" : "",
+              [&] {
+                const std::string hint = did_you_mean(name, all_schedule_names());
+                return hint.empty() ? std::string(".") : hint;
+              }(),
+              schedule_names())};
+}
+
+std::string option_of(const std::string& field) {
+  std::string option = "--" + field;
+  std::replace(option.begin(), option.end(), '_', '-');
+  return option;
+}
+
+bool is_count_not_given(const ScheduleRequest& request, const Problem& problem) {
+  return (problem.field == "stages" && request.stages == 0) ||
+         (problem.field == "microbatches" && request.microbatches == 0);
+}
+
+}  // namespace
+
+std::vector<std::string> all_schedule_names() {
+  std::vector<std::string> names;
+  for (const ScheduleName name : kScheduleNames) names.emplace_back(name_of(name));
+  return names;
+}
+
+ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
+                                      std::vector<Problem>& problems) {
+  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  ScheduleOptions options;
+  if (line.words.empty()) {
+    problems.push_back({"NAME", "must be given: a schedule file, or one of " + schedule_names()});
+  } else {
+    options.name = line.words.front();
+  }
+  for (std::size_t i = 1; i < line.words.size(); ++i) {
+    problems.push_back({line.words[i], "there can be only one NAME"});
+  }
+  ScheduleRequest& request = options.request;
+  request.costs = {kSecond, kSecond, kSecond, 0};
+  request.stages = read_count(line, "stages", problems).value_or(0);
+  request.microbatches = read_count(line, "microbatches", problems).value_or(0);
+  request.chunks = read_count(line, "chunks", problems);
+  request.microbatch_group = read_count(line, "microbatch-group", problems);
+  request.memory_limit = read_count(line, "memory-limit", problems);
+  read_time(line, "forward-time", 1, request.costs.forward, problems);
+  read_time(line, "backward-input-time", 1, request.costs.backward_input, problems);
+  read_time(line, "backward-weight-time", 1, request.costs.backward_weight, problems);
+  read_time(line, "send-time", 0, request.costs.send, problems);
+  if (line.options.count("compare") != 0) {
+    options.named = split_names(line.value("compare"));
+    if (options.named.empty()) problems.push_back({"--compare", "must name a schedule, or be all"});
+  }
+  for (const std::string& name : options.named) {
+    if (name != "all" && !schedule_named(name)) {
+      problems.push_back(unknown_name("--compare", name, false));
+    }
+  }
+  if (!options.name.empty() && !schedule_named(options.name)) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(options.name, ignored)) {
+      problems.push_back(unknown_name("NAME", options.name, true));
+    }
+  }
+  options.trace = read_output_path(line, "trace", false, problems);
+  options.json = read_output_path(line, "json", true, problems);
+  const bool is_file = !options.name.empty() && !schedule_named(options.name);
+  for (const auto& [option, count] :
+       {std::pair("stages", request.stages), std::pair("microbatches", request.microbatches)}) {
+    if (!is_file && count == 0 && line.options.count(option) == 0) {
+      problems.push_back({std::string("--") + option, "must be given"});
+    }
+  }
+  return options;
+}
+
+std::vector<Problem> check_options(const ScheduleRequest& request) {
+  std::vector<Problem> problems;
+  for (const Problem& problem : check(request)) {
+    if (is_count_not_given(request, problem)) continue;
+    const bool is_time = problem.field.ends_with("_time");
+    problems.push_back(
+        {option_of(problem.field), problem.message + (is_time ? " (times in picoseconds)" : "")});
+  }
+  return problems;
+}
+
+ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given) {
+  ScheduleRequest request = given;
+  request.name = name;
+  if (!plans_by_cost(name)) request.memory_limit.reset();
+  if (name != ScheduleName::kInterleaved && name != ScheduleName::kInterleavedZeroBubble) {
+    request.microbatch_group.reset();
+  }
+  const std::vector<Problem> problems = check(request);
+  if (std::any_of(problems.begin(), problems.end(),
+                  [](const Problem& problem) { return problem.field == "chunks"; })) {
+    request.chunks.reset();
+  }
+  return request;
+}
+
+PipelineSchedule read_schedule_file(const ScheduleOptions& options,
+                                    std::vector<Problem>& problems) {
+  const std::string& path = options.name;
+  std::error_code ignored;
+  std::ifstream file(path, std::ios::binary);
+  if (std::filesystem::is_directory(path, ignored) || !file) {
+    problems.push_back({path, "can't be read"});
+    return {};
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  PipelineSchedule schedule;
+  std::vector<Problem> found;
+  try {
+    schedule = parse_schedule(text);
+    found = check_order(schedule);
+  } catch (const ConfigError& error) {
+    found = error.problems();
+  }
+  for (const Problem& problem : found) {
+    problems.push_back({path + " " + problem.field, problem.message});
+  }
+  if (!found.empty()) return schedule;
+  const ScheduleRequest& request = options.request;
+  const auto must_be = [&](const char* option, std::optional<std::int64_t> given,
+                           std::int64_t own) {
+    if (given && *given != own) {
+      problems.push_back({option, fmt::format("must be the file's {}, is {}", own, *given)});
+    }
+  };
+  const auto given = [](std::int64_t count) {
+    return count == 0 ? std::nullopt : std::optional(count);
+  };
+  must_be("--stages", given(request.stages), schedule.size());
+  must_be("--microbatches", given(request.microbatches), schedule.microbatches);
+  must_be("--chunks", request.chunks, schedule.chunks);
+  const std::int64_t forwards =
+      std::int64_t{schedule.size()} * schedule.microbatches * schedule.chunks;
+  const PipelineCosts& costs = request.costs;
+  const std::int64_t most = kMostTime / forwards / 6;
+  if (std::max({costs.forward, costs.backward_input, costs.backward_weight, costs.send}) > most) {
+    problems.push_back({"--forward-time", fmt::format("times must be at most {} picoseconds for so "
+                                                      "many ops",
+                                                      most)});
+  }
+  return schedule;
+}
+
+std::string describe_schedule_options() {
+  std::ostringstream text;
+  text << visible_options();
+  return text.str();
+}
+
+}  // namespace stepsim

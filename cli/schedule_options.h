@@ -1,0 +1,42 @@
+// What `stepsim schedule` is asked for: the arguments as a request, checked as far as that goes
+// without making the schedule.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/pipeline/make_schedule.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+
+struct ScheduleOptions {
+  std::string name;                // of a schedule, or a file
+  ScheduleRequest request;         // 0 stages or micro-batches: not given, or not readable
+  std::vector<std::string> named;  // --compare; may be "all"
+  std::string trace;
+  std::string json;
+};
+
+// Adds everything that is wrong to `problems`.
+ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
+                                      std::vector<Problem>& problems);
+
+// What check() says, in terms of options, without what was said when they were read.
+std::vector<Problem> check_options(const ScheduleRequest& request);
+
+// The request for `name` with the options that it has: none that only others have.
+ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given);
+
+// The schedule of the file `options.name`; adds what is wrong with it, and what of the options says
+// otherwise, to `problems`.
+PipelineSchedule read_schedule_file(const ScheduleOptions& options, std::vector<Problem>& problems);
+
+std::vector<std::string> all_schedule_names();
+
+// The options as a person reads them, for `stepsim help schedule`.
+std::string describe_schedule_options();
+
+}  // namespace stepsim

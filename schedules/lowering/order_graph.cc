@@ -1,0 +1,239 @@
+#include "schedules/lowering/order_graph.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/program_builder.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kFlopsPerSecond = 1e12;  // a FLOP a picosecond
+
+// A time in seconds is a double, and rounds up to picoseconds: half a picosecond less than `time`
+// comes out as `time` while doubles are much finer than half a picosecond.
+constexpr std::int64_t kLongestKernel = std::int64_t{1} << 48;
+
+constexpr std::array kKinds = {PipelineOpKind::kForward, PipelineOpKind::kBackward,
+                               PipelineOpKind::kBackwardInput, PipelineOpKind::kBackwardWeight,
+                               PipelineOpKind::kForwardBackward};
+
+std::string_view name_of(PipelineOpKind kind) {
+  switch (kind) {
+    case PipelineOpKind::kForward:
+      return "forward";
+    case PipelineOpKind::kBackward:
+      return "backward";
+    case PipelineOpKind::kBackwardInput:
+      return "backward input";
+    case PipelineOpKind::kBackwardWeight:
+      return "backward weight";
+    case PipelineOpKind::kForwardBackward:
+      break;
+  }
+  return "forward and backward";
+}
+
+ComputeWork work_of(PipelineOpKind kind, const PipelineCosts& costs) {
+  ComputeWork work{.kernels = {}, .path_label = static_cast<std::uint32_t>(kind)};
+  for (std::int64_t left = time_of({.kind = kind}, costs); left > 0;) {
+    const std::int64_t time = std::min(left, kLongestKernel);
+    work.kernels.push_back({.name = name_of(kind),
+                            .type = DataType::kFp32,
+                            .flops = Flops(static_cast<double>(time) - 0.5)});
+    left -= time;
+  }
+  return work;
+}
+
+class OrderLowering {
+ public:
+  OrderLowering(const PipelineSchedule& schedule, const PipelineCosts& costs)
+      : schedule_(schedule), costs_(costs), stages_(stage_count(schedule)) {
+    const auto ranks = static_cast<std::uint32_t>(schedule.size());
+    Communicator all{.name = "pipeline", .axis = Axis::kPipeline, .groups = {{}}, .seat_of = {}};
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      all.groups[0].emplace_back(rank);
+      all.seat_of.push_back({0, rank});
+      graph_.ranks.push_back({.program = ProgramId(rank), .chip = rank, .pp = rank});
+    }
+    graph_.communicators.push_back(std::move(all));
+    graph_.pipeline_stages = ranks;
+    for (const PipelineOpKind kind : kKinds) {
+      graph_.path_labels.emplace_back(name_of(kind));
+      graph_.compute_works.push_back(work_of(kind, costs));
+    }
+  }
+
+  OpGraph take() {
+    for (std::int32_t rank = 0; rank < schedule_.size(); ++rank) {
+      graph_.programs.push_back(program_of(rank));
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  // The streams of one rank and one kind of message.
+  struct Wire {
+    StreamId receive;
+    std::vector<StreamId> sends;
+    std::size_t next_send = 0;
+  };
+  struct Rank {
+    std::int32_t rank = 0;
+    ProgramBuilder program;
+    std::array<Wire, 2> wires{};  // by MessageKind
+  };
+
+  Program program_of(std::int32_t rank) {
+    Rank at{.rank = rank, .program = ProgramBuilder("rank " + std::to_string(rank))};
+    const StreamId compute = at.program.add_stream("compute", true);
+    add_wire(at, MessageKind::kActivation, "activation", costs_.forward);
+    add_wire(at, MessageKind::kGradient, "gradient", costs_.backward_input);
+    for (const PipelineOp& op : schedule_.ranks[static_cast<std::size_t>(rank)]) {
+      add_op(at, compute, op);
+    }
+    return std::move(at.program).build();
+  }
+
+  // Results of one kind are at least `apart` from each other, each send takes costs_.send.
+  void add_wire(Rank& at, MessageKind kind, const std::string& name, std::int64_t apart) {
+    const auto most = std::int64_t{schedule_.microbatches} * schedule_.chunks;
+    const std::int64_t sends =
+        std::clamp<std::int64_t>(costs_.send / apart + (costs_.send % apart == 0 ? 0 : 1), 1, most);
+    Wire& wire = at.wires[static_cast<std::size_t>(kind)];
+    wire.receive = at.program.add_stream("receive " + name);
+    for (std::int64_t i = 0; i < sends; ++i) {
+      wire.sends.push_back(
+          at.program.add_stream("send " + name + (sends == 1 ? "" : " " + std::to_string(i))));
+    }
+  }
+
+  void add_op(Rank& at, StreamId compute, const PipelineOp& op) {
+    const bool is_fused = op.kind == PipelineOpKind::kForwardBackward;
+    const bool runs_forward = is_fused || op.kind == PipelineOpKind::kForward;
+    const bool runs_input = op.kind == PipelineOpKind::kBackward ||
+                            op.kind == PipelineOpKind::kBackwardInput || is_fused;
+    const bool runs_weight = runs_input ? op.kind != PipelineOpKind::kBackwardInput
+                                        : op.kind == PipelineOpKind::kBackwardWeight;
+    const std::int32_t forward_stage = stage_of(schedule_, at.rank, op.chunk);
+    const std::int32_t backward_microbatch = is_fused ? op.backward_microbatch : op.microbatch;
+    const std::int32_t backward_stage =
+        stage_of(schedule_, at.rank, is_fused ? op.backward_chunk : op.chunk);
+
+    OpDraft draft{.stream = compute};
+    draft.work = static_cast<std::uint32_t>(op.kind);
+    draft.label = {.name = name(to_text(op)), .microbatch = op.microbatch};
+    if (runs_forward) {
+      receive(at, MessageKind::kActivation, op.microbatch, forward_stage - 1, draft);
+      draft.memory_changes.push_back({.at_end = false, .bytes = Bytes(1)});
+    }
+    if (runs_input) receive(at, MessageKind::kGradient, backward_microbatch, backward_stage, draft);
+    if (runs_weight) draft.memory_changes.push_back({.at_end = true, .bytes = Bytes(1)});
+    const OpRef computed = at.program.add(std::move(draft));
+    if (runs_forward) {
+      send(at, MessageKind::kActivation, op.microbatch, forward_stage, computed);
+    }
+    if (runs_input) {
+      send(at, MessageKind::kGradient, backward_microbatch, backward_stage - 1, computed);
+    }
+  }
+
+  // The rank on the other side of a boundary between stages `boundary` and `boundary` + 1, where
+  // there is one and it is another rank.
+  std::optional<std::uint32_t> peer(const Rank& at, std::int32_t microbatch, std::int32_t boundary,
+                                    std::int32_t other_stage) const {
+    if (boundary < 0 || boundary + 1 >= stages_) return std::nullopt;
+    const std::int32_t rank = rank_of(schedule_, microbatch, other_stage);
+    if (rank == at.rank) return std::nullopt;
+    return static_cast<std::uint32_t>(rank);
+  }
+
+  void receive(Rank& at, MessageKind kind, std::int32_t microbatch, std::int32_t boundary,
+               OpDraft& consumer) {
+    const std::int32_t from = kind == MessageKind::kActivation ? boundary : boundary + 1;
+    const auto source = peer(at, microbatch, boundary, from);
+    if (!source) return;
+    const Wire& wire = at.wires[static_cast<std::size_t>(kind)];
+    consumer.dependencies.push_back(after(post(at, wire.receive,
+                                               {.is_send = false,
+                                                .kind = kind,
+                                                .eager = true,
+                                                .communicator = CommunicatorId(0),
+                                                .peer = *source,
+                                                .microbatch = microbatch,
+                                                .boundary = boundary,
+                                                .bytes = {}},
+                                               {})));
+  }
+
+  void send(Rank& at, MessageKind kind, std::int32_t microbatch, std::int32_t boundary,
+            OpRef producer) {
+    const std::int32_t to = kind == MessageKind::kActivation ? boundary + 1 : boundary;
+    const auto destination = peer(at, microbatch, boundary, to);
+    if (!destination) return;
+    Wire& wire = at.wires[static_cast<std::size_t>(kind)];
+    const StreamId stream = wire.sends[wire.next_send++ % wire.sends.size()];
+    post(at, stream,
+         {.is_send = true,
+          .kind = kind,
+          .eager = true,
+          .communicator = CommunicatorId(0),
+          .peer = *destination,
+          .microbatch = microbatch,
+          .boundary = boundary,
+          .bytes = {}},
+         {after(producer)});
+  }
+
+  OpRef post(Rank& at, StreamId stream, const Message& message,
+             std::vector<Dependency> dependencies) {
+    OpDraft draft{.stream = stream, .kind = OpKind::kMessages, .axis = Axis::kPipeline};
+    draft.work = static_cast<std::uint32_t>(graph_.messages.size());
+    draft.label = {
+        .name = name(std::string(message.is_send ? "send " : "receive ") +
+                     (message.kind == MessageKind::kActivation ? "activation" : "gradient")),
+        .microbatch = message.microbatch};
+    draft.dependencies = std::move(dependencies);
+    graph_.messages.push_back(message);
+    return at.program.add(std::move(draft));
+  }
+
+  std::uint32_t name(const std::string& text) {
+    const auto [place, added] =
+        names_.try_emplace(text, static_cast<std::uint32_t>(graph_.names.size()));
+    if (added) graph_.names.push_back(text);
+    return place->second;
+  }
+
+  const PipelineSchedule& schedule_;
+  const PipelineCosts& costs_;
+  std::int32_t stages_;
+  OpGraph graph_;
+  std::unordered_map<std::string, std::uint32_t> names_;
+};
+
+}  // namespace
+
+OpGraph order_graph(const PipelineSchedule& schedule, const PipelineCosts& costs) {
+  assert(costs.forward > 0 && costs.backward_input > 0 && costs.backward_weight > 0);
+  assert(costs.send >= 0);
+  return OrderLowering(schedule, costs).take();
+}
+
+ChipSpec order_chip() {
+  ChipSpec chip;
+  chip.name = "rank of a pipeline";
+  chip.peak.fill(Throughput(kFlopsPerSecond));
+  chip.memory_bandwidth = Bandwidth(1);  // nothing is read or written
+  chip.memory_capacity = Bytes(std::int64_t{1} << 40);
+  return chip;
+}
+
+}  // namespace stepsim

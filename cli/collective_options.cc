@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/rank_list.h"
 #include "proto/suggestion.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/choose_algorithm.h"
@@ -71,37 +72,6 @@ std::optional<std::uint32_t> number(std::string_view text) {
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || rest != end) return std::nullopt;
   return value;
-}
-
-// "0,8-15", in that order, each once and below `chips`.
-std::vector<std::uint32_t> read_ranks(std::string_view text, std::uint32_t chips,
-                                      std::vector<Problem>& problems) {
-  std::vector<std::uint32_t> ranks;
-  std::vector<bool> taken(chips, false);
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const std::string part(text.substr(0, comma));
-    const std::size_t dash = part.find('-');
-    const auto first = number(std::string_view(part).substr(0, dash));
-    const auto last =
-        dash == std::string::npos ? first : number(std::string_view(part).substr(dash + 1));
-    if (!first || !last || *first > *last) {
-      problems.push_back({"--ranks", "must be ranks as in 0,8-15; has \"" + part + "\""});
-    } else if (*last >= chips) {
-      problems.push_back({"--ranks", "must be chips of the cluster, 0 to " +
-                                         std::to_string(chips - 1) + "; has " + part});
-    } else {
-      for (std::uint32_t rank = *first; rank <= *last; ++rank) {
-        if (taken[rank]) {
-          problems.push_back({"--ranks", "names rank " + std::to_string(rank) + " twice"});
-        }
-        taken[rank] = true;
-        ranks.push_back(rank);
-      }
-    }
-    if (comma == std::string_view::npos) return ranks;
-    text.remove_prefix(comma + 1);
-  }
 }
 
 std::optional<Bytes> read_size(const std::string& field, const std::string& text,
@@ -168,7 +138,9 @@ void read_group(const CommandLine& line, CollectiveRequest& request,
     request.chips.resize(chips);
     std::iota(request.chips.begin(), request.chips.end(), 0U);
   } else {
-    request.chips = read_ranks(line.value("ranks"), chips, problems);
+    request.chips = read_rank_list(
+        line.value("ranks"), {.option = "--ranks", .what = "chips of the cluster", .count = chips},
+        problems);
   }
   if (line.options.count("root") != 0) {
     const auto rank = number(line.value("root"));

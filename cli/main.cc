@@ -64,18 +64,30 @@ int run(const std::vector<std::string>& arguments) {
   }
   const Cluster cluster = build_cluster(experiment.cluster);
   const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
-  const SimulationOptions simulation = simulation_options(request, graph);
-  announce_packets(graph, cluster, simulation, options.yes);
-  const SimulationResult result = simulate_with_progress(graph, cluster, simulation);
-  const StepMetrics metrics = measure(experiment, result, options.attention_flops);
-  const FinishedRun finished{.experiment = experiment,
-                             .cluster = cluster,
-                             .graph = graph,
-                             .options = simulation,
-                             .result = result,
-                             .metrics = metrics};
+  std::vector<SimulationOptions> simulations;
+  for (const Fidelity fidelity : options.fidelities) {
+    simulations.push_back(simulation_options(request, graph, fidelity));
+  }
+  for (const SimulationOptions& simulation : simulations) {
+    announce_packets(graph, cluster, simulation, options.yes);
+  }
+  std::vector<SimulationResult> results;
+  std::vector<StepMetrics> metrics;
+  for (const SimulationOptions& simulation : simulations) {
+    results.push_back(simulate_with_progress(graph, cluster, simulation));
+    metrics.push_back(measure(experiment, results.back(), options.attention_flops));
+  }
+  std::vector<FinishedRun> finished;
+  for (std::size_t i = 0; i < simulations.size(); ++i) {
+    finished.push_back({.experiment = experiment,
+                        .cluster = cluster,
+                        .graph = graph,
+                        .options = simulations[i],
+                        .result = results[i],
+                        .metrics = metrics[i]});
+  }
   write_outputs(options, finished);
-  return options.require_fit && !fits(finished) ? kNo : kDone;
+  return options.require_fit && !std::ranges::all_of(finished, fits) ? kNo : kDone;
 }
 
 // Subcommands that print their answer, or throw.

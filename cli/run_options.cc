@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/rank_list.h"
 #include "traces/output_file.h"
 
 namespace stepsim {
@@ -33,7 +34,8 @@ po::options_description visible_options() {
       "keys such as tp=8,pp=4,dp=16,global-batch=1024,sequence=8192; or a catalog name or file");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "change one field of the experiment: plan.tp=4; may be repeated");
-  add("fidelity", text("latency-bandwidth|flow|packet"), "network model (default: flow)");
+  add("fidelity", text("latency-bandwidth|flow|packet|all"),
+      "network model (default: flow); all: the three of them side by side, stepped");
   add("granularity", text("pipelined|stepped"),
       "a collective is one transfer, or every message of it (default: pipelined; packets: always "
       "stepped)");
@@ -81,23 +83,6 @@ std::optional<Number> number(std::string_view text) {
   return value;
 }
 
-// "0,8-15"; nothing if it is no such list.
-std::optional<std::vector<RankId>> read_ranks(std::string_view text) {
-  std::set<RankId> ranks;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
-    const std::size_t dash = part.find('-');
-    const auto first = number<std::uint32_t>(part.substr(0, dash));
-    const auto last =
-        dash == std::string_view::npos ? first : number<std::uint32_t>(part.substr(dash + 1));
-    if (!first || !last || *first > *last || *last >= kMostRanks) return std::nullopt;
-    for (std::uint32_t rank = *first; rank <= *last; ++rank) ranks.insert(RankId(rank));
-    if (comma == std::string_view::npos) return std::vector<RankId>(ranks.begin(), ranks.end());
-    text.remove_prefix(comma + 1);
-  }
-}
-
 void read_numbers(const po::variables_map& values, RunOptions& options,
                   std::vector<Problem>& problems) {
   if (values.count("steps") != 0) {
@@ -114,16 +99,8 @@ void read_numbers(const po::variables_map& values, RunOptions& options,
     if (!seed) problems.push_back({"--seed", "must be a whole number, is \"" + text + "\""});
     options.seed = seed.value_or(0);
   }
-  if (values.count("trace-ranks") != 0) {
-    const std::string text = values["trace-ranks"].as<std::string>();
-    const auto ranks = read_ranks(text);
-    if (!ranks) {
-      problems.push_back({"--trace-ranks", "must be ranks as in 0,8-15; is \"" + text + "\""});
-    }
-    options.trace_ranks = ranks.value_or(std::vector<RankId>{});
-    if (values.count("trace") == 0) {
-      problems.push_back({"--trace-ranks", "needs --trace, which says where the trace goes"});
-    }
+  if (values.count("trace-ranks") != 0 && values.count("trace") == 0) {
+    problems.push_back({"--trace-ranks", "needs --trace, which says where the trace goes"});
   }
 }
 
@@ -146,17 +123,17 @@ void read_packets(const po::variables_map& values, RunOptions& options,
                   std::vector<Problem>& problems) {
   constexpr std::int64_t kMostBytes = std::numeric_limits<std::int32_t>::max();
   options.yes = values.count("yes") != 0;
-  if (options.fidelity != Fidelity::kPacket) {
+  if (!options.has_packets()) {
     for (const char* name : {"packet-bytes", "switching", "buffer-bytes", "spraying", "yes"}) {
       if (values.count(name) == 0) continue;
-      problems.push_back({std::string("--") + name, "needs --fidelity packet"});
+      problems.push_back({std::string("--") + name, "needs --fidelity packet or all"});
     }
     return;
   }
   if (values.count("granularity") != 0 && options.granularity == Granularity::kPipelined) {
     problems.push_back({"--granularity",
-                        "must be stepped with --fidelity packet, is \"pipelined\": a pipelined "
-                        "collective has no messages that packets could carry"});
+                        "must be stepped with --fidelity packet or all, is \"pipelined\": a "
+                        "pipelined collective has no messages that packets could carry"});
   }
   options.granularity = Granularity::kStepped;
   PacketOptions& packets = options.packets;
@@ -197,11 +174,14 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   if (values.count("set") != 0) {
     options.source.overrides = values["set"].as<std::vector<std::string>>();
   }
-  read_choice<Fidelity>(values, "fidelity",
-                        {{"flow", Fidelity::kFlow},
-                         {"latency-bandwidth", Fidelity::kLatencyBandwidth},
-                         {"packet", Fidelity::kPacket}},
-                        options.fidelity, problems);
+  const std::vector<Fidelity> all = {Fidelity::kLatencyBandwidth, Fidelity::kFlow,
+                                     Fidelity::kPacket};
+  read_choice<std::vector<Fidelity>>(values, "fidelity",
+                                     {{"latency-bandwidth", {Fidelity::kLatencyBandwidth}},
+                                      {"flow", {Fidelity::kFlow}},
+                                      {"packet", {Fidelity::kPacket}},
+                                      {"all", all}},
+                                     options.fidelities, problems);
   read_choice<Granularity>(
       values, "granularity",
       {{"pipelined", Granularity::kPipelined}, {"stepped", Granularity::kStepped}},
@@ -215,6 +195,9 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   options.trace = text("trace");
   options.json = text("json");
   options.require_fit = values.count("require-fit") != 0;
+  if (!options.trace.empty() && options.fidelities.size() > 1) {
+    problems.push_back({"--trace", "is of one run: give one --fidelity instead of all"});
+  }
   return options;
 }
 
@@ -244,9 +227,9 @@ std::string describe_run_options() {
 RunRequest read_run_request(const std::vector<std::string>& arguments) {
   RunRequest request;
   std::vector<Problem> problems;
-  request.options =
-      read_options(read_command_line(arguments, visible_options(), problems), problems);
-  const RunOptions& options = request.options;
+  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  request.options = read_options(line, problems);
+  RunOptions& options = request.options;
   if (options.help && problems.empty()) return request;
   const ExperimentSource& source = options.source;
   const bool nothing_given = source.experiment.empty() && source.model.empty() &&
@@ -257,16 +240,19 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
                         "--cluster and --plan; see stepsim help run"});
     throw ConfigError(std::move(problems));
   }
+  std::uint32_t ranks = kMostRanks;
   try {
     request.experiment = load_experiment(source);
-    const std::int64_t ranks = request.experiment.plan.ranks();
-    if (!options.trace_ranks.empty() && options.trace_ranks.back().index() >= ranks) {
-      problems.push_back({"--trace-ranks", "must be ranks of the plan, 0 to " +
-                                               std::to_string(ranks - 1) + "; has " +
-                                               std::to_string(options.trace_ranks.back().index())});
-    }
+    ranks = static_cast<std::uint32_t>(request.experiment.plan.ranks());
   } catch (const ConfigError& error) {
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+  if (line.options.count("trace-ranks") != 0) {
+    const std::vector<std::uint32_t> traced = read_rank_list(
+        line.value("trace-ranks"),
+        {.option = "--trace-ranks", .what = "ranks of the plan", .count = ranks}, problems);
+    for (const std::uint32_t rank : traced) options.trace_ranks.emplace_back(rank);
+    std::ranges::sort(options.trace_ranks);
   }
   check_outputs(options, problems);
   throw_if_any(std::move(problems));
@@ -278,10 +264,11 @@ std::uint32_t steps_of(const RunOptions& options, const ParallelPlan& plan) {
   return options.steps.value_or(gathers_ahead ? 2 : 1);
 }
 
-SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph) {
+SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph,
+                                     Fidelity fidelity) {
   const RunOptions& options = request.options;
   SimulationOptions result;
-  result.fidelity = options.fidelity;
+  result.fidelity = fidelity;
   result.granularity = options.granularity;
   result.packets = options.packets;
   result.steps = steps_of(options, request.experiment.plan);

@@ -17,10 +17,10 @@ namespace stepsim {
 
 struct RunOptions {
   ExperimentSource source;
-  Fidelity fidelity = Fidelity::kFlow;
-  Granularity granularity = Granularity::kPipelined;  // kStepped with packets
-  PacketOptions packets{};                            // kPacket; the router of spraying is unset
-  bool yes = false;                                   // run however many packet-hops there are
+  std::vector<Fidelity> fidelities = {Fidelity::kFlow};  // one run each, side by side
+  Granularity granularity = Granularity::kPipelined;     // of all; kStepped where one is packets
+  PacketOptions packets{};                               // kPacket; router of spraying is unset
+  bool yes = false;                                      // run however many packet-hops there are
   AttentionFlops attention_flops = AttentionFlops::kCausal;
   std::optional<std::uint32_t> steps;  // unless given: what the plan needs, see steps_of()
   std::uint64_t seed = 0;              // nothing draws random numbers yet
@@ -31,6 +31,7 @@ struct RunOptions {
   bool help = false;
 
   bool json_on_stdout() const { return json == "-"; }
+  bool has_packets() const { return fidelities.back() == Fidelity::kPacket; }
 };
 
 // Reads the arguments behind `stepsim run`, and the experiment that they name. Throws ConfigError
@@ -47,6 +48,7 @@ std::string describe_run_options();
 // 2 steps where a step overlaps with the next one (FSDP's first gather), else 1.
 std::uint32_t steps_of(const RunOptions& options, const ParallelPlan& plan);
 
-SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph);
+SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph,
+                                     Fidelity fidelity);
 
 }  // namespace stepsim

@@ -12,20 +12,24 @@
 
 #include "cli/progress.h"
 #include "traces/chrome_trace.h"
+#include "traces/fidelity_comparison.h"
 #include "traces/output_file.h"
 #include "traces/report.h"
 #include "traces/result_json.h"
 
 namespace stepsim {
 
-void write_outputs(const RunOptions& options, const FinishedRun& run) {
+void write_outputs(const RunOptions& options, const std::vector<FinishedRun>& runs) {
+  const FinishedRun& run = runs.front();
+  const bool several = runs.size() > 1;
   std::optional<OutputFile> trace;
   std::optional<OutputFile> json_file;
   if (!options.trace.empty()) {
     trace.emplace(options.trace);
     write_chrome_trace(run.graph, run.cluster, run.result, *trace);
   }
-  const std::string json = options.json.empty() ? "" : result_json(run);
+  std::string json;
+  if (!options.json.empty()) json = several ? comparison_json(runs) : result_json(run);
   if (!json.empty() && !options.json_on_stdout()) {
     json_file.emplace(options.json);
     json_file->write(json);
@@ -36,9 +40,10 @@ void write_outputs(const RunOptions& options, const FinishedRun& run) {
   if (options.json_on_stdout()) {
     print(json);
   } else {
-    print(report(run, {.color = shows_color(STDOUT_FILENO),
-                       .trace_path = options.trace,
-                       .json_path = options.json}));
+    const ReportOptions how = {.color = shows_color(STDOUT_FILENO),
+                               .trace_path = options.trace,
+                               .json_path = options.json};
+    print(several ? comparison_report(runs, how) : report(run, how));
   }
 }
 

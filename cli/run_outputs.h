@@ -2,14 +2,19 @@
 
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "analysis/metrics.h"
 #include "cli/run_options.h"
 
 namespace stepsim {
 
 // Writes the files, each in full or not at all, and then to standard output: the table, or the
-// JSON where that was asked for. Throws ConfigError if something can't be written.
-void write_outputs(const RunOptions& options, const FinishedRun& run);
+// JSON where that was asked for. Several runs are those of one experiment on several network
+// models: they come side by side, without a trace. Throws ConfigError if something can't be
+// written. REQUIRES: runs is not empty.
+void write_outputs(const RunOptions& options, const std::vector<FinishedRun>& runs);
 
 // To standard output; throws ConfigError if it can't be written.
 void print(std::string_view text);

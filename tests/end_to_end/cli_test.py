@@ -285,7 +285,7 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
             "cluster.dgx_superpod.nvlink_latency: must be a time such as",
             "plan.global_batch: is 65",
             "plan.etp: must be 1",
-            '--fidelity: must be flow or latency-bandwidth or packet, is "packets"',
+            '--fidelity: must be all or flow or latency-bandwidth or packet, is "packets"',
             str(self.folder / "none"))
         self.assertIn("7 problems", text)
 
@@ -298,7 +298,7 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
                             "--granularity: must be pipelined or stepped")
         self.expect_refused(["run", SMALL, "--trace-ranks", "0"], "--trace-ranks: needs --trace")
         trace = ["--trace", str(self.folder / "t.json")]
-        for ranks in ("8", "3-1", "a", "", "0,,1"):
+        for ranks in ("8", "3-1", "a", "", "0,,1", "1,0-2"):
             with self.subTest(ranks):
                 self.expect_refused(["run", SMALL, *trace, "--trace-ranks", ranks], "--trace-ranks")
         self.expect_refused(["run", SMALL, "other"], "other: there can be only one EXPERIMENT")
@@ -316,6 +316,25 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
         self.assertEqual((result["fidelity"], result["granularity"]), ("packet", "stepped"))
         self.assertGreater(result["simulator"]["packet_hops"], 0)
         self.expect_refused(arguments + ["--packet-bytes", "64"], "more than 10^9 need --yes")
+
+    def test_all_network_models_stand_side_by_side(self):
+        arguments = ["run", SMALL, "--set", "plan.global_batch=8", "--fidelity", "all",
+                     "--packet-bytes", "1048576"]
+        done = stepsim(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"latency-bandwidth +flow +packet\n")
+        for row in ("step time", "compute", "shared links cost", "queues and packets cost"):
+            self.assertIn("  " + row, done.stdout)
+        answer = json.loads(stepsim(*arguments, "--json", "-").stdout)
+        self.assertEqual([run["fidelity"] for run in answer["runs"]],
+                         ["latency-bandwidth", "flow", "packet"])
+        self.assertEqual({run["granularity"] for run in answer["runs"]}, {"stepped"})
+        # Each column is the run that has this model alone.
+        alone = stepsim("run", SMALL, "--set", "plan.global_batch=8", "--granularity", "stepped",
+                        "--json", "-")
+        self.assertEqual(answer["runs"][1]["step_time_s"], json.loads(alone.stdout)["step_time_s"])
+        trace = str(self.folder / "t.json")
+        self.expect_refused([*arguments, "--trace", trace], "--trace: is of one run")
 
     def test_packet_options_are_checked(self):
         self.expect_refused(

@@ -12,6 +12,7 @@
 #include "proto/experiment.pb.h"
 #include "proto/hugging_face.h"
 #include "proto/message_fields.h"
+#include "proto/mlp_stack_text.h"
 #include "proto/plan_text.h"
 #include "proto/to_spec.h"
 
@@ -63,6 +64,10 @@ Loaded load_file(const std::string& experiment, ProblemList& problems) {
 // if the flag names something that could not be read.
 bool read_model_flag(const std::string& flag, file::Model& model, ProblemList& problems) {
   model.Clear();
+  if (is_mlp_stack_text(flag)) {
+    read_mlp_stack_text(flag, model, problems);
+    return true;
+  }
   if (!looks_like_file(flag)) {
     model.set_catalog(flag);
     return true;

@@ -25,6 +25,14 @@ void check_upper_limits(const ModelSpec& model, ProblemList& problems) {
   }
 }
 
+bool is_transformer(const file::Model& model, ProblemList& problems) {
+  if (model.kind() == "mlp_stack") return false;
+  if (model.has_kind() && model.kind() != "transformer") {
+    problems.add("model.kind", "must be transformer or mlp_stack, is \"" + model.kind() + "\"");
+  }
+  return true;
+}
+
 }  // namespace
 
 ModelSpec to_model(const file::Model& model, ProblemList& problems) {
@@ -36,9 +44,13 @@ ModelSpec to_model(const file::Model& model, ProblemList& problems) {
   given(model.has_layers(), "layers");
   given(model.has_hidden(), "hidden");
   given(model.has_intermediate(), "intermediate");
-  given(model.has_heads(), "heads");
-  given(model.has_vocabulary(), "vocabulary");
+  const bool transformer = is_transformer(model, problems);
+  if (transformer) {
+    given(model.has_heads(), "heads");
+    given(model.has_vocabulary(), "vocabulary");
+  }
   ModelSpec spec{.name = model.has_name() ? model.name() : "model",
+                 .kind = transformer ? ModelKind::kTransformer : ModelKind::kMlpStack,
                  .layers = model.layers(),
                  .hidden = model.hidden(),
                  .intermediate = model.intermediate(),
@@ -51,7 +63,7 @@ ModelSpec to_model(const file::Model& model, ProblemList& problems) {
                  .attention_bias = model.attention_bias(),
                  .mlp_bias = model.mlp_bias()};
   if (model.has_gated_mlp()) spec.gated_mlp = model.gated_mlp();
-  if (!model.has_head_dim()) {
+  if (transformer && !model.has_head_dim()) {
     if (spec.heads < 1 || spec.hidden < 1) {
       spec.head_dim = 1;  // the cause is reported
     } else if (spec.hidden % spec.heads != 0) {

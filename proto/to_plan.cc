@@ -158,6 +158,12 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
     }
   }
   if (plan.has_recompute()) read_recompute(plan.recompute(), spec, problems);
+  if (plan.has_optimizer()) {
+    if (plan.optimizer() != "adam" && plan.optimizer() != "none") {
+      problems.add("plan.optimizer", "must be adam or none; is \"" + plan.optimizer() + "\"");
+    }
+    spec.optimizer = plan.optimizer() == "none" ? Optimizer::kNone : Optimizer::kAdam;
+  }
   if (plan.has_layout()) read_layout(plan.layout(), spec, problems);
   check_schedule(plan, problems);
   refuse_what_is_not_there_yet(plan, problems);

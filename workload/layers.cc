@@ -10,6 +10,7 @@
 #include "workload/head.h"
 #include "workload/layer_part.h"
 #include "workload/mlp.h"
+#include "workload/mlp_stack.h"
 
 namespace stepsim {
 namespace {
@@ -64,6 +65,7 @@ Bytes Layer::saved() const {
 }
 
 ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {
+  if (model.kind == ModelKind::kMlpStack) return build_mlp_stack(model, shard);
   const Part part = part_of(model, shard);
   ModelLayers layers{
       .embedding = embedding_layer(part),

@@ -123,10 +123,10 @@ struct Layer {
 };
 
 struct ModelLayers {
-  Layer embedding;
+  Layer embedding;                             // no ops where the model has none
   std::vector<Layer> blocks{};                 // one of each kind, in order of appearance
   std::vector<std::uint32_t> kind_of_block{};  // of each layer of the model: position in `blocks`
-  Layer head;                                  // final norm, unembedding, loss
+  Layer head;                                  // final norm, unembedding, loss; or no ops
   Bytes boundary;         // [tokens, hidden] of all tokens of the tensor group, as activations
   Bytes tensor_boundary;  // the same in the type of communication: what the tensor group gathers
                           // and reduces at each change of region

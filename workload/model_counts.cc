@@ -1,6 +1,7 @@
 #include "workload/model_counts.h"
 
 #include "workload/kernels.h"
+#include "workload/mlp_stack.h"
 
 namespace stepsim {
 namespace {
@@ -91,14 +92,17 @@ double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t leng
 }  // namespace
 
 std::int64_t parameter_count(const ModelSpec& model) {
+  if (model.kind == ModelKind::kMlpStack) return mlp_stack_parameters(model);
   return with_tables(model, blocks_of(model, model.experts.routed));
 }
 
 std::int64_t active_parameter_count(const ModelSpec& model) {
+  if (model.kind == ModelKind::kMlpStack) return mlp_stack_parameters(model);
   return with_tables(model, blocks_of(model, model.experts.per_token));
 }
 
 std::int64_t matmul_parameter_count(const ModelSpec& model) {
+  if (model.kind == ModelKind::kMlpStack) return mlp_stack_parameters(model);
   return blocks_of(model, model.experts.per_token).matrices + model.vocabulary * model.hidden;
 }
 

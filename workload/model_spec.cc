@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "workload/mlp_stack.h"
+
 namespace stepsim {
 namespace {
 
@@ -70,6 +72,7 @@ void check_experts(const ExpertSpec& experts, Rules& rules) {
 }  // namespace
 
 std::vector<Problem> check(const ModelSpec& model) {
+  if (model.kind == ModelKind::kMlpStack) return check_mlp_stack(model);
   Rules rules;
   rules.at_least("layers", 1, model.layers);
   rules.at_least("hidden", 1, model.hidden);

@@ -18,6 +18,11 @@
 
 namespace stepsim {
 
+enum class ModelKind : std::uint8_t {
+  kTransformer,
+  kMlpStack,  // two matmuls a layer, nothing else: mlp_stack.h
+};
+
 enum class NormKind : std::uint8_t { kRms, kLayer };  // layer norm has a bias besides its scale
 
 // Mixture of experts: in place of its MLP, a layer has a router and many small MLPs, of which each
@@ -41,6 +46,7 @@ struct ExpertSpec {
 
 struct ModelSpec {
   std::string name;
+  ModelKind kind = ModelKind::kTransformer;  // kMlpStack: layers, hidden and intermediate only
   std::int64_t layers = 0;
   std::int64_t hidden = 0;        // width of the residual stream
   std::int64_t intermediate = 0;  // width of the MLP

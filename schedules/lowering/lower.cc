@@ -101,13 +101,13 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     const bool first = stage == 0;
     const bool last = stage == plan.pp - 1;
     std::vector<StageUnit> units;
-    if (first) units.push_back({&embedding, "embedding", -1});
+    if (first && !embedding.empty()) units.push_back({&embedding, "embedding", -1});
     for (std::int64_t i = 0; i < plan.layers_of(stage, model.layers); ++i) {
       const std::uint32_t kind = layers.kind_of_block[next_block];
       units.push_back(
           {&blocks[kind], layers.blocks[kind].name, static_cast<std::int32_t>(next_block++)});
     }
-    if (last) units.push_back({&head, "head", -1});
+    if (last && !head.empty()) units.push_back({&head, "head", -1});
     Stage writing{
         .plan = plan,
         .communicators = communicators,

@@ -21,7 +21,8 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
   };
   hold(MemoryCategory::kParameters, held * size_of(plan.type).value(), plan.zero == 3);
   hold(MemoryCategory::kGradients, held * plan.gradient_bytes, plan.zero == 3);
-  hold(MemoryCategory::kOptimizer, held * plan.optimizer_bytes, plan.zero >= 1);
+  const std::int64_t state = plan.optimizer == Optimizer::kNone ? 0 : plan.optimizer_bytes;
+  hold(MemoryCategory::kOptimizer, held * state, plan.zero >= 1);
   hold(MemoryCategory::kFixedOverhead, fixed_memory.value(), false);
 }
 
@@ -36,7 +37,10 @@ OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies) {
       .read = Bytes(updated * (plan.gradient_bytes + plan.optimizer_bytes)),
       .written = Bytes(updated * (plan.optimizer_bytes + size_of(plan.type).value()))};
   OpDraft optimizer{.stream = stage.compute, .kind = OpKind::kCompute};
-  optimizer.work = stage.tables.compute({adam}, static_cast<std::uint32_t>(PathLabel::kOptimizer));
+  // Without kernels it takes no time: what the next step's parameters wait for.
+  std::vector<Kernel> kernels;
+  if (plan.optimizer == Optimizer::kAdam) kernels.push_back(adam);
+  optimizer.work = stage.tables.compute(kernels, static_cast<std::uint32_t>(PathLabel::kOptimizer));
   optimizer.label = stage.label("optimizer");
   optimizer.dependencies = std::move(dependencies);
   return stage.builder.add(std::move(optimizer));

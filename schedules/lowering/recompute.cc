@@ -1,5 +1,6 @@
 #include "schedules/lowering/recompute.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -16,12 +17,20 @@ Layer recompute_selectively(Layer layer) {
   return layer;
 }
 
+namespace {
+
+LayerStep& first_compute(std::vector<LayerStep>& steps) {
+  return *std::ranges::find(steps, LayerStep::Kind::kCompute, &LayerStep::kind);
+}
+
+}  // namespace
+
 LoweredLayer recompute_fully(LoweredLayer layer) {
   std::vector<LayerStep> again = layer.forward;
-  again.front().kept -= layer.input;
+  first_compute(again).kept -= layer.input;
   for (LayerStep& step : again) step.recomputes = true;
   for (LayerStep& step : layer.forward) step.kept = Bytes(0);
-  layer.forward.front().kept = layer.input;
+  first_compute(layer.forward).kept = layer.input;
   layer.backward.insert(layer.backward.begin(), again.begin(), again.end());
   layer.split_backward.insert(layer.split_backward.begin(), std::make_move_iterator(again.begin()),
                               std::make_move_iterator(again.end()));

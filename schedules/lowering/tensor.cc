@@ -266,11 +266,14 @@ std::vector<LayerStep> split_backward_steps(const Layer& layer, const ParallelPl
 
 LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                           bool is_last) {
+  if (layer.ops.empty()) return {};
+  const auto first =
+      std::ranges::find_if(layer.ops, [](const LayerOp& op) { return !op.forward.empty(); });
   return {.forward = forward_steps(layer, plan, boundary, is_last),
           .backward = backward_steps(layer, plan, boundary, is_last),
           .split_backward = split_backward_steps(layer, plan, boundary, is_last),
           .parameters = layer.parameters(),
-          .input = layer.ops.front().saved};
+          .input = first->saved};
 }
 
 }  // namespace stepsim

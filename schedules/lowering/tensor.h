@@ -61,7 +61,9 @@ struct LoweredLayer {
   // are the steps without and with weight_gradient.
   std::vector<LayerStep> split_backward;
   std::int64_t parameters = 0;
-  Bytes input{};  // of the layer, kept on this chip: part of what its first step keeps
+  Bytes input{};  // of the layer, kept on this chip: part of what its first compute step keeps
+
+  bool empty() const { return forward.empty(); }  // the model has no such layer
 };
 
 // `boundary`: bytes of [tokens, hidden] of all tokens of a micro-batch. `is_last`: nothing follows

@@ -17,6 +17,10 @@ std::string_view name_of(Recompute recompute) {
   return kNames[static_cast<std::size_t>(recompute)];
 }
 
+std::string_view name_of(Optimizer optimizer) {
+  return optimizer == Optimizer::kAdam ? "adam" : "none";
+}
+
 std::int64_t ParallelPlan::layers_of(std::int64_t stage, std::int64_t layers) const {
   return layout.empty() ? layers / pp : layout[static_cast<std::size_t>(stage)];
 }

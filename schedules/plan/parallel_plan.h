@@ -31,6 +31,12 @@ enum class Recompute : std::uint8_t {
 };
 std::string_view name_of(Recompute recompute);  // "selective"
 
+enum class Optimizer : std::uint8_t {
+  kAdam,
+  kNone,  // forward and backward only, as the closed forms count a step; no state
+};
+std::string_view name_of(Optimizer optimizer);  // "adam"
+
 // An axis of the plan laid over levels of the cluster, innermost first: tp over torus axis x.
 struct AxisMapping {
   PlanAxis axis = PlanAxis::kTensor;
@@ -60,6 +66,7 @@ struct ParallelPlan {
   int prefetch = 1;               // FSDP: layers gathered ahead of the one that computes
   bool overlap_gradients = true;  // reduce gradients while the backward pass goes on
   bool overlap_tensor = false;    // reduce-scatter of an input gradient beside the weight gradient
+  Optimizer optimizer = Optimizer::kAdam;
   std::int64_t optimizer_bytes = 12;  // a parameter: fp32 master weight and two Adam moments
   std::int64_t gradient_bytes = 4;    // a parameter: gradients are accumulated and reduced in fp32
 

@@ -1,0 +1,84 @@
+#include "workload/mlp_stack.h"
+
+#include <cassert>
+#include <string>
+#include <string_view>
+
+#include "workload/kernels.h"
+
+namespace stepsim {
+namespace {
+
+LayerOp multiply(std::string_view name, const DataTypes& types, const MatmulShape& shape) {
+  const MatmulTypes product{types.matmul, types.activations};
+  const MatmulTypes gradient{types.matmul, types.weights};
+  const auto& [batch, tokens, outputs, inputs] = shape;
+  LayerOp op{.name = name, .region = Region::kTensor};
+  op.forward = {matmul(name, product, shape)};
+  op.input_gradient = {matmul(name, product, {.m = tokens, .n = inputs, .k = outputs})};
+  op.weight_gradient = {matmul(name, gradient, {.m = inputs, .n = outputs, .k = tokens})};
+  op.parameters = inputs * outputs;
+  op.backward_workspace = batch * tokens * (inputs + outputs) * size_of(types.activations);
+  return op;
+}
+
+}  // namespace
+
+std::vector<Problem> check_mlp_stack(const ModelSpec& model) {
+  std::vector<Problem> problems;
+  const auto at_least_one = [&problems](std::string_view field, std::int64_t value) {
+    if (value >= 1) return;
+    problems.push_back({std::string(field), "must be at least 1, is " + std::to_string(value)});
+  };
+  const auto absent = [&problems](std::string_view field, std::int64_t value) {
+    if (value == 0) return;
+    problems.push_back({std::string(field),
+                        "must not be given for an mlp_stack, which has layers, hidden and "
+                        "intermediate only; is " +
+                            std::to_string(value)});
+  };
+  at_least_one("layers", model.layers);
+  at_least_one("hidden", model.hidden);
+  at_least_one("intermediate", model.intermediate);
+  absent("heads", model.heads);
+  absent("kv_heads", model.kv_heads);
+  absent("head_dim", model.head_dim);
+  absent("vocabulary", model.vocabulary);
+  absent("learned_positions", model.learned_positions);
+  return problems;
+}
+
+std::int64_t mlp_stack_parameters(const ModelSpec& model) {
+  return model.layers * 2 * model.hidden * model.intermediate;
+}
+
+ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
+  assert(check_mlp_stack(model).empty());
+  assert(model.intermediate % shard.tensor == 0);
+  const std::int64_t tokens = shard.sequences * shard.sequence_length / shard.context;
+  const std::int64_t own_tokens = shard.sequence_parallel ? tokens / shard.tensor : tokens;
+  const std::int64_t width = model.intermediate / shard.tensor;
+  const DataType type = shard.types.matmul;
+
+  LayerOp up = multiply("up_projection", shard.types,
+                        {.batch = 1, .m = tokens, .n = width, .k = model.hidden});
+  up.saved = own_tokens * model.hidden * size_of(type);
+  up.regathers_input = own_tokens != tokens;
+  if (up.regathers_input) {
+    up.forward_workspace = tokens * model.hidden * size_of(type);
+    up.backward_workspace += tokens * model.hidden * size_of(type);
+  }
+  LayerOp down = multiply("down_projection", shard.types,
+                          {.batch = 1, .m = tokens, .n = model.hidden, .k = width});
+  down.saved = tokens * width * size_of(type);
+  // Where a layer begins tokens may be divided: an op without kernels says so.
+  const LayerOp input{.name = "input", .region = Region::kSequence};
+  return {.embedding = {.name = "embedding", .ops = {}},
+          .blocks = {{.name = "block", .ops = {input, up, down}}},
+          .kind_of_block = std::vector<std::uint32_t>(static_cast<std::size_t>(model.layers), 0),
+          .head = {.name = "head", .ops = {}},
+          .boundary = tokens * model.hidden * size_of(shard.types.activations),
+          .tensor_boundary = tokens * model.hidden * size_of(shard.types.communication)};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,37 @@
+// mlp_stack is the model of the roofline chapters ("How to Scale Your Model"): layers of two
+// matmuls and nothing else. No attention, norm, activation function, embedding or loss, so that
+// what a simulated step does can be held against a closed form term by term.
+//
+//   [tokens, D] @ [D, F] -> [tokens, F] @ [F, D] -> the next layer        D = hidden
+//                                                                         F = intermediate
+//
+//   forward   4 tokens D F FLOPs a layer; backward twice that; 2 D F parameters
+//   kept      the layer's input and what the first matmul made: tokens (D + F) values
+//
+// With tensor parallelism F is divided: the input is gathered (or whole without sequence
+// parallelism) before the first matmul, the results of the second are partial sums. Weight
+// gradients are written once, in the type of the weights: there is no accumulator, so several
+// micro-batches cost what as many separate ones cost.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "workload/layers.h"
+#include "workload/model_spec.h"
+
+namespace stepsim {
+
+// Empty when layers, hidden and intermediate are positive and nothing else is given.
+// REQUIRES: model.kind == ModelKind::kMlpStack, as for all below.
+std::vector<Problem> check_mlp_stack(const ModelSpec& model);
+
+std::int64_t mlp_stack_parameters(const ModelSpec& model);
+
+// Embedding and head have no ops. REQUIRES: shard.tensor divides intermediate and, with sequence
+// parallelism, the tokens.
+ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard);
+
+}  // namespace stepsim

@@ -15,6 +15,8 @@
 #include "cli/run_outputs.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/choose_algorithm.h"
+#include "sim/collectives/library_choice.h"
+#include "sim/group_links.h"
 #include "sim/group_shape.h"
 #include "sim/program_builder.h"
 #include "traces/chrome_trace.h"
@@ -30,6 +32,7 @@ constexpr int kBarWidth = 32;
 struct Point {
   Bytes bytes;
   std::string algorithm;
+  std::string protocol;  // of the communication library; empty: none
   std::string why;
   std::uint32_t steps = 0;
   std::optional<CollectiveFormula> formula;
@@ -113,24 +116,27 @@ Duration farthest_trip(const CollectiveRequest& request, const GroupShape& shape
 Point run_one(const CollectiveRequest& request, Bytes bytes) {
   Point point{.bytes = bytes,
               .algorithm = "none",
+              .protocol = {},
               .why = "a group of one costs nothing",
               .formula = CollectiveFormula{.seconds = 0, .text = "a group of one"},
               .result = {}};
   if (request.chips.size() > 1) {
     const GroupShape shape = describe(request.cluster, request.chips);
-    const ChosenAlgorithm chosen = resolve(request.op, request.algorithm, shape, bytes);
-    point.algorithm = name_of(chosen.choice);
+    const CollectiveTask task{.op = request.op,
+                              .bytes = bytes,
+                              .element = size_of(request.type),
+                              .root = request.root,
+                              .shift = request.shift};
+    const LibraryChoice chosen =
+        choose_with_library(request.cluster.library, task, switches_can_add(request.type),
+                            request.algorithm, shape, links_of(request.cluster, request.chips));
+    point.algorithm = name_of(chosen.algorithm);
+    point.protocol = chosen.protocol;
     point.why = chosen.why;
-    point.steps = choose_algorithm({.op = request.op,
-                                    .bytes = bytes,
-                                    .element = size_of(request.type),
-                                    .root = request.root,
-                                    .shift = request.shift},
-                                   chosen.choice, shape)
-                      ->rounds();
+    point.steps = choose_algorithm(task, chosen.algorithm, shape)->rounds();
     point.formula =
         collective_formula({.op = request.op,
-                            .algorithm = chosen.choice,
+                            .algorithm = chosen.algorithm,
                             .bytes = bytes,
                             .levels = levels_of(request, shape),
                             .farthest = farthest_trip(request, shape),
@@ -196,12 +202,14 @@ std::string simulator_json(const SimulatorStatistics& cost) {
 
 std::string json_of(const CollectiveRequest& request, const Point& point) {
   return fmt::format(
-      "{{\n  \"op\": \"{}\",\n  \"algorithm\": \"{}\",\n  \"why\": \"{}\",\n  \"ranks\": {},\n"
+      "{{\n  \"op\": \"{}\",\n  \"algorithm\": \"{}\",\n  \"library\": \"{}\",\n  \"protocol\": "
+      "{},\n  \"why\": \"{}\",\n  \"ranks\": {},\n"
       "  \"bytes\": {},\n  \"time_s\": {},\n  \"algorithm_bandwidth_bytes_per_s\": {},\n"
       "  \"bus_bandwidth_bytes_per_s\": {},\n  \"formula_s\": {},\n  \"steps\": {},\n"
       "  \"hottest_links\": {},\n  \"simulator\": {}\n}}",
-      name_of(request.op), point.algorithm, json_escaped(point.why), request.chips.size(),
-      point.bytes.value(), exact_seconds(point.result.end.since_start),
+      name_of(request.op), point.algorithm, json_escaped(request.cluster.library.name),
+      point.protocol.empty() ? "null" : "\"" + point.protocol + "\"", json_escaped(point.why),
+      request.chips.size(), point.bytes.value(), exact_seconds(point.result.end.since_start),
       number_or_null(algorithm_bandwidth(point)), number_or_null(bus_bandwidth(request, point)),
       formula_json(point), point.steps, links_json(request, point),
       simulator_json(point.result.statistics));
@@ -222,9 +230,9 @@ std::string bandwidth_text(std::optional<double> value) {
 }
 
 std::string heading(const CollectiveRequest& request) {
-  return fmt::format("{} of {} ranks of {}, {} model, {}\n\n", name_of(request.op),
+  return fmt::format("{} of {} ranks of {}, {} model, {}, library {}\n\n", name_of(request.op),
                      request.chips.size(), request.cluster_name, name_of(request.fidelity),
-                     name_of(request.granularity));
+                     name_of(request.granularity), request.cluster.library.name);
 }
 
 std::string report(const CollectiveRequest& request, const Point& point) {
@@ -234,7 +242,8 @@ std::string report(const CollectiveRequest& request, const Point& point) {
   };
   row("bytes", to_text(point.bytes));
   row("time", to_text(point.result.end.since_start));
-  row("algorithm", point.algorithm + ": " + point.why);
+  row("algorithm",
+      point.algorithm + (point.protocol.empty() ? "" : " " + point.protocol) + ": " + point.why);
   row("steps", std::to_string(point.steps));
   row("algorithm bandwidth", bandwidth_text(algorithm_bandwidth(point)));
   row("bus bandwidth", bandwidth_text(bus_bandwidth(request, point)));

@@ -33,6 +33,7 @@ po::options_description visible_options() {
   add("sweep", text("FROM:TO"), "sizes from, twice that, ... to: 1KiB:8GiB; instead of --bytes");
   add("dtype", text("TYPE"), "of the elements (default: bf16)");
   add("algorithm", text("NAME|auto"), "see docs/collectives.md (default: auto)");
+  add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
   add("root", text("RANK"), "of broadcast, reduce, gather, scatter (default: the first of LIST)");
   add("shift", text("K"), "permute: every rank sends K places on in LIST (default: 1)");
   add("fidelity", text("latency-bandwidth|flow|packet"), "network model (default: flow)");
@@ -213,12 +214,13 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
     throw ConfigError(std::move(problems));
   }
   try {
-    const ClusterSpec spec = load_cluster(request.cluster_name);
+    const ClusterSpec spec = load_cluster(request.cluster_name, line.value("library"));
     BuiltTopology built = build_topology(spec.topology, spec.faults);
     request.cluster = {.fabric = std::move(built.fabric),
                        .router = std::move(built.router),
                        .places = std::move(built.places),
-                       .chip = spec.chip};
+                       .chip = spec.chip,
+                       .library = spec.library};
     read_group(line, request, problems);
   } catch (const ConfigError& error) {
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());

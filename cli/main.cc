@@ -42,7 +42,8 @@ Cluster build_cluster(const ClusterSpec& spec) {
   return {.fabric = std::move(built.fabric),
           .router = std::move(built.router),
           .places = std::move(built.places),
-          .chip = spec.chip};
+          .chip = spec.chip,
+          .library = spec.library};
 }
 
 SimulationResult simulate_with_progress(const OpGraph& graph, const Cluster& cluster,

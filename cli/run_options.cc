@@ -30,6 +30,7 @@ po::options_description visible_options() {
   auto add = options.add_options();
   add("model", text("NAME|FILE"), "catalog name, config.json of Hugging Face, or a model file");
   add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
+  add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
   add("plan", text("KEYS|NAME|FILE"),
       "keys such as tp=8,pp=4,dp=16,global-batch=1024,sequence=8192; or a catalog name or file");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
@@ -171,6 +172,7 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   options.source.model = text("model");
   options.source.cluster = text("cluster");
   options.source.plan = text("plan");
+  options.source.library = text("library");
   if (values.count("set") != 0) {
     options.source.overrides = values["set"].as<std::vector<std::string>>();
   }

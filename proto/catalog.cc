@@ -24,6 +24,8 @@ std::string_view name_of(CatalogKind kind) {
   switch (kind) {
     case CatalogKind::kChip:
       return "chips";
+    case CatalogKind::kLibrary:
+      return "libraries";
     case CatalogKind::kCluster:
       return "clusters";
     case CatalogKind::kModel:
@@ -37,6 +39,7 @@ std::string_view name_of(CatalogKind kind) {
 }
 
 std::string_view one_of(CatalogKind kind) {
+  if (kind == CatalogKind::kLibrary) return "library";
   std::string_view name = name_of(kind);
   name.remove_suffix(1);
   return name;

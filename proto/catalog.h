@@ -1,4 +1,5 @@
-// The catalog: chips, clusters, models, plans and experiments that are built into the binary.
+// The catalog: chips, communication libraries, clusters, models, plans and experiments that are
+// built into the binary.
 //
 //   for (const std::string& name : list(CatalogKind::kModel)) ...
 //   const CatalogAnswer answer = find(CatalogKind::kCluster, "dgx-h100-512");
@@ -19,10 +20,17 @@
 
 namespace stepsim {
 
-enum class CatalogKind : std::uint8_t { kChip, kCluster, kModel, kPlan, kExperiment };
-inline constexpr std::array kCatalogKinds = {CatalogKind::kChip, CatalogKind::kCluster,
-                                             CatalogKind::kModel, CatalogKind::kPlan,
-                                             CatalogKind::kExperiment};
+enum class CatalogKind : std::uint8_t {
+  kChip,
+  kLibrary,
+  kCluster,
+  kModel,
+  kPlan,
+  kExperiment,
+};
+inline constexpr std::array kCatalogKinds = {CatalogKind::kChip,    CatalogKind::kLibrary,
+                                             CatalogKind::kCluster, CatalogKind::kModel,
+                                             CatalogKind::kPlan,    CatalogKind::kExperiment};
 std::string_view name_of(CatalogKind kind);  // "chips": the folder
 std::string_view one_of(CatalogKind kind);   // "chip"
 

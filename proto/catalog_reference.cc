@@ -75,9 +75,21 @@ bool resolve(file::Model& model, const std::filesystem::path& folder, ProblemLis
 
 bool resolve(file::Cluster& cluster, ProblemList& problems) {
   const bool found = resolve_catalog(cluster, CatalogKind::kCluster, "cluster", problems);
-  if (!cluster.has_chip()) return found;
-  return resolve_catalog(*cluster.mutable_chip(), CatalogKind::kChip, "cluster.chip", problems) &&
-         found;
+  bool all_found = found;
+  if (cluster.has_chip()) {
+    all_found =
+        resolve_catalog(*cluster.mutable_chip(), CatalogKind::kChip, "cluster.chip", problems) &&
+        all_found;
+  }
+  if (!cluster.has_library() && cluster.chip().has_library()) {
+    cluster.mutable_library()->set_catalog(cluster.chip().library());
+  }
+  if (cluster.has_library()) {
+    all_found = resolve_catalog(*cluster.mutable_library(), CatalogKind::kLibrary,
+                                "cluster.library", problems) &&
+                all_found;
+  }
+  return all_found;
 }
 
 bool resolve(file::Plan& plan, ProblemList& problems) {

@@ -17,7 +17,7 @@ namespace stepsim {
 
 // `folder`: where `huggingface` paths start.
 bool resolve(file::Model& model, const std::filesystem::path& folder, ProblemList& problems);
-bool resolve(file::Cluster& cluster, ProblemList& problems);  // and its chip
+bool resolve(file::Cluster& cluster, ProblemList& problems);  // its chip and its library
 bool resolve(file::Plan& plan, ProblemList& problems);
 
 }  // namespace stepsim

@@ -9,6 +9,7 @@
 
 #include "schedules/plan/parallel_plan.h"
 #include "sim/chips/chip_spec.h"
+#include "sim/collectives/library.h"
 #include "topology/topology.h"
 #include "workload/model_spec.h"
 
@@ -19,6 +20,7 @@ struct ClusterSpec {
   ChipSpec chip;
   TopologySpec topology;
   Faults faults{};  // of its links
+  CommunicationLibrary library{};
 };
 
 struct Experiment {
@@ -33,10 +35,11 @@ struct Experiment {
 // --plan go over its plan. `overrides` are "path=value" pairs of --set; those that name something
 // else to start from (plan.catalog, model.huggingface) first, then the others, in order.
 struct ExperimentSource {
-  std::string experiment;  // file or catalog name; may be empty with the flags below
-  std::string model;       // --model: catalog name, or a Hugging Face config.json
-  std::string cluster;     // --cluster: catalog name or file
-  std::string plan;        // --plan: "tp=8,pp=4,...": docs/plan-keys.md; catalog name or file
+  std::string experiment;    // file or catalog name; may be empty with the flags below
+  std::string model;         // --model: catalog name, or a Hugging Face config.json
+  std::string cluster;       // --cluster: catalog name or file
+  std::string plan;          // --plan: "tp=8,pp=4,...": docs/plan-keys.md; catalog name or file
+  std::string library = {};  // --library: of the catalog; in place of the cluster's
   std::vector<std::string> overrides;
 };
 
@@ -44,8 +47,9 @@ struct ExperimentSource {
 // cluster, and of the plan for them (the topology is built to check it).
 Experiment load_experiment(const ExperimentSource& source);
 
-// A cluster by itself: catalog name or file. Throws ConfigError with every problem of it.
-ClusterSpec load_cluster(const std::string& cluster);
+// A cluster by itself: catalog name or file, and the communication library if not its own. Throws
+// ConfigError with every problem of it.
+ClusterSpec load_cluster(const std::string& cluster, const std::string& library = {});
 
 // A chip of the catalog, and a model: catalog name or file. Throw ConfigError with every problem.
 ChipSpec load_chip(const std::string& name);

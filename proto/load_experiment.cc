@@ -186,6 +186,9 @@ Experiment load_experiment(const ExperimentSource& source) {
   if (!source.plan.empty()) {
     has_plan = read_plan_flag(source.plan, *message.mutable_plan(), problems);
   }
+  if (!source.library.empty()) {
+    message.mutable_cluster()->mutable_library()->set_catalog(source.library);
+  }
   const std::vector<Override> overrides = split_overrides(source.overrides, problems);
   for (const Override& change : overrides) {
     if (change.is_reference()) apply(change, message, problems);
@@ -221,11 +224,13 @@ Experiment load_experiment(const ExperimentSource& source) {
   return experiment;
 }
 
-ClusterSpec load_cluster(const std::string& cluster) {
+ClusterSpec load_cluster(const std::string& cluster, const std::string& library) {
   ProblemList problems;
   file::Cluster message;
   ClusterSpec spec;
-  if (read_cluster_flag(cluster, message, problems) && resolve(message, problems)) {
+  const bool usable = read_cluster_flag(cluster, message, problems);
+  if (!library.empty()) message.mutable_library()->set_catalog(library);
+  if (usable && resolve(message, problems)) {
     spec = to_cluster(message, problems);
   }
   throw_if_any(problems.all());

@@ -26,6 +26,9 @@ std::optional<TopologySpec> to_topology(const file::Cluster& cluster, ProblemLis
 Faults to_faults(const file::Cluster& cluster, ProblemList& problems);
 std::string topology_names();  // "dgx_superpod, torus, ..."
 
+// Under "cluster.library".
+CommunicationLibrary to_library(const file::Library& library, ProblemList& problems);
+
 // Under "plan". Whether the plan fits a model and a cluster is asked by check() of
 // schedules/plan/parallel_plan.h.
 ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems);

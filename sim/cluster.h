@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/chips/chip_spec.h"
+#include "sim/collectives/library.h"
 #include "sim/network/fabric.h"
 #include "sim/network/places.h"
 #include "sim/network/router.h"
@@ -17,8 +18,9 @@ namespace stepsim {
 struct Cluster {
   Fabric fabric;
   std::unique_ptr<Router> router;
-  Places places;  // of every chip, by chip number
-  ChipSpec chip;  // all chips are alike
+  Places places;                   // of every chip, by chip number
+  ChipSpec chip;                   // all chips are alike
+  CommunicationLibrary library{};  // ideal unless given
 };
 
 }  // namespace stepsim

@@ -1,10 +1,13 @@
 #include "sim/collective_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
 #include "sim/collectives/choose_algorithm.h"
+#include "sim/collectives/library_choice.h"
+#include "sim/group_links.h"
 #include "sim/group_shape.h"
 
 namespace stepsim {
@@ -43,13 +46,22 @@ CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t
     chips.push_back(graph_.ranks[rank.index()].chip);
   }
   Plan plan;
-  plan.algorithm =
-      choose_algorithm({.op = collective.op,
-                        .bytes = collective.bytes,
-                        .element = size_of(collective.type),
-                        .root = collective.root,
-                        .shift = collective.shift},
-                       collective.algorithm, stepsim::describe(transport_.cluster(), chips));
+  const Cluster& cluster = transport_.cluster();
+  const GroupShape shape = stepsim::describe(cluster, chips);
+  const CollectiveTask task{.op = collective.op,
+                            .bytes = collective.bytes,
+                            .element = size_of(collective.type),
+                            .root = collective.root,
+                            .shift = collective.shift};
+  AlgorithmChoice choice = collective.algorithm;
+  if (!cluster.library.ideal()) {
+    const LibraryChoice chosen =
+        choose_with_library(cluster.library, task, switches_can_add(collective.type), choice, shape,
+                            links_of(cluster, chips));
+    choice = chosen.algorithm;
+    plan.cost = chosen.cost;
+  }
+  plan.algorithm = choose_algorithm(task, choice, shape);
   if (granularity_ == Granularity::kPipelined) {
     pipeline_edges(plan, chips);
     plan.algorithm.reset();
@@ -61,7 +73,11 @@ CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t
 // to the same one, so the bytes are collected until the peer changes.
 void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>& chips) const {
   const CollectiveAlgorithm& algorithm = *plan.algorithm;
-  std::map<LinkId, std::int64_t> load;
+  struct Load {
+    std::int64_t data = 0;
+    double wire = 0;
+  };
+  std::map<LinkId, Load> load;
   std::vector<LinkId> links;
   Duration longest{};
   for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
@@ -70,8 +86,12 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
       std::uint32_t peer = kNobody;
       std::int64_t bytes = 0;
       Duration latency{};
+      std::size_t kind = 0;
       auto close_edge = [&] {
-        for (const LinkId link : links) load[link] += bytes;
+        for (const LinkId link : links) {
+          load[link].data += bytes;
+          load[link].wire += static_cast<double>(bytes) * plan.cost.wire[kind];
+        }
         plan.sent += Bytes(bytes);
         bytes = 0;
       };
@@ -82,7 +102,8 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
           close_edge();
           peer = message->to;
           links.clear();
-          latency = transport_.route(chips[member], chips[peer], links);
+          kind = static_cast<std::size_t>(transport_.hop_kind(chips[member], chips[peer]));
+          latency = transport_.route(chips[member], chips[peer], links) + plan.cost.hop[kind];
         }
         bytes += message->bytes.value();
         latency_of_round[round] = std::max(latency_of_round[round], latency);
@@ -94,13 +115,15 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
     for (const Duration round : latency_of_round) of_lane += round;
     longest = std::max(longest, of_lane);
   }
-  std::int64_t most = 0;
-  for (const auto& [link, bytes] : load) most = std::max(most, bytes);
-  plan.bytes = Bytes(most);
-  plan.latency = longest;
+  double most = 0;
+  for (const auto& [link, bytes] : load) most = std::max(most, bytes.wire);
+  plan.bytes = Bytes(static_cast<std::int64_t>(std::ceil(most)));
+  plan.latency = longest + plan.cost.start;
   for (const auto& [link, bytes] : load) {
-    if (bytes > 0) {
-      plan.uses.push_back({link, static_cast<double>(bytes) / static_cast<double>(most)});
+    if (bytes.data == 0) continue;
+    plan.uses.push_back({link, bytes.wire / most});
+    if (!transport_.cluster().library.ideal()) {
+      plan.data.push_back(static_cast<double>(bytes.data));
     }
   }
 }
@@ -201,7 +224,7 @@ void CollectiveRuns::all_posted(Run& run, std::uint32_t index, Time now, Meeting
     const Axis axis = graph_.communicators[collective.communicator.index()].axis;
     sent_[static_cast<std::size_t>(axis)] += plan.sent;
     transport_.start(now, {.bytes = plan.bytes, .latency = plan.latency, .uses = plan.uses},
-                     {.collective = true, .index = index});
+                     {.collective = true, .index = index}, plan.data);
   }
 }
 
@@ -299,7 +322,8 @@ void CollectiveRuns::go_on(std::uint32_t index, std::uint32_t lane, std::uint32_
                      .from = member,
                      .to = message->to,
                      .order = std::uint64_t{run.streams[member]} << 32 | std::uint64_t{lane} << 24 |
-                              (state.sent & 0xffffff)});
+                              (state.sent & 0xffffff)},
+                    run.plan->cost, state.sent == 0);
     return;
   }
   if (state.sent == algorithm.rounds() && state.received == algorithm.rounds()) {

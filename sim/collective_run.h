@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/library_choice.h"
 #include "sim/meeting.h"
 #include "sim/op_graph.h"
 #include "sim/simulate.h"
@@ -54,6 +55,8 @@ class CollectiveRuns {
     Bytes bytes;
     Duration latency{};
     std::vector<LinkUse> uses;
+    std::vector<double> data;  // bytes of it over each link that are data; empty: all
+    LibraryCost cost{};
   };
 
   struct LaneState {             // of a member, stepped

@@ -346,13 +346,17 @@ SimulationResult Simulation::result() {
       if (op.kind == OpKind::kCompute) result.flops += compute_.flops(op.work);
     }
   }
+  // Of what links carry, the share of the library (flags, gaps) is no data; sprayed packets take
+  // other links than those that were routed.
+  const bool sprayed = options_.fidelity == Fidelity::kPacket && options_.packets.spraying;
+  const bool counts_data = !cluster_.library.ideal() && !sprayed;
   for (std::uint32_t i = 0; i < cluster_.fabric.links().size(); ++i) {
-    const double bytes = network_->carried(LinkId(i), now());
+    const double carried = network_->carried(LinkId(i), now());
     const double capacity = cluster_.fabric.link(LinkId(i)).bandwidth.value();
     const double seconds = to_seconds(now().since_start);
     result.links.push_back({.link = LinkId(i),
-                            .bytes = bytes,
-                            .utilization = seconds > 0 ? bytes / (capacity * seconds) : 0});
+                            .bytes = counts_data ? transport_.data_bytes()[i] : carried,
+                            .utilization = seconds > 0 ? carried / (capacity * seconds) : 0});
   }
   recorder_.finish(now(), *network_, result);
   const NetworkStatistics network = network_->statistics();
@@ -362,7 +366,7 @@ SimulationResult Simulation::result() {
   result.statistics.rate_updates = network.rate_updates;
   result.statistics.packet_hops = network.packet_hops;
   check_streams(streams_);
-  if (options_.fidelity == Fidelity::kPacket && options_.packets.spraying) {
+  if (sprayed) {
     check_sprayed_links(transport_.routed_bytes(), *network_, now());
   } else {
     check_links(cluster_, transport_.routed_bytes(), *network_, now());

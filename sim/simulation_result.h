@@ -74,8 +74,8 @@ struct MemoryPeak {
 
 struct LinkTotal {
   LinkId link;
-  double bytes = 0;        // over the whole run
-  double utilization = 0;  // bytes / (bandwidth x run time)
+  double bytes = 0;        // of data, over the whole run
+  double utilization = 0;  // what it carried / (bandwidth x run time); with the library's overhead
 };
 
 struct SimulatorStatistics {

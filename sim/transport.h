@@ -1,5 +1,6 @@
 // Transport hands transfers to the network and keeps the books of what must cross each link, for
-// the check at the end of the run. Channels and collectives send through it.
+// the check at the end of the run. Channels and collectives send through it. What the communication
+// library adds to a transfer (flags, gaps between packets) is routed, but is not counted as data.
 
 #pragma once
 
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include "sim/cluster.h"
+#include "sim/collectives/library_choice.h"
+#include "sim/group_links.h"
 #include "sim/meeting.h"
 #include "sim/network/network.h"
 
@@ -15,15 +18,31 @@ namespace stepsim {
 class Transport {
  public:
   Transport(const Cluster& cluster, Network& network)
-      : cluster_(cluster), network_(network), routed_(cluster.fabric.links().size(), 0.0) {}
+      : cluster_(cluster),
+        network_(network),
+        chips_per_node_(chips_per_node(cluster.places)),
+        routed_(cluster.fabric.links().size(), 0.0),
+        data_(cluster.library.ideal() ? 0 : cluster.fabric.links().size(), 0.0) {}
 
   const Cluster& cluster() const { return cluster_; }
 
-  void start(Time now, const Transfer& transfer, const TransferOwner& owner);
+  // `data`: bytes of data over each of the transfer's links; empty: all that it moves.
+  void start(Time now, const Transfer& transfer, const TransferOwner& owner,
+             std::span<const double> data = {});
 
-  // A message of `bytes` from chip to chip, along its route.
+  // A message of `bytes` from chip to chip, along its route; what it costs is that of a message by
+  // itself.
   void send(Time now, std::uint32_t from_chip, std::uint32_t to_chip, Bytes bytes,
             const TransferOwner& owner);
+
+  // A message of a collective: its hop and its share of the wire, and the start of it if `first`.
+  void send(Time now, std::uint32_t from_chip, std::uint32_t to_chip, Bytes bytes,
+            const TransferOwner& owner, const LibraryCost& cost, bool first);
+
+  HopKind hop_kind(std::uint32_t from_chip, std::uint32_t to_chip) const {
+    return from_chip / chips_per_node_ == to_chip / chips_per_node_ ? cluster_.library.inside
+                                                                    : HopKind::kNetwork;
+  }
 
   // Appends the route between two chips to `links` and returns the sum of its latencies.
   Duration route(std::uint32_t from_chip, std::uint32_t to_chip, std::vector<LinkId>& links) const;
@@ -31,14 +50,23 @@ class Transport {
   TransferOwner take(TransferId ended) { return table_.remove(ended); }
 
   const std::vector<double>& routed_bytes() const { return routed_; }  // by LinkId
+  const std::vector<double>& data_bytes() const {                      // of them, data
+    return cluster_.library.ideal() ? routed_ : data_;
+  }
 
  private:
+  // Along the route in links_.
+  void send_routed(Time now, Duration latency, Bytes bytes, Bytes wire, const TransferOwner& owner);
+
   const Cluster& cluster_;
   Network& network_;
+  std::uint32_t chips_per_node_;
   TransferTable<TransferOwner> table_;
   std::vector<double> routed_;
-  std::vector<LinkId> links_;  // scratch
-  std::vector<LinkUse> uses_;  // scratch
+  std::vector<double> data_;           // empty where all that is routed is data
+  std::vector<LinkId> links_;          // scratch
+  std::vector<LinkUse> uses_;          // scratch
+  std::vector<double> data_of_links_;  // scratch
 };
 
 }  // namespace stepsim

@@ -1,0 +1,96 @@
+// CommunicationLibrary is what a communication library adds to the links: how long it takes to
+// start, what a hop costs beyond the wire, how much of a link and of a chip its protocols can use,
+// and the constants by which it picks algorithm and protocol. Data: catalog/libraries/.
+//
+// The default is the ideal library: nothing is added, and `auto` is what
+// sim/collectives/choose_algorithm.h says. Links that are driven by DMA (ICI of TPUs) are ideal.
+//
+// With n members, S bytes and x = S / n, a collective in h rounds that sends V bytes a member takes
+//
+//   start + h * (hop + latency of the route) + V / bandwidth + x / copy + fill * x / (x +
+//   fill_bytes)
+//
+//   bandwidth  min(link_fraction * link, most): the links carry V * link / bandwidth bytes, so
+//              that what is left over for others is right
+//   copy       a member's own shard goes from one buffer to the other, beside the network
+//   fill       chunks grow with the data, up to a limit, and a pipeline has to fill with them
+//
+// The form is fitted (scripts/fit_communication_library.py); docs/accuracy.md says how well. Not
+// modelled: arithmetic of reductions by data type, registered buffers, proxies on the host, jitter.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/units.h"
+
+namespace stepsim {
+
+// LL and LL128 are NCCL's: flags travel with every 8 or 128 bytes, so nobody waits for a fence.
+enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
+inline constexpr std::size_t kProtocols = 3;
+std::string_view name_of(Protocol protocol);  // "LL", "LL128", "Simple"
+
+enum class HopKind : std::uint8_t { kNvlink, kPcie, kNetwork };
+inline constexpr std::size_t kHopKinds = 3;
+
+// What constants are for. Algorithms of stepsim that NCCL does not have are timed as a ring.
+enum class LibraryPath : std::uint8_t { kRing, kTree, kNvls, kMessages };
+std::string_view name_of(LibraryPath path);  // "ring", "tree", "nvls", "messages"
+
+struct ProtocolTiming {
+  LibraryPath path = LibraryPath::kRing;
+  Protocol protocol = Protocol::kSimple;
+  Duration start{};
+  std::array<Duration, kHopKinds> hop{};                    // a round, beyond the route's latency
+  std::array<double, kHopKinds> link_fraction = {1, 1, 1};  // 0 < fraction <= 1
+  Bandwidth most{};  // that one member sends at inside a node; 0: no limit
+  Bandwidth copy{};  // 0: costs nothing
+  Duration fill{};
+  Bytes fill_bytes{1};
+};
+
+// NCCL's own expectation, by which it chooses (src/graph/tuning.cc): base + hops * hop + S / rate.
+struct ProtocolTuning {
+  LibraryPath path = LibraryPath::kRing;
+  Protocol protocol = Protocol::kSimple;
+  Duration base{};
+  std::array<Duration, kHopKinds> hop{};
+};
+
+// Rates by number of nodes: one, two, more.
+using ByNodes = std::array<Bandwidth, 3>;
+
+struct LibraryTuner {
+  std::vector<ProtocolTuning> protocols;
+  double search_fraction = 1;  // of the links inside a node that the search for rings counts on
+  std::int64_t channels = 1;
+  ByNodes ll_most{};
+  ByNodes ring_ll128_channel{};
+  ByNodes tree_ll128_channel{};
+  ByNodes tree_channel{};
+  double nvls_efficiency = 0;  // 0: no NVLS
+  Bytes messages_ll_up_to{};   // of one message: LL up to here, Simple above
+};
+
+struct CommunicationLibrary {
+  std::string name = "ideal";
+  std::vector<ProtocolTiming> timings;  // none: ideal; else one for each path of `tuner`
+  LibraryTuner tuner{};
+  HopKind inside = HopKind::kNvlink;  // between chips of a node
+
+  bool ideal() const { return timings.empty(); }
+  // Nothing if there is none.
+  const ProtocolTiming* find(LibraryPath path, Protocol protocol) const;
+};
+
+// Empty when the library makes sense: fractions in (0, 1], all of ring and messages there, every
+// path that is tuned also timed.
+std::vector<Problem> check(const CommunicationLibrary& library);
+
+}  // namespace stepsim

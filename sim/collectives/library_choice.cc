@@ -1,0 +1,262 @@
+#include "sim/collectives/library_choice.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace stepsim {
+namespace {
+
+// NCCL's figures for what flags leave of a rate (src/graph/tuning.cc).
+constexpr double kLlShare = 0.5;
+constexpr double kLl128Share = 0.92;
+constexpr double kTreeSimpleShare = 0.92;
+constexpr double kTreeLlShare = 1 / 3.8;
+constexpr double kTreeLl128ShareOfOneNode = 7.0 / 9.0;
+constexpr double kTreeLl128Share = 120.0 / 128.0;
+constexpr double kNvlsRatio = 5.0 / 6.0;
+constexpr double kNetworkRingSimpleFactor = 1.9;  // latency of all-reduce rings over nodes
+constexpr std::uint32_t kNvlsMembers = 8;
+
+constexpr std::size_t kNetwork = static_cast<std::size_t>(HopKind::kNetwork);
+
+struct Way {
+  LibraryPath path = LibraryPath::kRing;
+  Protocol protocol = Protocol::kSimple;
+  double seconds = 0;
+};
+
+double seconds_of(Bytes bytes, Bandwidth rate) {
+  return rate.value() > 0 ? static_cast<double>(bytes.value()) / rate.value() : 0;
+}
+
+std::string microseconds(double seconds) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.1f us", 1e6 * seconds);
+  return buffer;
+}
+
+std::string name_of(const Way& way) {
+  return std::string(name_of(way.path)) + " " + std::string(name_of(way.protocol));
+}
+
+// What NCCL expects of the paths and protocols in a group.
+class Tuner {
+ public:
+  Tuner(const CommunicationLibrary& library, const CollectiveTask& task, const GroupLinks& links,
+        bool by_levels)
+      : library_(library),
+        tuner_(library.tuner),
+        task_(task),
+        links_(links),
+        by_levels_(by_levels) {
+    nodes_index_ = links.nodes <= 1 ? 0 : links.nodes == 2 ? 1 : 2;
+    const double inside = tuner_.search_fraction * links.inside.value();
+    const ProtocolTiming& simple = *library.find(LibraryPath::kRing, Protocol::kSimple);
+    const double local = static_cast<double>(links.members) / links.nodes;
+    const double network = simple.link_fraction[kNetwork] * links.network.value() * local;
+    rate_ = links.nodes == 1 ? inside : inside > 0 ? std::min(inside, network) : network;
+  }
+
+  double expectation(const ProtocolTuning& tuning) const {
+    const auto inside_hop = to_seconds(tuning.hop[static_cast<std::size_t>(library_.inside)]);
+    const auto network_hop = to_seconds(tuning.hop[kNetwork]);
+    const auto n = static_cast<double>(links_.members);
+    const auto nodes = static_cast<double>(links_.nodes);
+    double hops_s = 0;
+    double ratio = 1;
+    if (tuning.path == LibraryPath::kTree) {
+      hops_s =
+          2 * ((n / nodes - 1) * inside_hop + (std::bit_width(links_.nodes) - 1) * network_hop);
+      ratio = 0.5;
+    } else if (tuning.path == LibraryPath::kNvls) {
+      hops_s = inside_hop;
+      ratio = kNvlsRatio;
+    } else {
+      const double passes = task_.op == CollectiveOp::kAllReduce ? 2 : 1;
+      const double hops = by_levels_ ? passes * (n / nodes + nodes - 2) : passes * (n - 1);
+      const double across = by_levels_         ? passes * (nodes - 1)
+                            : links_.nodes > 1 ? passes * nodes - (2 - passes)
+                                               : 0;
+      hops_s = (hops - across) * inside_hop + across * network_hop;
+      if (links_.nodes > 1 && passes > 1 && tuning.protocol == Protocol::kSimple) {
+        hops_s *= kNetworkRingSimpleFactor;
+      }
+      ratio = n / (passes * (n - 1));
+    }
+    const double rate = rate_of(tuning) * ratio;
+    return to_seconds(tuning.base) + hops_s + static_cast<double>(task_.bytes.value()) / rate;
+  }
+
+ private:
+  double rate_of(const ProtocolTuning& tuning) const {
+    const auto channels = static_cast<double>(tuner_.channels);
+    const auto most = [&](const ByNodes& by_nodes, double count) {
+      const double value = by_nodes[nodes_index_].value() * count;
+      return value > 0 ? value : std::numeric_limits<double>::infinity();
+    };
+    switch (tuning.path) {
+      case LibraryPath::kTree:
+        switch (tuning.protocol) {
+          case Protocol::kLl:
+            return std::min(rate_ * kTreeLlShare, most(tuner_.ll_most, 1));
+          case Protocol::kLl128:
+            return std::min(
+                rate_ * (links_.nodes == 1 ? kTreeLl128ShareOfOneNode : kTreeLl128Share),
+                most(tuner_.tree_ll128_channel, channels));
+          case Protocol::kSimple:
+            break;
+        }
+        return std::min(rate_ * kTreeSimpleShare, most(tuner_.tree_channel, channels));
+      case LibraryPath::kNvls:
+        return rate_ * tuner_.nvls_efficiency * (channels - 1) / channels;
+      case LibraryPath::kRing:
+      case LibraryPath::kMessages:
+        break;
+    }
+    switch (tuning.protocol) {
+      case Protocol::kLl:
+        return std::min(rate_ * kLlShare, most(tuner_.ll_most, 1));
+      case Protocol::kLl128:
+        return std::min(rate_ * kLl128Share, most(tuner_.ring_ll128_channel, channels));
+      case Protocol::kSimple:
+        break;
+    }
+    return rate_;
+  }
+
+  const CommunicationLibrary& library_;
+  const LibraryTuner& tuner_;
+  const CollectiveTask& task_;
+  const GroupLinks& links_;
+  bool by_levels_;  // inside nodes and across, not one ring through all members
+  std::size_t nodes_index_ = 0;
+  double rate_ = 0;
+};
+
+// Bytes on a link of `link` for each byte of data.
+double wire_ratio(Bandwidth link, double fraction, Bandwidth most) {
+  double rate = link.value() * fraction;
+  if (most.value() > 0) rate = std::min(rate, most.value());
+  return rate > 0 ? std::max(1.0, link.value() / rate) : 1;
+}
+
+LibraryCost cost_of(const ProtocolTiming& timing, HopKind inside, Bytes part,
+                    const GroupLinks& links) {
+  LibraryCost cost;
+  const auto x = static_cast<double>(part.value());
+  const double fill =
+      to_seconds(timing.fill) * x / (x + static_cast<double>(timing.fill_bytes.value()));
+  cost.start = timing.start + duration_from_seconds(fill + seconds_of(part, timing.copy));
+  cost.hop = timing.hop;
+  const auto local = static_cast<std::size_t>(inside);
+  cost.wire[local] = wire_ratio(links.inside, timing.link_fraction[local], timing.most);
+  cost.wire[kNetwork] = wire_ratio(links.network, timing.link_fraction[kNetwork], {});
+  return cost;
+}
+
+bool is_ring_op(CollectiveOp op) {
+  return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather ||
+         op == CollectiveOp::kReduceScatter;
+}
+
+bool moves_messages(CollectiveOp op) {
+  return op == CollectiveOp::kAllToAll || op == CollectiveOp::kGather ||
+         op == CollectiveOp::kScatter || op == CollectiveOp::kSendReceive ||
+         op == CollectiveOp::kPermute;
+}
+
+// What NCCL could take here, in its order.
+std::vector<Way> ways(const CommunicationLibrary& library, const CollectiveTask& task,
+                      bool floating, bool trees, bool by_levels, const GroupLinks& links) {
+  const Tuner tuner(library, task, links, by_levels);
+  const bool nvls = task.op == CollectiveOp::kAllReduce && floating && links.nodes == 1 &&
+                    links.members >= kNvlsMembers && library.tuner.nvls_efficiency > 0;
+  std::vector<Way> result;
+  for (const ProtocolTuning& tuning : library.tuner.protocols) {
+    if (tuning.path == LibraryPath::kNvls && !nvls) continue;
+    if (tuning.path == LibraryPath::kTree && !trees) continue;
+    if (tuning.path == LibraryPath::kMessages) continue;
+    result.push_back({tuning.path, tuning.protocol, tuner.expectation(tuning)});
+  }
+  return result;
+}
+
+std::string why_lowest(const CommunicationLibrary& library, const std::vector<Way>& all,
+                       const Way& best) {
+  std::string others;
+  for (const Way& way : all) {
+    if (way.path == best.path && way.protocol == best.protocol) continue;
+    others +=
+        (others.empty() ? ", before " : ", ") + name_of(way) + " " + microseconds(way.seconds);
+  }
+  return "the tuning of " + library.name + " expects " + name_of(best) + " to take " +
+         microseconds(best.seconds) + others;
+}
+
+// The algorithm that stands for NCCL's ring here: over several levels one ring a card, which
+// carries as much over every link as the levels do one after another.
+AlgorithmChoice ring_of(const GroupShape& shape) {
+  return shape.dimensions.size() > 1 ? AlgorithmChoice::kHierarchical : AlgorithmChoice::kRing;
+}
+
+LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveTask& task,
+                          ChosenAlgorithm chosen, const GroupLinks& links) {
+  const bool shards = task.op != CollectiveOp::kSendReceive && task.op != CollectiveOp::kPermute;
+  const Bytes part = shards ? task.bytes / std::int64_t{links.members} : task.bytes;
+  const Protocol protocol =
+      part <= library.tuner.messages_ll_up_to ? Protocol::kLl : Protocol::kSimple;
+  return {
+      .algorithm = chosen.choice,
+      .cost = cost_of(*library.find(LibraryPath::kMessages, protocol), library.inside, part, links),
+      .protocol = std::string(name_of(protocol)),
+      .why = chosen.why + "; " + library.name + " sends messages of this size by " +
+             std::string(name_of(protocol))};
+}
+
+}  // namespace
+
+LibraryChoice choose_with_library(const CommunicationLibrary& library, const CollectiveTask& task,
+                                  bool floating, AlgorithmChoice asked, const GroupShape& shape,
+                                  const GroupLinks& links) {
+  ChosenAlgorithm chosen = resolve(task.op, asked, shape, task.bytes);
+  if (library.ideal()) {
+    return {.algorithm = chosen.choice, .cost = {}, .protocol = {}, .why = std::move(chosen.why)};
+  }
+  if (moves_messages(task.op)) return by_messages(library, task, std::move(chosen), links);
+
+  const bool free_choice = asked == AlgorithmChoice::kAuto && is_ring_op(task.op);
+  const bool trees = free_choice && task.op == CollectiveOp::kAllReduce && links.nodes > 1 &&
+                     refusal(task.op, AlgorithmChoice::kDoubleBinaryTree, shape).empty();
+  const bool by_levels = ring_of(shape) == AlgorithmChoice::kHierarchical &&
+                         (free_choice || asked == AlgorithmChoice::kHierarchical);
+  std::vector<Way> all = ways(library, task, free_choice && floating, trees, by_levels, links);
+  if (all.empty()) all.push_back({});  // nothing is tuned: Simple
+  const Way best = *std::ranges::min_element(all, {}, &Way::seconds);
+  if (free_choice) {
+    chosen = {.choice = ring_of(shape), .why = why_lowest(library, all, best)};
+    if (best.path == LibraryPath::kTree) chosen.choice = AlgorithmChoice::kDoubleBinaryTree;
+  } else {
+    chosen.why += "; " + why_lowest(library, all, best);
+  }
+  const Bytes part = task.bytes / std::int64_t{links.members};
+  return {.algorithm = chosen.choice,
+          .cost = cost_of(*library.find(best.path, best.protocol), library.inside, part, links),
+          .protocol = std::string(name_of(best.protocol)),
+          .why = std::move(chosen.why)};
+}
+
+LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, HopKind kind,
+                            Bandwidth link) {
+  if (library.ideal()) return {};
+  const Protocol protocol =
+      bytes <= library.tuner.messages_ll_up_to ? Protocol::kLl : Protocol::kSimple;
+  GroupLinks links;
+  (kind == HopKind::kNetwork ? links.network : links.inside) = link;
+  return cost_of(*library.find(LibraryPath::kMessages, protocol), library.inside, bytes, links);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,61 @@
+// choose_with_library() turns what was asked for into algorithm, protocol and what they cost beyond
+// the links. `auto` goes as NCCL does: the lowest of its own expectations (ncclTopoTuneModel and
+// ncclTopoGetAlgoTime, src/graph/tuning.cc), which decide and are not the predicted time:
+//
+//   base + h * hop + S / (rate * ratio)      ratio: S over what a member sends
+//
+//   ring    rate: what the search found, LL at most half of it and `ll_most`, LL128 0.92 of it and
+//           channels * ring_ll128_channel; h = n - 1, twice that for all-reduce, of which one (two)
+//           a node cross the network; over several levels those of the levels one after another
+//   nvls    all-reduce of floating-point numbers in one node of eight and more: the switches add up
+//
+// Algorithms that NCCL does not have, or that are asked for by name, get the protocol that is
+// expected to be best for a ring of as many rounds.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "sim/base/units.h"
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/choose_algorithm.h"
+#include "sim/collectives/library.h"
+
+namespace stepsim {
+
+// What a library knows of a group's place.
+struct GroupLinks {
+  std::uint32_t members = 1;
+  std::uint32_t nodes = 1;
+  Bandwidth inside{};   // the slowest route between neighbours of one node; 0: none
+  Bandwidth network{};  // between nodes; 0: none
+};
+
+// What is added to the transfers of one collective or message.
+struct LibraryCost {
+  Duration start{};                             // once, before the first byte
+  std::array<Duration, kHopKinds> hop{};        // to every message, by the kind of its route
+  std::array<double, kHopKinds> wire{1, 1, 1};  // bytes on a link for each byte of data, >= 1
+  friend bool operator==(const LibraryCost&, const LibraryCost&) = default;
+};
+
+struct LibraryChoice {
+  AlgorithmChoice algorithm = AlgorithmChoice::kRing;  // never kAuto
+  LibraryCost cost{};
+  std::string protocol;  // "LL"; empty: ideal
+  std::string why;       // a sentence
+};
+
+// `floating`: the elements are of a type that switches can add up (fp32, bf16, fp16).
+// REQUIRES: shape.members() > 1; refusal() of the choice is empty; check(library) is empty.
+LibraryChoice choose_with_library(const CommunicationLibrary& library, const CollectiveTask& task,
+                                  bool floating, AlgorithmChoice asked, const GroupShape& shape,
+                                  const GroupLinks& links);
+
+// Of a message of `bytes` over a route of this kind and narrowest link.
+LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, HopKind kind,
+                            Bandwidth link);
+
+}  // namespace stepsim

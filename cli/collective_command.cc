@@ -68,8 +68,16 @@ OpGraph graph_of(const CollectiveRequest& request, Bytes bytes) {
   return graph;
 }
 
-// The slowest route between neighbours along each dimension of the group.
-std::vector<FormulaLevel> levels_of(const CollectiveRequest& request, const GroupShape& shape) {
+std::size_t kind_of_hop(const CollectiveRequest& request, std::uint32_t from, std::uint32_t to) {
+  const std::uint32_t of_node = chips_per_node(request.cluster.places);
+  const bool inside = request.chips[from] / of_node == request.chips[to] / of_node;
+  return static_cast<std::size_t>(inside ? request.cluster.library.inside : HopKind::kNetwork);
+}
+
+// The slowest route between neighbours along each dimension of the group, with what the library
+// adds to it.
+std::vector<FormulaLevel> levels_of(const CollectiveRequest& request, const GroupShape& shape,
+                                    const LibraryCost& cost) {
   std::vector<FormulaLevel> levels;
   std::vector<LinkId> links;
   const Cluster& cluster = request.cluster;
@@ -84,9 +92,11 @@ std::vector<FormulaLevel> levels_of(const CollectiveRequest& request, const Grou
       if (position / stride % dimension.size + 1 == dimension.size) continue;
       links.clear();
       cluster.router->route(node(position), node(position + stride), 0, links);
-      Duration trip{};
+      const std::size_t kind =
+          kind_of_hop(request, shape.order[position], shape.order[position + stride]);
+      Duration trip = cost.hop[kind];
       for (const LinkId link : links) {
-        const Bandwidth bandwidth = cluster.fabric.link(link).bandwidth;
+        const Bandwidth bandwidth = cluster.fabric.link(link).bandwidth / cost.wire[kind];
         level.bandwidth =
             level.bandwidth.value() == 0 ? bandwidth : std::min(level.bandwidth, bandwidth);
         trip += cluster.fabric.link(link).latency;
@@ -101,14 +111,15 @@ std::vector<FormulaLevel> levels_of(const CollectiveRequest& request, const Grou
 
 // Between the first and the last position, which differ on every level. On a torus these may be
 // neighbours; there trips are those of the axes.
-Duration farthest_trip(const CollectiveRequest& request, const GroupShape& shape) {
+Duration farthest_trip(const CollectiveRequest& request, const GroupShape& shape,
+                       const LibraryCost& cost) {
   const bool torus = shape.dimensions.front().torus_axis;
   if (torus) return {};
   const std::vector<NodeId>& chips = request.cluster.places.chips;
   std::vector<LinkId> links;
   request.cluster.router->route(chips[request.chips[shape.order.front()]],
                                 chips[request.chips[shape.order.back()]], 0, links);
-  Duration trip{};
+  Duration trip = cost.hop[kind_of_hop(request, shape.order.front(), shape.order.back())];
   for (const LinkId link : links) trip += request.cluster.fabric.link(link).latency;
   return trip;
 }
@@ -138,10 +149,14 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
         collective_formula({.op = request.op,
                             .algorithm = chosen.algorithm,
                             .bytes = bytes,
-                            .levels = levels_of(request, shape),
-                            .farthest = farthest_trip(request, shape),
+                            .levels = levels_of(request, shape, chosen.cost),
+                            .farthest = farthest_trip(request, shape, chosen.cost),
                             .rounds = point.steps,
                             .overlapped = request.granularity == Granularity::kPipelined});
+    if (point.formula && !request.cluster.library.ideal()) {
+      point.formula->seconds += to_seconds(chosen.cost.start);
+      point.formula->text += " + start, with W and t of " + request.cluster.library.name;
+    }
   }
   SimulationOptions options;
   options.fidelity = request.fidelity;
@@ -202,14 +217,12 @@ std::string simulator_json(const SimulatorStatistics& cost) {
 
 std::string json_of(const CollectiveRequest& request, const Point& point) {
   return fmt::format(
-      "{{\n  \"op\": \"{}\",\n  \"algorithm\": \"{}\",\n  \"library\": \"{}\",\n  \"protocol\": "
-      "{},\n  \"why\": \"{}\",\n  \"ranks\": {},\n"
+      "{{\n  \"op\": \"{}\",\n  \"algorithm\": \"{}\",\n  \"why\": \"{}\",\n  \"ranks\": {},\n"
       "  \"bytes\": {},\n  \"time_s\": {},\n  \"algorithm_bandwidth_bytes_per_s\": {},\n"
       "  \"bus_bandwidth_bytes_per_s\": {},\n  \"formula_s\": {},\n  \"steps\": {},\n"
       "  \"hottest_links\": {},\n  \"simulator\": {}\n}}",
-      name_of(request.op), point.algorithm, json_escaped(request.cluster.library.name),
-      point.protocol.empty() ? "null" : "\"" + point.protocol + "\"", json_escaped(point.why),
-      request.chips.size(), point.bytes.value(), exact_seconds(point.result.end.since_start),
+      name_of(request.op), point.algorithm, json_escaped(point.why), request.chips.size(),
+      point.bytes.value(), exact_seconds(point.result.end.since_start),
       number_or_null(algorithm_bandwidth(point)), number_or_null(bus_bandwidth(request, point)),
       formula_json(point), point.steps, links_json(request, point),
       simulator_json(point.result.statistics));

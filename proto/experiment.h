@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,5 +55,16 @@ ClusterSpec load_cluster(const std::string& cluster, const std::string& library 
 // A chip of the catalog, and a model: catalog name or file. Throw ConfigError with every problem.
 ChipSpec load_chip(const std::string& name);
 ModelSpec load_model(const std::string& model);
+
+// What measured tables call a chip or a machine, and what the catalog has for it
+// (catalog/hardware/aliases.textproto).
+struct Hardware {
+  std::vector<std::string> names;  // "H100-80GB SXM"
+  std::string chip;                // "h100-sxm"
+  std::string cluster;             // family, or one cluster; empty: none
+  bool cluster_has_sizes = true;   // <cluster>-<chips>
+  std::int64_t chips_per_node = 8;
+};
+std::vector<Hardware> load_hardware();
 
 }  // namespace stepsim

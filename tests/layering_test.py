@@ -25,10 +25,12 @@ MAY_INCLUDE = {
     "schedules/lowering": SCHEDULES + ["workload", "sim", "sim/base", "sim/chips"],
     "proto": LOADED,
     "analysis/formulas": ["sim/base"],
+    "analysis/accuracy": LOADED + ["proto/experiment.h"],
     "analysis": LOADED + ["analysis/formulas", "proto/experiment.h"],
     "analysis/experiments": LOADED + ["analysis", "analysis/formulas", "proto/experiment.h"],
     "traces": ["analysis", "sim", "sim/base"],
-    "cli": LOADED + ["proto", "analysis", "analysis/formulas", "analysis/experiments", "traces"],
+    "cli": LOADED + ["proto", "analysis", "analysis/accuracy", "analysis/formulas",
+                     "analysis/experiments", "traces"],
 }
 # Data types that a room may include beyond the table, each a decision: docs/decisions/.
 FILES = {

@@ -9,7 +9,8 @@ namespace stepsim {
 
 std::vector<FormulaExperiment> formula_experiments() {
   std::vector<FormulaExperiment> all;
-  for (const auto group : {tpu_collective_experiments}) {
+  for (const auto group : {data_parallel_experiments, model_state_experiments,
+                           tensor_parallel_experiments, tpu_collective_experiments}) {
     for (const FormulaExperiment& experiment : group()) all.push_back(experiment);
   }
   std::ranges::stable_sort(all, {}, [](const FormulaExperiment& experiment) {

@@ -1,0 +1,60 @@
+// Training steps of the sources' own model (workload/mlp_stack.h) under their own assumptions:
+// chips that reach their peak in every kernel and are never bound by memory, hops that take no
+// time, bf16 everywhere, no optimizer. What a plan adds to the closed form is then the plan's
+// alone.
+//
+//   StackStep step{.tokens = 850, .map = "dp:x+y+z"};   // 850 tokens a replica on v5p 4x4x4
+//   step.plan.dp = 64;
+//   run(laboratory, step).step_time
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/experiments/experiment.h"
+#include "schedules/plan/parallel_plan.h"
+#include "sim/cluster.h"
+
+namespace stepsim {
+
+inline constexpr double kV5pFlops = 459e12;  // FLOP/s
+inline constexpr double kV5pLink = 90e9;     // B/s, one way
+inline constexpr double kV5pAxis = 180e9;    // B/s, both directions of an axis
+
+// Every axis of the slice is a ring.
+Cluster ideal_v5p(const std::vector<int>& shape);
+
+struct StackStep {
+  std::int64_t width = 8192;       // D
+  std::int64_t mlp_width = 32768;  // F
+  std::int64_t layers = 32;
+  ParallelPlan plan{};      // global_batch, microbatch and sequence are set from the tokens
+  std::int64_t tokens = 0;  // of one replica and micro-batch
+  std::int64_t microbatches = 1;
+  std::string map{};  // "dp:x+y/tp:z": axes over the slice's; empty: in order of ranks
+  std::vector<int> slice = {4, 4, 4};
+  Granularity granularity = Granularity::kPipelined;
+  bool optimizer = false;  // Adam: its time and its state
+  bool record = false;     // keep the timeline of rank 0
+  // Of all collectives of data parallelism, instead of what `auto` chooses.
+  std::optional<AlgorithmChoice> data_algorithm{};
+};
+
+// Two steps for FSDP, whose first gathers may overlap with the step before. Throws std::logic_error
+// for a plan that can't be.
+SimulationResult run(const Laboratory& laboratory, const StackStep& step);
+SimulationResult run(const Laboratory& laboratory, const StackStep& step, const Cluster& cluster);
+
+double seconds(const Laboratory& laboratory, const StackStep& step);
+
+// Rounding to picoseconds and whole bytes, of steps of 10 ms and more.
+inline constexpr double kRounding = 1e-5;
+
+inline DifferenceRange around(double difference, double margin = kRounding) {
+  return {difference - margin, difference + margin};
+}
+
+}  // namespace stepsim

@@ -24,6 +24,7 @@ Usage:
   stepsim topology CLUSTER [options] measure and draw a cluster's network
   stepsim formula [ID] [SYMBOL=...]  list, explain, evaluate or solve a closed form
   stepsim validate [ID...]           the closed forms against simulation, and why they differ
+  stepsim import hf CONFIG.json      print a published model as a model file
   stepsim catalog [KIND] [NAME]      list or print built-in chips, clusters, models, ...
   stepsim help [SUBCOMMAND]          what it does and takes
   stepsim --version
@@ -132,6 +133,18 @@ Exit status 1 unless every row is as expected. docs/validation.md has the result
 
 )";
 
+constexpr const char* kImport =
+    R"(stepsim import prints a model that was made elsewhere as a model file.
+
+Usage:
+  stepsim import hf CONFIG.json > my-model.textproto
+
+CONFIG.json is the file of that name beside a model on Hugging Face. Families: llama, mistral,
+mixtral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, gemma, gemma2, gemma3_text, gpt2,
+gpt_oss, bloom. A run takes such a file as it is, too: stepsim run --model config.json ...
+
+)";
+
 constexpr const char* kCatalog =
     R"(stepsim catalog says what is built in.
 
@@ -155,13 +168,14 @@ std::string help_text(const std::vector<std::string>& arguments) {
   if (arguments[0] == "topology") return kTopology + describe_topology_options() + "\n";
   if (arguments[0] == "validate") return kValidate + describe_validate_options() + "\n";
   if (arguments[0] == "catalog") return kCatalog;
+  if (arguments[0] == "import") return kImport;
   refuse_subcommand(arguments[0]);
 }
 
 void refuse_subcommand(const std::string& name) {
-  const std::vector<std::string> subcommands = {"run",      "collective", "formula",
-                                                "network",  "schedule",   "topology",
-                                                "validate", "catalog",    "help"};
+  const std::vector<std::string> subcommands = {"run",      "collective", "formula",  "network",
+                                                "schedule", "topology",   "validate", "import",
+                                                "catalog",  "help"};
   throw ConfigError({{name, "no such subcommand" + did_you_mean(name, subcommands) +
                                 " There are: " + comma_separated(subcommands)}});
 }

@@ -18,6 +18,7 @@
 #include "cli/collective_command.h"
 #include "cli/formula_command.h"
 #include "cli/help.h"
+#include "cli/import_command.h"
 #include "cli/network_command.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
@@ -102,6 +103,7 @@ constexpr Subcommand kSubcommands[] = {
     {"formula", run_formula_command},
     {"help", [](const auto& arguments) { print(help_text(arguments)); }},
     {"--help", [](const auto& arguments) { print(help_text(arguments)); }},
+    {"import", [](const auto& arguments) { print(import_text(arguments)); }},
     {"network", run_network_command},
     {"schedule", run_schedule_command},
     {"topology", run_topology_command},

@@ -1,10 +1,10 @@
-// Models as Hugging Face publishes them: config.json. Two families of dense decoders are read:
+// Models as Hugging Face publishes them: config.json of llama, mistral, mixtral, qwen2, qwen3,
+// qwen3_moe, deepseek_v2, deepseek_v3, gemma, gemma2, gemma3_text, gpt2, gpt_oss and bloom
+// (hugging_face_families.h). Of a model with several parts (gemma3) the text_config is read.
 //
-//   llama   rotary positions, RMS norm, gated MLP, grouped-query attention
-//   gpt2    learned positions, layer norm, biases, MLP of width n_inner (4 x n_embd unless given)
-//
-// Keys and their defaults are those of transformers' LlamaConfig and GPT2Config, but the sizes of
-// the model must be given. Null means absent; keys that say nothing of the shape are ignored.
+// Keys that say nothing of the shape are ignored; those that do, and that the family doesn't have,
+// are refused. Dropout is only what the file says, whatever transformers takes where it says
+// nothing.
 
 #pragma once
 

@@ -1,13 +1,12 @@
 #include "workload/attention.h"
 
+#include <iterator>
 #include <utility>
+
+#include "workload/latent_attention.h"
 
 namespace stepsim {
 namespace {
-
-std::int64_t query_width(const Part& part) {
-  return part.heads * part.model.head_dim;
-}
 
 std::int64_t qkv_width(const Part& part) {
   return (part.heads + 2 * part.kv_heads) * part.model.head_dim;
@@ -41,22 +40,92 @@ LayerOp qk_norm(const Part& part) {
   return op;
 }
 
-LayerOp attention(const Part& part, const BlockKind& kind) {
-  const AttentionShape shape = attention_shape(part, kind);
+std::vector<LayerOp> projections(const Part& part) {
+  const ModelSpec& model = part.model;
+  if (model.latent.kv_rank > 0) return latent_projections(part);
+  std::vector<LayerOp> ops;
+  ops.push_back(project_gathered(part, {.name = "qkv_projection",
+                                        .inputs = part.hidden(),
+                                        .outputs = qkv_width(part),
+                                        .bias = model.attention_bias || model.qkv_bias,
+                                        .narrow = true}));
+  if (model.parallel_branches) ops.back().regathers_input = false;  // the MLP does
+  if (model.qk_norm) ops.push_back(qk_norm(part));
+  if (model.rotary && model.learned_positions == 0) ops.push_back(rope(part));
+  return ops;
+}
+
+struct AttentionSizes {
+  Bytes inputs;  // q, k and v
+  Bytes output;
+  std::int64_t scores = 0;  // values: every query with every key, whatever the mask says
+};
+
+AttentionSizes sizes(const Part& part, const AttentionShape& shape) {
+  return {.inputs = part.size(part.tokens * (shape.heads * shape.qk_dim +
+                                             shape.kv_heads * (shape.qk_dim + shape.v_dim))),
+          .output = part.size(part.tokens * shape.heads * shape.v_dim),
+          .scores = shape.sequences * shape.queries * shape.keys * shape.heads};
+}
+
+LayerOp fused(const Part& part, const AttentionShape& shape) {
   const DataType type = part.shard.types.activations;
-  const Bytes inputs = part.size(part.tokens * qkv_width(part));
-  const Bytes output = part.size(part.tokens * query_width(part));
+  const auto [inputs, output, scores] = sizes(part, shape);
   LayerOp op{.name = "attention", .region = Region::kTensor};
   op.forward = {attention_forward("attention", type, shape)};
   op.input_gradient = {attention_backward("attention", type, shape)};
   op.saved = inputs + output + log_sum_exp_size(shape);
   op.saved_cheaply = log_sum_exp_size(shape);
   op.backward_workspace = inputs + output;
-  if (part.model.attention_sinks) op.parameters = part.heads;
+  return op;
+}
+
+// Scores are made and kept in the type of the activations; a kernel masks, scales and normalises
+// them in one pass. The output is kept by out_projection, counted here as with the fused kernel.
+LayerOp unfused(const Part& part, const AttentionShape& shape) {
+  const DataType type = part.shard.types.activations;
+  const auto [inputs, output, scores] = sizes(part, shape);
+  const std::int64_t batch = shape.sequences * shape.heads;
+  const std::int64_t m = shape.queries, n = shape.keys;
+  const auto product = [&](std::string_view name, std::int64_t rows, std::int64_t columns,
+                           std::int64_t inner) {
+    return matmul(name, {type, type}, {.batch = batch, .m = rows, .n = columns, .k = inner});
+  };
+  LayerOp op{.name = "attention", .region = Region::kTensor};
+  const Kernel softmax = part.elementwise("softmax", {.elements = scores, .flops = 6});
+  Kernel softmax_gradient =
+      part.elementwise("softmax", {.elements = scores, .reads = 2, .flops = 5});
+  Kernel dropout = part.elementwise("attention_dropout", {.elements = scores, .flops = 1});
+  Bytes kept = part.size(scores);  // the probabilities
+  op.forward = {product("attention_scores", m, n, shape.qk_dim), softmax};
+  op.input_gradient = {product("attention_values", m, n, shape.v_dim),
+                       product("attention_values", n, shape.v_dim, m)};
+  if (part.model.dropout) {
+    Kernel back = dropout;
+    dropout.written += Bytes(scores);  // the mask, a byte a value
+    back.read += Bytes(scores);
+    op.forward.push_back(dropout);
+    op.input_gradient.push_back(back);
+    kept += Bytes(scores) + part.size(scores);  // and the probabilities behind it
+  }
+  op.forward.push_back(product("attention_values", m, shape.v_dim, n));
+  op.input_gradient.insert(op.input_gradient.end(),
+                           {softmax_gradient, product("attention_scores", m, shape.qk_dim, n),
+                            product("attention_scores", n, shape.qk_dim, m)});
+  op.saved = inputs + output + kept;
+  op.saved_cheaply = kept;
+  op.forward_workspace = part.size(scores);  // the scores before the softmax
+  op.backward_workspace = inputs + output + 2 * part.size(scores);
   return op;
 }
 
 }  // namespace
+
+LayerOp attention(const Part& part, const AttentionShape& shape) {
+  LayerOp op = part.shard.fused_attention ? fused(part, shape) : unfused(part, shape);
+  if (part.model.attention_sinks) op.parameters = part.heads;
+  return op;
+}
 
 AttentionShape attention_shape(const Part& part, const BlockKind& kind) {
   const Shard& shard = part.shard;
@@ -67,8 +136,8 @@ AttentionShape attention_shape(const Part& part, const BlockKind& kind) {
           .kv_heads = part.kv_heads,
           .queries = s / shard.context,
           .keys = s,
-          .qk_dim = model.head_dim,
-          .v_dim = model.head_dim,
+          .qk_dim = model.qk_dim(),
+          .v_dim = model.v_dim(),
           .pairs = attention_pairs(s, model.causal, kind.local ? model.window : 0) /
                    static_cast<double>(shard.context)};
 }
@@ -76,19 +145,16 @@ AttentionShape attention_shape(const Part& part, const BlockKind& kind) {
 std::vector<LayerOp> attention_branch(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops;
-  ops.push_back(branch_norm(part, "attention_norm"));
-  ops.push_back(project_gathered(part, {.name = "qkv_projection",
-                                        .inputs = part.hidden(),
-                                        .outputs = qkv_width(part),
-                                        .bias = model.attention_bias || model.qkv_bias,
-                                        .narrow = true}));
-  if (model.qk_norm) ops.push_back(qk_norm(part));
-  if (model.rotary && model.learned_positions == 0) ops.push_back(rope(part));
-  ops.push_back(attention(part, kind));
+  ops.push_back(branch_norm(part, model.parallel_branches ? "norm" : "attention_norm"));
+  std::vector<LayerOp> inputs = projections(part);
+  std::move(inputs.begin(), inputs.end(), std::back_inserter(ops));
+  ops.push_back(attention(part, attention_shape(part, kind)));
   ops.push_back(project_partial(part, {.name = "out_projection",
-                                       .inputs = query_width(part),
+                                       .inputs = part.heads * model.v_dim(),
                                        .outputs = part.hidden(),
                                        .narrow = true}));
+  if (model.parallel_branches) return ops;
+  if (model.post_norms) ops.push_back(norm(part, "attention_post_norm"));
   ops.push_back(residual(part, "attention_residual", model.attention_bias));
   return ops;
 }

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <string_view>
+
 #include "workload/layer_part.h"
 
 namespace stepsim {
@@ -10,5 +12,8 @@ namespace stepsim {
 inline constexpr std::int64_t kTokenIdBytes = 8;
 
 Layer embedding_layer(const Part& part);
+
+// The look-up alone.
+LayerOp look_up(const Part& part, std::string_view name);
 
 }  // namespace stepsim

@@ -192,6 +192,7 @@ std::vector<LayerOp> expert_branch(const Part& part) {
       part, mine,
       {.name = "expert_down_projection", .inputs = mine.width, .outputs = part.hidden()}));
   ops.push_back(unpermute(part));
+  if (part.model.post_norms) ops.push_back(norm(part, "mlp_post_norm"));
   ops.push_back(residual(part, "mlp_residual", false));
   return ops;
 }

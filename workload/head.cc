@@ -1,5 +1,6 @@
 #include "workload/head.h"
 
+#include <string>
 #include <utility>
 
 #include "workload/embedding.h"
@@ -24,16 +25,24 @@ LayerOp cross_entropy(const Part& part) {
   return op;
 }
 
+Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
+  LayerOp unembedding = project_gathered(
+      part, {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary});
+  if (!own_table) unembedding.parameters = 0;
+  // The gradient of the logits stands where the logits are kept.
+  unembedding.backward_workspace -= part.size(part.tokens * part.vocabulary);
+  return {.name = std::move(name),
+          .ops = {norm(part, "final_norm"), std::move(unembedding), cross_entropy(part)}};
+}
+
 }  // namespace
 
 Layer head_layer(const Part& part) {
-  LayerOp unembedding = project_gathered(
-      part, {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary});
-  if (part.model.tied_embeddings) unembedding.parameters = 0;  // the embedding's own table
-  // The gradient of the logits stands where the logits are kept.
-  unembedding.backward_workspace -= part.size(part.tokens * part.vocabulary);
-  return {.name = "head",
-          .ops = {norm(part, "final_norm"), std::move(unembedding), cross_entropy(part)}};
+  return norm_to_loss(part, "head", !part.model.tied_embeddings);  // or the embedding's table
+}
+
+Layer prediction_head_layer(const Part& part) {
+  return norm_to_loss(part, "prediction head", false);
 }
 
 }  // namespace stepsim

@@ -10,4 +10,7 @@ namespace stepsim {
 
 Layer head_layer(const Part& part);
 
+// Of a module of multi-token prediction: its own norm, the model's unembedding, a loss.
+Layer prediction_head_layer(const Part& part);
+
 }  // namespace stepsim

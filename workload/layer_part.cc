@@ -119,6 +119,12 @@ LayerOp branch_norm(const Part& part, std::string_view name) {
   return op;
 }
 
+void add_dropout_mask(LayerOp& op, std::int64_t values) {
+  op.forward.back().written += Bytes(values);
+  op.input_gradient.back().read += Bytes(values);
+  op.saved += Bytes(values);
+}
+
 LayerOp residual(const Part& part, std::string_view name, bool bias) {
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp op{.name = name};
@@ -130,6 +136,10 @@ LayerOp residual(const Part& part, std::string_view name, bool bias) {
         "bias_gradient",
         {.elements = elements, .writes = 0, .flops = 1, .accumulated = part.hidden()})};
     op.parameters = part.hidden();
+  }
+  if (part.model.dropout) {
+    op.input_gradient.push_back(part.elementwise("dropout", {.elements = elements, .flops = 1}));
+    add_dropout_mask(op, elements);
   }
   return op;
 }

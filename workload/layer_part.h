@@ -6,9 +6,10 @@
 //
 //   norm            its input
 //   qkv, gate_up    the norm's output, own part only (gathered again for the weight gradient)
-//   rope, residual  nothing
-//   attention       q, k (after rope), v, its output and the log-sum-exp: so out_projection, which
-//                   reads that output, keeps nothing
+//   rope, residual  nothing but the mask of dropout, a byte a value
+//   attention       fused: q, k (after rope), v, its output and the log-sum-exp: so out_projection,
+//                   which reads that output, keeps nothing. Not fused: q, k, v, the probabilities;
+//                   with dropout its mask and the probabilities after it
 //   activation      gate and up (or the GELU's input); its product is kept by down_projection
 //   router          the norm's output, if no shared expert keeps it; fp32 scores; the choice
 //   experts         the tokens that came, and as an MLP does
@@ -88,6 +89,9 @@ LayerOp project_own(const Part& part, const Projection& projection);
 // Rounds `values` to the operands' type, where that is narrower; adds nothing otherwise.
 void add_rounding(const Part& part, std::string_view name, std::int64_t values,
                   std::vector<Kernel>& kernels);
+
+// A byte a value, written in the forward pass and read in the backward pass.
+void add_dropout_mask(LayerOp& op, std::int64_t values);
 
 LayerOp norm(const Part& part, std::string_view name);
 // At the entry of a branch: its input's gradient is added to that of the residual stream.

@@ -11,6 +11,7 @@
 #include "workload/layer_part.h"
 #include "workload/mlp.h"
 #include "workload/mlp_stack.h"
+#include "workload/prediction.h"
 
 namespace stepsim {
 namespace {
@@ -80,6 +81,11 @@ ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {
   }
   for (const BlockKind& kind : kinds) {
     layers.blocks.push_back(block_layer(part, kind, name_of(kind, kinds)));
+  }
+  for (std::int64_t module = 0; module < model.prediction_modules; ++module) {
+    layers.prediction.push_back({.entry = prediction_entry_layer(part),
+                                 .kind_of_block = layers.kind_of_block.back(),
+                                 .head = prediction_head_layer(part)});
   }
   return layers;
 }

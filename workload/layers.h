@@ -16,6 +16,10 @@
 //   S norm | T shared gate_up, act, down | S router, permute | E gate_up, act, down |
 //   S unpermute, add
 //
+// Variations: latent attention has projections to the latent vectors in S, before T; post-norms
+// stand in S before each addition; parallel branches are one run of T between one norm and one
+// addition.
+//
 // The files by part: attention.h, mlp.h, experts.h, embedding.h, head.h; what they share, and who
 // keeps what for the backward pass: layer_part.h.
 //
@@ -70,6 +74,9 @@ struct Shard {
   // Which of the `expert` parts this chip holds, in blocks of neighbouring experts. All are alike
   // unless the model's routing is skewed.
   std::int64_t expert_rank = 0;
+  // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
+  // keep the scores: 2 bytes a pair and head, 5 with dropout.
+  bool fused_attention = true;
   DataTypes types{};
 };
 
@@ -122,11 +129,21 @@ struct Layer {
   Bytes saved() const;
 };
 
+// A module of multi-token prediction, on the stage of the head and behind it: it looks the next
+// tokens up (in the embedding's table, of which this stage then holds a copy), joins them with the
+// last block's output, and has a block and a loss of its own.
+struct PredictionModule {
+  Layer entry;
+  std::uint32_t kind_of_block = 0;
+  Layer head;  // with the model's own unembedding
+};
+
 struct ModelLayers {
   Layer embedding;                             // no ops where the model has none
   std::vector<Layer> blocks{};                 // one of each kind, in order of appearance
   std::vector<std::uint32_t> kind_of_block{};  // of each layer of the model: position in `blocks`
   Layer head;                                  // final norm, unembedding, loss; or no ops
+  std::vector<PredictionModule> prediction{};
   Bytes boundary;         // [tokens, hidden] of all tokens of the tensor group, as activations
   Bytes tensor_boundary;  // the same in the type of communication: what the tensor group gathers
                           // and reduces at each change of region

@@ -23,13 +23,18 @@ LayerOp mlp_activation(const Part& part, std::string_view name, Region region, s
 std::vector<LayerOp> mlp_branch(const Part& part) {
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops;
-  ops.push_back(branch_norm(part, "mlp_norm"));
+  if (!model.parallel_branches) ops.push_back(branch_norm(part, "mlp_norm"));
   ops.push_back(
       project_gathered(part, {.name = model.gated_mlp ? "gate_up_projection" : "up_projection",
                               .inputs = part.hidden(),
                               .outputs = part.mlp_inputs() * part.intermediate,
                               .bias = model.mlp_bias,
                               .narrow = true}));
+  if (model.parallel_branches) {
+    ops.back().saved = Bytes(0);  // qkv_projection keeps the same
+    ops.back().input_gradient.push_back(part.elementwise(
+        "branch_gradient", {.elements = part.tokens * part.hidden(), .reads = 2, .flops = 1}));
+  }
   ops.push_back(
       mlp_activation(part, "mlp_activation", Region::kTensor, part.tokens, part.intermediate));
   LayerOp down = project_partial(part, {.name = "down_projection",
@@ -37,8 +42,14 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
                                         .outputs = part.hidden(),
                                         .narrow = true});
   down.saved = part.operand_size(part.tokens * part.intermediate);
+  if (model.parallel_branches) down.forward.back().read += part.stream();  // adds to it
   ops.push_back(std::move(down));
-  ops.push_back(residual(part, "mlp_residual", model.mlp_bias));
+  if (model.post_norms) ops.push_back(norm(part, "mlp_post_norm"));
+  ops.push_back(residual(part, "mlp_residual",
+                         model.mlp_bias || (model.parallel_branches && model.attention_bias)));
+  if (model.parallel_branches && model.mlp_bias && model.attention_bias) {
+    ops.back().parameters += part.hidden();  // one of each branch
+  }
   return ops;
 }
 

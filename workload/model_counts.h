@@ -9,15 +9,20 @@
 
 namespace stepsim {
 
-// Parameters, as published: every weight, bias and norm scale; a tied table counts once.
+// Parameters, as published: every weight, bias and norm scale; a tied table counts once, modules of
+// multi-token prediction not at all.
 std::int64_t parameter_count(const ModelSpec& model);
 
 // Of those, what takes part for one token: all but the routed experts that it doesn't visit. The
 // embedding's table counts (publications differ: many leave it out).
 std::int64_t active_parameter_count(const ModelSpec& model);
 
+// What the modules of multi-token prediction have besides: their own, not the shared tables.
+std::int64_t prediction_parameter_count(const ModelSpec& model);
+
 // Parameters that take part in a matmul for each token: projections, router, MLP, the experts that
-// a token visits, and unembedding (tied or not), without embedding look-up, norms and biases.
+// a token visits, and unembedding (tied or not), without embedding look-up, norms and biases. With
+// the modules of multi-token prediction, each of which uses the unembedding once more.
 std::int64_t matmul_parameter_count(const ModelSpec& model);
 
 enum class AttentionFlops : std::uint8_t { kCausal, kFull };  // s^2/2 or s^2 pairs a sequence

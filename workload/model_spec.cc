@@ -36,6 +36,28 @@ void check_window(const ModelSpec& model, Rules& rules) {
                     ", but only causal attention can have a window: causal must be true");
 }
 
+void check_latent(const ModelSpec& model, Rules& rules) {
+  const LatentSpec& latent = model.latent;
+  if (latent.kv_rank == 0) {
+    rules.require(latent == LatentSpec{}, "latent.kv_rank",
+                  "must be at least 1 where other fields of latent are given, is 0");
+    return;
+  }
+  rules.at_least("latent.kv_rank", 1, latent.kv_rank);
+  rules.at_least("latent.q_rank", 0, latent.q_rank);
+  rules.at_least("latent.nope_dim", 1, latent.nope_dim);
+  rules.at_least("latent.rope_dim", 0, latent.rope_dim);
+  rules.at_least("latent.v_dim", 1, latent.v_dim);
+  rules.require(model.kv_heads == model.heads, "kv_heads",
+                "must be as many as heads (" + std::to_string(model.heads) +
+                    ") with latent attention, is " + std::to_string(model.kv_heads));
+  rules.require(model.head_dim == latent.nope_dim + latent.rope_dim, "head_dim",
+                "must be latent.nope_dim + latent.rope_dim (" +
+                    std::to_string(latent.nope_dim + latent.rope_dim) + "), is " +
+                    std::to_string(model.head_dim));
+  rules.require(!model.qk_norm, "qk_norm", "must be false with latent attention, is true");
+}
+
 void check_experts(const ExpertSpec& experts, Rules& rules) {
   rules.at_least("experts.routed", 0, experts.routed);
   if (experts.routed == 0) {
@@ -87,6 +109,11 @@ std::vector<Problem> check(const ModelSpec& model) {
                 "must divide heads (" + std::to_string(model.heads) + "), is " +
                     std::to_string(model.kv_heads));
   check_window(model, rules);
+  check_latent(model, rules);
+  rules.at_least("prediction_modules", 0, model.prediction_modules);
+  rules.require(!model.parallel_branches || (model.experts.routed == 0 && !model.post_norms),
+                "parallel_branches",
+                "must be false for a model with experts or post_norms, is true");
   check_experts(model.experts, rules);
   return rules.take();
 }

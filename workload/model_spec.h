@@ -44,6 +44,19 @@ struct ExpertSpec {
   bool operator==(const ExpertSpec&) const = default;
 };
 
+// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): queries and keys-values come out of
+// narrow latent vectors; each head's q and k are a part without position and a rotated part, which
+// all heads share in k. Then kv_heads = heads and head_dim = nope_dim + rope_dim.
+struct LatentSpec {
+  std::int64_t q_rank = 0;   // 0: queries are projected directly
+  std::int64_t kv_rank = 0;  // 0: no latent attention
+  std::int64_t nope_dim = 0;
+  std::int64_t rope_dim = 0;
+  std::int64_t v_dim = 0;
+
+  bool operator==(const LatentSpec&) const = default;
+};
+
 struct ModelSpec {
   std::string name;
   ModelKind kind = ModelKind::kTransformer;  // kMlpStack: layers, hidden and intermediate only
@@ -62,14 +75,25 @@ struct ModelSpec {
   bool qkv_bias = false;               // on q, k and v projections alone
   bool mlp_bias = false;               // of experts too
   NormKind norm = NormKind::kRms;
-  bool qk_norm = false;          // q and k of each head are normalised, RMS over head_dim
-  bool attention_sinks = false;  // one learned logit a head
-  bool causal = true;            // false: an encoder, each token looks at all
-  std::int64_t window = 0;       // tokens that a local layer looks back at, itself included; 0: all
+  bool post_norms = false;         // each branch's result is normalised too (Gemma 2 and 3)
+  bool parallel_branches = false;  // attention and MLP read one norm's output (PaLM)
+  bool embedding_norm = false;     // a norm behind the embedding (BLOOM)
+  bool dropout = false;            // masks after embedding, attention, MLP, and on its scores
+  bool qk_norm = false;            // q and k of each head are normalised, RMS over head_dim
+  bool attention_sinks = false;    // one learned logit a head
+  bool causal = true;              // false: an encoder, each token looks at all
+  std::int64_t window = 0;  // tokens that a local layer looks back at, itself included; 0: all
   // With a window: which layers are local, one letter a layer, repeated over the model; L: local,
   // G: global ("LLLLLG"). Empty: all are local.
   std::string window_pattern{};
+  LatentSpec latent{};
   ExpertSpec experts{};
+  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last
+  // layer, each a projection, a block like the last one, and a loss; tables are those of the model.
+  std::int64_t prediction_modules = 0;
+
+  std::int64_t qk_dim() const { return head_dim; }  // of one head
+  std::int64_t v_dim() const { return latent.kv_rank > 0 ? latent.v_dim : head_dim; }
 };
 
 // Empty when every count is positive and the divisions that the shape needs leave no rest.

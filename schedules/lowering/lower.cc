@@ -16,6 +16,11 @@
 namespace stepsim {
 namespace {
 
+// The last stage reads the embedding's table, of which the first is the owner.
+bool copies_table(const ModelSpec& model, const ParallelPlan& plan) {
+  return (model.tied_embeddings || model.prediction_modules > 0) && plan.pp > 1;
+}
+
 PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& plan,
                                     GraphTables& tables) {
   PlanCommunicators result;
@@ -34,7 +39,7 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
     result.gradients = add("dp gradients", Axis::kData, replicas);
     if (plan.zero >= 1) result.parameters = add("dp parameters", Axis::kData, replicas);
   }
-  if (model.tied_embeddings && plan.pp > 1) {
+  if (copies_table(model, plan)) {
     result.tied_embedding =
         tables.communicator(first_and_last_stage(plan, "tied embedding", Axis::kData));
   }
@@ -65,6 +70,11 @@ LoweredLayer lower_block(const Layer& layer, const ParallelPlan& plan, Bytes bou
   return plan.recompute == Recompute::kFull ? recompute_fully(block) : block;
 }
 
+struct LoweredModule {
+  LoweredLayer entry;
+  LoweredLayer head;
+};
+
 // The only schedule that a checked plan can name so far.
 PipelineSchedule make_schedule(const ParallelPlan& plan) {
   assert(plan.schedule == ScheduleName::kOneForwardOneBackward);
@@ -87,6 +97,11 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
   std::vector<LoweredLayer> blocks;
   for (const Layer& block : layers.blocks) blocks.push_back(lower_block(block, plan, crossing));
   const LoweredLayer head = lower_tensor(layers.head, plan, crossing, true);
+  std::vector<LoweredModule> prediction;
+  for (const PredictionModule& module : layers.prediction) {
+    prediction.push_back({.entry = lower_tensor(module.entry, plan, crossing, false),
+                          .head = lower_tensor(module.head, plan, crossing, true)});
+  }
 
   OpGraph graph;
   graph.path_labels = {"forward", "backward", "recompute", "optimizer"};
@@ -96,7 +111,6 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
   const PlanCommunicators communicators = add_communicators(model, plan, tables);
   const PipelineSchedule schedule = make_schedule(plan);
   std::size_t next_block = 0;
-  const bool copies_table = model.tied_embeddings && plan.pp > 1;
   for (std::int32_t stage = 0; stage < plan.pp; ++stage) {
     const bool first = stage == 0;
     const bool last = stage == plan.pp - 1;
@@ -108,15 +122,23 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
           {&blocks[kind], layers.blocks[kind].name, static_cast<std::int32_t>(next_block++)});
     }
     if (last && !head.empty()) units.push_back({&head, "head", -1});
-    Stage writing{
-        .plan = plan,
-        .communicators = communicators,
-        .tables = tables,
-        .number = stage,
-        .units = std::move(units),
-        .boundary = layers.boundary,
-        .tied_parameters = copies_table && (first || last) ? layers.embedding.parameters() : 0,
-        .builder = ProgramBuilder("stage " + std::to_string(stage))};
+    for (std::size_t module = 0; last && module < prediction.size(); ++module) {
+      const std::uint32_t kind = layers.prediction[module].kind_of_block;
+      units.push_back({&prediction[module].entry, layers.prediction[module].entry.name, -1});
+      units.push_back(
+          {&blocks[kind], layers.blocks[kind].name, static_cast<std::int32_t>(next_block++)});
+      units.push_back({&prediction[module].head, layers.prediction[module].head.name, -1});
+    }
+    Stage writing{.plan = plan,
+                  .communicators = communicators,
+                  .tables = tables,
+                  .number = stage,
+                  .units = std::move(units),
+                  .boundary = layers.boundary,
+                  .tied_parameters = copies_table(model, plan) && (first || last)
+                                         ? layers.embedding.parameters()
+                                         : 0,
+                  .builder = ProgramBuilder("stage " + std::to_string(stage))};
     graph.programs.push_back(lower_stage(
         std::move(writing), schedule.ranks[static_cast<std::size_t>(stage)], chip.fixed_memory));
   }

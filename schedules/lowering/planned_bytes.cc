@@ -38,8 +38,14 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
   for (const std::uint32_t kind : layers.kind_of_block) {
     microbatch += crossings(layers.blocks[kind], plan, boundary, true, full);
   }
+  for (const PredictionModule& module : layers.prediction) {
+    microbatch += crossings(module.entry, plan, boundary, true, false) +
+                  crossings(layers.blocks[module.kind_of_block], plan, boundary, true, full) +
+                  crossings(module.head, plan, boundary, false, false);
+  }
+  const auto losses = static_cast<std::int64_t>(1 + layers.prediction.size());
   for (const LayerOp& op : layers.head.ops) {  // the loss: fp32 values of every token, all-reduced
-    microbatch += 2 * op.reduced_values_per_token * plan.microbatch * plan.sequence * 4;
+    microbatch += losses * 2 * op.reduced_values_per_token * plan.microbatch * plan.sequence * 4;
   }
   return (plan.tp - 1) * microbatch * plan.microbatches() * plan.dp * plan.cp;
 }
@@ -48,10 +54,15 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan,
                         const ModelLayers& layers) {
   const std::int64_t n = plan.dp * plan.cp;
   const std::int64_t table = layers.embedding.parameters();
-  const std::int64_t copies = model.tied_embeddings && plan.pp > 1 ? 1 : 0;
+  const bool shared = model.tied_embeddings || model.prediction_modules > 0;
+  const std::int64_t copies = shared && plan.pp > 1 ? 1 : 0;
   std::int64_t parameters = table + layers.head.parameters() + copies * table;
   for (const std::uint32_t kind : layers.kind_of_block) {
     parameters += layers.blocks[kind].parameters();
+  }
+  for (const PredictionModule& module : layers.prediction) {
+    parameters += module.entry.parameters() + layers.blocks[module.kind_of_block].parameters() +
+                  module.head.parameters();
   }
   const std::int64_t gradient = plan.gradient_bytes;
   const std::int64_t weight = size_of(plan.type).value();

@@ -142,8 +142,9 @@ void check_divisions(const ParallelPlan& plan, const ModelSpec& model, Rules& ru
 
 void check_combinations(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.require(
-      !(plan.zero == 3 && model.tied_embeddings), "zero",
-      "is 3 (FSDP) for a model with tied embeddings, which can't be simulated yet: 0 or 1");
+      !(plan.zero == 3 && (model.tied_embeddings || model.prediction_modules > 0)), "zero",
+      "is 3 (FSDP) for a model with tied embeddings or multi-token prediction, which can't be "
+      "simulated yet: 0 or 1");
   rules.require(model.experts.routed == 0 || plan.tp <= 1, "tp",
                 "is " + std::to_string(plan.tp) +
                     " for a model with experts, which can't be simulated yet: 1");

@@ -174,6 +174,31 @@ class CatalogTest(StepsimTest):
         self.expect_refused(["catalog", "models", "lama3-8b"], "did you mean llama3-8b?")
 
 
+class ImportTest(StepsimTest):
+    def test_prints_a_model_file_that_runs_as_the_config_does(self):
+        config = self.write("config.json", stepsim("catalog", "models", "llama3-8b").stdout)
+        imported = stepsim("import", "hf", config)
+        self.assertEqual(imported.returncode, 0, imported.stderr)
+        self.assertTrue(imported.stdout.startswith("# From config.json: 8,030,261,248 parameters.\n"))
+        model = self.write("model.textproto", imported.stdout)
+        mine = json.loads(stepsim("run", SMALL, "--model", model, "--json", "-").stdout)
+        by_name = json.loads(stepsim("run", SMALL, "--json", "-").stdout)
+        self.assertEqual(mine["step_time_s"], by_name["step_time_s"])
+
+    def test_says_how_many_parameters_are_active(self):
+        config = self.write("config.json", stepsim("catalog", "models", "deepseek-v3").stdout)
+        self.assertIn(
+            "671,026,404,352 parameters, 37,552,282,624 active for a token, 11,610,067,968 for "
+            "multi-token prediction besides.", stepsim("import", "hf", config).stdout)
+
+    def test_refuses_what_it_does_not_know(self):
+        config = self.write("config.json", '{"model_type": "mamba"}')
+        self.expect_refused(["import", "hf", config], "config.json: model_type: must be ",
+                            'is "mamba"')
+        self.expect_refused(["import", "onnx", config], 'FORMAT: must be hf, is "onnx"')
+        self.expect_refused(["import", "hf"], "CONFIG: must be given")
+
+
 class RunTest(StepsimTest):
     def test_prints_the_table_and_writes_the_files(self):
         result_path = str(self.folder / "result.json")

@@ -1,0 +1,232 @@
+// Variations of the block: unfused attention with dropout, latent attention, parallel branches,
+// post-norms, multi-token prediction, FP8.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "tests/workload/published_models.h"
+#include "workload/layers.h"
+#include "workload/model_counts.h"
+
+namespace stepsim {
+namespace {
+
+const LayerOp& op_named(const Layer& layer, std::string_view name) {
+  for (const LayerOp& op : layer.ops) {
+    if (op.name == name) return op;
+  }
+  throw std::out_of_range("no op of that name");
+}
+
+std::string regions_of(const Layer& layer) {
+  std::string regions;
+  for (const LayerOp& op : layer.ops) regions += "STE"[static_cast<std::size_t>(op.region)];
+  return regions;
+}
+
+Bytes cheap(const Layer& layer) {
+  Bytes sum;
+  for (const LayerOp& op : layer.ops) sum += op.saved_cheaply;
+  return sum;
+}
+
+// Korthikanti et al. (arXiv 2205.05198), table 2, bytes a layer: the formulas are nowhere in the
+// code, they are what the kernels keep.
+TEST(KorthikantiTest, TheFormulasFallOutOfTheKernelLists) {
+  const std::int64_t s = 2048, b = 2, h = 12288, a = 96, t = 8;
+  ModelSpec model = gpt3_175b();
+  model.dropout = true;
+  const auto block = [&](std::int64_t tensor, bool sequence_parallel) {
+    return build_layers(model, {.sequences = b,
+                                .sequence_length = s,
+                                .tensor = tensor,
+                                .sequence_parallel = sequence_parallel,
+                                .fused_attention = false})
+        .block(0);
+  };
+  const std::int64_t sbh = s * b * h;
+  const std::int64_t scores = 5 * a * s * s * b;  // s b h x 5 a s / h
+  EXPECT_EQ(block(1, false).saved(), Bytes(34 * sbh + scores)) << "equation 1";
+  EXPECT_EQ(block(t, false).saved(), Bytes(10 * sbh + 24 * sbh / t + scores / t)) << "equation 2";
+  EXPECT_EQ(block(t, true).saved(), Bytes(34 * sbh / t + scores / t)) << "equation 4";
+  // Selective recompute drops what the attention alone makes again: equation 6.
+  EXPECT_EQ(block(t, true).saved() - cheap(block(t, true)), Bytes(34 * sbh / t));
+  EXPECT_EQ(block(t, false).saved() - cheap(block(t, false)), Bytes(10 * sbh + 24 * sbh / t));
+  // Full recompute: the input of the layer.
+  EXPECT_EQ(block(1, false).ops.front().saved, Bytes(2 * sbh));
+  EXPECT_EQ(block(t, true).ops.front().saved, Bytes(2 * sbh / t));
+}
+
+TEST(KorthikantiTest, TheEmbeddingKeepsItsDropoutMask) {
+  ModelSpec model = gpt3_175b();
+  model.dropout = true;
+  const ModelLayers layers = build_layers(
+      model, {.sequences = 2, .sequence_length = 2048, .tensor = 8, .sequence_parallel = true});
+  EXPECT_EQ(op_named(layers.embedding, "embedding_dropout").saved, Bytes(2 * 2048 * 12288 / 8));
+}
+
+TEST(UnfusedAttentionTest, MultipliesEveryPairSixTimes) {
+  Shard shard{.sequence_length = 1024, .fused_attention = false};
+  const LayerOp attention = op_named(build_layers(gpt3_175b(), shard).block(0), "attention");
+  Flops forward, backward;
+  for (const Kernel& kernel : attention.forward) {
+    if (kernel.kind == KernelKind::kMatmul) forward += kernel.flops;
+  }
+  for (const Kernel& kernel : attention.input_gradient) {
+    if (kernel.kind == KernelKind::kMatmul) backward += kernel.flops;
+  }
+  // Two matmuls of 2 x 1024^2 x 128 FLOPs a head forward, masked pairs too, and four backward.
+  EXPECT_EQ(forward, Flops(2 * 2.0 * 1024 * 1024 * 128 * 96));
+  EXPECT_EQ(backward, 2 * forward);
+  EXPECT_EQ(attention.saved_cheaply, Bytes(1024 * 1024 * 96 * 2)) << "probabilities, no dropout";
+}
+
+ModelSpec deepseek() {
+  ModelSpec model{
+      .name = "deepseek-v3",
+      .layers = 61,
+      .hidden = 7168,
+      .intermediate = 18432,
+      .heads = 128,
+      .kv_heads = 128,
+      .head_dim = 192,
+      .vocabulary = 129280,
+      .latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128},
+      .experts = {.routed = 256,
+                  .per_token = 8,
+                  .intermediate = 2048,
+                  .shared_intermediate = 2048,
+                  .first_dense = 3},
+      .prediction_modules = 1};
+  return model;
+}
+
+TEST(LatentAttentionTest, KeepsLatentsAndWhatTheKernelReads) {
+  const std::int64_t s = 4096;
+  const ModelLayers layers = build_layers(deepseek(), {.sequence_length = s});
+  ASSERT_EQ(layers.blocks.size(), 2U);
+  const Layer& block = layers.block(0);
+  EXPECT_EQ(block.name, "dense block");
+  EXPECT_EQ(layers.block(3).name, "expert block");
+  EXPECT_EQ(op_named(block, "latent_projection").parameters, 7168 * (1536 + 512 + 64));
+  EXPECT_EQ(op_named(block, "query_up_projection").parameters, 1536 * 128 * 192);
+  EXPECT_EQ(op_named(block, "key_value_up_projection").parameters, 512 * 128 * 256);
+  EXPECT_EQ(op_named(block, "latent_norm").saved, Bytes(s * 2048 * 2));
+  EXPECT_EQ(op_named(block, "query_up_projection").saved, Bytes(s * 1536 * 2));
+  EXPECT_EQ(op_named(block, "key_value_up_projection").saved, Bytes(s * 512 * 2));
+  // q and k of 192 a head, v and output of 128, and the log-sum-exp.
+  EXPECT_EQ(op_named(block, "attention").saved, Bytes(s * 128 * (2 * 640 + 4)));
+}
+
+TEST(LatentAttentionTest, OnlyTheLatentsCrossTheTensorGroup) {
+  const ModelLayers layers =
+      build_layers(deepseek(), {.sequence_length = 4096, .tensor = 8, .sequence_parallel = true});
+  const Layer& block = layers.block(0);
+  EXPECT_EQ(regions_of(block), "SSSTTTTTSSTTTS");
+  EXPECT_EQ(op_named(block, "query_up_projection").crossing, Bytes(4096 * (1536 + 512 + 64) * 2));
+  EXPECT_TRUE(op_named(block, "query_up_projection").regathers_input);
+  EXPECT_FALSE(op_named(block, "key_value_up_projection").regathers_input);
+}
+
+TEST(PredictionTest, AModuleHasAProjectionABlockAndSharedTables) {
+  const ModelLayers layers = build_layers(deepseek(), {.sequence_length = 512});
+  ASSERT_EQ(layers.prediction.size(), 1U);
+  const PredictionModule& module = layers.prediction.front();
+  EXPECT_EQ(layers.blocks[module.kind_of_block].name, "expert block");
+  EXPECT_EQ(module.entry.parameters(), 2 * 7168 * 7168 + 2 * 7168);
+  EXPECT_EQ(module.head.parameters(), 7168) << "its norm";
+  EXPECT_EQ(regions_of(module.entry), "TSSS");
+  EXPECT_EQ(regions_of(module.head), "STT");
+}
+
+TEST(ParallelBranchesTest, ShareANormAndARunOfTensorOps) {
+  ModelSpec model = llama3_8b();
+  model.parallel_branches = true;
+  const Shard shard{.sequence_length = 1024, .tensor = 4, .sequence_parallel = true};
+  const Layer block = build_layers(model, shard).block(0);
+  EXPECT_EQ(regions_of(block), "STTTTTTTS");
+  std::int64_t gathered_again = 0;
+  for (const LayerOp& op : block.ops) gathered_again += op.regathers_input ? 1 : 0;
+  EXPECT_EQ(gathered_again, 1);
+  const Layer serial = build_layers(llama3_8b(), shard).block(0);
+  EXPECT_EQ(serial.parameters() - block.parameters(), 4096) << "a norm";
+  EXPECT_EQ(serial.saved() - block.saved(), Bytes(2 * 1024 * 4096 * 2 / 4))
+      << "the second norm's input and output";
+}
+
+TEST(PostNormsTest, StandBeforeTheAdditions) {
+  ModelSpec model = llama3_8b();
+  model.post_norms = true;
+  const Layer block = build_layers(model, {.sequence_length = 64}).block(0);
+  EXPECT_EQ(regions_of(block), "STTTTSSSTTTSS");
+  EXPECT_EQ(
+      block.parameters() - build_layers(llama3_8b(), {.sequence_length = 64}).block(0).parameters(),
+      2 * 4096);
+}
+
+TEST(WindowTest, LocalLayersComputeTheirOwnPairs) {
+  ModelSpec model = llama3_8b();
+  model.window = 512;
+  model.window_pattern = "LG";
+  const ModelLayers layers = build_layers(model, {.sequence_length = 4096});
+  ASSERT_EQ(layers.blocks.size(), 2U);
+  EXPECT_EQ(layers.block(0).name, "local block");
+  const double local = op_named(layers.block(0), "attention").forward.front().flops.value();
+  const double global = op_named(layers.block(1), "attention").forward.front().flops.value();
+  EXPECT_DOUBLE_EQ(local / global, (4096.0 * 512 - 512 * 512 / 2) / (4096.0 * 4096 / 2));
+}
+
+TEST(EncoderTest, LooksAtEveryPair) {
+  ModelSpec encoder = gpt3_175b();
+  encoder.causal = false;
+  const auto flops = [](const ModelSpec& model) {
+    return op_named(build_layers(model, {.sequence_length = 512}).block(0), "attention")
+        .forward.front()
+        .flops;
+  };
+  EXPECT_EQ(flops(encoder), 2 * flops(gpt3_175b()));
+  EXPECT_EQ(model_flops(encoder, 1, 512, AttentionFlops::kCausal),
+            model_flops(gpt3_175b(), 1, 512, AttentionFlops::kFull));
+}
+
+TEST(ContextParallelismTest, DividesTokensAndPairs) {
+  const Layer whole = build_layers(llama3_8b(), {.sequence_length = 8192}).block(0);
+  const Layer part = build_layers(llama3_8b(), {.sequence_length = 8192, .context = 4}).block(0);
+  EXPECT_EQ(4 * part.saved(), whole.saved());
+  EXPECT_EQ(4 * op_named(part, "attention").forward.front().flops,
+            op_named(whole, "attention").forward.front().flops);
+  EXPECT_EQ(part.parameters(), whole.parameters());
+}
+
+TEST(Fp8Test, ProjectionsMultiplyAndKeepInOneByte) {
+  Shard shard{.sequence_length = 1024};
+  const Layer wide = build_layers(llama3_8b(), shard).block(0);
+  shard.types.matmul = DataType::kFp8;
+  const Layer narrow = build_layers(llama3_8b(), shard).block(0);
+  EXPECT_EQ(2 * op_named(narrow, "qkv_projection").saved, op_named(wide, "qkv_projection").saved);
+  EXPECT_EQ(2 * op_named(narrow, "down_projection").saved, op_named(wide, "down_projection").saved);
+  EXPECT_EQ(op_named(narrow, "attention").saved, op_named(wide, "attention").saved);
+  const LayerOp down = op_named(narrow, "down_projection");
+  ASSERT_EQ(down.forward.size(), 2U);
+  EXPECT_EQ(down.forward[0].name, "round_input");
+  EXPECT_EQ(down.forward[0].written, Bytes(1024 * 14336));
+  EXPECT_EQ(down.forward[1].type, DataType::kFp8);
+  EXPECT_EQ(down.forward[1].written, Bytes(1024 * 4096 * 2));
+  EXPECT_EQ(down.weight_gradient.front().written, Bytes(4096 * 14336 * 4)) << "fp32 accumulator";
+}
+
+TEST(Fp8Test, TokensThatTravelNarrowArriveNarrow) {
+  Shard shard{.sequence_length = 1024};
+  shard.types.matmul = shard.types.dispatch = DataType::kFp8;
+  const Layer block = build_layers(mixtral_8x7b(), shard).block(0);
+  EXPECT_EQ(op_named(block, "permute").forward.front().name, "round_input");
+  EXPECT_EQ(op_named(block, "expert_gate_up_projection").forward.size(), 1U);
+  EXPECT_EQ(op_named(block, "expert_gate_up_projection").saved, Bytes(2 * 1024 * 4096));
+}
+
+}  // namespace
+}  // namespace stepsim

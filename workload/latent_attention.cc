@@ -1,0 +1,69 @@
+#include "workload/latent_attention.h"
+
+#include <utility>
+
+namespace stepsim {
+namespace {
+
+// RMS norm of the latent vectors of queries and of keys and values.
+LayerOp latent_norm(const Part& part) {
+  const LatentSpec& latent = part.model.latent;
+  LayerOp op{.name = "latent_norm"};
+  op.parameters = latent.q_rank + latent.kv_rank;
+  const std::int64_t elements = part.own_tokens * op.parameters;
+  op.forward = {part.elementwise(op.name, {.elements = elements, .flops = 4})};
+  op.input_gradient = {part.elementwise(
+      op.name, {.elements = elements, .reads = 2, .flops = 9, .accumulated = op.parameters})};
+  op.saved = part.size(elements);
+  op.backward_workspace = 2 * part.size(elements);
+  return op;
+}
+
+// Rotates the rotary part of the queries, and that of k, which is then copied to every head's key.
+LayerOp rotate_and_join(const Part& part) {
+  const LatentSpec& latent = part.model.latent;
+  const std::int64_t rotated = part.tokens * (part.heads + 1) * latent.rope_dim;
+  const std::int64_t keys = part.tokens * part.heads * part.model.qk_dim();
+  LayerOp op{.name = "rope", .region = Region::kTensor};
+  op.forward = {part.elementwise("rope", {.elements = rotated, .flops = 3}),
+                part.elementwise("join_keys", {.elements = keys})};
+  op.input_gradient = {part.elementwise("join_keys", {.elements = keys, .flops = 1}),
+                       part.elementwise("rope", {.elements = rotated, .flops = 3})};
+  op.backward_workspace = 2 * part.size(keys);
+  return op;
+}
+
+}  // namespace
+
+std::vector<LayerOp> latent_projections(const Part& part) {
+  const LatentSpec& latent = part.model.latent;
+  const std::int64_t narrow_query = latent.q_rank > 0 ? latent.q_rank : part.hidden();
+  std::vector<LayerOp> ops;
+  LayerOp down = project_own(part, {.name = "latent_projection",
+                                    .inputs = part.hidden(),
+                                    .outputs = latent.q_rank + latent.kv_rank + latent.rope_dim,
+                                    .narrow = true});
+  down.saved = part.operand_size(part.own_tokens * part.hidden());
+  ops.push_back(std::move(down));
+  ops.push_back(latent_norm(part));
+
+  LayerOp queries = project_gathered(part, {.name = "query_up_projection",
+                                            .inputs = narrow_query,
+                                            .outputs = part.heads * part.model.qk_dim(),
+                                            .narrow = true});
+  if (latent.q_rank == 0) queries.saved = Bytes(0);  // latent_projection keeps the same
+  const std::int64_t crossing = narrow_query + latent.kv_rank + latent.rope_dim;
+  queries.crossing = part.tokens * crossing * size_of(part.shard.types.communication);
+  ops.push_back(std::move(queries));
+  LayerOp keys_and_values =
+      project_gathered(part, {.name = "key_value_up_projection",
+                              .inputs = latent.kv_rank,
+                              .outputs = part.heads * (latent.nope_dim + latent.v_dim),
+                              .narrow = true});
+  keys_and_values.regathers_input = false;  // comes with the queries' latent vector
+  ops.push_back(std::move(keys_and_values));
+  ops.push_back(rotate_and_join(part));
+  return ops;
+}
+
+}  // namespace stepsim

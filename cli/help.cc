@@ -1,5 +1,6 @@
 #include "cli/help.h"
 
+#include "cli/accuracy_command.h"
 #include "cli/collective_options.h"
 #include "cli/formula_command.h"
 #include "cli/network_command.h"
@@ -25,6 +26,7 @@ Usage:
   stepsim formula [ID] [SYMBOL=...]  list, explain, evaluate or solve a closed form
   stepsim validate [ID...]           the closed forms against simulation, and why they differ
   stepsim import hf CONFIG.json      print a published model as a model file
+  stepsim accuracy FILE.csv...       compare predictions with measured tables
   stepsim catalog [KIND] [NAME]      list or print built-in chips, clusters, models, ...
   stepsim help [SUBCOMMAND]          what it does and takes
   stepsim --version
@@ -145,6 +147,17 @@ gpt_oss, bloom. A run takes such a file as it is, too: stepsim run --model confi
 
 )";
 
+constexpr const char* kAccuracy =
+    R"(stepsim accuracy simulates the rows of measured tables and says how far off the predictions are.
+
+Usage:
+  stepsim accuracy FILE.csv... [options]
+
+A table has training runs, kernels or collectives, told apart by the columns in its header;
+docs/accuracy.md lists them. Rows that can't be simulated are counted with the reason.
+
+)";
+
 constexpr const char* kCatalog =
     R"(stepsim catalog says what is built in.
 
@@ -161,6 +174,7 @@ Clusters exist in every size: dgx-h100-<chips> and v5p-<x>x<y>x<z>; the list sho
 std::string help_text(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] == "help") return kOverview;
   if (arguments[0] == "run") return kRun + describe_run_options() + "\n";
+  if (arguments[0] == "accuracy") return kAccuracy + describe_accuracy_options() + "\n";
   if (arguments[0] == "collective") return kCollective + describe_collective_options() + "\n";
   if (arguments[0] == "formula") return kFormula + describe_formula_options() + "\n";
   if (arguments[0] == "network") return kNetwork + describe_network_options() + "\n";
@@ -173,9 +187,9 @@ std::string help_text(const std::vector<std::string>& arguments) {
 }
 
 void refuse_subcommand(const std::string& name) {
-  const std::vector<std::string> subcommands = {"run",      "collective", "formula",  "network",
-                                                "schedule", "topology",   "validate", "import",
-                                                "catalog",  "help"};
+  const std::vector<std::string> subcommands = {"run",     "accuracy", "collective", "formula",
+                                                "network", "schedule", "topology",   "validate",
+                                                "import",  "catalog",  "help"};
   throw ConfigError({{name, "no such subcommand" + did_you_mean(name, subcommands) +
                                 " There are: " + comma_separated(subcommands)}});
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analysis/metrics.h"
+#include "cli/accuracy_command.h"
 #include "cli/catalog_command.h"
 #include "cli/collective_command.h"
 #include "cli/formula_command.h"
@@ -98,6 +99,7 @@ struct Subcommand {
   void (*run)(const std::vector<std::string>& arguments);
 };
 constexpr Subcommand kSubcommands[] = {
+    {"accuracy", run_accuracy_command},
     {"catalog", [](const auto& arguments) { print(catalog_text(arguments)); }},
     {"collective", run_collective_command},
     {"formula", run_formula_command},

@@ -31,6 +31,7 @@ bool resolve_catalog(Message& message, CatalogKind kind, const std::string& fiel
   } else {
     read_message(*answer.found, field + ".", base, problems);
   }
+  if (!resolve_catalog(base, kind, field, problems)) return false;  // its own start
   if constexpr (requires { base.name(); }) {
     if (!base.has_name()) base.set_name(message.catalog());
   }

@@ -41,6 +41,7 @@ struct ExperimentSource {
   std::string cluster;       // --cluster: catalog name or file
   std::string plan;          // --plan: "tp=8,pp=4,...": docs/plan-keys.md; catalog name or file
   std::string library = {};  // --library: of the catalog; in place of the cluster's
+  std::string text = {};     // protobuf text in place of a file named by `experiment`
   std::vector<std::string> overrides;
 };
 

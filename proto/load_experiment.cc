@@ -35,11 +35,13 @@ struct Loaded {
   bool usable = true;
 };
 
-Loaded load_file(const std::string& experiment, ProblemList& problems) {
+Loaded load_file(const std::string& experiment, const std::string& text, ProblemList& problems) {
   Loaded loaded;
-  if (experiment.empty()) return loaded;
+  if (experiment.empty() && text.empty()) return loaded;
   std::optional<SourceText> source;
-  if (looks_like_file(experiment)) {
+  if (!text.empty()) {
+    source = SourceText{.name = "experiment", .extension = ".textproto", .text = text};
+  } else if (looks_like_file(experiment)) {
     source = read_source(experiment, "EXPERIMENT", problems);
     loaded.folder = std::filesystem::path(experiment).parent_path();
   } else {
@@ -172,7 +174,7 @@ bool require(bool has, const char* section, const char* flag, const ExperimentSo
 
 Experiment load_experiment(const ExperimentSource& source) {
   ProblemList problems;
-  Loaded loaded = load_file(source.experiment, problems);
+  Loaded loaded = load_file(source.experiment, source.text, problems);
   file::Experiment& message = loaded.message;
   bool has_model = true;
   bool has_cluster = true;

@@ -1,0 +1,125 @@
+#include "analysis/accuracy/csv_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "sim/base/error.h"
+
+namespace stepsim {
+namespace {
+
+// Cuts a text into records, field by field.
+class Reader {
+ public:
+  Reader(const std::string& path, const std::string& text) : path_(path), text_(text) {}
+
+  bool done() const { return at_ >= text_.size(); }
+  std::uint32_t line() const { return line_; }
+
+  std::vector<std::string> record() {
+    std::vector<std::string> fields;
+    do {
+      fields.push_back(text_.substr(at_, 1) == "\"" ? quoted() : plain());
+    } while (take(','));
+    take('\r');
+    if (take('\n')) ++line_;
+    return fields;
+  }
+
+ private:
+  bool take(char wanted) {
+    if (done() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  std::string plain() {
+    const std::size_t end = std::min(text_.find_first_of(",\r\n", at_), text_.size());
+    std::string field = text_.substr(at_, end - at_);
+    at_ = end;
+    return field;
+  }
+
+  std::string quoted() {
+    const std::uint32_t begun = line_;
+    std::string field;
+    ++at_;
+    while (true) {
+      if (done()) {
+        throw ConfigError(
+            {{path_ + ":" + std::to_string(begun), "has a quoted field that never ends"}});
+      }
+      const char c = text_[at_++];
+      if (c == '"' && !take('"')) return field;
+      if (c == '\n') ++line_;
+      field += c;
+    }
+  }
+
+  const std::string& path_;
+  const std::string& text_;
+  std::size_t at_ = 0;
+  std::uint32_t line_ = 1;
+};
+
+template <typename Number>
+std::optional<Number> read_number(std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+bool CsvTable::has(std::string_view column) const {
+  return std::ranges::find(header, column) != header.end();
+}
+
+std::string_view CsvTable::at(std::size_t record, std::string_view column) const {
+  const auto found = std::ranges::find(header, column);
+  if (found == header.end()) return {};
+  return records[record][static_cast<std::size_t>(found - header.begin())];
+}
+
+std::optional<double> CsvTable::number(std::size_t record, std::string_view column) const {
+  return read_number<double>(at(record, column));
+}
+
+std::optional<std::int64_t> CsvTable::integer(std::size_t record, std::string_view column) const {
+  return read_number<std::int64_t>(at(record, column));
+}
+
+CsvTable read_csv(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  if (file) content << file.rdbuf();
+  if (!file) throw ConfigError({{path, "can't be read"}});
+  const std::string text = content.str();
+  CsvTable table{.file = std::filesystem::path(path).filename().string()};
+  Reader reader(path, text);
+  if (!reader.done()) table.header = reader.record();
+  std::vector<Problem> problems;
+  while (!reader.done()) {
+    const std::uint32_t line = reader.line();
+    std::vector<std::string> record = reader.record();
+    if (record.size() == 1 && record.front().empty()) continue;  // an empty line
+    if (record.size() != table.header.size()) {
+      problems.push_back({path + ":" + std::to_string(line),
+                          "must have " + std::to_string(table.header.size()) +
+                              " fields as the header, has " + std::to_string(record.size())});
+      continue;
+    }
+    table.records.push_back(std::move(record));
+    table.lines.push_back(line);
+  }
+  throw_if_any(std::move(problems));
+  return table;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,128 @@
+#include "analysis/accuracy/predict_kernels.h"
+
+#include <map>
+#include <utility>
+
+#include "analysis/accuracy/row_fields.h"
+#include "sim/base/error.h"
+#include "workload/kernels.h"
+
+namespace stepsim {
+namespace {
+
+// The type before a remark: "bfloat16/kv bfloat16", "fp8 e4m3 1x128/128x128 scaling, bf16 out".
+std::string_view first_word(std::string_view text) {
+  if (text == "fp16/bf16") return text;
+  return text.substr(0, text.find_first_of(" /,"));
+}
+
+struct Reading {
+  std::optional<Kernel> kernel;
+  std::string problem;
+};
+
+Reading read_gemm(const CsvTable& table, std::size_t record, DataType type) {
+  const std::string_view op = table.at(record, "op");
+  if (op.find("grouped") != std::string_view::npos) {
+    return {.kernel = {}, .problem = "grouped matmuls are several kernels of unknown sizes"};
+  }
+  const auto m = table.integer(record, "m");
+  const auto n = table.integer(record, "n");
+  const auto k = table.integer(record, "k");
+  if (!m || !n || !k) return {.kernel = {}, .problem = "m, n and k are not given"};
+  // The result of narrow types is kept in 16 bits.
+  const DataType result = size_of(type) == Bytes(1) ? DataType::kBf16 : type;
+  const Kernel kernel =
+      matmul("gemm", {.operands = type, .result = result}, {.m = *m, .n = *n, .k = *k});
+  return {.kernel = kernel, .problem = {}};
+}
+
+Reading read_attention(const CsvTable& table, std::size_t record, DataType type) {
+  const auto heads = table.integer(record, "heads");
+  const auto kv_heads = table.integer(record, "kv_heads");
+  const auto queries = table.integer(record, "seq_q");
+  const auto keys = table.integer(record, "seq_kv");
+  const auto dim = table.integer(record, "head_dim");
+  if (!heads || !kv_heads || !queries || !keys || !dim || *kv_heads <= 0 ||
+      *heads % *kv_heads != 0) {
+    return {.kernel = {}, .problem = "heads, kv_heads, seq_q, seq_kv, head_dim are not all given"};
+  }
+  const bool causal = table.at(record, "op").find("causal") != std::string_view::npos;
+  const AttentionShape shape{
+      .sequences = table.integer(record, "batch").value_or(1),
+      .heads = *heads,
+      .kv_heads = *kv_heads,
+      .queries = *queries,
+      .keys = *keys,
+      .qk_dim = *dim,
+      .v_dim = *dim,
+      .pairs = static_cast<double>(*queries) * static_cast<double>(*keys) * (causal ? 0.5 : 1)};
+  const bool backward = table.at(record, "phase") == "backward";
+  return {.kernel = backward ? attention_backward("attention", type, shape)
+                             : attention_forward("attention", type, shape),
+          .problem = {}};
+}
+
+Reading read_kernel(const CsvTable& table, std::size_t record) {
+  const std::string_view op = table.at(record, "op");
+  DataType type = DataType::kBf16;
+  if (!read_data_type(first_word(table.at(record, "dtype")), type)) {
+    return {.kernel = {},
+            .problem = "no such data type: " + std::string(table.at(record, "dtype"))};
+  }
+  if (op.starts_with("gemm")) return read_gemm(table, record, type);
+  if (op.starts_with("attention")) return read_attention(table, record, type);
+  if (op == "add") {
+    const auto m = table.integer(record, "m");
+    const auto n = table.integer(record, "n");
+    if (!m || !n) return {.kernel = {}, .problem = "m and n are not given"};
+    return {.kernel = elementwise("add", type, {.elements = *m * *n, .reads = 2, .flops = 1}),
+            .problem = {}};
+  }
+  return {.kernel = {},
+          .problem = "what \"" + std::string(op) + "\" reads and writes is not known"};
+}
+
+}  // namespace
+
+std::vector<AccuracyRow> predict_kernels(const CsvTable& table,
+                                         const std::vector<Hardware>& hardware,
+                                         const PredictOptions& options) {
+  std::vector<AccuracyRow> rows;
+  std::map<std::string, ChipSpec> chips;
+  for (std::size_t record = 0; record < table.records.size(); ++record) {
+    report(options, record, table.records.size());
+    AccuracyRow row = start_row(table, record, hardware, "hardware", "time_s");
+    const auto finish = [&](std::string skipped) {
+      row.skipped = std::move(skipped);
+      rows.push_back(std::move(row));
+    };
+    const std::optional<double> microseconds = table.number(record, "time_us");
+    if (!microseconds || *microseconds <= 0) {
+      finish("no time was measured");
+      continue;
+    }
+    row.measured = *microseconds * 1e-6;
+    const Hardware* entry = find_hardware(hardware, table.at(record, "hardware"));
+    if (entry == nullptr) {
+      finish("the catalog has no chip for this hardware");
+      continue;
+    }
+    const Reading reading = read_kernel(table, record);
+    if (!reading.kernel) {
+      finish(reading.problem);
+      continue;
+    }
+    auto found = chips.find(entry->chip);
+    if (found == chips.end()) found = chips.emplace(entry->chip, load_chip(entry->chip)).first;
+    if (found->second.peak_of(reading.kernel->type) == Throughput(0)) {
+      finish(entry->chip + " does not compute in " + std::string(name_of(reading.kernel->type)));
+      continue;
+    }
+    row.predicted = to_seconds(time_of(*reading.kernel, found->second).total);
+    finish({});
+  }
+  return rows;
+}
+
+}  // namespace stepsim

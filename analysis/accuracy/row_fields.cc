@@ -1,0 +1,50 @@
+#include "analysis/accuracy/row_fields.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/simulate.h"
+
+namespace stepsim {
+
+AccuracyRow start_row(const CsvTable& table, std::size_t record,
+                      const std::vector<Hardware>& hardware, std::string_view hardware_column,
+                      std::string metric) {
+  AccuracyRow row;
+  row.id = table.at(record, "id");
+  if (row.id.empty()) row.id = table.file + ":" + std::to_string(table.lines[record]);
+  row.source_id = table.at(record, "source_id");
+  if (row.source_id.empty()) row.source_id = table.at(record, "source");
+  const std::string_view name = table.at(record, hardware_column);
+  const Hardware* entry = find_hardware(hardware, name);
+  row.chip = entry == nullptr ? std::string(name) : entry->chip;
+  row.metric = std::move(metric);
+  return row;
+}
+
+bool read_data_type(std::string_view text, DataType& type) {
+  static const std::vector<std::pair<std::string_view, DataType>> kTypes = {
+      {"", DataType::kBf16},          {"bf16", DataType::kBf16},  {"bfloat16", DataType::kBf16},
+      {"fp16/bf16", DataType::kBf16}, {"half", DataType::kFp16},  {"fp16", DataType::kFp16},
+      {"float16", DataType::kFp16},   {"float", DataType::kFp32}, {"float32", DataType::kFp32},
+      {"fp32", DataType::kFp32},      {"fp8", DataType::kFp8},    {"fp8_block", DataType::kFp8},
+      {"int8", DataType::kInt8}};
+  const auto found = std::ranges::find(kTypes, text, [](const auto& known) { return known.first; });
+  if (found == kTypes.end()) return false;
+  type = found->second;
+  return true;
+}
+
+std::string cluster_of(const Hardware& hardware, std::int64_t chips) {
+  if (!hardware.cluster_has_sizes) return hardware.cluster;
+  const std::int64_t node = hardware.chips_per_node;
+  return hardware.cluster + "-" + std::to_string((chips + node - 1) / node * node);
+}
+
+void report(const PredictOptions& options, std::size_t record, std::size_t records) {
+  if (options.progress && !options.progress(record, records)) {
+    throw SimulationInterrupted("interrupted at record " + std::to_string(record));
+  }
+}
+
+}  // namespace stepsim

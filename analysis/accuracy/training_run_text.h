@@ -1,0 +1,25 @@
+// A row of a table of training runs as an experiment file: what the columns say, and what has to be
+// assumed where they are silent.
+//
+// Assumed: the vocabulary of Megatron's GPT-2 (51,200, padded) where none is given; of models
+// without a gated MLP, that they are GPTs (layer norm, biases, learned positions, tied embeddings);
+// no recompute where it isn't stated; plain 1F1B where interleaving isn't. Attention is fused
+// unless the table says otherwise. A fraction of a micro-batch, or anything that stepsim can't
+// express (activations that are offloaded or saved by name), is a problem.
+
+#pragma once
+
+#include <string>
+
+#include "analysis/accuracy/accuracy.h"
+
+namespace stepsim {
+
+struct RunText {
+  std::string experiment;  // protobuf text
+  std::string problem;     // why there is none; empty: there is one
+};
+
+RunText training_run_text(const CsvTable& table, std::size_t record, const Hardware& hardware);
+
+}  // namespace stepsim

@@ -1,0 +1,207 @@
+#include "cli/accuracy_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "analysis/accuracy/accuracy.h"
+#include "cli/command_line.h"
+#include "cli/progress.h"
+#include "cli/run_outputs.h"
+#include "sim/base/error.h"
+#include "traces/json_text.h"
+#include "traces/output_file.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::chrono::seconds kQuiet(2);
+constexpr std::size_t kListedReasons = 20;
+
+po::options_description visible_options() {
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("library", po::value<std::string>()->value_name("NAME"),
+      "communication library (default: the chip's); ideal for none");
+  add("rows", "print every row, not only the summary");
+  add("json", po::value<std::string>()->value_name("FILE"),
+      "the result as JSON; - for standard output, and nothing else there");
+  add("help", "this text");
+  return options;
+}
+
+// A line on standard error, on a terminal, of what takes longer than 2 s.
+class RecordProgress {
+ public:
+  RecordProgress(std::string file, std::size_t records)
+      : file_(std::move(file)), records_(records) {}
+  ~RecordProgress() {
+    if (drawn_) fmt::print(stderr, "\r\033[K");
+  }
+  RecordProgress(const RecordProgress&) = delete;
+  RecordProgress& operator=(const RecordProgress&) = delete;
+
+  bool at(std::size_t record) {
+    const auto now = std::chrono::steady_clock::now();
+    if (on_terminal_ && now - start_ > kQuiet && now - last_ > std::chrono::milliseconds(200)) {
+      fmt::print(stderr, "\r\033[K{}: {} of {} records", file_, record, records_);
+      drawn_ = true;
+      last_ = now;
+    }
+    return interrupt_signal() == 0;
+  }
+
+ private:
+  std::string file_;
+  std::size_t records_;
+  bool on_terminal_ = isatty(STDERR_FILENO) == 1;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_ = start_;
+};
+
+std::string json_of(const std::vector<AccuracyRow>& rows) {
+  std::string text = "{\n  \"rows\": [";
+  for (const AccuracyRow& row : rows) {
+    text += fmt::format(
+        "{}\n    {{\"id\": \"{}\", \"source_id\": \"{}\", \"chip\": \"{}\", \"metric\": \"{}\", "
+        "\"measured\": {}, \"predicted\": {}, \"relative_error\": {}, \"skipped\": \"{}\"}}",
+        text.back() == '[' ? "" : ",", json_escaped(row.id), json_escaped(row.source_id),
+        json_escaped(row.chip), row.metric, row.measured,
+        row.predicted ? fmt::format("{}", *row.predicted) : "null",
+        row.predicted ? fmt::format("{:.6f}", row.relative_error()) : "null",
+        json_escaped(row.skipped));
+  }
+  text += "\n  ],\n  \"summary\": [";
+  for (const AccuracySummary& line : summarise(rows)) {
+    if (line.source_id == "all") continue;  // by source
+    const auto value = [&line](double error) {
+      return line.rows > 0 ? fmt::format("{:.6f}", error) : "null";
+    };
+    text += fmt::format(
+        "{}\n    {{\"source_id\": \"{}\", \"metric\": \"{}\", \"rows\": {}, "
+        "\"median_absolute_relative_error\": {}, \"p90_absolute_relative_error\": {}, "
+        "\"mean_relative_error\": {}}}",
+        text.back() == '[' ? "" : ",", json_escaped(line.source_id), line.metric, line.rows,
+        value(line.median_absolute_relative_error), value(line.p90_absolute_relative_error),
+        value(line.mean_relative_error));
+  }
+  return text + "\n  ]\n}\n";
+}
+
+// Both ends of a long name.
+std::string shortened(const std::string& text, std::size_t width) {
+  if (text.size() <= width) return text;
+  const std::size_t head = (width - 3) / 2;
+  return text.substr(0, head) + "..." + text.substr(text.size() - (width - 3 - head));
+}
+
+std::string rows_table(const std::vector<AccuracyRow>& rows) {
+  std::string text = fmt::format("{:<44} {:<16} {:<13} {:>12} {:>12} {:>9}\n", "row", "chip",
+                                 "metric", "measured", "predicted", "error");
+  for (const AccuracyRow& row : rows) {
+    text += fmt::format("{:<44} {:<16} {:<13} {:>12.5g} ", shortened(row.id, 44),
+                        shortened(row.chip, 16), row.metric, row.measured);
+    text += row.predicted
+                ? fmt::format("{:>12.5g} {:>+7.1f} %\n", *row.predicted, 100 * row.relative_error())
+                : "skipped: " + row.skipped + "\n";
+  }
+  return text + "\n";
+}
+
+std::string summary_table(const std::vector<AccuracyRow>& rows) {
+  std::string text = fmt::format("{:<44} {:<13} {:>6} {:>8} {:>8} {:>8} {:>8}\n", "source",
+                                 "metric", "rows", "skipped", "median", "p90", "mean");
+  for (const AccuracySummary& line : summarise(rows)) {
+    text += fmt::format("{:<44} {:<13} {:>6} {:>8} ", shortened(line.source_id, 44), line.metric,
+                        line.rows, line.skipped);
+    text += line.rows == 0 ? std::string("       -        -        -\n")
+                           : fmt::format("{:>6.1f} % {:>6.1f} % {:>+6.1f} %\n",
+                                         100 * line.median_absolute_relative_error,
+                                         100 * line.p90_absolute_relative_error,
+                                         100 * line.mean_relative_error);
+  }
+  return text;
+}
+
+// How often each reason came, most frequent first.
+std::string reasons_table(const std::vector<AccuracyRow>& rows) {
+  std::map<std::string, std::size_t> counts;
+  for (const AccuracyRow& row : rows) {
+    if (!row.predicted) ++counts[row.skipped];
+  }
+  std::vector<std::pair<std::string, std::size_t>> sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater{},
+                           [](const auto& reason) { return reason.second; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kListedReasons, sorted.size()); ++i) {
+    if (i == 0) text += "\nskipped, and why\n";
+    text += fmt::format("{:>6}  {}\n", sorted[i].second, sorted[i].first);
+  }
+  if (sorted.size() > kListedReasons) {
+    text += fmt::format("        and {} more reasons: --rows\n", sorted.size() - kListedReasons);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string describe_accuracy_options() {
+  std::ostringstream text;
+  text << visible_options();
+  return text.str();
+}
+
+void run_accuracy_command(const std::vector<std::string>& arguments) {
+  catch_interrupts();
+  std::vector<Problem> problems;
+  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  if (line.words.empty()) problems.push_back({"FILE.csv", "must be given, one or more"});
+  const std::string json = read_output_path(line, "json", true, problems);
+  std::vector<CsvTable> tables;
+  for (const std::string& file : line.words) {
+    try {
+      tables.push_back(read_csv(file));
+      if (!kind_of(tables.back())) {
+        problems.push_back(
+            {file, "must have the columns of one kind of table (" + accepted_headers() + ")"});
+      }
+    } catch (const ConfigError& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  const std::string library = line.value("library");
+  throw_if_any(std::move(problems));
+
+  const std::vector<Hardware> hardware = load_hardware();
+  std::vector<AccuracyRow> rows;
+  for (const CsvTable& table : tables) {
+    RecordProgress progress(table.file, table.records.size());
+    const std::vector<AccuracyRow> of_table = predict(
+        table, hardware,
+        {.library = library,
+         .progress = [&progress](std::size_t record, std::size_t) { return progress.at(record); }});
+    rows.insert(rows.end(), of_table.begin(), of_table.end());
+  }
+  if (json == "-") {
+    print(json_of(rows));
+    return;
+  }
+  if (!json.empty()) {
+    OutputFile file(json);
+    file.write(json_of(rows));
+    stop_if_interrupted();
+    file.commit();
+  }
+  print((line.options.count("rows") != 0 ? rows_table(rows) : "") + summary_table(rows) +
+        reasons_table(rows));
+}
+
+}  // namespace stepsim

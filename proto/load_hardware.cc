@@ -1,0 +1,32 @@
+#include "proto/catalog_data.h"
+#include "proto/experiment.h"
+#include "proto/hardware.pb.h"
+#include "proto/message_file.h"
+
+namespace stepsim {
+
+std::vector<Hardware> load_hardware() {
+  ProblemList problems;
+  std::vector<Hardware> table;
+  for (const CatalogFile& file : catalog_files()) {
+    if (file.kind != "hardware") continue;
+    file::HardwareTable message;
+    read_message(
+        {.name = "catalog/hardware/" + std::string(file.name) + std::string(file.extension),
+         .extension = std::string(file.extension),
+         .text = std::string(file.text)},
+        "", message, problems);
+    for (const file::Hardware& entry : message.hardware()) {
+      Hardware& hardware = table.emplace_back();
+      hardware.names.assign(entry.name().begin(), entry.name().end());
+      hardware.chip = entry.chip();
+      hardware.cluster = entry.has_one_cluster() ? entry.one_cluster() : entry.cluster();
+      hardware.cluster_has_sizes = !entry.has_one_cluster();
+      if (entry.has_chips_per_node()) hardware.chips_per_node = entry.chips_per_node();
+    }
+  }
+  throw_if_any(problems.all());
+  return table;
+}
+
+}  // namespace stepsim

@@ -45,7 +45,7 @@ std::string in_passes(Op op, const std::string& text) {
 }
 
 // Level after level on what the inner ones have left: the slowest of them, or their sum (C9).
-CollectiveFormula level_by_level(const FormulaInput& input, double directions) {
+CollectiveFormula level_by_level(const CollectiveFormulaInput& input, double directions) {
   double bytes = static_cast<double>(input.bytes.value());
   double slowest = 0;
   double sum = 0;
@@ -67,7 +67,8 @@ CollectiveFormula level_by_level(const FormulaInput& input, double directions) {
 
 // B4, B5. Of unequal axes each is the first in one rotation of the order, and carries less in the
 // others; the busiest counts.
-std::optional<CollectiveFormula> multi_axis(const FormulaInput& input, const Group& group) {
+std::optional<CollectiveFormula> multi_axis(const CollectiveFormulaInput& input,
+                                            const Group& group) {
   if (!group.equal && !input.overlapped) return std::nullopt;
   const auto axes = static_cast<double>(input.levels.size());
   const std::size_t count = input.levels.size();
@@ -92,7 +93,8 @@ std::optional<CollectiveFormula> multi_axis(const FormulaInput& input, const Gro
 
 // B6: half of the data each way, a quarter of a ring on average; the middle link of a line is
 // crossed by a quarter of all pairs.
-std::optional<CollectiveFormula> torus_all_to_all(const FormulaInput& input, const Group& group) {
+std::optional<CollectiveFormula> torus_all_to_all(const CollectiveFormulaInput& input,
+                                                  const Group& group) {
   if (!input.overlapped && (!group.equal || !group.wraps)) return std::nullopt;
   double busiest = 0;
   double hops = 0;
@@ -108,7 +110,7 @@ std::optional<CollectiveFormula> torus_all_to_all(const FormulaInput& input, con
 }
 
 // C7, C11: what must leave the members of each level below, through a port of that level.
-double exchange_seconds(const FormulaInput& input, const Group& group) {
+double exchange_seconds(const CollectiveFormulaInput& input, const Group& group) {
   double inner = 1;
   double slowest = 0;
   for (const FormulaLevel& level : input.levels) {
@@ -119,7 +121,7 @@ double exchange_seconds(const FormulaInput& input, const Group& group) {
 }
 
 // Algorithms of one row of members, whose ports are all that counts.
-std::optional<CollectiveFormula> on_ports(const FormulaInput& input, const Group& group) {
+std::optional<CollectiveFormula> on_ports(const CollectiveFormulaInput& input, const Group& group) {
   const auto n = static_cast<std::uint32_t>(group.members);
   const double others = (group.members - 1) / group.members;
   const double whole = static_cast<double>(input.bytes.value()) / group.bandwidth;  // S/W
@@ -184,7 +186,7 @@ std::optional<CollectiveFormula> on_ports(const FormulaInput& input, const Group
 
 }  // namespace
 
-std::optional<CollectiveFormula> collective_formula(const FormulaInput& input) {
+std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput& input) {
   if (input.levels.empty()) return CollectiveFormula{0, "a group of one costs nothing"};
   const Group group = group_of(input.levels);
   switch (input.algorithm) {

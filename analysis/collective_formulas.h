@@ -28,7 +28,7 @@ struct FormulaLevel {
   Duration trip{};        // between neighbours on the level
 };
 
-struct FormulaInput {
+struct CollectiveFormulaInput {
   CollectiveOp op = CollectiveOp::kAllReduce;
   AlgorithmChoice algorithm = AlgorithmChoice::kRing;  // not kAuto
   Bytes bytes{};
@@ -43,7 +43,7 @@ struct CollectiveFormula {
   std::string text;  // "2 (n-1)/n S/W + 2 (n-1) t"
 };
 
-std::optional<CollectiveFormula> collective_formula(const FormulaInput& input);
+std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput& input);
 
 // 2 (n-1)/n for all-reduce; (n-1)/n for gather, scatter, all-gather, reduce-scatter, all-to-all; 1
 // otherwise (nccl-tests, doc/PERFORMANCE.md). Bus bandwidth = this x bytes / time.

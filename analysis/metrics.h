@@ -43,6 +43,8 @@ StepMetrics measure(const Experiment& experiment, const SimulationResult& result
 // Chip numbers without a rank, ascending.
 std::vector<std::uint32_t> idle_chips(const OpGraph& graph, const Cluster& cluster);
 
+struct Explanation;
+
 // Everything there is to say about a run. Only refers to it.
 struct FinishedRun {
   const Experiment& experiment;
@@ -51,6 +53,7 @@ struct FinishedRun {
   const SimulationOptions& options;
   const SimulationResult& result;
   const StepMetrics& metrics;
+  const Explanation* explanation = nullptr;  // analysis/explain.h; nullptr: not asked for
 };
 
 }  // namespace stepsim

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/collective_formulas.h"
+#include "analysis/group_levels.h"
 #include "cli/collective_options.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
@@ -68,62 +69,6 @@ OpGraph graph_of(const CollectiveRequest& request, Bytes bytes) {
   return graph;
 }
 
-std::size_t kind_of_hop(const CollectiveRequest& request, std::uint32_t from, std::uint32_t to) {
-  const std::uint32_t of_node = chips_per_node(request.cluster.places);
-  const bool inside = request.chips[from] / of_node == request.chips[to] / of_node;
-  return static_cast<std::size_t>(inside ? request.cluster.library.inside : HopKind::kNetwork);
-}
-
-// The slowest route between neighbours along each dimension of the group, with what the library
-// adds to it.
-std::vector<FormulaLevel> levels_of(const CollectiveRequest& request, const GroupShape& shape,
-                                    const LibraryCost& cost) {
-  std::vector<FormulaLevel> levels;
-  std::vector<LinkId> links;
-  const Cluster& cluster = request.cluster;
-  const auto node = [&](std::uint32_t position) {
-    return cluster.places.chips[request.chips[shape.order[position]]];
-  };
-  std::uint32_t stride = 1;
-  for (const GroupDimension& dimension : shape.dimensions) {
-    FormulaLevel level{
-        .size = dimension.size, .torus_axis = dimension.torus_axis, .wraps = dimension.wraps};
-    for (std::uint32_t position = 0; position < shape.members(); ++position) {
-      if (position / stride % dimension.size + 1 == dimension.size) continue;
-      links.clear();
-      cluster.router->route(node(position), node(position + stride), 0, links);
-      const std::size_t kind =
-          kind_of_hop(request, shape.order[position], shape.order[position + stride]);
-      Duration trip = cost.hop[kind];
-      for (const LinkId link : links) {
-        const Bandwidth bandwidth = cluster.fabric.link(link).bandwidth / cost.wire[kind];
-        level.bandwidth =
-            level.bandwidth.value() == 0 ? bandwidth : std::min(level.bandwidth, bandwidth);
-        trip += cluster.fabric.link(link).latency;
-      }
-      level.trip = std::max(level.trip, trip);
-    }
-    levels.push_back(level);
-    stride *= dimension.size;
-  }
-  return levels;
-}
-
-// Between the first and the last position, which differ on every level. On a torus these may be
-// neighbours; there trips are those of the axes.
-Duration farthest_trip(const CollectiveRequest& request, const GroupShape& shape,
-                       const LibraryCost& cost) {
-  const bool torus = shape.dimensions.front().torus_axis;
-  if (torus) return {};
-  const std::vector<NodeId>& chips = request.cluster.places.chips;
-  std::vector<LinkId> links;
-  request.cluster.router->route(chips[request.chips[shape.order.front()]],
-                                chips[request.chips[shape.order.back()]], 0, links);
-  Duration trip = cost.hop[kind_of_hop(request, shape.order.front(), shape.order.back())];
-  for (const LinkId link : links) trip += request.cluster.fabric.link(link).latency;
-  return trip;
-}
-
 Point run_one(const CollectiveRequest& request, Bytes bytes) {
   Point point{.bytes = bytes,
               .algorithm = "none",
@@ -133,25 +78,26 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
               .result = {}};
   if (request.chips.size() > 1) {
     const GroupShape shape = describe(request.cluster, request.chips);
-    const CollectiveTask task{.op = request.op,
-                              .bytes = bytes,
-                              .element = size_of(request.type),
-                              .root = request.root,
-                              .shift = request.shift};
-    const LibraryChoice chosen =
-        choose_with_library(request.cluster.library, task, switches_can_add(request.type),
-                            request.algorithm, shape, links_of(request.cluster, request.chips));
+    const auto [chosen, rounds] = choose_for(request.cluster, request.chips, shape,
+                                             {.communicator = CommunicatorId(0),
+                                              .op = request.op,
+                                              .bytes = bytes,
+                                              .type = request.type,
+                                              .algorithm = request.algorithm,
+                                              .root = request.root,
+                                              .shift = request.shift});
+    const FormulaGroup group = formula_group(request.cluster, request.chips, shape, chosen.cost);
     point.algorithm = name_of(chosen.algorithm);
     point.protocol = chosen.protocol;
     point.why = chosen.why;
-    point.steps = choose_algorithm(task, chosen.algorithm, shape)->rounds();
+    point.steps = rounds;
     point.formula =
         collective_formula({.op = request.op,
                             .algorithm = chosen.algorithm,
                             .bytes = bytes,
-                            .levels = levels_of(request, shape, chosen.cost),
-                            .farthest = farthest_trip(request, shape, chosen.cost),
-                            .rounds = point.steps,
+                            .levels = group.levels,
+                            .farthest = group.farthest,
+                            .rounds = rounds,
                             .overlapped = request.granularity == Granularity::kPipelined});
     if (point.formula && !request.cluster.library.ideal()) {
       point.formula->seconds += to_seconds(chosen.cost.start);

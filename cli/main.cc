@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/explain.h"
 #include "analysis/metrics.h"
 #include "cli/accuracy_command.h"
 #include "cli/catalog_command.h"
@@ -88,6 +89,11 @@ int run(const std::vector<std::string>& arguments) {
                         .options = simulations[i],
                         .result = results[i],
                         .metrics = metrics[i]});
+  }
+  std::vector<Explanation> explanations;
+  if (options.explain) {
+    for (const FinishedRun& run : finished) explanations.push_back(explain(run));
+    for (std::size_t i = 0; i < finished.size(); ++i) finished[i].explanation = &explanations[i];
   }
   write_outputs(options, finished);
   return options.require_fit && !std::ranges::all_of(finished, fits) ? kNo : kDone;

@@ -53,6 +53,8 @@ po::options_description visible_options() {
   add("trace-ranks", text("LIST"), "ranks in the trace: 0,8-15 (default: one of each role)");
   add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
   add("attention-flops", text("causal|full"), "how model FLOPs count attention (default: causal)");
+  add("explain",
+      "what the formulas of the books say to each part of the step, and why they differ");
   add("require-fit", "exit with status 1 if the plan does not fit in memory");
   add("help", "this text");
   return options;
@@ -196,6 +198,7 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   read_numbers(values, options, problems);
   options.trace = text("trace");
   options.json = text("json");
+  options.explain = values.count("explain") != 0;
   options.require_fit = values.count("require-fit") != 0;
   if (!options.trace.empty() && options.fidelities.size() > 1) {
     problems.push_back({"--trace", "is of one run: give one --fidelity instead of all"});
@@ -274,11 +277,17 @@ SimulationOptions simulation_options(const RunRequest& request, const OpGraph& g
   result.granularity = options.granularity;
   result.packets = options.packets;
   result.steps = steps_of(options, request.experiment.plan);
-  if (options.trace.empty()) return result;
-  result.record_links = true;
-  result.recorded_ranks = options.trace_ranks;
-  if (!result.recorded_ranks.empty()) return result;
+  if (!options.trace.empty()) {
+    result.record_links = true;
+    result.recorded_ranks = options.trace_ranks;
+  }
+  const bool one_of_each_role =
+      options.explain || (!options.trace.empty() && options.trace_ranks.empty());
+  if (!one_of_each_role) return result;
   std::set<ProgramId> roles;
+  for (const RankId rank : result.recorded_ranks) {
+    roles.insert(graph.ranks[rank.index()].program);
+  }
   for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
     if (roles.insert(graph.ranks[rank].program).second) {
       result.recorded_ranks.emplace_back(rank);

@@ -27,6 +27,7 @@ struct RunOptions {
   std::string trace;                   // file; empty: none
   std::vector<RankId> trace_ranks;     // ascending; empty: one of each role
   std::string json;                    // file, or "-" for standard output; empty: none
+  bool explain = false;
   bool require_fit = false;
   bool help = false;
 

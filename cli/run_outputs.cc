@@ -12,6 +12,7 @@
 
 #include "cli/progress.h"
 #include "traces/chrome_trace.h"
+#include "traces/explain_report.h"
 #include "traces/fidelity_comparison.h"
 #include "traces/output_file.h"
 #include "traces/report.h"
@@ -43,7 +44,13 @@ void write_outputs(const RunOptions& options, const std::vector<FinishedRun>& ru
     const ReportOptions how = {.color = shows_color(STDOUT_FILENO),
                                .trace_path = options.trace,
                                .json_path = options.json};
-    print(several ? comparison_report(runs, how) : report(run, how));
+    std::string text = several ? comparison_report(runs, how) : report(run, how);
+    for (const FinishedRun& one : runs) {
+      if (one.explanation == nullptr) continue;
+      if (several) text += "\n" + std::string(name_of(one.options.fidelity)) + "\n";
+      text += explain_report(*one.explanation, how.color);
+    }
+    print(text);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "traces/chrome_trace.h"
+#include "traces/explain_report.h"
 #include "traces/json_text.h"
 
 namespace stepsim {
@@ -175,6 +176,7 @@ std::string result_json(const FinishedRun& run) {
     by_axis.add(name_of(static_cast<Axis>(i)), result.bytes_by_axis[i]);
   }
   object.add("bytes_by_axis", by_axis.text());
+  if (run.explanation != nullptr) object.add("explain", explanation_json(*run.explanation));
   object.add("simulator", simulator_json(result.statistics));
   return object.text() + '\n';
 }

@@ -13,6 +13,8 @@
 //                           by_category_bytes}: of the rank that needs most, at its peak
 //   links                   [{name, utilization, bytes}...]: the ten busiest
 //   bytes_by_axis           sent by all ranks in a step
+//   explain                 {step, parts, traffic, limits, memory}: explain_report.h; absent
+//                           without --explain
 //   simulator               {ops, events, rate_updates, wall_s, cpu_s, peak_rss_bytes}
 //
 // Breakdown and critical path each add up to step_time_s, memory categories to peak_bytes.

@@ -361,6 +361,22 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
         trace = str(self.folder / "t.json")
         self.expect_refused([*arguments, "--trace", trace], "--trace: is of one run")
 
+    def test_explains_the_step_by_the_formulas(self):
+        done = stepsim("run", "llama3-70b-v5p-4x4x8", "--explain")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for text in ("Explained", "exposed tp", "Limits of the books", "Memory explained",
+                     "dp: compute-bound, in tokens of a replica and micro-batch, from 1275"):
+            self.assertIn(text, done.stdout)
+        result = json.loads(stepsim("run", SMALL, "--explain", "--json", "-").stdout)
+        explain = result["explain"]
+        self.assertEqual(list(explain), ["step", "parts", "traffic", "limits", "memory"])
+        self.assertAlmostEqual(sum(part["simulated_s"] for part in explain["parts"]),
+                               float(result["step_time_s"]), places=9)
+        for part in explain["parts"] + [explain["step"]]:
+            causes = sum(cause["amount_s"] for cause in part["causes"])
+            self.assertAlmostEqual(part["predicted_s"] + causes, part["simulated_s"], places=6)
+        self.assertNotIn("explain", json.loads(stepsim("run", SMALL, "--json", "-").stdout))
+
     def test_packet_options_are_checked(self):
         self.expect_refused(
             ["run", SMALL, "--fidelity", "packet", "--granularity", "pipelined", "--buffer-bytes",

@@ -1,0 +1,145 @@
+// The books' limits, with this run's chips and links.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/explain_parts.h"
+#include "analysis/formulas/formula_table.h"
+
+namespace stepsim {
+namespace {
+
+double value_of(std::string_view id, const FormulaValues& values) {
+  return evaluate(*find_formula(id), values).value;
+}
+
+std::string count(double number) {
+  return number >= 100 ? fmt::format("{:.0f}", number) : fmt::format("{:.3g}", number);
+}
+
+class Limits {
+ public:
+  explicit Limits(const FinishedRun& run)
+      : run_(run),
+        plan_(run.experiment.plan),
+        model_(run.experiment.model),
+        peak_(run.metrics.peak_per_chip.value()) {}
+
+  std::vector<ExplainedThreshold> all() {
+    matmuls();
+    data();
+    tensor();
+    mixed();
+    pipeline();
+    return std::move(limits_);
+  }
+
+ private:
+  // `you have more` is what the limit asks for, or less.
+  void add(std::string formula, const std::string& claim, double limit, double actual,
+           bool wants_more) {
+    limits_.push_back(
+        {.formula = std::move(formula),
+         .text = fmt::format("{} {} {}; you have {}", claim, wants_more ? "from" : "up to",
+                             count(limit), count(actual)),
+         .limit = limit,
+         .actual = actual,
+         .met = wants_more ? actual >= limit : actual <= limit});
+  }
+
+  double tokens_of_microbatch() const {
+    return static_cast<double>(plan_.microbatch * plan_.sequence);
+  }
+  double tokens_of_replica() const {
+    const auto microbatches = static_cast<double>(plan_.microbatches());
+    return tokens_of_microbatch() * (plan_.zero == 3 ? 1 : microbatches);
+  }
+  double tokens_of_chip() const {
+    return static_cast<double>(plan_.global_batch * plan_.sequence) /
+           static_cast<double>(plan_.ranks());
+  }
+  double bandwidth(Axis axis) const {
+    const Communicator* const communicator = find_communicator(run_.graph, axis);
+    return communicator == nullptr ? 0 : group_bandwidth(run_, *communicator);
+  }
+
+  void matmuls() {
+    const double limit =
+        value_of("A6", {{"C", peak_}, {"W", run_.cluster.chip.memory_bandwidth.value()}});
+    add("A6", "matmuls: bound by arithmetic, in tokens of a micro-batch,", limit,
+        tokens_of_microbatch() / static_cast<double>(plan_.cp), true);
+  }
+
+  void data() {
+    const double passes = bandwidth(Axis::kData);
+    if (passes == 0) return;
+    const std::string_view unit =
+        plan_.zero == 3 ? "tokens of a replica and micro-batch" : "tokens of a replica and step";
+    if (model_.experts.routed > 0) {
+      const double limit = value_of("E12", {{"E", static_cast<double>(model_.experts.routed)},
+                                            {"k", static_cast<double>(model_.experts.per_token)},
+                                            {"C", peak_},
+                                            {"W", passes}});
+      add("E12", fmt::format("dp with experts: compute-bound, in {},", unit), limit,
+          tokens_of_replica(), true);
+      return;
+    }
+    add("E1", fmt::format("dp: compute-bound, in {},", unit),
+        value_of("E1", {{"C", peak_}, {"W", passes}}), tokens_of_replica(), true);
+  }
+
+  // Width of the MLP that a token meets.
+  double width() const {
+    const ExpertSpec& experts = model_.experts;
+    return static_cast<double>(experts.routed == 0 ? model_.intermediate
+                                                   : experts.per_token * experts.intermediate +
+                                                         experts.shared_intermediate);
+  }
+
+  void tensor() {
+    const double axis = bandwidth(Axis::kTensor);
+    if (axis == 0) return;
+    add("E4", "tp: compute-bound if its communication is hidden, in ways,",
+        value_of("E4", {{"F", width()}, {"W", axis}, {"C", peak_}}), static_cast<double>(plan_.tp),
+        false);
+  }
+
+  void mixed() {
+    const double weights = bandwidth(Axis::kData);
+    const double activations = bandwidth(Axis::kTensor);
+    if (weights == 0 || activations == 0 || plan_.zero != 3) return;
+    // E8 has one W for both: M counts the bandwidth of the axes of each in it.
+    const double limit =
+        value_of("E8", {{"C", peak_}, {"W", weights}, {"F", width()}}) * weights / activations;
+    add("E8", "FSDP with tp: compute-bound at the best ways of each, in tokens a chip,", limit,
+        tokens_of_chip(), true);
+  }
+
+  void pipeline() {
+    if (plan_.pp == 1) return;
+    const double share = value_of(
+        "G1.fraction",
+        {{"P", static_cast<double>(plan_.pp)}, {"m", static_cast<double>(plan_.microbatches())}});
+    add("G1.fraction",
+        fmt::format("pp: a bubble of at most a tenth ({:.1f} % with yours, if it is 1F1B), in "
+                    "micro-batches,",
+                    100 * share),
+        9 * static_cast<double>(plan_.pp - 1), static_cast<double>(plan_.microbatches()), true);
+  }
+
+  const FinishedRun& run_;
+  const ParallelPlan& plan_;
+  const ModelSpec& model_;
+  double peak_;
+  std::vector<ExplainedThreshold> limits_;
+};
+
+}  // namespace
+
+std::vector<ExplainedThreshold> explain_limits(const FinishedRun& run) {
+  return Limits(run).all();
+}
+
+}  // namespace stepsim

@@ -1,0 +1,37 @@
+// The group of a collective as the closed forms see it: the levels on which its members differ,
+// each with the bandwidth of a member's share and the time of a trip, found on the routes of the
+// cluster.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/collective_formulas.h"
+#include "sim/cluster.h"
+#include "sim/collectives/collective.h"
+#include "sim/collectives/library_choice.h"
+#include "sim/op_graph.h"
+
+namespace stepsim {
+
+struct FormulaGroup {
+  std::vector<FormulaLevel> levels;  // innermost first
+  Duration farthest{};               // a trip between members that differ on every level; 0: torus
+};
+
+// `chips`: the chip number of each member, in the order of `shape`. With what the library adds to
+// hops and bytes. REQUIRES: shape.members() > 1.
+FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                           const GroupShape& shape, const LibraryCost& cost = {});
+
+// The algorithm that runs this collective, with the cluster's library, and in how many rounds.
+struct ChosenCollective {
+  LibraryChoice choice;
+  std::uint32_t rounds = 0;
+};
+ChosenCollective choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                            const GroupShape& shape, const CollectiveWork& work);
+
+}  // namespace stepsim

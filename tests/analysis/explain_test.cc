@@ -1,0 +1,187 @@
+// Explanations: what they say of small steps that can be worked out by hand, and that every account
+// of theirs adds up.
+
+#include "analysis/explain.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "analysis/experiments/small_clusters.h"
+#include "analysis/experiments/stack_step.h"
+#include "schedules/lowering/lower.h"
+#include "sim/simulate.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+constexpr std::int64_t kWidth = 8192;
+constexpr std::int64_t kMlpWidth = 32768;
+
+ModelSpec stack(std::int64_t layers) {
+  return {.name = "stack",
+          .kind = ModelKind::kMlpStack,
+          .layers = layers,
+          .hidden = kWidth,
+          .intermediate = kMlpWidth};
+}
+
+ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp) {
+  ParallelPlan plan;
+  plan.tp = tp;
+  plan.dp = dp;
+  plan.pp = pp;
+  plan.global_batch = dp * (pp > 1 ? 8 : 1);
+  plan.sequence = 2048;
+  plan.gradient_bytes = 2;
+  plan.gradient_bucket_parameters = 1;
+  plan.optimizer = Optimizer::kNone;
+  return plan;
+}
+
+Explanation explanation_of(const ModelSpec& model, const ParallelPlan& plan,
+                           const Cluster& cluster) {
+  Experiment experiment{.name = "test", .model = model, .cluster = {}, .plan = plan};
+  experiment.cluster.chip = cluster.chip;
+  for (const Problem& problem : check(plan, model, cluster.places)) {
+    ADD_FAILURE() << problem.field << " " << problem.message;
+  }
+  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
+  SimulationOptions options;
+  options.steps = plan.zero == 3 ? 2 : 1;
+  for (std::uint32_t stage = 0; stage < plan.pp; ++stage) {
+    options.recorded_ranks.emplace_back(stage * static_cast<std::uint32_t>(plan.tp * plan.dp));
+  }
+  const SimulationResult result = simulate(graph, cluster, options);
+  const StepMetrics metrics = measure(experiment, result);
+  return explain({.experiment = experiment,
+                  .cluster = cluster,
+                  .graph = graph,
+                  .options = options,
+                  .result = result,
+                  .metrics = metrics});
+}
+
+template <typename Part>
+double amount(const Part& part, const std::string& text) {
+  for (const ExplainedCause& cause : part.causes) {
+    if (cause.text.find(text) != std::string::npos) return cause.amount;
+  }
+  return 0;
+}
+
+const ExplainedPart& part_named(const std::vector<ExplainedPart>& parts, const std::string& name) {
+  return *std::ranges::find(parts, name, &ExplainedPart::name);
+}
+const ExplainedTraffic& traffic_named(const Explanation& explanation, const std::string& name) {
+  return *std::ranges::find(explanation.traffic, name, &ExplainedTraffic::name);
+}
+const ExplainedThreshold& limit_of(const Explanation& explanation, const std::string& formula) {
+  return *std::ranges::find(explanation.limits, formula, &ExplainedThreshold::formula);
+}
+
+template <typename Parts>
+void expect_causes_add_up(const Parts& parts, double scale) {
+  for (const auto& part : parts) {
+    double sum = part.predicted;
+    for (const ExplainedCause& cause : part.causes) sum += cause.amount;
+    EXPECT_NEAR(sum, part.simulated, 1e-6 * scale) << part.name;
+  }
+}
+
+TEST(ExplainTest, EveryAccountAddsUp) {
+  ModelSpec decoder{.name = "decoder", .layers = 4, .hidden = 1024, .intermediate = 4096};
+  decoder.heads = decoder.kv_heads = 8;
+  decoder.head_dim = 128;
+  decoder.vocabulary = 32000;
+  for (const ModelSpec& model : {stack(4), decoder}) {
+    for (const int zero : {0, 1, 3}) {
+      ParallelPlan plan = plan_of(2, 2, 2);
+      plan.zero = zero;
+      const Explanation explanation = explanation_of(model, plan, one_node(8, 100_GBps, 1us));
+      double predicted = 0;
+      double simulated = 0;
+      for (const ExplainedPart& part : explanation.parts) {
+        predicted += part.predicted;
+        simulated += part.simulated;
+      }
+      const double step = explanation.step.simulated;
+      EXPECT_NEAR(predicted, explanation.step.predicted, 1e-12 * step);
+      EXPECT_NEAR(simulated, step, 1e-9 * step);
+      expect_causes_add_up(explanation.parts, step);
+      expect_causes_add_up(explanation.traffic, step);
+      double peak = 0;
+      for (const ExplainedPart& part : explanation.memory) peak += part.simulated;
+      expect_causes_add_up(explanation.memory, peak);
+    }
+  }
+}
+
+// C / (3 x 180 GB/s) = 850 tokens; 2,048 are enough.
+TEST(ExplainTest, SaysWhereDataParallelismIsComputeBound) {
+  ParallelPlan plan = plan_of(1, 64, 1);
+  const Explanation explanation = explanation_of(stack(4), plan, ideal_v5p({4, 4, 4}));
+  const ExplainedThreshold& limit = limit_of(explanation, "E1");
+  EXPECT_EQ(limit.limit, 850);
+  EXPECT_EQ(limit.actual, 2048);
+  EXPECT_TRUE(limit.met);
+  EXPECT_NE(limit.text.find("from 850; you have 2048"), std::string::npos) << limit.text;
+  plan.sequence = 512;
+  EXPECT_FALSE(limit_of(explanation_of(stack(4), plan, ideal_v5p({4, 4, 4})), "E1").met);
+}
+
+// A layer all-reduces 2 x 2 D F bytes over three axes of 180 GB/s; 1/64 of that does not move; with
+// 2,048 tokens all but the last hides.
+TEST(ExplainTest, TakesDataParallelTrafficApart) {
+  const Explanation explanation = explanation_of(stack(4), plan_of(1, 64, 1), ideal_v5p({4, 4, 4}));
+  const double layer = 8.0 * kWidth * kMlpWidth / (3 * kV5pAxis);
+  const ExplainedTraffic& traffic = traffic_named(explanation, "dp gradients");
+  EXPECT_NEAR(traffic.predicted, 4 * layer, 1e-9);
+  EXPECT_NEAR(amount(traffic, "(n-1)/n"), -4 * layer / 64, 1e-9);
+  // To the bytes that thirds of thirds round up.
+  EXPECT_NEAR(traffic.simulated, 4 * layer * 63 / 64, 1e-8);
+  const ExplainedPart& exposed = part_named(explanation.parts, "exposed dp");
+  EXPECT_EQ(exposed.predicted, 0);
+  EXPECT_NEAR(exposed.simulated, layer * 63 / 64, 1e-8);
+  EXPECT_NEAR(amount(exposed, "hidden in this run"), -3 * layer * 63 / 64, 1e-8);
+}
+
+// Two layers gather and reduce-scatter twice each, 2,048 x D values over an axis of 180 GB/s. On a
+// line of 4 a ring has one direction, 3/4 V over 90 GB/s: the line costs what the ring would take.
+TEST(ExplainTest, SaysWhatALineAndItsTripsCost) {
+  const double whole = 8 * 2048.0 * kWidth * 2 / kV5pAxis;
+  const auto traffic_on = [](Duration hop, bool wraps) {
+    Cluster axis = ring_of(4, Bandwidth(kV5pLink), hop, wraps);
+    axis.chip = ideal_v5p({4}).chip;
+    return traffic_named(explanation_of(stack(2), plan_of(4, 1, 1), axis), "tp");
+  };
+  const ExplainedTraffic line = traffic_on({}, false);
+  EXPECT_NEAR(line.predicted, whole, 1e-9);
+  EXPECT_NEAR(amount(line, "(n-1)/n"), -whole / 4, 1e-9);
+  EXPECT_NEAR(amount(line, "lines, not rings"), whole * 3 / 4, 1e-9);
+  EXPECT_NEAR(line.simulated, whole * 3 / 2, 1e-8);
+  // Three trips of each of eight collectives.
+  const ExplainedTraffic ring = traffic_on(1us, true);
+  EXPECT_NEAR(amount(ring, "latency"), 8 * 3e-6, 1e-9);
+  EXPECT_EQ(amount(ring, "lines"), 0);
+  EXPECT_NEAR(ring.simulated, whole * 3 / 4 + 8 * 3e-6, 1e-8);
+}
+
+// 1F1B of 4 equal stages and 8 micro-batches: (P - 1)/m = 3/8 of the work, and messages that take
+// no time to speak of.
+TEST(ExplainTest, FindsThePublishedBubble) {
+  const Explanation explanation =
+      explanation_of(stack(4), plan_of(1, 1, 4), one_node(4, Bandwidth(1e15)));
+  const ExplainedPart& bubble = part_named(explanation.parts, "pipeline bubble");
+  EXPECT_EQ(bubble.formula, "G1.ratio");
+  const ExplainedPart& compute = part_named(explanation.parts, "compute");
+  EXPECT_NEAR(bubble.predicted, compute.predicted * 3 / 8, 1e-12);
+  EXPECT_NEAR(bubble.simulated, compute.simulated * 3 / 8, 1e-3 * bubble.simulated);
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -19,6 +19,37 @@ std::vector<std::uint32_t> some_chips(std::uint32_t first, std::uint32_t count,
   return chips;
 }
 
+std::vector<std::vector<RankId>> axis_groups(const std::vector<int>& sizes, std::size_t axis) {
+  std::uint32_t stride = 1;
+  std::uint32_t ranks = 1;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto size = static_cast<std::uint32_t>(sizes[i]);
+    if (i < axis) stride *= size;
+    ranks *= size;
+  }
+  const auto size = static_cast<std::uint32_t>(sizes[axis]);
+  std::vector<std::vector<RankId>> groups;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    if (rank / stride % size != 0) continue;
+    groups.emplace_back();
+    for (std::uint32_t i = 0; i < size; ++i) groups.back().emplace_back(rank + i * stride);
+  }
+  return groups;
+}
+
+Communicator communicator_of(std::string name, std::vector<std::vector<RankId>> groups,
+                             std::size_t ranks) {
+  Communicator communicator{
+      .name = std::move(name), .axis = Axis::kOther, .groups = std::move(groups), .seat_of = {}};
+  communicator.seat_of.resize(ranks);
+  for (std::uint32_t group = 0; group < communicator.groups.size(); ++group) {
+    for (std::uint32_t member = 0; member < communicator.groups[group].size(); ++member) {
+      communicator.seat_of[communicator.groups[group][member].index()] = {group, member};
+    }
+  }
+  return communicator;
+}
+
 CollectiveWork work_of(CollectiveOp op, Bytes bytes, AlgorithmChoice algorithm) {
   CollectiveWork work;
   work.op = op;
@@ -42,17 +73,8 @@ OpGraph collectives_graph(const std::vector<std::uint32_t>& chips,
   for (const GroupedCollective& collective : collectives) {
     const auto index = static_cast<std::uint32_t>(graph.communicators.size());
     const std::string name(name_of(collective.work.op));
-    Communicator communicator{.name = name + " " + std::to_string(index),
-                              .axis = Axis::kOther,
-                              .groups = collective.groups,
-                              .seat_of = {}};
-    communicator.seat_of.resize(chips.size());
-    for (std::uint32_t group = 0; group < collective.groups.size(); ++group) {
-      for (std::uint32_t member = 0; member < collective.groups[group].size(); ++member) {
-        communicator.seat_of[collective.groups[group][member].index()] = {group, member};
-      }
-    }
-    graph.communicators.push_back(std::move(communicator));
+    graph.communicators.push_back(
+        communicator_of(name + " " + std::to_string(index), collective.groups, chips.size()));
     graph.collective_works.push_back(collective.work);
     graph.collective_works.back().communicator = CommunicatorId(index);
     graph.names.push_back(name);

@@ -6,7 +6,9 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/cluster.h"
@@ -19,6 +21,9 @@ std::vector<std::uint32_t> all_chips(const Cluster& cluster);
 // Ranks on chips [first, first + count * stride) in strides.
 std::vector<std::uint32_t> some_chips(std::uint32_t first, std::uint32_t count,
                                       std::uint32_t stride = 1);
+
+// The groups along one axis of a box of ranks whose innermost axis is the first of `sizes`.
+std::vector<std::vector<RankId>> axis_groups(const std::vector<int>& sizes, std::size_t axis);
 
 // Bytes: the larger of one rank's send and receive buffer.
 CollectiveWork work_of(CollectiveOp op, Bytes bytes,
@@ -36,5 +41,9 @@ struct GroupedCollective {
 };
 OpGraph collectives_graph(const std::vector<std::uint32_t>& chips,
                           const std::vector<GroupedCollective>& collectives);
+
+// A communicator of these groups, which have every rank at most once.
+Communicator communicator_of(std::string name, std::vector<std::vector<RankId>> groups,
+                             std::size_t ranks);
 
 }  // namespace stepsim

@@ -1,4 +1,5 @@
-// The experiments, a file a group; not included outside analysis/experiments.
+// The experiments, a file a group (chip.cc has chip_experiments()); not included outside
+// analysis/experiments.
 
 #pragma once
 
@@ -8,9 +9,14 @@
 
 namespace stepsim {
 
-std::vector<FormulaExperiment> data_parallel_experiments();    // data_parallel.cc
-std::vector<FormulaExperiment> model_state_experiments();      // model_state.cc
-std::vector<FormulaExperiment> tensor_parallel_experiments();  // tensor_parallel.cc
-std::vector<FormulaExperiment> tpu_collective_experiments();   // tpu_collectives.cc
+std::vector<FormulaExperiment> chip_experiments();
+std::vector<FormulaExperiment> data_parallel_experiments();
+std::vector<FormulaExperiment> decoding_experiments();
+std::vector<FormulaExperiment> gpu_collective_experiments();
+std::vector<FormulaExperiment> model_state_experiments();
+std::vector<FormulaExperiment> serving_queue_experiments();
+std::vector<FormulaExperiment> tensor_parallel_experiments();
+std::vector<FormulaExperiment> tpu_collective_experiments();
+std::vector<FormulaExperiment> tpu_sharing_experiments();
 
 }  // namespace stepsim

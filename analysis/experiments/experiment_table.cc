@@ -7,10 +7,26 @@
 
 namespace stepsim {
 
+namespace {
+
+using Group = std::vector<FormulaExperiment> (*)();
+constexpr Group kGroups[] = {
+    chip_experiments,             //
+    data_parallel_experiments,    //
+    decoding_experiments,         //
+    gpu_collective_experiments,   //
+    model_state_experiments,      //
+    serving_queue_experiments,    //
+    tensor_parallel_experiments,  //
+    tpu_collective_experiments,   //
+    tpu_sharing_experiments,      //
+};
+
+}  // namespace
+
 std::vector<FormulaExperiment> formula_experiments() {
   std::vector<FormulaExperiment> all;
-  for (const auto group : {data_parallel_experiments, model_state_experiments,
-                           tensor_parallel_experiments, tpu_collective_experiments}) {
+  for (const Group group : kGroups) {
     for (const FormulaExperiment& experiment : group()) all.push_back(experiment);
   }
   std::ranges::stable_sort(all, {}, [](const FormulaExperiment& experiment) {

@@ -37,6 +37,15 @@ SimulationResult Laboratory::simulate(const OpGraph& graph, const Cluster& clust
   return stepsim::simulate(graph, cluster, options);
 }
 
+SimulationResult Laboratory::simulate_packets(const OpGraph& graph, const Cluster& cluster,
+                                              SimulationOptions options) const {
+  options.fidelity = Fidelity::kPacket;
+  options.granularity = Granularity::kStepped;
+  options.progress = progress;
+  options.progress_context = progress_context;
+  return stepsim::simulate(graph, cluster, options);
+}
+
 double Laboratory::seconds(const OpGraph& graph, const Cluster& cluster,
                            const SimulationOptions& options) const {
   return to_seconds(simulate(graph, cluster, options).step_time);

@@ -32,7 +32,12 @@ struct Laboratory {
   SimulationResult simulate(const OpGraph& graph, const Cluster& cluster,
                             SimulationOptions options = {}) const;
 
-  // The step time of the same.
+  // On the packet network whatever the laboratory's, with options.packets as they are: for what
+  // only packets show.
+  SimulationResult simulate_packets(const OpGraph& graph, const Cluster& cluster,
+                                    SimulationOptions options) const;
+
+  // The step time of simulate().
   double seconds(const OpGraph& graph, const Cluster& cluster,
                  const SimulationOptions& options = {}) const;
 };

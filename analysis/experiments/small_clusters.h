@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "sim/cluster.h"
 #include "topology/topology.h"
@@ -41,6 +42,18 @@ inline Cluster one_node(int gpus, Bandwidth bandwidth, Duration latency = {}) {
 inline Cluster ring_of(int chips, Bandwidth bandwidth, Duration latency = {}, bool wraps = true) {
   TorusSpec spec;
   spec.axes = {{.size = chips, .wraps = wraps}};
+  spec.link_bandwidth = bandwidth;
+  spec.link_latency = latency;
+  return cluster_of(spec);
+}
+
+// Axes that all wrap, unless `wraps` says otherwise by axis.
+inline Cluster torus_of(const std::vector<int>& sizes, Bandwidth bandwidth, Duration latency = {},
+                        const std::vector<bool>& wraps = {}) {
+  TorusSpec spec;
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+    spec.axes.push_back({.size = sizes[axis], .wraps = wraps.empty() || wraps[axis]});
+  }
   spec.link_bandwidth = bandwidth;
   spec.link_latency = latency;
   return cluster_of(spec);

@@ -1,0 +1,178 @@
+#include "analysis/experiments/hops.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+namespace stepsim {
+namespace {
+
+Message message_to(CommunicatorId communicator, bool is_send, std::uint32_t peer,
+                   std::uint32_t number, Bytes bytes) {
+  Message message;
+  message.is_send = is_send;
+  message.communicator = communicator;
+  message.peer = peer;
+  message.microbatch = static_cast<std::int32_t>(number);
+  message.bytes = bytes;
+  return message;
+}
+
+// One direction of a whole-shard all-gather: rank r sends to r + 1 (of n, cyclically).
+// `order[p]` is the rank at position p of the direction.
+void add_direction(GraphByHand& graph, const std::vector<std::uint32_t>& order, Bytes shard,
+                   bool wraps, std::uint32_t most_rounds) {
+  const auto n = static_cast<std::uint32_t>(order.size());
+  const CommunicatorId communicator = graph.communicator(order);  // member = position
+  for (std::uint32_t position = 0; position < n; ++position) {
+    const std::uint32_t rank = order[position];
+    const StreamId stream = graph.stream(rank, "hops " + std::to_string(communicator.index()));
+    const std::uint32_t next = (position + 1) % n;
+    const std::uint32_t previous = (position + n - 1) % n;
+    // On a line the chip at position p has p + 1 shards to send and p to receive.
+    const std::uint32_t sends = wraps ? most_rounds : (next == 0 ? 0 : position + 1);
+    const std::uint32_t receives = wraps ? most_rounds : position;
+    for (std::uint32_t round = 0; round < std::max(sends, receives); ++round) {
+      std::vector<Message> batch;
+      if (round < sends) batch.push_back(message_to(communicator, true, next, round, shard));
+      if (round < receives) {
+        batch.push_back(message_to(communicator, false, previous, round, shard));
+      }
+      graph.messages(rank, stream, std::move(batch));
+    }
+  }
+}
+
+}  // namespace
+
+OpGraph whole_shard_all_gather(std::uint32_t n, Bytes shard, bool wraps) {
+  GraphByHand graph(n);
+  std::vector<std::uint32_t> order(n);
+  std::iota(order.begin(), order.end(), 0u);
+  add_direction(graph, order, shard, wraps, n / 2);
+  std::ranges::reverse(order);
+  add_direction(graph, order, shard, wraps, (n - 1) / 2);
+  return graph.build();
+}
+
+OpGraph reduce_scatter_with_adds(std::uint32_t n, Bytes shard, Bytes added) {
+  GraphByHand graph(n);
+  const CommunicatorId communicator = graph.communicator();
+  for (std::uint32_t rank = 0; rank < n; ++rank) {
+    const StreamId stream = graph.stream(rank, "hops");
+    std::vector<Dependency> added_up;
+    for (std::uint32_t round = 0; round + 1 < n; ++round) {
+      const OpRef hop =
+          graph.messages(rank, stream,
+                         {message_to(communicator, true, (rank + 1) % n, round, shard),
+                          message_to(communicator, false, (rank + n - 1) % n, round, shard)},
+                         added_up);
+      added_up = {after(graph.compute(rank, Flops(0), {after(hop)}, added))};
+    }
+  }
+  return graph.build();
+}
+
+MeshAllReduce::MeshAllReduce(GraphByHand& graph, std::uint32_t size_x, std::uint32_t size_y)
+    : graph_(graph), size_x_(size_x), size_y_(size_y) {
+  const auto add_both_ways = [&](std::vector<Direction>& directions,
+                                 std::vector<std::uint32_t> order) {
+    for (int way = 0; way < 2; ++way) {
+      Direction direction{
+          .order = order, .communicator = graph_.communicator(order), .streams = {}};
+      for (const std::uint32_t rank : order) {
+        const std::string number = std::to_string(direction.communicator.index());
+        direction.streams.push_back(graph_.stream(rank, "hops " + number));
+      }
+      directions.push_back(std::move(direction));
+      std::ranges::reverse(order);
+    }
+  };
+  for (std::uint32_t y = 0; y < size_y; ++y) {
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t x = 0; x < size_x; ++x) order.push_back(x + size_x * y);
+    add_both_ways(along_x_, order);
+  }
+  for (std::uint32_t x = 0; x < size_x; ++x) {
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t y = 0; y < size_y; ++y) order.push_back(x + size_x * y);
+    add_both_ways(along_y_, order);
+  }
+}
+
+std::vector<std::vector<Dependency>> MeshAllReduce::add(
+    Bytes bytes, std::vector<std::vector<Dependency>> ready) {
+  const Bytes in_row = bytes / static_cast<std::int64_t>(size_x_);
+  const Bytes in_mesh = in_row / static_cast<std::int64_t>(size_y_);
+  add_lines(along_x_, in_row, false, ready);
+  add_lines(along_y_, in_mesh, false, ready);
+  add_lines(along_y_, in_mesh, true, ready);
+  add_lines(along_x_, in_row, true, ready);
+  return ready;
+}
+
+// Gathering, position p sends from round 0 on what it has: its own shard, then those that it got:
+// p + 1 in all. Scattering is the same backwards: the sum for the farthest chip leaves first, and
+// position p can send in round p at the earliest, when the first of those behind has come.
+void MeshAllReduce::add_lines(const std::vector<Direction>& directions, Bytes shard, bool gathers,
+                              std::vector<std::vector<Dependency>>& ready) {
+  std::vector<std::vector<Dependency>> done(ready.size());
+  for (const Direction& direction : directions) {
+    const auto n = static_cast<std::uint32_t>(direction.order.size());
+    for (std::uint32_t p = 0; p < n; ++p) {
+      const std::uint32_t rank = direction.order[p];
+      std::vector<Dependency> before = ready[rank];
+      for (std::uint32_t round = 0; round + 1 < n; ++round) {
+        const bool sends = p + 1 < n && (gathers ? round <= p : round >= p);
+        const bool receives = p > 0 && (gathers ? round < p : round + 1 >= p);
+        std::vector<Message> batch;
+        const std::uint32_t number = messages_ + round;
+        if (sends) {
+          batch.push_back(message_to(direction.communicator, true, p + 1, number, shard));
+        }
+        if (receives) {
+          batch.push_back(message_to(direction.communicator, false, p - 1, number, shard));
+        }
+        if (batch.empty()) continue;
+        const OpRef hop = graph_.messages(rank, direction.streams[p], std::move(batch), before);
+        before = {after(hop)};
+      }
+      done[rank].insert(done[rank].end(), before.begin(), before.end());
+    }
+  }
+  messages_ += static_cast<std::uint32_t>(directions.front().order.size());
+  ready = std::move(done);
+}
+
+OpGraph messages_in_order(const std::vector<std::vector<std::uint32_t>>& destinations,
+                          Bytes chunk) {
+  const auto n = static_cast<std::uint32_t>(destinations.size());
+  GraphByHand graph(n);
+  const CommunicatorId communicator = graph.communicator();
+  std::vector<std::vector<Message>> receives(n);
+  for (std::uint32_t rank = 0; rank < n; ++rank) {
+    const StreamId stream = graph.stream(rank, "sends");
+    for (const std::uint32_t destination : destinations[rank]) {
+      graph.messages(rank, stream, {message_to(communicator, true, destination, 0, chunk)});
+      receives[destination].push_back(message_to(communicator, false, rank, 0, chunk));
+    }
+  }
+  for (std::uint32_t rank = 0; rank < n; ++rank) {
+    const StreamId stream = graph.stream(rank, "receives");
+    if (!receives[rank].empty()) graph.messages(rank, stream, std::move(receives[rank]));
+  }
+  return graph.build();
+}
+
+std::vector<std::vector<std::uint32_t>> same_order(std::uint32_t n) {
+  std::vector<std::vector<std::uint32_t>> destinations(n);
+  for (std::uint32_t rank = 0; rank < n; ++rank) {
+    for (std::uint32_t destination = 0; destination < n; ++destination) {
+      if (destination != rank) destinations[rank].push_back(destination);
+    }
+  }
+  return destinations;
+}
+
+}  // namespace stepsim

@@ -16,6 +16,7 @@
 #include "cli/command_line.h"
 #include "cli/progress.h"
 #include "cli/run_outputs.h"
+#include "cli/validate_cases.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"
 #include "traces/json_text.h"
@@ -44,6 +45,8 @@ struct ValidateRequest {
   std::string plot_folder;
   std::string json;
   bool list = false;
+  bool cases = false;
+  std::vector<std::string> words;
 };
 
 struct Finished {
@@ -58,6 +61,7 @@ po::options_description visible_options() {
       "network model (default: flow); all: side by side");
   add("plot", po::value<std::string>()->value_name("DIR"),
       "also the sweeps, as DIR/*.svg: formula as a line, simulation as points");
+  add("cases", "the worked figures of the books instead: all, or those of a formula or a group");
   add("list", "the experiments and their rows; nothing runs");
   add("json", po::value<std::string>()->value_name("FILE"),
       "the same as JSON; - for standard output, and nothing else there");
@@ -66,10 +70,6 @@ po::options_description visible_options() {
 }
 
 // ---- reading ----
-
-bool tests_formula(const ExperimentRow& row, const std::string& id) {
-  return row.formula == id;
-}
 
 // Rows that a word names: an experiment, one of its rows, or the formula that they test.
 std::vector<ChosenExperiment> choose(const std::vector<std::string>& words,
@@ -86,7 +86,7 @@ std::vector<ChosenExperiment> choose(const std::vector<std::string>& words,
       bool is_wanted = words.empty();
       for (std::size_t i = 0; i < words.size(); ++i) {
         const bool is_named =
-            words[i] == experiment.id || words[i] == id || tests_formula(row, words[i]);
+            words[i] == experiment.id || words[i] == id || words[i] == row.formula;
         is_known[i] = is_known[i] || is_named;
         is_wanted = is_wanted || is_named;
       }
@@ -136,12 +136,22 @@ ValidateRequest read_request(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, visible_options(), problems);
   ValidateRequest request;
-  request.chosen = choose(line.words, problems);
+  request.words = line.words;
+  request.cases = line.options.count("cases") != 0;
+  if (!request.cases) {
+    request.chosen = choose(line.words, problems);
+  } else {
+    for (const char* option : {"fidelity", "plot", "list"}) {
+      if (line.options.count(option) == 0) continue;
+      problems.push_back({std::string("--") + option, "means nothing with --cases: no case runs"});
+    }
+  }
   request.fidelities = read_fidelities(line.value("fidelity"), problems);
   request.json = read_output_path(line, "json", true, problems);
   request.list = line.options.count("list") != 0;
   request.plot_folder = line.value("plot");
-  if (line.options.count("plot") != 0) check_folder(request.plot_folder, problems);
+  if (line.options.count("plot") != 0 && problems.empty())
+    check_folder(request.plot_folder, problems);
   throw_if_any(std::move(problems));
   return request;
 }
@@ -288,6 +298,7 @@ std::string describe_validate_options() {
 bool run_validate_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   const ValidateRequest request = read_request(arguments);
+  if (request.cases) return validate_cases(request.words, request.json);
   if (request.list) {
     print(list_text(request));
     return true;

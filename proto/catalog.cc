@@ -73,4 +73,13 @@ CatalogAnswer find(CatalogKind kind, std::string_view name) {
                             " There are: " + comma_separated(names)};
 }
 
+WorkedCaseTexts worked_case_texts() {
+  WorkedCaseTexts texts;
+  for (const CatalogFile& file : catalog_files()) {
+    if (file.kind != "cases") continue;
+    (file.name == "worked_cases" ? texts.cases : texts.formulas) = file.text;
+  }
+  return texts;
+}
+
 }  // namespace stepsim

@@ -43,4 +43,12 @@ struct CatalogAnswer {
 };
 CatalogAnswer find(CatalogKind kind, std::string_view name);
 
+// The worked figures of the books, as analysis/formulas/worked_cases.h reads them. They are no kind
+// of their own: nothing can be run with them.
+struct WorkedCaseTexts {
+  std::string_view cases;     // comma-separated values
+  std::string_view formulas;  // of each case
+};
+WorkedCaseTexts worked_case_texts();
+
 }  // namespace stepsim

@@ -11,7 +11,7 @@ namespace stepsim {
 struct CatalogFile {
   std::string_view kind;       // the folder: "models"
   std::string_view name;       // without the extension: "llama3-70b"
-  std::string_view extension;  // ".textproto" or ".json"
+  std::string_view extension;  // ".textproto"
   std::string_view text;
 };
 

@@ -54,6 +54,7 @@ struct ExperimentRow {
   // Where another network model must come out differently: latency-bandwidth shares no links.
   std::optional<DifferenceRange> expected_unshared{};
   std::optional<DifferenceRange> expected_packets{};
+  std::string not_on_packets{};  // why the row says nothing there; empty: it runs
 };
 
 // A curve of a sweep: the formula as a line, the simulation as points of the same colour.

@@ -49,6 +49,10 @@ RowOutcome run_row(const FormulaExperiment& experiment, const ExperimentRow& row
                      .fidelity = laboratory.fidelity,
                      .expected = expected_range(row, laboratory.fidelity),
                      .simulated = std::nullopt};
+  if (laboratory.fidelity == Fidelity::kPacket && !row.not_on_packets.empty()) {
+    outcome.skipped = row.not_on_packets;
+    return outcome;
+  }
   try {
     outcome.simulated = row.simulate(laboratory);
   } catch (const ExperimentSkipped& skipped) {

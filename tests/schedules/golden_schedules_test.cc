@@ -8,6 +8,7 @@
 
 #include "schedules/pipeline/formulas.h"
 #include "schedules/pipeline/replay.h"
+#include "tests/schedules/run_schedule.h"
 
 namespace stepsim {
 namespace {
@@ -61,6 +62,22 @@ TEST(GoldenSchedulesTest, TakeWhatTheyTookInEverySetOfCosts) {
       EXPECT_EQ(replayed.peak_in_flight,
                 golden.json["peak_in_flight"].get<std::vector<std::int64_t>>())
           << golden.title() << " " << name;
+    }
+  }
+}
+
+// Through simulate() with messages of no bytes: the same makespan with rendezvous and with sends
+// that don't wait, nothing deadlocks, and the time of every rank is its work and bubble.
+TEST(GoldenSchedulesTest, RunInTheGoldenMakespanUnderRendezvousAndEagerly) {
+  for (const GoldenSchedule& golden : golden_schedules()) {
+    const PipelineSchedule schedule = golden.order();
+    for (const auto& [name, costs] : golden_costs()) {
+      const auto makespan =
+          RunnableSchedule::milliseconds(golden.json["replay"][name]["makespan"].get<int>());
+      for (const bool eager : {false, true}) {
+        EXPECT_EQ(run_schedule(schedule, costs, eager).step_time, makespan)
+            << golden.title() << " " << name << (eager ? " eager" : " rendezvous");
+      }
     }
   }
 }

@@ -31,6 +31,7 @@
 #include "cli/validate_command.h"
 #include "cli/version.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/lowering/pipeline_times.h"
 #include "sim/cluster.h"
 #include "sim/simulate.h"
 #include "topology/topology.h"
@@ -67,7 +68,9 @@ int run(const std::vector<std::string>& arguments) {
     return kDone;
   }
   const Cluster cluster = build_cluster(experiment.cluster);
-  const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
+  const PipelineCosts costs = pipeline_times(experiment.model, experiment.plan, cluster);
+  const OpGraph graph =
+      lower(experiment.model, experiment.plan, cluster.places, cluster.chip, costs);
   std::vector<SimulationOptions> simulations;
   for (const Fidelity fidelity : options.fidelities) {
     simulations.push_back(simulation_options(request, graph, fidelity));

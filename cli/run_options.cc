@@ -14,6 +14,7 @@
 
 #include "cli/command_line.h"
 #include "cli/rank_list.h"
+#include "schedules/plan/plan_schedule.h"
 #include "traces/output_file.h"
 
 namespace stepsim {
@@ -47,7 +48,9 @@ po::options_description visible_options() {
       "packets: room in the queue of a link, lossless (default: without limit)");
   add("spraying", text("N"), "packets: spread each message over up to N routes (default: one)");
   add("yes", "packets: run even if there are more than 10^9 packet-hops");
-  add("steps", text("K"), "training steps simulated (default: 1; 2 for FSDP)");
+  add("steps", text("K"),
+      "training steps simulated (default: 1; 2 for FSDP and for schedules "
+      "that overlap steps)");
   add("seed", text("N"), "of random numbers (default: 0); nothing draws any so far");
   add("trace", text("FILE"), "Chrome trace JSON for ui.perfetto.dev; compressed if it ends in .gz");
   add("trace-ranks", text("LIST"), "ranks in the trace: 0,8-15 (default: one of each role)");
@@ -266,7 +269,7 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
 
 std::uint32_t steps_of(const RunOptions& options, const ParallelPlan& plan) {
   const bool gathers_ahead = plan.zero == 3 && plan.dp * plan.cp > 1;
-  return options.steps.value_or(gathers_ahead ? 2 : 1);
+  return options.steps.value_or(gathers_ahead || overlaps_steps(plan) ? 2 : 1);
 }
 
 SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph,

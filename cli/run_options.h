@@ -46,7 +46,7 @@ RunRequest read_run_request(const std::vector<std::string>& arguments);
 // The options as a person reads them, for `stepsim help run`.
 std::string describe_run_options();
 
-// 2 steps where a step overlaps with the next one (FSDP's first gather), else 1.
+// 2 steps where a step overlaps with the next one (FSDP's first gather, zb_h2 and alike), else 1.
 std::uint32_t steps_of(const RunOptions& options, const ParallelPlan& plan);
 
 SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph,

@@ -1,31 +1,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <regex>
 #include <sstream>
 #include <string>
-#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "proto/plan_text.h"
+#include "proto/suggestion.h"
 #include "proto/to_spec.h"
+#include "schedules/pipeline/schedule_file.h"
+#include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
 namespace {
-
-// Schedules that have a name here but no lowering yet: refused as such, not as a misspelling.
-constexpr std::array kSchedulesToCome = {"naive",         "naive_sequential",
-                                         "gpipe",         "gpipe_lifo",
-                                         "eager_1f1b",    "interleaved_1f1b",
-                                         "breadth_first", "breadth_first_lifo",
-                                         "zb_h1",         "zb_h1_quickstart",
-                                         "zb_h2",         "zb_auto_1p",
-                                         "zb_auto_2p",    "interleaved_zb1p",
-                                         "zbv_hand",      "zbv_auto",
-                                         "v_half",        "v_min",
-                                         "dualpipe",      "dualpipev",
-                                         "chimera",       "hanayo",
-                                         "optimal"};
 
 constexpr std::int64_t kMostRanksOfAnAxis = 1 << 20;
 constexpr std::int64_t kMostSequences = 1 << 24;
@@ -34,16 +27,30 @@ constexpr std::int64_t kMostParameters = std::int64_t{1} << 40;
 constexpr std::int64_t kMostBytesOfAParameter = 64;
 constexpr int kMostPrefetch = 1000;
 constexpr std::int64_t kMostStages = 10'000;
+constexpr std::int64_t kMostLayers = 1'000'000;
 
-void check_schedule(const file::Plan& plan, ProblemList& problems) {
-  const std::string_view supported = name_of(ScheduleName::kOneForwardOneBackward);
-  if (!plan.has_schedule() || plan.schedule() == supported) return;
-  const bool to_come = std::find(kSchedulesToCome.begin(), kSchedulesToCome.end(),
-                                 plan.schedule()) != kSchedulesToCome.end();
-  problems.add("plan.schedule",
-               fmt::format("must be {}{}; is \"{}\"", supported,
-                           to_come ? ", the only schedule that can be simulated so far" : "",
-                           plan.schedule()));
+// A name, or a file in the notation of `stepsim schedule`.
+void read_schedule(const std::string& text, ParallelPlan& spec, ProblemList& problems) {
+  if (const auto name = schedule_named(text)) {
+    spec.schedule = *name;
+    return;
+  }
+  std::ifstream file(text);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(text, error) || !file) {
+    std::vector<std::string> names;
+    for (const ScheduleName name : kScheduleNames) names.emplace_back(name_of(name));
+    problems.add("plan.schedule", fmt::format("must be one of {}, or a file; is \"{}\"{}",
+                                              schedule_names(), text, did_you_mean(text, names)));
+    return;
+  }
+  try {
+    spec.own_schedule = parse_schedule(std::string(std::istreambuf_iterator<char>(file), {}));
+  } catch (const ConfigError& mistakes) {
+    for (const Problem& problem : mistakes.problems()) {
+      problems.add("plan.schedule: " + text + ": " + problem.field, problem.message);
+    }
+  }
 }
 
 void read_recompute(const std::string& text, ParallelPlan& spec, ProblemList& problems) {
@@ -56,23 +63,34 @@ void read_recompute(const std::string& text, ParallelPlan& spec, ProblemList& pr
   problems.add("plan.recompute", "must be none, selective or full; is \"" + text + "\"");
 }
 
-// "7,14*8,7": a stage of 7 layers, eight of 14, one of 7.
+// "7,8*14,7": a stage of 7 layers, 14 of 8, one of 7. People write 14*8 for it, too: the reading
+// that makes as many stages as the pipeline has is meant. REQUIRES: the schedule has been read.
 void read_layout(const std::string& text, ParallelPlan& spec, ProblemList& problems) {
   static const std::regex kPart(R"(\s*(\d{1,6})\s*(?:\*\s*(\d{1,6}))?\s*)");
   std::istringstream parts(text);
+  std::vector<std::int64_t> swapped;
   for (std::string part; std::getline(parts, part, ',');) {
     std::smatch match;
     const bool good = std::regex_match(part, match, kPart);
+    const std::int64_t layers = good ? std::stoll(match[1]) : 0;
     const std::int64_t times = good && match[2].matched ? std::stoll(match[2]) : 1;
-    if (!good || times > kMostStages) {
+    if (!good || times > kMostStages || layers > kMostLayers) {
       problems.add(
           "plan.layout",
-          "must be layers of each stage such as 20,20,20,20 or 7,14*8,7; is \"" + text + "\"");
+          "must be layers of each stage such as 20,20,20,20 or 7,8*14,7; is \"" + text + "\"");
       spec.layout.clear();
       return;
     }
-    spec.layout.insert(spec.layout.end(), static_cast<std::size_t>(times), std::stoll(match[1]));
+    spec.layout.insert(spec.layout.end(), static_cast<std::size_t>(times), layers);
+    const bool is_product = match[2].matched && layers <= kMostStages;
+    swapped.insert(swapped.end(), static_cast<std::size_t>(is_product ? layers : 1),
+                   is_product ? times : layers);
   }
+  const auto stages = [](const std::vector<std::int64_t>& layout) {
+    return static_cast<std::int64_t>(layout.size());
+  };
+  const std::int64_t wanted = stages_of(spec);
+  if (stages(spec.layout) != wanted && stages(swapped) == wanted) spec.layout = std::move(swapped);
 }
 
 // Parts of a plan that have a key already, but no lowering yet.
@@ -86,7 +104,6 @@ void refuse_what_is_not_there_yet(const file::Plan& plan, ProblemList& problems)
   only_one(plan.has_cp(), plan.cp(), "cp", "context parallelism");
   only_one(plan.has_ep(), plan.ep(), "ep", "expert parallelism");
   only_one(plan.has_etp(), plan.etp(), "etp", "expert tensor parallelism");
-  only_one(plan.has_chunks(), plan.chunks(), "chunks", "virtual stages");
   if (plan.has_zero() && plan.zero() != 0 && plan.zero() != 1 && plan.zero() != 3) {
     problems.add("plan.zero",
                  fmt::format("must be 0 (replicated), 1 (optimizer state divided) or 3 (FSDP){}; "
@@ -144,6 +161,17 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   }
   if (plan.has_prefetch()) spec.prefetch = plan.prefetch();
   if (plan.has_overlap_gradients()) spec.overlap_gradients = plan.overlap_gradients();
+  const auto count = [&problems](bool is_given, const char* field, std::int64_t given,
+                                 std::int64_t& value) {
+    if (!is_given) return;
+    check_range(field, std::int64_t{1}, kMostSequences, given, problems);
+    value = given;
+  };
+  count(plan.has_chunks(), "chunks", plan.chunks(), spec.chunks);
+  count(plan.has_microbatch_group(), "microbatch_group", plan.microbatch_group(),
+        spec.microbatch_group);
+  count(plan.has_memory_limit(), "memory_limit", plan.memory_limit(), spec.memory_limit);
+  if (plan.has_overlap_pipeline()) spec.overlap_pipeline = plan.overlap_pipeline();
   if (plan.has_overlap_tensor()) spec.overlap_tensor = plan.overlap_tensor();
   if (plan.has_optimizer_bytes()) spec.optimizer_bytes = plan.optimizer_bytes();
   if (plan.has_gradient_bytes()) spec.gradient_bytes = plan.gradient_bytes();
@@ -164,8 +192,8 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
     }
     spec.optimizer = plan.optimizer() == "none" ? Optimizer::kNone : Optimizer::kAdam;
   }
+  if (plan.has_schedule()) read_schedule(plan.schedule(), spec, problems);
   if (plan.has_layout()) read_layout(plan.layout(), spec, problems);
-  check_schedule(plan, problems);
   refuse_what_is_not_there_yet(plan, problems);
   // What is reported stands as 0 from here on, which later checks pass over.
   check_sizes(spec, problems);

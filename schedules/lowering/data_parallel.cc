@@ -1,18 +1,34 @@
 #include "schedules/lowering/data_parallel.h"
 
+#include <algorithm>
+
 namespace stepsim {
 
 DataParallel::DataParallel(Stage& stage) : stage_(stage) {
-  if (stage.communicators.gradients) gradient_stream_ = stage.builder.add_stream("dp gradients");
-  if (stage.communicators.parameters) parameter_stream_ = stage.builder.add_stream("dp parameters");
+  const PlanCommunicators& communicators = stage.communicators;
+  sides_.push_back(open_side(communicators.gradients, communicators.parameters, ""));
+  if (!stage.has_copies()) return;
+  sides_.push_back(
+      open_side(communicators.upper_gradients, communicators.upper_parameters, " upper"));
 }
 
-void DataParallel::gradients_ready(const StageUnit& unit) {
+DataParallel::Side DataParallel::open_side(std::optional<CommunicatorId> gradients,
+                                           std::optional<CommunicatorId> parameters,
+                                           const std::string& suffix) {
+  Side side{.gradients = gradients, .parameters = parameters};
+  if (gradients) side.gradient_stream = stage_.builder.add_stream("dp gradients" + suffix);
+  if (parameters) side.parameter_stream = stage_.builder.add_stream("dp parameters" + suffix);
+  return side;
+}
+
+void DataParallel::gradients_ready(const StageUnit& unit, std::int32_t stage) {
   const ParallelPlan& plan = stage_.plan;
-  if (buckets_.empty() || buckets_.back().parameters >= plan.gradient_bucket_parameters) {
-    buckets_.emplace_back();
-  }
-  Bucket& bucket = buckets_.back();
+  const bool is_upper = stage_.is_upper(stage);
+  const auto open = std::find_if(buckets_.rbegin(), buckets_.rend(),
+                                 [&](const Bucket& bucket) { return bucket.is_upper == is_upper; });
+  const bool is_full =
+      open == buckets_.rend() || open->parameters >= plan.gradient_bucket_parameters;
+  Bucket& bucket = is_full ? buckets_.emplace_back(Bucket{.is_upper = is_upper}) : *open;
   bucket.parameters += unit.layer->parameters;
   bucket.ready = *stage_.last_compute;
   if (plan.overlap_gradients && bucket.parameters >= plan.gradient_bucket_parameters) {
@@ -22,17 +38,18 @@ void DataParallel::gradients_ready(const StageUnit& unit) {
 
 void DataParallel::reduce(Bucket& bucket) {
   bucket.reduced = true;
-  if (!gradient_stream_) return;
+  Side& side = side_of(bucket);
+  if (!side.gradient_stream) return;
   const ParallelPlan& plan = stage_.plan;
   const OpRef reduction = stage_.add_collective(
-      *gradient_stream_,
-      {.communicator = *stage_.communicators.gradients,
+      *side.gradient_stream,
+      {.communicator = *side.gradients,
        .op = plan.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
        .bytes = Bytes(bucket.parameters * plan.gradient_bytes),
        .type = stage_.gradient_type()},
       Axis::kData, stage_.label("reduce gradients"),
       {after(plan.overlap_gradients ? bucket.ready : *stage_.last_compute)});
-  done_ = {after(reduction)};
+  side.last_reduction = after(reduction);
 }
 
 std::vector<Dependency> DataParallel::finish_gradients() {
@@ -42,10 +59,14 @@ std::vector<Dependency> DataParallel::finish_gradients() {
   for (Bucket& bucket : buckets_) {
     if (!bucket.reduced) reduce(bucket);
   }
+  std::vector<Dependency> done;
+  for (const Side& side : sides_) {
+    if (side.last_reduction) done.push_back(*side.last_reduction);
+  }
   if (stage_.tied_parameters > 0) {
-    std::vector<Dependency> dependencies = done_;
+    std::vector<Dependency> dependencies = done;
     dependencies.push_back(after(*stage_.last_compute));
-    done_.push_back(after(stage_.add_collective(
+    done.push_back(after(stage_.add_collective(
         stage_.builder.add_stream("tied embedding"),
         {.communicator = *stage_.communicators.tied_embedding,
          .op = CollectiveOp::kAllReduce,
@@ -53,22 +74,25 @@ std::vector<Dependency> DataParallel::finish_gradients() {
          .type = stage_.gradient_type()},
         Axis::kData, stage_.label("reduce tied embedding"), std::move(dependencies))));
   }
-  return done_;
+  return done;
 }
 
 void DataParallel::gather_parameters(OpRef optimizer) {
-  if (!parameter_stream_) return;
-  std::optional<OpRef> last;
-  for (const Bucket& bucket : buckets_) {
-    last =
-        stage_.add_collective(*parameter_stream_,
-                              {.communicator = *stage_.communicators.parameters,
-                               .op = CollectiveOp::kAllGather,
-                               .bytes = bucket.parameters * size_of(stage_.plan.type),
-                               .type = stage_.plan.type},
-                              Axis::kData, stage_.label("gather parameters"), {after(optimizer)});
+  for (const bool upper : {false, true}) {
+    std::optional<OpRef> last;
+    for (const Bucket& bucket : buckets_) {
+      const Side& side = side_of(bucket);
+      if (bucket.is_upper != upper || !side.parameter_stream) continue;
+      last =
+          stage_.add_collective(*side.parameter_stream,
+                                {.communicator = *side.parameters,
+                                 .op = CollectiveOp::kAllGather,
+                                 .bytes = bucket.parameters * size_of(stage_.plan.type),
+                                 .type = stage_.plan.type},
+                                Axis::kData, stage_.label("gather parameters"), {after(optimizer)});
+    }
+    if (last) stage_.builder.add_dependency(*stage_.first_compute, after_previous_step(*last));
   }
-  if (last) stage_.builder.add_dependency(*stage_.first_compute, after_previous_step(*last));
 }
 
 }  // namespace stepsim

@@ -3,6 +3,10 @@
 // all-reduced, or under ZeRO-1 reduce-scattered, so that each replica updates its part; then the
 // updated parameters are gathered, and the next step waits for that.
 //
+// Where two ranks hold a copy of a stage each, the copies are replicas as well: of the first half
+// of the stages in one communicator, of the second half in another, as each rank holds one of both
+// and completes them in its own order.
+//
 // A table that first and last stage both hold (tied embeddings) is a bucket of its own on the
 // stage that has a copy; the two copies' gradients are summed after the replicas'.
 
@@ -10,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "schedules/lowering/stage.h"
@@ -20,8 +25,8 @@ class DataParallel {
  public:
   explicit DataParallel(Stage& stage);
 
-  // The gradients of a layer are complete with the last compute op.
-  void gradients_ready(const StageUnit& unit);
+  // The gradients of a layer of this global stage are complete with the last compute op.
+  void gradients_ready(const StageUnit& unit, std::int32_t stage);
 
   // Reduces what is left after the last backward; returns what the optimizer waits for.
   std::vector<Dependency> finish_gradients();
@@ -32,16 +37,25 @@ class DataParallel {
  private:
   struct Bucket {
     std::int64_t parameters = 0;
-    OpRef ready;
+    OpRef ready{};
+    bool is_upper = false;  // of the second half of the stages, which has copies
     bool reduced = false;
   };
+  struct Side {
+    std::optional<CommunicatorId> gradients{};
+    std::optional<CommunicatorId> parameters{};
+    std::optional<StreamId> gradient_stream{};
+    std::optional<StreamId> parameter_stream{};
+    std::optional<Dependency> last_reduction{};
+  };
+  Side open_side(std::optional<CommunicatorId> gradients, std::optional<CommunicatorId> parameters,
+                 const std::string& suffix);
+  Side& side_of(const Bucket& bucket) { return sides_[bucket.is_upper ? 1 : 0]; }
   void reduce(Bucket& bucket);
 
   Stage& stage_;
-  std::optional<StreamId> gradient_stream_;
-  std::optional<StreamId> parameter_stream_;
-  std::vector<Bucket> buckets_;
-  std::vector<Dependency> done_;
+  std::vector<Side> sides_;
+  std::vector<Bucket> buckets_;  // the last one of each side may still be filled
 };
 
 }  // namespace stepsim

@@ -7,7 +7,7 @@ FullySharded::FullySharded(Stage& stage)
       gather_stream_(stage.builder.add_stream("fsdp gather")),
       reduce_stream_(stage.builder.add_stream("fsdp reduce")) {}
 
-void FullySharded::enter(const StageUnit& unit, bool is_backward, std::int32_t microbatch) {
+void FullySharded::gather(const StageUnit& unit, std::int32_t microbatch) {
   const ParallelPlan& plan = stage_.plan;
   const std::size_t visit = gathers_.size();
   const auto ahead = static_cast<std::size_t>(plan.prefetch) + 1;
@@ -26,21 +26,27 @@ void FullySharded::enter(const StageUnit& unit, bool is_backward, std::int32_t m
                                {.category = MemoryCategory::kGatheredParameters, .bytes = bytes});
   gathers_.push_back(gather);
   stage_.waits.push_back(after(gather));
+}
+
+void FullySharded::enter(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch) {
+  if (visit.reads_parameters) gather(unit, microbatch);
   constexpr std::size_t kMostUnreduced = 2;
-  if (is_backward && reductions_.size() >= kMostUnreduced) {
+  if (visit.makes_gradients && reductions_.size() >= kMostUnreduced) {
     stage_.waits.push_back(after(reductions_[reductions_.size() - kMostUnreduced]));
   }
   before_visit_ = stage_.last_compute;
 }
 
-void FullySharded::leave(const StageUnit& unit, bool is_backward, std::int32_t microbatch) {
+void FullySharded::leave(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch) {
   const ParallelPlan& plan = stage_.plan;
   const OpRef last = *stage_.last_compute;
-  last_of_visit_.push_back(last);
-  stage_.builder.change_memory(last, {.category = MemoryCategory::kGatheredParameters,
-                                      .at_end = true,
-                                      .bytes = unit.layer->parameters * size_of(plan.type)});
-  if (!is_backward) return;
+  if (visit.reads_parameters) {
+    last_of_visit_.push_back(last);
+    stage_.builder.change_memory(last, {.category = MemoryCategory::kGatheredParameters,
+                                        .at_end = true,
+                                        .bytes = unit.layer->parameters * size_of(plan.type)});
+  }
+  if (!visit.makes_gradients) return;
   const Bytes bytes(unit.layer->parameters * plan.gradient_bytes);
   const OpRef reduction = stage_.add_collective(
       reduce_stream_,

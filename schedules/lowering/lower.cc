@@ -1,6 +1,6 @@
 #include "schedules/lowering/lower.h"
 
-#include <cassert>
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -9,37 +9,62 @@
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/stage_lowering.h"
 #include "schedules/lowering/tensor.h"
-#include "schedules/pipeline/one_forward_one_backward.h"
 #include "schedules/plan/communicators.h"
+#include "schedules/plan/plan_schedule.h"
 #include "workload/layers.h"
 
 namespace stepsim {
 namespace {
 
+bool has_fused_ops(const PipelineSchedule& schedule) {
+  return std::ranges::any_of(schedule.ranks, [](const std::vector<PipelineOp>& order) {
+    return std::ranges::any_of(
+        order, [](const PipelineOp& op) { return op.kind == PipelineOpKind::kForwardBackward; });
+  });
+}
+
 // The last stage reads the embedding's table, of which the first is the owner.
-bool copies_table(const ModelSpec& model, const ParallelPlan& plan) {
-  return (model.tied_embeddings || model.prediction_modules > 0) && plan.pp > 1;
+bool shares_table(const ModelSpec& model) {
+  return model.tied_embeddings || model.prediction_modules > 0;
+}
+
+// ... and they are on different ranks, so that each has a table of its own.
+bool copies_table(const ModelSpec& model, const PipelineSchedule& schedule) {
+  return shares_table(model) && schedule.size() > 1 && schedule.placement == Placement::kLoop;
 }
 
 PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& plan,
-                                    GraphTables& tables) {
+                                    const PipelineSchedule& schedule, GraphTables& tables) {
   PlanCommunicators result;
   auto add = [&](std::string name, Axis purpose, std::initializer_list<PlanAxis> axes) {
     return tables.communicator(partition(plan, std::move(name), purpose, axes));
   };
   if (plan.tp > 1) {
     result.tensor = add("tp", Axis::kTensor, {PlanAxis::kTensor});
+    if (has_fused_ops(schedule)) {
+      result.tensor_backward = add("tp backward", Axis::kTensor, {PlanAxis::kTensor});
+    }
     if (plan.sequence_parallel) {
       result.tensor_regather = add("tp regather", Axis::kTensor, {PlanAxis::kTensor});
     }
   }
   if (plan.pp > 1) result.pipeline = add("pp", Axis::kPipeline, {PlanAxis::kPipeline});
-  if (plan.dp * plan.cp > 1) {
+  if (schedule.placement == Placement::kBidirectional) {
+    const auto add_copies = [&](std::string name) {
+      return tables.communicator(mirrored_replicas(plan, std::move(name), Axis::kData));
+    };
+    result.gradients = add_copies("dp gradients");
+    result.upper_gradients = add_copies("dp gradients upper");
+    if (plan.zero >= 1) {
+      result.parameters = add_copies("dp parameters");
+      result.upper_parameters = add_copies("dp parameters upper");
+    }
+  } else if (plan.dp * plan.cp > 1) {
     const auto replicas = {PlanAxis::kContext, PlanAxis::kData};
     result.gradients = add("dp gradients", Axis::kData, replicas);
     if (plan.zero >= 1) result.parameters = add("dp parameters", Axis::kData, replicas);
   }
-  if (copies_table(model, plan)) {
+  if (copies_table(model, schedule)) {
     result.tied_embedding =
         tables.communicator(first_and_last_stage(plan, "tied embedding", Axis::kData));
   }
@@ -75,17 +100,10 @@ struct LoweredModule {
   LoweredLayer head;
 };
 
-// The only schedule that a checked plan can name so far.
-PipelineSchedule make_schedule(const ParallelPlan& plan) {
-  assert(plan.schedule == ScheduleName::kOneForwardOneBackward);
-  return one_forward_one_backward(static_cast<std::int32_t>(plan.pp),
-                                  static_cast<std::int32_t>(plan.microbatches()));
-}
-
 }  // namespace
 
 OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
-              const ChipSpec& chip) {
+              const ChipSpec& chip, const PipelineCosts& costs) {
   const ModelLayers layers =
       build_layers(model, {.sequences = plan.microbatch,
                            .sequence_length = plan.sequence,
@@ -108,39 +126,51 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
   graph.pipeline_stages = static_cast<std::uint32_t>(plan.pp);
   graph.ranks = place(plan, places);
   GraphTables tables(graph);
-  const PlanCommunicators communicators = add_communicators(model, plan, tables);
-  const PipelineSchedule schedule = make_schedule(plan);
-  std::size_t next_block = 0;
-  for (std::int32_t stage = 0; stage < plan.pp; ++stage) {
-    const bool first = stage == 0;
-    const bool last = stage == plan.pp - 1;
-    std::vector<StageUnit> units;
-    if (first && !embedding.empty()) units.push_back({&embedding, "embedding", -1});
-    for (std::int64_t i = 0; i < plan.layers_of(stage, model.layers); ++i) {
-      const std::uint32_t kind = layers.kind_of_block[next_block];
-      units.push_back(
-          {&blocks[kind], layers.blocks[kind].name, static_cast<std::int32_t>(next_block++)});
+  const PipelineSchedule schedule = schedule_of(plan, costs);
+  const PlanCommunicators communicators = add_communicators(model, plan, schedule, tables);
+  const std::int32_t stages = stage_count(schedule);
+  std::vector<std::int32_t> first_block{0};
+  for (std::int32_t stage = 0; stage < stages; ++stage) {
+    first_block.push_back(first_block.back() +
+                          static_cast<std::int32_t>(layers_of(plan, stage, model.layers)));
+  }
+  const auto chunk_of = [&](std::int32_t stage) {
+    const auto at = static_cast<std::size_t>(stage);
+    StageChunk chunk{.stage = stage, .units = {}};
+    if (stage == 0 && !embedding.empty()) chunk.units.push_back({&embedding, "embedding", -1});
+    for (std::int32_t number = first_block[at]; number < first_block[at + 1]; ++number) {
+      const std::uint32_t kind = layers.kind_of_block[static_cast<std::size_t>(number)];
+      chunk.units.push_back({&blocks[kind], layers.blocks[kind].name, number});
     }
-    if (last && !head.empty()) units.push_back({&head, "head", -1});
-    for (std::size_t module = 0; last && module < prediction.size(); ++module) {
-      const std::uint32_t kind = layers.prediction[module].kind_of_block;
-      units.push_back({&prediction[module].entry, layers.prediction[module].entry.name, -1});
-      units.push_back(
-          {&blocks[kind], layers.blocks[kind].name, static_cast<std::int32_t>(next_block++)});
-      units.push_back({&prediction[module].head, layers.prediction[module].head.name, -1});
+    if (stage < stages - 1) return chunk;
+    if (!head.empty()) chunk.units.push_back({&head, "head", -1});
+    for (std::size_t module = 0; module < prediction.size(); ++module) {
+      const PredictionModule& layer = layers.prediction[module];
+      chunk.units.push_back({&prediction[module].entry, layer.entry.name, -1});
+      chunk.units.push_back({&blocks[layer.kind_of_block], layers.blocks[layer.kind_of_block].name,
+                             first_block.back() + static_cast<std::int32_t>(module)});
+      chunk.units.push_back({&prediction[module].head, layer.head.name, -1});
     }
+    return chunk;
+  };
+  for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
     Stage writing{.plan = plan,
                   .communicators = communicators,
+                  .schedule = schedule,
                   .tables = tables,
-                  .number = stage,
-                  .units = std::move(units),
+                  .number = rank,
+                  .chunks = {},
                   .boundary = layers.boundary,
-                  .tied_parameters = copies_table(model, plan) && (first || last)
-                                         ? layers.embedding.parameters()
-                                         : 0,
-                  .builder = ProgramBuilder("stage " + std::to_string(stage))};
-    graph.programs.push_back(lower_stage(
-        std::move(writing), schedule.ranks[static_cast<std::size_t>(stage)], chip.fixed_memory));
+                  .builder = ProgramBuilder("stage " + std::to_string(rank))};
+    for (std::int32_t chunk = 0; chunk < schedule.chunks; ++chunk) {
+      writing.chunks.push_back(chunk_of(stage_of(schedule, rank, chunk)));
+    }
+    if (copies_table(model, schedule) && (writing.holds_first() || writing.holds_last())) {
+      writing.tied_parameters = layers.embedding.parameters();
+    }
+    writing.shares_table =
+        shares_table(model) && stages > 1 && writing.holds_first() && writing.holds_last();
+    graph.programs.push_back(lower_stage(std::move(writing), chip.fixed_memory));
   }
   graph.planned_bytes = planned_bytes(model, plan, layers);
   return graph;

@@ -1,11 +1,10 @@
-// lower() turns a model and a plan into the op graph of one training step: one program a pipeline
-// stage, the communicators of the plan's mesh, and where each rank sits.
+// lower() turns a model and a plan into the op graph of one training step: one program a rank of
+// the pipeline, the communicators of the plan's mesh, and where each rank sits.
 //
 //   workload   build_layers()            what one chip computes for a micro-batch
 //   tensor     lower_tensor()            + tensor-parallel collectives  -> steps of a layer
-//   pipeline   one_forward_one_backward() the order of micro-batches on each stage
-//   stage      lower_stage()             emits the program: the steps in that order, and around
-//   them
+//   pipeline   schedule_of()             the order of micro-batches and chunks on each rank
+//   stage      lower_stage()             emits the program: the steps in that order, around them
 //                                        messages, FSDP or gradient buckets, the optimizer: stage.h
 //                                        lists the files
 //
@@ -13,6 +12,7 @@
 
 #pragma once
 
+#include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/chips/chip_spec.h"
 #include "sim/network/places.h"
@@ -21,8 +21,9 @@
 
 namespace stepsim {
 
+// `costs`: what the ops of a chunk take, for schedules that are planned by them (pipeline_times.h).
 // REQUIRES: check(plan, model, places) is empty.
 OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
-              const ChipSpec& chip);
+              const ChipSpec& chip, const PipelineCosts& costs = {});
 
 }  // namespace stepsim

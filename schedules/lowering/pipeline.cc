@@ -1,6 +1,7 @@
 #include "schedules/lowering/pipeline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -11,64 +12,153 @@ std::string name_of(MessageKind kind) {
   return kind == MessageKind::kActivation ? "activation" : "gradient";
 }
 
+void append(std::vector<Dependency>& all, std::vector<Dependency> more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
 }  // namespace
 
 StageMessages::StageMessages(Stage& stage)
     : stage_(stage),
       bytes_(stage.plan.sequence_parallel ? stage.boundary / stage.plan.tp : stage.boundary) {
-  const auto here = static_cast<std::uint32_t>(stage.number);
-  const auto open = [&](const std::string& what) { return stage.builder.add_stream(what); };
-  if (!stage.is_first()) {
-    forth_.receives = open("receive activation");
-    back_.sends = open("send gradient");
-    forth_.from = back_.to = here - 1;
+  struct Single {
+    bool is_send;
+    MessageKind kind;
+    std::uint32_t peer;
+  };
+  std::vector<Single> lines;
+  for (std::int32_t chunk = 0; chunk < stage.schedule.chunks; ++chunk) {
+    const std::int32_t microbatch =
+        stage.has_copies() && chunk == 1 ? stage.schedule.microbatches / 2 : 0;
+    const auto add = [&](bool is_send, MessageKind kind) {
+      const auto found = way({kind, microbatch, chunk}, is_send);
+      if (!found || found->peer == stage.number) return;
+      const Single line{is_send, kind, static_cast<std::uint32_t>(found->peer)};
+      const bool is_new = std::ranges::none_of(lines, [&](const Single& other) {
+        return other.is_send == is_send && other.kind == kind && other.peer == line.peer;
+      });
+      if (is_new) lines.push_back(line);
+    };
+    add(false, MessageKind::kActivation);
+    add(true, MessageKind::kGradient);
+    add(true, MessageKind::kActivation);
+    add(false, MessageKind::kGradient);
   }
-  if (!stage.is_last()) {
-    forth_.sends = open("send activation");
-    back_.receives = open("receive gradient");
-    forth_.to = back_.from = here + 1;
+  for (const Single& line : lines) {
+    const bool is_only = std::ranges::count_if(lines, [&](const Single& other) {
+                           return other.is_send == line.is_send && other.kind == line.kind;
+                         }) == 1;
+    std::string name = (line.is_send ? "send " : "receive ") + name_of(line.kind);
+    if (!is_only) name += (line.is_send ? " to " : " from ") + std::to_string(line.peer);
+    streams_.emplace(Line{line.is_send, {line.peer}, {line.kind}},
+                     stage.builder.add_stream(std::move(name)));
   }
 }
 
-OpDraft StageMessages::draft(StreamId stream, MessageKind kind, std::int32_t microbatch,
-                             bool is_send) {
-  const auto here = static_cast<std::uint32_t>(stage_.number);
-  const std::uint32_t peer = is_send ? way(kind).to : way(kind).from;
-  OpDraft op{.stream = stream, .kind = OpKind::kMessages, .axis = Axis::kPipeline};
-  op.work = stage_.tables.message({.is_send = is_send,
-                                   .kind = kind,
-                                   .communicator = *stage_.communicators.pipeline,
-                                   .peer = peer,
-                                   .microbatch = microbatch,
-                                   .boundary = static_cast<std::int32_t>(std::min(here, peer)),
-                                   .bytes = bytes_});
-  op.label = stage_.label((is_send ? "send " : "receive ") + name_of(kind), -1, microbatch);
-  op.memory_changes = {{.category = MemoryCategory::kBuffers, .at_end = false, .bytes = bytes_}};
-  return op;
+std::optional<StageMessages::Way> StageMessages::way(const Handover& handover,
+                                                     bool is_output) const {
+  const PipelineSchedule& schedule = stage_.schedule;
+  const std::int32_t here = stage_of(schedule, stage_.number, handover.chunk);
+  const bool is_upwards = is_output == (handover.kind == MessageKind::kActivation);
+  const std::int32_t there = is_upwards ? here + 1 : here - 1;
+  if (there < 0) return std::nullopt;
+  const bool is_loss = there == stage_count(schedule);
+  return Way{.peer = is_loss ? stage_.number : rank_of(schedule, handover.microbatch, there),
+             .boundary = std::min(here, there)};
 }
 
-void StageMessages::receive(MessageKind kind, std::int32_t microbatch) {
-  if (!way(kind).receives) return;
-  received_ = stage_.builder.add(draft(*way(kind).receives, kind, microbatch, false));
-  stage_.waits.push_back(after(*received_));
+Message StageMessages::message(const Handover& handover, const Way& way, bool is_send) const {
+  return {.is_send = is_send,
+          .kind = handover.kind,
+          .communicator = *stage_.communicators.pipeline,
+          .peer = static_cast<std::uint32_t>(way.peer),
+          .microbatch = handover.microbatch,
+          .boundary = way.boundary,
+          .bytes = bytes_};
 }
 
-void StageMessages::computed() {
-  if (!received_) return;
-  stage_.builder.change_memory(
-      *stage_.last_compute,
-      {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = bytes_});
-  received_.reset();
+StreamId StageMessages::stream_for(const std::vector<Message>& batch) {
+  Line line{batch[0].is_send, {}, {}};
+  std::string name = batch[0].is_send ? "send" : "receive";
+  for (const Message& message : batch) {
+    std::get<1>(line).push_back(message.peer);
+    std::get<2>(line).push_back(message.kind);
+    name += " " + name_of(message.kind) + (message.is_send ? " to " : " from ") +
+            std::to_string(message.peer);
+  }
+  const auto [place, added] = streams_.try_emplace(std::move(line));
+  if (added) place->second = stage_.builder.add_stream(std::move(name));
+  return place->second;
 }
 
-void StageMessages::send(MessageKind kind, std::int32_t microbatch) {
-  if (!way(kind).sends) return;
-  OpDraft op = draft(*way(kind).sends, kind, microbatch, true);
-  op.dependencies = stage_.take_waits();
-  op.dependencies.push_back(after(*stage_.last_compute));
-  op.memory_changes.push_back(
-      {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = bytes_});
-  stage_.builder.add(std::move(op));
+OpRef StageMessages::post(const std::vector<Message>& batch, std::vector<Dependency> dependencies) {
+  OpDraft op{.stream = stream_for(batch), .kind = OpKind::kMessages, .axis = Axis::kPipeline};
+  op.dependencies = std::move(dependencies);
+  op.work_count = static_cast<std::uint32_t>(batch.size());
+  std::string name;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Message& message = batch[i];
+    const std::uint32_t index = stage_.tables.message(message);
+    if (i == 0) op.work = index;
+    name += (i == 0 ? "" : " and ") + std::string(message.is_send ? "send " : "receive ") +
+            name_of(message.kind);
+    op.memory_changes.push_back(
+        {.category = MemoryCategory::kBuffers, .at_end = false, .bytes = bytes_});
+    if (message.is_send) {
+      op.memory_changes.push_back(
+          {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = bytes_});
+    }
+  }
+  op.label = stage_.label(name, -1, batch[0].microbatch);
+  return stage_.builder.add(std::move(op));
+}
+
+std::vector<Dependency> StageMessages::receive(const std::vector<Handover>& inputs) {
+  std::vector<Dependency> waits = std::exchange(sent_, {});
+  std::vector<Message> batch;
+  for (const Handover& input : inputs) {
+    const auto from = way(input, false);
+    if (!from) continue;
+    if (from->peer != stage_.number) {
+      batch.push_back(message(input, *from, false));
+      continue;
+    }
+    const auto handed = handed_.find({input.kind, input.microbatch, from->boundary});
+    if (handed == handed_.end()) continue;
+    append(waits, std::move(handed->second));
+    handed_.erase(handed);
+  }
+  if (!batch.empty()) waits.push_back(after(post(batch, {})));
+  return waits;
+}
+
+Bytes StageMessages::buffer_of(const Handover& input) const {
+  const auto from = way(input, false);
+  return from && from->peer != stage_.number ? bytes_ : Bytes(0);
+}
+
+void StageMessages::send(std::vector<Result> results) {
+  std::vector<Message> batch;
+  std::vector<Dependency> made_by;
+  for (Result& result : results) {
+    const Handover& output = result.output;
+    const auto to = way(output, true);
+    if (!to) continue;
+    if (to->peer == stage_.number) {
+      // Compute comes in the rank's order anyhow.
+      std::erase_if(result.made_by,
+                    [&](const Dependency& made) { return made.stream == stage_.compute; });
+      const bool is_loss = to->boundary + 1 == stage_count(stage_.schedule);
+      handed_[{is_loss ? MessageKind::kGradient : output.kind, output.microbatch, to->boundary}] =
+          std::move(result.made_by);
+      continue;
+    }
+    batch.push_back(message(output, *to, true));
+    append(made_by, std::move(result.made_by));
+  }
+  if (batch.empty()) return;
+  const OpRef sent = post(batch, std::move(made_by));
+  if (!stage_.plan.overlap_pipeline) sent_.push_back(after(sent));
 }
 
 }  // namespace stepsim

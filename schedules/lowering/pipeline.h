@@ -1,45 +1,77 @@
 // Messages between pipeline stages: a boundary's activations go to the next stage, their gradients
-// come back. With sequence parallelism each tensor rank sends its own part of the tokens.
+// come back. With sequence parallelism each tensor rank sends its own part of the tokens. Where the
+// neighbouring stage is on the same rank (the turn of a V) nothing is sent.
 //
-// A receive is posted when the one before it on its stream has arrived, ahead of its use: messages
-// travel beside the compute (docs/decisions/0006). Its buffer is held from the post to the end of
-// the first compute op that reads it; a send's while it goes.
+// There is a stream for each of send and receive, peer, activation and gradient, in the order of
+// the rank's ops. A receive is posted when the one before it on its stream has arrived, ahead of
+// its use: messages travel beside the compute (docs/decisions/0006). The messages of a fused op are
+// one batch at its start and one at its end, which end together; each direction has a stream for
+// them.
+//
+// Without overlap (plan.overlap_pipeline) the next pass waits until what the one before has sent
+// has arrived, as where a blocking batch of sends and receives stands between passes. Weight
+// gradients, which nobody waits for, don't wait.
+//
+// The buffer of a receive is held from the post to the end of the first compute op that reads it; a
+// send's while it goes.
 
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <tuple>
+#include <vector>
 
 #include "schedules/lowering/stage.h"
 
 namespace stepsim {
 
+// What a pass over a chunk takes from the pass before it (its input), or hands on to the next one:
+// activations, or their gradients. The loss counts as a stage behind the last one, on its rank.
+struct Handover {
+  MessageKind kind = MessageKind::kActivation;
+  std::int32_t microbatch = 0;
+  std::int32_t chunk = 0;
+};
+
 class StageMessages {
  public:
   explicit StageMessages(Stage& stage);
 
-  // The next compute op waits for the message; nothing where there is no such neighbour.
-  void receive(MessageKind kind, std::int32_t microbatch);
-  // To be called after each compute op: frees the buffer that it has read.
-  void computed();
-  // Sends what the last compute op, or the collective behind it, has made.
-  void send(MessageKind kind, std::int32_t microbatch);
+  // What has to have ended before passes with these inputs start; posts their receives together.
+  std::vector<Dependency> receive(const std::vector<Handover>& inputs);
+
+  // The buffer in which an input arrives; 0 if it does not come from another rank.
+  Bytes buffer_of(const Handover& input) const;
+
+  struct Result {
+    Handover output;
+    std::vector<Dependency> made_by;
+  };
+  // Hands on what passes have made; posts their sends together.
+  void send(std::vector<Result> results);
 
  private:
+  // The other end of a handover.
   struct Way {
-    std::optional<StreamId> receives;
-    std::optional<StreamId> sends;
-    std::uint32_t from = 0;  // stages
-    std::uint32_t to = 0;
+    std::int32_t peer = 0;      // rank of the pipeline; this one: nothing is sent
+    std::int32_t boundary = 0;  // below it and above it: global stages boundary and boundary + 1
   };
-  Way& way(MessageKind kind) { return kind == MessageKind::kActivation ? forth_ : back_; }
-  OpDraft draft(StreamId stream, MessageKind kind, std::int32_t microbatch, bool is_send);
+  std::optional<Way> way(const Handover& handover, bool is_output) const;
 
+  Message message(const Handover& handover, const Way& way, bool is_send) const;
+  StreamId stream_for(const std::vector<Message>& batch);
+  OpRef post(const std::vector<Message>& batch, std::vector<Dependency> dependencies);
+
+  using Line = std::tuple<bool, std::vector<std::uint32_t>, std::vector<MessageKind>>;
   Stage& stage_;
   Bytes bytes_;
-  Way forth_;                      // activations
-  Way back_;                       // gradients
-  std::optional<OpRef> received_;  // whose buffer the next compute op reads
+  std::map<Line, StreamId> streams_;  // by send or receive, peers and kinds of a batch
+  std::map<std::tuple<MessageKind, std::int32_t, std::int32_t>, std::vector<Dependency>>
+      handed_;                    // on this rank, by kind, micro-batch and boundary
+  std::vector<Dependency> sent_;  // without overlap, since the last receive
 };
 
 }  // namespace stepsim

@@ -1,5 +1,7 @@
 #include "schedules/lowering/planned_bytes.h"
 
+#include "schedules/plan/plan_schedule.h"
+
 namespace stepsim {
 namespace {
 
@@ -50,12 +52,17 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
   return (plan.tp - 1) * microbatch * plan.microbatches() * plan.dp * plan.cp;
 }
 
+bool has_copies(const ParallelPlan& plan) {
+  return placement_of(plan) == Placement::kBidirectional;
+}
+
 std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan,
                         const ModelLayers& layers) {
-  const std::int64_t n = plan.dp * plan.cp;
+  const std::int64_t n = plan.dp * plan.cp * (has_copies(plan) ? 2 : 1);
   const std::int64_t table = layers.embedding.parameters();
   const bool shared = model.tied_embeddings || model.prediction_modules > 0;
-  const std::int64_t copies = shared && plan.pp > 1 ? 1 : 0;
+  const bool apart = plan.pp > 1 && placement_of(plan) == Placement::kLoop;
+  const std::int64_t copies = shared && apart ? 1 : 0;
   std::int64_t parameters = table + layers.head.parameters() + copies * table;
   for (const std::uint32_t kind : layers.kind_of_block) {
     parameters += layers.blocks[kind].parameters();
@@ -75,7 +82,10 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan,
 
 std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
   const std::int64_t message = layers.boundary.value() / (plan.sequence_parallel ? plan.tp : 1);
-  return 2 * (plan.pp - 1) * plan.microbatches() * message * plan.tp * plan.cp * plan.dp;
+  if (plan.pp == 1) return 0;
+  const std::int64_t turns = placement_of(plan) == Placement::kV ? chunks_of(plan) - 1 : 0;
+  const std::int64_t boundaries = stages_of(plan) - 1 - turns;  // between ranks
+  return 2 * boundaries * plan.microbatches() * message * plan.tp * plan.cp * plan.dp;
 }
 
 }  // namespace

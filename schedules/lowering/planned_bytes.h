@@ -7,7 +7,9 @@
 //        forward's 4
 //   dp   a stage and tensor coordinate, with P parameters, g gradient and w weight bytes, n = dp:
 //        ZeRO-0 2 (n - 1) P g; ZeRO-1 (n - 1) P (g + w); FSDP (n - 1) P (2 w + g) micro-batches
-//   pp   2 (pp - 1) micro-batches x boundary (divided by tp with sequence parallelism) a chain
+//        two copies of each stage: n = 2 dp, each rank has P of two stages
+//   pp   2 S micro-batches x boundary (divided by tp with sequence parallelism) a chain, S = stages
+//        of the pipeline - 1, less those boundaries where both stages are on one rank
 
 #pragma once
 

@@ -1,10 +1,18 @@
 #include "schedules/lowering/stage.h"
 
+#include <algorithm>
+
 namespace stepsim {
+
+bool Stage::holds(std::int32_t stage) const {
+  return std::ranges::any_of(chunks, [&](const StageChunk& chunk) { return chunk.stage == stage; });
+}
 
 std::int64_t Stage::parameters() const {
   std::int64_t sum = copies_table() ? tied_parameters : 0;
-  for (const StageUnit& unit : units) sum += unit.layer->parameters;
+  for (const StageChunk& chunk : chunks) {
+    for (const StageUnit& unit : chunk.units) sum += unit.layer->parameters;
+  }
   return sum;
 }
 

@@ -1,8 +1,10 @@
 #include "schedules/lowering/stage_lowering.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "schedules/lowering/data_parallel.h"
 #include "schedules/lowering/fully_sharded.h"
@@ -12,19 +14,66 @@
 namespace stepsim {
 namespace {
 
-// One pass over a micro-batch.
-struct Pass {
-  PathLabel label = PathLabel::kForward;
-  std::int32_t microbatch = 0;
-  bool is_backward() const { return label == PathLabel::kBackward; }
+void append(std::vector<Dependency>& all, const std::vector<Dependency>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+enum class Part : std::uint8_t {
+  kForward,
+  kBackward,
+  kInputGradients,
+  kWeightGradients,
+  kBackwardByParts,  // the whole backward as split: of a fused op
 };
 
-std::string word_for(PathLabel label) {
+// One pass over a chunk with a micro-batch.
+struct Pass {
+  Part part = Part::kForward;
+  std::int32_t microbatch = 0;
+  std::int32_t chunk = 0;
+  bool is_last = false;  // completes the weight gradients of the chunk
+
+  bool is_forward() const { return part == Part::kForward; }
+  Handover input() const {
+    return {is_forward() ? MessageKind::kActivation : MessageKind::kGradient, microbatch, chunk};
+  }
+  const std::vector<LayerStep>& steps_of(const LoweredLayer& layer) const {
+    if (is_forward()) return layer.forward;
+    return part == Part::kBackward ? layer.backward : layer.split_backward;
+  }
+  bool has(const LayerStep& step) const {
+    if (part == Part::kInputGradients) return !step.weight_gradient;
+    if (part == Part::kWeightGradients) return step.weight_gradient;
+    return true;
+  }
+  // A layer without split weight gradients has what gradients it has with those of its inputs.
+  LayerVisit visit(const LoweredLayer& layer) const {
+    const bool by_parts = part == Part::kInputGradients || part == Part::kWeightGradients;
+    return {.reads_parameters = part != Part::kWeightGradients,
+            .makes_gradients =
+                !is_forward() &&
+                (!by_parts || layer.has_weight_part() == (part == Part::kWeightGradients))};
+  }
+};
+
+// How far the writing of a pass has come, and what its next op waits for.
+struct Walk {
+  Pass pass{};
+  std::vector<Dependency> waits{};
+  Bytes unread{};
+  std::optional<OpRef> last_compute{};
+  std::size_t unit = 0;
+  std::size_t step = 0;
+};
+
+constexpr std::string_view kWeightGradient = "weight gradient";
+
+std::string word_for(PathLabel label, bool weight_gradient) {
   switch (label) {
     case PathLabel::kForward:
       return "forward";
     case PathLabel::kBackward:
-      return "backward";
+      return std::string(weight_gradient ? kWeightGradient : "backward");
     case PathLabel::kRecompute:
       return "recompute";
     case PathLabel::kOptimizer:
@@ -38,6 +87,9 @@ class StageLowering {
   explicit StageLowering(Stage& stage) : stage_(stage) {
     stage.compute = stage.builder.add_stream("compute", true);
     if (stage.communicators.tensor) tensor_ = stage.builder.add_stream("tp");
+    if (stage.communicators.tensor_backward) {
+      tensor_backward_ = stage.builder.add_stream("tp backward");
+    }
     if (stage.communicators.tensor_regather) {
       regather_ = stage.builder.add_stream("tp regather");
     }
@@ -49,22 +101,25 @@ class StageLowering {
     }
   }
 
-  void forward(std::int32_t microbatch) {
-    messages_->receive(MessageKind::kActivation, microbatch);
-    for (const StageUnit& unit : stage_.units) run(unit, {PathLabel::kForward, microbatch});
-    messages_->send(MessageKind::kActivation, microbatch);
-  }
-
-  void backward(std::int32_t microbatch, bool is_last) {
-    messages_->receive(MessageKind::kGradient, microbatch);
-    for (std::size_t i = stage_.units.size(); i-- > 0;) {
-      run(stage_.units[i], {PathLabel::kBackward, microbatch});
-      if (is_last && replicated_) replicated_->gradients_ready(stage_.units[i]);
+  void write(const PipelineOp& op, bool is_last) {
+    const auto pass = [&](Part part) { return Pass{part, op.microbatch, op.chunk, is_last}; };
+    switch (op.kind) {
+      case PipelineOpKind::kForward:
+        return alone(pass(Part::kForward));
+      case PipelineOpKind::kBackward:
+        return alone(pass(Part::kBackward));
+      case PipelineOpKind::kBackwardInput:
+        return alone(pass(Part::kInputGradients));
+      case PipelineOpKind::kBackwardWeight:
+        return run(pass(Part::kWeightGradients));
+      case PipelineOpKind::kForwardBackward:
+        return together(pass(Part::kForward), {Part::kBackwardByParts, op.backward_microbatch,
+                                               op.backward_chunk, is_last});
     }
-    messages_->send(MessageKind::kGradient, microbatch);
   }
 
   void finish_step() {
+    for (const Complete& complete : deferred_) gradients_ready(complete);
     const OpRef optimizer =
         add_optimizer(stage_, sharded_ ? sharded_->reduced() : replicated_->finish_gradients());
     if (sharded_) {
@@ -75,26 +130,139 @@ class StageLowering {
   }
 
  private:
-  void run(const StageUnit& unit, const Pass& pass) {
-    if (sharded_) sharded_->enter(unit, pass.is_backward(), pass.microbatch);
-    for (const LayerStep& step : pass.is_backward() ? unit.layer->backward : unit.layer->forward) {
-      if (step.kind == LayerStep::Kind::kCompute) {
-        compute(step, unit, pass);
-      } else {
-        communicate(step, unit, pass);
+  // ---- passes ----
+
+  void run(const Pass& pass) {
+    Walk walk{.pass = pass};
+    while (advance(walk, false)) {
+    }
+  }
+
+  void alone(const Pass& pass) {
+    append(stage_.waits, messages_->receive({pass.input()}));
+    stage_.unread = messages_->buffer_of(pass.input());
+    run(pass);
+    messages_->send({result_of(pass)});
+  }
+
+  void together(const Pass& forward, const Pass& backward) {
+    const std::vector<Dependency> waits = messages_->receive({forward.input(), backward.input()});
+    const auto walk_of = [&](const Pass& pass) {
+      return Walk{.pass = pass,
+                  .waits = waits,
+                  .unread = messages_->buffer_of(pass.input()),
+                  .last_compute = stage_.last_compute};
+    };
+    Walk walks[] = {walk_of(backward), walk_of(forward)};
+    bool unfinished[] = {true, true};
+    while (unfinished[0] || unfinished[1]) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (!unfinished[i]) continue;
+        swap_with(walks[i]);
+        unfinished[i] = advance(walks[i], true);
+        swap_with(walks[i]);
       }
     }
-    if (sharded_) sharded_->leave(unit, pass.is_backward(), pass.microbatch);
+    std::vector<StageMessages::Result> results;
+    for (std::size_t i = 2; i-- > 0;) {
+      swap_with(walks[i]);
+      results.push_back(result_of(walks[i].pass));
+      swap_with(walks[i]);
+    }
+    stage_.last_compute = newest_compute_;
+    messages_->send(std::move(results));
+  }
+
+  void swap_with(Walk& walk) {
+    std::swap(stage_.waits, walk.waits);
+    std::swap(stage_.unread, walk.unread);
+    std::swap(stage_.last_compute, walk.last_compute);
+  }
+
+  // The last compute op of a pass, or the collective behind it, has made its result.
+  StageMessages::Result result_of(const Pass& pass) {
+    StageMessages::Result result{.output = pass.input(), .made_by = stage_.take_waits()};
+    result.made_by.push_back(after(*stage_.last_compute));
+    return result;
+  }
+
+  // Writes the steps of a pass: all of them, or up to the next collective that compute waits for.
+  // Whether there may be more.
+  bool advance(Walk& walk, bool by_turns) {
+    const Pass& pass = walk.pass;
+    const StageChunk& chunk = stage_.chunks[static_cast<std::size_t>(pass.chunk)];
+    for (; walk.unit < chunk.units.size(); ++walk.unit) {
+      const StageUnit& unit =
+          chunk.units[pass.is_forward() ? walk.unit : chunk.units.size() - 1 - walk.unit];
+      const std::vector<LayerStep>& steps = pass.steps_of(*unit.layer);
+      if (walk.step == 0 && sharded_) {
+        sharded_->enter(unit, pass.visit(*unit.layer), pass.microbatch);
+      }
+      while (walk.step < steps.size()) {
+        const LayerStep& step = steps[walk.step++];
+        if (pass.has(step)) write(step, unit, pass);
+        if (!by_turns || step.kind != LayerStep::Kind::kCollective) continue;
+        while (walk.step < steps.size() && steps[walk.step].weight_gradient) {
+          write(steps[walk.step++], unit, pass);
+        }
+        return true;
+      }
+      walk.step = 0;
+      if (sharded_) sharded_->leave(unit, pass.visit(*unit.layer), pass.microbatch);
+      if (pass.is_last && !pass.is_forward()) complete({&unit, chunk.stage});
+    }
+    return false;
+  }
+
+  // ---- gradients that are complete ----
+
+  struct Complete {
+    const StageUnit* unit;
+    std::int32_t stage;
+  };
+  void complete(const Complete& gradients) {
+    // The head's gradient of the table that the embedding has too may still be missing.
+    if (stage_.shares_table && gradients.stage == 0 && gradients.unit->number < 0) {
+      deferred_.push_back(gradients);
+    } else {
+      gradients_ready(gradients);
+    }
+  }
+  void gradients_ready(const Complete& gradients) {
+    if (replicated_) replicated_->gradients_ready(*gradients.unit, gradients.stage);
+  }
+
+  // ---- steps ----
+
+  // Weight gradients among the steps of B don't wait for B's collectives.
+  static bool is_aside(const LayerStep& step, const Pass& pass) {
+    return step.weight_gradient && pass.part == Part::kBackwardByParts;
+  }
+
+  void write(const LayerStep& step, const StageUnit& unit, const Pass& pass) {
+    if (step.kind == LayerStep::Kind::kCompute) {
+      compute(step, unit, pass);
+    } else {
+      communicate(step, unit, pass);
+    }
   }
 
   void communicate(const LayerStep& step, const StageUnit& unit, const Pass& pass) {
+    const PlanCommunicators& communicators = stage_.communicators;
     const bool background = step.kind == LayerStep::Kind::kBackground;
-    std::vector<Dependency> dependencies = stage_.waits;
+    StreamId stream = background ? *regather_ : *tensor_;
+    CommunicatorId communicator =
+        background ? *communicators.tensor_regather : *communicators.tensor;
+    if (!background && tensor_backward_ && !pass.is_forward()) {
+      stream = *tensor_backward_;
+      communicator = *communicators.tensor_backward;
+    }
+    std::vector<Dependency> dependencies;
+    if (!is_aside(step, pass)) dependencies = stage_.waits;
     if (stage_.last_compute) dependencies.push_back(after(*stage_.last_compute));
     const OpRef done = stage_.add_collective(
-        background ? *regather_ : *tensor_,
-        {.communicator =
-             background ? *stage_.communicators.tensor_regather : *stage_.communicators.tensor,
+        stream,
+        {.communicator = communicator,
          .op = step.collective,
          .bytes = step.bytes,
          .type = step.type},
@@ -112,12 +280,13 @@ class StageLowering {
 
   void compute(const LayerStep& step, const StageUnit& unit, const Pass& pass) {
     OpDraft op{.stream = stage_.compute, .kind = OpKind::kCompute};
-    const PathLabel path = step.recomputes ? PathLabel::kRecompute : pass.label;
+    PathLabel path = pass.is_forward() ? PathLabel::kForward : PathLabel::kBackward;
+    if (step.recomputes) path = PathLabel::kRecompute;
     op.work = stage_.tables.compute(step.kernels, static_cast<std::uint32_t>(path));
-    op.label = stage_.label(
-        unit.name + " " + word_for(path) + ": " + std::string(step.kernels.front().name),
-        unit.number, pass.microbatch);
-    op.dependencies = stage_.take_waits();
+    op.label = stage_.label(unit.name + " " + word_for(path, step.weight_gradient) + ": " +
+                                std::string(step.kernels.front().name),
+                            unit.number, pass.microbatch);
+    if (!is_aside(step, pass)) op.dependencies = stage_.take_waits();
     if (step.needs_background) {
       op.dependencies.push_back(after(*std::exchange(gathered_again_, std::nullopt)));
     }
@@ -126,33 +295,55 @@ class StageLowering {
         {.category = MemoryCategory::kActivations, .at_end = false, .bytes = step.kept},
         {.category = MemoryCategory::kActivations, .at_end = true, .bytes = step.let_go},
         {.category = MemoryCategory::kBuffers, .at_end = false, .bytes = step.workspace},
-        {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = step.workspace}};
-    stage_.last_compute = stage_.builder.add(std::move(op));
+        {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = step.workspace},
+        {.category = MemoryCategory::kBuffers,
+         .at_end = true,
+         .bytes = std::exchange(stage_.unread, Bytes(0))}};
+    stage_.last_compute = newest_compute_ = stage_.builder.add(std::move(op));
     if (!stage_.first_compute) stage_.first_compute = stage_.last_compute;
-    messages_->computed();
   }
 
   Stage& stage_;
   std::optional<StreamId> tensor_;
+  std::optional<StreamId> tensor_backward_;
   std::optional<StreamId> regather_;
   std::optional<StageMessages> messages_;
   std::optional<FullySharded> sharded_;  // one of these two
   std::optional<DataParallel> replicated_;
   std::optional<OpRef> gathered_again_;  // in the background, until a step needs it
   std::optional<OpRef> detached_;        // the compute op after the next waits for it
+  std::optional<OpRef> newest_compute_;
+  std::vector<Complete> deferred_;
 };
+
+// The last op of each chunk that makes weight gradients: its position in the order.
+std::vector<std::size_t> completing_ops(const std::vector<PipelineOp>& order, std::size_t chunks) {
+  std::vector<std::size_t> last(chunks, order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const PipelineOp& op = order[i];
+    if (op.kind == PipelineOpKind::kBackward || op.kind == PipelineOpKind::kBackwardWeight) {
+      last[static_cast<std::size_t>(op.chunk)] = i;
+    } else if (op.kind == PipelineOpKind::kForwardBackward) {
+      last[static_cast<std::size_t>(op.backward_chunk)] = i;
+    }
+  }
+  return last;
+}
 
 }  // namespace
 
-Program lower_stage(Stage stage, const std::vector<PipelineOp>& order, Bytes fixed_memory) {
+bool is_weight_gradient(std::string_view name) {
+  return name.find(" " + std::string(kWeightGradient) + ": ") != std::string_view::npos;
+}
+
+Program lower_stage(Stage stage, Bytes fixed_memory) {
   StageLowering lowering(stage);
   hold_model_state(stage, fixed_memory);
+  const std::vector<PipelineOp>& order =
+      stage.schedule.ranks[static_cast<std::size_t>(stage.number)];
+  const std::vector<std::size_t> completing = completing_ops(order, stage.chunks.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i].kind == PipelineOpKind::kForward) {
-      lowering.forward(order[i].microbatch);
-    } else {
-      lowering.backward(order[i].microbatch, i + 1 == order.size());
-    }
+    lowering.write(order[i], std::ranges::find(completing, i) != completing.end());
   }
   lowering.finish_step();
   return std::move(stage.builder).build();

@@ -1,10 +1,22 @@
-// lower_stage() writes the program of one pipeline stage: the order of the pipeline schedule, each
-// pass unrolled into the steps of the stage's layers, and around them what the plan asks for.
+// lower_stage() writes the program of one rank of the pipeline: its order in the pipeline schedule,
+// each op unrolled into passes over the layers of a chunk, each pass into the steps of those
+// layers, and around them what the plan asks for.
+//
+//   F    forward        B   steps of the split backward without weight gradients
+//   BW   whole backward  W   the weight gradients
+//   FB   a forward and a split backward by turns: one runs until it has posted a collective, and
+//        while that is under way the other does. The backward begins, and does the weight gradients
+//        of a stretch behind the collective of that stretch. So, with experts (DeepSeek-V3, arXiv
+//        2412.19437, figure 4, and their trace):
+//
+//          compute   attn(F) mlp(B) mlp(W)   mlp(F)     attn(B) attn(W)  attn(F) ...
+//          network   combine(B) | dispatch(F) | dispatch(B) | combine(F) |
 //
 // Streams of the program (only those that are needed):
 //
 //   compute                      kernels, one run after another
 //   tp                           collectives that compute waits for
+//   tp backward                  the same of backwards, in schedules with fused ops
 //   tp regather                  inputs gathered again beside the backward pass
 //   receive/send activation      messages (pipeline.h)
 //   receive/send gradient
@@ -18,13 +30,15 @@
 
 #pragma once
 
-#include <vector>
+#include <string_view>
 
 #include "schedules/lowering/stage.h"
-#include "schedules/pipeline/pipeline_schedule.h"
 
 namespace stepsim {
 
-Program lower_stage(Stage stage, const std::vector<PipelineOp>& order, Bytes fixed_memory);
+Program lower_stage(Stage stage, Bytes fixed_memory);
+
+// Whether the name of a compute op says that it is a weight gradient of a split backward.
+bool is_weight_gradient(std::string_view name);
 
 }  // namespace stepsim

@@ -264,6 +264,10 @@ std::vector<LayerStep> split_backward_steps(const Layer& layer, const ParallelPl
 
 }  // namespace
 
+bool LoweredLayer::has_weight_part() const {
+  return std::ranges::any_of(split_backward, &LayerStep::weight_gradient);
+}
+
 LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                           bool is_last) {
   if (layer.ops.empty()) return {};

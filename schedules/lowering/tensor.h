@@ -63,6 +63,7 @@ struct LoweredLayer {
   std::int64_t parameters = 0;
   Bytes input{};  // of the layer, kept on this chip: part of what its first compute step keeps
 
+  bool has_weight_part() const;                   // a step of split_backward is W's
   bool empty() const { return forward.empty(); }  // the model has no such layer
 };
 

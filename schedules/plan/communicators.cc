@@ -38,6 +38,29 @@ Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
   return communicator;
 }
 
+Communicator mirrored_replicas(const ParallelPlan& plan, std::string name, Axis purpose) {
+  const Communicator replicas =
+      partition(plan, name, purpose, {PlanAxis::kContext, PlanAxis::kData});
+  Communicator communicator{.name = std::move(name), .axis = purpose, .groups = {}, .seat_of = {}};
+  // By tensor coordinate and the lower of the two pipeline coordinates.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> group_of;
+  for (const bool upper : {false, true}) {
+    for (const std::vector<RankId>& group : replicas.groups) {
+      const auto rank = static_cast<std::int64_t>(group.front().index());
+      const std::int64_t stage = coordinate(plan, rank, PlanAxis::kPipeline);
+      if ((stage >= plan.pp / 2) != upper) continue;
+      const auto [place, added] = group_of.try_emplace(
+          {coordinate(plan, rank, PlanAxis::kTensor), std::min(stage, plan.pp - 1 - stage)},
+          static_cast<std::uint32_t>(communicator.groups.size()));
+      if (added) communicator.groups.emplace_back();
+      std::vector<RankId>& both = communicator.groups[place->second];
+      both.insert(both.end(), group.begin(), group.end());
+    }
+  }
+  seat_everybody(communicator, static_cast<std::size_t>(plan.ranks()));
+  return communicator;
+}
+
 Communicator first_and_last_stage(const ParallelPlan& plan, std::string name, Axis purpose) {
   Communicator communicator = partition(plan, std::move(name), purpose, {PlanAxis::kPipeline});
   for (std::vector<RankId>& group : communicator.groups) group = {group.front(), group.back()};

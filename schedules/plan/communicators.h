@@ -16,6 +16,10 @@ namespace stepsim {
 Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
                        std::initializer_list<PlanAxis> axes);
 
+// Replicas of a stage of which pipeline ranks r and pp - 1 - r hold a copy each: the dp x cp ranks
+// of both, those of the lower r first.
+Communicator mirrored_replicas(const ParallelPlan& plan, std::string name, Axis purpose);
+
 // Pairs {first, last pipeline stage} of ranks that are equal otherwise; ranks of other stages
 // belong to no group. REQUIRES: plan.pp >= 2.
 Communicator first_and_last_stage(const ParallelPlan& plan, std::string name, Axis purpose);

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "schedules/plan/plan_schedule.h"
+
 namespace stepsim {
 
 std::string_view name_of(PlanAxis axis) {
@@ -19,10 +21,6 @@ std::string_view name_of(Recompute recompute) {
 
 std::string_view name_of(Optimizer optimizer) {
   return optimizer == Optimizer::kAdam ? "adam" : "none";
-}
-
-std::int64_t ParallelPlan::layers_of(std::int64_t stage, std::int64_t layers) const {
-  return layout.empty() ? layers / pp : layout[static_cast<std::size_t>(stage)];
 }
 
 std::int64_t ParallelPlan::size_of(PlanAxis axis) const {
@@ -92,14 +90,17 @@ void check_sizes(const ParallelPlan& plan, Rules& rules) {
                 "must be 2 (bf16) or 4 (fp32), is " + std::to_string(plan.gradient_bytes));
   rules.require(plan.cp <= 1, "cp",
                 "is " + std::to_string(plan.cp) + ", but context parallelism is not built yet: 1");
-  rules.require(plan.schedule == ScheduleName::kOneForwardOneBackward, "schedule",
-                "must be 1f1b, the only schedule that can be simulated so far; is " +
-                    std::string(name_of(plan.schedule)));
   rules.require(plan.zero == 0 || plan.zero == 1 || plan.zero == 3, "zero",
                 "must be 0, 1 or 3 (FSDP), is " + std::to_string(plan.zero));
   std::set<PlanAxis> named(plan.order.begin(), plan.order.end());
   rules.require(named.size() == kPlanAxes, "order",
                 "must name each of tp, cp, dp and pp once, innermost first");
+}
+
+std::string describe_stages(const ParallelPlan& plan) {
+  if (stages_of(plan) == plan.pp) return "pp is " + std::to_string(plan.pp);
+  return "pp x chunks is " + std::to_string(plan.pp) + " x " + std::to_string(chunks_of(plan)) +
+         " = " + std::to_string(stages_of(plan));
 }
 
 void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -109,9 +110,9 @@ void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
                   "has a stage of " + std::to_string(layers) + " layers, must be at least 0");
     sum += layers;
   }
-  rules.require(static_cast<std::int64_t>(plan.layout.size()) == plan.pp, "layout",
-                "has " + std::to_string(plan.layout.size()) + " stages, but pp is " +
-                    std::to_string(plan.pp));
+  rules.require(
+      static_cast<std::int64_t>(plan.layout.size()) == stages_of(plan), "layout",
+      "has " + std::to_string(plan.layout.size()) + " stages, but " + describe_stages(plan));
   rules.require(sum == model.layers, "layout",
                 "adds up to " + std::to_string(sum) + " layers, but the model has " +
                     std::to_string(model.layers));
@@ -124,7 +125,13 @@ void check_divisions(const ParallelPlan& plan, const ModelSpec& model, Rules& ru
   }
   rules.divides("tp", plan.tp, "model's MLP width", model.intermediate);
   if (plan.layout.empty()) {
-    rules.divides("pp", plan.pp, "model's layers", model.layers);
+    if (stages_of(plan) == plan.pp) {
+      rules.divides("pp", plan.pp, "model's layers", model.layers);
+    } else if (plan.pp >= 1 && model.layers >= 1) {
+      rules.require(model.layers % stages_of(plan) == 0, "chunks",
+                    describe_stages(plan) + " stages, which do not divide the model's layers (" +
+                        std::to_string(model.layers) + "): give the layers of each by layout");
+    }
   } else {
     check_layout(plan, model, rules);
   }
@@ -213,7 +220,9 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, con
   check_combinations(plan, model, rules);
   check_chips(plan, places, rules);
   check_mapping(plan, places, rules);
-  return rules.take();
+  std::vector<Problem> problems = rules.take();
+  for (Problem& problem : check_schedule(plan)) problems.push_back(std::move(problem));
+  return problems;
 }
 
 std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip) {

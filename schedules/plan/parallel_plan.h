@@ -8,9 +8,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/pipeline/schedule_name.h"
 #include "sim/base/error.h"
 #include "sim/chips/chip_spec.h"
@@ -52,11 +54,15 @@ struct ParallelPlan {
   std::int64_t global_batch = 0;  // sequences of a step
   std::int64_t sequence = 0;      // tokens of a sequence
   bool sequence_parallel = true;  // with tp > 1: tokens between the tensor-parallel parts divided
-  std::vector<std::int64_t> layout;  // layers of each stage; empty: equally many
+  std::vector<std::int64_t> layout;  // layers of each global stage; empty: equally many
   Recompute recompute = Recompute::kNone;
   int zero = 0;                     // 0: replicated; 1: optimizer state divided; 3: FSDP
   DataType type = DataType::kBf16;  // compute, weights, activations
-  ScheduleName schedule = ScheduleName::kOneForwardOneBackward;  // only this one so far
+  ScheduleName schedule = ScheduleName::kOneForwardOneBackward;
+  std::optional<PipelineSchedule> own_schedule;  // from a file, instead of `schedule`
+  std::int64_t chunks = 0;            // of the model on a rank; 0: as the schedule has by default
+  std::int64_t microbatch_group = 0;  // interleaved: in turn on a chunk; 0: pp
+  std::int64_t memory_limit = 0;      // planned by time: micro-batches x chunks; 0: the schedule's
   std::array<PlanAxis, kPlanAxes> order = {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData,
                                            PlanAxis::kPipeline};  // innermost first
   std::vector<AxisMapping> map;                                   // empty: rank r sits on chip r
@@ -65,6 +71,7 @@ struct ParallelPlan {
   std::int64_t gradient_bucket_parameters = 40'000'000;  // of one gradient reduction, dp overlapped
   int prefetch = 1;               // FSDP: layers gathered ahead of the one that computes
   bool overlap_gradients = true;  // reduce gradients while the backward pass goes on
+  bool overlap_pipeline = true;   // messages between stages beside compute
   bool overlap_tensor = false;    // reduce-scatter of an input gradient beside the weight gradient
   Optimizer optimizer = Optimizer::kAdam;
   std::int64_t optimizer_bytes = 12;  // a parameter: fp32 master weight and two Adam moments
@@ -73,7 +80,6 @@ struct ParallelPlan {
   std::int64_t ranks() const { return tp * cp * dp * pp; }
   std::int64_t microbatches() const { return global_batch / (dp * microbatch); }
   std::int64_t size_of(PlanAxis axis) const;
-  std::int64_t layers_of(std::int64_t stage, std::int64_t layers) const;
 };
 
 // Every problem of a plan for this model on these chips: sizes that are not positive, divisions

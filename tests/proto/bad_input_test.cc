@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedules/pipeline/schedule_name.h"
 #include "tests/proto/experiment_case.h"
 
 namespace stepsim {
@@ -139,15 +140,26 @@ TEST_F(BadInputTest, FilesThatAreNotThereSayWhy) {
             Lines{"EXPERIMENT: must be a file ending in .textproto or .json, is plan.yaml"});
 }
 
+TEST_F(BadInputTest, SchedulesAreNamesOrFilesAndHaveRules) {
+  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 schedule: "zb_h11")"),
+            Lines{"plan.schedule: must be one of " + schedule_names() +
+                  ", or a file; is \"zb_h11\"; did you mean zb_h1?"});
+  EXPECT_EQ(problems_with("tp: 2", "tp: 2 chunks: 2"),
+            Lines{"plan.chunks: must be 1 for 1f1b, is 2"});
+  EXPECT_EQ(problems_with("tp: 2", "tp: 2 chunks: 0"),
+            Lines{"plan.chunks: must be at least 1, is 0"});
+  write("own.schedule", "F0.0 X");
+  const Lines lines = problems_with("tp: 2", "tp: 2 schedule: \"" + path("own.schedule") + "\"");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines[0].starts_with(
+      "plan.schedule: own.schedule: line 1: \"X\" is no op: must be like F3.0"))
+      << lines[0];
+}
+
 TEST_F(BadInputTest, WhatIsNotBuiltYetSaysWhatIs) {
   EXPECT_EQ(problems_with("tp: 2", "tp: 2 zero: 2"),
             Lines{"plan.zero: must be 0 (replicated), 1 (optimizer state divided) or 3 (FSDP), 2 "
                   "can't be simulated yet; is 2"});
-  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 schedule: "zb_h1")"),
-            Lines{"plan.schedule: must be 1f1b, the only schedule that can be simulated so far; is "
-                  "\"zb_h1\""});
-  EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 schedule: "2f2b")"),
-            Lines{"plan.schedule: must be 1f1b; is \"2f2b\""});
   EXPECT_EQ(problems_with("tp: 2", "tp: 2 cp: 2"),
             Lines{"plan.cp: must be 1: context parallelism can't be simulated yet; is 2"});
   EXPECT_EQ(problems_with("tp: 2", "tp: 2 ep: 4"),

@@ -1,0 +1,130 @@
+#include "schedules/plan/plan_schedule.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/schedule_file.h"
+
+namespace stepsim {
+namespace {
+
+ScheduleRequest request_of(const ParallelPlan& plan, const PipelineCosts& costs) {
+  ScheduleRequest request{.name = plan.schedule,
+                          .stages = plan.pp,
+                          .microbatches = plan.microbatches(),
+                          .chunks = chunks_of(plan),
+                          .costs = costs};
+  if (plan.microbatch_group > 0) request.microbatch_group = plan.microbatch_group;
+  if (plan.memory_limit > 0) request.memory_limit = plan.memory_limit;
+  return request;
+}
+
+// The schedule's stages and micro-batches, in the words of the plan.
+Problem in_words_of_plan(Problem problem, const ParallelPlan& plan) {
+  if (problem.field == "stages") {
+    problem.field = "pp";
+  } else if (problem.field == "microbatches") {
+    problem.field = "global_batch";
+    problem.message =
+        fmt::format("makes {} micro-batches (global_batch / (dp x microbatch)), which {}",
+                    plan.microbatches(), problem.message);
+  }
+  return problem;
+}
+
+std::vector<Problem> check_file(const ParallelPlan& plan, const PipelineSchedule& order) {
+  std::vector<Problem> problems;
+  const auto agree = [&](const char* field, std::int64_t of_plan, const char* what,
+                         std::int64_t of_file) {
+    if (of_plan == of_file) return;
+    problems.push_back(
+        {field, fmt::format("{} {}, but the schedule's file has {}", what, of_plan, of_file)});
+  };
+  agree("pp", plan.pp, "is", order.size());
+  agree("global_batch", plan.microbatches(), "makes micro-batches:", order.microbatches);
+  if (plan.chunks > 0) agree("chunks", plan.chunks, "is", order.chunks);
+  for (Problem& problem : check_order(order)) {
+    problem.field = "schedule: " + problem.field;
+    problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
+}  // namespace
+
+std::int64_t chunks_of(const ParallelPlan& plan) {
+  if (plan.own_schedule) return plan.own_schedule->chunks;
+  return plan.chunks > 0 ? plan.chunks : default_chunks(plan.schedule);
+}
+
+Placement placement_of(const ParallelPlan& plan) {
+  if (plan.own_schedule) return plan.own_schedule->placement;
+  switch (plan.schedule) {
+    case ScheduleName::kDualPipe:
+    case ScheduleName::kChimera:
+      return Placement::kBidirectional;
+    case ScheduleName::kZeroBubbleVHand:
+    case ScheduleName::kZeroBubbleVAuto:
+    case ScheduleName::kVHalf:
+    case ScheduleName::kVMin:
+    case ScheduleName::kDualPipeV:
+    case ScheduleName::kHanayo:
+      return Placement::kV;
+    default:
+      return Placement::kLoop;
+  }
+}
+
+std::int64_t stages_of(const ParallelPlan& plan) {
+  return plan.pp * (placement_of(plan) == Placement::kBidirectional ? 1 : chunks_of(plan));
+}
+
+std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_t layers) {
+  return plan.layout.empty() ? layers / stages_of(plan)
+                             : plan.layout[static_cast<std::size_t>(stage)];
+}
+
+bool plans_by_cost(const ParallelPlan& plan) {
+  return !plan.own_schedule && plans_by_cost(plan.schedule);
+}
+
+bool overlaps_steps(const ParallelPlan& plan) {
+  if (plan.own_schedule || plan.pp == 1) return false;
+  return plan.schedule == ScheduleName::kZeroBubbleH2 ||
+         plan.schedule == ScheduleName::kZeroBubbleAuto2P ||
+         plan.schedule == ScheduleName::kZeroBubbleVHand ||
+         plan.schedule == ScheduleName::kZeroBubbleVAuto;
+}
+
+std::vector<Problem> check_schedule(const ParallelPlan& plan) {
+  if (plan.pp < 1 || plan.dp < 1 || plan.microbatch < 1 || plan.global_batch < 1) return {};
+  if (plan.global_batch % (plan.dp * plan.microbatch) != 0) return {};
+  std::vector<Problem> problems;
+  if (plan.own_schedule) {
+    problems = check_file(plan, *plan.own_schedule);
+  } else {
+    for (Problem& problem : check(request_of(plan, {}))) {
+      problems.push_back(in_words_of_plan(std::move(problem), plan));
+    }
+  }
+  if (plan.zero == 3 && placement_of(plan) == Placement::kBidirectional) {
+    problems.push_back({"zero",
+                        "is 3 (FSDP) with a schedule that holds two copies of each stage: "
+                        "0, 1 or 2, or dualpipev, which holds one"});
+  } else if (plan.zero == 3 && plan.schedule == ScheduleName::kDualPipeV) {
+    problems.push_back({"zero",
+                        "is 3 (FSDP) with fused forwards and backwards, which gather layers "
+                        "in two orders at once: 0, 1 or 2"});
+  }
+  return problems;
+}
+
+PipelineSchedule schedule_of(const ParallelPlan& plan, const PipelineCosts& costs) {
+  if (plan.own_schedule) return *plan.own_schedule;
+  return make_schedule(request_of(plan, costs));
+}
+
+}  // namespace stepsim

@@ -1,0 +1,41 @@
+// The pipeline schedule of a plan: a published one by its name, or one from a file.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedules/pipeline/pipeline_costs.h"
+#include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/plan/parallel_plan.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+
+// Chunks of the model that each rank of the pipeline holds.
+std::int64_t chunks_of(const ParallelPlan& plan);
+
+// Where they lie: two copies of each stage if bidirectional.
+Placement placement_of(const ParallelPlan& plan);
+
+// Global stages: parts of the model that follow each other.
+std::int64_t stages_of(const ParallelPlan& plan);
+
+// Layers of a global stage of a model with so many. REQUIRES: they are divided as check() asks.
+std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_t layers);
+
+// Whether the order depends on how long the ops take.
+bool plans_by_cost(const ParallelPlan& plan);
+
+// Whether a step overlaps with the next one, so that two have to be simulated: schedules whose
+// bubble is outside the span of each rank (zb_h2, zb_auto_2p, zbv_hand, zbv_auto).
+bool overlaps_steps(const ParallelPlan& plan);
+
+// Every rule of its schedule that the plan breaks, with the nearest legal values. Sizes that are
+// not positive are somebody else's problem.
+std::vector<Problem> check_schedule(const ParallelPlan& plan);
+
+// REQUIRES: check_schedule(plan) is empty. `costs` of a chunk, for those that plan by them.
+PipelineSchedule schedule_of(const ParallelPlan& plan, const PipelineCosts& costs);
+
+}  // namespace stepsim

@@ -1,0 +1,358 @@
+// Every pipeline schedule through lowering: what it runs, when, what it holds and sends.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "analysis/experiments/small_clusters.h"
+#include "schedules/lowering/lower.h"
+#include "schedules/lowering/pipeline_times.h"
+#include "schedules/lowering/tensor.h"
+#include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/schedule_file.h"
+#include "schedules/plan/plan_schedule.h"
+#include "sim/simulate.h"
+#include "tests/schedules/small_model.h"
+#include "workload/layers.h"
+#include "workload/model_counts.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+constexpr std::int64_t kStages = 4;
+constexpr std::int64_t kMicrobatches = 8;
+
+// Eight blocks: two a rank, one a chunk where there are two.
+ModelSpec model() {
+  return small_model(2 * kStages);
+}
+
+ParallelPlan plan_of(ScheduleName schedule, std::int64_t tp = 1, std::int64_t dp = 1) {
+  ParallelPlan plan;
+  plan.tp = tp;
+  plan.dp = dp;
+  plan.pp = kStages;
+  plan.global_batch = dp * (schedule == ScheduleName::kNaive ? 1 : kMicrobatches);
+  plan.sequence = 256;
+  plan.gradient_bucket_parameters = 1'000'000;
+  plan.schedule = schedule;
+  return plan;
+}
+
+Cluster cluster_for(const ParallelPlan& plan, Bandwidth bandwidth = 100_GBps) {
+  return one_node(static_cast<int>(plan.ranks()), bandwidth);
+}
+
+SimulationResult run(const ModelSpec& spec, const ParallelPlan& plan, const Cluster& cluster,
+                     const SimulationOptions& options = {}) {
+  for (const Problem& problem : check(plan, spec, cluster.places)) {
+    ADD_FAILURE() << name_of(plan.schedule) << " " << problem.field << ": " << problem.message;
+  }
+  return simulate(lower(spec, plan, cluster.places, cluster.chip), cluster, options);
+}
+
+bool is_bidirectional(const ParallelPlan& plan) {
+  return placement_of(plan) == Placement::kBidirectional;
+}
+
+// With every product of axes every schedule runs to its end, sends what planned_bytes() says, frees
+// what it allocates and adds up (all always-on checks); and computes what 1F1B computes.
+TEST(LowerSchedulesTest, AnyScheduleDoesTheSameWorkWithAnyPlan) {
+  for (const ScheduleName schedule : kScheduleNames) {
+    for (const std::int64_t tp : {1, 2}) {
+      for (const std::int64_t dp : {1, 2}) {
+        for (const int zero : {0, 1, 3}) {
+          ParallelPlan plan = plan_of(schedule, tp, dp);
+          plan.zero = zero;
+          plan.recompute = dp == 2 ? Recompute::kFull : Recompute::kNone;
+          plan.sequence_parallel = zero != 1;
+          plan.overlap_pipeline = zero != 1;
+          if (zero == 3 && (is_bidirectional(plan) || schedule == ScheduleName::kDualPipeV)) {
+            EXPECT_FALSE(check_schedule(plan).empty());
+            continue;
+          }
+          const Cluster cluster = cluster_for(plan);
+          const SimulationResult result = run(model(), plan, cluster, {.steps = 2});
+          ParallelPlan simple = plan;
+          simple.schedule = ScheduleName::kOneForwardOneBackward;
+          simple.overlap_pipeline = true;
+          // Adam's work is divided by the replicas, of which there are twice as many with copies.
+          const double adam = is_bidirectional(plan) && zero == 0 ? 15 * 2e8 : 1;
+          EXPECT_NEAR(result.flops.value(), run(model(), simple, cluster).flops.value(), adam)
+              << name_of(schedule) << " tp " << tp << " dp " << dp << " zero " << zero;
+        }
+      }
+    }
+  }
+}
+
+// How long the parts of each global stage take on the ideal chip.
+std::vector<PipelineCosts> costs_of_stages(const ParallelPlan& plan, const ChipSpec& chip) {
+  const ModelSpec spec = model();
+  const ModelLayers layers = build_layers(spec, {.sequences = 1, .sequence_length = 256});
+  const auto lowered = [&](const Layer& layer, bool is_last) {
+    return lower_tensor(layer, plan, layers.tensor_boundary, is_last);
+  };
+  const auto time = [&](const std::vector<Kernel>& kernels) {
+    Duration sum{};
+    for (const Kernel& kernel : kernels) sum += time_of(kernel, chip).total;
+    return sum.count();
+  };
+  std::vector<PipelineCosts> costs;
+  const std::int64_t stages = stages_of(plan);
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    PipelineCosts& of = costs.emplace_back(PipelineCosts{0, 0, 0, 0});
+    const auto add = [&](const LoweredLayer& layer, std::int64_t count) {
+      for (const LayerStep& step : layer.forward) of.forward += count * time(step.kernels);
+      for (const LayerStep& step : layer.split_backward) {
+        (step.weight_gradient ? of.backward_weight : of.backward_input) +=
+            count * time(step.kernels);
+      }
+    };
+    if (stage == 0) add(lowered(layers.embedding, false), 1);
+    add(lowered(layers.blocks[0], false), layers_of(plan, stage, spec.layers));
+    if (stage == stages - 1) add(lowered(layers.head, true), 1);
+  }
+  return costs;
+}
+
+// The end of the last pass: of compute ops but for the optimizers.
+Duration end_of_passes(const OpGraph& graph, const SimulationResult& result) {
+  Time end;
+  for (const Timeline& timeline : result.timelines) {
+    const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
+    for (const TimelineOp& op : timeline.ops) {
+      if (program.ops[op.op].kind != OpKind::kCompute) continue;
+      if (program.labels[op.op].microbatch >= 0) end = std::max(end, op.ended);
+    }
+  }
+  return end.since_start;
+}
+
+// With messages for free a step takes exactly what replay() says for the times of the model's own
+// kernels, stage by stage: embedding and head make the stages uneven.
+TEST(LowerSchedulesTest, PassesTakeWhatTheReplayOfTheirTimesTakes) {
+  for (const ScheduleName schedule : kScheduleNames) {
+    const ParallelPlan plan = plan_of(schedule);
+    const Cluster cluster = cluster_for(plan, Bandwidth(1e30));
+    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    SimulationOptions options;
+    for (std::uint32_t rank = 0; rank < kStages; ++rank) options.recorded_ranks.emplace_back(rank);
+    const SimulationResult result = simulate(graph, cluster, options);
+    const PipelineReplay expected =
+        replay(schedule_of(plan, {}), costs_of_stages(plan, cluster.chip));
+    EXPECT_EQ(end_of_passes(graph, result).count(), expected.makespan) << name_of(schedule);
+  }
+}
+
+// Schedules that are planned by times get those of the model's own kernels (the median stage has no
+// embedding and no head), and of a boundary over the link and its two latencies.
+TEST(LowerSchedulesTest, TimesAreThoseOfTheModelsKernels) {
+  for (const ScheduleName schedule :
+       {ScheduleName::kZeroBubbleAuto1P, ScheduleName::kZeroBubbleVAuto}) {
+    const ParallelPlan plan = plan_of(schedule);
+    const Cluster cluster = one_node(kStages, 100_GBps, 500ns);
+    const PipelineCosts costs = pipeline_times(model(), plan, cluster);
+    const std::vector<PipelineCosts> stages = costs_of_stages(plan, cluster.chip);
+    EXPECT_EQ(costs.forward, stages[1].forward / 1000);
+    EXPECT_EQ(costs.backward_input, stages[1].backward_input / 1000);
+    EXPECT_EQ(costs.backward_weight, stages[1].backward_weight / 1000);
+    EXPECT_EQ(costs.send, 1000 + 256 * 512 * 2 / 100);
+  }
+  EXPECT_EQ(pipeline_times(model(), plan_of(ScheduleName::kZeroBubbleH1), one_node(4, 1_GBps)).send,
+            0);
+}
+
+// What a rank holds after each op of its list, by its own forwards and backwards: whole
+// micro-batches until B or BW, after B what W reads.
+Bytes most_held(const PipelineSchedule& schedule, std::int32_t rank, Bytes saved,
+                Bytes for_weights) {
+  Bytes held;
+  Bytes most;
+  for (const PipelineOp& op : schedule.ranks[static_cast<std::size_t>(rank)]) {
+    if (op.kind == PipelineOpKind::kForward) held += saved;
+    if (op.kind == PipelineOpKind::kBackwardInput) held += for_weights - saved;
+    if (op.kind == PipelineOpKind::kBackwardWeight) held -= for_weights;
+    if (op.kind == PipelineOpKind::kBackward) held -= saved;
+    most = std::max(most, held);
+  }
+  return most;
+}
+
+// Activations in flight on a rank without embedding and head: where backwards are whole, as many
+// chunks as replay() counts, each with what its blocks keep; in schedules with B and W what W reads
+// besides, and at most one chunk more while B makes it.
+TEST(LowerSchedulesTest, ActivationsAreThoseInFlight) {
+  const ModelLayers layers = build_layers(model(), {.sequences = 1, .sequence_length = 256});
+  const auto activations = static_cast<std::size_t>(MemoryCategory::kActivations);
+  for (const ScheduleName schedule : kScheduleNames) {
+    const ParallelPlan plan = plan_of(schedule);
+    const LoweredLayer block = lower_tensor(layers.blocks[0], plan, layers.tensor_boundary, false);
+    Bytes for_weights = layers.blocks[0].saved();
+    for (const LayerStep& step : block.split_backward) {
+      if (step.weight_gradient) continue;
+      for_weights += step.kept;
+      for_weights -= step.let_go;
+    }
+    const std::int64_t blocks = 2 * kStages / stages_of(plan);
+    const SimulationResult result = run(model(), plan, cluster_for(plan));
+    const PipelineSchedule order = schedule_of(plan, {});
+    const PipelineReplay replayed = replay(order, PipelineCosts{});
+    const auto has = [&](PipelineOpKind kind) {
+      return std::ranges::any_of(order.ranks[1],
+                                 [&](const PipelineOp& op) { return op.kind == kind; });
+    };
+    for (const std::int32_t rank : {1, 2}) {
+      const Bytes peak =
+          result.memory_peaks[static_cast<std::size_t>(rank)].by_category[activations];
+      const Bytes saved = blocks * layers.blocks[0].saved();
+      const std::int64_t in_flight = replayed.peak_in_flight[static_cast<std::size_t>(rank)];
+      if (has(PipelineOpKind::kForwardBackward)) {
+        EXPECT_LE(peak, in_flight * std::max(saved, blocks * for_weights)) << name_of(schedule);
+        EXPECT_GE(peak, (in_flight - 1) * saved) << name_of(schedule);
+      } else if (has(PipelineOpKind::kBackwardInput)) {
+        const Bytes expected = most_held(order, rank, saved, blocks * for_weights);
+        EXPECT_GE(peak, expected) << name_of(schedule);
+        EXPECT_LE(peak, expected + saved) << name_of(schedule);
+      } else {
+        EXPECT_EQ(peak, in_flight * saved) << name_of(schedule);
+      }
+    }
+  }
+}
+
+// Two copies: each middle rank holds the parameters of two stages, and the gradients of both are
+// summed by pairs of ranks: an all-reduce of two sends the whole gradient once from each.
+TEST(LowerSchedulesTest, CopiesOfAStageAreReplicas) {
+  for (const ScheduleName schedule : {ScheduleName::kDualPipe, ScheduleName::kChimera}) {
+    const ParallelPlan plan = plan_of(schedule);
+    const Cluster cluster = cluster_for(plan);
+    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    const ModelLayers layers = build_layers(model(), {.sequences = 1, .sequence_length = 256});
+    const auto parameters = static_cast<std::size_t>(MemoryCategory::kParameters);
+    EXPECT_EQ(graph.programs[1].resident[parameters].value(),
+              2 * 4 * layers.blocks[0].parameters());
+    const SimulationResult result = simulate(graph, cluster, {});
+    EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(Axis::kData)].value(),
+              2 * 4 * parameter_count(model()));
+  }
+}
+
+// Boundaries between ranks: a loop of two chunks on 4 ranks has 7, a V has 6 (its turn is on one
+// rank), a bidirectional pipeline 3.
+TEST(LowerSchedulesTest, MessagesCrossTheBoundariesBetweenRanks) {
+  const std::pair<ScheduleName, std::int64_t> cases[] = {{ScheduleName::kInterleaved, 7},
+                                                         {ScheduleName::kZeroBubbleVHand, 6},
+                                                         {ScheduleName::kDualPipe, 3}};
+  for (const auto& [schedule, boundaries] : cases) {
+    const ParallelPlan plan = plan_of(schedule);
+    const SimulationResult result = run(model(), plan, cluster_for(plan));
+    EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(Axis::kPipeline)].value(),
+              2 * boundaries * kMicrobatches * 256 * 512 * 2)
+        << name_of(schedule);
+  }
+}
+
+// An embedding table that the head shares: on a loop it is on two ranks, which sum its gradient
+// (each sends the whole in an all-reduce of two); on a V one rank has both ends.
+TEST(LowerSchedulesTest, ATiedTableIsCopiedOnlyToAnotherRank) {
+  ModelSpec tied = model();
+  tied.tied_embeddings = true;
+  const std::pair<ScheduleName, std::int64_t> cases[] = {{ScheduleName::kInterleaved, 2},
+                                                         {ScheduleName::kVHalf, 0}};
+  for (const auto& [schedule, tables] : cases) {
+    const ParallelPlan plan = plan_of(schedule);
+    EXPECT_EQ(run(tied, plan, cluster_for(plan))
+                  .bytes_by_axis[static_cast<std::size_t>(Axis::kData)]
+                  .value(),
+              tables * 1000 * 512 * 4);
+  }
+  const ParallelPlan plan = plan_of(ScheduleName::kDualPipe, 1, 2);
+  run(tied, plan, cluster_for(plan));
+}
+
+// A fused op hides the collectives of its forward behind its backward's compute and the other way
+// round; passes on their own can't.
+TEST(LowerSchedulesTest, FusedOpsHideCommunication) {
+  const auto exposed = [](ScheduleName schedule) {
+    ParallelPlan plan = plan_of(schedule, 2);
+    plan.global_batch = 32;
+    const SimulationResult result = run(model(), plan, cluster_for(plan, 200_GBps));
+    return result.breakdown.exposed_communication[static_cast<std::size_t>(Axis::kTensor)];
+  };
+  EXPECT_LT(2 * exposed(ScheduleName::kDualPipe), exposed(ScheduleName::kChimera));
+  EXPECT_LT(2 * exposed(ScheduleName::kDualPipeV), exposed(ScheduleName::kZeroBubbleVHand));
+}
+
+TEST(LowerSchedulesTest, TheOrderOfSimultaneousOpsChangesNothing) {
+  for (const ScheduleName schedule :
+       {ScheduleName::kInterleaved, ScheduleName::kZeroBubbleVHand, ScheduleName::kDualPipe}) {
+    ParallelPlan plan = plan_of(schedule, 2, 2);
+    plan.zero = 1;
+    Cluster cluster = one_node(16, 50_GBps, 300ns);
+    cluster.chip.communication = {.compute_share = 0.2, .memory_share = 0.1};
+    const SimulationResult first = run(model(), plan, cluster, {.steps = 2});
+    for (const std::uint32_t seed : {1U, 2U, 3U}) {
+      const SimulationResult again =
+          run(model(), plan, cluster, {.steps = 2, .shuffle_seed = seed});
+      EXPECT_EQ(again.step_time, first.step_time) << name_of(schedule);
+      EXPECT_EQ(again.breakdowns, first.breakdowns) << name_of(schedule);
+    }
+  }
+}
+
+TEST(LowerSchedulesTest, ALayoutCountsEveryChunk) {
+  ParallelPlan plan = plan_of(ScheduleName::kInterleaved);
+  plan.layout = {0, 1, 1, 1, 2, 1, 1, 1};
+  const OpGraph graph = lower(model(), plan, cluster_for(plan).places, ideal_chip());
+  // Rank 0 has stages 0 and 4, which begins behind three blocks.
+  std::vector<std::int32_t> of_first;
+  for (const OpLabel& label : graph.programs[0].labels) of_first.push_back(label.layer);
+  std::ranges::sort(of_first);
+  of_first.erase(std::unique(of_first.begin(), of_first.end()), of_first.end());
+  EXPECT_EQ(of_first, (std::vector<std::int32_t>{-1, 3, 4}));
+  run(model(), plan, cluster_for(plan));
+}
+
+TEST(LowerSchedulesTest, AScheduleOfOnesOwnRuns) {
+  ParallelPlan plan = plan_of(ScheduleName::kOneForwardOneBackward);
+  plan.pp = 2;
+  plan.global_batch = 2;
+  plan.own_schedule = parse_schedule(
+      "placement: v\n"
+      "F0.0 F1.0 F0.1 BW0.1 BW0.0 F1.1 BW1.1 BW1.0\n"
+      "F0.0 F0.1 BW0.1 F1.0 F1.1 BW0.0 BW1.1 BW1.0\n");
+  const SimulationResult result = run(model(), plan, one_node(2, 100_GBps));
+  EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(Axis::kPipeline)].value(),
+            2 * 2 * 2 * 256 * 512 * 2);
+}
+
+TEST(LowerSchedulesTest, RulesAreSaidInTheWordsOfThePlan) {
+  const auto problems_of = [](ScheduleName schedule, std::int64_t pp, std::int64_t microbatches) {
+    ParallelPlan plan = plan_of(schedule);
+    plan.pp = pp;
+    plan.global_batch = microbatches;
+    std::string text;
+    for (const Problem& problem : check_schedule(plan)) {
+      text += problem.field + ": " + problem.message + "\n";
+    }
+    return text;
+  };
+  EXPECT_EQ(
+      problems_of(ScheduleName::kDualPipe, 3, 7),
+      "pp: must be even for dualpipe (two directions), is 3; nearest legal: 2 and 4\n"
+      "global_batch: makes 7 micro-batches (global_batch / (dp x microbatch)), which must be "
+      "even (both directions together) and at least 2 x stages = 6 for dualpipe, is 7; nearest "
+      "legal: 6 and 8\n");
+  EXPECT_EQ(problems_of(ScheduleName::kZeroBubbleH1, 4, 7),
+            "global_batch: makes 7 micro-batches (global_batch / (dp x microbatch)), which must be "
+            "at least 2 x stages = 8 for zb_h1, is 7; nearest legal: 8\n");
+  EXPECT_EQ(problems_of(ScheduleName::kZeroBubbleH1, 4, 8), "");
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -9,6 +9,7 @@
 #include "analysis/explain_parts.h"
 #include "schedules/pipeline/formulas.h"
 #include "schedules/pipeline/make_schedule.h"
+#include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
 namespace {
@@ -47,14 +48,16 @@ std::vector<double> busy_by_stage(const FinishedRun& run) {
 PublishedBubble published_bubble(const FinishedRun& run) {
   const ParallelPlan& plan = run.experiment.plan;
   PublishedBubble bubble;
-  if (plan.pp == 1) return bubble;
-  const ScheduleRequest request{
-      .name = plan.schedule, .stages = plan.pp, .microbatches = plan.microbatches()};
+  if (plan.pp == 1 || plan.own_schedule) return bubble;
+  const ScheduleRequest request{.name = plan.schedule,
+                                .stages = plan.pp,
+                                .microbatches = plan.microbatches(),
+                                .chunks = chunks_of(plan)};
   if (!check(request).empty()) return bubble;
   const auto formula = bubble_formula(request);
   if (!formula) return bubble;
-  const double work = static_cast<double>(request.costs.all() * request.microbatches *
-                                          default_chunks(request.name));
+  const double work =
+      static_cast<double>(request.costs.all() * request.microbatches * chunks_of(plan));
   bubble.ratio =
       static_cast<double>(formula->numerator) / (static_cast<double>(formula->denominator) * work);
   bubble.formula = formula_id(plan.schedule);

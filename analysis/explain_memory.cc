@@ -8,6 +8,8 @@
 
 #include "analysis/explain_parts.h"
 #include "analysis/formulas/formula_table.h"
+#include "schedules/pipeline/replay.h"
+#include "schedules/plan/plan_schedule.h"
 #include "sim/base/quantity_text.h"
 #include "workload/model_counts.h"
 
@@ -88,14 +90,26 @@ class Memory {
   // Layers of the stage x micro-batches in flight x what a layer keeps.
   void activations() {
     const std::uint32_t stage = run_.graph.ranks[run_.result.peak_rank.index()].pp;
-    const auto layers =
-        static_cast<double>(plan_.layers_of(static_cast<std::int64_t>(stage), model_.layers));
-    const double in_flight = value_of("G3", {{"P", static_cast<double>(plan_.pp)},
-                                             {"m", static_cast<double>(plan_.microbatches())},
-                                             {"p", static_cast<double>(stage)}});
-    const double times = layers * in_flight;
-    const std::string text =
-        fmt::format(" x {:.4g} layers x {:.4g} micro-batches in flight (G3)", layers, in_flight);
+    double times = 0;
+    std::string text;
+    if (!plan_.own_schedule && plan_.schedule == ScheduleName::kOneForwardOneBackward) {
+      const auto layers =
+          static_cast<double>(layers_of(plan_, static_cast<std::int64_t>(stage), model_.layers));
+      const double in_flight = value_of("G3", {{"P", static_cast<double>(plan_.pp)},
+                                               {"m", static_cast<double>(plan_.microbatches())},
+                                               {"p", static_cast<double>(stage)}});
+      times = layers * in_flight;
+      text =
+          fmt::format(" x {:.4g} layers x {:.4g} micro-batches in flight (G3)", layers, in_flight);
+    } else {
+      const PipelineReplay replayed = replay(schedule_of(plan_, {}), PipelineCosts{});
+      const auto layers =
+          static_cast<double>(model_.layers) / static_cast<double>(stages_of(plan_));
+      const auto in_flight = static_cast<double>(replayed.peak_in_flight[stage]);
+      times = layers * in_flight;
+      text =
+          fmt::format(" x {:.4g} layers of a chunk x {:.4g} of them in flight", layers, in_flight);
+    }
     if (model_.kind == ModelKind::kMlpStack) {
       stack_activations(times, text);
       return;

@@ -148,7 +148,10 @@ struct ModelLayers {
   Bytes tensor_boundary;  // the same in the type of communication: what the tensor group gathers
                           // and reduces at each change of region
 
-  const Layer& block(std::int64_t layer) const {
+  const Layer& block(std::int64_t layer) const& {
+    return blocks[kind_of_block[static_cast<std::size_t>(layer)]];
+  }
+  Layer block(std::int64_t layer) && {  // a copy: the rest is gone at the end of the expression
     return blocks[kind_of_block[static_cast<std::size_t>(layer)]];
   }
 };

@@ -1,0 +1,139 @@
+// Every kind of model through lowering and simulation. simulate() itself holds what was sent
+// against planned_bytes(), frees what it allocates, and adds every breakdown up.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "analysis/experiments/small_clusters.h"
+#include "schedules/lowering/lower.h"
+#include "sim/simulate.h"
+#include "tests/schedules/small_model.h"
+#include "workload/layers.h"
+#include "workload/model_counts.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+ModelSpec named(std::string name) {
+  ModelSpec model = small_model();
+  model.name = std::move(name);
+  return model;
+}
+
+ModelSpec with_latent_attention() {
+  ModelSpec model = named("latent attention");
+  model.kv_heads = 8;
+  model.head_dim = 48;
+  model.latent = {.q_rank = 96, .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .v_dim = 24};
+  return model;
+}
+
+ModelSpec with_experts() {
+  ModelSpec model = named("experts");
+  model.experts = {.routed = 8,
+                   .per_token = 2,
+                   .intermediate = 256,
+                   .shared_intermediate = 256,
+                   .first_dense = 1};
+  return model;
+}
+
+ModelSpec with_prediction() {
+  ModelSpec model = with_latent_attention();
+  model.name = "multi-token prediction";
+  model.prediction_modules = 2;
+  return model;
+}
+
+std::vector<ModelSpec> dense_kinds() {
+  std::vector<ModelSpec> models = {with_latent_attention(), with_prediction()};
+  models.push_back(named("windows"));
+  models.back().window = 64;
+  models.back().window_pattern = "LLG";
+  models.push_back(named("parallel branches, one key-value head"));
+  models.back().parallel_branches = true;
+  models.back().kv_heads = 1;
+  models.push_back(named("post-norms, tied"));
+  models.back().post_norms = models.back().qk_norm = models.back().tied_embeddings = true;
+  models.push_back(named("encoder with dropout"));
+  models.back().causal = models.back().gated_mlp = false;
+  models.back().dropout = models.back().embedding_norm = true;
+  models.back().learned_positions = 256;
+  models.back().norm = NormKind::kLayer;
+  return models;
+}
+
+SimulationResult run(const ModelSpec& model, std::int64_t tp, std::int64_t dp, std::int64_t pp,
+                     bool sequence_parallel, Recompute recompute) {
+  ParallelPlan plan;
+  plan.tp = tp;
+  plan.dp = dp;
+  plan.pp = pp;
+  plan.zero = dp > 1 ? 1 : 0;
+  plan.global_batch = dp * 4;
+  plan.sequence = 256;
+  plan.sequence_parallel = sequence_parallel;
+  plan.recompute = recompute;
+  const Cluster cluster = one_node(static_cast<int>(tp * dp * pp), 100_GBps);
+  EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{}) << model.name;
+  return simulate(lower(model, plan, cluster.places, cluster.chip), cluster, {});
+}
+
+TEST(ModelKindsTest, EveryDenseKindRunsUnderEveryPlan) {
+  for (const ModelSpec& model : dense_kinds()) {
+    for (const bool sequence_parallel : {false, true}) {
+      for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
+        SCOPED_TRACE(model.name);
+        const SimulationResult result = run(model, 2, 2, 2, sequence_parallel, recompute);
+        EXPECT_GT(result.step_time, Duration(0));
+      }
+    }
+  }
+}
+
+double model_matmul_flops(const ModelSpec& model, std::int64_t sequences) {
+  return model_flops(model, sequences, 256, AttentionFlops::kCausal);
+}
+
+// What runs is what the model needs and the attention's recomputed scores: 0.5 of 3 forward passes
+// of it, and elementwise work, which is small.
+TEST(ModelKindsTest, WhatRunsIsWhatTheModelNeeds) {
+  std::vector<ModelSpec> models = dense_kinds();
+  models.push_back(with_experts());
+  for (const ModelSpec& model : models) {
+    const SimulationResult result = run(model, 1, 2, 2, true, Recompute::kNone);
+    const double needed = model_matmul_flops(model, 8);
+    EXPECT_GT(result.flops.value(), needed) << model.name;
+    EXPECT_LT(result.flops.value(), 1.1 * needed) << model.name;
+  }
+}
+
+TEST(ModelKindsTest, ExpertsRunWithDataAndPipelineParallelism) {
+  for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+    EXPECT_GT(run(with_experts(), 1, 2, 2, true, recompute).step_time, Duration(0));
+  }
+}
+
+// A module of multi-token prediction reads the embedding's table: with a pipeline the last stage
+// holds a copy and the two gradients are summed, as with tied embeddings.
+TEST(ModelKindsTest, PredictionCopiesTheTableToTheLastStage) {
+  ModelSpec model = with_prediction();
+  const auto held = [&](std::int64_t pp) {
+    const SimulationResult result = run(model, 1, 1, pp, true, Recompute::kNone);
+    Bytes sum;
+    for (const auto& peak : result.memory_peaks) {
+      sum += peak.by_category[static_cast<std::size_t>(MemoryCategory::kParameters)];
+    }
+    return sum;
+  };
+  const std::int64_t all = parameter_count(model) + prediction_parameter_count(model);
+  EXPECT_EQ(held(1), Bytes(2 * all));
+  EXPECT_EQ(held(2), Bytes(2 * (all + 1000 * 512)));
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -78,18 +78,26 @@ void Progress::watch(SimulationOptions& options) {
 }
 
 void Progress::draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
+  const double share =
+      ops_total == 0 ? 0 : static_cast<double>(ops_done) / static_cast<double>(ops_total);
+  draw(share, "simulated " + to_text(now.since_start));
+}
+
+bool Progress::show(double share) {
+  draw(share, "searched");
+  return interrupt_signal() == 0;
+}
+
+void Progress::draw(double share, const std::string& done) {
   if (!on_terminal_) return;
   const Clock::time_point real = Clock::now();
   if (real < next_line_) return;
   next_line_ = real + std::chrono::milliseconds(150);
   drawn_ = true;
-  const double share =
-      ops_total == 0 ? 0 : static_cast<double>(ops_done) / static_cast<double>(ops_total);
   const double elapsed_s = std::chrono::duration<double>(real - start_).count();
   const std::string left =
       share > 0.01 ? fmt::format(", about {:.0f} s left", elapsed_s * (1 - share) / share) : "";
-  fmt::print(stderr, "\r\033[K{}{:3.0f} %  simulated {}{}", stage_, 100 * share,
-             to_text(now.since_start), left);
+  fmt::print(stderr, "\r\033[K{}{:3.0f} %  {}{}", stage_, 100 * share, done, left);
   std::fflush(stderr);
 }
 

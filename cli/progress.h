@@ -39,10 +39,14 @@ class Progress {
   // Makes simulate() report to this object. It must outlive the simulation.
   void watch(SimulationOptions& options);
 
+  // Of a search; false if an interrupt came.
+  bool show(double share);
+
   void wipe();  // until the next time that something is drawn
 
  private:
   void draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total);
+  void draw(double share, const std::string& done);
 
   const std::string stage_;
   const bool on_terminal_;

@@ -21,12 +21,15 @@ struct ScheduleWork {
   ScheduleOptions options;
   PipelineSchedule schedule;
   ComparedRequests compared;
+  std::optional<OptimalSchedule> found;
 };
 
 ScheduleWork read_work(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
-  ScheduleWork work{
-      .options = read_schedule_options(arguments, problems), .schedule = {}, .compared = {}};
+  ScheduleWork work{.options = read_schedule_options(arguments, problems),
+                    .schedule = {},
+                    .compared = {},
+                    .found = {}};
   ScheduleOptions& options = work.options;
   const std::optional<ScheduleName> name = schedule_named(options.name);
   ScheduleRequest base = options.request;
@@ -40,11 +43,23 @@ ScheduleWork read_work(const std::vector<std::string>& arguments) {
     base.stages = work.schedule.size();
     base.microbatches = work.schedule.microbatches;
   }
-  if (name || work.schedule.size() > 0) {
+  const bool is_optimal = options.name == kOptimal;
+  if (is_optimal) {
+    const std::vector<Problem> wrong = check_options(optimal_request(options.request));
+    problems.insert(problems.end(), wrong.begin(), wrong.end());
+    if (options.request.microbatch_group) {
+      problems.push_back({"--microbatch-group", "must not be given for optimal"});
+    }
+  }
+  if (name || is_optimal || work.schedule.size() > 0) {
     work.compared = compared_requests(options, base, problems);
   }
   throw_if_any(std::move(problems));
   if (name) work.schedule = make_schedule(options.request);
+  if (is_optimal) {
+    work.found = search_with_progress(optimal_request(options.request));
+    work.schedule = std::move(work.found->schedule);
+  }
   return work;
 }
 
@@ -64,7 +79,8 @@ void run_schedule_command(const std::vector<std::string>& arguments) {
   const ScheduleOptions& options = work.options;
   const PipelineCosts& costs = options.request.costs;
   const ScheduleRun run = simulate_with_progress(work.schedule, costs);
-  const PlayedSchedule own{options.name, std::move(work.schedule), costs, run.replayed};
+  const PlayedSchedule own{options.name, std::move(work.schedule), costs, run.replayed,
+                           std::move(work.found)};
   std::optional<Comparison> comparison;
   if (!options.named.empty()) comparison = compare(own, std::move(work.compared));
   std::optional<OutputFile> trace;

@@ -14,7 +14,10 @@
 // (micro-batches x chunks, by rank) and `formula` {`bubble_s`, `source`, `holds`, `because`}, null
 // where none is published. `holds`: its conditions are met; `because`: those that are not. A
 // formula of a kind that counts one rank's span stands beside `span_bubble_s`, the others beside
-// `bubble_s`. With --compare (schedule_comparison.h) `comparison` lists the rows of the table.
+// `bubble_s`. `optimal` adds `objective_s` (span bubble), `proven`,
+// `lower_bound_s` (of any order's) and `origin`: "search", or the published schedule that nothing
+// was found to beat. With --compare (schedule_comparison.h) `comparison` lists the rows of the
+// table.
 
 #pragma once
 

@@ -63,7 +63,27 @@ ComparedRequests compared_requests(const ScheduleOptions& options, const Schedul
     }
     if (wrong.empty()) compared.requests.push_back(request);
   }
+  const bool with_optimal =
+      std::find(options.named.begin(), options.named.end(), kOptimal) != options.named.end();
+  if (with_optimal && options.name != kOptimal) {
+    compared.optimal = optimal_request(given);
+    for (const Problem& problem : check_options(*compared.optimal)) {
+      if (std::find(problems.begin(), problems.end(), problem) != problems.end()) continue;
+      problems.push_back({"--compare optimal", problem.field + " " + problem.message});
+    }
+  }
   return compared;
+}
+
+OptimalSchedule search_with_progress(OptimalRequest request) {
+  Progress progress;
+  request.progress_context = &progress;
+  request.progress = [](void* context, double done) {
+    return static_cast<Progress*>(context)->show(done);
+  };
+  OptimalSchedule optimal = optimal_schedule(request);
+  stop_if_interrupted();
+  return optimal;
 }
 
 Comparison compare(const PlayedSchedule& own, ComparedRequests compared) {
@@ -72,6 +92,7 @@ Comparison compare(const PlayedSchedule& own, ComparedRequests compared) {
   for (const ScheduleRequest& request : compared.requests) {
     comparison.units = std::lcm(comparison.units, parts_of(request));
   }
+  if (compared.optimal) comparison.units = std::lcm(comparison.units, compared.optimal->chunks);
   const PipelineCosts& costs = own.costs;
   const std::int64_t longest =
       std::max({costs.forward, costs.backward_input, costs.backward_weight, costs.send});
@@ -91,6 +112,12 @@ Comparison compare(const PlayedSchedule& own, ComparedRequests compared) {
     request.costs = scaled(parts_of(request));
     comparison.rows.push_back(
         played(std::string(name_of(request.name)), make_schedule(request), request.costs));
+  }
+  if (compared.optimal) {
+    compared.optimal->costs = scaled(compared.optimal->chunks);
+    comparison.rows.push_back(played(std::string(kOptimal),
+                                     search_with_progress(*compared.optimal).schedule,
+                                     compared.optimal->costs));
   }
   return comparison;
 }

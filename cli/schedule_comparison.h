@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct PlayedSchedule {
   PipelineSchedule schedule;
   PipelineCosts costs;
   PipelineReplay replayed;
+  std::optional<OptimalSchedule> found{};  // of kOptimal, without the schedule
 };
 
 struct Comparison {
@@ -34,10 +36,14 @@ struct Comparison {
 // don't take them are problems, or left out where all are asked for.
 struct ComparedRequests {
   std::vector<ScheduleRequest> requests;
+  std::optional<OptimalRequest> optimal;
   std::vector<Problem> skipped;
 };
 ComparedRequests compared_requests(const ScheduleOptions& options, const ScheduleRequest& given,
                                    std::vector<Problem>& problems);
+
+// Shows how far it is; throws SimulationInterrupted where it is interrupted.
+OptimalSchedule search_with_progress(OptimalRequest request);
 
 // Throws ConfigError if times are too long for exact sums.
 Comparison compare(const PlayedSchedule& own, ComparedRequests compared);

@@ -41,7 +41,7 @@ po::options_description visible_options() {
   add("backward-weight-time", text("T"), "default 1s");
   add("send-time", text("T"), "from one rank to the next, default 0");
   add("memory-limit", text("K"),
-      "of zb_auto_1p, zb_auto_2p and zbv_auto: micro-batches x chunks "
+      "of zb_auto_1p, zb_auto_2p, zbv_auto and optimal: micro-batches x chunks "
       "in flight on a rank");
   add("compare", text("NAMES"),
       "a table of NAME and these (a,b,... or all) with the same work; "
@@ -95,7 +95,7 @@ Problem unknown_name(const std::string& field, const std::string& name, bool may
                 const std::string hint = did_you_mean(name, all_schedule_names());
                 return hint.empty() ? std::string(".") : hint;
               }(),
-              schedule_names())};
+              schedule_names() + ", optimal")};
 }
 
 std::string option_of(const std::string& field) {
@@ -104,9 +104,23 @@ std::string option_of(const std::string& field) {
   return option;
 }
 
-bool is_count_not_given(const ScheduleRequest& request, const Problem& problem) {
-  return (problem.field == "stages" && request.stages == 0) ||
-         (problem.field == "microbatches" && request.microbatches == 0);
+// Problems of a request in terms of options. A count of 0 was not given, or could not be read: that
+// has been said.
+std::vector<Problem> in_options(std::vector<Problem> problems, std::int64_t stages,
+                                std::int64_t microbatches) {
+  std::erase_if(problems, [&](const Problem& problem) {
+    return (problem.field == "stages" && stages == 0) ||
+           (problem.field == "microbatches" && microbatches == 0);
+  });
+  for (Problem& problem : problems) {
+    if (problem.field.ends_with("_time")) problem.message += " (times in picoseconds)";
+    problem.field = option_of(problem.field);
+  }
+  return problems;
+}
+
+bool is_own_name(const std::string& name) {
+  return schedule_named(name).has_value() || name == kOptimal;
 }
 
 }  // namespace
@@ -122,7 +136,8 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
   const CommandLine line = read_command_line(arguments, visible_options(), problems);
   ScheduleOptions options;
   if (line.words.empty()) {
-    problems.push_back({"NAME", "must be given: a schedule file, or one of " + schedule_names()});
+    problems.push_back(
+        {"NAME", "must be given: a schedule file, or one of " + schedule_names() + ", optimal"});
   } else {
     options.name = line.words.front();
   }
@@ -145,11 +160,11 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
     if (options.named.empty()) problems.push_back({"--compare", "must name a schedule, or be all"});
   }
   for (const std::string& name : options.named) {
-    if (name != "all" && !schedule_named(name)) {
+    if (name != "all" && !is_own_name(name)) {
       problems.push_back(unknown_name("--compare", name, false));
     }
   }
-  if (!options.name.empty() && !schedule_named(options.name)) {
+  if (!options.name.empty() && !is_own_name(options.name)) {
     std::error_code ignored;
     if (!std::filesystem::exists(options.name, ignored)) {
       problems.push_back(unknown_name("NAME", options.name, true));
@@ -157,7 +172,7 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
   }
   options.trace = read_output_path(line, "trace", false, problems);
   options.json = read_output_path(line, "json", true, problems);
-  const bool is_file = !options.name.empty() && !schedule_named(options.name);
+  const bool is_file = !options.name.empty() && !is_own_name(options.name);
   for (const auto& [option, count] :
        {std::pair("stages", request.stages), std::pair("microbatches", request.microbatches)}) {
     if (!is_file && count == 0 && line.options.count(option) == 0) {
@@ -168,14 +183,19 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
 }
 
 std::vector<Problem> check_options(const ScheduleRequest& request) {
-  std::vector<Problem> problems;
-  for (const Problem& problem : check(request)) {
-    if (is_count_not_given(request, problem)) continue;
-    const bool is_time = problem.field.ends_with("_time");
-    problems.push_back(
-        {option_of(problem.field), problem.message + (is_time ? " (times in picoseconds)" : "")});
-  }
-  return problems;
+  return in_options(check(request), request.stages, request.microbatches);
+}
+
+std::vector<Problem> check_options(const OptimalRequest& request) {
+  return in_options(check(request), request.stages, request.microbatches);
+}
+
+OptimalRequest optimal_request(const ScheduleRequest& given) {
+  return {.stages = given.stages,
+          .microbatches = given.microbatches,
+          .chunks = given.chunks.value_or(1),
+          .costs = given.costs,
+          .memory_limit = given.memory_limit};
 }
 
 ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given) {

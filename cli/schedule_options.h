@@ -8,12 +8,16 @@
 #include <vector>
 
 #include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/optimal_schedule.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
 
+// What is searched for instead of made: schedules/pipeline/optimal_schedule.h.
+inline constexpr std::string_view kOptimal = "optimal";
+
 struct ScheduleOptions {
-  std::string name;                // of a schedule, or a file
+  std::string name;                // of a schedule, kOptimal, or a file
   ScheduleRequest request;         // 0 stages or micro-batches: not given, or not readable
   std::vector<std::string> named;  // --compare; may be "all"
   std::string trace;
@@ -27,6 +31,10 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
 // What check() says, in terms of options, without what was said when they were read.
 std::vector<Problem> check_options(const ScheduleRequest& request);
 
+// The search for the best schedule that the options ask for, and what is wrong with it.
+OptimalRequest optimal_request(const ScheduleRequest& given);
+std::vector<Problem> check_options(const OptimalRequest& request);
+
 // The request for `name` with the options that it has: none that only others have.
 ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given);
 
@@ -34,7 +42,7 @@ ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given);
 // otherwise, to `problems`.
 PipelineSchedule read_schedule_file(const ScheduleOptions& options, std::vector<Problem>& problems);
 
-std::vector<std::string> all_schedule_names();
+std::vector<std::string> all_schedule_names();  // but for kOptimal
 
 // The options as a person reads them, for `stepsim help schedule`.
 std::string describe_schedule_options();

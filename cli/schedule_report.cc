@@ -119,6 +119,22 @@ void add_comparison(const Comparison& comparison, ReportText& report) {
   }
 }
 
+void add_search(const OptimalSchedule& found, ReportText& report) {
+  report.line("  {:<{}}{:>12}  {}", "objective", kReportLabel, to_text(Duration(found.objective)),
+              "span bubble, then makespan");
+  const std::string proof =
+      found.is_proven
+          ? report.paint("proven", Paint::kGood) + ": no order has a smaller span bubble"
+          : fmt::format("not proven: {} is the least there could be",
+                        to_text(Duration(found.lower_bound)));
+  report.line("  {:<{}}{:>12}  {}", "", kReportLabel, "", proof);
+  report.line("  {:<{}}{:>12}  {}", "", kReportLabel, "",
+              found.origin == "search"
+                  ? fmt::format("found by search, {} states", grouped(found.states))
+                  : fmt::format("{} with split backwards; nothing better in {} states",
+                                found.origin, grouped(found.states)));
+}
+
 std::string peaks_text(const std::vector<std::int64_t>& peaks) {
   if (peaks.size() > kListedRanks) {
     const std::int64_t least = *std::min_element(peaks.begin(), peaks.end());
@@ -188,7 +204,11 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
               100 * ratio(replayed.bubble(), replayed.ideal), text(replayed.ideal));
   report.line("  {:<{}}{:>12}  most that a rank idles from its first start to its last end",
               "span bubble", kReportLabel, text(replayed.span_bubble));
-  add_formula(published_bubble(options), report);
+  if (own.found) {
+    add_search(*own.found, report);
+  } else {
+    add_formula(published_bubble(options), report);
+  }
   report.section("Peak in flight", "micro-batches x chunks, by rank; held until W or BW is done");
   report.line("  {}", peaks_text(replayed.peak_in_flight));
   if (comparison) add_comparison(*comparison, report);
@@ -216,7 +236,7 @@ std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& 
       "{{\n  \"schedule\": \"{}\",\n  \"stages\": {},\n  \"microbatches\": {},\n"
       "  \"chunks\": {},\n  \"per_rank\": {},\n  \"start_s\": {},\n  \"makespan_s\": {},\n"
       "  \"bubble_s\": {},\n  \"bubble_fraction\": {},\n  \"bubble_over_ideal\": {},\n"
-      "  \"span_bubble_s\": {},\n  \"peak_in_flight\": [{}],\n  \"formula\": {}{}\n}}\n",
+      "  \"span_bubble_s\": {},\n  \"peak_in_flight\": [{}],\n  \"formula\": {}{}{}\n}}\n",
       json_escaped(own.name), own.schedule.size(), own.schedule.microbatches, own.schedule.chunks,
       json_list(
           own.schedule.ranks,
@@ -231,6 +251,12 @@ std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& 
       seconds(replayed.makespan), seconds(replayed.bubble()),
       ratio(replayed.bubble(), replayed.makespan), ratio(replayed.bubble(), replayed.ideal),
       seconds(replayed.span_bubble), fmt::join(replayed.peak_in_flight, ", "), formula,
+      own.found
+          ? fmt::format(",\n  \"objective_s\": {},\n  \"proven\": {},\n  \"lower_bound_s\": {},\n"
+                        "  \"origin\": \"{}\"",
+                        seconds(own.found->objective), own.found->is_proven,
+                        seconds(own.found->lower_bound), json_escaped(own.found->origin))
+          : "",
       comparison ? ",\n  \"comparison\": " + comparison_json(*comparison) : "");
 }
 

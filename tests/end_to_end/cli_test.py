@@ -782,6 +782,28 @@ class ScheduleTest(StepsimTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("dualpipe left out: --stages must be even", result.stdout)
 
+    def test_the_optimum_is_searched_for_and_proven(self):
+        times = ["--forward-time", "10ms", "--backward-input-time", "12ms",
+                 "--backward-weight-time", "8ms"]
+        optimal = self.answer("optimal", "--stages", "4", "--microbatches", "8", *times,
+                              "--memory-limit", "8", "--compare", "zb_auto_2p,optimal")
+        # The authors' heuristic leaves 12 ms.
+        self.assertEqual((optimal["objective_s"], optimal["span_bubble_s"], optimal["proven"],
+                          optimal["origin"]), (0.010, 0.010, True, "search"))
+        self.assertLessEqual(max(optimal["peak_in_flight"]), 8)
+        self.assertIsNone(optimal["formula"])
+        self.assertEqual([(row["schedule"], row["span_bubble_s"]) for row in optimal["comparison"]],
+                         [("optimal", 0.010), ("zb_auto_2p", 0.012)])
+        result = stepsim("schedule", "1f1b", "--stages", "2", "--microbatches", "4", *times,
+                         "--memory-limit", "2", "--compare", "optimal")
+        # (P - 1)(f + b - w) = 14 ms instead of 1F1B's 30.
+        self.assertRegex(result.stdout, r"\n\* optimal +1 +134 ms +14.0 ms ")
+        result = stepsim("schedule", "optimal", "--stages", "2", "--microbatches", "4", *times)
+        self.assertIn("proven: no order has a smaller span bubble", result.stdout)
+        self.expect_refused(["schedule", "optimal", "--stages", "2", "--microbatches", "4",
+                             "--chunks", "2", "--memory-limit", "1", "--microbatch-group", "2"],
+                            "--memory-limit: must be at least 2", "--microbatch-group")
+
     def test_a_file_is_a_schedule(self):
         path = self.write("own.schedule", "F0.0 F1.0 BW0.0 BW1.0\nF0.0 BW0.0 F1.0 BW1.0\n")
         answer = self.answer(path)

@@ -1,0 +1,263 @@
+#include "schedules/pipeline/optimal_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/order_search.h"
+#include "schedules/pipeline/replay.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t kExactShare = 2;     // half of the effort goes into the exact search
+constexpr std::int64_t kMakespanShare = 8;  // an eighth into the makespan, on top
+constexpr std::int64_t kNoWidth = std::int64_t{1} << 40;
+constexpr std::int64_t kNarrowestBeam = 8;
+
+// A schedule and what counts.
+struct Candidate {
+  PipelineSchedule schedule;
+  std::string origin;
+  std::int64_t span_bubble = 0;
+  std::int64_t makespan = 0;
+
+  auto rank() const { return std::tuple(span_bubble, makespan); }
+};
+
+class Optimizer {
+ public:
+  explicit Optimizer(const OptimalRequest& request)
+      : request_(request),
+        memory_limit_(std::min(request.memory_limit.value_or(forwards()), forwards())),
+        effort_left_(request.effort) {
+    const PipelineCosts& costs = request.costs;
+    unit_ = std::gcd(std::gcd(costs.forward, costs.backward_input),
+                     std::gcd(costs.backward_weight, costs.send));
+    costs_ = {costs.forward / unit_, costs.backward_input / unit_, costs.backward_weight / unit_,
+              costs.send / unit_};
+  }
+
+  OptimalSchedule run() {
+    placements_ = {Placement::kLoop};
+    if (request_.chunks > 1 && request_.stages > 1) placements_.push_back(Placement::kV);
+    seed();
+    std::int64_t bound = lower_bound(placements_.front());
+    for (const Placement placement : placements_) bound = std::min(bound, lower_bound(placement));
+    bool is_proven = best_->span_bubble <= bound;
+    if (!is_proven) is_proven = search_spans(bound);
+    shorten_makespan();
+    return {.schedule = std::move(best_->schedule),
+            .objective = best_->span_bubble * unit_,
+            .lower_bound = (is_proven ? best_->span_bubble : bound) * unit_,
+            .is_proven = is_proven,
+            .origin = std::move(best_->origin),
+            .states = states_};
+  }
+
+ private:
+  std::int64_t forwards() const { return request_.microbatches * request_.chunks; }  // of a rank
+  ScheduleShape shape(Placement placement) const {
+    return {.stages = static_cast<std::int32_t>(request_.stages),
+            .microbatches = static_cast<std::int32_t>(request_.microbatches),
+            .chunks = static_cast<std::int32_t>(request_.chunks),
+            .placement = placement};
+  }
+
+  void offer(PipelineSchedule schedule, std::string origin) {
+    const PipelineReplay replayed = replay(schedule, costs_);
+    if (*std::ranges::max_element(replayed.peak_in_flight) > memory_limit_) return;
+    Candidate candidate{std::move(schedule), std::move(origin), replayed.span_bubble,
+                        replayed.makespan};
+    if (!best_ || candidate.rank() < best_->rank()) best_ = std::move(candidate);
+  }
+
+  void seed() {
+    for (const Placement placement : placements_) offer(one_at_a_time(placement), "sequential");
+    for (const ScheduleName name : kScheduleNames) {
+      ScheduleRequest request{.name = name,
+                              .stages = request_.stages,
+                              .microbatches = request_.microbatches,
+                              .chunks = request_.chunks,
+                              .costs = costs_};
+      if (plans_by_cost(name)) request.memory_limit = memory_limit_;
+      if (!check(request).empty()) continue;
+      PipelineSchedule schedule = make_schedule(request);
+      if (schedule.placement == Placement::kBidirectional) continue;
+      offer(split_backwards(schedule), std::string(name_of(name)));
+    }
+  }
+
+  // Fits into any memory: one micro-batch through all stages and back, then the next.
+  PipelineSchedule one_at_a_time(Placement placement) const {
+    return schedule_by_rank(shape(placement), [&](std::int32_t) {
+      RankOrder order;
+      const auto chunks = static_cast<std::int32_t>(request_.chunks);
+      for (std::int32_t i = 0; i < request_.microbatches; ++i) {
+        for (std::int32_t chunk = 0; chunk < chunks; ++chunk) order.push_back(forward_op(i, chunk));
+        for (std::int32_t chunk = chunks; chunk-- > 0;) {
+          order.push_back(input_op(i, chunk));
+          order.push_back(weight_op(i, chunk));
+        }
+      }
+      return order;
+    });
+  }
+
+  // A rank's first B comes when a micro-batch has been to the last stage and back; until then there
+  // is nothing to run but the forwards that memory holds.
+  std::int64_t lower_bound(Placement placement) const {
+    const PipelineSchedule stages =
+        schedule_by_rank(shape(placement), [](std::int32_t) { return RankOrder(); });
+    const std::int32_t last = stage_count(stages) - 1;
+    const auto crosses = [&](std::int32_t stage) {  // from `stage` to the next one
+      return rank_of(stages, 0, stage) != rank_of(stages, 0, stage + 1);
+    };
+    std::int64_t bound = 0;
+    for (std::int32_t rank = 0; rank < stages.size(); ++rank) {
+      std::int32_t deepest = 0;
+      for (std::int32_t chunk = 0; chunk < stages.chunks; ++chunk) {
+        deepest = std::max(deepest, stage_of(stages, rank, chunk));
+      }
+      std::int64_t first_backward = costs_.forward;  // after the rank's first start
+      for (std::int32_t stage = rank; stage < last; ++stage) {
+        const std::int64_t send = crosses(stage) ? costs_.send : 0;
+        first_backward += send + costs_.forward;
+        if (stage >= deepest) first_backward += send + costs_.backward_input;
+      }
+      bound =
+          std::max(bound, first_backward - std::min(memory_limit_, forwards()) * costs_.forward);
+    }
+    return bound;
+  }
+
+  std::vector<std::int64_t> deadlines(std::int64_t span_bubble, std::int64_t makespan) const {
+    std::vector<std::int64_t> ends;
+    for (std::int64_t rank = 0; rank < request_.stages; ++rank) {
+      const std::int64_t start = rank * (costs_.forward + costs_.send);
+      ends.push_back(std::min(start + forwards() * costs_.all() + span_bubble, makespan));
+    }
+    return ends;
+  }
+
+  OrderSearchResult search(Placement placement, std::vector<std::int64_t> ends,
+                           const OrderSearchLimits& limits) {
+    OrderSearchRequest search{.shape = shape(placement),
+                              .costs = costs_,
+                              .memory_limit = memory_limit_,
+                              .deadlines = std::move(ends),
+                              .limits = limits};
+    search.progress = [](void* context) { return static_cast<Optimizer*>(context)->goes_on(); };
+    search.progress_context = this;
+    OrderSearchResult result = search_orders(search);
+    states_ += result.states;
+    effort_left_ = result.was_stopped ? 0 : effort_left_ - result.words;
+    if (result.best) offer(std::move(*result.best), "search");
+    return result;
+  }
+
+  bool goes_on() const {
+    if (request_.progress == nullptr) return true;
+    const double left = static_cast<double>(effort_left_) / static_cast<double>(request_.effort);
+    return request_.progress(request_.progress_context, 1 - left);
+  }
+
+  // True if no order has a smaller span bubble than the best one now.
+  bool search_spans(std::int64_t bound) {
+    constexpr std::int64_t kAnyMakespan = std::int64_t{1} << 62;
+    bool is_proven = true;
+    const auto each = static_cast<std::int64_t>(placements_.size());
+    for (const Placement placement : placements_) {
+      const OrderSearchLimits limits{kNoWidth, request_.effort / kExactShare / each};
+      is_proven =
+          search(placement, deadlines(best_->span_bubble - 1, kAnyMakespan), limits).is_complete &&
+          is_proven;
+      if (best_->span_bubble <= bound) return true;
+    }
+    if (is_proven) return true;
+    // Wider and wider beams, from the start whenever one has found something.
+    for (std::int64_t width = kNarrowestBeam; effort_left_ > 0; width *= 2) {
+      bool all_seen = true;
+      for (const Placement placement : placements_) {
+        const OrderSearchResult result = search(
+            placement, deadlines(best_->span_bubble - 1, kAnyMakespan), {width, effort_left_});
+        if (best_->span_bubble <= bound) return true;
+        all_seen = all_seen && result.is_complete;
+      }
+      if (all_seen) return true;
+    }
+    return false;
+  }
+
+  // As long as that is quick, an order with the same span bubble that ends sooner.
+  void shorten_makespan() {
+    const std::int64_t each =
+        request_.effort / kMakespanShare / static_cast<std::int64_t>(placements_.size());
+    for (const Placement placement : placements_) {
+      for (std::int64_t width = kNarrowestBeam, left = each; left > 0; width *= 8) {
+        const OrderSearchResult result =
+            search(placement, deadlines(best_->span_bubble, best_->makespan - 1), {width, left});
+        left -= result.words;
+        if (result.is_complete || result.was_stopped) break;
+      }
+    }
+  }
+
+  const OptimalRequest& request_;
+  PipelineCosts costs_;  // in units
+  std::int64_t unit_ = 1;
+  std::int64_t memory_limit_;
+  std::vector<Placement> placements_;
+  std::optional<Candidate> best_;
+  std::int64_t effort_left_;
+  std::int64_t states_ = 0;
+};
+
+}  // namespace
+
+PipelineSchedule split_backwards(const PipelineSchedule& schedule) {
+  PipelineSchedule split = schedule;
+  for (RankOrder& order : split.ranks) {
+    RankOrder ops;
+    for (const PipelineOp& op : order) {
+      const bool is_fused = op.kind == PipelineOpKind::kForwardBackward;
+      if (is_fused) ops.push_back(forward_op(op.microbatch, op.chunk));
+      if (is_fused || op.kind == PipelineOpKind::kBackward) {
+        ops.push_back(is_fused ? input_op(op.backward_microbatch, op.backward_chunk)
+                               : input_op(op.microbatch, op.chunk));
+        ops.push_back(weight_of(ops.back()));
+      } else {
+        ops.push_back(op);
+      }
+    }
+    order = std::move(ops);
+  }
+  return split;
+}
+
+std::vector<Problem> check(const OptimalRequest& request) {
+  // The same limits of size and time as those of a schedule with any number of chunks.
+  ScheduleRequest as_published{.name = ScheduleName::kBreadthFirst,
+                               .stages = request.stages,
+                               .microbatches = request.microbatches,
+                               .chunks = request.chunks,
+                               .costs = request.costs};
+  std::vector<Problem> problems = check(as_published);
+  if (request.memory_limit && *request.memory_limit < request.chunks) {
+    problems.push_back(
+        {"memory_limit",
+         fmt::format("must be at least {} (a micro-batch on each chunk of a rank), is {}",
+                     request.chunks, *request.memory_limit)});
+  }
+  return problems;
+}
+
+OptimalSchedule optimal_schedule(const OptimalRequest& request) {
+  return Optimizer(request).run();
+}
+
+}  // namespace stepsim

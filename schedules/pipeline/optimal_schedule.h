@@ -1,0 +1,67 @@
+// optimal_schedule() looks for the best schedule of one model copy (every rank holds `chunks`
+// stages) for given times and memory: least span bubble, and of those the least makespan.
+//
+//   const OptimalRequest request{.stages = 4, .microbatches = 8, .costs = {10, 12, 8, 0},
+//                                .memory_limit = 4};
+//   throw_if_any(check(request));
+//   const OptimalSchedule optimal = optimal_schedule(request);
+//   optimal.objective       // 42: span bubble, what the zero-bubble papers minimise
+//   optimal.is_proven       // no order within the memory has less
+//
+// The span bubble is the most that a rank idles between its own first start and last end (Qi et
+// al., arXiv 2401.10241, appendix: their integer programme minimises the same). It starts from
+// every published schedule with as many chunks a rank and one copy of the parameters that keeps
+// within the memory, the planners (ZB auto, ZB-V) with all of the memory, so it is never worse than
+// they are. Then it searches (order_search.h): exactly for as long as that stays small, and if it
+// does not, with a beam. A proof is either an exact search that found nothing better, or an
+// objective equal to the bound below.
+//
+// Several chunks: both ways to lay out the stages, loop and V, are searched. Orders use split
+// backwards, which are never worse than whole ones.
+//
+// Deterministic: effort is counted in words of states made, not in time. 10^8 words are 1 to 2 s.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/pipeline/pipeline_costs.h"
+#include "schedules/pipeline/pipeline_schedule.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+
+struct OptimalRequest {
+  std::int64_t stages = 0;  // ranks of the pipeline
+  std::int64_t microbatches = 0;
+  std::int64_t chunks = 1;  // a rank
+  PipelineCosts costs{};
+  std::optional<std::int64_t> memory_limit{};  // micro-batches x chunks in flight on a rank
+  std::int64_t effort = 200'000'000;           // words of search states
+  // Told the share of the effort that is spent; false ends the search with what there is.
+  bool (*progress)(void* context, double done) = nullptr;
+  void* progress_context = nullptr;
+};
+
+struct OptimalSchedule {
+  PipelineSchedule schedule{};
+  std::int64_t objective = 0;    // span bubble
+  std::int64_t lower_bound = 0;  // of any order's
+  bool is_proven = false;        // no order has a smaller span bubble
+  std::string origin{};     // "search", or the published schedule that nothing was found to beat
+  std::int64_t states = 0;  // of the search
+};
+
+// Every rule that the request breaks.
+std::vector<Problem> check(const OptimalRequest& request);
+
+// REQUIRES: check(request) is empty.
+OptimalSchedule optimal_schedule(const OptimalRequest& request);
+
+// The same ops with each BW as B, W and each FB as F, B, W: never later, with no more in flight.
+PipelineSchedule split_backwards(const PipelineSchedule& schedule);
+
+}  // namespace stepsim

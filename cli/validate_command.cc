@@ -158,19 +158,6 @@ ValidateRequest read_request(const std::vector<std::string>& arguments) {
 
 // ---- text ----
 
-void add_wrapped(std::string_view text, std::size_t indent, ReportText& report) {
-  std::istringstream words{std::string(text)};
-  std::string line;
-  for (std::string word; words >> word;) {
-    if (!line.empty() && indent + line.size() + 1 + word.size() > kReportWidth) {
-      report.line("{:{}}{}", "", indent, line);
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-  }
-  if (!line.empty()) report.line("{:{}}{}", "", indent, line);
-}
-
 std::string range_text(DifferenceRange range) {
   return fmt::format("{:+.2f} .. {:+.2f} %", 100 * range.low, 100 * range.high);
 }
@@ -179,7 +166,7 @@ void add_heading(const FormulaExperiment& experiment, ReportText& report) {
   report.blank();
   report.line("{}  {}", report.paint(experiment.id, Paint::kBold),
               report.paint(experiment.title, Paint::kBold));
-  add_wrapped(fmt::format("\"{}\"", experiment.claim), 4, report);
+  report.wrapped(4, fmt::format("\"{}\"", experiment.claim));
 }
 
 void add_row(const ExperimentRow& row, const std::vector<RowOutcome>& outcomes,
@@ -200,7 +187,7 @@ void add_row(const ExperimentRow& row, const std::vector<RowOutcome>& outcomes,
                     ? report.paint(outcome.holds ? "holds" : "differs", Paint::kGood)
                     : report.paint("NOT AS EXPECTED", Paint::kBad));
   }
-  add_wrapped(row.why, 6, report);
+  report.wrapped(6, row.why);
 }
 
 std::string list_text(const ValidateRequest& request) {
@@ -255,8 +242,18 @@ std::string outcome_json(const Finished& finished) {
       json_string(row->why), json_string(outcome.skipped));
 }
 
-std::string json_of(const std::vector<Finished>& finished) {
-  std::string text = "{\n  \"cases\": [";
+std::string experiment_json(const FormulaExperiment& experiment) {
+  return fmt::format("    {{\"id\": {}, \"title\": {}, \"claim\": {}, \"finding\": {}}}",
+                     json_string(experiment.id), json_string(experiment.title),
+                     json_string(experiment.claim), json_string(experiment.finding));
+}
+
+std::string json_of(const ValidateRequest& request, const std::vector<Finished>& finished) {
+  std::string text = "{\n  \"experiments\": [";
+  for (const ChosenExperiment& chosen : request.chosen) {
+    text += (text.back() == '[' ? "\n" : ",\n") + experiment_json(chosen.experiment);
+  }
+  text += "\n  ],\n  \"cases\": [";
   for (const Finished& row : finished) {
     text += (text.back() == '[' ? "\n" : ",\n") + outcome_json(row);
   }
@@ -325,12 +322,13 @@ bool run_validate_command(const std::vector<std::string>& arguments) {
       }
       add_row(row, outcomes, report);
     }
+    if (!chosen.experiment.finding.empty()) report.wrapped(4, chosen.experiment.finding);
     laboratory.fidelity = request.fidelities.size() > 1 ? Fidelity::kFlow : request.fidelities[0];
     write_plots(request, chosen, laboratory);
     progress.wipe();
     if (request.json != "-") print(report.text());
   }
-  write_json(request.json, json_of(finished));
+  write_json(request.json, json_of(request, finished));
   if (request.json != "-") print(summary_text(finished));
   return std::ranges::all_of(finished, [](const Finished& row) { return row.outcome.as_expected; });
 }

@@ -49,6 +49,9 @@ def formula_text(formula):
         "",
         f"Example: `stepsim formula {formula['id']} {formula['example']}` gives {formula['example_text']}.",
     ]
+    if formula["tested_by"]:
+        lines += ["", "Tested by: " + ", ".join(f"`{row}`" for row in formula["tested_by"]) +
+                  " ([validation.md](validation.md))."]
     return "\n".join(lines) + "\n"
 
 

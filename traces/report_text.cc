@@ -1,5 +1,6 @@
 #include "traces/report_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -31,6 +32,23 @@ void ReportText::section(std::string_view name, std::string_view remark) {
 void ReportText::add_line(std::string text) {
   while (text.ends_with(' ')) text.pop_back();
   text_ += text + '\n';
+}
+
+void ReportText::wrapped(std::size_t indent, std::string_view words) {
+  std::string text;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    const std::string_view word = words.substr(0, end);
+    words.remove_prefix(std::min(end + 1, words.size()));
+    if (word.empty()) continue;
+    if (!text.empty() && indent + text.size() + 1 + word.size() > kReportWidth) {
+      line("{:{}}{}", "", indent, text);
+      text.clear();
+    }
+    if (!text.empty()) text += ' ';
+    text += word;
+  }
+  if (!text.empty()) line("{:{}}{}", "", indent, text);
 }
 
 }  // namespace stepsim

@@ -38,6 +38,8 @@ class ReportText {
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     add_line(fmt::format(format, std::forward<Arguments>(arguments)...));
   }
+  // `words` in as many lines as they need, each behind `indent` blanks.
+  void wrapped(std::size_t indent, std::string_view words);
   void blank() { text_ += '\n'; }
 
   // A blank line and the name, then `remark` in the column of the values.

@@ -81,6 +81,8 @@ struct FormulaExperiment {
   std::string_view claim{};  // what the books say, in a sentence
   std::vector<ExperimentRow> (*rows)() = nullptr;
   std::vector<Sweep> (*sweeps)() = nullptr;
+  // Where simulation, hand calculation and the books' readers disagree: who is right, and why.
+  std::string_view finding{};
 };
 
 // The value of a formula of the table. Throws std::logic_error for one that is not there.

@@ -34,6 +34,8 @@ enum class CatalogValue : std::uint8_t {
   kChipBf16Peak,
   kChipMemoryBandwidth,
   kChipMemoryCapacity,
+  kChipLinkBandwidth,  // TPUs only: one way of an ICI link
+  kChipAxisBandwidth,  // TPUs only: both directions of an ICI axis
   kModelLayers,
   kModelHidden,
   kModelIntermediate,

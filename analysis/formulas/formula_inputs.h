@@ -66,9 +66,11 @@ inline constexpr FormulaInput kChips = count("Nc", "chips");
 
 // ---- networks ----
 
-inline constexpr FormulaInput kAxis =
-    positive("W", "B/s", "both directions of a ring's axis: twice the one-way bandwidth of a link");
-inline constexpr FormulaInput kOneWay = positive("W", "B/s", "one-way bandwidth of a link");
+inline constexpr FormulaInput kAxis = {
+    "W", "B/s", "both directions of a ring's axis: twice the one-way bandwidth of a link",
+    InputRange::kPositive, CatalogValue::kChipAxisBandwidth};
+inline constexpr FormulaInput kOneWay = {"W", "B/s", "one-way bandwidth of a link",
+                                         InputRange::kPositive, CatalogValue::kChipLinkBandwidth};
 inline constexpr FormulaInput kEgress = positive("W", "B/s", "one-way egress bandwidth of one GPU");
 inline constexpr FormulaInput kNodeEgress =
     positive("Wn", "B/s", "one-way egress bandwidth of a whole node");

@@ -276,6 +276,34 @@ std::string_view name_of_group(char group) {
   return index < kNames.size() ? kNames[index] : "";
 }
 
+std::span<const NoFormula> no_formulas() {
+  static constexpr NoFormula kRows[] = {
+      {"A17",
+       "a measurement: all-reduce on 8 H100 reaches 370 of 450 GB/s at 10 GB, 150 GB/s at 58 MB; a "
+       "B200 matmul of 8.6 us takes 10 to 12"},
+      {"B17",
+       "a rule: the backward of an all-gather is a reduce-scatter, and the other way round; both "
+       "cost the same (B1)"},
+      {"B18",
+       "a rule of the hardware: v5e and v6e wrap on an axis of 16, v4 and v5p on every axis of a "
+       "slice of whole 4x4x4 cubes; stepsim topology knows it. It decides between B1 and B3"},
+      {"C25",
+       "a measurement: NCCL needs more than 1 GB to pass 350 GB/s; TPUs reach their peak at much "
+       "smaller sizes"},
+      {"G7",
+       "a remark: DeepSeek-V3's schedule is free of bubbles only where the all-to-alls of its "
+       "experts are hidden too"},
+      {"I14",
+       "meaningless: 2 P / (N W) as the time of weights over ICI; in decode weights don't cross "
+       "ICI, "
+       "activations do (I4.ici)"},
+      {"I15",
+       "remarks without formulas: speculative sampling, prefix caching, continuous batching, paged "
+       "attention"},
+  };
+  return kRows;
+}
+
 const Formula* find_formula(std::string_view id) {
   for (const Formula& formula : formulas()) {
     if (formula.id == id) return &formula;

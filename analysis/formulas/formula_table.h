@@ -15,6 +15,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,14 @@ const std::vector<Formula>& formulas();  // in order of group and row
 std::string_view name_of_group(char group);
 
 const Formula* find_formula(std::string_view id);  // nullptr if there is none
+
+// Rows of the sources' catalogue that say something else than a formula: a measurement, a rule, a
+// remark. In order of id.
+struct NoFormula {
+  std::string_view id;
+  std::string_view what;
+};
+std::span<const NoFormula> no_formulas();
 
 // "64GB", "1.5ms", "989TFLOPS", "4096", "0.5" in the base unit; nothing if the text isn't a finite
 // number that is not negative, with a unit that fits `unit`.

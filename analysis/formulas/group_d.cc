@@ -290,6 +290,25 @@ std::vector<Formula> transformer_formulas() {
        .conditions = {{"the same utilisation"}},
        .correction = "The book prints 1752 days (right) as 6.5 years; 4.8.",
        .example = "T=1063.2h n=8960 m=225"},
+      {.id = "D16",
+       .title = "GPU time of a training run",
+       .expression = "FLOPs / (C * MFU)",
+       .result = {"T", "s"},
+       .inputs = {positive("FLOPs", "FLOP", "work of the whole run"), kC, kMfu.or_else(1)},
+       .source = kLecture7,
+       .conditions = {{"of all GPUs together; at full peak it is a lower bound"}},
+       .correction = "\"GPT-3: 3e23 FLOPs at 312 TFLOP/s, over 900 GPU-days\": 11,130 GPU-days.",
+       .example = "FLOPs=3e23 C=312TFLOPS"},
+      {.id = "D17",
+       .title = "Layers that a parameter count implies",
+       .expression = "(P - 2 * D * V) / (3 * D * F + 2 * D * N * H + 2 * D * K * H)",
+       .result = {"L", ""},
+       .inputs = {kP, kD, kF, kN, kK, kH, kVocabulary},
+       .source = kBookTransformers,
+       .conditions = {{"D5 solved for L: gated MLPs, embedding and unembedding"}},
+       .correction =
+           "Lectures 7 and 8 give 96 blocks to 405B, and 32 or 96 layers to 70B: 126, 80.",
+       .example = "P=405.85e9 D=16384 F=53248 N=128 K=8 H=128 V=128256"},
   };
 }
 

@@ -8,7 +8,7 @@ namespace stepsim {
 
 std::vector<Formula> parallelism_formulas() {
   const FormulaInput axis =
-      positive("W", "B/s", "TPU: both directions of a ring's axis; GPU: one-way egress");
+      kAxis.means("TPU: both directions of a ring's axis; GPU: one-way egress");
   const FormulaInput chips = count("N", "chips");
   const FormulaInput axes_x = count("MX", "mesh axes of FSDP");
   const FormulaInput axes_y = count("MY", "mesh axes of tensor parallelism");
@@ -138,6 +138,18 @@ std::vector<Formula> parallelism_formulas() {
        .source = kBookGpus,
        .conditions = {{"two nodes"}},
        .example = "F=28672 Wn=400GB/s C=990TFLOPS d=8"},
+      {.id = "E5",
+       .title = "Most ways of tensor parallelism in any precision",
+       .expression = "2 * F * M * W / (b * C)",
+       .result = {"Y_max", "ways"},
+       .inputs = {kF, kM.or_else(1), axis,
+                  kBytesEach.means("bytes of an element of the activations"),
+                  kC.means("peak of one chip in the precision of the arithmetic")},
+       .source = kBookTraining,
+       .conditions = {{"collective matmuls hide the communication"}},
+       .correction = "\"Independent of precision\" holds where half the bytes come with twice the "
+                     "FLOP/s; int8 weights with bf16 activations and arithmetic change nothing.",
+       .example = "F=28672 W=180GB/s b=1 C=918TFLOPS"},
       {.id = "E6",
        .title = "Utilisation of tensor parallelism without overlap",
        .expression = "Tm / (Tm + Tc)",
@@ -278,7 +290,7 @@ std::vector<Formula> parallelism_formulas() {
        .title = "One all-to-all of expert parallelism over nodes",
        .expression = "2 * B * D * (Z - d) / (Z * Wn) * min(d * k / Z, 1)",
        .result = {"T", "s"},
-       .inputs = {kB.means("tokens of one node"), kD, count("Z", "ways of expert parallelism"),
+       .inputs = {kB.means("tokens of all Z GPUs"), kD, count("Z", "ways of expert parallelism"),
                   active, kd.or_else(8), kNodeEgress},
        .source = kBookGpus,
        .conditions = {{"balanced routing, one copy a destination node; an upper limit (E13.nodes)"},

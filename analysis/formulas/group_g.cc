@@ -121,6 +121,14 @@ std::vector<Formula> pipeline_formulas() {
        .source = kLecture8,
        .conditions = {{"GPipe: strict 1F1B pays for messages in its steady state too"}},
        .example = "P=8 m=32 tf=1ms tb=2ms t=0.1ms"},
+      {.id = "G9",
+       .title = "Share of the backward beside which gradients can be reduced",
+       .expression = "1 / m",
+       .result = {"share", ""},
+       .inputs = {km},
+       .source = kBookGpus,
+       .conditions = {{"gradients of the micro-batches are added up before they are reduced"}},
+       .example = "m=32"},
   };
 }
 

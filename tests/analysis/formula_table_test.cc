@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 
@@ -60,6 +61,23 @@ TEST(FormulaTableTest, IdsAreUniqueAndInOrderOfGroup) {
     EXPECT_FALSE(name_of_group(group).empty()) << formula.id;
   }
   EXPECT_EQ(group, 'J');
+}
+
+// The sources' catalogue numbers its rows without gaps: each is a formula, or says what else it is.
+TEST(FormulaTableTest, EveryRowOfTheCatalogueIsAFormulaOrSaysWhatElse) {
+  const std::map<char, int> last = {{'A', 17}, {'B', 19}, {'C', 25}, {'D', 17}, {'E', 23},
+                                    {'F', 9},  {'G', 9},  {'H', 7},  {'I', 16}};
+  for (const auto& [group, rows] : last) {
+    for (int row = 1; row <= rows; ++row) {
+      const std::string id = group + std::to_string(row);
+      const auto is_it = [&](std::string_view other) {
+        return other == id || other.starts_with(id + ".");
+      };
+      const bool is_formula = std::ranges::any_of(formulas(), is_it, &Formula::id);
+      const bool is_other = std::ranges::any_of(no_formulas(), is_it, &NoFormula::id);
+      EXPECT_NE(is_formula, is_other) << id;
+    }
+  }
 }
 
 TEST(FormulaTableTest, EveryRowIsComplete) {

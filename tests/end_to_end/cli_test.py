@@ -119,6 +119,15 @@ class FormulaTest(StepsimTest):
         chip = stepsim("formula", "E1", "chip=tpu-v5p", "W=180GB/s", "M=3", "--json", "-")
         self.assertEqual(json.loads(chip.stdout)["values"], [850])
 
+    def test_a_chip_may_be_named_by_its_generation(self):
+        # 459e12 / (2 x 90e9) / 3: the bandwidth of a TPU's axis is known too
+        answer = stepsim("formula", "E1", "chip=v5p", "M=3", "--json", "-")
+        self.assertEqual(json.loads(answer.stdout)["values"], [850])
+
+    def test_says_which_experiments_test_a_formula(self):
+        self.assertIn("stepsim validate B1", stepsim("formula", "B1").stdout)
+        self.assertIn("S3.split-n16", stepsim("formula", "B1").stdout)
+
     def test_solves_for_one_input(self):
         # F = Y C / W = 16 x 2550
         answer = stepsim("formula", "E4", "Y_max=16", "chip=tpu-v5p", "W=180GB/s", "F=?")
@@ -144,11 +153,79 @@ class FormulaTest(StepsimTest):
         self.expect_refused(["formula", "D9", "b=1", "model=llama3-7b"], "model=llama3-7b: ")
         self.expect_refused(["formula", "A3", "chip=tpuv5p", "C=1", "C=2"], "chip=tpuv5p: ",
                             "C: is given twice")
-        self.expect_refused(["formula", "E4", "Y_max=16", "chip=tpu-v5p", "F=?"], "W: must be given")
+        self.expect_refused(["formula", "E4", "Y_max=16", "chip=h100", "F=?"], "W: must be given")
+        self.expect_refused(["formula", "E4", "F=1", "C=1", "W=180GB"],
+                            'W: must be a number of B/s that is not negative, is "180GB"')
+        self.expect_refused(["formula", "A17"], "A17: is no formula but a measurement")
         self.expect_refused(["formula", "E4", "F=?", "C=1", "W=1"], "Y_max: must be given, to solve")
         self.expect_refused(
             ["formula", "G1.fraction", "P=8", "bubble=1.5", "m=?"], "m: no value from 1 on gives bubble = 1.5"
         )
+
+
+class ValidateTest(StepsimTest):
+    def test_rows_say_what_was_predicted_simulated_and_expected(self):
+        done = stepsim("validate", "S3", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cases = {case["id"]: case for case in json.loads(done.stdout)["cases"]}
+        row = cases["S3.split-n16"]
+        for key in ("formula", "predicted", "simulated", "unit", "relative_difference",
+                    "expected_difference", "as_expected", "holds", "why"):
+            self.assertIn(key, row)
+        # 64 MiB / 90 GB/s, and 15/16 of it
+        self.assertAlmostEqual(row["predicted"], 745.654e-6, delta=1e-9)
+        self.assertAlmostEqual(row["relative_difference"], -1 / 16, delta=1e-4)
+        self.assertEqual((row["formula"], row["unit"]), ("B1", "s"))
+        self.assertEqual((row["as_expected"], row["holds"]), (True, False))
+        self.assertTrue(cases["S3.whole-n16"]["holds"])
+
+    def test_rows_are_chosen_by_experiment_row_or_formula(self):
+        def ids(*words):
+            answer = stepsim("validate", *words, "--json", "-").stdout
+            return [case["id"] for case in json.loads(answer)["cases"]]
+
+        self.assertEqual(ids("S5.knee", "S6"), ["S5.knee", "S6.three-colours", "S6.axis-after-axis",
+                                                "S6.axes-overlapped", "S6.two-colours"])
+        self.assertEqual(ids("C20"), ["S27.overlapped", "S27.in-turn"])
+        text = stepsim("validate", "S5.knee").stdout
+        for part in ("a collective takes the larger of", "6 us", "+100.00 %", "none is unexpected"):
+            self.assertIn(part, text)
+
+    def test_network_models_stand_side_by_side(self):
+        done = stepsim("validate", "S10.equal", "--fidelity", "all", "--json", "-")
+        difference = {case["fidelity"]: case["relative_difference"]
+                      for case in json.loads(done.stdout)["cases"]}
+        self.assertAlmostEqual(difference["latency-bandwidth"], 0, delta=1e-4)
+        self.assertAlmostEqual(difference["flow"], 1, delta=1e-4)
+        self.assertAlmostEqual(difference["packet"], 1, delta=1e-2)
+
+    def test_plots_are_written(self):
+        folder = self.folder / "plots"
+        done = stepsim("validate", "S5", "--plot", str(folder))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        svg = (folder / "S5-latency.svg").read_text()
+        self.assertTrue(svg.startswith("<svg ") and "latency and bytes: simulated" in svg)
+
+    def test_worked_figures_come_out_right(self):
+        done = stepsim("validate", "--cases", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cases = json.loads(done.stdout)["worked_cases"]
+        self.assertEqual(len(cases), 284)
+        self.assertTrue(all(case["as_expected"] for case in cases))
+        self.assertIn("printed wrongly", stepsim("validate", "--cases", "E8").stdout)
+
+    def test_refuses_with_all_problems_at_once(self):
+        text = self.expect_refused(
+            ["validate", "S99", "S5.kne", "J5", "--fidelity", "packets"],
+            "S99: no such experiment, row or formula",
+            "S5.kne: no such experiment, row or formula; did you mean S5.knee?",
+            "J5: no experiment tests this formula",
+            "--fidelity: must be latency-bandwidth, flow, packet or all, is \"packets\"")
+        self.assertIn("4 problems", text)
+        self.expect_refused(["validate", "--plot", __file__], "--plot: ")
+        self.expect_refused(["validate", "--cases", "E999", "--plot", "x"],
+                            "--plot: means nothing with --cases")
+        self.expect_refused(["validate", "--cases", "Z9"], "Z9: no worked case")
 
 
 class CatalogTest(StepsimTest):

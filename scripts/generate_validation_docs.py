@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Writes docs/validation.md with its pictures from `stepsim validate`, and the table of formulas in
+docs/models.md from `stepsim formula`.
+
+    scripts/generate_validation_docs.py build/release/stepsim            writes them
+    scripts/generate_validation_docs.py build/release/stepsim --check    fails if they are not fresh
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+PAGE = DOCS / "validation.md"
+PICTURES = DOCS / "validation"
+MODELS = DOCS / "models.md"
+BEGIN = "<!-- written by scripts/generate_validation_docs.py: begin -->\n"
+END = "<!-- written by scripts/generate_validation_docs.py: end -->\n"
+MODELS_OF_NETWORKS = ["latency-bandwidth", "flow", "packet"]
+
+HEAD = """# Formulas against simulation
+
+What the books say about training and serving at scale, beside simulations of what they speak about:
+
+    stepsim validate                 all of this page's rows
+    stepsim validate S5              one experiment
+    stepsim validate B1              the rows that test a formula
+    stepsim validate --fidelity all --plot DIR
+
+Written by `scripts/generate_validation_docs.py` from the program; change `analysis/experiments/`, not this
+page.
+
+A row compares what a formula **predicts** with what is **simulated** in one regime. **Expected** is the range
+in which the mechanism puts the difference; it is derived by hand in a comment above the row, before the row
+runs, and a test fails when the simulation leaves it. A formula **holds** in a regime where the difference is
+within the regime's tolerance, 1 % unless it says otherwise. Figures are those of the `flow` network model;
+where another model comes out differently, a second table says so. `docs/formulas.md` has the formulas.
+
+"""
+
+
+def answer_of(stepsim, *arguments):
+    done = subprocess.run([stepsim, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def number(value, unit):
+    """1.5e-05 s as "15 us"; counts with separators."""
+    if unit in ("s", "B", "B/s"):
+        for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""),
+                               (1e-3, "m"), (1e-6, "u"), (1e-9, "n"), (1e-12, "p")):
+            if abs(value) >= factor * (1 - 1e-9):
+                return f"{value / factor:.4g} {prefix}{unit}"
+        return f"{value:.4g} {unit}"
+    text = f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+    return f"{text} {unit}".strip()
+
+
+def percent(value):
+    return f"{100 * value:+.2f} %".replace("-0.00 %", "+0.00 %")
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def verdict(row):
+    if not row["as_expected"]:
+        return "**not as expected**"
+    return "holds" if row["holds"] else "differs"
+
+
+def experiment_text(experiment, rows, pictures):
+    lines = [f"## {experiment['id']}: {experiment['title']}", "", f"> {experiment['claim']}", ""]
+    for picture in pictures:
+        lines += [f"![{picture.stem}](validation/{picture.name})", ""]
+    lines += ["| row | formula | regime | predicted | simulated | difference | expected | | why |",
+              "|---|---|---|--:|--:|--:|---|---|---|"]
+    others = []
+    for by_model in rows:
+        row = by_model["flow"]
+        low, high = row["expected_difference"]
+        simulated = number(row["simulated"], row["unit"]) if not row["skipped"] else "-"
+        difference = percent(row["relative_difference"]) if not row["skipped"] else row["skipped"]
+        lines.append(
+            f"| `{row['id'].split('.', 1)[1]}` | {row['formula']} | {cell(row['regime'])} "
+            f"| {number(row['predicted'], row['unit'])} | {simulated} | {difference} "
+            f"| {percent(low)} to {percent(high)} | {verdict(row)} | {cell(row['why'])} |")
+        shown = [difference_text(by_model[model]) for model in MODELS_OF_NETWORKS]
+        if len({text for text in shown if text is not None}) > 1 or None in shown:
+            others.append(f"| `{row['id'].split('.', 1)[1]}` | " + " | ".join(
+                text if text is not None else "skipped: " + cell(by_model[model]["skipped"])
+                for model, text in zip(MODELS_OF_NETWORKS, shown)) + " |")
+    lines.append("")
+    if others:
+        lines += ["| row, by network model | latency-bandwidth | flow | packet |",
+                  "|---|--:|--:|--:|", *others, ""]
+    if experiment["finding"]:
+        lines += [experiment["finding"], ""]
+    return "\n".join(lines)
+
+
+def difference_text(row):
+    return None if row["skipped"] else f"{100 * row['relative_difference']:+.1f} %".replace("-0.0", "+0.0")
+
+
+def page(answer, pictures):
+    rows = {}
+    for case in answer["cases"]:
+        rows.setdefault(case["id"], {})[case["fidelity"]] = case
+    flow = [by_model["flow"] for by_model in rows.values()]
+    holding = sum(row["holds"] for row in flow)
+    unexpected = sum(not row["as_expected"] for row in flow)
+    parts = [HEAD]
+    parts.append(
+        f"{len(answer['experiments'])} experiments, {len(flow)} rows: the formula holds in {holding}, differs as "
+        f"derived in {len(flow) - holding - unexpected}, {unexpected} are not as expected.\n")
+    summary = ["| | the books say | rows | hold | largest difference |", "|---|---|--:|--:|--:|"]
+    texts = []
+    for experiment in answer["experiments"]:
+        mine = [by_model for key, by_model in rows.items()
+                if key.split(".", 1)[0] == experiment["id"]]
+        worst = max((by_model["flow"]["relative_difference"] for by_model in mine
+                     if not by_model["flow"]["skipped"]), key=abs)
+        link = f"[{experiment['id']}](#{anchor(experiment)})"
+        summary.append(
+            f"| {link} | {cell(experiment['claim'])} | {len(mine)} "
+            f"| {sum(by_model['flow']['holds'] for by_model in mine)} | {percent(worst)} |")
+        texts.append(experiment_text(experiment, mine, [
+            picture for picture in pictures if picture.name.split("-", 1)[0] == experiment["id"]]))
+    parts.append("\n".join(summary) + "\n")
+    return "\n".join(parts + texts)
+
+
+def anchor(experiment):
+    """As code forges make it of a heading."""
+    heading = f"{experiment['id']}: {experiment['title']}".lower()
+    return "".join(c for c in heading if c.isalnum() or c in " -").replace(" ", "-")
+
+
+def formula_table(formulas, cases):
+    tested = {}
+    for case in cases:
+        if case["fidelity"] == "flow":
+            tested.setdefault(case["formula"], []).append(case["id"])
+    lines = ["| formula | what | source | holds where | tested by |", "|---|---|---|---|---|"]
+    for formula in formulas:
+        experiments = sorted({row.split(".", 1)[0] for row in tested.get(formula["id"], [])},
+                             key=lambda name: int(name[1:]))
+        lines.append(
+            f"| {formula['id']} | {cell(formula['title'])}: `{formula['result']} = {cell(formula['expression'])}` "
+            f"| {cell(formula['source'])} | {cell('; '.join(formula['conditions']))} "
+            f"| {', '.join(experiments)} |")
+    return "\n".join(lines) + "\n"
+
+
+def with_table(text, table):
+    before, rest = text.split(BEGIN)
+    return before + BEGIN + table + END + rest.split(END)[1]
+
+
+def main(arguments):
+    if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
+    with tempfile.TemporaryDirectory() as folder:
+        answer = json.loads(answer_of(arguments[0], "validate", "--fidelity", "all", "--plot", folder,
+                                      "--json", "-"))
+        formulas = json.loads(answer_of(arguments[0], "formula", "--json", "-"))
+        pictures = sorted(pathlib.Path(folder).glob("*.svg"))
+        fresh = {PAGE: page(answer, pictures),
+                 MODELS: with_table(MODELS.read_text(), formula_table(formulas, answer["cases"]))}
+        fresh.update({PICTURES / picture.name: picture.read_text() for picture in pictures})
+    left_over = [path for path in PICTURES.glob("*.svg") if path not in fresh]
+    if len(arguments) == 1:
+        PICTURES.mkdir(exist_ok=True)
+        for path, text in fresh.items():
+            path.write_text(text)
+        for path in left_over:
+            path.unlink()
+        return
+    stale = [path.name for path, text in fresh.items()
+             if not path.exists() or path.read_text() != text]
+    if stale or left_over:
+        sys.exit(f"not fresh: {', '.join(stale + [path.name for path in left_over])}; run "
+                 "scripts/generate_validation_docs.py STEPSIM")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -130,6 +130,14 @@ std::optional<CollectiveFormula> on_ports(const CollectiveFormulaInput& input, c
   const bool power_of_two = std::has_single_bit(n);
   const double doublings = std::bit_width(n - 1);
   const double passes = passes_of(input.op);
+  if (input.busiest_port) {
+    const bool at_once = input.algorithm == Choice::kDirect;
+    const bool alone = input.levels.size() == 1 && (at_once || input.overlapped);
+    if (!alone || (!at_once && input.algorithm != Choice::kPairwise)) return std::nullopt;
+    return CollectiveFormula{
+        static_cast<double>(input.busiest_port->value()) / group.bandwidth + rounds * t,
+        at_once ? "busiest port/W + t" : "busiest port/W + (n-1) t"};
+  }
   switch (input.algorithm) {
     case Choice::kDirect:
       if (input.op == Op::kSendReceive || input.op == Op::kPermute) {
@@ -172,7 +180,7 @@ std::optional<CollectiveFormula> on_ports(const CollectiveFormulaInput& input, c
     }
     case Choice::kDoubleBinaryTree:
       if (!input.overlapped || n < 4) return std::nullopt;
-      return CollectiveFormula{2 * whole + rounds * t, "2 S/W + rounds t"};
+      return CollectiveFormula{2 * whole + (rounds + doublings) * t, "2 S/W + (C + 2 D - 1) t"};
     case Choice::kReduceBroadcast:
       return CollectiveFormula{
           (input.overlapped ? 1 : 2) * (group.members - 1) * whole + rounds * t,

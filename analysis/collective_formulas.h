@@ -33,7 +33,9 @@ struct CollectiveFormulaInput {
   AlgorithmChoice algorithm = AlgorithmChoice::kRing;  // not kAuto
   Bytes bytes{};
   std::span<const FormulaLevel> levels{};
-  Duration farthest{};       // a trip between members that differ on every level
+  Duration farthest{};  // a trip between members that differ on every level
+  // Ragged all-to-all: the most that a member sends to others, or receives from them.
+  std::optional<Bytes> busiest_port{};
   std::uint32_t rounds = 1;  // of the algorithm: tells chunks
   bool overlapped = true;    // phases at once (pipelined), or one after another (stepped)
 };

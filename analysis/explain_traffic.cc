@@ -11,6 +11,7 @@
 #include "analysis/explain_parts.h"
 #include "analysis/group_levels.h"
 #include "sim/base/quantity_text.h"
+#include "sim/collective_task.h"
 #include "sim/group_links.h"
 #include "sim/group_shape.h"
 
@@ -79,10 +80,10 @@ FormulaGroup wrapped(FormulaGroup group) {
 }
 
 Costs costs_of(const Cluster& cluster, const std::vector<std::uint32_t>& chips,
-               const CollectiveWork& work) {
+               const CollectiveWork& work, const CollectiveTask& task) {
   const GroupShape shape = describe(cluster, chips);
   const FormulaGroup group = formula_group(cluster, chips, shape);
-  const auto [choice, rounds] = choose_for(cluster, chips, shape, work);
+  const auto [choice, rounds] = choose_for(cluster, chips, shape, work, task);
   Costs costs{.algorithm = choice.algorithm};
   AlgorithmChoice on_rings = choice.algorithm;
   if (on_torus(group) && is_ring_op(work.op)) {
@@ -170,7 +171,8 @@ class Collector {
     const auto work_key = std::tuple(work.communicator.index(), seat.group, work.op,
                                      work.bytes.value(), work.algorithm);
     if (!costs_.contains(work_key)) {
-      costs_.emplace(work_key, costs_of(run_.cluster, chips_of(run_.graph, members), work));
+      costs_.emplace(work_key, costs_of(run_.cluster, chips_of(run_.graph, members), work,
+                                        task_of(run_.graph, work, seat.group)));
     }
     const Costs& costs = costs_.at(work_key);
     Sums& sums = sums_[work.communicator.index()];

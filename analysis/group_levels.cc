@@ -61,12 +61,8 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
 }
 
 ChosenCollective choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
-                            const GroupShape& shape, const CollectiveWork& work) {
-  const CollectiveTask task{.op = work.op,
-                            .bytes = work.bytes,
-                            .element = size_of(work.type),
-                            .root = work.root,
-                            .shift = work.shift};
+                            const GroupShape& shape, const CollectiveWork& work,
+                            const CollectiveTask& task) {
   ChosenCollective chosen{.choice = choose_with_library(cluster.library, task,
                                                         switches_can_add(work.type), work.algorithm,
                                                         shape, links_of(cluster, chips))};

@@ -26,12 +26,14 @@ struct FormulaGroup {
 FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t> chips,
                            const GroupShape& shape, const LibraryCost& cost = {});
 
-// The algorithm that runs this collective, with the cluster's library, and in how many rounds.
+// The algorithm that runs this collective (`task` is task_of() of the work in its graph), with the
+// cluster's library, and in how many rounds.
 struct ChosenCollective {
   LibraryChoice choice;
   std::uint32_t rounds = 0;
 };
 ChosenCollective choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
-                            const GroupShape& shape, const CollectiveWork& work);
+                            const GroupShape& shape, const CollectiveWork& work,
+                            const CollectiveTask& task);
 
 }  // namespace stepsim

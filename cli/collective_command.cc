@@ -15,9 +15,7 @@
 #include "cli/progress.h"
 #include "cli/run_outputs.h"
 #include "sim/base/quantity_text.h"
-#include "sim/collectives/choose_algorithm.h"
-#include "sim/collectives/library_choice.h"
-#include "sim/group_links.h"
+#include "sim/collective_task.h"
 #include "sim/group_shape.h"
 #include "sim/program_builder.h"
 #include "traces/chrome_trace.h"
@@ -53,6 +51,18 @@ OpGraph graph_of(const CollectiveRequest& request, Bytes bytes) {
                                     .algorithm = request.algorithm,
                                     .root = request.root,
                                     .shift = request.shift});
+  if (request.matrix) {
+    graph.byte_matrices = {*request.matrix};
+    graph.collective_works[0].byte_matrix = 0;
+  }
+  if (!request.permutation.empty()) {
+    graph.permutations = {request.permutation};
+    graph.collective_works[0].permutation = 0;
+  }
+  if (request.steps) {
+    graph.step_lists = {*request.steps};
+    graph.collective_works[0].step_list = 0;
+  }
   ProgramBuilder builder("rank");
   builder.add_stream("compute", true);
   OpDraft op{.stream = builder.add_stream("collective"), .kind = OpKind::kCollective};
@@ -76,29 +86,27 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
               .why = "a group of one costs nothing",
               .formula = CollectiveFormula{.seconds = 0, .text = "a group of one"},
               .result = {}};
+  const OpGraph graph = graph_of(request, bytes);
   if (request.chips.size() > 1) {
     const GroupShape shape = describe(request.cluster, request.chips);
-    const auto [chosen, rounds] = choose_for(request.cluster, request.chips, shape,
-                                             {.communicator = CommunicatorId(0),
-                                              .op = request.op,
-                                              .bytes = bytes,
-                                              .type = request.type,
-                                              .algorithm = request.algorithm,
-                                              .root = request.root,
-                                              .shift = request.shift});
+    const CollectiveWork& work = graph.collective_works[0];
+    const auto [chosen, rounds] =
+        choose_for(request.cluster, request.chips, shape, work, task_of(graph, work, 0));
     const FormulaGroup group = formula_group(request.cluster, request.chips, shape, chosen.cost);
     point.algorithm = name_of(chosen.algorithm);
     point.protocol = chosen.protocol;
     point.why = chosen.why;
     point.steps = rounds;
-    point.formula =
-        collective_formula({.op = request.op,
-                            .algorithm = chosen.algorithm,
-                            .bytes = bytes,
-                            .levels = group.levels,
-                            .farthest = group.farthest,
-                            .rounds = rounds,
-                            .overlapped = request.granularity == Granularity::kPipelined});
+    point.formula = collective_formula(
+        {.op = request.op,
+         .algorithm = chosen.algorithm,
+         .bytes = bytes,
+         .levels = group.levels,
+         .farthest = group.farthest,
+         .busiest_port =
+             request.matrix ? std::optional(busiest_port(*request.matrix)) : std::nullopt,
+         .rounds = rounds,
+         .overlapped = request.granularity == Granularity::kPipelined});
     if (point.formula && !request.cluster.library.ideal()) {
       point.formula->seconds += to_seconds(chosen.cost.start);
       point.formula->text += " + start, with W and t of " + request.cluster.library.name;
@@ -107,7 +115,6 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
   SimulationOptions options;
   options.fidelity = request.fidelity;
   options.granularity = request.granularity;
-  const OpGraph graph = graph_of(request, bytes);
   announce_packets(graph, request.cluster, options, request.yes);
   Progress progress;
   progress.watch(options);

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <span>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "cli/command_line.h"
 #include "cli/rank_list.h"
+#include "cli/routing_text.h"
+#include "proto/collective_files.h"
+#include "proto/message_file.h"
 #include "proto/suggestion.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/choose_algorithm.h"
@@ -19,6 +23,9 @@ namespace stepsim {
 namespace {
 
 namespace po = boost::program_options;
+
+// All but kCustom, the last one, whose name is that of a file.
+constexpr std::size_t kNamedAlgorithms = kAlgorithmChoices.size() - 1;
 
 // So that products of bytes and members stay in 64 bits.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
@@ -32,10 +39,17 @@ po::options_description visible_options() {
   add("bytes", text("N"), "the larger of a rank's send and receive buffer: 64MiB");
   add("sweep", text("FROM:TO"), "sizes from, twice that, ... to: 1KiB:8GiB; instead of --bytes");
   add("dtype", text("TYPE"), "of the elements (default: bf16)");
-  add("algorithm", text("NAME|auto"), "see docs/collectives.md (default: auto)");
+  add("algorithm", text("NAME|FILE|auto"),
+      "see docs/collectives.md; a file has the steps of your own (default: auto)");
   add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
   add("root", text("RANK"), "of broadcast, reduce, gather, scatter (default: the first of LIST)");
   add("shift", text("K"), "permute: every rank sends K places on in LIST (default: 1)");
+  add("targets", text("LIST"), "permute: where each of LIST sends, in order, instead of --shift");
+  add("matrix", text("FILE"),
+      "all-to-all: bytes of each rank for each, as JSON, instead of --bytes");
+  add("routing", text("KEYS"),
+      "all-to-all: tokens to experts, instead of --bytes: experts=256,top-k=8,tokens=4096,"
+      "token-bytes=14336[,copies=expert|member|node][,node-limit=4][,load=3:1:...]");
   add("fidelity", text("latency-bandwidth|flow|packet"), "network model (default: flow)");
   add("granularity", text("pipelined|stepped"),
       "one transfer, or every message (default: pipelined; packets: always stepped)");
@@ -99,6 +113,17 @@ void read_sizes(const CommandLine& line, CollectiveRequest& request,
     request.sizes = {Bytes(0)};
     return;
   }
+  const bool by_matrix = line.options.count("matrix") != 0 || line.options.count("routing") != 0;
+  if (by_matrix) {
+    for (const char* option : {"bytes", "sweep"}) {
+      if (line.options.count(option) != 0) {
+        problems.push_back(
+            {std::string("--") + option, "can't be given together with --matrix or --routing"});
+      }
+    }
+    request.sweep = false;
+    return;
+  }
   if (has_bytes == request.sweep) {
     problems.push_back({"--bytes", has_bytes ? "can't be given together with --sweep"
                                              : "must be given, or --sweep FROM:TO"});
@@ -154,6 +179,96 @@ void read_group(const CommandLine& line, CollectiveRequest& request,
   }
 }
 
+// How many ranks in a row share a node; 0 where ranks do not come node by node.
+std::uint32_t ranks_of_node(const CollectiveRequest& request) {
+  const std::vector<Level>& levels = request.cluster.places.levels;
+  if (levels.size() < 2) return 0;
+  const std::uint32_t in_node = levels.front().size;
+  const auto node = [&](std::size_t rank) { return request.chips[rank] / in_node; };
+  std::size_t row = 1;
+  while (row < request.chips.size() && node(row) == node(0)) ++row;
+  std::vector<bool> seen(request.cluster.places.chips.size() / in_node, false);
+  for (std::size_t rank = 0; rank < request.chips.size(); rank += row) {
+    if (request.chips.size() - rank < row || seen[node(rank)]) return 0;
+    seen[node(rank)] = true;
+    for (std::size_t i = rank; i < rank + row; ++i) {
+      if (node(i) != node(rank)) return 0;
+    }
+  }
+  return static_cast<std::uint32_t>(row);
+}
+
+// --matrix, --routing, --targets: what is only for one operation.
+void read_traffic(const CommandLine& line, CollectiveRequest& request,
+                  std::vector<Problem>& problems) {
+  const auto ranks = static_cast<std::uint32_t>(request.chips.size());
+  for (const char* option : {"matrix", "routing"}) {
+    if (line.options.count(option) != 0 && request.op != CollectiveOp::kAllToAll) {
+      problems.push_back({std::string("--") + option, "is only for all-to-all"});
+      return;
+    }
+  }
+  if (line.options.count("matrix") != 0 && line.options.count("routing") != 0) {
+    problems.push_back({"--matrix", "can't be given together with --routing"});
+    return;
+  }
+  if (line.options.count("matrix") != 0) {
+    request.matrix = load_byte_matrix(line.value("matrix"));
+    if (request.matrix->members != ranks) {
+      problems.push_back({"--matrix", "must have a row for each of the " + std::to_string(ranks) +
+                                          " ranks, has " +
+                                          std::to_string(request.matrix->members)});
+    }
+  }
+  if (line.options.count("routing") != 0) {
+    const std::size_t before = problems.size();
+    const ExpertRouting routing =
+        read_routing(line.value("routing"), ranks, ranks_of_node(request), problems);
+    if (problems.size() == before) request.matrix = route_tokens(routing).dispatch;
+  }
+  if (request.matrix) request.sizes = {largest_buffer(*request.matrix)};
+  if (line.options.count("targets") == 0) return;
+  if (request.op != CollectiveOp::kPermute) {
+    problems.push_back({"--targets", "is only for permute"});
+    return;
+  }
+  const std::vector<std::uint32_t> targets =
+      read_rank_list(line.value("targets"),
+                     {.option = "--targets",
+                      .what = "chips of the cluster",
+                      .count = static_cast<std::uint32_t>(request.cluster.places.chips.size())},
+                     problems);
+  for (const std::uint32_t target : targets) {
+    const auto place = std::ranges::find(request.chips, target);
+    if (place == request.chips.end()) {
+      problems.push_back(
+          {"--targets", "must be ranks that take part, has " + std::to_string(target)});
+      continue;
+    }
+    request.permutation.push_back(static_cast<std::uint32_t>(place - request.chips.begin()));
+  }
+  if (targets.size() != ranks) {
+    problems.push_back({"--targets", "must name where each of the " + std::to_string(ranks) +
+                                         " ranks sends, names " + std::to_string(targets.size())});
+  }
+}
+
+// --algorithm FILE: steps for this operation and so many ranks.
+void read_steps(const std::string& path, CollectiveRequest& request,
+                std::vector<Problem>& problems) {
+  request.steps = load_step_list(path);
+  request.algorithm = AlgorithmChoice::kCustom;
+  if (request.steps->op != request.op) {
+    problems.push_back({"--algorithm", path + " is for " + std::string(name_of(request.steps->op)) +
+                                           ", not " + std::string(name_of(request.op))});
+  }
+  if (request.steps->members != request.chips.size()) {
+    problems.push_back({"--algorithm", path + " is for " + std::to_string(request.steps->members) +
+                                           " ranks, there are " +
+                                           std::to_string(request.chips.size())});
+  }
+}
+
 }  // namespace
 
 std::string describe_collective_options() {
@@ -185,7 +300,11 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
     result = found.value_or(result);
     return found.has_value();
   };
-  const bool algorithm_known = choose("algorithm", kAlgorithmChoices, request.algorithm);
+  const std::string algorithm = line.value("algorithm");
+  const bool has_steps = looks_like_file(algorithm);
+  const bool algorithm_known =
+      has_steps ||
+      choose("algorithm", std::span(kAlgorithmChoices).first(kNamedAlgorithms), request.algorithm);
   choose("dtype",
          std::array{DataType::kFp32, DataType::kBf16, DataType::kFp16, DataType::kFp8,
                     DataType::kInt8},
@@ -222,6 +341,8 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
                        .chip = spec.chip,
                        .library = spec.library};
     read_group(line, request, problems);
+    read_traffic(line, request, problems);
+    if (has_steps) read_steps(algorithm, request, problems);
   } catch (const ConfigError& error) {
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());
   }

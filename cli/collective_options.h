@@ -11,6 +11,7 @@
 #include "sim/chips/kernel.h"
 #include "sim/cluster.h"
 #include "sim/collectives/collective.h"
+#include "sim/collectives/step_list.h"
 #include "sim/simulate.h"
 
 namespace stepsim {
@@ -24,7 +25,10 @@ struct CollectiveRequest {
   std::vector<std::uint32_t> chips;  // of the ranks, in their order
   std::uint32_t root = 0;            // place in `chips`
   std::uint32_t shift = 1;
-  std::vector<Bytes> sizes;  // one, or those of a sweep
+  std::vector<std::uint32_t> permutation;  // permute; empty: by shift
+  std::optional<ByteMatrix> matrix;        // ragged all-to-all
+  std::optional<StepList> steps;           // kCustom
+  std::vector<Bytes> sizes;                // one, or those of a sweep
   bool sweep = false;
   Fidelity fidelity = Fidelity::kFlow;
   Granularity granularity = Granularity::kPipelined;

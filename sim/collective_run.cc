@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/collective_task.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/collectives/library_choice.h"
 #include "sim/group_links.h"
@@ -13,11 +14,12 @@
 namespace stepsim {
 
 CollectiveRuns::CollectiveRuns(const OpGraph& graph, const Streams& streams, Transport& transport,
-                               Granularity granularity)
+                               Granularity granularity, Fidelity fidelity)
     : graph_(graph),
       streams_(streams),
       transport_(transport),
       granularity_(granularity),
+      fidelity_(fidelity),
       plans_(graph.collective_works.size()),
       groups_(graph.communicators.size()) {
   for (std::size_t c = 0; c < graph.communicators.size(); ++c) {
@@ -48,11 +50,7 @@ CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t
   Plan plan;
   const Cluster& cluster = transport_.cluster();
   const GroupShape shape = stepsim::describe(cluster, chips);
-  const CollectiveTask task{.op = collective.op,
-                            .bytes = collective.bytes,
-                            .element = size_of(collective.type),
-                            .root = collective.root,
-                            .shift = collective.shift};
+  const CollectiveTask task = task_of(graph_, collective, group);
   AlgorithmChoice choice = collective.algorithm;
   if (!cluster.library.ideal()) {
     const LibraryChoice chosen =
@@ -62,12 +60,67 @@ CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t
     plan.cost = chosen.cost;
   }
   plan.algorithm = choose_algorithm(task, choice, shape);
-  if (granularity_ == Granularity::kPipelined) {
+  plan.at_once = granularity_ == Granularity::kPipelined ||
+                 (fidelity_ != Fidelity::kPacket && plan.algorithm->cuts_through());
+  if (plan.at_once) {
     pipeline_edges(plan, chips);
     plan.algorithm.reset();
   }
   return plan;
 }
+
+// Appends the links of a message and returns the sum of their latencies.
+Duration CollectiveRuns::way(const CollectiveMessage& message, std::uint32_t from,
+                             const std::vector<std::uint32_t>& chips,
+                             std::vector<LinkId>& links) const {
+  if (!message.link) return transport_.route(chips[from], chips[message.to], links);
+  links.push_back(*message.link);
+  return transport_.cluster().fabric.link(*message.link).latency;
+}
+
+// Links of a tree of switches are those of the node, or of the network where it spans several.
+HopKind CollectiveRuns::hop_kind(const CollectiveMessage& message, std::uint32_t from,
+                                 const std::vector<std::uint32_t>& chips) const {
+  return message.link ? transport_.hop_kind(chips.front(), chips.back())
+                      : transport_.hop_kind(chips[from], chips[message.to]);
+}
+
+namespace {
+
+// When every round of every lane is over, if only latencies counted: a round follows the one
+// before it, and the rounds of other lanes that a gate names.
+Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
+                       const std::vector<std::vector<Duration>>& latency) {
+  std::vector<std::vector<Duration>> end(algorithm.lanes());
+  const auto is_open = [&](const LaneGate& gate) { return gate.round < end[gate.lane].size(); };
+  Duration last{};
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
+      while (end[lane].size() < algorithm.rounds()) {
+        const auto round = static_cast<std::uint32_t>(end[lane].size());
+        Duration start = round == 0 ? Duration{} : end[lane].back();
+        bool ready = true;
+        for (std::uint32_t member = 0; algorithm.gated() && member < algorithm.endpoints();
+             ++member) {
+          if (!algorithm.message(lane, round, member)) continue;
+          const auto gate = algorithm.gate(lane, round, member);
+          if (!gate) continue;
+          ready = ready && is_open(*gate);
+          if (ready) start = std::max(start, end[gate->lane][gate->round]);
+        }
+        if (!ready) break;
+        end[lane].push_back(start + latency[lane][round]);
+        last = std::max(last, end[lane].back());
+        moved = true;
+      }
+    }
+  }
+  return last;
+}
+
+}  // namespace
 
 // Sums the messages of all rounds edge by edge. A member sends to few peers, many rounds in a row
 // to the same one, so the bytes are collected until the peer changes.
@@ -79,10 +132,10 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
   };
   std::map<LinkId, Load> load;
   std::vector<LinkId> links;
-  Duration longest{};
+  std::vector<std::vector<Duration>> latency_of_round(algorithm.lanes(),
+                                                      std::vector<Duration>(algorithm.rounds()));
   for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
-    std::vector<Duration> latency_of_round(algorithm.rounds());
-    for (std::uint32_t member = 0; member < algorithm.members(); ++member) {
+    for (std::uint32_t member = 0; member < algorithm.endpoints(); ++member) {
       std::uint32_t peer = kNobody;
       std::int64_t bytes = 0;
       Duration latency{};
@@ -92,7 +145,7 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
           load[link].data += bytes;
           load[link].wire += static_cast<double>(bytes) * plan.cost.wire[kind];
         }
-        plan.sent += Bytes(bytes);
+        if (member < algorithm.members()) plan.sent += Bytes(bytes);
         bytes = 0;
       };
       for (std::uint32_t round = 0; round < algorithm.rounds(); ++round) {
@@ -102,23 +155,20 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
           close_edge();
           peer = message->to;
           links.clear();
-          kind = static_cast<std::size_t>(transport_.hop_kind(chips[member], chips[peer]));
-          latency = transport_.route(chips[member], chips[peer], links) + plan.cost.hop[kind];
+          kind = static_cast<std::size_t>(hop_kind(*message, member, chips));
+          latency = way(*message, member, chips, links) + plan.cost.hop[kind];
         }
         bytes += message->bytes.value();
-        latency_of_round[round] = std::max(latency_of_round[round], latency);
+        latency_of_round[lane][round] = std::max(latency_of_round[lane][round], latency);
       }
       close_edge();
       links.clear();
     }
-    Duration of_lane{};
-    for (const Duration round : latency_of_round) of_lane += round;
-    longest = std::max(longest, of_lane);
   }
   double most = 0;
   for (const auto& [link, bytes] : load) most = std::max(most, bytes.wire);
   plan.bytes = Bytes(static_cast<std::int64_t>(std::ceil(most)));
-  plan.latency = longest + plan.cost.start;
+  plan.latency = end_of_rounds(algorithm, latency_of_round) + plan.cost.start;
   for (const auto& [link, bytes] : load) {
     if (bytes.data == 0) continue;
     plan.uses.push_back({link, bytes.wire / most});
@@ -155,7 +205,7 @@ void CollectiveRuns::post(std::uint32_t stream, Time now, Meetings& meetings) {
     run.last_at = now;
   }
   ++run.arrived;
-  if (granularity_ == Granularity::kStepped) begin_stepped(index, seat.member, now, meetings);
+  if (!run.plan->at_once) begin_stepped(index, seat.member, now, meetings);
   if (runs_[index].arrived == members) all_posted(runs_[index], index, now, meetings);
 }
 
@@ -177,13 +227,17 @@ std::uint32_t CollectiveRuns::open_run(std::uint32_t work, std::uint32_t group,
   const CommunicatorId communicator = graph_.collective_works[work].communicator;
   const std::size_t members = groups_[communicator.index()][group].posted.size();
   run.streams.assign(members, kNobody);
-  if (granularity_ == Granularity::kStepped) {
-    run.lanes.assign(members * run.plan->algorithm->lanes(), LaneState{});
+  if (!run.plan->at_once) {
+    run.endpoints = run.plan->algorithm->endpoints();
+    run.gated = run.plan->algorithm->gated();
+    run.lanes.assign(std::size_t{run.endpoints} * run.plan->algorithm->lanes(), LaneState{});
     run.lanes_left.assign(members, run.plan->algorithm->lanes());
     run.early.clear();
     run.blocked.clear();
     for (std::uint32_t lane = 0; lane < run.plan->algorithm->lanes(); ++lane) {
-      for (std::uint32_t member = 0; member < members; ++member) complete_rounds(run, lane, member);
+      for (std::uint32_t member = 0; member < run.endpoints; ++member) {
+        complete_rounds(run, lane, member);
+      }
     }
   }
   return index;
@@ -211,14 +265,14 @@ void CollectiveRuns::check_agreement(const Run& run, std::uint32_t stream) const
 
 void CollectiveRuns::all_posted(Run& run, std::uint32_t index, Time now, Meetings& meetings) {
   // A member that only had to send may have ended before the last one came.
-  const bool stepped = granularity_ == Granularity::kStepped;
+  const bool stepped = !run.plan->at_once;
   for (std::size_t member = 0; member < run.streams.size(); ++member) {
     const std::uint32_t stream = run.streams[member];
     if (stream == run.last || (stepped && run.lanes_left[member] == 0)) continue;
     meetings.joins.push_back({.stream = stream, .from = run.last});
     meetings.arrows.push_back({.stream = stream, .from = run.last});
   }
-  if (granularity_ == Granularity::kPipelined) {
+  if (!stepped) {
     const Plan& plan = *run.plan;
     const CollectiveWork& collective = graph_.collective_works[run.work];
     const Axis axis = graph_.communicators[collective.communicator.index()].axis;
@@ -229,7 +283,7 @@ void CollectiveRuns::all_posted(Run& run, std::uint32_t index, Time now, Meeting
 }
 
 void CollectiveRuns::arrived(const TransferOwner& owner, Time now, Meetings& meetings) {
-  if (granularity_ == Granularity::kPipelined) {
+  if (runs_[owner.index].plan->at_once) {
     const auto members = static_cast<std::uint32_t>(runs_[owner.index].streams.size());
     for (std::uint32_t member = 0; member < members; ++member) {
       end_member(owner.index, member, now, meetings);
@@ -237,7 +291,7 @@ void CollectiveRuns::arrived(const TransferOwner& owner, Time now, Meetings& mee
     return;
   }
   Run& run = runs_[owner.index];
-  LaneState& sender = run.lanes[owner.lane * run.streams.size() + owner.from];
+  LaneState& sender = lane_state(run, owner.lane, owner.from);
   sender.sending = false;
   ++sender.sent;
   received(owner.index, owner.lane, owner.round, owner.to);
@@ -285,57 +339,108 @@ void CollectiveRuns::begin_stepped(std::uint32_t index, std::uint32_t member, Ti
     return true;
   });
   for (const Blocked& blocked : waiting) {
-    runs_[index].lanes[blocked.lane * runs_[index].streams.size() + blocked.member].sending = false;
+    lane_state(runs_[index], blocked.lane, blocked.member).sending = false;
     go_on(index, blocked.lane, blocked.member, now, meetings);
   }
 }
 
-// Sends the next message of a member if it may be sent; ends the member when its last lane is done.
+CollectiveRuns::LaneState& CollectiveRuns::lane_state(Run& run, std::uint32_t lane,
+                                                      std::uint32_t member) {
+  return run.lanes[std::size_t{lane} * run.endpoints + member];
+}
+
+// Where lanes wait for each other, what one has done may let the others of the member go on.
 void CollectiveRuns::go_on(std::uint32_t index, std::uint32_t lane, std::uint32_t member, Time now,
                            Meetings& meetings) {
+  if (!runs_[index].gated) {
+    go_on_in_lane(index, lane, member, now, meetings);
+    return;
+  }
+  const CollectiveAlgorithm& algorithm = *runs_[index].plan->algorithm;
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (std::uint32_t any = 0; any < algorithm.lanes(); ++any) {
+      moved = go_on_in_lane(index, any, member, now, meetings) || moved;
+    }
+  }
+}
+
+// Sends the next message of a member in a lane if it may be sent; ends the member when its last
+// lane is done. True if it went over rounds in which the member sends nothing.
+bool CollectiveRuns::go_on_in_lane(std::uint32_t index, std::uint32_t lane, std::uint32_t member,
+                                   Time now, Meetings& meetings) {
   Run& run = runs_[index];
   const CollectiveAlgorithm& algorithm = *run.plan->algorithm;
   const std::size_t members = run.streams.size();
-  LaneState& state = run.lanes[lane * members + member];
-  if (run.streams[member] == kNobody || state.sending) return;
+  LaneState& state = lane_state(run, lane, member);
+  if (state.sending || (member < members && run.streams[member] == kNobody)) return false;
+  const std::uint32_t before = state.sent;
   while (state.sent < algorithm.rounds() && state.received >= state.sent) {
     const auto message = algorithm.message(lane, state.sent, member);
     if (!message) {
       ++state.sent;
       continue;
     }
-    state.sending = true;
-    if (run.streams[message->to] == kNobody) {
-      run.blocked.push_back({lane, member, message->to});
-      return;
+    if (run.gated) {
+      const auto gate = algorithm.gate(lane, state.sent, member);
+      if (gate) {
+        const LaneState& other = lane_state(run, gate->lane, member);
+        if (other.sent <= gate->round || other.received <= gate->round) {
+          return state.sent != before;
+        }
+      }
     }
-    const CollectiveWork& collective = graph_.collective_works[run.work];
-    const Communicator& communicator = graph_.communicators[collective.communicator.index()];
-    sent_[static_cast<std::size_t>(communicator.axis)] += message->bytes;
-    const std::vector<RankId>& ranks = communicator.groups[run.group];
-    transport_.send(now, graph_.ranks[ranks[member].index()].chip,
-                    graph_.ranks[ranks[message->to].index()].chip, message->bytes,
-                    {.collective = true,
-                     .index = index,
-                     .lane = lane,
-                     .round = state.sent,
-                     .from = member,
-                     .to = message->to,
-                     .order = std::uint64_t{run.streams[member]} << 32 | std::uint64_t{lane} << 24 |
-                              (state.sent & 0xffffff)},
-                    run.plan->cost, state.sent == 0);
-    return;
+    state.sending = true;
+    if (message->to < members && run.streams[message->to] == kNobody) {
+      run.blocked.push_back({lane, member, message->to});
+    } else {
+      send(index, lane, member, *message, now);
+    }
+    return state.sent != before;
   }
   if (state.sent == algorithm.rounds() && state.received == algorithm.rounds()) {
     state.sending = true;  // nothing more to do in this lane
-    if (--run.lanes_left[member] == 0) end_member(index, member, now, meetings);
+    if (member < members && --run.lanes_left[member] == 0) {
+      end_member(index, member, now, meetings);
+    }
   }
+  return state.sent != before;
+}
+
+void CollectiveRuns::send(std::uint32_t index, std::uint32_t lane, std::uint32_t member,
+                          const CollectiveMessage& message, Time now) {
+  const Run& run = runs_[index];
+  const CollectiveWork& collective = graph_.collective_works[run.work];
+  const Communicator& communicator = graph_.communicators[collective.communicator.index()];
+  const std::vector<RankId>& ranks = communicator.groups[run.group];
+  const std::uint32_t round = run.lanes[std::size_t{lane} * run.endpoints + member].sent;
+  const bool is_member = member < run.streams.size();
+  if (is_member) sent_[static_cast<std::size_t>(communicator.axis)] += message.bytes;
+  const std::uint32_t stream = is_member ? run.streams[member] : UINT32_MAX - member;
+  const TransferOwner owner{
+      .collective = true,
+      .index = index,
+      .lane = lane,
+      .round = round,
+      .from = member,
+      .to = message.to,
+      .order = std::uint64_t{stream} << 32 | std::uint64_t{lane} << 24 | (round & 0xffffff)};
+  const auto chip_of = [&](std::uint32_t of) { return graph_.ranks[ranks[of].index()].chip; };
+  const LibraryCost& cost = run.plan->cost;
+  if (message.link) {
+    const HopKind kind = transport_.hop_kind(chip_of(0), graph_.ranks[ranks.back().index()].chip);
+    transport_.send_over(now, *message.link, message.bytes, kind, owner, cost, round == 0);
+    return;
+  }
+  transport_.send(now, chip_of(member), chip_of(message.to), message.bytes, owner, cost,
+                  round == 0);
 }
 
 void CollectiveRuns::received(std::uint32_t index, std::uint32_t lane, std::uint32_t round,
                               std::uint32_t member) {
   Run& run = runs_[index];
-  LaneState& state = run.lanes[lane * run.streams.size() + member];
+  LaneState& state = lane_state(run, lane, member);
   if (round != state.received) {
     run.early.push_back({lane, member, round});
     ++state.early;
@@ -348,7 +453,7 @@ void CollectiveRuns::received(std::uint32_t index, std::uint32_t lane, std::uint
 // Goes over the rounds of which everything has arrived, up to one that still waits.
 void CollectiveRuns::complete_rounds(Run& run, std::uint32_t lane, std::uint32_t member) {
   const CollectiveAlgorithm& algorithm = *run.plan->algorithm;
-  LaneState& state = run.lanes[lane * run.streams.size() + member];
+  LaneState& state = lane_state(run, lane, member);
   while (state.received < algorithm.rounds()) {
     if (state.arrived < algorithm.receives(lane, state.received, member)) return;
     ++state.received;

@@ -6,6 +6,7 @@
 //              is the sum of the bytes of all messages over it, the latency is that of one trip
 //              through all rounds; both are summed from the very messages that a stepped run
 //              sends. Phases (levels of a hierarchy) are fully overlapped.
+//              Also stepped where switches add and copy while the data come (not as packets).
 //   stepped    every message of every round is a transfer. A member takes part in the rounds that
 //              its own arrival and its earlier receipts allow, and is done when its own last
 //              messages have left and arrived.
@@ -33,7 +34,7 @@ namespace stepsim {
 class CollectiveRuns {
  public:
   CollectiveRuns(const OpGraph& graph, const Streams& streams, Transport& transport,
-                 Granularity granularity);
+                 Granularity granularity, Fidelity fidelity);
 
   // Posts the collective that `stream` starts. Throws MismatchError.
   void post(std::uint32_t stream, Time now, Meetings& meetings);
@@ -51,7 +52,8 @@ class CollectiveRuns {
   // A work in a group: the algorithm and, as one transfer, all its edges.
   struct Plan {
     std::unique_ptr<CollectiveAlgorithm> algorithm;
-    Bytes sent;  // by all members
+    bool at_once = false;  // one transfer
+    Bytes sent;            // by all members
     Bytes bytes;
     Duration latency{};
     std::vector<LinkUse> uses;
@@ -81,13 +83,15 @@ class CollectiveRuns {
     const Plan* plan = nullptr;
     std::uint32_t work = 0;
     std::uint32_t group = 0;
+    std::uint32_t endpoints = 0;  // of the algorithm; stepped only
+    bool gated = false;
     std::uint32_t arrived = 0;
     std::uint32_t done = 0;
     std::uint32_t last = 0;   // stream of the last member to post; of equals the lowest rank
     std::uint32_t first = 0;  // stream of the first one
     Time last_at;
     std::vector<std::uint32_t> streams;  // by member; kNobody: has not posted
-    std::vector<LaneState> lanes;        // by lane and member; stepped only
+    std::vector<LaneState> lanes;        // by lane and endpoint; stepped only
     std::vector<Early> early;
     std::vector<Blocked> blocked;
     std::vector<std::uint32_t> lanes_left;  // by member
@@ -103,6 +107,10 @@ class CollectiveRuns {
   const Plan& plan_of(std::uint32_t work, std::uint32_t group);
   Plan make_plan(std::uint32_t work, std::uint32_t group) const;
   void pipeline_edges(Plan& plan, const std::vector<std::uint32_t>& chips) const;
+  Duration way(const CollectiveMessage& message, std::uint32_t from,
+               const std::vector<std::uint32_t>& chips, std::vector<LinkId>& links) const;
+  HopKind hop_kind(const CollectiveMessage& message, std::uint32_t from,
+                   const std::vector<std::uint32_t>& chips) const;
   std::uint32_t open_run(std::uint32_t work, std::uint32_t group, std::uint32_t stream);
   void check_agreement(const Run& run, std::uint32_t stream) const;
   void all_posted(Run& run, std::uint32_t index, Time now, Meetings& meetings);
@@ -110,8 +118,13 @@ class CollectiveRuns {
   void retire(std::uint32_t index);
 
   void begin_stepped(std::uint32_t index, std::uint32_t member, Time now, Meetings& meetings);
+  static LaneState& lane_state(Run& run, std::uint32_t lane, std::uint32_t member);
   void go_on(std::uint32_t index, std::uint32_t lane, std::uint32_t member, Time now,
              Meetings& meetings);
+  bool go_on_in_lane(std::uint32_t index, std::uint32_t lane, std::uint32_t member, Time now,
+                     Meetings& meetings);
+  void send(std::uint32_t index, std::uint32_t lane, std::uint32_t member,
+            const CollectiveMessage& message, Time now);
   void received(std::uint32_t index, std::uint32_t lane, std::uint32_t round, std::uint32_t member);
   static void complete_rounds(Run& run, std::uint32_t lane, std::uint32_t member);
   std::string describe(std::uint32_t stream, std::uint32_t work) const;
@@ -120,6 +133,7 @@ class CollectiveRuns {
   const Streams& streams_;
   Transport& transport_;
   Granularity granularity_;
+  Fidelity fidelity_;
   std::vector<std::vector<std::unique_ptr<Plan>>> plans_;  // by work and group
   std::vector<std::vector<GroupState>> groups_;            // by communicator and group
   std::vector<Run> runs_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/switch_tree.h"
 
 namespace stepsim {
 namespace {
@@ -31,9 +32,8 @@ GroupDimension dimension_of(const Level& level, const std::vector<std::uint32_t>
   return dimension;
 }
 
-}  // namespace
-
-GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips) {
+// Boxes of levels; without the tree of switches.
+GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) {
   const std::vector<Level>& levels = cluster.places.levels;
   GroupShape shape;
   std::vector<std::uint32_t> position(chips.size(), 0);
@@ -66,6 +66,16 @@ GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips
     taken[position[member]] = true;
     shape.order[position[member]] = member;
   }
+  return shape;
+}
+
+}  // namespace
+
+GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips) {
+  GroupShape shape = box_of(cluster, chips);
+  const bool on_torus = std::ranges::any_of(
+      shape.dimensions, [](const GroupDimension& dimension) { return dimension.torus_axis; });
+  if (!on_torus) shape.tree = switch_tree(cluster, chips);
   return shape;
 }
 

@@ -32,7 +32,9 @@
 #include "sim/base/ids.h"
 #include "sim/base/units.h"
 #include "sim/chips/kernel.h"
+#include "sim/collectives/byte_matrix.h"
 #include "sim/collectives/collective.h"
+#include "sim/collectives/step_list.h"
 
 namespace stepsim {
 
@@ -76,6 +78,12 @@ struct CollectiveWork {
   AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
   std::uint32_t root = 0;   // member of the group: broadcast, reduce, gather, scatter
   std::uint32_t shift = 1;  // permute: member m sends to member m + shift, cyclically
+  // All-to-all: what each member has for each, in OpGraph::byte_matrices; `bytes` is then its
+  // largest_buffer(). Nothing: the same for all.
+  std::optional<std::uint32_t> byte_matrix{};
+  bool matrix_of_each_group = false;  // group g of the communicator takes the g-th after it
+  std::optional<std::uint32_t> permutation{};  // permute: OpGraph::permutations instead of `shift`
+  std::optional<std::uint32_t> step_list{};    // kCustom: OpGraph::step_lists
   friend bool operator==(const CollectiveWork&, const CollectiveWork&) = default;
 };
 
@@ -178,7 +186,10 @@ struct OpGraph {
   std::vector<ComputeWork> compute_works;
   std::vector<CollectiveWork> collective_works;
   std::vector<Message> messages;
-  std::vector<std::string> names;        // of ops
+  std::vector<ByteMatrix> byte_matrices;                 // of ragged all-to-alls
+  std::vector<std::vector<std::uint32_t>> permutations;  // by member: where it sends
+  std::vector<StepList> step_lists;                      // proven: disproof() is nothing
+  std::vector<std::string> names;                        // of ops
   std::vector<std::string> path_labels;  // of compute on the critical path: "forward"
   std::uint32_t pipeline_stages = 1;     // waiting with nothing left to run is a bubble if > 1
 

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/collective_task.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/group_shape.h"
 
@@ -74,34 +75,31 @@ class Estimator {
     const std::vector<std::vector<std::uint64_t>> times = times_issued();
     for (std::size_t work = 0; work < graph_.collective_works.size(); ++work) {
       const CollectiveWork& collective = graph_.collective_works[work];
-      for (const std::vector<RankId>& group :
-           graph_.communicators[collective.communicator.index()].groups) {
-        const RankData& first = graph_.ranks[group.front().index()];
+      const auto& groups = graph_.communicators[collective.communicator.index()].groups;
+      for (std::uint32_t group = 0; group < groups.size(); ++group) {
+        const RankData& first = graph_.ranks[groups[group].front().index()];
         const std::uint64_t issued = times[first.program.index()][work];
-        if (issued > 0 && group.size() > 1) add_collective(collective, group, issued);
+        if (issued > 0 && groups[group].size() > 1) add_collective(collective, group, issued);
       }
     }
   }
 
-  void add_collective(const CollectiveWork& collective, const std::vector<RankId>& group,
-                      std::uint64_t issued) {
+  void add_collective(const CollectiveWork& collective, std::uint32_t group, std::uint64_t issued) {
+    const std::vector<RankId>& ranks =
+        graph_.communicators[collective.communicator.index()].groups[group];
     chips_.clear();
-    for (const RankId rank : group) chips_.push_back(graph_.ranks[rank.index()].chip);
-    const auto algorithm = choose_algorithm({.op = collective.op,
-                                             .bytes = collective.bytes,
-                                             .element = size_of(collective.type),
-                                             .root = collective.root,
-                                             .shift = collective.shift},
+    for (const RankId rank : ranks) chips_.push_back(graph_.ranks[rank.index()].chip);
+    const auto algorithm = choose_algorithm(task_of(graph_, collective, group),
                                             collective.algorithm, describe(cluster_, chips_));
     const std::uint64_t lanes = algorithm->lanes();
     const std::uint64_t rounds = algorithm->rounds();
-    const std::uint64_t all = lanes * rounds * group.size();
+    const std::uint64_t all = lanes * rounds * ranks.size();
     // An odd stride meets all lanes, rounds and members, whose numbers are mostly even.
     const std::uint64_t stride = all <= kMostMessages ? 1 : (all / kMostMessages) | 1;
     for (std::uint64_t i = 0; i < all; i += stride) {
-      const auto member = static_cast<std::uint32_t>(i % group.size());
-      const auto round = static_cast<std::uint32_t>(i / group.size() % rounds);
-      const auto lane = static_cast<std::uint32_t>(i / group.size() / rounds);
+      const auto member = static_cast<std::uint32_t>(i % ranks.size());
+      const auto round = static_cast<std::uint32_t>(i / ranks.size() % rounds);
+      const auto lane = static_cast<std::uint32_t>(i / ranks.size() / rounds);
       const auto message = algorithm->message(lane, round, member);
       if (!message) continue;
       add(chips_[member], chips_[message->to], message->bytes, issued * stride);

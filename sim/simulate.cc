@@ -81,7 +81,7 @@ class Simulation {
         transport_(cluster, *network_),
         streams_(graph, options.steps),
         channels_(graph, streams_, transport_),
-        collectives_(graph, streams_, transport_, options.granularity),
+        collectives_(graph, streams_, transport_, options.granularity, options.fidelity),
         compute_(graph, cluster.chip),
         memory_(graph),
         path_(streams_.count(), graph.path_labels.size() + kAxes),

@@ -62,6 +62,15 @@ void Transport::send_routed(Time now, Duration latency, Bytes bytes, Bytes wire,
         data_of_links_);
 }
 
+void Transport::send_over(Time now, LinkId link, Bytes bytes, HopKind kind,
+                          const TransferOwner& owner, const LibraryCost& cost, bool first) {
+  links_.assign(1, link);
+  const auto of_kind = static_cast<std::size_t>(kind);
+  Duration latency = cluster_.fabric.link(link).latency + cost.hop[of_kind];
+  if (first) latency += cost.start;
+  send_routed(now, latency, bytes, on_the_wire(bytes, cost.wire[of_kind]), owner);
+}
+
 Duration Transport::route(std::uint32_t from_chip, std::uint32_t to_chip,
                           std::vector<LinkId>& links) const {
   const std::size_t before = links.size();

@@ -44,6 +44,10 @@ class Transport {
                                                                     : HopKind::kNetwork;
   }
 
+  // The same over one link, from or to a switch that adds or copies.
+  void send_over(Time now, LinkId link, Bytes bytes, HopKind kind, const TransferOwner& owner,
+                 const LibraryCost& cost, bool first);
+
   // Appends the route between two chips to `links` and returns the sum of its latencies.
   Duration route(std::uint32_t from_chip, std::uint32_t to_chip, std::vector<LinkId>& links) const;
 

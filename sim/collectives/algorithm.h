@@ -5,9 +5,14 @@
 // Lanes run side by side (two directions of a ring, rotated axis orders of a torus, messages that
 // leave at once) and never wait for each other. Within a lane a member goes through the rounds in
 // order: it may send the message of round r when its message of round r - 1 has been sent and what
-// it was to receive in the rounds before r has arrived.
+// it was to receive in the rounds before r has arrived. What it receives in round r is not yet part
+// of what it sends in round r.
 //
-// What a message carries is only asked for by the proof (tests/sim/collectives_test.cc): the data
+// Where lanes do depend on each other, gate() names the round of another lane that a member must
+// have finished first. Beside the members there may be switches that add and copy (endpoints()):
+// they take part like members from the start, and bring and keep nothing.
+//
+// What a message carries is only asked for by the proof (sim/collectives/proof.h): the data
 // are cut into shards() shards, each into pieces() pieces, and block b is piece b / shards() of
 // shard b % shards(). Where a message arrives its blocks replace (copy) or are added to (reduce)
 // what the receiver has of them. A part i of E elements cut into n is [i E / n, (i + 1) E / n).
@@ -15,7 +20,8 @@
 //   all-reduce, broadcast, reduce               shards: as many as the algorithm likes
 //   all-gather, reduce-scatter, gather, scatter n shards; shard_of(member) belongs to the member
 //   all-to-all                                  n^2 shards: source * n + destination, each as long
-//                                               as part `destination` of the source's buffer
+//                                               as part `destination` of the source's buffer, or
+//                                               as the matrix says
 //   send-receive, permute                       n shards: the whole buffer of each member
 //   barrier                                     one shard of no bytes: "I have heard of these"
 
@@ -23,28 +29,44 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "sim/base/ids.h"
 #include "sim/base/units.h"
+#include "sim/collectives/byte_matrix.h"
 #include "sim/collectives/collective.h"
 
 namespace stepsim {
 
 inline constexpr std::size_t kMaxDimensions = 4;
 
+struct StepList;  // step_list.h
+
 // What is to be done in a group. REQUIRES: bytes is a whole number of elements.
 struct CollectiveTask {
   CollectiveOp op = CollectiveOp::kAllReduce;
   Bytes bytes;  // the larger of one member's send and receive buffer
   Bytes element{2};
-  std::uint32_t root = 0;   // member: broadcast, reduce, gather, scatter
-  std::uint32_t shift = 1;  // permute
+  std::uint32_t root = 0;                        // member: broadcast, reduce, gather, scatter
+  std::uint32_t shift = 1;                       // permute
+  const ByteMatrix* matrix = nullptr;            // all-to-all: ragged; none: the same for all
+  const StepList* steps = nullptr;               // kCustom
+  std::span<const std::uint32_t> permutation{};  // permute: where each member sends; none: shift
 };
 
 struct CollectiveMessage {
   std::uint32_t to = 0;  // member
   Bytes bytes;
   bool reduce = false;
+  std::optional<LinkId> link{};  // from or to a switch: the link between the two
+};
+
+// Round `round` of lane `lane` of the same member: its message has left, and what it was to receive
+// in it has arrived.
+struct LaneGate {
+  std::uint32_t lane = 0;
+  std::uint32_t round = 0;
 };
 
 class CollectiveAlgorithm {
@@ -52,12 +74,19 @@ class CollectiveAlgorithm {
   virtual ~CollectiveAlgorithm() = default;
 
   virtual std::uint32_t members() const = 0;
+  virtual std::uint32_t endpoints() const { return members(); }  // members, then switches
   virtual std::uint32_t lanes() const = 0;
   virtual std::uint32_t rounds() const = 0;  // the same for every lane
 
   // What `member` sends in this round; nothing where it only receives.
   virtual std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                                    std::uint32_t member) const = 0;
+
+  // What must be over before `member` sends in this round; asked only of algorithms that are gated.
+  virtual bool gated() const { return false; }
+  virtual std::optional<LaneGate> gate(std::uint32_t, std::uint32_t, std::uint32_t) const {
+    return std::nullopt;
+  }
 
   // How many messages arrive at `member` in this round.
   virtual std::uint32_t receives(std::uint32_t lane, std::uint32_t round,
@@ -68,6 +97,16 @@ class CollectiveAlgorithm {
 
   // The shard that `member` owns: what it brings to an all-gather and keeps of a reduce-scatter.
   virtual std::uint32_t shard_of(std::uint32_t member) const = 0;
+
+  // Pieces are equal fractions of a shard, and each message is rounded to whole bytes.
+  virtual bool cuts_equally() const { return false; }
+
+  // The switches among the endpoints pass on what they add and copy while it comes: one transfer,
+  // also when stepped. Packets are stored and forwarded chunk by chunk.
+  virtual bool cuts_through() const { return false; }
+
+  // Of an all-to-all whose matrix is shared within nodes: messages between nodes carry `shared`.
+  virtual bool forwards_shared() const { return false; }
 
   // Appends the blocks that message(lane, round, member) carries. REQUIRES: there is one.
   virtual void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,

@@ -1,5 +1,6 @@
 #include "sim/collectives/axis_rings.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <utility>
@@ -7,7 +8,7 @@
 namespace stepsim {
 
 AxisRings::AxisRings(CollectiveOp op, GroupShape shape, std::vector<AxisRingLane> lanes,
-                     Bytes bytes, Bytes element)
+                     Bytes bytes, Bytes element, bool follow)
     : op_(op),
       shape_(std::move(shape)),
       lanes_(std::move(lanes)),
@@ -23,6 +24,24 @@ AxisRings::AxisRings(CollectiveOp op, GroupShape shape, std::vector<AxisRingLane
   rounds_ = scatter_rounds_ * (op == CollectiveOp::kAllReduce ? 2 : 1);
   const auto pieces = static_cast<std::int64_t>(shape_.members() * lanes_.size());
   if (elements_ % pieces != 0) add_up_uneven_pieces();
+  if (!follow) return;
+  std::vector<std::uint32_t> order = lanes_.front().order;
+  if (op == CollectiveOp::kAllGather) std::ranges::reverse(order);
+  for (const bool back : {false, true}) {
+    if (back && op != CollectiveOp::kAllReduce) break;
+    if (back) std::ranges::reverse(order);
+    for (const std::uint32_t dimension : order) {
+      const std::uint32_t in_phase = shape_.dimensions[dimension].size - 1;
+      const auto first = static_cast<std::uint32_t>(last_of_phase_.size());
+      last_of_phase_.insert(last_of_phase_.end(), in_phase, first + in_phase - 1);
+    }
+  }
+}
+
+std::optional<LaneGate> AxisRings::gate(std::uint32_t lane, std::uint32_t round,
+                                        std::uint32_t) const {
+  if (lane == 0) return std::nullopt;
+  return LaneGate{.lane = lane - 1, .round = last_of_phase_[round]};
 }
 
 std::optional<CollectiveMessage> AxisRings::message(std::uint32_t lane, std::uint32_t round,

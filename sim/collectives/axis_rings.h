@@ -5,6 +5,9 @@
 //   bidirectional ring    one dimension, two lanes in opposite directions
 //   hierarchical          dimensions (gpu, node): reduce-scatter in the node, then across nodes on
 //                         what is left; all-gather the other way round
+//   overlapped levels   hierarchical, in chunks: lanes of the same order that follow each other. A
+//                       chunk enters a phase (a dimension of a reduce-scatter or all-gather) when
+//                       the chunk before it has left it, so that all levels work at once
 //   axis after axis       two lanes in opposite directions, the same order of the axes: no gain
 //   multi-axis torus      one lane for each rotation of the axis order and each direction, so that
 //                         every link of every axis works at once
@@ -47,10 +50,11 @@ struct AxisRingLane {
 
 class AxisRings final : public CollectiveAlgorithm {
  public:
-  // REQUIRES: every lane's order is a permutation of the dimensions; at most kMaxDimensions of
-  // them; bytes is a whole number of elements of `element` bytes.
+  // `follow`: lanes follow each other, phase by phase. REQUIRES: every lane's order is a
+  // permutation of the dimensions (one and the same if lanes follow each other); at most
+  // kMaxDimensions of them; bytes is a whole number of elements of `element` bytes.
   AxisRings(CollectiveOp op, GroupShape shape, std::vector<AxisRingLane> lanes, Bytes bytes,
-            Bytes element);
+            Bytes element, bool follow = false);
 
   std::uint32_t members() const override { return shape_.members(); }
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
@@ -58,6 +62,9 @@ class AxisRings final : public CollectiveAlgorithm {
   std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                            std::uint32_t member) const override;
   std::uint32_t receives(std::uint32_t, std::uint32_t, std::uint32_t) const override { return 1; }
+  bool gated() const override { return !last_of_phase_.empty(); }
+  std::optional<LaneGate> gate(std::uint32_t lane, std::uint32_t round,
+                               std::uint32_t member) const override;
   std::uint32_t shards() const override { return shape_.members(); }
   std::uint32_t pieces() const override { return lanes(); }  // piece p of each shard is lane p's
   void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
@@ -86,6 +93,7 @@ class AxisRings final : public CollectiveAlgorithm {
   std::vector<std::vector<std::int64_t>> elements_below_;
   std::uint32_t scatter_rounds_ = 0;  // of a reduce-scatter, and of an all-gather
   std::uint32_t rounds_ = 0;
+  std::vector<std::uint32_t> last_of_phase_;  // by round: the last one of its phase; if they follow
 };
 
 }  // namespace stepsim

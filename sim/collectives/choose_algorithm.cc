@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <numeric>
 #include <utility>
 
@@ -15,8 +16,12 @@
 #include "sim/collectives/double_binary_tree.h"
 #include "sim/collectives/exchange.h"
 #include "sim/collectives/halving_doubling.h"
+#include "sim/collectives/in_network.h"
+#include "sim/collectives/node_relay.h"
 #include "sim/collectives/reduce_broadcast.h"
+#include "sim/collectives/rotated_rings.h"
 #include "sim/collectives/shift.h"
+#include "sim/collectives/step_list.h"
 #include "sim/collectives/torus_all_to_all.h"
 
 namespace stepsim {
@@ -53,8 +58,21 @@ std::vector<AxisRingLane> rotated_lanes(const GroupShape& shape) {
   return lanes;
 }
 
+// Chunks of overlapped levels: enough that the phases of the first and last are little beside the
+// whole, in messages of at least 64 KiB.
+std::uint32_t level_chunks(Bytes bytes, const GroupShape& shape) {
+  constexpr std::int64_t kSmallestMessage = 64 << 10;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(bytes.value() / shape.members() / kSmallestMessage, 1, 32));
+}
+
 bool is_torus(const GroupShape& shape) {
   return std::ranges::all_of(shape.dimensions,
+                             [](const GroupDimension& dimension) { return dimension.torus_axis; });
+}
+
+bool has_torus_axis(const GroupShape& shape) {
+  return std::ranges::any_of(shape.dimensions,
                              [](const GroupDimension& dimension) { return dimension.torus_axis; });
 }
 
@@ -104,6 +122,17 @@ bool does(AlgorithmChoice choice, CollectiveOp op) {
       return op == CollectiveOp::kAllReduce;
     case AlgorithmChoice::kDissemination:
       return op == CollectiveOp::kBarrier;
+    case AlgorithmChoice::kRotatedRings:
+    case AlgorithmChoice::kOverlappedLevels:
+      return is_ring_op(op);
+    case AlgorithmChoice::kPxn:
+    case AlgorithmChoice::kNodeForwarding:
+      return op == CollectiveOp::kAllToAll;
+    case AlgorithmChoice::kNvls:
+    case AlgorithmChoice::kSharp:
+      return is_ring_op(op) || moves_whole_from_or_to_root(op);
+    case AlgorithmChoice::kCustom:
+      return true;
   }
   return false;
 }
@@ -118,6 +147,22 @@ std::string misfit(CollectiveOp op, AlgorithmChoice choice, const GroupShape& sh
     case AlgorithmChoice::kHierarchical:
       return shape.dimensions.size() > 1 ? ""
                                          : "needs a group that fills a box of two or more levels";
+    case AlgorithmChoice::kOverlappedLevels:
+    case AlgorithmChoice::kRotatedRings:
+    case AlgorithmChoice::kPxn:
+    case AlgorithmChoice::kNodeForwarding:
+      return shape.dimensions.size() > 1 && !has_torus_axis(shape)
+                 ? ""
+                 : "needs a group that fills a box of several switched levels, a node and more";
+    case AlgorithmChoice::kNvls:
+      if (shape.tree.nodes.size() == shape.members() + 1) return "";
+      return "needs all members on one switch, and these are not: they stand in different nodes, "
+             "or their node has several switches or none";
+    case AlgorithmChoice::kSharp:
+      return !shape.tree.nodes.empty()
+                 ? ""
+                 : "needs a tree of switches between the members, and their routes pass through "
+                   "other chips or part on the way";
     case AlgorithmChoice::kHalvingDoubling:
     case AlgorithmChoice::kRecursiveDoubling:
       return op == CollectiveOp::kAllReduce || std::has_single_bit(shape.members())
@@ -220,7 +265,8 @@ ChosenAlgorithm resolve_all_to_all(const GroupShape& shape) {
 std::vector<AlgorithmChoice> algorithms_for(CollectiveOp op, const GroupShape& shape) {
   std::vector<AlgorithmChoice> result;
   for (const AlgorithmChoice choice : kAlgorithmChoices) {
-    if (choice != AlgorithmChoice::kAuto && does(choice, op) && misfit(op, choice, shape).empty()) {
+    const bool names_one = choice != AlgorithmChoice::kAuto && choice != AlgorithmChoice::kCustom;
+    if (names_one && does(choice, op) && misfit(op, choice, shape).empty()) {
       result.push_back(choice);
     }
   }
@@ -266,6 +312,10 @@ ChosenAlgorithm resolve(CollectiveOp op, AlgorithmChoice choice, const GroupShap
 std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task,
                                                       AlgorithmChoice choice,
                                                       const GroupShape& shape) {
+  if (choice == AlgorithmChoice::kCustom) {
+    assert(task.steps != nullptr && task.steps->op == task.op &&
+           task.steps->members == shape.members());
+  }
   if (const std::string reason = refusal(task.op, choice, shape); !reason.empty()) {
     throw ConfigError({{"algorithm", std::string(name_of(choice)) + " " + reason}});
   }
@@ -274,7 +324,17 @@ std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task
                                        task.element);
   };
   const std::vector<std::uint32_t>& order = shape.order;
-  switch (resolve(task.op, choice, shape, task.bytes).choice) {
+  AlgorithmChoice chosen = resolve(task.op, choice, shape, task.bytes).choice;
+  if (task.matrix != nullptr && chosen == AlgorithmChoice::kTorusAllToAll) {
+    if (choice != AlgorithmChoice::kAuto) {
+      throw ConfigError(std::vector<Problem>{
+          {"algorithm",
+           "torus sends equal shards and can't do an all-to-all by a matrix; there are: direct, "
+           "pairwise"}});
+    }
+    chosen = AlgorithmChoice::kDirect;
+  }
+  switch (chosen) {
     case AlgorithmChoice::kBidirectionalRing:
       return rings(flattened(shape), {{{0}, false}, {{0}, true}});
     case AlgorithmChoice::kHierarchical:
@@ -311,6 +371,22 @@ std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task
       return std::make_unique<ReduceBroadcast>(task, order);
     case AlgorithmChoice::kDissemination:
       return std::make_unique<Dissemination>(task, order);
+    case AlgorithmChoice::kRotatedRings:
+      return std::make_unique<RotatedRings>(task, shape);
+    case AlgorithmChoice::kOverlappedLevels:
+      return std::make_unique<AxisRings>(task.op, shape,
+                                         std::vector<AxisRingLane>(level_chunks(task.bytes, shape),
+                                                                   {innermost_first(shape), false}),
+                                         task.bytes, task.element, true);
+    case AlgorithmChoice::kPxn:
+    case AlgorithmChoice::kNodeForwarding:
+      return std::make_unique<NodeRelay>(
+          task, shape, chosen == AlgorithmChoice::kPxn ? FirstLeg::kNode : FirstLeg::kRail);
+    case AlgorithmChoice::kNvls:
+    case AlgorithmChoice::kSharp:
+      return std::make_unique<InNetwork>(task, shape);
+    case AlgorithmChoice::kCustom:
+      return std::make_unique<ListedSteps>(task, *task.steps);
     case AlgorithmChoice::kAuto:
     case AlgorithmChoice::kRing:
       break;

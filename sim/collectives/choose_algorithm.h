@@ -35,7 +35,7 @@ struct ChosenAlgorithm {
   std::string why;                                  // a sentence
 };
 
-// Algorithms that can do this in this group, without kAuto. Never empty.
+// Algorithms that can do this in this group, without kAuto and kCustom. Never empty.
 std::vector<AlgorithmChoice> algorithms_for(CollectiveOp op, const GroupShape& shape);
 
 // Why it can't, and which can: "can't do a broadcast; there are: chain, binomial-tree". Empty if it
@@ -47,7 +47,8 @@ ChosenAlgorithm resolve(CollectiveOp op, AlgorithmChoice choice, const GroupShap
                         Bytes bytes);
 
 // Throws ConfigError where there is a refusal().
-// REQUIRES: shape.members() > 1; task.root is a member.
+// REQUIRES: shape.members() > 1; task.root is a member; kCustom: task.steps are for this operation
+// and so many members. What is chosen keeps what the task refers to.
 std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task,
                                                       AlgorithmChoice choice,
                                                       const GroupShape& shape);

@@ -26,7 +26,14 @@ std::string_view name_of(AlgorithmChoice choice) {
                                                                              "recursive-doubling",
                                                                              "bruck",
                                                                              "reduce-broadcast",
-                                                                             "dissemination"};
+                                                                             "dissemination",
+                                                                             "rotated-rings",
+                                                                             "overlapped-levels",
+                                                                             "pxn",
+                                                                             "node-forwarding",
+                                                                             "nvls",
+                                                                             "sharp",
+                                                                             "custom"};
   return kNames[static_cast<std::size_t>(choice)];
 }
 

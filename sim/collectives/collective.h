@@ -23,6 +23,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/ids.h"
+
 namespace stepsim {
 
 enum class CollectiveOp : std::uint8_t {
@@ -64,6 +66,13 @@ enum class AlgorithmChoice : std::uint8_t {
   kBruck,              // all-gather in ceil(log2 n) rounds for any n
   kReduceBroadcast,    // everybody to the root and back (naive)
   kDissemination,      // a word to the members 1, 2, 4, ... places on
+  kRotatedRings,       // a ring for each network card of a node
+  kOverlappedLevels,   // hierarchical in chunks: one level works while the next one does
+  kPxn,                // all-to-all: in the node to the destination's rail, then over the rail
+  kNodeForwarding,     // all-to-all: over the rail to the destination's node, then inside it
+  kNvls,               // the one switch between all members adds and copies
+  kSharp,              // a tree of switches adds and copies
+  kCustom,             // steps that somebody has written down (step_list.h)
 };
 inline constexpr std::array kAlgorithmChoices = {AlgorithmChoice::kAuto,
                                                  AlgorithmChoice::kRing,
@@ -81,7 +90,14 @@ inline constexpr std::array kAlgorithmChoices = {AlgorithmChoice::kAuto,
                                                  AlgorithmChoice::kRecursiveDoubling,
                                                  AlgorithmChoice::kBruck,
                                                  AlgorithmChoice::kReduceBroadcast,
-                                                 AlgorithmChoice::kDissemination};
+                                                 AlgorithmChoice::kDissemination,
+                                                 AlgorithmChoice::kRotatedRings,
+                                                 AlgorithmChoice::kOverlappedLevels,
+                                                 AlgorithmChoice::kPxn,
+                                                 AlgorithmChoice::kNodeForwarding,
+                                                 AlgorithmChoice::kNvls,
+                                                 AlgorithmChoice::kSharp,
+                                                 AlgorithmChoice::kCustom};
 std::string_view name_of(AlgorithmChoice choice);  // "ring"
 
 // One dimension of a group: its members stand in a line, a ring, or around a switch.
@@ -92,11 +108,25 @@ struct GroupDimension {
   friend bool operator==(const GroupDimension&, const GroupDimension&) = default;
 };
 
+// A tree of switches with the members as its leaves, by which switches may add up what comes from
+// below and copy what comes from above.
+struct SwitchTree {
+  struct Node {
+    std::uint32_t parent = 0;  // of the root: itself
+    LinkId up;                 // to the parent, and back; not of the root
+    LinkId down;
+    friend bool operator==(const Node&, const Node&) = default;
+  };
+  std::vector<Node> nodes;  // members, then switches; empty: there is no such tree
+  friend bool operator==(const SwitchTree&, const SwitchTree&) = default;
+};
+
 // What an algorithm may know of its members' places. Position p of the box of dimensions
 // (innermost fastest) is taken by member order[p].
 struct GroupShape {
   std::vector<GroupDimension> dimensions;  // none of size 1; empty: a single member
   std::vector<std::uint32_t> order;
+  SwitchTree tree{};
   std::uint32_t members() const { return static_cast<std::uint32_t>(order.size()); }
   friend bool operator==(const GroupShape&, const GroupShape&) = default;
 };

@@ -4,16 +4,20 @@
 // of one is a leaf of the other and nobody sends more than twice the data (Sanders, Speck, Traeff
 // 2009; as in NCCL).
 //
-//   8 members, tree 0     0             a chunk takes depth trips up and depth trips down; the
-//                         4             edges have three colours, no two alike at a node, and a
-//                       2   6           period of the pipeline is three rounds: in each the edges
-//                      1 3 5 7          of one colour carry a chunk up and a chunk down
+//   8 members, tree 0     0
+//                         4             a chunk takes depth trips up and depth trips down
+//                       2   6
+//                      1 3 5 7
 //
-// With C chunks and depth D = ceil(log2 n) there are 3 (C + 2 D - 1) rounds; the ports of
-// large data carry 2 S. Stepped, a round lasts as long as the ports that both trees use in it, so
-// that large data take up to 3.5 S/W; pipelined 2 S/W. Best for medium data on many members.
+// Each tree has three lanes: one up, where a node waits for both children before it sends on, and
+// one down for each child. With C chunks and depth D = ceil(log2 n) a lane has C + D - 1 rounds;
+// the ports of large data carry 2 S, so that a chunk of S/(2 C) takes 4 chunk times of a port. Best
+// for medium data on many members.
 
 #pragma once
+
+#include <optional>
+#include <vector>
 
 #include "sim/collectives/flat_algorithm.h"
 
@@ -24,35 +28,33 @@ class DoubleBinaryTree final : public FlatAlgorithm {
   // REQUIRES: the operation is all-reduce.
   DoubleBinaryTree(const CollectiveTask& task, const std::vector<std::uint32_t>& order);
 
-  std::uint32_t lanes() const override { return 2; }
-  std::uint32_t rounds() const override { return 3 * (chunks_ + 2 * depth_ - 1); }
+  std::uint32_t lanes() const override { return 2 * kLanesOfTree; }
+  std::uint32_t rounds() const override { return chunks_ + depth_ - 1; }
   std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                            std::uint32_t member) const override;
   std::uint32_t receives(std::uint32_t lane, std::uint32_t round,
                          std::uint32_t member) const override;
+  bool gated() const override { return true; }
+  std::optional<LaneGate> gate(std::uint32_t lane, std::uint32_t round,
+                               std::uint32_t member) const override;
   std::uint32_t shards() const override { return 2 * chunks_; }
   void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
               std::vector<std::uint32_t>& out) const override;
 
  private:
+  static constexpr std::uint32_t kLanesOfTree = 3;  // up, down to child 0, down to child 1
   struct Node {
-    std::optional<std::uint32_t> parent;
-    std::optional<std::uint32_t> children[2];
+    std::uint32_t parent = 0;  // of node 0: itself
+    std::vector<std::uint32_t> children;
+    std::uint32_t place = 0;  // among its parent's children
     std::uint32_t depth = 0;
-    std::uint32_t colour = 0;  // of the edge to the parent
   };
-  // Over the edges of this round's colour: the neighbour, and the chunks up and down.
-  struct Exchange {
-    std::uint32_t neighbour = 0;  // node
-    bool with_parent = false;
-    std::optional<std::uint32_t> sent;
-    std::optional<std::uint32_t> received;
-  };
-  std::optional<Exchange> exchange(std::uint32_t round, std::uint32_t node) const;
+  static bool is_up(std::uint32_t lane) { return lane % kLanesOfTree == 0; }
   std::uint32_t node_of(std::uint32_t lane, std::uint32_t member) const;
   std::uint32_t member_of(std::uint32_t lane, std::uint32_t node) const;
-  // The chunk of a period that begins `delay` periods after the start.
-  std::optional<std::uint32_t> chunk(std::uint32_t round, std::uint32_t delay) const;
+  // The chunk that a node sends in a round of a lane; nothing where it sends none.
+  std::optional<std::uint32_t> chunk(std::uint32_t lane, std::uint32_t round,
+                                     std::uint32_t node) const;
 
   std::vector<Node> nodes_;  // of tree 0
   std::uint32_t depth_ = 0;

@@ -34,6 +34,7 @@ class TorusAllToAll final : public CollectiveAlgorithm {
                          std::uint32_t member) const override;
   std::uint32_t shards() const override { return members() * members(); }
   std::uint32_t pieces() const override { return lanes(); }
+  bool cuts_equally() const override { return true; }
   std::uint32_t shard_of(std::uint32_t member) const override { return position_[member]; }
   void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
               std::vector<std::uint32_t>& out) const override;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <map>
 #include <sstream>
@@ -30,6 +31,8 @@ po::options_description visible_options() {
   auto add = options.add_options();
   add("library", po::value<std::string>()->value_name("NAME"),
       "communication library (default: the chip's); ideal for none");
+  add("most-ops", po::value<std::string>()->value_name("N"),
+      "skip training runs of more ops (default: 40000000, about half a minute)");
   add("rows", "print every row, not only the summary");
   add("json", po::value<std::string>()->value_name("FILE"),
       "the result as JSON; - for standard output, and nothing else there");
@@ -178,6 +181,15 @@ void run_accuracy_command(const std::vector<std::string>& arguments) {
     }
   }
   const std::string library = line.value("library");
+  PredictOptions limits;
+  if (line.options.count("most-ops") != 0) {
+    const std::string text = line.value("most-ops");
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, limits.most_ops);
+    if (error != std::errc() || rest != end) {
+      problems.push_back({"--most-ops", "must be a whole number, is \"" + text + "\""});
+    }
+  }
   throw_if_any(std::move(problems));
 
   const std::vector<Hardware> hardware = load_hardware();
@@ -187,6 +199,7 @@ void run_accuracy_command(const std::vector<std::string>& arguments) {
     const std::vector<AccuracyRow> of_table = predict(
         table, hardware,
         {.library = library,
+         .most_ops = limits.most_ops,
          .progress = [&progress](std::size_t record, std::size_t) { return progress.at(record); }});
     rows.insert(rows.end(), of_table.begin(), of_table.end());
   }

@@ -21,6 +21,7 @@
 #include "traces/chrome_trace.h"
 #include "traces/json_text.h"
 #include "traces/output_file.h"
+#include "traces/plot_svg.h"
 
 namespace stepsim {
 namespace {
@@ -251,6 +252,34 @@ std::string sweep_table(const CollectiveRequest& request, const std::vector<Poin
   return text;
 }
 
+// Bus bandwidth over size, simulated and by the closed form.
+Plot plot_of(const CollectiveRequest& request, const std::vector<Point>& points) {
+  PlotCurve simulated{.label = "simulated", .mark = PlotMark::kLineAndPoints};
+  PlotCurve formula{.label = "closed form", .mark = PlotMark::kLine};
+  const double factor = bus_factor(request.op, static_cast<std::uint32_t>(request.chips.size()));
+  for (const Point& point : points) {
+    const auto bytes = static_cast<double>(point.bytes.value());
+    if (const auto bus = bus_bandwidth(request, point)) simulated.points.push_back({bytes, *bus});
+    if (point.formula && point.formula->seconds > 0) {
+      formula.points.push_back({bytes, factor * bytes / point.formula->seconds});
+    }
+  }
+  return {.title = fmt::format("{} of {} ranks of {}", name_of(request.op), request.chips.size(),
+                               request.cluster_name),
+          .subtitle = fmt::format("{} model, {}, library {}", name_of(request.fidelity),
+                                  name_of(request.granularity), request.cluster.library.name),
+          .x = {.label = "bytes", .unit = "B", .log = true},
+          .y = {.label = "bus bandwidth", .unit = "B/s", .log = true},
+          .curves = {std::move(simulated), std::move(formula)}};
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  OutputFile file(path);
+  file.write(text);
+  stop_if_interrupted();
+  file.commit();
+}
+
 }  // namespace
 
 void run_collective_command(const std::vector<std::string>& arguments) {
@@ -258,16 +287,12 @@ void run_collective_command(const std::vector<std::string>& arguments) {
   const CollectiveRequest request = read_collective_request(arguments);
   std::vector<Point> points;
   for (const Bytes bytes : request.sizes) points.push_back(run_one(request, bytes));
+  if (!request.plot.empty()) write_file(request.plot, plot_svg(plot_of(request, points)));
   if (request.json == "-") {
     print(json_of(request, points));
     return;
   }
-  if (!request.json.empty()) {
-    OutputFile file(request.json);
-    file.write(json_of(request, points));
-    stop_if_interrupted();
-    file.commit();
-  }
+  if (!request.json.empty()) write_file(request.json, json_of(request, points));
   print(request.sweep ? sweep_table(request, points) : report(request, points.front()));
 }
 

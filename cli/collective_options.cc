@@ -54,6 +54,7 @@ po::options_description visible_options() {
   add("granularity", text("pipelined|stepped"),
       "one transfer, or every message (default: pipelined; packets: always stepped)");
   add("yes", "packets: run even if there are more than 10^9 packet-hops");
+  add("plot", text("FILE.svg"), "with --sweep: bus bandwidth over size as a picture");
   add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
   add("help", "this text");
   return options;
@@ -327,6 +328,10 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   }
   read_sizes(line, request, problems);
   request.json = read_output_path(line, "json", true, problems);
+  request.plot = read_output_path(line, "plot", false, problems);
+  if (!request.plot.empty() && !request.sweep) {
+    problems.push_back({"--plot", "needs --sweep FROM:TO: one size is no curve"});
+  }
   request.cluster_name = line.value("cluster");
   if (request.cluster_name.empty()) {
     problems.push_back({"--cluster", "must be given: a name of the catalog or a cluster file"});

@@ -33,6 +33,7 @@ struct CollectiveRequest {
   Fidelity fidelity = Fidelity::kFlow;
   Granularity granularity = Granularity::kPipelined;
   bool yes = false;
+  std::string plot;  // SVG file of a sweep; empty: none
   std::string json;  // file, or "-" for standard output; empty: none
 };
 

@@ -29,18 +29,36 @@ void read_peaks(const file::Chip& chip, ChipSpec& spec, ProblemList& problems) {
   }
 }
 
+void read_matmul(const FieldReader& fields, MatmulEfficiency& matmul) {
+  fields.read("peak_fraction", matmul.peak_fraction);
+  fields.read("tile_m", matmul.tile_m);
+  fields.read("tile_n", matmul.tile_n);
+  fields.read("compute_units", matmul.compute_units);
+  fields.read("inner_ramp", matmul.inner_ramp);
+  fields.read("least_split", matmul.least_split);
+}
+
 Efficiency to_efficiency(const file::Efficiency& efficiency, ProblemList& problems) {
   Efficiency spec;
   const std::string prefix = "cluster.chip.efficiency.";
   const FieldReader matmul(efficiency.matmul(), prefix + "matmul.", problems);
-  matmul.read("peak_fraction", spec.matmul.peak_fraction);
-  matmul.read("tile_m", spec.matmul.tile_m);
-  matmul.read("tile_n", spec.matmul.tile_n);
-  matmul.read("compute_units", spec.matmul.compute_units);
-  matmul.read("inner_ramp", spec.matmul.inner_ramp);
+  read_matmul(matmul, spec.matmul);
+  for (int i = 0; i < efficiency.matmul_of_size(); ++i) {
+    const file::MatmulEfficiency& of = efficiency.matmul_of(i);
+    const FieldReader fields(of, prefix + "matmul_of[" + std::to_string(i) + "].", problems);
+    const auto type = data_type_named(of.type());
+    if (!type) {
+      fields.add("type", "must be one of " + data_type_names() + "; is \"" + of.type() + "\"");
+      continue;
+    }
+    read_matmul(fields, spec.matmul_of[static_cast<std::size_t>(*type)].emplace(spec.matmul));
+  }
   const FieldReader fields(efficiency, prefix, problems);
   fields.read("attention_forward_fraction", spec.attention_forward_fraction);
   fields.read("attention_backward_fraction", spec.attention_backward_fraction);
+  fields.read("attention_length_ramp", spec.attention_length_ramp);
+  fields.read("attention_tile_ramp", spec.attention_tile_ramp);
+  fields.read("attention_head_ramp", spec.attention_head_ramp);
   fields.read("elementwise_fraction", spec.elementwise_fraction);
   fields.read("memory_fraction", spec.memory_fraction);
   fields.read("memory_ramp", spec.memory_ramp);
@@ -56,6 +74,7 @@ ChipSpec to_chip(const file::Chip& chip, ProblemList& problems) {
   fields.require("memory_capacity", spec.memory_capacity);
   fields.read("launch_overhead", spec.launch_overhead);
   fields.read("fixed_memory", spec.fixed_memory);
+  fields.read("sustained_clock", spec.sustained_clock);
   spec.efficiency = to_efficiency(chip.efficiency(), problems);
   spec.communication = {.compute_share = chip.communication().compute_share(),
                         .memory_share = chip.communication().memory_share()};

@@ -44,7 +44,8 @@ struct AccuracyRow {
 };
 
 struct PredictOptions {
-  std::string library;  // in place of the chips' own; empty: those
+  std::string library;                  // in place of the chips' own; empty: those
+  std::uint64_t most_ops = 40'000'000;  // training runs of more are skipped: they take minutes
   // Called before each record; false ends the run with SimulationInterrupted. May be empty.
   std::function<bool(std::size_t record, std::size_t records)> progress;
 };

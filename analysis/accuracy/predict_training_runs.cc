@@ -23,6 +23,12 @@ struct Prediction {
   double fixed_bytes = 0;  // of them, of the context and of libraries
 };
 
+std::uint64_t count_ops(const OpGraph& graph) {
+  std::uint64_t ops = 0;
+  for (const RankData& rank : graph.ranks) ops += graph.programs[rank.program.index()].ops.size();
+  return ops;
+}
+
 // Throws ConfigError, DeadlockError.
 Prediction simulate_run(const std::string& text, const PredictOptions& options) {
   ExperimentSource source;
@@ -40,6 +46,11 @@ Prediction simulate_run(const std::string& text, const PredictOptions& options) 
   // FSDP gathers ahead of the next step.
   const ParallelPlan& plan = experiment.plan;
   simulation.steps = plan.zero == 3 && plan.dp * plan.cp > 1 ? 2 : 1;
+  const std::uint64_t ops = count_ops(graph) * simulation.steps;
+  if (ops > options.most_ops) {
+    throw ConfigError({{"size", "has " + std::to_string(ops / 1'000'000) +
+                                    " million ops, more than --most-ops allows"}});
+  }
   const SimulationResult result = simulate(graph, cluster, simulation);
   const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
   return {.step_time_s = to_seconds(result.step_time),

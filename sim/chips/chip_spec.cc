@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <system_error>
@@ -49,40 +50,87 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
+constexpr std::int64_t kNarrowStep = 16;
+constexpr double kQueryBlock = 128;
+constexpr double kFittedHead = 128;
+
+std::int64_t tile_of(std::int64_t size, std::int64_t tile) {
+  return std::min(tile, divide_up(size, kNarrowStep) * kNarrowStep);
+}
+
 // The part of the arithmetic units' time that goes into elements of the result: tiles that stick
 // out of the matrix and places of the last wave that stay empty are time lost.
 double useful_share_of_waves(const Kernel& kernel, const MatmulEfficiency& efficiency) {
-  const std::int64_t tiles = kernel.batch * divide_up(kernel.m, efficiency.tile_m) *
-                             divide_up(kernel.n, efficiency.tile_n);
-  const std::int64_t waves = divide_up(tiles, efficiency.compute_units);
-  const double paid = static_cast<double>(waves) * static_cast<double>(efficiency.compute_units) *
-                      static_cast<double>(efficiency.tile_m) *
-                      static_cast<double>(efficiency.tile_n);
+  const std::int64_t tile_m = tile_of(kernel.m, efficiency.tile_m);
+  const std::int64_t tile_n = tile_of(kernel.n, efficiency.tile_n);
+  const std::int64_t tiles =
+      kernel.batch * divide_up(kernel.m, tile_m) * divide_up(kernel.n, tile_n);
+  std::int64_t parts = 1;
+  if (efficiency.least_split > 0 && tiles > 0 && tiles < efficiency.compute_units) {
+    parts = std::max<std::int64_t>(
+        1, std::min(efficiency.compute_units / tiles, kernel.k / efficiency.least_split));
+  }
+  const std::int64_t waves = divide_up(tiles * parts, efficiency.compute_units);
+  const double paid = static_cast<double>(waves) * static_cast<double>(efficiency.compute_units) /
+                      static_cast<double>(parts) * static_cast<double>(tile_m) *
+                      static_cast<double>(tile_n);
   const double useful = static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
                         static_cast<double>(kernel.n);
   return useful / paid;
+}
+
+// What the ramps leave of an attention kernel's fraction of peak.
+double attention_ramps(const Kernel& kernel, const Efficiency& efficiency) {
+  const auto keys = static_cast<double>(kernel.n);
+  const auto head = static_cast<double>(kernel.k);
+  const double blocks =
+      static_cast<double>(kernel.batch) * std::ceil(static_cast<double>(kernel.m) / kQueryBlock);
+  const double units =
+      efficiency.attention_tile_ramp * static_cast<double>(efficiency.matmul.compute_units);
+  const double head_ramp = efficiency.attention_head_ramp;
+  return keys / (keys + efficiency.attention_length_ramp) * blocks / (blocks + units) * head /
+         (head + head_ramp) * (kFittedHead + head_ramp) / kFittedHead;
 }
 
 double achievable_flops_per_second(const Kernel& kernel, const ChipSpec& chip) {
   const Efficiency& efficiency = chip.efficiency;
   switch (kernel.kind) {
     case KernelKind::kMatmul: {
+      const MatmulEfficiency& matmul =
+          efficiency.matmul_of[static_cast<std::size_t>(kernel.type)].value_or(efficiency.matmul);
       const double inner = static_cast<double>(kernel.k);
-      const double ramp = inner / (inner + efficiency.matmul.inner_ramp);
-      return chip.peak_of(kernel.type).value() * efficiency.matmul.peak_fraction * ramp *
-             useful_share_of_waves(kernel, efficiency.matmul);
+      const double ramp = inner / (inner + matmul.inner_ramp);
+      return chip.peak_of(kernel.type).value() * matmul.peak_fraction * ramp *
+             useful_share_of_waves(kernel, matmul);
     }
     case KernelKind::kAttentionForward:
-      return chip.peak_of(kernel.type).value() * efficiency.attention_forward_fraction;
+      return chip.peak_of(kernel.type).value() * efficiency.attention_forward_fraction *
+             attention_ramps(kernel, efficiency);
     case KernelKind::kAttentionBackward:
-      return chip.peak_of(kernel.type).value() * efficiency.attention_backward_fraction;
+      return chip.peak_of(kernel.type).value() * efficiency.attention_backward_fraction *
+             attention_ramps(kernel, efficiency);
     case KernelKind::kElementwise:
       break;
   }
   return chip.peak_of(DataType::kFp32).value() * efficiency.elementwise_fraction;
 }
 
+void check_matmul(const MatmulEfficiency& matmul, const std::string& prefix, Checker& checker) {
+  checker.fraction(prefix + "peak_fraction", matmul.peak_fraction);
+  checker.at_least_one(prefix + "tile_m", matmul.tile_m);
+  checker.at_least_one(prefix + "tile_n", matmul.tile_n);
+  checker.at_least_one(prefix + "compute_units", matmul.compute_units);
+  checker.not_negative(prefix + "inner_ramp", matmul.inner_ramp);
+  checker.not_negative(prefix + "least_split", static_cast<double>(matmul.least_split));
+}
+
 }  // namespace
+
+ChipSpec sustained(const ChipSpec& chip) {
+  ChipSpec slower = chip;
+  for (Throughput& peak : slower.peak) peak = Throughput(peak.value() * chip.sustained_clock);
+  return slower;
+}
 
 std::vector<Problem> check(const ChipSpec& spec) {
   Checker checker;
@@ -103,18 +151,24 @@ std::vector<Problem> check(const ChipSpec& spec) {
                                     std::to_string(spec.fixed_memory.value()));
   }
   const Efficiency& efficiency = spec.efficiency;
-  checker.fraction("efficiency.matmul.peak_fraction", efficiency.matmul.peak_fraction);
-  checker.at_least_one("efficiency.matmul.tile_m", efficiency.matmul.tile_m);
-  checker.at_least_one("efficiency.matmul.tile_n", efficiency.matmul.tile_n);
-  checker.at_least_one("efficiency.matmul.compute_units", efficiency.matmul.compute_units);
-  checker.not_negative("efficiency.matmul.inner_ramp", efficiency.matmul.inner_ramp);
+  check_matmul(efficiency.matmul, "efficiency.matmul.", checker);
+  for (std::size_t type = 0; type < spec.peak.size(); ++type) {
+    if (!efficiency.matmul_of[type]) continue;
+    const std::string field =
+        "efficiency.matmul_of." + std::string(name_of(static_cast<DataType>(type)));
+    check_matmul(*efficiency.matmul_of[type], field + ".", checker);
+  }
   checker.fraction("efficiency.attention_forward_fraction", efficiency.attention_forward_fraction);
   checker.fraction("efficiency.attention_backward_fraction",
                    efficiency.attention_backward_fraction);
+  checker.not_negative("efficiency.attention_length_ramp", efficiency.attention_length_ramp);
+  checker.not_negative("efficiency.attention_tile_ramp", efficiency.attention_tile_ramp);
+  checker.not_negative("efficiency.attention_head_ramp", efficiency.attention_head_ramp);
   checker.fraction("efficiency.elementwise_fraction", efficiency.elementwise_fraction);
   checker.fraction("efficiency.memory_fraction", efficiency.memory_fraction);
   checker.not_negative("efficiency.memory_ramp",
                        static_cast<double>(efficiency.memory_ramp.value()));
+  checker.fraction("sustained_clock", spec.sustained_clock);
   checker.share("communication.compute_share", spec.communication.compute_share);
   checker.share("communication.memory_share", spec.communication.memory_share);
   return checker.take();

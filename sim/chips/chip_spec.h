@@ -5,10 +5,15 @@
 // (Williams, Waterman, Patterson 2009), where what is achievable comes from the chip's efficiency
 // model: data in the chip file, never a factor set for one experiment.
 //
-//   matmul     a fraction of peak, times what the shape loses: tiles that stick out of the matrix
-//              (tile quantisation), a last wave of tiles that leaves units idle (wave
-//              quantisation), and the ramp of a short inner dimension, k / (k + ramp)
-//   attention  a fraction of peak for the forward and one for the backward kernel
+//   matmul     a fraction of peak, by data type where types differ, times what the shape loses:
+//              tiles that stick out of the matrix (tile quantisation), a last wave of tiles that
+//              leaves units idle (wave quantisation), and the ramp of a short inner dimension,
+//              k / (k + ramp). Narrow matrices get narrower tiles, in steps of 16; where there are
+//              fewer tiles than units, k is split over the idle ones
+//   attention  a fraction of peak for the forward and one for the backward kernel, of long
+//              sequences of heads of 128, times ramps: s / (s + length_ramp) of the keys,
+//              t / (t + tile_ramp x units) of the blocks of 128 queries, and
+//              d / (d + head_ramp), 1 at d = 128, of the head dimension
 //   memory     a fraction of peak, times bytes / (bytes + ramp) for small kernels
 //
 // Not modelled: caches, clocks that throttle, different kernels running side by side.
@@ -16,6 +21,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,13 +37,18 @@ struct MatmulEfficiency {
   std::int64_t tile_n = 1;
   std::int64_t compute_units = 1;  // tiles in one wave; 1 turns wave quantisation off
   double inner_ramp = 0;           // inner dimension at which half of the throughput is reached
+  std::int64_t least_split = 0;    // of k, where it is split; 0: never
 };
 
 struct Efficiency {
   MatmulEfficiency matmul{};
+  std::array<std::optional<MatmulEfficiency>, kDataTypes> matmul_of{};  // of types that differ
   double attention_forward_fraction = 1;
   double attention_backward_fraction = 1;
-  double elementwise_fraction = 1;  // of fp32 peak: elementwise arithmetic is rarely the bound
+  double attention_length_ramp = 0;  // keys
+  double attention_tile_ramp = 0;    // blocks of 128 queries for each of matmul.compute_units
+  double attention_head_ramp = 0;    // head dimension
+  double elementwise_fraction = 1;   // of fp32 peak: elementwise arithmetic is rarely the bound
   double memory_fraction = 1;
   Bytes memory_ramp{};  // kernel size at which half of the bandwidth is reached
 };
@@ -56,10 +67,16 @@ struct ChipSpec {
   Duration launch_overhead{};
   Bytes fixed_memory{};  // context and library workspaces
   Efficiency efficiency{};
+  // Clock under load that lasts over that of the short runs to which `efficiency` is fitted: power
+  // and heat limit it. In a step arithmetic is slower by this; in time_of() it is not.
+  double sustained_clock = 1;
   CommunicationCost communication{};
 
   Throughput peak_of(DataType type) const { return peak[static_cast<std::size_t>(type)]; }
 };
+
+// The chip in a long step: its peaks at the sustained clock.
+ChipSpec sustained(const ChipSpec& chip);
 
 // Empty when the spec makes sense: positive rates and sizes, fractions in (0, 1], shares in [0, 1).
 std::vector<Problem> check(const ChipSpec& spec);

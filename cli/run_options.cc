@@ -268,7 +268,7 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
 }
 
 std::uint32_t steps_of(const RunOptions& options, const ParallelPlan& plan) {
-  const bool gathers_ahead = plan.zero == 3 && plan.dp * plan.cp > 1;
+  const bool gathers_ahead = (plan.zero == 3 || plan.overlap_parameters) && plan.replicas() > 1;
   return options.steps.value_or(gathers_ahead || overlaps_steps(plan) ? 2 : 1);
 }
 

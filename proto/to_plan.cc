@@ -4,13 +4,16 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <regex>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "proto/field_reader.h"
 #include "proto/plan_text.h"
 #include "proto/suggestion.h"
 #include "proto/to_spec.h"
@@ -53,14 +56,54 @@ void read_schedule(const std::string& text, ParallelPlan& spec, ProblemList& pro
   }
 }
 
-void read_recompute(const std::string& text, ParallelPlan& spec, ProblemList& problems) {
-  for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
-    if (text == name_of(recompute)) {
-      spec.recompute = recompute;
-      return;
-    }
+// The values of an enumeration by their names.
+template <typename Value>
+std::vector<std::pair<std::string, Value>> choices(std::size_t count) {
+  std::vector<std::pair<std::string, Value>> result;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto value = static_cast<Value>(i);
+    result.emplace_back(std::string(name_of(value)), value);
   }
-  problems.add("plan.recompute", "must be none, selective or full; is \"" + text + "\"");
+  return result;
+}
+
+void read_type(const FieldReader& fields, const char* field, std::optional<DataType>& type) {
+  std::string text;
+  fields.read(field, text);
+  if (!fields.has(field)) return;
+  type = data_type_named(text);
+  if (!type) fields.add(field, "must be one of " + data_type_names() + "; is \"" + text + "\"");
+}
+
+// Bytes of a parameter in all: weight, gradient, optimizer state.
+struct StateAccounting {
+  std::int64_t total;
+  std::int64_t gradient;
+  std::int64_t optimizer;
+  bool hold_gradients;
+};
+constexpr StateAccounting kAccountings[] = {
+    {10, 2, 8, false},  // bf16 weight, two fp32 moments
+    {12, 2, 8, true},   // and a bf16 gradient
+    {16, 2, 12, true},  // and an fp32 weight
+    {18, 4, 12, true},  // with an fp32 gradient
+};
+
+void read_state_bytes(const FieldReader& fields, ParallelPlan& spec) {
+  std::int64_t total = 0;
+  fields.read("state_bytes", total);
+  if (!fields.has("state_bytes")) return;
+  const auto* found = std::ranges::find(kAccountings, total, &StateAccounting::total);
+  if (found == std::end(kAccountings)) {
+    fields.add("state_bytes", fmt::format("must be 10, 12, 16 or 18; is {}", total));
+    return;
+  }
+  for (const char* part : {"gradient_bytes", "optimizer_bytes"}) {
+    if (fields.has(part)) fields.add(part, "can't be given beside state_bytes");
+  }
+  spec.gradient_bytes = found->gradient;
+  spec.optimizer_bytes = found->optimizer;
+  spec.hold_gradients = found->hold_gradients;
 }
 
 // "7,8*14,7": a stage of 7 layers, 14 of 8, one of 7. People write 14*8 for it, too: the reading
@@ -93,25 +136,6 @@ void read_layout(const std::string& text, ParallelPlan& spec, ProblemList& probl
   if (stages(spec.layout) != wanted && stages(swapped) == wanted) spec.layout = std::move(swapped);
 }
 
-// Parts of a plan that have a key already, but no lowering yet.
-void refuse_what_is_not_there_yet(const file::Plan& plan, ProblemList& problems) {
-  const auto only_one = [&problems](bool has, std::int64_t value, const char* field,
-                                    const char* what) {
-    if (!has || value == 1) return;
-    problems.add(std::string("plan.") + field,
-                 fmt::format("must be 1: {} can't be simulated yet; is {}", what, value));
-  };
-  only_one(plan.has_cp(), plan.cp(), "cp", "context parallelism");
-  only_one(plan.has_ep(), plan.ep(), "ep", "expert parallelism");
-  only_one(plan.has_etp(), plan.etp(), "etp", "expert tensor parallelism");
-  if (plan.has_zero() && plan.zero() != 0 && plan.zero() != 1 && plan.zero() != 3) {
-    problems.add("plan.zero",
-                 fmt::format("must be 0 (replicated), 1 (optimizer state divided) or 3 (FSDP){}; "
-                             "is {}",
-                             plan.zero() == 2 ? ", 2 can't be simulated yet" : "", plan.zero()));
-  }
-}
-
 // The upper limits are far above anything that exists; they keep products of sizes in 64 bits.
 template <typename Integer>
 void check_range(const char* field, Integer least, Integer most, Integer& value,
@@ -129,72 +153,84 @@ void check_sizes(ParallelPlan& plan, ProblemList& problems) {
     check_range(field, least, most, value, problems);
   };
   within("tp", 1, kMostRanksOfAnAxis, plan.tp);
+  within("cp", 1, kMostRanksOfAnAxis, plan.cp);
   within("dp", 1, kMostRanksOfAnAxis, plan.dp);
   within("pp", 1, kMostRanksOfAnAxis, plan.pp);
+  within("ep", 1, kMostRanksOfAnAxis, plan.ep);
+  within("etp", 1, kMostRanksOfAnAxis, plan.etp);
   within("microbatch", 1, kMostSequences, plan.microbatch);
   within("global_batch", 1, kMostSequences, plan.global_batch);
   within("sequence", 1, kMostTokens, plan.sequence);
   within("gradient_bucket_parameters", 1, kMostParameters, plan.gradient_bucket_parameters);
   check_range("prefetch", 0, kMostPrefetch, plan.prefetch, problems);
   within("optimizer_bytes", 1, kMostBytesOfAParameter, plan.optimizer_bytes);
+  within("shard", 0, kMostRanksOfAnAxis, plan.shard);
+  within("expert_node", 1, kMostRanksOfAnAxis, plan.expert_node);
+  within("recompute_block", 1, kMostStages, plan.recompute_block);
+  within("recompute_layers", 0, kMostStages, plan.recompute_layers);
 }
 
 }  // namespace
 
 ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   ParallelPlan spec;
-  if (plan.has_tp()) spec.tp = plan.tp();
-  if (plan.has_dp()) spec.dp = plan.dp();
-  if (plan.has_pp()) spec.pp = plan.pp();
-  if (plan.has_microbatch()) spec.microbatch = plan.microbatch();
-  spec.global_batch = plan.global_batch();
-  spec.sequence = plan.sequence();
+  const FieldReader fields(plan, "plan.", problems);
+  fields.read("tp", spec.tp);
+  fields.read("cp", spec.cp);
+  fields.read("dp", spec.dp);
+  fields.read("pp", spec.pp);
+  fields.read("ep", spec.ep);
+  fields.read("etp", spec.etp);
+  fields.read("microbatch", spec.microbatch);
+  fields.read("global_batch", spec.global_batch);
+  fields.read("sequence", spec.sequence);
   if (!plan.has_global_batch()) {
     problems.add("plan.global_batch", "must be given: sequences of a step");
   }
   if (!plan.has_sequence()) problems.add("plan.sequence", "must be given: tokens of a sequence");
-  if (plan.has_sequence_parallel()) spec.sequence_parallel = plan.sequence_parallel();
-  if (plan.zero() == 1 || plan.zero() == 3) spec.zero = plan.zero();
-  spec.allow_idle_chips = plan.allow_idle_chips();
-  if (plan.has_gradient_bucket_parameters()) {
-    spec.gradient_bucket_parameters = plan.gradient_bucket_parameters();
-  }
-  if (plan.has_prefetch()) spec.prefetch = plan.prefetch();
-  if (plan.has_overlap_gradients()) spec.overlap_gradients = plan.overlap_gradients();
-  const auto count = [&problems](bool is_given, const char* field, std::int64_t given,
-                                 std::int64_t& value) {
-    if (!is_given) return;
-    check_range(field, std::int64_t{1}, kMostSequences, given, problems);
-    value = given;
-  };
-  count(plan.has_chunks(), "chunks", plan.chunks(), spec.chunks);
-  count(plan.has_microbatch_group(), "microbatch_group", plan.microbatch_group(),
-        spec.microbatch_group);
-  count(plan.has_memory_limit(), "memory_limit", plan.memory_limit(), spec.memory_limit);
-  if (plan.has_overlap_pipeline()) spec.overlap_pipeline = plan.overlap_pipeline();
-  if (plan.has_overlap_tensor()) spec.overlap_tensor = plan.overlap_tensor();
-  if (plan.has_optimizer_bytes()) spec.optimizer_bytes = plan.optimizer_bytes();
-  if (plan.has_gradient_bytes()) spec.gradient_bytes = plan.gradient_bytes();
+  fields.read("sequence_parallel", spec.sequence_parallel);
+  fields.read("cp_mode", spec.cp_mode, choices<ContextMode>(kContextModes));
+  fields.read("dispatch", spec.dispatch, choices<Dispatch>(kDispatches));
+  fields.read("expert_node", spec.expert_node);
+  fields.read("recompute", spec.recompute, choices<Recompute>(kRecomputes));
+  fields.read("recompute_block", spec.recompute_block);
+  fields.read("recompute_layers", spec.recompute_layers);
+  fields.read("zero", spec.zero);
+  fields.read("shard", spec.shard);
+  fields.read("reshard_after_forward", spec.reshard_after_forward);
+  fields.read("allow_idle_chips", spec.allow_idle_chips);
+  fields.read("gradient_bucket_parameters", spec.gradient_bucket_parameters);
+  fields.read("prefetch", spec.prefetch);
+  fields.read("overlap_gradients", spec.overlap_gradients);
+  fields.read("overlap_parameters", spec.overlap_parameters);
+  fields.read("overlap_tensor", spec.overlap_tensor);
+  fields.read("overlap_pipeline", spec.overlap_pipeline);
+  fields.read("clip_gradients", spec.clip_gradients);
+  fields.read("offload_optimizer", spec.offload_optimizer);
+  fields.read("offload_activations", spec.offload_activations);
+  fields.read("fused_attention", spec.fused_attention);
+  fields.read("optimizer", spec.optimizer, choices<Optimizer>(kOptimizers));
+  fields.read("optimizer_bytes", spec.optimizer_bytes);
+  fields.read("gradient_bytes", spec.gradient_bytes);
+  read_state_bytes(fields, spec);
+  std::optional<DataType> type;
+  read_type(fields, "dtype", type);
+  spec.type = type.value_or(spec.type);
+  read_type(fields, "weight_dtype", spec.weight_type);
+  read_type(fields, "activation_dtype", spec.activation_type);
+  read_type(fields, "communication_dtype", spec.communication_type);
   if (plan.has_order()) read_order(plan.order(), spec, problems);
   read_map(plan.map(), spec, problems);
-  if (plan.has_dtype()) {
-    if (const auto type = data_type_named(plan.dtype())) {
-      spec.type = *type;
-    } else {
-      problems.add("plan.dtype",
-                   "must be one of " + data_type_names() + "; is \"" + plan.dtype() + "\"");
-    }
-  }
-  if (plan.has_recompute()) read_recompute(plan.recompute(), spec, problems);
-  if (plan.has_optimizer()) {
-    if (plan.optimizer() != "adam" && plan.optimizer() != "none") {
-      problems.add("plan.optimizer", "must be adam or none; is \"" + plan.optimizer() + "\"");
-    }
-    spec.optimizer = plan.optimizer() == "none" ? Optimizer::kNone : Optimizer::kAdam;
-  }
+  const auto count = [&](const char* field, std::int64_t& value) {
+    if (!fields.has(field)) return;
+    fields.read(field, value);
+    check_range(field, std::int64_t{1}, kMostSequences, value, problems);
+  };
+  count("chunks", spec.chunks);
+  count("microbatch_group", spec.microbatch_group);
+  count("memory_limit", spec.memory_limit);
   if (plan.has_schedule()) read_schedule(plan.schedule(), spec, problems);
   if (plan.has_layout()) read_layout(plan.layout(), spec, problems);
-  refuse_what_is_not_there_yet(plan, problems);
   // What is reported stands as 0 from here on, which later checks pass over.
   check_sizes(spec, problems);
   return spec;

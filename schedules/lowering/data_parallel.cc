@@ -1,97 +1,172 @@
 #include "schedules/lowering/data_parallel.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace stepsim {
 
 DataParallel::DataParallel(Stage& stage) : stage_(stage) {
-  const PlanCommunicators& communicators = stage.communicators;
-  sides_.push_back(open_side(communicators.gradients, communicators.parameters, ""));
-  if (!stage.has_copies()) return;
-  sides_.push_back(
-      open_side(communicators.upper_gradients, communicators.upper_parameters, " upper"));
-}
-
-DataParallel::Side DataParallel::open_side(std::optional<CommunicatorId> gradients,
-                                           std::optional<CommunicatorId> parameters,
-                                           const std::string& suffix) {
-  Side side{.gradients = gradients, .parameters = parameters};
-  if (gradients) side.gradient_stream = stage_.builder.add_stream("dp gradients" + suffix);
-  if (parameters) side.parameter_stream = stage_.builder.add_stream("dp parameters" + suffix);
-  return side;
-}
-
-void DataParallel::gradients_ready(const StageUnit& unit, std::int32_t stage) {
-  const ParallelPlan& plan = stage_.plan;
-  const bool is_upper = stage_.is_upper(stage);
-  const auto open = std::find_if(buckets_.rbegin(), buckets_.rend(),
-                                 [&](const Bucket& bucket) { return bucket.is_upper == is_upper; });
-  const bool is_full =
-      open == buckets_.rend() || open->parameters >= plan.gradient_bucket_parameters;
-  Bucket& bucket = is_full ? buckets_.emplace_back(Bucket{.is_upper = is_upper}) : *open;
-  bucket.parameters += unit.layer->parameters;
-  bucket.ready = *stage_.last_compute;
-  if (plan.overlap_gradients && bucket.parameters >= plan.gradient_bucket_parameters) {
-    reduce(bucket);
+  for (const bool upper : {false, true}) {
+    if (upper && !stage.has_copies()) continue;
+    for (const bool experts : {false, true}) {
+      const ReplicaGroups& groups = stage.groups(experts, upper);
+      Part part{.groups = &groups, .experts = experts, .upper = upper};
+      const auto open = [&](const std::optional<CommunicatorId>& communicator,
+                            const std::string& what) {
+        std::optional<StreamId> stream;
+        const std::string name = (experts ? "edp " : "dp ") + what + (upper ? " upper" : "");
+        if (communicator) stream = stage.builder.add_stream(name);
+        return stream;
+      };
+      part.gradient_stream = open(groups.gradients, "gradients");
+      part.across_stream = open(groups.across, "gradients across");
+      part.parameter_stream = open(groups.parameters, "parameters");
+      parts_.push_back(std::move(part));
+    }
   }
 }
 
-void DataParallel::reduce(Bucket& bucket) {
-  bucket.reduced = true;
-  Side& side = side_of(bucket);
-  if (!side.gradient_stream) return;
+void DataParallel::enter(const StageUnit& unit) {
+  before_backward_ = stage_.last_compute;
+  if (stage_.plan.zero < 2) return;
+  constexpr std::size_t kMostWhole = 2;  // buckets
+  for (const Part& part : parts_) {
+    if (unit.layer->parameters_of(part.experts) == 0) continue;
+    if (part.reductions.size() < kMostWhole) continue;
+    stage_.waits.push_back(after(part.reductions[part.reductions.size() - kMostWhole]));
+  }
+}
+
+// Zero 2: a whole gradient stands from the first op of its backward to the end of its reduction.
+void DataParallel::hold_whole_gradients(Part& part, std::int64_t parameters) {
+  if (stage_.plan.zero < 2 || !part.gradient_stream) return;
+  const OpRef first{stage_.compute, before_backward_ ? before_backward_->position + 1 : 0};
+  stage_.builder.change_memory(first, {.category = MemoryCategory::kGradients,
+                                       .bytes = Bytes(parameters * stage_.plan.gradient_bytes)});
+}
+
+void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last, bool ends_pass) {
   const ParallelPlan& plan = stage_.plan;
-  const OpRef reduction = stage_.add_collective(
-      *side.gradient_stream,
-      {.communicator = *side.gradients,
+  if (!is_last && plan.zero < 2) return;
+  for (Part& part : parts_) {
+    if (part.upper != stage_.is_upper(stage)) continue;
+    const std::int64_t parameters = unit.layer->parameters_of(part.experts);
+    if (parameters > 0) {
+      hold_whole_gradients(part, parameters);
+      if (part.buckets.empty() ||
+          part.buckets.back().parameters >= plan.gradient_bucket_parameters) {
+        part.buckets.emplace_back();
+      }
+      Bucket& bucket = part.buckets.back();
+      bucket.parameters += parameters;
+      bucket.divided += part_of(parameters, part.groups->shards);
+      bucket.units.push_back(&unit);
+      bucket.ready = *stage_.last_compute;
+      if ((plan.overlap_gradients || plan.zero == 2) &&
+          bucket.parameters >= plan.gradient_bucket_parameters) {
+        reduce(part, bucket, is_last);
+      }
+    }
+    if (plan.zero == 2 && ends_pass) end_pass(part, is_last);
+  }
+}
+
+void DataParallel::reduce(Part& part, Bucket& bucket, bool is_last) {
+  bucket.reduced = true;
+  if (!part.gradient_stream) return;
+  const ParallelPlan& plan = stage_.plan;
+  const bool at_once = plan.overlap_gradients || plan.zero == 2;
+  const std::string what = part.experts ? "expert gradients" : "gradients";
+  const Bytes bytes(bucket.parameters * plan.gradient_bytes);
+  OpRef reduction = stage_.add_collective(
+      *part.gradient_stream,
+      {.communicator = *part.groups->gradients,
        .op = plan.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-       .bytes = Bytes(bucket.parameters * plan.gradient_bytes),
+       .bytes = bytes,
        .type = stage_.gradient_type()},
-      Axis::kData, stage_.label("reduce gradients"),
-      {after(plan.overlap_gradients ? bucket.ready : *stage_.last_compute)});
-  side.last_reduction = after(reduction);
+      Axis::kData, stage_.label("reduce " + what),
+      {after(at_once ? bucket.ready : *stage_.last_compute)});
+  if (plan.zero == 2) {
+    stage_.builder.change_memory(
+        reduction, {.category = MemoryCategory::kGradients, .at_end = true, .bytes = bytes});
+    part.reductions.push_back(reduction);
+  }
+  if (is_last && part.across_stream) {
+    reduction = stage_.add_collective(
+        *part.across_stream,
+        {.communicator = *part.groups->across,
+         .op = CollectiveOp::kAllReduce,
+         .bytes = Bytes(bucket.divided * plan.gradient_bytes),
+         .type = stage_.gradient_type()},
+        Axis::kData, stage_.label("reduce " + what + " across groups"), {after(reduction)});
+  }
+  part.done = {after(reduction)};
+}
+
+void DataParallel::end_pass(Part& part, bool is_last) {
+  for (Bucket& bucket : part.buckets) {
+    if (!bucket.reduced) reduce(part, bucket, is_last);
+  }
+  if (is_last) std::ranges::move(part.buckets, std::back_inserter(part.last_buckets));
+  part.buckets.clear();
+}
+
+void DataParallel::forward_begins(const StageUnit& unit) {
+  if (!stage_.plan.overlap_parameters) return;
+  if (std::ranges::count(first_forwards_, &unit, &FirstForward::unit) > 0) return;
+  first_forwards_.push_back(
+      {&unit, {stage_.compute, stage_.last_compute ? stage_.last_compute->position + 1 : 0}});
 }
 
 std::vector<Dependency> DataParallel::finish_gradients() {
-  if (stage_.copies_table()) {
-    buckets_.push_back({.parameters = stage_.tied_parameters, .ready = *stage_.last_compute});
-  }
-  for (Bucket& bucket : buckets_) {
-    if (!bucket.reduced) reduce(bucket);
-  }
   std::vector<Dependency> done;
-  for (const Side& side : sides_) {
-    if (side.last_reduction) done.push_back(*side.last_reduction);
-  }
-  if (stage_.tied_parameters > 0) {
-    std::vector<Dependency> dependencies = done;
-    dependencies.push_back(after(*stage_.last_compute));
-    done.push_back(after(stage_.add_collective(
-        stage_.builder.add_stream("tied embedding"),
-        {.communicator = *stage_.communicators.tied_embedding,
-         .op = CollectiveOp::kAllReduce,
-         .bytes = Bytes(stage_.tied_parameters * stage_.plan.gradient_bytes),
-         .type = stage_.gradient_type()},
-        Axis::kData, stage_.label("reduce tied embedding"), std::move(dependencies))));
+  for (Part& part : parts_) {
+    if (!part.experts && stage_.copies_table()) {
+      before_backward_.reset();  // the copy's whole gradient stands all the time
+      hold_whole_gradients(part, stage_.tied_parameters);
+      part.buckets.push_back({.parameters = stage_.tied_parameters,
+                              .divided = part_of(stage_.tied_parameters, part.groups->shards),
+                              .units = {},
+                              .ready = *stage_.last_compute});
+    }
+    end_pass(part, true);
+    done.insert(done.end(), part.done.begin(), part.done.end());
   }
   return done;
 }
 
 void DataParallel::gather_parameters(OpRef optimizer) {
-  for (const bool upper : {false, true}) {
+  for (Part& part : parts_) {
+    if (!part.parameter_stream) continue;
+    // What the next forward needs first is gathered first.
+    std::vector<Bucket>& buckets = part.last_buckets;
+    if (stage_.plan.overlap_parameters) std::ranges::reverse(buckets);
     std::optional<OpRef> last;
-    for (const Bucket& bucket : buckets_) {
-      const Side& side = side_of(bucket);
-      if (bucket.is_upper != upper || !side.parameter_stream) continue;
-      last =
-          stage_.add_collective(*side.parameter_stream,
-                                {.communicator = *side.parameters,
-                                 .op = CollectiveOp::kAllGather,
-                                 .bytes = bucket.parameters * size_of(stage_.plan.type),
-                                 .type = stage_.plan.type},
-                                Axis::kData, stage_.label("gather parameters"), {after(optimizer)});
+    for (const Bucket& bucket : buckets) {
+      last = stage_.add_collective(
+          *part.parameter_stream,
+          {.communicator = *part.groups->parameters,
+           .op = CollectiveOp::kAllGather,
+           .bytes = bucket.parameters * size_of(stage_.plan.weights()),
+           .type = stage_.plan.weights()},
+          Axis::kData,
+          stage_.label(part.experts ? "gather expert parameters" : "gather parameters"),
+          {after(optimizer)});
+      if (!stage_.plan.overlap_parameters) continue;
+      for (const FirstForward& forward : first_forwards_) {
+        const bool in_bucket = std::ranges::count(bucket.units, forward.unit) > 0;
+        // The copy of a table is read by the last layer.
+        const bool copy =
+            bucket.units.empty() && forward.unit == &stage_.chunks.back().units.back();
+        if (in_bucket || copy) {
+          stage_.builder.add_dependency(forward.op, after_previous_step(*last));
+        }
+      }
     }
-    if (last) stage_.builder.add_dependency(*stage_.first_compute, after_previous_step(*last));
+    if (last && !stage_.plan.overlap_parameters) {
+      stage_.builder.add_dependency(*stage_.first_compute, after_previous_step(*last));
+    }
   }
 }
 

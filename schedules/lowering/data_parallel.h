@@ -1,14 +1,23 @@
 // Data parallelism with whole layers on every replica: gradients are summed over the replicas in
-// buckets, in the order in which the last backward completes them (Li et al., arXiv 2006.15704):
-// all-reduced, or under ZeRO-1 reduce-scattered, so that each replica updates its part; then the
-// updated parameters are gathered, and the next step waits for that.
+// buckets, in the order in which the backward completes them (Li et al., arXiv 2006.15704).
+//
+//   zero 0   all-reduced after the last backward of a bucket
+//   zero 1   reduce-scattered, so that each replica updates its part; then the updated parameters
+//            are gathered, and the next step waits for that: its first op for all of them, or, with
+//            overlap_parameters, each layer for its own bucket
+//   zero 2   as 1, but after every micro-batch, so that only a part of the gradients is held. At
+//            most two buckets are whole at a time: a backward waits for the reduction before that
+//
+// With hybrid sharding the parts are divided within a group of replicas, and summed over the groups
+// after the last micro-batch. Experts have replicas of their own (edp), so buckets and streams of
+// their own too.
 //
 // Where two ranks hold a copy of a stage each, the copies are replicas as well: of the first half
 // of the stages in one communicator, of the second half in another, as each rank holds one of both
 // and completes them in its own order.
 //
 // A table that first and last stage both hold (tied embeddings) is a bucket of its own on the
-// stage that has a copy; the two copies' gradients are summed after the replicas'.
+// stage that has a copy.
 
 #pragma once
 
@@ -25,37 +34,55 @@ class DataParallel {
  public:
   explicit DataParallel(Stage& stage);
 
-  // The gradients of a layer of this global stage are complete with the last compute op.
-  void gradients_ready(const StageUnit& unit, std::int32_t stage);
+  // Around a pass that makes the weight gradients of a layer with any micro-batch.
+  void enter(const StageUnit& unit);
+  // They are complete with the last compute op. `is_last`: those of the step are. `ends_pass`: the
+  // pass has no further layer.
+  void leave(const StageUnit& unit, std::int32_t stage, bool is_last, bool ends_pass);
+
+  // A forward of a layer begins with the next compute op.
+  void forward_begins(const StageUnit& unit);
 
   // Reduces what is left after the last backward; returns what the optimizer waits for.
   std::vector<Dependency> finish_gradients();
 
-  // ZeRO-1: what other replicas have updated.
+  // ZeRO-1 and 2: what other replicas have updated.
   void gather_parameters(OpRef optimizer);
 
  private:
   struct Bucket {
     std::int64_t parameters = 0;
+    std::int64_t divided = 0;  // one shard's part of each layer
+    std::vector<const StageUnit*> units{};
     OpRef ready{};
-    bool is_upper = false;  // of the second half of the stages, which has copies
     bool reduced = false;
   };
-  struct Side {
-    std::optional<CommunicatorId> gradients{};
-    std::optional<CommunicatorId> parameters{};
+  // The parameters that have the same replicas.
+  struct Part {
+    const ReplicaGroups* groups = nullptr;
+    bool experts = false;
+    bool upper = false;  // of the second half of the stages
     std::optional<StreamId> gradient_stream{};
+    std::optional<StreamId> across_stream{};
     std::optional<StreamId> parameter_stream{};
-    std::optional<Dependency> last_reduction{};
+    std::vector<Bucket> buckets{};       // of the pass that goes on
+    std::vector<Bucket> last_buckets{};  // of the last pass
+    std::vector<OpRef> reductions{};     // every one, zero 2
+    std::vector<Dependency> done{};
   };
-  Side open_side(std::optional<CommunicatorId> gradients, std::optional<CommunicatorId> parameters,
-                 const std::string& suffix);
-  Side& side_of(const Bucket& bucket) { return sides_[bucket.is_upper ? 1 : 0]; }
-  void reduce(Bucket& bucket);
+  struct FirstForward {
+    const StageUnit* unit;
+    OpRef op;
+  };
+
+  void reduce(Part& part, Bucket& bucket, bool is_last);
+  void end_pass(Part& part, bool is_last);
+  void hold_whole_gradients(Part& part, std::int64_t parameters);
 
   Stage& stage_;
-  std::vector<Side> sides_;
-  std::vector<Bucket> buckets_;  // the last one of each side may still be filled
+  std::vector<Part> parts_;
+  std::vector<FirstForward> first_forwards_;
+  std::optional<OpRef> before_backward_;  // last compute op before the backward that is open
 };
 
 }  // namespace stepsim

@@ -1,77 +1,129 @@
 #include "schedules/lowering/fully_sharded.h"
 
+#include <algorithm>
+#include <string>
+
 namespace stepsim {
 
-FullySharded::FullySharded(Stage& stage)
-    : stage_(stage),
-      gather_stream_(stage.builder.add_stream("fsdp gather")),
-      reduce_stream_(stage.builder.add_stream("fsdp reduce")) {}
+FullySharded::FullySharded(Stage& stage) : stage_(stage) {
+  for (const bool experts : {false, true}) {
+    const ReplicaGroups& groups = stage.groups(experts);
+    if (!groups.gradients) continue;
+    const std::string name = experts ? "expert fsdp " : "fsdp ";
+    Part part{.groups = &groups, .experts = experts};
+    part.gather_stream = stage.builder.add_stream(name + "gather");
+    part.reduce_stream = stage.builder.add_stream(name + "reduce");
+    if (groups.across) part.across_stream = stage.builder.add_stream(name + "reduce across");
+    parts_.push_back(std::move(part));
+  }
+}
 
-void FullySharded::gather(const StageUnit& unit, std::int32_t microbatch) {
-  const ParallelPlan& plan = stage_.plan;
-  const std::size_t visit = gathers_.size();
-  const auto ahead = static_cast<std::size_t>(plan.prefetch) + 1;
-  std::vector<Dependency> dependencies;
-  if (visit >= ahead) dependencies.push_back(after(last_of_visit_[visit - ahead]));
-  const Bytes bytes = unit.layer->parameters * size_of(plan.type);
-  const OpRef gather = stage_.add_collective(
-      gather_stream_,
-      {.communicator = *stage_.communicators.parameters,
-       .op = CollectiveOp::kAllGather,
-       .bytes = bytes,
-       .type = plan.type},
-      Axis::kData, stage_.label("gather " + unit.name, unit.number, microbatch),
-      std::move(dependencies));
-  stage_.builder.change_memory(gather,
-                               {.category = MemoryCategory::kGatheredParameters, .bytes = bytes});
-  gathers_.push_back(gather);
-  stage_.waits.push_back(after(gather));
+Bytes FullySharded::weights(const Part& part, const StageUnit& unit) const {
+  return unit.gathered(part.experts) * size_of(stage_.plan.weights());
 }
 
 void FullySharded::enter(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch) {
-  if (visit.reads_parameters) gather(unit, microbatch);
-  constexpr std::size_t kMostUnreduced = 2;
-  if (visit.makes_gradients && reductions_.size() >= kMostUnreduced) {
-    stage_.waits.push_back(after(reductions_[reductions_.size() - kMostUnreduced]));
+  const bool has_it =
+      !stage_.plan.reshard_after_forward && std::ranges::count(gathered_, &unit) > 0;
+  for (Part& part : parts_) {
+    if (visit.reads_parameters) {
+      part.gathers.emplace_back();
+      if (!has_it && unit.gathered(part.experts) > 0) gather(part, unit, microbatch);
+    }
+    constexpr std::size_t kMostUnreduced = 2;
+    if (visit.makes_gradients && part.reductions.size() >= kMostUnreduced) {
+      stage_.waits.push_back(after(part.reductions[part.reductions.size() - kMostUnreduced]));
+    }
   }
+  if (visit.reads_parameters && !has_it) gathered_.push_back(&unit);
   before_visit_ = stage_.last_compute;
 }
 
-void FullySharded::leave(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch) {
-  const ParallelPlan& plan = stage_.plan;
+void FullySharded::gather(Part& part, const StageUnit& unit, std::int32_t microbatch) {
+  const std::size_t visit = part.gathers.size() - 1;
+  const auto ahead = static_cast<std::size_t>(stage_.plan.prefetch) + 1;
+  std::vector<Dependency> dependencies;
+  if (visit >= ahead) dependencies.push_back(after(last_of_visit_[visit - ahead]));
+  const Bytes bytes = weights(part, unit);
+  const OpRef gather = stage_.add_collective(
+      part.gather_stream,
+      {.communicator = *part.groups->parameters,
+       .op = CollectiveOp::kAllGather,
+       .bytes = bytes,
+       .type = stage_.plan.weights()},
+      Axis::kData,
+      stage_.label((part.experts ? "gather experts of " : "gather ") + unit.name, unit.number,
+                   microbatch),
+      std::move(dependencies));
+  stage_.builder.change_memory(gather,
+                               {.category = MemoryCategory::kGatheredParameters, .bytes = bytes});
+  part.gathers.back() = gather;
+  stage_.waits.push_back(after(gather));
+}
+
+void FullySharded::leave(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch,
+                         bool is_last) {
   const OpRef last = *stage_.last_compute;
-  if (visit.reads_parameters) {
-    last_of_visit_.push_back(last);
-    stage_.builder.change_memory(last, {.category = MemoryCategory::kGatheredParameters,
-                                        .at_end = true,
-                                        .bytes = unit.layer->parameters * size_of(plan.type)});
+  if (visit.reads_parameters) last_of_visit_.push_back(last);
+  const bool lets_go =
+      stage_.plan.reshard_after_forward ? visit.reads_parameters : visit.makes_gradients && is_last;
+  for (Part& part : parts_) {
+    if (unit.gathered(part.experts) == 0) continue;
+    if (lets_go) {
+      stage_.builder.change_memory(last, {.category = MemoryCategory::kGatheredParameters,
+                                          .at_end = true,
+                                          .bytes = weights(part, unit)});
+    }
+    if (visit.makes_gradients) reduce(part, unit, microbatch, is_last);
   }
-  if (!visit.makes_gradients) return;
-  const Bytes bytes(unit.layer->parameters * plan.gradient_bytes);
+}
+
+void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microbatch,
+                          bool is_last) {
+  const ParallelPlan& plan = stage_.plan;
+  const std::string what = (part.experts ? "reduce experts of " : "reduce ") + unit.name;
+  const std::int64_t parameters = unit.gathered(part.experts);
+  const Bytes bytes(parameters * plan.gradient_bytes);
   const OpRef reduction = stage_.add_collective(
-      reduce_stream_,
-      {.communicator = *stage_.communicators.gradients,
+      part.reduce_stream,
+      {.communicator = *part.groups->gradients,
        .op = CollectiveOp::kReduceScatter,
        .bytes = bytes,
        .type = stage_.gradient_type()},
-      Axis::kData, stage_.label("reduce " + unit.name, unit.number, microbatch), {after(last)});
+      Axis::kData, stage_.label(what, unit.number, microbatch), {after(*stage_.last_compute)});
   // The whole gradient stands from the first op of the backward on.
   const OpRef first{stage_.compute, before_visit_ ? before_visit_->position + 1 : 0};
   stage_.builder.change_memory(first, {.category = MemoryCategory::kGradients, .bytes = bytes});
   stage_.builder.change_memory(
       reduction, {.category = MemoryCategory::kGradients, .at_end = true, .bytes = bytes});
-  reductions_.push_back(reduction);
+  part.reductions.push_back(reduction);
+  if (!is_last || !part.across_stream) return;
+  part.last_across = stage_.add_collective(
+      *part.across_stream,
+      {.communicator = *part.groups->across,
+       .op = CollectiveOp::kAllReduce,
+       .bytes = Bytes(part_of(parameters, part.groups->shards) * plan.gradient_bytes),
+       .type = stage_.gradient_type()},
+      Axis::kData, stage_.label(what + " across groups", unit.number, microbatch),
+      {after(reduction)});
 }
 
 std::vector<Dependency> FullySharded::reduced() const {
-  if (reductions_.empty()) return {};
-  return {after(reductions_.back())};
+  std::vector<Dependency> done;
+  for (const Part& part : parts_) {
+    if (!part.reductions.empty()) done.push_back(after(part.reductions.back()));
+    if (part.last_across) done.push_back(after(*part.last_across));
+  }
+  return done;
 }
 
 void FullySharded::before_next_step(OpRef optimizer) {
   const auto ahead = static_cast<std::size_t>(stage_.plan.prefetch) + 1;
-  for (std::size_t visit = 0; visit < ahead && visit < gathers_.size(); ++visit) {
-    stage_.builder.add_dependency(gathers_[visit], after_previous_step(optimizer));
+  for (const Part& part : parts_) {
+    for (std::size_t visit = 0; visit < ahead && visit < part.gathers.size(); ++visit) {
+      if (!part.gathers[visit]) continue;
+      stage_.builder.add_dependency(*part.gathers[visit], after_previous_step(optimizer));
+    }
   }
 }
 

@@ -33,40 +33,76 @@ bool copies_table(const ModelSpec& model, const PipelineSchedule& schedule) {
   return shares_table(model) && schedule.size() > 1 && schedule.placement == Placement::kLoop;
 }
 
+// Communicators of ranks with equal parameters: reductions, and with hybrid sharding sums over the
+// groups that divide the state.
+ReplicaGroups add_replica_groups(const Communicator& replicas, const std::string& name,
+                                 std::int64_t size, std::int64_t shards, int zero,
+                                 GraphTables& tables) {
+  ReplicaGroups result{
+      .replicas = size, .shards = shards, .gradients = {}, .parameters = {}, .across = {}};
+  const auto add = [&](Communicator communicator, const std::string& what) {
+    communicator.name = name + " " + what;
+    return tables.communicator(std::move(communicator));
+  };
+  const Communicator dividing =
+      shards == size ? replicas : neighbours(replicas, replicas.name, shards);
+  if (shards > 1) {
+    result.gradients = add(dividing, "gradients");
+    if (zero >= 1) result.parameters = add(dividing, "parameters");
+  }
+  if (shards < size) {
+    result.across = add(across_neighbours(replicas, replicas.name, shards), "gradients across");
+  }
+  return result;
+}
+
 PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& plan,
                                     const PipelineSchedule& schedule, GraphTables& tables) {
   PlanCommunicators result;
-  auto add = [&](std::string name, Axis purpose, std::initializer_list<PlanAxis> axes) {
+  const auto add = [&](std::string name, Axis purpose, std::initializer_list<PlanAxis> axes) {
     return tables.communicator(partition(plan, std::move(name), purpose, axes));
   };
+  const auto add_lane = [&](Lane lane, std::initializer_list<PlanAxis> axes) {
+    result.lanes[static_cast<std::size_t>(lane)] =
+        add(std::string(name_of(lane)), axis_of(lane), axes);
+  };
   if (plan.tp > 1) {
-    result.tensor = add("tp", Axis::kTensor, {PlanAxis::kTensor});
-    if (has_fused_ops(schedule)) {
-      result.tensor_backward = add("tp backward", Axis::kTensor, {PlanAxis::kTensor});
-    }
-    if (plan.sequence_parallel) {
-      result.tensor_regather = add("tp regather", Axis::kTensor, {PlanAxis::kTensor});
-    }
+    add_lane(Lane::kTensor, {PlanAxis::kTensor});
+    if (has_fused_ops(schedule)) add_lane(Lane::kTensorBackward, {PlanAxis::kTensor});
+    if (plan.sequence_parallel) add_lane(Lane::kTensorRegather, {PlanAxis::kTensor});
   }
   if (plan.pp > 1) result.pipeline = add("pp", Axis::kPipeline, {PlanAxis::kPipeline});
-  if (schedule.placement == Placement::kBidirectional) {
-    const auto add_copies = [&](std::string name) {
-      return tables.communicator(mirrored_replicas(plan, std::move(name), Axis::kData));
-    };
-    result.gradients = add_copies("dp gradients");
-    result.upper_gradients = add_copies("dp gradients upper");
-    if (plan.zero >= 1) {
-      result.parameters = add_copies("dp parameters");
-      result.upper_parameters = add_copies("dp parameters upper");
-    }
-  } else if (plan.dp * plan.cp > 1) {
-    const auto replicas = {PlanAxis::kContext, PlanAxis::kData};
-    result.gradients = add("dp gradients", Axis::kData, replicas);
-    if (plan.zero >= 1) result.parameters = add("dp parameters", Axis::kData, replicas);
+  const bool copies = schedule.placement == Placement::kBidirectional;
+  const auto add_replicas = [&](Communicator replicas, const std::string& name,
+                                std::int64_t shards) {
+    const Communicator all = copies ? mirrored(plan, replicas) : std::move(replicas);
+    return add_replica_groups(all, name, static_cast<std::int64_t>(all.groups.front().size()),
+                              shards * (copies ? 2 : 1), plan.zero, tables);
+  };
+  const auto add_dense = [&](const std::string& name) {
+    return add_replicas(partition(plan, "dp", Axis::kData, {PlanAxis::kContext, PlanAxis::kData}),
+                        name, plan.sharded_over());
+  };
+  const auto add_experts = [&](const std::string& name) {
+    return add_replicas(expert_partition(plan, "edp", Axis::kData, {ExpertAxis::kExpertData}), name,
+                        plan.edp());
+  };
+  result.dense = add_dense("dp");
+  if (copies) result.upper_dense = add_dense("dp upper");
+  if (model.experts.routed > 0) {
+    result.experts = add_experts("edp");
+    if (copies) result.upper_experts = add_experts("edp upper");
   }
   if (copies_table(model, schedule)) {
     result.tied_embedding =
         tables.communicator(first_and_last_stage(plan, "tied embedding", Axis::kData));
+  }
+  // Replicas with whole gradients have the same norm.
+  const bool alike = plan.zero == 0 && plan.ep == 1;
+  if (plan.clip_gradients && (alike ? plan.tp * plan.pp : plan.ranks()) > 1) {
+    result.norm = alike
+                      ? add("gradient norm", Axis::kOther, {PlanAxis::kTensor, PlanAxis::kPipeline})
+                      : tables.communicator(everybody(plan, "gradient norm", Axis::kOther));
   }
   return result;
 }
@@ -86,6 +122,16 @@ std::vector<RankData> place(const ParallelPlan& plan, const Places& places) {
                      .pp = at(PlanAxis::kPipeline)});
   }
   return ranks;
+}
+
+DataTypes data_types(const ParallelPlan& plan) {
+  return {.weights = plan.weights(),
+          .activations = plan.activations(),
+          .matmul = plan.type,
+          .gradients = plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
+          .communication = plan.communicated(),
+          .dispatch = plan.communicated(),
+          .combine = plan.activations()};
 }
 
 LoweredLayer lower_block(const Layer& layer, const ParallelPlan& plan, Bytes boundary) {
@@ -109,7 +155,11 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
                            .sequence_length = plan.sequence,
                            .tensor = plan.tp,
                            .sequence_parallel = plan.sequence_parallel && plan.tp > 1,
-                           .types = all_of_type(plan.type)});
+                           .context = plan.cp,
+                           .expert = plan.ep,
+                           .expert_tensor = plan.etp,
+                           .fused_attention = plan.fused_attention,
+                           .types = data_types(plan)});
   const Bytes crossing = layers.tensor_boundary;
   const LoweredLayer embedding = lower_tensor(layers.embedding, plan, crossing, false);
   std::vector<LoweredLayer> blocks;
@@ -134,6 +184,8 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     first_block.push_back(first_block.back() +
                           static_cast<std::int32_t>(layers_of(plan, stage, model.layers)));
   }
+  const std::int64_t table =
+      layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters;
   const auto chunk_of = [&](std::int32_t stage) {
     const auto at = static_cast<std::size_t>(stage);
     StageChunk chunk{.stage = stage, .units = {}};
@@ -143,7 +195,9 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
       chunk.units.push_back({&blocks[kind], layers.blocks[kind].name, number});
     }
     if (stage < stages - 1) return chunk;
-    if (!head.empty()) chunk.units.push_back({&head, "head", -1});
+    if (!head.empty()) {
+      chunk.units.push_back({&head, "head", -1, model.tied_embeddings ? table : 0});
+    }
     for (std::size_t module = 0; module < prediction.size(); ++module) {
       const PredictionModule& layer = layers.prediction[module];
       chunk.units.push_back({&prediction[module].entry, layer.entry.name, -1});
@@ -166,7 +220,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
       writing.chunks.push_back(chunk_of(stage_of(schedule, rank, chunk)));
     }
     if (copies_table(model, schedule) && (writing.holds_first() || writing.holds_last())) {
-      writing.tied_parameters = layers.embedding.parameters();
+      writing.tied_parameters = table;
     }
     writing.shares_table =
         shares_table(model) && stages > 1 && writing.holds_first() && writing.holds_last();

@@ -1,34 +1,65 @@
 #include "schedules/lowering/optimizer.h"
 
+#include <string>
 #include <utility>
 
 namespace stepsim {
 namespace {
 
 constexpr double kAdamFlops = 15;  // a parameter
+constexpr double kNormFlops = 2;
 
-std::int64_t part(std::int64_t whole, std::int64_t parts) {
-  return (whole + parts - 1) / parts;
+OpRef add_compute(Stage& stage, const std::vector<Kernel>& kernels, const std::string& name,
+                  std::vector<Dependency> dependencies) {
+  OpDraft op{.stream = stage.compute, .kind = OpKind::kCompute};
+  op.work = stage.tables.compute(kernels, static_cast<std::uint32_t>(PathLabel::kOptimizer));
+  op.label = stage.label(name);
+  op.dependencies = std::move(dependencies);
+  return stage.builder.add(std::move(op));
 }
 
 }  // namespace
 
 void hold_model_state(Stage& stage, Bytes fixed_memory) {
   const ParallelPlan& plan = stage.plan;
-  const std::int64_t held = stage.parameters();
-  const auto hold = [&](MemoryCategory category, std::int64_t bytes, bool divided) {
-    stage.builder.hold(category, Bytes(part(bytes, divided ? stage.replicas() : 1)));
-  };
-  hold(MemoryCategory::kParameters, held * size_of(plan.type).value(), plan.zero == 3);
-  hold(MemoryCategory::kGradients, held * plan.gradient_bytes, plan.zero == 3);
-  const std::int64_t state = plan.optimizer == Optimizer::kNone ? 0 : plan.optimizer_bytes;
-  hold(MemoryCategory::kOptimizer, held * state, plan.zero >= 1);
-  hold(MemoryCategory::kFixedOverhead, fixed_memory.value(), false);
+  for (const bool experts : {false, true}) {
+    const std::int64_t held = stage.parameters_of(experts);
+    const std::int64_t shards = stage.groups(experts).shards;
+    const auto hold = [&](MemoryCategory category, std::int64_t bytes, bool divided) {
+      stage.builder.hold(category, Bytes(part_of(bytes, divided ? shards : 1)));
+    };
+    hold(MemoryCategory::kParameters, held * size_of(plan.weights()).value(), plan.zero == 3);
+    if (plan.hold_gradients) {
+      hold(MemoryCategory::kGradients, held * plan.gradient_bytes, plan.zero >= 2);
+    }
+    const std::int64_t state = plan.optimizer == Optimizer::kNone ? 0 : plan.optimizer_bytes;
+    hold(MemoryCategory::kOptimizer, held * state, plan.zero >= 1);
+  }
+  stage.builder.hold(MemoryCategory::kFixedOverhead, fixed_memory);
+}
+
+std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> dependencies) {
+  if (!stage.plan.clip_gradients) return dependencies;
+  const std::int64_t updated = stage.updated_parameters();
+  const Kernel squares{.name = "gradient_norm",
+                       .kind = KernelKind::kElementwise,
+                       .type = DataType::kFp32,
+                       .flops = Flops(kNormFlops * static_cast<double>(updated)),
+                       .read = Bytes(updated * stage.plan.gradient_bytes)};
+  const OpRef own = add_compute(stage, {squares}, "gradient norm", std::move(dependencies));
+  if (!stage.communicators.norm) return {after(own)};
+  return {
+      after(stage.add_collective(stage.builder.add_stream("gradient norm"),
+                                 {.communicator = *stage.communicators.norm,
+                                  .op = CollectiveOp::kAllReduce,
+                                  .bytes = size_of(DataType::kFp32),
+                                  .type = DataType::kFp32},
+                                 Axis::kOther, stage.label("reduce gradient norm"), {after(own)}))};
 }
 
 OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies) {
   const ParallelPlan& plan = stage.plan;
-  const std::int64_t updated = part(stage.parameters(), plan.zero >= 1 ? stage.replicas() : 1);
+  const std::int64_t updated = stage.updated_parameters();
   const Kernel adam{
       .name = "adam",
       .kind = KernelKind::kElementwise,
@@ -36,14 +67,10 @@ OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies) {
       .flops = Flops(kAdamFlops * static_cast<double>(updated)),
       .read = Bytes(updated * (plan.gradient_bytes + plan.optimizer_bytes)),
       .written = Bytes(updated * (plan.optimizer_bytes + size_of(plan.type).value()))};
-  OpDraft optimizer{.stream = stage.compute, .kind = OpKind::kCompute};
   // Without kernels it takes no time: what the next step's parameters wait for.
   std::vector<Kernel> kernels;
   if (plan.optimizer == Optimizer::kAdam) kernels.push_back(adam);
-  optimizer.work = stage.tables.compute(kernels, static_cast<std::uint32_t>(PathLabel::kOptimizer));
-  optimizer.label = stage.label("optimizer");
-  optimizer.dependencies = std::move(dependencies);
-  return stage.builder.add(std::move(optimizer));
+  return add_compute(stage, kernels, "optimizer", std::move(dependencies));
 }
 
 }  // namespace stepsim

@@ -1,5 +1,6 @@
-// The optimizer step, and what model state a rank holds (ZeRO, arXiv 1910.02054, figure 1):
-// weights, gradients and optimizer state, each divided by the replicas or not.
+// The optimizer step, the norm of all gradients that clipping needs before it, and what model state
+// a rank holds (ZeRO, arXiv 1910.02054, figure 1): weights, gradients and optimizer state, each
+// divided by the replicas or not.
 
 #pragma once
 
@@ -11,6 +12,10 @@ namespace stepsim {
 
 // Weights, gradients, optimizer state and fixed overhead, from the start of the run to its end.
 void hold_model_state(Stage& stage, Bytes fixed_memory);
+
+// The sum of squares of this rank's gradients, summed over all ranks whose gradients differ;
+// returns what the optimizer then waits for.
+std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> dependencies);
 
 // Adam on this rank's part of the parameters: reads gradient and state, writes state and the weight
 // in the compute type; 15 FLOPs a parameter.

@@ -1,9 +1,28 @@
 #include "schedules/lowering/planned_bytes.h"
 
+#include <vector>
+
+#include "schedules/lowering/stage.h"
 #include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
 namespace {
+
+template <typename Visit>
+void for_each_layer(const ModelLayers& layers, const Visit& visit) {
+  visit(layers.embedding);
+  for (const std::uint32_t kind : layers.kind_of_block) visit(layers.blocks[kind]);
+  visit(layers.head);
+  for (const PredictionModule& module : layers.prediction) {
+    visit(module.entry);
+    visit(layers.blocks[module.kind_of_block]);
+    visit(module.head);
+  }
+}
+
+std::int64_t copies_of_stages(const ParallelPlan& plan) {
+  return placement_of(plan) == Placement::kBidirectional ? 2 : 1;
+}
 
 // Whole bytes of activations that cross the tensor group in a layer, both ways; an all-reduce
 // counts as two. `leaves`: something follows the layer.
@@ -45,39 +64,88 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
                   crossings(layers.blocks[module.kind_of_block], plan, boundary, true, full) +
                   crossings(module.head, plan, boundary, false, false);
   }
+  std::int64_t norms = 0;  // gradients of the S region, all-reduced once a step
+  if (plan.sequence_parallel) {
+    const std::int64_t copies = copies_of_stages(plan);
+    const std::int64_t parts = plan.zero >= 2 ? copies * plan.sharded_over() : 1;
+    for_each_layer(layers, [&](const Layer& layer) {
+      norms +=
+          copies * 2 * part_of(layer.parameters(Region::kSequence), parts) * plan.gradient_bytes;
+    });
+  }
   const auto losses = static_cast<std::int64_t>(1 + layers.prediction.size());
   for (const LayerOp& op : layers.head.ops) {  // the loss: fp32 values of every token, all-reduced
-    microbatch += losses * 2 * op.reduced_values_per_token * plan.microbatch * plan.sequence * 4;
+    microbatch +=
+        losses * 2 * op.reduced_values_per_token * plan.microbatch * (plan.sequence / plan.cp) * 4;
   }
-  return (plan.tp - 1) * microbatch * plan.microbatches() * plan.dp * plan.cp;
+  return (plan.tp - 1) * (microbatch * plan.microbatches() + norms) * plan.dp * plan.cp;
 }
 
-bool has_copies(const ParallelPlan& plan) {
-  return placement_of(plan) == Placement::kBidirectional;
+// Of the gradients and parameters of layers that have `parameters` each, in one group of `replicas`
+// ranks of which `shards` divide the state.
+struct Replicated {
+  std::vector<std::int64_t> layers;
+  std::int64_t replicas = 1;
+  std::int64_t shards = 1;
+};
+std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state) {
+  const std::int64_t microbatches = plan.microbatches();
+  const std::int64_t g = plan.gradient_bytes;
+  const std::int64_t w = size_of(plan.weights()).value();
+  const std::int64_t groups = state.replicas / state.shards;
+  std::int64_t sum = 0;
+  for (const std::int64_t parameters : state.layers) {
+    if (plan.zero == 0) {
+      sum += 2 * (state.replicas - 1) * parameters * g;
+      continue;
+    }
+    std::int64_t a_parameter = g + w;
+    if (plan.zero == 2) a_parameter = microbatches * g + w;
+    if (plan.zero == 3) {
+      const std::int64_t gathers = plan.reshard_after_forward ? 2 * microbatches : 1;
+      a_parameter = microbatches * g + gathers * w;
+    }
+    sum += groups * (state.shards - 1) * parameters * a_parameter;
+    sum += state.shards * 2 * (groups - 1) * part_of(parameters, state.shards) * g;
+  }
+  return sum;
 }
 
 std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan,
                         const ModelLayers& layers) {
-  const std::int64_t n = plan.dp * plan.cp * (has_copies(plan) ? 2 : 1);
-  const std::int64_t table = layers.embedding.parameters();
+  const std::int64_t copies = copies_of_stages(plan);
+  Replicated dense{
+      .layers = {}, .replicas = copies * plan.replicas(), .shards = copies * plan.sharded_over()};
+  Replicated experts{.layers = {}, .replicas = copies * plan.edp(), .shards = copies * plan.edp()};
+  for_each_layer(layers, [&](const Layer& layer) {
+    const std::int64_t routed = layer.parameters(Region::kExpert);
+    dense.layers.push_back(layer.parameters() - routed);
+    if (routed > 0) experts.layers.push_back(routed);
+  });
+  // The embedding's table, which the last stage reads too.
   const bool shared = model.tied_embeddings || model.prediction_modules > 0;
-  const bool apart = plan.pp > 1 && placement_of(plan) == Placement::kLoop;
-  const std::int64_t copies = shared && apart ? 1 : 0;
-  std::int64_t parameters = table + layers.head.parameters() + copies * table;
-  for (const std::uint32_t kind : layers.kind_of_block) {
-    parameters += layers.blocks[kind].parameters();
+  const std::int64_t table = shared ? layers.embedding.ops.front().parameters : 0;
+  const bool apart = shared && plan.pp > 1 && placement_of(plan) == Placement::kLoop;
+  std::int64_t tied = 0;
+  if (plan.zero == 3) {
+    if (shared) dense.layers.back() += table;  // gathered for the head, and reduced after it
+  } else if (apart) {
+    dense.layers.push_back(table);
   }
-  for (const PredictionModule& module : layers.prediction) {
-    parameters += module.entry.parameters() + layers.blocks[module.kind_of_block].parameters() +
-                  module.head.parameters();
+  if (apart) {
+    const std::int64_t parts = plan.zero >= 2 ? plan.sharded_over() : 1;
+    tied = 2 * part_of(table, parts) * plan.gradient_bytes * plan.replicas();
   }
-  const std::int64_t gradient = plan.gradient_bytes;
-  const std::int64_t weight = size_of(plan.type).value();
-  std::int64_t a_parameter = 2 * gradient;
-  if (plan.zero == 1) a_parameter = gradient + weight;
-  if (plan.zero == 3) a_parameter = (gradient + 2 * weight) * plan.microbatches();
-  const std::int64_t tied = copies * 2 * table * gradient * n;
-  return plan.tp * ((n - 1) * parameters * a_parameter + tied);
+  return plan.tp * (replicated_bytes(plan, dense) + tied) +
+         plan.etp * plan.ep * replicated_bytes(plan, experts);
+}
+
+// The norm of all gradients: one fp32 value.
+std::int64_t norm_bytes(const ParallelPlan& plan) {
+  if (!plan.clip_gradients) return 0;
+  const bool alike = plan.zero == 0 && plan.ep == 1;
+  const std::int64_t members = alike ? plan.tp * plan.pp : plan.ranks();
+  return plan.ranks() / members * 2 * (members - 1) * size_of(DataType::kFp32).value();
 }
 
 std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
@@ -95,6 +163,7 @@ std::array<Bytes, kAxes> planned_bytes(const ModelSpec& model, const ParallelPla
   std::array<Bytes, kAxes> bytes{};
   bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(plan, layers));
   bytes[static_cast<std::size_t>(Axis::kData)] = Bytes(data_bytes(model, plan, layers));
+  bytes[static_cast<std::size_t>(Axis::kOther)] = Bytes(norm_bytes(plan));
   bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(plan, layers));
   return bytes;
 }

@@ -5,9 +5,14 @@
 //        (all-gather and reduce-scatter of N bytes move (n - 1) N in a group of n), 8 without, as
 //        the regions of its ops say; embedding and head likewise; full recompute repeats the
 //        forward's 4
-//   dp   a stage and tensor coordinate, with P parameters, g gradient and w weight bytes, n = dp:
-//        ZeRO-0 2 (n - 1) P g; ZeRO-1 (n - 1) P (g + w); FSDP (n - 1) P (2 w + g) micro-batches
-//        two copies of each stage: n = 2 dp, each rank has P of two stages
+//        With sequence parallelism also 2 (tp - 1) g a parameter of the S region (norms), once
+//   dp   a stage and tensor coordinate, with P parameters, g gradient and w weight bytes, n = cp x
+//        dp replicas and m micro-batches: ZeRO-0 2 (n - 1) P g; ZeRO-1 (n - 1) P (g + w); ZeRO-2
+//        (n - 1) P (m g + w); FSDP (n - 1) P m (2 w + g), or (n - 1) P (w + m g) if the parameters
+//        stay gathered. Hybrid sharding over s of n = r s: those with s for n, r times, and
+//        2 (r - 1) P g. Routed experts likewise, with edp for n
+//   other  the norm of gradients, 2 (n - 1) 4 bytes
+//        Two copies of each stage: n = 2 cp dp, each rank has P of two stages
 //   pp   2 S micro-batches x boundary (divided by tp with sequence parallelism) a chain, S = stages
 //        of the pipeline - 1, less those boundaries where both stages are on one rank
 

@@ -8,10 +8,28 @@ bool Stage::holds(std::int32_t stage) const {
   return std::ranges::any_of(chunks, [&](const StageChunk& chunk) { return chunk.stage == stage; });
 }
 
-std::int64_t Stage::parameters() const {
-  std::int64_t sum = copies_table() ? tied_parameters : 0;
+std::int64_t Stage::parameters_of(bool experts) const {
+  std::int64_t sum = !experts && copies_table() ? tied_parameters : 0;
   for (const StageChunk& chunk : chunks) {
-    for (const StageUnit& unit : chunk.units) sum += unit.layer->parameters;
+    for (const StageUnit& unit : chunk.units) sum += unit.layer->parameters_of(experts);
+  }
+  return sum;
+}
+
+std::int64_t Stage::updated_parameters() const {
+  std::int64_t sum = 0;
+  for (const bool experts : {false, true}) {
+    sum += part_of(parameters_of(experts), plan.zero >= 1 ? groups(experts).shards : 1);
+  }
+  return sum;
+}
+
+std::int64_t Stage::sequence_parameters(std::int64_t parts) const {
+  std::int64_t sum = 0;
+  for (const StageChunk& chunk : chunks) {
+    for (const StageUnit& unit : chunk.units) {
+      sum += part_of(unit.layer->sequence_parameters, parts);
+    }
   }
   return sum;
 }

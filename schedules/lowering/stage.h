@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,28 +27,49 @@
 
 namespace stepsim {
 
+// Rounded up: the largest of so many parts.
+constexpr std::int64_t part_of(std::int64_t whole, std::int64_t parts) {
+  return (whole + parts - 1) / parts;
+}
+
 // On the critical path, compute counts as one of these: OpGraph::path_labels.
 enum class PathLabel : std::uint32_t { kForward, kBackward, kRecompute, kOptimizer };
 
+// Ranks that hold equal parameters: cp x dp, for routed experts edp. Their state is divided over
+// `shards` of them; with hybrid sharding that is a part.
+struct ReplicaGroups {
+  std::int64_t replicas = 1;
+  std::int64_t shards = 1;
+  std::optional<CommunicatorId> gradients{};   // all-reduce, or reduce-scatter over the shards
+  std::optional<CommunicatorId> parameters{};  // gathers over the shards
+  std::optional<CommunicatorId> across{};      // equal shards: hybrid sharding
+};
+
 // Communicators of the plan; those that it does not use are not there.
 struct PlanCommunicators {
-  std::optional<CommunicatorId> tensor;
-  std::optional<CommunicatorId> tensor_backward;  // of backwards beside forwards: fused ops
-  std::optional<CommunicatorId> tensor_regather;
+  std::array<std::optional<CommunicatorId>, kLanes> lanes;  // by Lane
   std::optional<CommunicatorId> pipeline;
-  std::optional<CommunicatorId> gradients;   // dp x cp
-  std::optional<CommunicatorId> parameters;  // dp x cp: ZeRO-1 and FSDP gathers
-  // Two copies of each stage: the same for the second half of the stages.
-  std::optional<CommunicatorId> upper_gradients;
-  std::optional<CommunicatorId> upper_parameters;
   std::optional<CommunicatorId> tied_embedding;
+  std::optional<CommunicatorId> norm;  // ranks whose gradients differ
+  ReplicaGroups dense;
+  ReplicaGroups experts;
+  // Two copies of each stage: the same for the second half of the stages, as each rank completes
+  // them in its own order.
+  ReplicaGroups upper_dense;
+  ReplicaGroups upper_experts;
 };
 
 // A layer of a chunk.
 struct StageUnit {
   const LoweredLayer* layer = nullptr;
-  std::string name;          // "block"
-  std::int32_t number = -1;  // of a block in the model
+  std::string name;                  // "block"
+  std::int32_t number = -1;          // of a block in the model
+  std::int64_t tied_parameters = 0;  // of a table that it reads and another layer holds
+
+  // What FSDP gathers for it.
+  std::int64_t gathered(bool experts) const {
+    return layer->parameters_of(experts) + (experts ? 0 : tied_parameters);
+  }
 };
 
 // A global stage of the pipeline that the rank holds, or its copy of one.
@@ -87,8 +109,16 @@ struct Stage {
 
   // Holds a copy of an embedding table that is not among its own layers.
   bool copies_table() const { return tied_parameters > 0 && !holds_first(); }
-  std::int64_t parameters() const;  // with that copy
-  std::int64_t replicas() const { return plan.dp * plan.cp * (has_copies() ? 2 : 1); }
+  std::int64_t parameters_of(bool experts) const;  // dense: with that copy
+  // Those that the optimizer of this rank updates.
+  std::int64_t updated_parameters() const;
+  // Those of the S region: every tensor rank has them, and the gradient from its own tokens.
+  // One of so many parts of each layer's.
+  std::int64_t sequence_parameters(std::int64_t parts) const;
+  const ReplicaGroups& groups(bool experts, bool upper = false) const {
+    if (upper) return experts ? communicators.upper_experts : communicators.upper_dense;
+    return experts ? communicators.experts : communicators.dense;
+  }
   DataType gradient_type() const {
     return plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16;
   }

@@ -1,7 +1,10 @@
 #include "schedules/lowering/stage_lowering.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,15 +89,12 @@ class StageLowering {
  public:
   explicit StageLowering(Stage& stage) : stage_(stage) {
     stage.compute = stage.builder.add_stream("compute", true);
-    if (stage.communicators.tensor) tensor_ = stage.builder.add_stream("tp");
-    if (stage.communicators.tensor_backward) {
-      tensor_backward_ = stage.builder.add_stream("tp backward");
-    }
-    if (stage.communicators.tensor_regather) {
-      regather_ = stage.builder.add_stream("tp regather");
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if (!stage.communicators.lanes[lane]) continue;
+      lanes_[lane] = stage.builder.add_stream(std::string(name_of(static_cast<Lane>(lane))));
     }
     messages_.emplace(stage);
-    if (stage.plan.zero == 3 && stage.replicas() > 1) {
+    if (stage.plan.zero == 3) {
       sharded_.emplace(stage);
     } else {
       replicated_.emplace(stage);
@@ -119,9 +119,14 @@ class StageLowering {
   }
 
   void finish_step() {
-    for (const Complete& complete : deferred_) gradients_ready(complete);
-    const OpRef optimizer =
-        add_optimizer(stage_, sharded_ ? sharded_->reduced() : replicated_->finish_gradients());
+    for (const Complete& complete : deferred_) {
+      replicated_->leave(*complete.unit, complete.stage, true, false);
+    }
+    std::vector<Dependency> ready =
+        sharded_ ? sharded_->reduced() : replicated_->finish_gradients();
+    sum_sequence_gradients(ready);
+    sum_tied_gradients(ready);
+    const OpRef optimizer = add_optimizer(stage_, add_gradient_norm(stage_, std::move(ready)));
     if (sharded_) {
       sharded_->before_next_step(optimizer);
     } else {
@@ -195,8 +200,11 @@ class StageLowering {
       const StageUnit& unit =
           chunk.units[pass.is_forward() ? walk.unit : chunk.units.size() - 1 - walk.unit];
       const std::vector<LayerStep>& steps = pass.steps_of(*unit.layer);
-      if (walk.step == 0 && sharded_) {
-        sharded_->enter(unit, pass.visit(*unit.layer), pass.microbatch);
+      const LayerVisit visit = pass.visit(*unit.layer);
+      if (walk.step == 0) {
+        if (sharded_) sharded_->enter(unit, visit, pass.microbatch);
+        if (replicated_ && pass.is_forward()) replicated_->forward_begins(unit);
+        if (replicated_ && visit.makes_gradients) replicated_->enter(unit);
       }
       while (walk.step < steps.size()) {
         const LayerStep& step = steps[walk.step++];
@@ -208,8 +216,9 @@ class StageLowering {
         return true;
       }
       walk.step = 0;
-      if (sharded_) sharded_->leave(unit, pass.visit(*unit.layer), pass.microbatch);
-      if (pass.is_last && !pass.is_forward()) complete({&unit, chunk.stage});
+      tickets_.clear();
+      if (sharded_) sharded_->leave(unit, visit, pass.microbatch, pass.is_last);
+      if (replicated_) leave(unit, walk, visit);
     }
     return false;
   }
@@ -220,16 +229,56 @@ class StageLowering {
     const StageUnit* unit;
     std::int32_t stage;
   };
-  void complete(const Complete& gradients) {
+  // A pass that makes no weight gradients of a layer may be the last one over it all the same: a
+  // layer without such gradients is complete then.
+  void leave(const StageUnit& unit, const Walk& walk, const LayerVisit& visit) {
+    const Pass& pass = walk.pass;
+    const StageChunk& chunk = stage_.chunks[static_cast<std::size_t>(pass.chunk)];
+    const bool is_last = pass.is_last && !pass.is_forward();
+    if (!is_last && !visit.makes_gradients) return;
     // The head's gradient of the table that the embedding has too may still be missing.
-    if (stage_.shares_table && gradients.stage == 0 && gradients.unit->number < 0) {
-      deferred_.push_back(gradients);
+    if (is_last && stage_.shares_table && chunk.stage == 0 && unit.number < 0) {
+      deferred_.push_back({&unit, chunk.stage});
     } else {
-      gradients_ready(gradients);
+      replicated_->leave(unit, chunk.stage, is_last, walk.unit + 1 == chunk.units.size());
     }
   }
-  void gradients_ready(const Complete& gradients) {
-    if (replicated_) replicated_->gradients_ready(*gradients.unit, gradients.stage);
+
+  // Both copies of a table have gradients of their own layer only.
+  void sum_tied_gradients(std::vector<Dependency>& ready) {
+    if (stage_.tied_parameters == 0) return;
+    std::vector<Dependency> dependencies = ready;
+    dependencies.push_back(after(*stage_.last_compute));
+    ready.push_back(after(stage_.add_collective(
+        stage_.builder.add_stream("tied embedding"),
+        {.communicator = *stage_.communicators.tied_embedding,
+         .op = CollectiveOp::kAllReduce,
+         .bytes =
+             Bytes(part_of(stage_.tied_parameters, gradient_parts()) * stage_.plan.gradient_bytes),
+         .type = stage_.gradient_type()},
+        Axis::kData, stage_.label("reduce tied embedding"), std::move(dependencies))));
+  }
+
+  // Dense gradients are held in so many parts.
+  std::int64_t gradient_parts() const {
+    return stage_.plan.zero >= 2 ? stage_.communicators.dense.shards : 1;
+  }
+
+  // The S region's parameters are alike on every tensor rank, but each has seen its own tokens.
+  void sum_sequence_gradients(std::vector<Dependency>& ready) {
+    const auto lane = static_cast<std::size_t>(Lane::kTensor);
+    if (!lanes_[lane] || !stage_.plan.sequence_parallel) return;
+    const Bytes bytes(stage_.sequence_parameters(gradient_parts()) * stage_.plan.gradient_bytes);
+    if (bytes == Bytes(0)) return;
+    std::vector<Dependency> dependencies = ready;
+    dependencies.push_back(after(*stage_.last_compute));
+    ready.push_back(after(stage_.add_collective(
+        *lanes_[lane],
+        {.communicator = *stage_.communicators.lanes[lane],
+         .op = CollectiveOp::kAllReduce,
+         .bytes = bytes,
+         .type = stage_.gradient_type()},
+        Axis::kTensor, stage_.label("reduce norm gradients"), std::move(dependencies))));
   }
 
   // ---- steps ----
@@ -248,29 +297,26 @@ class StageLowering {
   }
 
   void communicate(const LayerStep& step, const StageUnit& unit, const Pass& pass) {
-    const PlanCommunicators& communicators = stage_.communicators;
     const bool background = step.kind == LayerStep::Kind::kBackground;
-    StreamId stream = background ? *regather_ : *tensor_;
-    CommunicatorId communicator =
-        background ? *communicators.tensor_regather : *communicators.tensor;
-    if (!background && tensor_backward_ && !pass.is_forward()) {
-      stream = *tensor_backward_;
-      communicator = *communicators.tensor_backward;
-    }
+    auto lane = static_cast<std::size_t>(step.lane);
+    constexpr auto kBackward = static_cast<std::size_t>(Lane::kTensorBackward);
+    if (step.lane == Lane::kTensor && lanes_[kBackward] && !pass.is_forward()) lane = kBackward;
     std::vector<Dependency> dependencies;
     if (!is_aside(step, pass)) dependencies = stage_.waits;
     if (stage_.last_compute) dependencies.push_back(after(*stage_.last_compute));
     const OpRef done = stage_.add_collective(
-        stream,
-        {.communicator = communicator,
+        *lanes_[lane],
+        {.communicator = *stage_.communicators.lanes[lane],
          .op = step.collective,
          .bytes = step.bytes,
          .type = step.type},
-        Axis::kTensor,
+        axis_of(step.lane),
         stage_.label(std::string(name_of(step.collective)), unit.number, pass.microbatch),
         std::move(dependencies));
-    if (background) {
+    if (background && step.ticket == 0) {
       gathered_again_ = done;
+    } else if (background) {
+      tickets_.emplace_back(step.ticket, done);
     } else if (step.kind == LayerStep::Kind::kDetached) {
       detached_ = done;
     } else {
@@ -290,6 +336,11 @@ class StageLowering {
     if (step.needs_background) {
       op.dependencies.push_back(after(*std::exchange(gathered_again_, std::nullopt)));
     }
+    for (const std::uint32_t ticket : step.needs) {
+      const auto issued = std::ranges::find(tickets_ | std::views::reverse, ticket,
+                                            &std::pair<std::uint32_t, OpRef>::first);
+      op.dependencies.push_back(after(issued->second));
+    }
     if (detached_) stage_.waits.push_back(after(*std::exchange(detached_, std::nullopt)));
     op.memory_changes = {
         {.category = MemoryCategory::kActivations, .at_end = false, .bytes = step.kept},
@@ -304,12 +355,11 @@ class StageLowering {
   }
 
   Stage& stage_;
-  std::optional<StreamId> tensor_;
-  std::optional<StreamId> tensor_backward_;
-  std::optional<StreamId> regather_;
+  std::array<std::optional<StreamId>, kLanes> lanes_;
   std::optional<StageMessages> messages_;
   std::optional<FullySharded> sharded_;  // one of these two
   std::optional<DataParallel> replicated_;
+  std::vector<std::pair<std::uint32_t, OpRef>> tickets_;  // of the layer that is being written
   std::optional<OpRef> gathered_again_;  // in the background, until a step needs it
   std::optional<OpRef> detached_;        // the compute op after the next waits for it
   std::optional<OpRef> newest_compute_;

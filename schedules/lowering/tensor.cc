@@ -1,6 +1,7 @@
 #include "schedules/lowering/tensor.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace stepsim {
@@ -11,7 +12,9 @@ using Kind = LayerStep::Kind;
 class StepList {
  public:
   StepList(const ParallelPlan& plan, Bytes boundary)
-      : sequence_parallel_(plan.sequence_parallel), type_(plan.type), boundary_(boundary) {}
+      : sequence_parallel_(plan.sequence_parallel),
+        type_(plan.communicated()),
+        boundary_(boundary) {}
 
   LayerStep& compute() {
     if (steps_.empty() || steps_.back().kind != Kind::kCompute) steps_.emplace_back();
@@ -38,6 +41,7 @@ class StepList {
   void add_collective(CollectiveOp op, Kind kind, Bytes bytes, DataType type) {
     LayerStep step;
     step.kind = kind;
+    step.lane = kind == Kind::kBackground ? Lane::kTensorRegather : Lane::kTensor;
     step.collective = op;
     step.bytes = bytes;
     step.type = type;
@@ -180,10 +184,10 @@ class SplitBackward {
     for (std::size_t i = layer_.ops.size(); i-- > 0;) {
       add_inputs(i);
       if (has_weight_part(layer_.ops[i])) add_weights(i);
-      const LayerOp& op = layer_.ops[i];
-      if (plan_.tp == 1 || i == 0 || is_tensor(op) == is_tensor(layer_.ops[i - 1])) continue;
-      if (is_tensor(op)) {
-        inputs_.mirror_enter_tensor_region(op, Kind::kCollective);
+      const bool changes = i > 0 && is_tensor(layer_.ops[i]) != is_tensor(layer_.ops[i - 1]);
+      if (plan_.tp == 1 || !changes) continue;
+      if (is_tensor(layer_.ops[i])) {
+        inputs_.mirror_enter_tensor_region(layer_.ops[i], Kind::kCollective);
       } else {
         inputs_.mirror_enter_sequence_region();
       }
@@ -268,6 +272,29 @@ bool LoweredLayer::has_weight_part() const {
   return std::ranges::any_of(split_backward, &LayerStep::weight_gradient);
 }
 
+std::string_view name_of(Lane lane) {
+  constexpr std::array<std::string_view, kLanes> kNames = {
+      "tp", "tp backward", "tp regather", "cp", "cp gradients", "ep", "ep across nodes", "etp"};
+  return kNames[static_cast<std::size_t>(lane)];
+}
+
+Axis axis_of(Lane lane) {
+  switch (lane) {
+    case Lane::kTensor:
+    case Lane::kTensorBackward:
+    case Lane::kTensorRegather:
+      return Axis::kTensor;
+    case Lane::kContext:
+    case Lane::kContextGradients:
+      return Axis::kContext;
+    case Lane::kExperts:
+    case Lane::kExpertsAcross:
+    case Lane::kExpertTensor:
+      return Axis::kExpert;
+  }
+  return Axis::kOther;
+}
+
 LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                           bool is_last) {
   if (layer.ops.empty()) return {};
@@ -277,6 +304,8 @@ LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes bo
           .backward = backward_steps(layer, plan, boundary, is_last),
           .split_backward = split_backward_steps(layer, plan, boundary, is_last),
           .parameters = layer.parameters(),
+          .expert_parameters = layer.parameters(Region::kExpert),
+          .sequence_parameters = layer.parameters(Region::kSequence),
           .input = first->saved};
 }
 

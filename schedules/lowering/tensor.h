@@ -27,9 +27,25 @@
 
 #include "schedules/plan/parallel_plan.h"
 #include "sim/collectives/collective.h"
+#include "sim/op_graph.h"
 #include "workload/layers.h"
 
 namespace stepsim {
+
+// Whom a collective of a layer is with: each lane is a communicator and a stream of its own.
+enum class Lane : std::uint8_t {
+  kTensor,
+  kTensorBackward,    // of backwards beside forwards: fused ops
+  kTensorRegather,    // inputs gathered again
+  kContext,           // keys and values
+  kContextGradients,  // their gradients
+  kExperts,           // tokens to experts and back
+  kExpertsAcross,     // the same between nodes, in two-level dispatch
+  kExpertTensor,      // between the ranks that share each expert
+};
+inline constexpr std::size_t kLanes = 8;
+std::string_view name_of(Lane lane);  // "tp regather"
+Axis axis_of(Lane lane);
 
 struct LayerStep {
   enum class Kind : std::uint8_t {
@@ -41,13 +57,16 @@ struct LayerStep {
   Kind kind = Kind::kCompute;
   // kCompute
   std::vector<Kernel> kernels;
-  bool recomputes = false;       // makes again what its forward did not keep
-  bool weight_gradient = false;  // split_backward: belongs to W (any kind of step)
-  Bytes kept{};                  // activations that it keeps, from its start on
-  Bytes let_go{};                // activations that nobody needs after its end
-  Bytes workspace{};             // while it runs
-  bool needs_background = false;
+  bool recomputes = false;             // makes again what its forward did not keep
+  bool weight_gradient = false;        // split_backward: belongs to W (any kind of step)
+  Bytes kept{};                        // activations that it keeps, from its start on
+  Bytes let_go{};                      // activations that nobody needs after its end
+  Bytes workspace{};                   // while it runs
+  bool needs_background = false;       // the input that was gathered again
+  std::vector<std::uint32_t> needs{};  // tickets of kBackground steps before it
   // Collectives
+  Lane lane = Lane::kTensor;
+  std::uint32_t ticket = 0;  // kBackground: what a step that waits for it calls it; 0: the regather
   CollectiveOp collective = CollectiveOp::kAllGather;
   Bytes bytes{};
   DataType type = DataType::kBf16;
@@ -60,11 +79,17 @@ struct LoweredLayer {
   // of a fused forward and backward, where that communication is to be hidden. B alone and W alone
   // are the steps without and with weight_gradient.
   std::vector<LayerStep> split_backward;
-  std::int64_t parameters = 0;
+  std::int64_t parameters = 0;           // with the next two
+  std::int64_t expert_parameters = 0;    // of routed experts
+  std::int64_t sequence_parameters = 0;  // of the S region: alike on every tensor rank
   Bytes input{};  // of the layer, kept on this chip: part of what its first compute step keeps
 
   bool has_weight_part() const;                   // a step of split_backward is W's
   bool empty() const { return forward.empty(); }  // the model has no such layer
+
+  std::int64_t parameters_of(bool experts) const {
+    return experts ? expert_parameters : parameters - expert_parameters;
+  }
 };
 
 // `boundary`: bytes of [tokens, hidden] of all tokens of a micro-batch. `is_last`: nothing follows

@@ -1,7 +1,9 @@
 #include "schedules/plan/communicators.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <cstdint>
+#include <unordered_map>
 #include <utility>
 
 namespace stepsim {
@@ -16,21 +18,15 @@ void seat_everybody(Communicator& communicator, std::size_t ranks) {
   }
 }
 
-}  // namespace
-
-Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
-                       std::initializer_list<PlanAxis> axes) {
+// Ranks with the same key form a group; groups are in the order of their first ranks.
+template <typename Key>
+Communicator partition_by(const ParallelPlan& plan, std::string name, Axis purpose,
+                          const Key& key_of) {
   Communicator communicator{.name = std::move(name), .axis = purpose, .groups = {}, .seat_of = {}};
-  std::map<std::int64_t, std::uint32_t> group_of;  // by the rank with the coordinates of `axes` 0
+  std::unordered_map<std::int64_t, std::uint32_t> group_of;  // by key; looked up, never iterated
   for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
-    std::int64_t first = rank;
-    std::int64_t stride = 1;
-    for (const PlanAxis axis : plan.order) {
-      if (std::ranges::count(axes, axis) > 0) first -= coordinate(plan, rank, axis) * stride;
-      stride *= plan.size_of(axis);
-    }
     const auto [place, added] =
-        group_of.try_emplace(first, static_cast<std::uint32_t>(communicator.groups.size()));
+        group_of.try_emplace(key_of(rank), static_cast<std::uint32_t>(communicator.groups.size()));
     if (added) communicator.groups.emplace_back();
     communicator.groups[place->second].emplace_back(static_cast<std::uint32_t>(rank));
   }
@@ -38,27 +34,86 @@ Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
   return communicator;
 }
 
-Communicator mirrored_replicas(const ParallelPlan& plan, std::string name, Axis purpose) {
-  const Communicator replicas =
-      partition(plan, name, purpose, {PlanAxis::kContext, PlanAxis::kData});
-  Communicator communicator{.name = std::move(name), .axis = purpose, .groups = {}, .seat_of = {}};
-  // By tensor coordinate and the lower of the two pipeline coordinates.
-  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> group_of;
+}  // namespace
+
+Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
+                       std::initializer_list<PlanAxis> axes) {
+  std::array<std::int64_t, kPlanAxes> stride{};  // of each axis in the number of a rank
+  std::int64_t inner = 1;
+  for (const PlanAxis axis : plan.order) {
+    stride[static_cast<std::size_t>(axis)] = inner;
+    inner *= plan.size_of(axis);
+  }
+  return partition_by(plan, std::move(name), purpose, [&](std::int64_t rank) {
+    std::int64_t first = rank;
+    for (const PlanAxis axis : axes) {
+      first -= coordinate(plan, rank, axis) * stride[static_cast<std::size_t>(axis)];
+    }
+    return first;
+  });
+}
+
+Communicator expert_partition(const ParallelPlan& plan, std::string name, Axis purpose,
+                              std::initializer_list<ExpertAxis> axes) {
+  return partition_by(plan, std::move(name), purpose, [&](std::int64_t rank) {
+    std::int64_t key = coordinate(plan, rank, PlanAxis::kPipeline);
+    for (const ExpertAxis axis :
+         {ExpertAxis::kExpertTensor, ExpertAxis::kExpert, ExpertAxis::kExpertData}) {
+      const bool varies = std::ranges::count(axes, axis) > 0;
+      key = key * plan.size_of(axis) + (varies ? 0 : coordinate(plan, rank, axis));
+    }
+    return key;
+  });
+}
+
+Communicator neighbours(const Communicator& whole, std::string name, std::int64_t size) {
+  Communicator parts{.name = std::move(name), .axis = whole.axis, .groups = {}, .seat_of = {}};
+  for (const std::vector<RankId>& group : whole.groups) {
+    for (auto begin = group.begin(); begin != group.end(); begin += size) {
+      parts.groups.emplace_back(begin, begin + size);
+    }
+  }
+  seat_everybody(parts, whole.seat_of.size());
+  return parts;
+}
+
+Communicator across_neighbours(const Communicator& whole, std::string name, std::int64_t size) {
+  Communicator parts{.name = std::move(name), .axis = whole.axis, .groups = {}, .seat_of = {}};
+  const auto step = static_cast<std::size_t>(size);
+  for (const std::vector<RankId>& group : whole.groups) {
+    for (std::size_t place = 0; place < step; ++place) {
+      std::vector<RankId>& part = parts.groups.emplace_back();
+      for (std::size_t i = place; i < group.size(); i += step) part.push_back(group[i]);
+    }
+  }
+  seat_everybody(parts, whole.seat_of.size());
+  return parts;
+}
+
+Communicator everybody(const ParallelPlan& plan, std::string name, Axis purpose) {
+  return partition_by(plan, std::move(name), purpose, [](std::int64_t) { return 0; });
+}
+
+Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas) {
+  Communicator pairs{.name = replicas.name, .axis = replicas.axis, .groups = {}, .seat_of = {}};
+  const std::int64_t of_a_stage = plan.ranks() / plan.pp;
+  std::unordered_map<std::int64_t, std::uint32_t> pair_of;  // looked up, never iterated
   for (const bool upper : {false, true}) {
     for (const std::vector<RankId>& group : replicas.groups) {
       const auto rank = static_cast<std::int64_t>(group.front().index());
       const std::int64_t stage = coordinate(plan, rank, PlanAxis::kPipeline);
       if ((stage >= plan.pp / 2) != upper) continue;
-      const auto [place, added] = group_of.try_emplace(
-          {coordinate(plan, rank, PlanAxis::kTensor), std::min(stage, plan.pp - 1 - stage)},
-          static_cast<std::uint32_t>(communicator.groups.size()));
-      if (added) communicator.groups.emplace_back();
-      std::vector<RankId>& both = communicator.groups[place->second];
+      const std::int64_t lower = std::min(stage, plan.pp - 1 - stage);
+      const auto [place, added] =
+          pair_of.try_emplace(lower * of_a_stage + number_in_stage(plan, rank),
+                              static_cast<std::uint32_t>(pairs.groups.size()));
+      if (added) pairs.groups.emplace_back();
+      std::vector<RankId>& both = pairs.groups[place->second];
       both.insert(both.end(), group.begin(), group.end());
     }
   }
-  seat_everybody(communicator, static_cast<std::size_t>(plan.ranks()));
-  return communicator;
+  seat_everybody(pairs, replicas.seat_of.size());
+  return pairs;
 }
 
 Communicator first_and_last_stage(const ParallelPlan& plan, std::string name, Axis purpose) {

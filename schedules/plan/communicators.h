@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -16,9 +17,22 @@ namespace stepsim {
 Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
                        std::initializer_list<PlanAxis> axes);
 
-// Replicas of a stage of which pipeline ranks r and pp - 1 - r hold a copy each: the dp x cp ranks
-// of both, those of the lower r first.
-Communicator mirrored_replicas(const ParallelPlan& plan, std::string name, Axis purpose);
+// The same in the experts' mesh: groups differ along `axes` of etp, ep and edp, within a stage.
+Communicator expert_partition(const ParallelPlan& plan, std::string name, Axis purpose,
+                              std::initializer_list<ExpertAxis> axes);
+
+// Groups of `size` neighbours in each group of `whole`; or, across them, the members with the same
+// place in their neighbourhood. REQUIRES: `size` divides the size of every group.
+Communicator neighbours(const Communicator& whole, std::string name, std::int64_t size);
+Communicator across_neighbours(const Communicator& whole, std::string name, std::int64_t size);
+
+// All ranks as one group.
+Communicator everybody(const ParallelPlan& plan, std::string name, Axis purpose);
+
+// Groups of `replicas` joined in pairs: those of pipeline stages s and pp - 1 - s, which hold
+// copies of the same two stages; the lower stage's ranks first. REQUIRES: pp is even; the groups of
+// `replicas` lie within stages.
+Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas);
 
 // Pairs {first, last pipeline stage} of ranks that are equal otherwise; ranks of other stages
 // belong to no group. REQUIRES: plan.pp >= 2.

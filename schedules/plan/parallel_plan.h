@@ -3,6 +3,14 @@
 //
 //   ranks = tp x cp x dp x pp, numbered in `order`, innermost first:
 //   with tp-cp-dp-pp, rank = tp + TP * (cp + CP * (dp + DP * pp))
+//
+// Two meshes lie over the ranks. Dense layers use tp x cp x dp x pp. The routed experts of a stage
+// use etp x ep x edp x pp: the stage's tp x cp x dp ranks, in the same order, divided anew, etp
+// innermost. edp = tp x cp x dp / (etp x ep) ranks hold the same part of the same experts.
+//
+// What a rank holds is divided over its replicas, the cp x dp ranks with equal weights, as `zero`
+// says. With hybrid sharding (`shard`) over groups of that many neighbouring replicas, and the
+// groups are alike.
 
 #pragma once
 
@@ -10,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedules/pipeline/pipeline_schedule.h"
@@ -26,18 +35,42 @@ enum class PlanAxis : std::uint8_t { kTensor, kContext, kData, kPipeline };
 inline constexpr std::size_t kPlanAxes = 4;
 std::string_view name_of(PlanAxis axis);  // "tp", "cp", "dp", "pp"
 
+// Axes of the experts' mesh within a stage, innermost first.
+enum class ExpertAxis : std::uint8_t { kExpertTensor, kExpert, kExpertData };
+
 enum class Recompute : std::uint8_t {
   kNone,
   kSelective,  // the attention kernel
+  kMatmuls,    // all but the results of matmuls and attention: norms and activations
   kFull,       // whole blocks: only their inputs are kept
 };
+inline constexpr std::size_t kRecomputes = 4;
 std::string_view name_of(Recompute recompute);  // "selective"
 
 enum class Optimizer : std::uint8_t {
   kAdam,
   kNone,  // forward and backward only, as the closed forms count a step; no state
 };
+inline constexpr std::size_t kOptimizers = 2;
 std::string_view name_of(Optimizer optimizer);  // "adam"
+// How attention sees the keys and values of the other context ranks.
+enum class ContextMode : std::uint8_t {
+  kRing,        // chunks of keys and values go round, rank r has the r-th part of the sequence
+  kZigzagRing,  // the same, rank r has the parts r and 2 cp - 1 - r of 2 cp: causal work is equal
+  kAllGather,   // all keys and values are gathered first; parts as in kZigzagRing (Llama 3)
+  kUlysses,     // all-to-all: every rank gets some heads of the whole sequence, and back
+};
+inline constexpr std::size_t kContextModes = 4;
+std::string_view name_of(ContextMode mode);  // "zigzag_ring"
+
+// How tokens travel to their experts and back.
+enum class Dispatch : std::uint8_t {
+  kAllToAll,  // a copy of the token for each expert that it was routed to
+  kTwoLevel,  // a copy for each node, along the rail, then one for each expert inside the node
+              // (DeepEP, arXiv 2412.19437, section 3.2)
+};
+inline constexpr std::size_t kDispatches = 2;
+std::string_view name_of(Dispatch dispatch);  // "all_to_all"
 
 // An axis of the plan laid over levels of the cluster, innermost first: tp over torus axis x.
 struct AxisMapping {
@@ -47,17 +80,31 @@ struct AxisMapping {
 
 struct ParallelPlan {
   std::int64_t tp = 1;
-  std::int64_t cp = 1;  // only 1 so far
+  std::int64_t cp = 1;
   std::int64_t dp = 1;
   std::int64_t pp = 1;
+  std::int64_t ep = 1;            // routed experts are divided over this many ranks,
+  std::int64_t etp = 1;           // and each of them over this many
   std::int64_t microbatch = 1;    // sequences
   std::int64_t global_batch = 0;  // sequences of a step
   std::int64_t sequence = 0;      // tokens of a sequence
   bool sequence_parallel = true;  // with tp > 1: tokens between the tensor-parallel parts divided
+  ContextMode cp_mode = ContextMode::kZigzagRing;
+  Dispatch dispatch = Dispatch::kAllToAll;
+  std::int64_t expert_node = 8;      // two-level dispatch: neighbouring ranks of ep in one node
   std::vector<std::int64_t> layout;  // layers of each global stage; empty: equally many
   Recompute recompute = Recompute::kNone;
-  int zero = 0;                     // 0: replicated; 1: optimizer state divided; 3: FSDP
-  DataType type = DataType::kBf16;  // compute, weights, activations
+  std::int64_t recompute_block = 1;   // full: of so many layers in a row one input is kept
+  std::int64_t recompute_layers = 0;  // of each stage's first so many layers only; 0: of all
+  int zero = 0;            // 0: replicated; 1: optimizer state divided; 2: and gradients; 3: FSDP
+  std::int64_t shard = 0;  // zero >= 1: replicas that divide the state; 0: all cp x dp
+  DataType type = DataType::kBf16;  // of the arithmetic of matmuls
+  // What is held and gathered; what is between ops and kept; what tensor, context, expert and
+  // pipeline ranks send each other. Nothing: `type`, or bf16 where that has one byte.
+  std::optional<DataType> weight_type;
+  std::optional<DataType> activation_type;
+  std::optional<DataType> communication_type;
+  bool fused_attention = true;  // else scores are written to memory, and kept
   ScheduleName schedule = ScheduleName::kOneForwardOneBackward;
   std::optional<PipelineSchedule> own_schedule;  // from a file, instead of `schedule`
   std::int64_t chunks = 0;            // of the model on a rank; 0: as the schedule has by default
@@ -69,17 +116,34 @@ struct ParallelPlan {
   bool allow_idle_chips = false;
 
   std::int64_t gradient_bucket_parameters = 40'000'000;  // of one gradient reduction, dp overlapped
-  int prefetch = 1;               // FSDP: layers gathered ahead of the one that computes
-  bool overlap_gradients = true;  // reduce gradients while the backward pass goes on
-  bool overlap_pipeline = true;   // messages between stages beside compute
-  bool overlap_tensor = false;    // reduce-scatter of an input gradient beside the weight gradient
+  int prefetch = 1;                   // FSDP: layers gathered ahead of the one that computes
+  bool reshard_after_forward = true;  // FSDP: else gathered once a step, until the last backward
+  bool overlap_gradients = true;      // reduce gradients while the backward pass goes on
+  bool overlap_parameters = false;    // ZeRO-1 and 2: gather parameters beside the next forward
+  bool overlap_tensor = false;     // reduce-scatter of an input gradient beside the weight gradient
+  bool overlap_pipeline = true;    // messages between stages beside compute
+  bool clip_gradients = false;     // the norm of all gradients before the optimizer
+  bool offload_optimizer = false;  // its state lives on the host, and streams through the chip
+  bool offload_activations = false;  // what a block keeps goes to the host, and comes back
   Optimizer optimizer = Optimizer::kAdam;
   std::int64_t optimizer_bytes = 12;  // a parameter: fp32 master weight and two Adam moments
   std::int64_t gradient_bytes = 4;    // a parameter: gradients are accumulated and reduced in fp32
+  bool hold_gradients = true;  // else each is used up as soon as it is reduced (10-byte accounting)
 
   std::int64_t ranks() const { return tp * cp * dp * pp; }
   std::int64_t microbatches() const { return global_batch / (dp * microbatch); }
+  std::int64_t replicas() const { return cp * dp; }
+  std::int64_t sharded_over() const { return shard == 0 ? replicas() : shard; }
+  std::int64_t edp() const { return tp * cp * dp / (etp * ep); }
   std::int64_t size_of(PlanAxis axis) const;
+  std::int64_t size_of(ExpertAxis axis) const;
+  DataType weights() const { return weight_type.value_or(wide(type)); }
+  DataType activations() const { return activation_type.value_or(wide(type)); }
+  DataType communicated() const { return communication_type.value_or(activations()); }
+  bool divides_tokens() const { return sequence_parallel && tp > 1; }
+
+ private:
+  static DataType wide(DataType type);
 };
 
 // Every problem of a plan for this model on these chips: sizes that are not positive, divisions
@@ -91,6 +155,10 @@ std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip);
 
 // Coordinate of `rank` along `axis`.
 std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, PlanAxis axis);
+std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, ExpertAxis axis);
+
+// Number of `rank` among the tp x cp x dp ranks of its stage, in the plan's order.
+std::int64_t number_in_stage(const ParallelPlan& plan, std::int64_t rank);
 
 // The chip number of every rank. REQUIRES: check() is empty.
 std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& places);

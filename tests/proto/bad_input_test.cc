@@ -93,7 +93,8 @@ TEST_F(BadInputTest, TensorParallelismMustDivideTheHeads) {
 
 TEST_F(BadInputTest, PipelineStagesMustDivideTheLayers) {
   const Lines lines = problems_with("dp: 4", "dp: 1 pp: 3 allow_idle_chips: true");
-  EXPECT_EQ(lines, Lines{"plan.pp: is 3, which does not divide the model's layers (32)"});
+  EXPECT_EQ(lines,
+            Lines{"plan.pp: is 3, which does not divide the model's layers (32); nearest: 2 or 4"});
 }
 
 TEST_F(BadInputTest, MoreRanksThanChipsAreRefused) {
@@ -105,7 +106,7 @@ TEST_F(BadInputTest, MoreRanksThanChipsAreRefused) {
 TEST_F(BadInputTest, BatchMustBeAMultipleOfItsParts) {
   const Lines lines = problems_with("global_batch: 64", "global_batch: 65");
   EXPECT_EQ(lines, Lines{"plan.global_batch: is 65, which is not a multiple of dp x microbatch = 4 "
-                         "x 1"});
+                         "x 1; nearest: 64 or 68"});
 }
 
 TEST_F(BadInputTest, AnAxisOrALevelMappedTwiceIsRefused) {
@@ -157,15 +158,15 @@ TEST_F(BadInputTest, SchedulesAreNamesOrFilesAndHaveRules) {
 }
 
 TEST_F(BadInputTest, WhatIsNotBuiltYetSaysWhatIs) {
-  EXPECT_EQ(problems_with("tp: 2", "tp: 2 zero: 2"),
-            Lines{"plan.zero: must be 0 (replicated), 1 (optimizer state divided) or 3 (FSDP), 2 "
-                  "can't be simulated yet; is 2"});
-  EXPECT_EQ(problems_with("tp: 2", "tp: 2 cp: 2"),
-            Lines{"plan.cp: must be 1: context parallelism can't be simulated yet; is 2"});
-  EXPECT_EQ(problems_with("tp: 2", "tp: 2 ep: 4"),
-            Lines{"plan.ep: must be 1: expert parallelism can't be simulated yet; is 4"});
+  EXPECT_EQ(problems_with("tp: 2", "tp: 2 zero: 4"),
+            Lines{"plan.zero: must be 0 (replicated), 1 (optimizer state divided), 2 (and "
+                  "gradients) or 3 (FSDP), is 4"});
+  EXPECT_EQ(problems_with("tp: 2", "tp: 2 state_bytes: 14"),
+            Lines{"plan.state_bytes: must be 10, 12, 16 or 18; is 14"});
+  EXPECT_EQ(problems_with("tp: 2", "tp: 2 state_bytes: 16 gradient_bytes: 4"),
+            Lines{"plan.gradient_bytes: can't be given beside state_bytes"});
   EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 recompute: "some")"),
-            Lines{"plan.recompute: must be none, selective or full; is \"some\""});
+            Lines{"plan.recompute: must be none or selective or matmuls or full, is \"some\""});
   EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 layout: "7,14x2")"),
             Lines{"plan.layout: must be layers of each stage such as 20,20,20,20 or 7,8*14,7; is "
                   "\"7,14x2\""});
@@ -188,7 +189,7 @@ cluster {
   catalog: "dgx-h100-8"
   dgx_superpod { nodes: -4 nic_bandwidth: "50GB" }
 }
-plan { tpp: 8 tp: "eight" dp: 99999999999999999999 zero: 2 pp: -1 sequence: 8192 }
+plan { tpp: 8 tp: "eight" dp: 99999999999999999999 zero: 4 pp: -1 sequence: 8192 }
 )");
   const Lines lines = problems_of(with_overrides(file, {"plan.colour=3", "plan.microbatch"}));
   // Not among them: that tp and dp are missing, or that the file's 0 ranks leave chips idle.

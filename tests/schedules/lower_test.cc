@@ -53,16 +53,20 @@ TEST(LowerTest, TensorParallelBytesAreTheClosedForm) {
     const std::int64_t boundary = 256 * 512 * 2;
     const std::int64_t boundaries = sequence_parallel ? 4 * 10 + 2 + 3 : 4 * 8 + 2 + 2;
     const std::int64_t loss = 2 * 3 * 256 * 4;
-    EXPECT_EQ(sent(result, Axis::kTensor).value(), 3 * 4 * (boundaries * boundary + loss));
+    // With sequence parallelism the nine norms' gradients are summed over the group once, in fp32.
+    const std::int64_t norms = sequence_parallel ? 2 * 9 * 512 * 4 : 0;
+    EXPECT_EQ(sent(result, Axis::kTensor).value(),
+              3 * (4 * (boundaries * boundary + loss) + norms));
   }
 }
 
 // Elements per step and rank (F5), (n - 1)/n of: replicated 2 P, ZeRO-1 P in fp32 + P in bf16,
-// FSDP (2 P in bf16 + P in fp32) a micro-batch. Summed over n = 4 ranks.
+// ZeRO-2 the same with the gradients every micro-batch, FSDP (2 P in bf16 + P in fp32) a
+// micro-batch. Summed over n = 4 ranks.
 TEST(LowerTest, DataParallelBytesAreTheClosedForm) {
   const std::int64_t parameters = parameter_count(small_model());
-  const std::int64_t expected[] = {2 * 4, 4 + 2, 0, (2 + 2 + 4) * 4};
-  for (const int zero : {0, 1, 3}) {
+  const std::int64_t expected[] = {2 * 4, 4 + 2, 4 * 4 + 2, (2 + 2 + 4) * 4};
+  for (const int zero : {0, 1, 2, 3}) {
     const SimulationResult result =
         run(small_model(), plan_of(1, 4, 1, zero), one_node(4, 100_GBps));
     EXPECT_EQ(sent(result, Axis::kData).value(), 3 * parameters * expected[zero]) << zero;
@@ -80,17 +84,20 @@ TEST(LowerTest, AnyProductOfAxesDoesTheSameWork) {
   for (const std::int64_t tp : {1, 2, 4}) {
     for (const std::int64_t dp : {1, 2}) {
       for (const std::int64_t pp : {1, 2, 4}) {
-        for (const int zero : {0, 1, 3}) {
+        for (const int zero : {0, 1, 2, 3}) {
           for (const bool sequence_parallel : {true, false}) {
             ParallelPlan plan = plan_of(tp, dp, pp, zero);
             plan.global_batch = 8;
             plan.sequence_parallel = sequence_parallel;
             plan.overlap_tensor = zero == 1;
             plan.overlap_gradients = zero != 0;
+            plan.overlap_parameters = zero == 2;
+            plan.reshard_after_forward = zero != 3 || pp == 1;
+            plan.clip_gradients = tp == 2;
             plan.recompute = dp == 2 ? Recompute::kFull : Recompute::kNone;
             const auto chips = static_cast<int>(tp * dp * pp);
             const SimulationResult result =
-                run(small_model(), plan, one_node(chips, 100_GBps), {.steps = zero == 3 ? 2U : 1U});
+                run(small_model(), plan, one_node(chips, 100_GBps), {.steps = zero >= 2 ? 2U : 1U});
             double matmuls = 0;
             const OpGraph graph =
                 lower(small_model(), plan, one_node(chips, 1_GBps).places, ideal_chip());
@@ -124,18 +131,119 @@ TEST(LowerTest, TiedEmbeddingsAreSummedOverFirstAndLastStage) {
 }
 
 // At rest a rank holds 2 + 4 + 12 bytes a parameter, divided as ZeRO says (F1): optimizer by dp
-// under ZeRO-1, everything under FSDP.
+// under ZeRO-1, gradients too under ZeRO-2, everything under FSDP.
 TEST(LowerTest, ModelStateIsDividedAsZeroSays) {
   const std::int64_t parameters = parameter_count(small_model());
-  const std::int64_t expected[] = {18 * parameters, 6 * parameters + 12 * parameters / 4, 0,
-                                   18 * parameters / 4};
-  for (const int zero : {0, 1, 3}) {
+  const std::int64_t expected[] = {18 * parameters, 6 * parameters + 12 * parameters / 4,
+                                   2 * parameters + 16 * parameters / 4, 18 * parameters / 4};
+  for (const int zero : {0, 1, 2, 3}) {
     const OpGraph graph =
         lower(small_model(), plan_of(1, 4, 1, zero), one_node(4, 1_GBps).places, ideal_chip());
     std::int64_t held = 0;
     for (const Bytes bytes : graph.programs[0].resident) held += bytes.value();
     EXPECT_NEAR(static_cast<double>(held), static_cast<double>(expected[zero]), 4);
   }
+}
+
+// The 16-byte accounting of F1, n = 8: 16 P; 4 P + 12 P/8 = 5.5 P; 2 P + 14 P/8 = 3.75 P; 2 P
+// (cases F06 to F08); 12 bytes without an fp32 weight: ZeRO-2 2 P + 10 P/8 (F09).
+TEST(LowerTest, BytesAParameterAreThoseOfTheAccounting) {
+  const auto parameters = static_cast<double>(parameter_count(small_model()));
+  const auto held = [&](int zero, std::int64_t optimizer) {
+    ParallelPlan plan = plan_of(1, 8, 1, zero);
+    plan.gradient_bytes = 2;
+    plan.optimizer_bytes = optimizer;
+    const OpGraph graph = lower(small_model(), plan, one_node(8, 1_GBps).places, ideal_chip());
+    double sum = 0;
+    for (const Bytes bytes : graph.programs[0].resident) sum += static_cast<double>(bytes.value());
+    return sum / parameters;
+  };
+  EXPECT_NEAR(held(0, 12), 16, 1e-5);
+  EXPECT_NEAR(held(1, 12), 5.5, 1e-5);
+  EXPECT_NEAR(held(2, 12), 3.75, 1e-5);
+  EXPECT_NEAR(held(3, 12), 2, 1e-5);
+  EXPECT_NEAR(held(2, 8), 3.25, 1e-5);
+}
+
+// ZeRO-2 lets a bucket of gradients go with its reduction: never more than two whole ones (of a
+// layer each, here, and the head's with the first) beside the parts of all.
+TEST(LowerTest, ZeroTwoHoldsTwoWholeBucketsAtMost) {
+  const ModelLayers layers = build_layers(small_model(), {.sequences = 1, .sequence_length = 256});
+  const std::int64_t whole =
+      (2 * layers.blocks.front().parameters() + layers.head.parameters()) * 4;
+  const std::int64_t parts = parameter_count(small_model()) * 4 / 4;
+  const SimulationResult result = run(small_model(), plan_of(1, 4, 1, 2), one_node(4, 1_GBps));
+  std::int64_t most = 0;
+  for (const MemoryPeak& peak : result.memory_peaks) {
+    most = std::max(most,
+                    peak.by_category[static_cast<std::size_t>(MemoryCategory::kGradients)].value());
+  }
+  EXPECT_GT(most, parts);
+  EXPECT_LE(most, parts + whole + 4);
+}
+
+// Hybrid sharding over 2 of 4 replicas: FSDP's (s - 1) P (2 w + g) m in each of two groups, and an
+// all-reduce of half the gradients over pairs: 2 (2 - 1) P/2 g for each of two parts.
+TEST(LowerTest, HybridShardingGathersInTheGroupAndSumsAcross) {
+  const std::int64_t parameters = parameter_count(small_model());
+  for (const int zero : {1, 2, 3}) {
+    ParallelPlan plan = plan_of(1, 4, 1, zero);
+    plan.shard = 2;
+    const SimulationResult result = run(small_model(), plan, one_node(4, 100_GBps), {.steps = 2});
+    const std::int64_t inside[] = {0, 4 + 2, 4 * 4 + 2, (2 + 2 + 4) * 4};
+    EXPECT_EQ(sent(result, Axis::kData).value(), parameters * (2 * inside[zero] + 2 * 4)) << zero;
+    const OpGraph graph = lower(small_model(), plan, one_node(4, 1_GBps).places, ideal_chip());
+    const Bytes optimizer =
+        graph.programs[0].resident[static_cast<std::size_t>(MemoryCategory::kOptimizer)];
+    EXPECT_EQ(optimizer.value(), 12 * parameters / 2);
+  }
+}
+
+// F5: if the backward reuses gathered weights, FSDP sends what ZeRO-2 does, 2 P elements a step.
+TEST(LowerTest, ParametersThatStayGatheredAreGatheredOnceAStep) {
+  const std::int64_t parameters = parameter_count(small_model());
+  ParallelPlan plan = plan_of(1, 4, 1, 3);
+  plan.reshard_after_forward = false;
+  const SimulationResult result = run(small_model(), plan, one_node(4, 100_GBps), {.steps = 2});
+  EXPECT_EQ(sent(result, Axis::kData).value(), 3 * parameters * (2 + 4 * 4));
+  const auto gathered = static_cast<std::size_t>(MemoryCategory::kGatheredParameters);
+  EXPECT_EQ(result.memory_peaks[0].by_category[gathered].value(), 2 * parameters);
+}
+
+// The table is gathered for the embedding and for the head, forward and backward, and its gradient
+// reduced after both; with two stages the two copies' parts are summed as well.
+TEST(LowerTest, TiedEmbeddingsAreGatheredForBothOfTheirLayers) {
+  ModelSpec model = small_model();
+  model.tied_embeddings = true;
+  const std::int64_t table = 1000 * 512;
+  const std::int64_t parameters = parameter_count(model) + table;
+  for (const std::int64_t stages : {1, 2}) {
+    const ParallelPlan plan = plan_of(1, 2, stages, 3);
+    const SimulationResult result =
+        run(model, plan, one_node(static_cast<int>(2 * stages), 100_GBps), {.steps = 2});
+    const std::int64_t pairs = stages == 2 ? 2 * 2 * table / 2 * 4 : 0;
+    EXPECT_EQ(sent(result, Axis::kData).value(), parameters * 8 * 4 + pairs) << stages;
+  }
+}
+
+// With overlap the next step's first layers start before the last parameters are there.
+TEST(LowerTest, ParametersAreGatheredBesideTheNextForward) {
+  ParallelPlan plan = plan_of(1, 4, 1, 1);
+  plan.sequence = 4096;
+  const Cluster cluster = one_node(4, 2_GBps);
+  const Duration waits = run(small_model(), plan, cluster, {.steps = 2}).step_time;
+  plan.overlap_parameters = true;
+  EXPECT_LT(run(small_model(), plan, cluster, {.steps = 2}).step_time, waits);
+}
+
+// A norm of all gradients: replicas have the same one, parts of ZeRO-1 have their own.
+TEST(LowerTest, ClippingNeedsOneValueOfEveryRank) {
+  ParallelPlan plan = plan_of(2, 2, 1, 0);
+  plan.clip_gradients = true;
+  const Cluster cluster = one_node(4, 100_GBps);
+  EXPECT_EQ(sent(run(small_model(), plan, cluster), Axis::kOther).value(), 2 * 2 * 1 * 4);
+  plan.zero = 1;
+  EXPECT_EQ(sent(run(small_model(), plan, cluster), Axis::kOther).value(), 2 * 3 * 4);
 }
 
 // 1F1B keeps min(P - r, M) micro-batches on stage r: the peak of activations is that many times a

@@ -50,13 +50,21 @@ TEST(ParallelPlanTest, ReportsEveryProblemAtOnce) {
   plan.tp = 3;
   plan.pp = 5;
   plan.global_batch = 7;
-  plan.zero = 2;
+  plan.zero = 4;
+  plan.recompute_block = 2;
+  plan.shard = 4;
   const auto problems = check(plan, small_model(8), eight_chips());
-  EXPECT_TRUE(mentions(problems, "tp", "does not divide the model's attention heads (8)"));
+  EXPECT_TRUE(mentions(problems, "tp",
+                       "is 3, which does not divide the model's attention heads (8); nearest: 2 or "
+                       "4"));
   EXPECT_TRUE(mentions(problems, "tp", "key-value heads (4)"));
   EXPECT_TRUE(mentions(problems, "pp", "does not divide the model's layers (8)"));
-  EXPECT_TRUE(mentions(problems, "global_batch", "dp x microbatch = 2 x 1"));
-  EXPECT_TRUE(mentions(problems, "zero", "0, 1 or 3"));
+  EXPECT_TRUE(mentions(problems, "global_batch",
+                       "is 7, which is not a multiple of dp x microbatch = 2 x 1; nearest: 6 or "
+                       "8"));
+  EXPECT_TRUE(mentions(problems, "zero", "2 (and gradients) or 3 (FSDP), is 4"));
+  EXPECT_TRUE(mentions(problems, "shard", "does not divide the replicas, cp x dp (2)"));
+  EXPECT_TRUE(mentions(problems, "recompute_block", "recompute is none"));
   EXPECT_TRUE(mentions(problems, "ranks", "3 x 1 x 2 x 5 is more than the cluster's 8 chips"));
 }
 
@@ -145,6 +153,40 @@ TEST(CommunicatorsTest, AGroupIsTheRanksThatDifferAlongItsAxes) {
   EXPECT_EQ(data.groups[2], (std::vector<RankId>{RankId(4), RankId(6)}));
   EXPECT_EQ(data.seat_of[6].group, 2U);
   EXPECT_EQ(data.seat_of[6].member, 1U);
+}
+
+// etp innermost, then ep, then edp, over the tp x cp x dp ranks of a stage in the plan's order.
+TEST(CommunicatorsTest, ExpertsHaveAMeshOfTheirOwn) {
+  ParallelPlan plan = small_plan();
+  plan.dp = 4;
+  plan.etp = 2;
+  plan.ep = 2;
+  const auto ranks = [](std::initializer_list<std::uint32_t> numbers) {
+    std::vector<RankId> result;
+    for (const std::uint32_t number : numbers) result.emplace_back(number);
+    return result;
+  };
+  const Communicator shared =
+      expert_partition(plan, "etp", Axis::kExpert, {ExpertAxis::kExpertTensor});
+  EXPECT_EQ(shared.groups[1], ranks({2, 3}));
+  const Communicator experts = expert_partition(plan, "ep", Axis::kExpert, {ExpertAxis::kExpert});
+  EXPECT_EQ(experts.groups[1], ranks({1, 3}));
+  const Communicator replicas =
+      expert_partition(plan, "edp", Axis::kData, {ExpertAxis::kExpertData});
+  EXPECT_EQ(replicas.groups[3], ranks({3, 7}));
+  EXPECT_EQ(replicas.groups[4], ranks({8, 12})) << "the second stage";
+  EXPECT_EQ(coordinate(plan, 13, ExpertAxis::kExpertData), 1);
+}
+
+TEST(CommunicatorsTest, NeighboursAndWhatIsAcrossThemMakeTheWhole) {
+  ParallelPlan plan = small_plan();
+  plan.dp = 4;
+  const Communicator data = partition(plan, "dp", Axis::kData, {PlanAxis::kData});
+  const Communicator inside = neighbours(data, "inside", 2);
+  const Communicator across = across_neighbours(data, "across", 2);
+  EXPECT_EQ(inside.groups[1], (std::vector<RankId>{RankId(4), RankId(6)}));
+  EXPECT_EQ(across.groups[1], (std::vector<RankId>{RankId(2), RankId(6)}));
+  EXPECT_EQ(across.seat_of[6].member, 1U);
 }
 
 TEST(CommunicatorsTest, TiedEmbeddingsJoinFirstAndLastStage) {

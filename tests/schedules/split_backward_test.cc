@@ -33,7 +33,7 @@ std::vector<LoweredLayer> layers_of(const Case& of) {
                                    .sequence_length = plan.sequence,
                                    .tensor = plan.tp,
                                    .sequence_parallel = plan.sequence_parallel && plan.tp > 1});
-  const LoweredLayer block = lower_tensor(layers.block(0), plan, layers.boundary, false);
+  const LoweredLayer block = lower_tensor(layers.blocks.front(), plan, layers.boundary, false);
   return {lower_tensor(layers.embedding, plan, layers.boundary, false), block,
           recompute_fully(block), lower_tensor(layers.head, plan, layers.boundary, true)};
 }

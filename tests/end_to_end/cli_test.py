@@ -387,7 +387,7 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
             "model.layers: must be at least 1, is -1",
             "cluster.dgx_superpod.nvlink_latency: must be a time such as",
             "plan.global_batch: is 65",
-            "plan.etp: must be 1",
+            "plan.etp: ",
             '--fidelity: must be all or flow or latency-bandwidth or packet, is "packets"',
             str(self.folder / "none"))
         self.assertIn("7 problems", text)

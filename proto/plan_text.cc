@@ -29,11 +29,27 @@ std::optional<PlanAxis> axis_named(std::string_view name) {
   return std::nullopt;
 }
 
+// "tp=8", "layout=7,8*14,7": the layers of a layout have commas themselves.
+std::vector<std::string_view> entries_of(std::string_view text) {
+  std::vector<std::string_view> entries;
+  for (const std::string_view part : split(text, ',')) {
+    const bool continues = !entries.empty() && entries.back().starts_with("layout=") &&
+                           part.find('=') == std::string_view::npos;
+    if (!continues) {
+      entries.push_back(part);
+    } else {
+      const char* begin = entries.back().data();
+      entries.back() = {begin, static_cast<std::size_t>(part.data() + part.size() - begin)};
+    }
+  }
+  return entries;
+}
+
 }  // namespace
 
 void read_plan_text(std::string_view text, file::Plan& plan, ProblemList& problems) {
   std::set<std::string> seen;
-  for (const std::string_view entry : split(text, ',')) {
+  for (const std::string_view entry : entries_of(text)) {
     const std::size_t equals = entry.find('=');
     const std::string key(entry.substr(0, equals));
     if (equals == std::string_view::npos || key.empty()) {

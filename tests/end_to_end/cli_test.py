@@ -346,6 +346,40 @@ class RunTest(StepsimTest):
         self.assertEqual(stepsim("run", SMALL, "--require-fit").returncode, 0)
 
 
+class RunScheduleTest(StepsimTest):
+    PLAN = "tp=1,dp=2,pp=4,global-batch=32,sequence=2048"
+
+    def run_with(self, keys):
+        result = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                         f"{self.PLAN},{keys}", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_schedules_overlap_steps_where_their_bubble_is_between_them(self):
+        # What is left is the wait for the last stage, which has the head besides its layers.
+        plain = self.run_with("schedule=1f1b")
+        split = self.run_with("schedule=zb_auto_2p")
+        self.assertEqual((plain["steps"], split["steps"]), (1, 2))
+        self.assertLess(split["breakdown_s"]["bubble"], 0.8 * plain["breakdown_s"]["bubble"])
+        self.assertGreater(split["memory"]["peak_bytes"], plain["memory"]["peak_bytes"])
+
+    def test_a_schedule_of_ones_own_comes_from_a_file(self):
+        ranks = ["F0.0 F1.0 BW0.0 BW1.0"] * 3 + ["F0.0 BW0.0 F1.0 BW1.0"]
+        path = self.write("own.schedule", "\n".join(ranks))
+        keys = f"global-batch=4,schedule={path}"
+        result = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                         f"tp=1,dp=2,pp=4,sequence=2048,{keys}", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.expect_refused(["run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                             f"{self.PLAN},schedule={path}"],
+                            "plan.global_batch: makes micro-batches: 16, but the schedule's file")
+
+    def test_a_layout_has_commas(self):
+        plain = self.run_with("schedule=interleaved_1f1b")
+        uneven = self.run_with("layout=3,4*6,5,schedule=interleaved_1f1b")
+        self.assertLess(plain["step_time_s"], uneven["step_time_s"])
+
+
 class BadInputTest(StepsimTest):
     def test_each_wrong_field_has_its_message(self):
         cases = {

@@ -2,6 +2,7 @@
 
 #include "cli/accuracy_command.h"
 #include "cli/collective_options.h"
+#include "cli/figures_command.h"
 #include "cli/formula_command.h"
 #include "cli/network_command.h"
 #include "cli/run_options.h"
@@ -25,6 +26,7 @@ Usage:
   stepsim topology CLUSTER [options] measure and draw a cluster's network
   stepsim formula [ID] [SYMBOL=...]  list, explain, evaluate or solve a closed form
   stepsim validate [ID...]           the closed forms against simulation, and why they differ
+  stepsim figures --out DIR          the books' figures, drawn from simulation
   stepsim import hf CONFIG.json      print a published model as a model file
   stepsim accuracy FILE.csv...       compare predictions with measured tables
   stepsim catalog [KIND] [NAME]      list or print built-in chips, clusters, models, ...
@@ -158,6 +160,16 @@ docs/accuracy.md lists them. Rows that can't be simulated are counted with the r
 
 )";
 
+constexpr const char* kFigures =
+    R"(stepsim figures draws the books' figures from simulation: formulas as lines, simulated steps and
+collectives as points, an SVG each, the same bytes each time. docs/figures.md shows them.
+
+Usage:
+  stepsim figures --out DIR              all of them
+  stepsim figures bubble --out DIR       some
+
+)";
+
 constexpr const char* kCatalog =
     R"(stepsim catalog says what is built in.
 
@@ -176,6 +188,7 @@ std::string help_text(const std::vector<std::string>& arguments) {
   if (arguments[0] == "run") return kRun + describe_run_options() + "\n";
   if (arguments[0] == "accuracy") return kAccuracy + describe_accuracy_options() + "\n";
   if (arguments[0] == "collective") return kCollective + describe_collective_options() + "\n";
+  if (arguments[0] == "figures") return kFigures + describe_figures_options() + "\n";
   if (arguments[0] == "formula") return kFormula + describe_formula_options() + "\n";
   if (arguments[0] == "network") return kNetwork + describe_network_options() + "\n";
   if (arguments[0] == "schedule") return kSchedule + describe_schedule_options() + "\n";
@@ -187,9 +200,9 @@ std::string help_text(const std::vector<std::string>& arguments) {
 }
 
 void refuse_subcommand(const std::string& name) {
-  const std::vector<std::string> subcommands = {"run",     "accuracy", "collective", "formula",
-                                                "network", "schedule", "topology",   "validate",
-                                                "import",  "catalog",  "help"};
+  const std::vector<std::string> subcommands = {"run",      "accuracy", "collective", "formula",
+                                                "network",  "schedule", "topology",   "figures",
+                                                "validate", "import",   "catalog",    "help"};
   throw ConfigError({{name, "no such subcommand" + did_you_mean(name, subcommands) +
                                 " There are: " + comma_separated(subcommands)}});
 }

@@ -18,6 +18,7 @@
 #include "cli/accuracy_command.h"
 #include "cli/catalog_command.h"
 #include "cli/collective_command.h"
+#include "cli/figures_command.h"
 #include "cli/formula_command.h"
 #include "cli/help.h"
 #include "cli/import_command.h"
@@ -111,6 +112,7 @@ constexpr Subcommand kSubcommands[] = {
     {"accuracy", run_accuracy_command},
     {"catalog", [](const auto& arguments) { print(catalog_text(arguments)); }},
     {"collective", run_collective_command},
+    {"figures", run_figures_command},
     {"formula", run_formula_command},
     {"help", [](const auto& arguments) { print(help_text(arguments)); }},
     {"--help", [](const auto& arguments) { print(help_text(arguments)); }},

@@ -79,21 +79,6 @@ void add_sent(std::vector<ExperimentRow>& rows, const ZeroStage& zero, std::int6
       "gradients are reduced in twice the bytes that the formula counts", step);
 }
 
-// The least that rank 0 holds of weights, gradients and optimizer at any time: what is gathered or
-// not reduced yet comes on top.
-double least_state(const SimulationResult& result) {
-  std::optional<std::int64_t> least;
-  for (const MemorySample& sample : result.timelines.front().memory) {
-    std::int64_t held = 0;
-    for (const MemoryCategory category :
-         {MemoryCategory::kParameters, MemoryCategory::kGradients, MemoryCategory::kOptimizer}) {
-      held += sample.bytes[static_cast<std::size_t>(category)].value();
-    }
-    least = std::min(least.value_or(held), held);
-  }
-  return static_cast<double>(least.value_or(0));
-}
-
 void add_state(std::vector<ExperimentRow>& rows, const ZeroStage& zero, std::int64_t ranks) {
   FormulaValues values = {{"P", kParameters}};
   if (zero.stage > 0) values["n"] = static_cast<double>(ranks);

@@ -1,5 +1,7 @@
 #include "analysis/experiments/stack_step.h"
 
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -87,6 +89,19 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step) {
 
 double seconds(const Laboratory& laboratory, const StackStep& step) {
   return to_seconds(run(laboratory, step).step_time);
+}
+
+double least_state(const SimulationResult& result) {
+  std::optional<std::int64_t> least;
+  for (const MemorySample& sample : result.timelines.front().memory) {
+    std::int64_t held = 0;
+    for (const MemoryCategory category :
+         {MemoryCategory::kParameters, MemoryCategory::kGradients, MemoryCategory::kOptimizer}) {
+      held += sample.bytes[static_cast<std::size_t>(category)].value();
+    }
+    least = std::min(least.value_or(held), held);
+  }
+  return static_cast<double>(least.value_or(0));
 }
 
 }  // namespace stepsim

@@ -50,6 +50,10 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
 
 double seconds(const Laboratory& laboratory, const StackStep& step);
 
+// Bytes: the least that rank 0 holds of weights, gradients and optimizer at any time; what is
+// gathered or not reduced yet comes on top. REQUIRES: the step was recorded.
+double least_state(const SimulationResult& result);
+
 // Rounding to picoseconds and whole bytes, of steps of 10 ms and more.
 inline constexpr double kRounding = 1e-5;
 

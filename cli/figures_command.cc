@@ -1,0 +1,82 @@
+#include "cli/figures_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+
+#include "analysis/experiments/figures.h"
+#include "cli/command_line.h"
+#include "cli/progress.h"
+#include "cli/run_outputs.h"
+#include "proto/suggestion.h"
+#include "sim/base/error.h"
+#include "traces/output_file.h"
+#include "traces/plot_svg.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description visible_options() {
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("out", po::value<std::string>()->value_name("DIR"), "where they go; made if it is not there");
+  add("help", "this text");
+  return options;
+}
+
+std::vector<Figure> choose(const std::vector<std::string>& names, std::vector<Problem>& problems) {
+  std::vector<std::string> known;
+  for (const Figure& figure : figures()) known.emplace_back(figure.name);
+  for (const std::string& name : names) {
+    if (std::ranges::count(known, name) > 0) continue;
+    problems.push_back({name, "no such figure" + did_you_mean(name, known) +
+                                  " There are: " + comma_separated(known)});
+  }
+  std::vector<Figure> chosen;
+  for (const Figure& figure : figures()) {
+    if (names.empty() || std::ranges::count(names, std::string(figure.name)) > 0) {
+      chosen.push_back(figure);
+    }
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::string describe_figures_options() {
+  std::ostringstream text;
+  text << visible_options();
+  return text.str();
+}
+
+void run_figures_command(const std::vector<std::string>& arguments) {
+  catch_interrupts();
+  std::vector<Problem> problems;
+  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  const std::vector<Figure> chosen = choose(line.words, problems);
+  const std::string folder = line.value("out");
+  if (folder.empty()) {
+    problems.push_back({"--out", "must be given: the folder that the figures go to"});
+  } else if (problems.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) problems.push_back({"--out", "can't be made: " + error.message()});
+  }
+  throw_if_any(std::move(problems));
+  for (const Figure& figure : chosen) {
+    const std::string path = fmt::format("{}/{}.svg", folder, figure.name);
+    OutputFile file(path);
+    file.write(plot_svg(figure.draw(Laboratory{})));
+    stop_if_interrupted();
+    file.commit();
+    print(fmt::format("  {:<24} {}\n", figure.name, figure.what));
+  }
+}
+
+}  // namespace stepsim

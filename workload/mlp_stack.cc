@@ -45,6 +45,10 @@ std::vector<Problem> check_mlp_stack(const ModelSpec& model) {
   absent("head_dim", model.head_dim);
   absent("vocabulary", model.vocabulary);
   absent("learned_positions", model.learned_positions);
+  absent("window", model.window);
+  absent("latent.kv_rank", model.latent.kv_rank);
+  absent("experts.routed", model.experts.routed);
+  absent("prediction_modules", model.prediction_modules);
   return problems;
 }
 

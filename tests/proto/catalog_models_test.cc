@@ -57,14 +57,19 @@ TEST(CatalogModelsTest, HaveTheParametersOfThePapers) {
     double unit;  // of the last digit
   };
   // Narayanan et al. (arXiv 2104.04473), table 1; Korthikanti et al. (arXiv 2205.05198), table 3;
-  // Chowdhery et al. (arXiv 2204.02311), table 1; Brown et al. (arXiv 2005.14165), table 2.1.
-  // The first rounds 18.45 down.
-  const Row rows[] = {
-      {"megatron-1.7b", 1.7, 0.1},   {"megatron-3.6b", 3.6, 0.1},   {"megatron-7.5b", 7.5, 0.1},
-      {"megatron-18b", 18.4, 0.1},   {"megatron-39b", 39.1, 0.1},   {"megatron-76b", 76.1, 0.1},
-      {"megatron-145b", 145.6, 0.1}, {"megatron-310b", 310.1, 0.1}, {"megatron-530b", 529.6, 0.1},
-      {"megatron-1t", 1008.0, 0.1},  {"megatron-22b", 22, 1},       {"megatron-175b", 175, 1},
-      {"palm-540b", 540.35, 0.01},   {"gpt3-175b", 174.6, 0.1}};
+  // Chowdhery et al. (arXiv 2204.02311), table 1; the README of Megatron-LM (core 0.8); Brown et
+  // al. (arXiv 2005.14165), table 2.1. The first rounds 18.45 down.
+  const Row rows[] = {{"megatron-1.7b", 1.7, 0.1},      {"megatron-3.6b", 3.6, 0.1},
+                      {"megatron-7.5b", 7.5, 0.1},      {"megatron-18b", 18.4, 0.1},
+                      {"megatron-39b", 39.1, 0.1},      {"megatron-76b", 76.1, 0.1},
+                      {"megatron-145b", 145.6, 0.1},    {"megatron-310b", 310.1, 0.1},
+                      {"megatron-530b", 529.6, 0.1},    {"megatron-1t", 1008.0, 0.1},
+                      {"megatron-22b", 22, 1},          {"megatron-175b", 175, 1},
+                      {"megatron-h100-7b", 7.1, 0.1},   {"megatron-h100-16b", 16, 1},
+                      {"megatron-h100-32b", 32, 1.1},   {"megatron-h100-70b", 70, 1},
+                      {"megatron-h100-119b", 119, 1.1}, {"megatron-h100-177b", 177, 1},
+                      {"megatron-h100-314b", 314, 1},   {"megatron-h100-462b", 462, 1.1},
+                      {"palm-540b", 540.35, 0.01},      {"gpt3-175b", 174.6, 0.1}};
   for (const Row& row : rows) {
     const double billions = static_cast<double>(parameter_count(model_named(row.name))) / 1e9;
     EXPECT_NEAR(billions, row.billions, 0.51 * row.unit + 0.005) << row.name;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 namespace stepsim {
 namespace {
@@ -107,6 +108,83 @@ std::optional<CollectiveFormula> torus_all_to_all(const CollectiveFormulaInput& 
   }
   return CollectiveFormula{busiest * static_cast<double>(input.bytes.value()) + hops * group.trip,
                            "S max_i(n_i)/(8 W) + sum_i (n_i/2) t"};
+}
+
+// Chunks that follow each other through phases, whose trips are these: each trip of the first
+// chunk, and for every later one those of the longest phase.
+double trips_in_chunks(const std::vector<double>& phases, double chunks) {
+  double sum = 0;
+  double longest = 0;
+  for (const double phase : phases) {
+    sum += phase;
+    longest = std::max(longest, phase);
+  }
+  return sum + (chunks - 1) * longest;
+}
+
+// C9 with all levels at work; only their trips are chunk after chunk.
+std::optional<CollectiveFormula> overlapped_levels(const CollectiveFormulaInput& input) {
+  if (!input.overlapped) return std::nullopt;  // filling and emptying the levels
+  CollectiveFormulaInput without_trips = input;
+  std::vector<FormulaLevel> levels(input.levels.begin(), input.levels.end());
+  std::vector<double> phases;
+  for (FormulaLevel& level : levels) {
+    phases.push_back((level.size - 1) * to_seconds(level.trip));
+    level.trip = {};
+  }
+  if (input.op == Op::kAllReduce) phases.insert(phases.end(), phases.begin(), phases.end());
+  without_trips.levels = levels;
+  const CollectiveFormula bytes = level_by_level(without_trips, 1);
+  return CollectiveFormula{bytes.seconds + trips_in_chunks(phases, input.lanes),
+                           in_passes(input.op, "max_i (n_i-1)/n_i S_i/W_i") + " + trips"};
+}
+
+// A ring a card: what leaves a member over its card, and inside the node to d - 1 others.
+std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& input,
+                                               const Group& group) {
+  const double cards = input.levels.front().size;
+  double outside = 0;
+  for (const FormulaLevel& level : input.levels.subspan(1)) {
+    outside = std::max(outside, 1 / level.bandwidth.value());
+  }
+  const double slowest =
+      std::max(outside, (cards - 1) / input.levels.front().bandwidth.value()) / cards;
+  const double bytes = static_cast<double>(input.bytes.value());
+  const double trip = std::max(group.trip, to_seconds(input.farthest));
+  const double n = group.members;
+  return CollectiveFormula{
+      passes_of(input.op) * ((n - 1) / n * bytes * slowest + (n - 1) * trip),
+      in_passes(input.op, "(n-1)/n S max(1/(d W), (d-1)/(d W_node)) + (n-1) t")};
+}
+
+// In the node (d-1)/d of the data, over the cards (M-1)/M.
+std::optional<CollectiveFormula> node_relay(const CollectiveFormulaInput& input,
+                                            const Group& group) {
+  if (!input.overlapped || input.busiest_port) return std::nullopt;
+  const FormulaLevel& inside = input.levels.front();
+  double outside = 0;
+  double trip = 0;
+  for (const FormulaLevel& level : input.levels.subspan(1)) {
+    outside = std::max(outside, 1 / level.bandwidth.value());
+    trip = std::max(trip, to_seconds(level.trip));
+  }
+  const double d = inside.size;
+  const double nodes = group.members / d;
+  const double slowest =
+      std::max((d - 1) / d / inside.bandwidth.value(), (nodes - 1) / nodes * outside);
+  const double trips =
+      trips_in_chunks({(d - 1) * to_seconds(inside.trip), (nodes - 1) * trip}, input.lanes);
+  return CollectiveFormula{slowest * static_cast<double>(input.bytes.value()) + trips,
+                           "S max((d-1)/(d W_node), (M-1)/(M W)) + trips"};
+}
+
+// C12, C17: once up and once down every link; of shards, all but those of one's own.
+CollectiveFormula in_network(const CollectiveFormulaInput& input, const Group& group) {
+  const bool sharded = input.op == Op::kAllGather || input.op == Op::kReduceScatter;
+  const double share = sharded ? (group.members - 1) / group.members : 1;
+  const double trips = input.rounds * to_seconds(input.levels.front().trip);
+  return {share * static_cast<double>(input.bytes.value()) / group.bandwidth + trips,
+          sharded ? "(n-1)/n S/W + trips of the tree" : "S/W + trips of the tree"};
 }
 
 // C7, C11: what must leave the members of each level below, through a port of that level.
@@ -217,6 +295,16 @@ std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput
       return multi_axis(input, group);
     case Choice::kTorusAllToAll:
       return torus_all_to_all(input, group);
+    case Choice::kOverlappedLevels:
+      return overlapped_levels(input);
+    case Choice::kRotatedRings:
+      return rotated_rings(input, group);
+    case Choice::kPxn:
+    case Choice::kNodeForwarding:
+      return node_relay(input, group);
+    case Choice::kNvls:
+    case Choice::kSharp:
+      return in_network(input, group);
     default:
       break;
   }

@@ -37,6 +37,7 @@ struct CollectiveFormulaInput {
   // Ragged all-to-all: the most that a member sends to others, or receives from them.
   std::optional<Bytes> busiest_port{};
   std::uint32_t rounds = 1;  // of the algorithm: tells chunks
+  std::uint32_t lanes = 1;   // the same, where chunks follow each other in lanes
   bool overlapped = true;    // phases at once (pipelined), or one after another (stepped)
 };
 

@@ -57,13 +57,14 @@ struct Costs {
 
 // -1: no closed form.
 double seconds_of(const FormulaGroup& group, const CollectiveWork& work, AlgorithmChoice algorithm,
-                  std::uint32_t rounds) {
+                  std::uint32_t rounds, std::uint32_t lanes) {
   const auto formula = collective_formula({.op = work.op,
                                            .algorithm = algorithm,
                                            .bytes = work.bytes,
                                            .levels = group.levels,
                                            .farthest = group.farthest,
                                            .rounds = rounds,
+                                           .lanes = lanes,
                                            .overlapped = true});
   return formula ? formula->seconds : -1;
 }
@@ -83,19 +84,19 @@ Costs costs_of(const Cluster& cluster, const std::vector<std::uint32_t>& chips,
                const CollectiveWork& work, const CollectiveTask& task) {
   const GroupShape shape = describe(cluster, chips);
   const FormulaGroup group = formula_group(cluster, chips, shape);
-  const auto [choice, rounds] = choose_for(cluster, chips, shape, work, task);
+  const auto [choice, rounds, lanes] = choose_for(cluster, chips, shape, work, task);
   Costs costs{.algorithm = choice.algorithm};
   AlgorithmChoice on_rings = choice.algorithm;
   if (on_torus(group) && is_ring_op(work.op)) {
     on_rings =
         group.levels.size() > 1 ? AlgorithmChoice::kMultiAxis : AlgorithmChoice::kBidirectionalRing;
   }
-  const double ring = seconds_of(wrapped(without_trips(group)), work, on_rings, rounds);
-  const double as_wired = seconds_of(without_trips(group), work, choice.algorithm, rounds);
-  const double with_trips = seconds_of(group, work, choice.algorithm, rounds);
+  const double ring = seconds_of(wrapped(without_trips(group)), work, on_rings, rounds, lanes);
+  const double as_wired = seconds_of(without_trips(group), work, choice.algorithm, rounds, lanes);
+  const double with_trips = seconds_of(group, work, choice.algorithm, rounds, lanes);
   const double with_library =
-      to_seconds(choice.cost.start) +
-      seconds_of(formula_group(cluster, chips, shape, choice.cost), work, choice.algorithm, rounds);
+      to_seconds(choice.cost.start) + seconds_of(formula_group(cluster, chips, shape, choice.cost),
+                                                 work, choice.algorithm, rounds, lanes);
   const double passes = work.op == CollectiveOp::kAllReduce ? 2 : 1;
   const auto whole = static_cast<double>(work.bytes.value());
   costs.stated = ring >= 0 && as_wired >= 0 && with_trips >= 0;

@@ -66,7 +66,9 @@ ChosenCollective choose_for(const Cluster& cluster, std::span<const std::uint32_
   ChosenCollective chosen{.choice = choose_with_library(cluster.library, task,
                                                         switches_can_add(work.type), work.algorithm,
                                                         shape, links_of(cluster, chips))};
-  chosen.rounds = choose_algorithm(task, chosen.choice.algorithm, shape)->rounds();
+  const auto algorithm = choose_algorithm(task, chosen.choice.algorithm, shape);
+  chosen.rounds = algorithm->rounds();
+  chosen.lanes = algorithm->lanes();
   return chosen;
 }
 

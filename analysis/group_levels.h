@@ -27,10 +27,12 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
                            const GroupShape& shape, const LibraryCost& cost = {});
 
 // The algorithm that runs this collective (`task` is task_of() of the work in its graph), with the
-// cluster's library, and in how many rounds.
+// cluster's library, and in how many rounds
+// and lanes.
 struct ChosenCollective {
   LibraryChoice choice;
   std::uint32_t rounds = 0;
+  std::uint32_t lanes = 0;
 };
 ChosenCollective choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
                             const GroupShape& shape, const CollectiveWork& work,

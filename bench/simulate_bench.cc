@@ -2,7 +2,9 @@
 // scale, which is 1 where cost is linear.
 //
 //   training   Llama-3 70B on DGX H100s, tp 8, pp 4, dp 1 to 32: 32 to 1,024 ranks, one step
-//   ring       one stepped ring all-reduce of 64 MiB on a ring of 64 to 4,096 chips
+//   ring       one ring all-reduce of 64 MiB on a ring of 64 to 4,096 chips: stepped, with ranks
+//              that start at skewed times, pipelined
+//   train      24 layers with an all-reduce of 32 MiB each on a 3-D torus of 1,024 chips
 //
 //   build/release/bench/simulate_bench
 
@@ -46,27 +48,67 @@ Point training(int dp) {
   return {static_cast<double>(cost.ops), cost.cpu_s};
 }
 
-Point ring(int chips) {
-  const Cluster cluster = ring_of(chips, Bandwidth(50e9), Duration(500'000));
-  GraphByHand hand(static_cast<std::uint32_t>(chips));
-  const CommunicatorId all = hand.communicator();
-  for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(chips); ++rank) {
-    hand.collective(rank, hand.stream(rank, "ring"),
-                    {.communicator = all,
-                     .op = CollectiveOp::kAllReduce,
-                     .bytes = Bytes(64 << 20),
-                     .algorithm = AlgorithmChoice::kRing});
-  }
-  const OpGraph graph = hand.build();
-  SimulationOptions options;
-  options.granularity = Granularity::kStepped;
-  const SimulationResult result = simulate(graph, cluster, options);
+Point report(std::size_t ranks, const SimulationResult& result) {
   const SimulatorStatistics& cost = result.statistics;
   fmt::print(
-      "  {:>6} ranks {:>12} messages {:>8.3f} s {:>7.2f} M messages/s, simulated {:.6f} ms\n",
-      chips, cost.transfers, cost.cpu_s, static_cast<double>(cost.transfers) / cost.cpu_s / 1e6,
-      to_seconds(result.step_time) * 1e3);
+      "  {:>6} ranks {:>12} transfers {:>8.3f} s {:>7.2f} M transfers/s, {:>6} MB, simulated "
+      "{:.6f} ms\n",
+      ranks, cost.transfers, cost.cpu_s, static_cast<double>(cost.transfers) / cost.cpu_s / 1e6,
+      cost.peak_rss_bytes / 1'000'000, to_seconds(result.step_time) * 1e3);
   return {static_cast<double>(cost.transfers), cost.cpu_s};
+}
+
+CollectiveWork all_reduce(CommunicatorId group, Bytes bytes, AlgorithmChoice algorithm) {
+  return {.communicator = group,
+          .op = CollectiveOp::kAllReduce,
+          .bytes = bytes,
+          .algorithm = algorithm};
+}
+
+// A ring all-reduce of 64 MiB. `skewed`: rank r first computes (7919 r mod 1000) + 1 us.
+Point ring(int chips, Granularity granularity, bool skewed) {
+  const Cluster cluster = ring_of(chips, Bandwidth(50e9), Duration(500'000));
+  const auto ranks = static_cast<std::uint32_t>(chips);
+  GraphByHand hand(ranks);
+  const CommunicatorId all = hand.communicator();
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    std::vector<Dependency> waits;
+    if (skewed) {
+      waits = {after(hand.compute_for(rank, Duration(1'000'000) * (rank * 7919 % 1000 + 1)))};
+    }
+    hand.collective(rank, hand.stream(rank, "ring"),
+                    all_reduce(all, Bytes(64 << 20), AlgorithmChoice::kRing), std::move(waits));
+  }
+  const OpGraph graph = hand.build();
+  return report(ranks, simulate(graph, cluster, {.granularity = granularity}));
+}
+
+// 24 layers: forward 200 us each, backward 400 us each with an all-reduce of 32 MiB behind it, then
+// 100 us when all is there; axis after axis in one direction, as ASTRA-sim's rings, on a 3-D torus.
+Point train(std::vector<int> sizes, Granularity granularity) {
+  constexpr int kLayers = 24;
+  TorusSpec spec;
+  for (const int size : sizes) spec.axes.push_back({.size = size, .wraps = true});
+  spec.link_bandwidth = Bandwidth(50.0 * (1 << 30));
+  spec.link_latency = Duration(500'000);
+  const Cluster cluster = cluster_of(spec);
+  const auto ranks = static_cast<std::uint32_t>(cluster.places.chips.size());
+  GraphByHand hand(ranks);
+  const CommunicatorId all = hand.communicator();
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const StreamId stream = hand.stream(rank, "gradients");
+    for (int layer = 0; layer < kLayers; ++layer) hand.compute_for(rank, Duration(200'000'000));
+    std::vector<Dependency> reduced;
+    for (int layer = 0; layer < kLayers; ++layer) {
+      const OpRef backward = hand.compute_for(rank, Duration(400'000'000));
+      reduced.push_back(after(hand.collective(
+          rank, stream, all_reduce(all, Bytes(32 << 20), AlgorithmChoice::kHierarchical),
+          {after(backward)})));
+    }
+    hand.compute_for(rank, Duration(100'000'000), std::move(reduced));
+  }
+  const OpGraph graph = hand.build();
+  return report(ranks, simulate(graph, cluster, {.granularity = granularity}));
 }
 
 void sweep(const std::string& name, const std::vector<int>& sizes,
@@ -84,6 +126,18 @@ void sweep(const std::string& name, const std::vector<int>& sizes,
 }  // namespace stepsim
 
 int main() {
+  using stepsim::Granularity;
   stepsim::sweep("training", {1, 2, 4, 8, 16, 32}, stepsim::training);
-  stepsim::sweep("ring", {64, 256, 1024, 4096}, stepsim::ring);
+  const auto ring = [](Granularity granularity, bool skewed) {
+    return [granularity, skewed](int chips) { return stepsim::ring(chips, granularity, skewed); };
+  };
+  stepsim::sweep("ring", {64, 256, 1024, 4096}, ring(Granularity::kStepped, false));
+  stepsim::sweep("ring, skewed starts", {64, 256, 1024}, ring(Granularity::kStepped, true));
+  fmt::print("ring, pipelined\n");
+  for (const int chips : {64, 256, 1024, 4096}) ring(Granularity::kPipelined, false)(chips);
+  fmt::print("train, 8x8x4 and 16x8x8 torus, stepped\n");
+  stepsim::train({8, 8, 4}, Granularity::kStepped);
+  stepsim::train({16, 8, 8}, Granularity::kStepped);
+  fmt::print("train, 16x8x8 torus, pipelined\n");
+  stepsim::train({16, 8, 8}, Granularity::kPipelined);
 }

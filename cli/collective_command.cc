@@ -91,7 +91,7 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
   if (request.chips.size() > 1) {
     const GroupShape shape = describe(request.cluster, request.chips);
     const CollectiveWork& work = graph.collective_works[0];
-    const auto [chosen, rounds] =
+    const auto [chosen, rounds, lanes] =
         choose_for(request.cluster, request.chips, shape, work, task_of(graph, work, 0));
     const FormulaGroup group = formula_group(request.cluster, request.chips, shape, chosen.cost);
     point.algorithm = name_of(chosen.algorithm);
@@ -107,6 +107,7 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
          .busiest_port =
              request.matrix ? std::optional(busiest_port(*request.matrix)) : std::nullopt,
          .rounds = rounds,
+         .lanes = lanes,
          .overlapped = request.granularity == Granularity::kPipelined});
     if (point.formula && !request.cluster.library.ideal()) {
       point.formula->seconds += to_seconds(chosen.cost.start);

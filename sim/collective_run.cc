@@ -418,14 +418,14 @@ void CollectiveRuns::send(std::uint32_t index, std::uint32_t lane, std::uint32_t
   const bool is_member = member < run.streams.size();
   if (is_member) sent_[static_cast<std::size_t>(communicator.axis)] += message.bytes;
   const std::uint32_t stream = is_member ? run.streams[member] : UINT32_MAX - member;
-  const TransferOwner owner{
-      .collective = true,
-      .index = index,
-      .lane = lane,
-      .round = round,
-      .from = member,
-      .to = message.to,
-      .order = std::uint64_t{stream} << 32 | std::uint64_t{lane} << 24 | (round & 0xffffff)};
+  const TransferOwner owner{.collective = true,
+                            .index = index,
+                            .lane = lane,
+                            .round = round,
+                            .from = member,
+                            .to = message.to,
+                            .order = std::uint64_t{stream & 0xffffff} << 40 |
+                                     std::uint64_t{lane & 0xfffff} << 20 | (round & 0xfffff)};
   const auto chip_of = [&](std::uint32_t of) { return graph_.ranks[ranks[of].index()].chip; };
   const LibraryCost& cost = run.plan->cost;
   if (message.link) {

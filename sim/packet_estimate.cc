@@ -38,7 +38,11 @@ class Estimator {
   }
 
   void add(std::uint32_t from, std::uint32_t to, Bytes bytes, std::uint64_t times) {
-    estimate_.packet_hops += times * packet_hops(bytes, links_between(from, to), packet_bytes_);
+    add_over(links_between(from, to), bytes, times);
+  }
+
+  void add_over(std::size_t links, Bytes bytes, std::uint64_t times) {
+    estimate_.packet_hops += times * packet_hops(bytes, links, packet_bytes_);
     estimate_.messages += times;
   }
 
@@ -93,16 +97,22 @@ class Estimator {
                                             collective.algorithm, describe(cluster_, chips_));
     const std::uint64_t lanes = algorithm->lanes();
     const std::uint64_t rounds = algorithm->rounds();
-    const std::uint64_t all = lanes * rounds * ranks.size();
+    const std::uint64_t endpoints = algorithm->endpoints();
+    const std::uint64_t all = lanes * rounds * endpoints;
     // An odd stride meets all lanes, rounds and members, whose numbers are mostly even.
     const std::uint64_t stride = all <= kMostMessages ? 1 : (all / kMostMessages) | 1;
     for (std::uint64_t i = 0; i < all; i += stride) {
-      const auto member = static_cast<std::uint32_t>(i % ranks.size());
-      const auto round = static_cast<std::uint32_t>(i / ranks.size() % rounds);
-      const auto lane = static_cast<std::uint32_t>(i / ranks.size() / rounds);
+      const auto member = static_cast<std::uint32_t>(i % endpoints);
+      const auto round = static_cast<std::uint32_t>(i / endpoints % rounds);
+      const auto lane = static_cast<std::uint32_t>(i / endpoints / rounds);
       const auto message = algorithm->message(lane, round, member);
       if (!message) continue;
-      add(chips_[member], chips_[message->to], message->bytes, issued * stride);
+      if (message->link) {  // from or to a switch
+        add_over(1, message->bytes, issued * stride);
+      } else {
+        add_over(links_between(chips_[member], chips_[message->to]), message->bytes,
+                 issued * stride);
+      }
     }
   }
 

@@ -799,6 +799,83 @@ class CollectiveTest(StepsimTest):
              "--algorithm", "torus"],
             "--algorithm: torus needs a group that fills a box of torus axes",
             "there are: direct, pairwise")
+        self.expect_refused(
+            ["collective", "all-reduce", "--cluster", "dgx-h100-16", "--bytes", "1MiB",
+             "--algorithm", "nvls"],
+            "--algorithm: nvls needs all members on one switch", "in different nodes",
+            "there are: ring, ")
+
+    def answer(self, *arguments):
+        result = stepsim("collective", *arguments, "--library", "ideal", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_a_ragged_all_to_all_by_a_matrix(self):
+        # Rank 1 receives 2 GB at 450 GB/s; nobody sends or receives more.
+        path = self.write("bytes.json", '{"bytes": [[0, "1GB"], [5, 7]]}')
+        answer = self.answer("all-to-all", "--cluster", "dgx-h100-8", "--ranks", "2-3",
+                             "--matrix", path, "--algorithm", "direct")
+        self.assertAlmostEqual(float(answer["time_s"]), 1 / 450, 6)
+        self.assertEqual(answer["formula_s"], float(answer["time_s"]))
+        self.assertEqual(answer["bytes"], 1000000007)
+        wrong = self.write("wrong.json", '[[0, -1], [1, 2, 3]]')
+        self.expect_refused(
+            ["collective", "all-to-all", "--cluster", "dgx-h100-8", "--matrix", wrong,
+             "--bytes", "1MiB"],
+            "wrong.json: bytes[0][1]: must be", "wrong.json: bytes[1]: must be a list of 2 sizes",
+            "--bytes: can't be given together with --matrix")
+
+    def test_tokens_are_routed_to_experts(self):
+        routing = "experts=64,top-k=4,tokens=4096,token-bytes=8KiB"
+        times = [float(self.answer("all-to-all", "--cluster", "dgx-h100-16", "--routing",
+                                   routing + more, "--algorithm", algorithm)["time_s"])
+                 for more, algorithm in ((",copies=expert", "direct"),
+                                         (",copies=node", "node-forwarding"))]
+        self.assertLess(times[1], times[0])
+        self.expect_refused(
+            ["collective", "all-to-all", "--cluster", "dgx-h100-16", "--routing",
+             "experts=30,top-k=x,tokens=1,copies=rack,topk=1"],
+            "--routing top-k: must be a whole number", "--routing copies: must be expert, member",
+            "--routing topk: must be one of", "did you mean top-k?",
+            "--routing token-bytes: must be given")
+        self.expect_refused(
+            ["collective", "all-to-all", "--cluster", "dgx-h100-16", "--routing",
+             "experts=30,top-k=40,tokens=1,token-bytes=1"],
+            "--routing experts: must be a multiple of the 16 members, is 30",
+            "--routing top-k: must be 1 to the 30 experts, is 40")
+
+    def test_a_permutation(self):
+        answer = self.answer("permute", "--cluster", "dgx-h100-8", "--ranks", "0-3", "--targets",
+                             "2,3,0,1", "--bytes", "450MB")
+        self.assertAlmostEqual(float(answer["time_s"]), 1e-3, 5)
+        self.expect_refused(["collective", "permute", "--cluster", "dgx-h100-8", "--ranks", "0-3",
+                             "--targets", "2,2,9", "--bytes", "1MiB"],
+                            "--targets: names rank 2 twice", "has 9",
+                            "--targets: must name where each of the 4 ranks sends")
+
+    def test_an_algorithm_of_ones_own_is_proven_before_it_runs(self):
+        steps = """op: "all-gather" members: 3
+            step { round: 0 from: 0 to: 1 block: 0 }  step { round: 0 from: 1 to: 2 block: 1 }
+            step { round: 0 from: 2 to: 0 block: 2 }  step { round: 1 from: 0 to: 1 block: 2 }
+            step { round: 1 from: 1 to: 2 block: 0 }  step { round: 1 from: 2 to: 0 block: 1 }"""
+        run = ["collective", "all-gather", "--cluster", "dgx-h100-8", "--ranks", "0-2", "--bytes",
+               "1350MB", "--algorithm"]
+        answer = self.answer(*run[1:], self.write("ring.textproto", steps), "--granularity",
+                             "stepped")
+        self.assertAlmostEqual(float(answer["time_s"]), 2 / 3 * 3e-3, 5)
+        self.assertEqual((answer["algorithm"], answer["steps"]), ("custom", 2))
+        wrong = steps.replace("from: 2 to: 0 block: 2", "from: 2 to: 1 block: 2")
+        self.expect_refused(
+            run + [self.write("wrong.textproto", wrong)],
+            "wrong.textproto: step: must do what all-gather promises, but member 0 in round 1 of "
+            "lane 0 sends block 2, which it does not have")
+        self.expect_refused(
+            run + [self.write("bad.json", '{"op": "all-gater", "members": 3, "step": ['
+                              '{"from": 0, "to": 0, "block": [9]}, {"to": 5}]}')],
+            "op: must be one of", "did you mean all-gather?", "step[1].from: must be given")
+        four = ["0-3" if word == "0-2" else word for word in run]
+        self.expect_refused(four + [self.write("three.textproto", steps)],
+                            "is for 3 ranks, there are 4")
 
 
 

@@ -1,0 +1,33 @@
+// Collective matmul: a collective and the matmul that eats or feeds it run in chunks, one part of
+// the data moving while the part before it is multiplied (Wang and others, ASPLOS 2023, "Overlap
+// communication with dependent computation via decomposition"). With k chunks the pair takes
+//
+//   max(T_math, T_comm) + min(T_math, T_comm) / k
+//
+// in place of T_math + T_comm (FORMULAS E6, S15), as long as a chunk is much longer than a trip and
+// the matmul loses nothing in its smaller shapes; both are simulated, so more chunks may be worse.
+//
+//   all-gather | matmul            gather 1 | matmul 1  | matmul 2  | matmul 3
+//                                           | gather 2  | gather 3  |
+//   matmul | reduce-scatter                 | matmul 1  | matmul 2  | matmul 3  |
+//                                                       | scatter 1 | scatter 2 | scatter 3
+//
+// The rows of the matmul (tokens) are what is gathered or scattered. Each chunk reads the whole
+// weights again.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedules/lowering/tensor.h"
+
+namespace stepsim {
+
+// The steps with every all-gather that a matmul follows, and every reduce-scatter that a matmul
+// comes before, cut into at most `chunks` chunks (never more than the matmul has rows). Other
+// steps stay as they are; so does what kernels of a step come after its first or before its last.
+// REQUIRES: chunks >= 1.
+std::vector<LayerStep> overlap_matmuls(std::vector<LayerStep> steps, std::int64_t chunks);
+
+}  // namespace stepsim

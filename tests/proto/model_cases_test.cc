@@ -374,11 +374,7 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
 }
 
 const std::map<std::string, std::string> kNoModel = {
-    {"D12", "a batch over a bound of the network: analysis/formulas"},
-    {"F04", "ZeRO-2 can't be simulated yet"},
-    {"F07", "ZeRO-2 can't be simulated yet"},
-    {"F09", "ZeRO-2 can't be simulated yet"},
-    {"F13", "ZeRO-2 can't be simulated yet"}};
+    {"D12", "a batch over a bound of the network: analysis/formulas"}};
 
 TEST(ModelCasesTest, EveryCaseOfTheDocumentsComesOutOfTheCode) {
   std::size_t seen = 0;

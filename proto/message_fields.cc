@@ -37,14 +37,34 @@ std::optional<Number> number(std::string_view text) {
   return value;
 }
 
+// Sets a plain field, or appends to a list of plain values.
 template <typename Value>
-std::optional<std::string> store(Message& message, const FieldDescriptor& field,
-                                 const std::optional<Value>& value,
-                                 void (Reflection::*set)(Message*, const FieldDescriptor*, Value)
-                                     const,
-                                 const char* accepted) {
-  if (!value) return accepted;
-  (message.GetReflection()->*set)(&message, &field, *value);
+struct Store {
+  using Way = void (Reflection::*)(Message*, const FieldDescriptor*, Value) const;
+  Way set;
+  Way add;
+  const char* accepted;
+
+  std::optional<std::string> operator()(Message& message, const FieldDescriptor& field,
+                                        const std::optional<Value>& value) const {
+    if (!value) return accepted;
+    (message.GetReflection()->*(field.is_repeated() ? add : set))(&message, &field, *value);
+    return std::nullopt;
+  }
+};
+
+constexpr Store<std::int32_t> kInt32{&Reflection::SetInt32, &Reflection::AddInt32,
+                                     "must be a whole number of at most 2147483647"};
+constexpr Store<std::uint32_t> kUint32{&Reflection::SetUInt32, &Reflection::AddUInt32,
+                                       "must be a whole number from 0 to 4294967295"};
+constexpr Store<std::int64_t> kInt64{&Reflection::SetInt64, &Reflection::AddInt64,
+                                     "must be a whole number"};
+constexpr Store<double> kDouble{&Reflection::SetDouble, &Reflection::AddDouble, "must be a number"};
+constexpr Store<bool> kBool{&Reflection::SetBool, &Reflection::AddBool, "must be true or false"};
+
+std::optional<bool> truth(std::string_view text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
   return std::nullopt;
 }
 
@@ -169,19 +189,15 @@ std::optional<std::string> set_plain(Message& message, const FieldDescriptor& fi
   const Reflection& reflection = *message.GetReflection();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
-      return store(message, field, number<std::int32_t>(text), &Reflection::SetInt32,
-                   "must be a whole number of at most 2147483647");
+      return kInt32(message, field, number<std::int32_t>(text));
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return kUint32(message, field, number<std::uint32_t>(text));
     case FieldDescriptor::CPPTYPE_INT64:
-      return store(message, field, number<std::int64_t>(text), &Reflection::SetInt64,
-                   "must be a whole number");
+      return kInt64(message, field, number<std::int64_t>(text));
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return store(message, field, number<double>(text), &Reflection::SetDouble,
-                   "must be a number");
-    case FieldDescriptor::CPPTYPE_BOOL: {
-      if (text != "true" && text != "false") return "must be true or false";
-      reflection.SetBool(&message, &field, text == "true");
-      return std::nullopt;
-    }
+      return kDouble(message, field, number<double>(text));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return kBool(message, field, truth(text));
     case FieldDescriptor::CPPTYPE_STRING:
       if (field.is_repeated()) {
         reflection.AddString(&message, &field, std::string(text));

@@ -129,6 +129,7 @@ ModelSpec to_model(const file::Model& model, ProblemList& problems) {
   check_given(model, spec, problems);
   if (!model.has_intermediate() && !has_dense_layers(spec)) {
     spec.intermediate = spec.experts.intermediate;
+    problems.mark_reported("model.intermediate");  // under the experts' own
   }
   spec.head_dim = head_dim_of(model, spec, problems);
   if (model.has_norm() && model.norm() != "rms" && model.norm() != "layer") {

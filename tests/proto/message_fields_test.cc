@@ -49,6 +49,19 @@ TEST(SetFieldTest, SetsAListOfPlainValuesAsAWhole) {
   EXPECT_EQ(message.cluster().sizes().listed(1), "1024");
 }
 
+TEST(SetFieldTest, ListsMayHoldNumbersAndTruths) {
+  file::Experiment message;
+  EXPECT_EQ(problem_of(message, "model.experts.load", "3,1,0.5"), "none");
+  ASSERT_EQ(message.model().experts().load_size(), 3);
+  EXPECT_EQ(message.model().experts().load(2), 0.5);
+  EXPECT_EQ(problem_of(message, "model.experts.load", "3,x"), "must be a number, is \"3,x\"");
+  ASSERT_EQ(message.model().experts().load_size(), 3) << "unchanged";
+  EXPECT_EQ(problem_of(message, "cluster.twisted_torus.shape", "4,4,8"), "none");
+  EXPECT_EQ(message.cluster().twisted_torus().shape(2), 8);
+  EXPECT_EQ(problem_of(message, "cluster.tpu_slice.wraps", "true,false"), "none");
+  EXPECT_FALSE(message.cluster().tpu_slice().wraps(1));
+}
+
 TEST(SetFieldTest, AMemberOfAOneofTakesThePlaceOfTheOther) {
   file::Experiment message;
   message.mutable_cluster()->mutable_dgx_superpod()->set_nodes(4);

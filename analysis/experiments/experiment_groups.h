@@ -15,6 +15,7 @@ std::vector<FormulaExperiment> decoding_experiments();
 std::vector<FormulaExperiment> gpu_collective_experiments();
 std::vector<FormulaExperiment> model_state_experiments();
 std::vector<FormulaExperiment> serving_queue_experiments();
+std::vector<FormulaExperiment> recipe_experiments();  // recipes.cc
 std::vector<FormulaExperiment> tensor_parallel_experiments();
 std::vector<FormulaExperiment> tpu_collective_experiments();
 std::vector<FormulaExperiment> tpu_sharing_experiments();

@@ -46,7 +46,8 @@ struct ZeroStage {
   const char* state;  // formula
   double passes;      // of F5
 };
-constexpr ZeroStage kStages[] = {{0, "F1", 2}, {1, "F1.zero1", 2}, {3, "F1.zero3", 3}};
+constexpr ZeroStage kStages[] = {
+    {0, "F1", 2}, {1, "F1.zero1", 2}, {2, "F1.zero2", 2}, {3, "F1.zero3", 3}};
 
 void add_sent(std::vector<ExperimentRow>& rows, const ZeroStage& zero, std::int64_t ranks) {
   const double predicted = predict(
@@ -72,7 +73,7 @@ void add_sent(std::vector<ExperimentRow>& rows, const ZeroStage& zero, std::int6
   if (ranks != 8) return;
   // Gradients of 4 bytes: 2 x 4 instead of 2 x 2 replicated, 4 + 2 with the optimizer divided,
   // 4 + 2 + 2 where weights are gathered twice.
-  const double wide = zero.stage == 0 ? 8.0 / 4 : zero.stage == 1 ? 6.0 / 4 : 8.0 / 6;
+  const double wide = zero.stage == 0 ? 8.0 / 4 : zero.stage < 3 ? 6.0 / 4 : 8.0 / 6;
   StackStep step = replicas(ranks, zero.stage);
   step.plan.gradient_bytes = 4;
   row("sent-fp32-" + name, "the same with gradients in fp32, " + text, wide - 1,

@@ -69,12 +69,10 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
     throw std::logic_error(problem.field + ": " + problem.message);
   }
   OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
-  if (step.data_algorithm) {
-    for (CollectiveWork& work : graph.collective_works) {
-      if (graph.communicators[work.communicator.index()].axis == Axis::kData) {
-        work.algorithm = *step.data_algorithm;
-      }
-    }
+  for (CollectiveWork& work : graph.collective_works) {
+    const Axis axis = graph.communicators[work.communicator.index()].axis;
+    const auto& algorithm = axis == Axis::kTensor ? step.tensor_algorithm : step.data_algorithm;
+    if (algorithm && (axis == Axis::kTensor || axis == Axis::kData)) work.algorithm = *algorithm;
   }
   SimulationOptions options;
   options.steps = plan.zero == 3 ? 2 : 1;

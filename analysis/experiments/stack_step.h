@@ -39,8 +39,9 @@ struct StackStep {
   Granularity granularity = Granularity::kPipelined;
   bool optimizer = false;  // Adam: its time and its state
   bool record = false;     // keep the timeline of rank 0
-  // Of all collectives of data parallelism, instead of what `auto` chooses.
+  // Of all collectives of the axis, instead of what `auto` chooses.
   std::optional<AlgorithmChoice> data_algorithm{};
+  std::optional<AlgorithmChoice> tensor_algorithm{};
 };
 
 // Two steps for FSDP, whose first gathers may overlap with the step before. Throws std::logic_error

@@ -228,7 +228,8 @@ Plot zero_memory(const Laboratory& laboratory) {
   constexpr std::int64_t kWide = 53248;
   constexpr std::int64_t kDeep = 80;
   const double parameters = 2.0 * kDeep * kD * kWide;
-  for (const auto& [stage, id] : {std::pair{0, "F1"}, {1, "F1.zero1"}, {3, "F1.zero3"}}) {
+  for (const auto& [stage, id] :
+       {std::pair{0, "F1"}, {1, "F1.zero1"}, {2, "F1.zero2"}, {3, "F1.zero3"}}) {
     FormulaValues values = {{"P", parameters}};
     if (stage > 0) values["n"] = 64;
     formula.points.push_back({static_cast<double>(stage), predict(id, values)});

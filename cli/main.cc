@@ -70,8 +70,8 @@ int run(const std::vector<std::string>& arguments) {
   }
   const Cluster cluster = build_cluster(experiment.cluster);
   const PipelineCosts costs = pipeline_times(experiment.model, experiment.plan, cluster);
-  const OpGraph graph =
-      lower(experiment.model, experiment.plan, cluster.places, cluster.chip, costs);
+  OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip, costs);
+  vary(experiment.variation, options.seed, graph);
   std::vector<SimulationOptions> simulations;
   for (const Fidelity fidelity : options.fidelities) {
     simulations.push_back(simulation_options(request, graph, fidelity));

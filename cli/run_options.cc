@@ -51,7 +51,7 @@ po::options_description visible_options() {
   add("steps", text("K"),
       "training steps simulated (default: 1; 2 for FSDP and for schedules "
       "that overlap steps)");
-  add("seed", text("N"), "of random numbers (default: 0); nothing draws any so far");
+  add("seed", text("N"), "of random numbers, which jitter draws (default: 0)");
   add("trace", text("FILE"), "Chrome trace JSON for ui.perfetto.dev; compressed if it ends in .gz");
   add("trace-ranks", text("LIST"), "ranks in the trace: 0,8-15 (default: one of each role)");
   add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");

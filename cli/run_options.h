@@ -23,7 +23,7 @@ struct RunOptions {
   bool yes = false;                                      // run however many packet-hops there are
   AttentionFlops attention_flops = AttentionFlops::kCausal;
   std::optional<std::uint32_t> steps;  // unless given: what the plan needs, see steps_of()
-  std::uint64_t seed = 0;              // nothing draws random numbers yet
+  std::uint64_t seed = 0;              // of Experiment::variation's jitter
   std::string trace;                   // file; empty: none
   std::vector<RankId> trace_ranks;     // ascending; empty: one of each role
   std::string json;                    // file, or "-" for standard output; empty: none

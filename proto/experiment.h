@@ -11,6 +11,7 @@
 #include "schedules/plan/parallel_plan.h"
 #include "sim/chips/chip_spec.h"
 #include "sim/collectives/library.h"
+#include "sim/variation.h"
 #include "topology/topology.h"
 #include "workload/model_spec.h"
 
@@ -29,6 +30,7 @@ struct Experiment {
   ModelSpec model;
   ClusterSpec cluster;
   ParallelPlan plan;
+  Variation variation{};
 };
 
 // Where an experiment comes from: a file (.textproto or .json), a catalog name, or the three

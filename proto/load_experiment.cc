@@ -158,6 +158,17 @@ std::vector<Problem> check_plan(const Experiment& experiment, bool cluster_is_go
   return under("plan", check(plan, experiment.model, places));
 }
 
+Variation to_variation(const file::Variation& message) {
+  Variation variation{.jitter = message.jitter()};
+  for (const file::Straggler& straggler : message.straggler()) {
+    variation.stragglers.push_back({.slowdown = straggler.slowdown()});
+    for (const std::uint32_t rank : straggler.rank()) {
+      variation.stragglers.back().ranks.emplace_back(rank);
+    }
+  }
+  return variation;
+}
+
 // A section that must be there; false if it can't be used.
 bool require(bool has, const char* section, const char* flag, const ExperimentSource& source,
              ProblemList& problems) {
@@ -219,6 +230,10 @@ Experiment load_experiment(const ExperimentSource& source) {
     experiment.plan = to_plan(message.plan(), problems);
     if (!cluster_is_good) problems.mark_reported("plan.ranks");
     problems.add(check_plan(experiment, cluster_is_good));
+  }
+  experiment.variation = to_variation(message.variation());
+  if (has_plan) {
+    problems.add(under("variation", check(experiment.variation, experiment.plan.ranks())));
   }
   experiment.name =
       message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;

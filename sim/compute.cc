@@ -25,13 +25,14 @@ ComputeRuns::ComputeRuns(const OpGraph& graph, const ChipSpec& chip)
   }
 }
 
-Time ComputeRuns::start(std::uint32_t rank, std::uint32_t work, Time now) {
+Time ComputeRuns::start(std::uint32_t rank, std::uint32_t work, double factor, Time now) {
   State& state = states_[rank];
   state.work = work;
   state.left = 1;
+  state.factor = graph_.ranks[rank].slowdown * factor;
   state.since = now;
   state.running = true;
-  state.ends_at = now + pace(rank, work, state.communicating);
+  state.ends_at = now + pace(state, state.communicating);
   return state.ends_at;
 }
 
@@ -40,8 +41,8 @@ bool ComputeRuns::change_communication(std::uint32_t rank, int change, Time now)
   const std::uint32_t before = state.communicating;
   state.communicating += static_cast<std::uint32_t>(change);
   if (!state.running || state.ends_at == now) return false;
-  const Duration old_pace = pace(rank, state.work, before);
-  const Duration new_pace = pace(rank, state.work, state.communicating);
+  const Duration old_pace = pace(state, before);
+  const Duration new_pace = pace(state, state.communicating);
   if (old_pace == new_pace) return false;
   if (state.since < now) {
     state.left -=
@@ -55,21 +56,20 @@ bool ComputeRuns::change_communication(std::uint32_t rank, int change, Time now)
   return true;
 }
 
-Duration ComputeRuns::pace(std::uint32_t rank, std::uint32_t work, std::uint32_t communicating) {
-  std::vector<Duration>& durations = durations_[work];
+Duration ComputeRuns::pace(const State& state, std::uint32_t communicating) {
+  std::vector<Duration>& durations = durations_[state.work];
   while (durations.size() <= communicating) {
     const auto ops = static_cast<double>(durations.size());
     const CommunicationCost taken{.compute_share = std::min(kMostTaken, ops * cost_.compute_share),
                                   .memory_share = std::min(kMostTaken, ops * cost_.memory_share)};
     Duration total{};
-    for (const KernelTime& kernel : kernels_[work]) total += slowed(kernel, taken);
+    for (const KernelTime& kernel : kernels_[state.work]) total += slowed(kernel, taken);
     durations.push_back(total);
   }
-  const double slowdown = graph_.ranks[rank].slowdown;
   const Duration alone = durations[communicating];
-  if (slowdown == 1) return alone;
+  if (state.factor == 1) return alone;
   return Duration(
-      static_cast<std::int64_t>(std::ceil(static_cast<double>(alone.count()) * slowdown)));
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(alone.count()) * state.factor)));
 }
 
 }  // namespace stepsim

@@ -23,8 +23,8 @@ class ComputeRuns {
 
   ComputeRuns(const OpGraph& graph, const ChipSpec& chip);
 
-  // Starts a run on `rank` and returns its end.
-  Time start(std::uint32_t rank, std::uint32_t work, Time now);
+  // Starts a run on `rank` and returns its end. `factor`: of the time that it takes by itself.
+  Time start(std::uint32_t rank, std::uint32_t work, double factor, Time now);
   void end(std::uint32_t rank) { states_[rank].running = false; }
 
   bool running(std::uint32_t rank) const { return states_[rank].running; }
@@ -43,14 +43,15 @@ class ComputeRuns {
  private:
   struct State {
     Time ends_at;
-    Time since;       // of the last change of pace
-    double left = 1;  // fraction of the run that was left then
+    Time since;         // of the last change of pace
+    double left = 1;    // fraction of the run that was left then
+    double factor = 1;  // of its time: what the rank and its jitter make of it
     std::uint32_t work = 0;
     std::uint32_t communicating = 0;
     bool running = false;
   };
 
-  Duration pace(std::uint32_t rank, std::uint32_t work, std::uint32_t communicating);
+  Duration pace(const State& state, std::uint32_t communicating);
 
   const OpGraph& graph_;
   CommunicationCost cost_;

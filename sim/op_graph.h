@@ -34,6 +34,7 @@
 #include "sim/chips/kernel.h"
 #include "sim/collectives/byte_matrix.h"
 #include "sim/collectives/collective.h"
+#include "sim/variation.h"
 #include "sim/collectives/step_list.h"
 
 namespace stepsim {
@@ -191,6 +192,7 @@ struct OpGraph {
   std::vector<StepList> step_lists;                      // proven: disproof() is nothing
   std::vector<std::string> names;                        // of ops
   std::vector<std::string> path_labels;  // of compute on the critical path: "forward"
+  Jitter jitter{};                       // of runs of kernels
   std::uint32_t pipeline_stages = 1;     // waiting with nothing left to run is a bubble if > 1
 
   // Bytes that the ranks send in one step on behalf of each axis, by the plan's own closed form.

@@ -161,7 +161,8 @@ class Simulation {
     switch (op.kind) {
       case OpKind::kCompute:
         attribution_.compute_starts(rank, now());
-        queue_.schedule(compute_.start(rank, op.work, now()), Event(kComputeEnds, rank));
+        queue_.schedule(compute_.start(rank, op.work, jitter(stream, op_id), now()),
+                        Event(kComputeEnds, rank));
         break;
       case OpKind::kCollective:
         hold_chip(rank, +1);
@@ -171,6 +172,11 @@ class Simulation {
         channels_.post(stream, now(), meetings_);
         break;
     }
+  }
+
+  double jitter(std::uint32_t stream, std::uint32_t op) const {
+    if (graph_.jitter.deviation == 0) return 1;
+    return factor_of(graph_.jitter, streams_.step(stream), streams_.rank_of(stream), op);
   }
 
   void compute_event(Event event) {

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-#include <random>
 #include <utility>
 
 #include "analysis/experiments/experiment_groups.h"
@@ -332,23 +330,10 @@ std::vector<ExperimentRow> recipe_rows() {
 
 // ---- S46 ----
 
-// Normal numbers from a seed, the same with every standard library: Box and Muller.
-class Normal {
- public:
-  double operator()() {
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    return radius * std::cos(2 * std::numbers::pi * uniform());
-  }
-
- private:
-  double uniform() { return (static_cast<double>(random_()) + 0.5) / 4294967296.0; }
-  std::mt19937 random_{46};
-};
-
 constexpr double kSigma = 0.01;
 constexpr std::uint32_t kRounds = 32;
 
-// Rounds of a kernel of about a millisecond on every rank, and a barrier.
+// Rounds of a kernel of a millisecond, with jitter, on every rank, and a barrier.
 double round_of_stragglers(const Laboratory& laboratory, std::uint32_t ranks) {
   GraphByHand graph(ranks);
   const CommunicatorId all = graph.communicator();
@@ -356,18 +341,17 @@ double round_of_stragglers(const Laboratory& laboratory, std::uint32_t ranks) {
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     streams.push_back(graph.stream(rank, "barrier"));
   }
-  Normal normal;
   std::vector<std::vector<Dependency>> before(ranks);
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      const Flops work(1e12 * (1 + kSigma * normal()));
-      const OpRef kernel = graph.compute(rank, work, before[rank]);
+      const OpRef kernel = graph.compute(rank, Flops(1e12), before[rank]);
       before[rank] = {after(
           graph.collective(rank, streams[rank],
                            {.communicator = all, .op = CollectiveOp::kBarrier, .bytes = Bytes(0)},
                            {after(kernel)}))};
     }
   }
+  graph.graph().jitter = {.deviation = kSigma, .seed = 46};
   const Cluster cluster = one_node(static_cast<int>(ranks), Bandwidth(1e18));
   return laboratory.seconds(graph.build(), cluster) / kRounds;
 }

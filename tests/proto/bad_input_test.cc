@@ -172,6 +172,16 @@ TEST_F(BadInputTest, WhatIsNotBuiltYetSaysWhatIs) {
                   "\"7,14x2\""});
 }
 
+TEST_F(BadInputTest, VariationIsChecked) {
+  const Lines lines = problems_of(
+      from(write("bad.textproto", replaced("plan {",
+                                           "variation { jitter: 2 straggler { rank: 9000 "
+                                           "slowdown: 1.5 } } plan {"))));
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(lines[0].starts_with("variation.straggler[0].rank: must be ranks of the plan"));
+  EXPECT_TRUE(lines[1].starts_with("variation.jitter: must be from 0 to 0.15"));
+}
+
 TEST_F(BadInputTest, MissingPartsAreNamed) {
   EXPECT_EQ(problems_of(from(write("empty.textproto", "name: \"x\""))),
             (Lines{"model: must be given, in the file or with --model",

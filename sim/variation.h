@@ -1,0 +1,47 @@
+// Variation makes chips unequal: stragglers, which are slower all the time, and jitter, by which
+// each run of kernels takes a little longer or shorter than the one before.
+//
+// Jitter multiplies the time of a run of kernels by 1 + deviation x z, where z is standard normal
+// and a hash of (seed, step, rank, op): the same whatever else happens in the run, and in whatever
+// order. z is cut off at +-6, so the factor stays positive.
+//
+// Not modelled: noise that comes in bursts, or that several ranks share; links (they have faults:
+// topology/faults.h).
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/ids.h"
+
+namespace stepsim {
+
+struct OpGraph;
+
+struct Straggler {
+  std::vector<RankId> ranks{};
+  double slowdown = 1;  // kernels take this times longer
+};
+
+struct Variation {
+  std::vector<Straggler> stragglers{};
+  double jitter = 0;  // standard deviation of a run of kernels, as a fraction of its time
+};
+
+// Ranks that are not among `ranks`, slowdowns that are not positive, jitter outside [0, 0.15].
+std::vector<Problem> check(const Variation& variation, std::int64_t ranks);
+
+// Slowdowns of a rank that is named several times multiply. REQUIRES: check() is empty.
+void vary(const Variation& variation, std::uint64_t seed, OpGraph& graph);
+
+struct Jitter {
+  double deviation = 0;
+  std::uint64_t seed = 0;
+};
+
+// What op `op` of `rank` takes in this step, times what it would take without jitter.
+double factor_of(const Jitter& jitter, std::uint32_t step, std::uint32_t rank, std::uint32_t op);
+
+}  // namespace stepsim

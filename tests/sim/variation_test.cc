@@ -1,0 +1,90 @@
+#include "sim/variation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/experiments/graph_by_hand.h"
+#include "analysis/experiments/small_clusters.h"
+#include "sim/simulate.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+// `ranks` ranks, each `ops` kernels of a millisecond one after another.
+OpGraph alone(std::uint32_t ranks, std::uint32_t ops) {
+  GraphByHand graph(ranks);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    for (std::uint32_t op = 0; op < ops; ++op) graph.compute(rank, Flops(1e12));
+  }
+  return graph.build();
+}
+
+double seconds(const OpGraph& graph, SimulationOptions options = {}) {
+  const Cluster cluster = one_node(static_cast<int>(graph.ranks.size()), Bandwidth(1e12));
+  return to_seconds(simulate(graph, cluster, options).step_time);
+}
+
+TEST(VariationTest, JitterHasTheMeanAndDeviationThatItSays) {
+  const Jitter jitter{.deviation = 0.05, .seed = 7};
+  constexpr int kDraws = 100'000;
+  double sum = 0;
+  double squares = 0;
+  for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
+    const double z = (factor_of(jitter, draw % 3, draw % 101, draw) - 1) / 0.05;
+    sum += z;
+    squares += z * z;
+  }
+  EXPECT_NEAR(sum / kDraws, 0, 0.015) << "five standard errors";
+  EXPECT_NEAR(squares / kDraws, 1, 0.025);
+}
+
+TEST(VariationTest, EachPlaceAndSeedDrawsItsOwn) {
+  const Jitter jitter{.deviation = 0.05, .seed = 7};
+  const double one = factor_of(jitter, 1, 2, 3);
+  EXPECT_EQ(one, factor_of(jitter, 1, 2, 3));
+  EXPECT_NE(one, factor_of(jitter, 0, 2, 3));
+  EXPECT_NE(one, factor_of(jitter, 1, 3, 3));
+  EXPECT_NE(one, factor_of(jitter, 1, 2, 4));
+  EXPECT_NE(one, factor_of({.deviation = 0.05, .seed = 8}, 1, 2, 3));
+}
+
+TEST(VariationTest, AStragglerTakesItsFactorLonger) {
+  OpGraph graph = alone(4, 10);
+  const double before = seconds(graph);
+  vary({.stragglers = {{.ranks = {RankId(2)}, .slowdown = 1.5}}}, 0, graph);
+  EXPECT_NEAR(seconds(graph) / before, 1.5, 1e-9);
+  EXPECT_EQ(graph.ranks[1].slowdown, 1);
+}
+
+TEST(VariationTest, TheSumOfManyKernelsHardlyJitters) {
+  OpGraph graph = alone(1, 10'000);
+  const double before = seconds(graph);
+  vary({.jitter = 0.1}, 3, graph);
+  const double after = seconds(graph);
+  EXPECT_NE(after, before);
+  EXPECT_NEAR(after / before, 1, 5 * 0.1 / std::sqrt(10'000.0));
+}
+
+TEST(VariationTest, TheOrderOfSimultaneousOpsChangesNothing) {
+  OpGraph graph = alone(16, 20);
+  vary({.jitter = 0.1}, 3, graph);
+  EXPECT_EQ(seconds(graph), seconds(graph, {.shuffle_seed = 11}));
+}
+
+TEST(VariationTest, WhatCannotBeIsRefused) {
+  const std::vector<Problem> problems =
+      check({.stragglers = {{.ranks = {RankId(8)}, .slowdown = 0}, {.ranks = {}, .slowdown = 2}},
+             .jitter = 0.5},
+            8);
+  ASSERT_EQ(problems.size(), 4U);
+  EXPECT_EQ(problems[0].field, "straggler[0].rank");
+  EXPECT_EQ(problems[1].field, "straggler[0].slowdown");
+  EXPECT_EQ(problems[2].field, "straggler[1].rank");
+  EXPECT_EQ(problems[3].field, "jitter");
+}
+
+}  // namespace
+}  // namespace stepsim

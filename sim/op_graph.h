@@ -34,8 +34,8 @@
 #include "sim/chips/kernel.h"
 #include "sim/collectives/byte_matrix.h"
 #include "sim/collectives/collective.h"
-#include "sim/variation.h"
 #include "sim/collectives/step_list.h"
+#include "sim/variation.h"
 
 namespace stepsim {
 

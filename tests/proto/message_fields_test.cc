@@ -73,7 +73,8 @@ TEST(SetFieldTest, AMemberOfAOneofTakesThePlaceOfTheOther) {
 TEST(SetFieldTest, AnUnknownPathListsWhatThereIs) {
   file::Experiment message;
   EXPECT_EQ(problem_of(message, "plann.tp", "8"),
-            "no field plann in Experiment; did you mean plan? It has: name, model, cluster, plan");
+            "no field plann in Experiment; did you mean plan? It has: name, model, cluster, plan, "
+            "variation");
   EXPECT_EQ(problem_of(message, "cluster.torus.sizes", "8"),
             "no field sizes in Torus. It has: axes, link_bandwidth, link_latency");
   EXPECT_EQ(problem_of(message, "plan.tp.x", "8"), "tp has no fields of its own");

@@ -47,7 +47,7 @@ Cluster build_cluster(const ClusterSpec& spec) {
   return {.fabric = std::move(built.fabric),
           .router = std::move(built.router),
           .places = std::move(built.places),
-          .chip = spec.chip,
+          .chip = sustained(spec.chip),
           .library = spec.library};
 }
 

@@ -54,7 +54,7 @@ def protocol_of(row):
     expected = {
         ("ring", p): BASE[p] + hops * HOP[p] + size / (rate * n / hops * 1e3) for p, rate in rates.items()
     }
-    if row["op"] == "all_reduce" and n >= 8 and generation in NVLS_EFFICIENCY and row["dtype"] != "int8":
+    if row["op"] == "all_reduce" and n >= 5 and generation in NVLS_EFFICIENCY and row["dtype"] != "int8":
         channels = CHANNELS[generation]
         rate = searched * NVLS_EFFICIENCY[generation] * (channels - 1) / channels * 5 / 6
         expected[("nvls", "Simple")] = 25 + size / (rate * 1e3)
@@ -65,7 +65,7 @@ def features(row, path, protocol, fill_bytes):
     """Factors of (start, hop, 1/bandwidth, 1/copy, fill), in us, us, and us a KB."""
     n, part = row["n"], row["bytes"] / row["n"]
     if path == "nvls":
-        return [1, 0, part * (n + 1) / 1e3, 0, part / (part + fill_bytes)]
+        return [1, 0, row["bytes"] / 1e3, 0, part / (part + fill_bytes)]
     rounds = 1 if path == "messages" else OPS[row["op"]] * (n - 1)
     sent = part * (n - 1) / 1e3 * OPS[row["op"]]
     if path == "messages" and protocol == "LL":

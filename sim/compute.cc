@@ -13,11 +13,10 @@ ComputeRuns::ComputeRuns(const OpGraph& graph, const ChipSpec& chip)
       durations_(graph.compute_works.size()),
       flops_(graph.compute_works.size()),
       states_(graph.ranks.size()) {
-  const ChipSpec at_work = sustained(chip);
   for (std::size_t work = 0; work < graph.compute_works.size(); ++work) {
     Duration total{};
     for (const Kernel& kernel : graph.compute_works[work].kernels) {
-      kernels_[work].push_back(time_of(kernel, at_work));
+      kernels_[work].push_back(time_of(kernel, chip));
       total += kernels_[work].back().total;
       flops_[work] += kernel.flops;
     }

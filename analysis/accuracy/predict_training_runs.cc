@@ -39,7 +39,7 @@ Prediction simulate_run(const std::string& text, const PredictOptions& options) 
   const Cluster cluster{.fabric = std::move(built.fabric),
                         .router = std::move(built.router),
                         .places = std::move(built.places),
-                        .chip = experiment.cluster.chip,
+                        .chip = sustained(experiment.cluster.chip),
                         .library = experiment.cluster.library};
   const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
   SimulationOptions simulation;

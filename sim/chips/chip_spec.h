@@ -68,7 +68,7 @@ struct ChipSpec {
   Bytes fixed_memory{};  // context and library workspaces
   Efficiency efficiency{};
   // Clock under load that lasts over that of the short runs to which `efficiency` is fitted: power
-  // and heat limit it. In a step arithmetic is slower by this; in time_of() it is not.
+  // and heat limit it. Runs take sustained(chip); time_of() alone does not look at it.
   double sustained_clock = 1;
   CommunicationCost communication{};
 

@@ -7,7 +7,7 @@
 //   ring    rate: what the search found, LL at most half of it and `ll_most`, LL128 0.92 of it and
 //           channels * ring_ll128_channel; h = n - 1, twice that for all-reduce, of which one (two)
 //           a node cross the network; over several levels those of the levels one after another
-//   nvls    all-reduce of floating-point numbers in one node of eight and more: the switches add up
+//   nvls    all-reduce of floating-point numbers in one node of five and more: the switches add up
 //
 // Algorithms that NCCL does not have, or that are asked for by name, get the protocol that is
 // expected to be best for a ring of as many rounds.

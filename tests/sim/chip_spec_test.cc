@@ -102,6 +102,64 @@ TEST(ChipSpecTest, AShortInnerDimensionReachesHalfAtTheRamp) {
   EXPECT_EQ(time_of(cube(), chip).total, Duration(80us));
 }
 
+TEST(ChipSpecTest, NarrowMatricesGetNarrowerTiles) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul.tile_m = 128;
+  Kernel narrow = cube();
+  narrow.m = 20;
+  narrow.flops = Flops(2.0 * 20 * 1000 * 1000);  // 0.4 us
+  // A tile of 32 rows, the next multiple of 16, for 20.
+  EXPECT_EQ(time_of(narrow, chip).total, Duration(640'000));
+  narrow.m = 32;
+  narrow.flops = Flops(2.0 * 32 * 1000 * 1000);
+  EXPECT_EQ(time_of(narrow, chip).total, Duration(640'000));
+}
+
+TEST(ChipSpecTest, FewTilesAreSplitOverIdleUnits) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul.tile_m = 500;
+  chip.efficiency.matmul.tile_n = 500;  // 4 tiles
+  chip.efficiency.matmul.compute_units = 100;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(500us)) << "4 of 100 units work";
+  chip.efficiency.matmul.least_split = 100;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(50us)) << "k = 1000 in 10 parts: 40 of 100";
+  chip.efficiency.matmul.least_split = 10;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(20us)) << "25 parts: all of them";
+}
+
+TEST(ChipSpecTest, ADataTypeMayHaveItsOwnMatmuls) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul_of[static_cast<std::size_t>(DataType::kBf16)] = {.peak_fraction = 0.5};
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(40us));
+  chip.efficiency.matmul_of = {};
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(20us));
+}
+
+TEST(ChipSpecTest, AttentionReachesHalfAtEachRamp) {
+  ChipSpec chip = round_chip();
+  Kernel kernel = cube();  // 1000 queries, 1000 keys, 8 blocks of 128 queries
+  kernel.kind = KernelKind::kAttentionForward;
+  kernel.k = 128;
+  EXPECT_EQ(time_of(kernel, chip).total, Duration(20us));
+  chip.efficiency.attention_length_ramp = 1000;
+  EXPECT_EQ(time_of(kernel, chip).total, Duration(40us));
+  chip.efficiency.attention_tile_ramp = 4;
+  chip.efficiency.matmul.compute_units = 2;
+  EXPECT_EQ(time_of(kernel, chip).total, Duration(80us));
+  chip.efficiency.attention_head_ramp = 128;
+  EXPECT_EQ(time_of(kernel, chip).total, Duration(80us)) << "heads of 128 are the measure";
+  kernel.k = 64;  // 64/192 of its throughput where those of 128 have 128/256
+  EXPECT_EQ(time_of(kernel, chip).total, Duration(120us));
+}
+
+TEST(ChipSpecTest, TheSustainedClockSlowsArithmeticAlone) {
+  ChipSpec chip = round_chip();
+  chip.sustained_clock = 0.5;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(20us)) << "a short run";
+  EXPECT_EQ(time_of(cube(), sustained(chip)).total, Duration(40us));
+  EXPECT_EQ(sustained(chip).memory_bandwidth, chip.memory_bandwidth);
+}
+
 TEST(ChipSpecTest, EachKindHasItsOwnFraction) {
   ChipSpec chip = round_chip();
   chip.efficiency.attention_forward_fraction = 0.5;

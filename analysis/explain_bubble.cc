@@ -48,7 +48,7 @@ std::vector<double> busy_by_stage(const FinishedRun& run) {
 PublishedBubble published_bubble(const FinishedRun& run) {
   const ParallelPlan& plan = run.experiment.plan;
   PublishedBubble bubble;
-  if (plan.pp == 1 || plan.own_schedule) return bubble;
+  if (plan.pp == 1 || plan.own_schedule || plan.optimal_schedule) return bubble;
   const ScheduleRequest request{.name = plan.schedule,
                                 .stages = plan.pp,
                                 .microbatches = plan.microbatches(),

@@ -92,7 +92,8 @@ class Memory {
     const std::uint32_t stage = run_.graph.ranks[run_.result.peak_rank.index()].pp;
     double times = 0;
     std::string text;
-    if (!plan_.own_schedule && plan_.schedule == ScheduleName::kOneForwardOneBackward) {
+    if (!plan_.own_schedule && !plan_.optimal_schedule &&
+        plan_.schedule == ScheduleName::kOneForwardOneBackward) {
       const auto layers =
           static_cast<double>(layers_of(plan_, static_cast<std::int64_t>(stage), model_.layers));
       const double in_flight = value_of("G3", {{"P", static_cast<double>(plan_.pp)},

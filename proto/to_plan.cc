@@ -38,12 +38,16 @@ void read_schedule(const std::string& text, ParallelPlan& spec, ProblemList& pro
     spec.schedule = *name;
     return;
   }
+  if (text == "optimal") {
+    spec.optimal_schedule = true;
+    return;
+  }
   std::ifstream file(text);
   std::error_code error;
   if (!std::filesystem::is_regular_file(text, error) || !file) {
     std::vector<std::string> names;
     for (const ScheduleName name : kScheduleNames) names.emplace_back(name_of(name));
-    problems.add("plan.schedule", fmt::format("must be one of {}, or a file; is \"{}\"{}",
+    problems.add("plan.schedule", fmt::format("must be one of {}, optimal, or a file; is \"{}\"{}",
                                               schedule_names(), text, did_you_mean(text, names)));
     return;
   }
@@ -206,6 +210,7 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   fields.read("overlap_tensor", spec.overlap_tensor);
   fields.read("overlap_pipeline", spec.overlap_pipeline);
   fields.read("clip_gradients", spec.clip_gradients);
+  fields.read("post_validation", spec.post_validation);
   fields.read("offload_optimizer", spec.offload_optimizer);
   fields.read("offload_activations", spec.offload_activations);
   fields.read("fused_attention", spec.fused_attention);

@@ -154,8 +154,7 @@ class Report : private ReportText {
       if (plan.size_of(axis) == 1) continue;
       axes += fmt::format("{} {}, ", name_of(axis), plan.size_of(axis));
     }
-    if (plan.pp > 1)
-      axes += fmt::format("{}, ", plan.own_schedule ? "own schedule" : name_of(plan.schedule));
+    if (plan.pp > 1) axes += fmt::format("{}, ", schedule_text(plan));
     if (plan.zero > 0) axes += plan.zero == 3 ? "FSDP, " : fmt::format("ZeRO-{}, ", plan.zero);
     line("  {}micro-batch {}, {}", axes, plan.microbatch, name_of(plan.type));
     line("  {} sequences of {} tokens a step", grouped(plan.global_batch), grouped(plan.sequence));

@@ -65,6 +65,7 @@ struct Walk {
   std::vector<Dependency> waits{};
   Bytes unread{};
   std::optional<OpRef> last_compute{};
+  std::vector<std::pair<std::uint32_t, OpRef>> tickets{};  // of the layer that is being written
   std::size_t unit = 0;
   std::size_t step = 0;
 };
@@ -126,7 +127,9 @@ class StageLowering {
         sharded_ ? sharded_->reduced() : replicated_->finish_gradients();
     sum_sequence_gradients(ready);
     sum_tied_gradients(ready);
-    const OpRef optimizer = add_optimizer(stage_, add_gradient_norm(stage_, std::move(ready)));
+    std::vector<Dependency> valid = add_gradient_norm(stage_, ready);
+    const OpRef optimizer =
+        add_optimizer(stage_, stage_.plan.post_validation ? std::move(ready) : std::move(valid));
     if (sharded_) {
       sharded_->before_next_step(optimizer);
     } else {
@@ -182,6 +185,7 @@ class StageLowering {
     std::swap(stage_.waits, walk.waits);
     std::swap(stage_.unread, walk.unread);
     std::swap(stage_.last_compute, walk.last_compute);
+    std::swap(tickets_, walk.tickets);
   }
 
   // The last compute op of a pass, or the collective behind it, has made its result.
@@ -359,7 +363,7 @@ class StageLowering {
   std::optional<StageMessages> messages_;
   std::optional<FullySharded> sharded_;  // one of these two
   std::optional<DataParallel> replicated_;
-  std::vector<std::pair<std::uint32_t, OpRef>> tickets_;  // of the layer that is being written
+  std::vector<std::pair<std::uint32_t, OpRef>> tickets_;  // Walk::tickets of the pass being written
   std::optional<OpRef> gathered_again_;  // in the background, until a step needs it
   std::optional<OpRef> detached_;        // the compute op after the next waits for it
   std::optional<OpRef> newest_compute_;

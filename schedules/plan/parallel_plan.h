@@ -107,6 +107,7 @@ struct ParallelPlan {
   bool fused_attention = true;  // else scores are written to memory, and kept
   ScheduleName schedule = ScheduleName::kOneForwardOneBackward;
   std::optional<PipelineSchedule> own_schedule;  // from a file, instead of `schedule`
+  bool optimal_schedule = false;                 // searched for, instead of `schedule`
   std::int64_t chunks = 0;            // of the model on a rank; 0: as the schedule has by default
   std::int64_t microbatch_group = 0;  // interleaved: in turn on a chunk; 0: pp
   std::int64_t memory_limit = 0;      // planned by time: micro-batches x chunks; 0: the schedule's
@@ -123,6 +124,7 @@ struct ParallelPlan {
   bool overlap_tensor = false;     // reduce-scatter of an input gradient beside the weight gradient
   bool overlap_pipeline = true;    // messages between stages beside compute
   bool clip_gradients = false;     // the norm of all gradients before the optimizer
+  bool post_validation = false;    // the optimizer does not wait for that norm
   bool offload_optimizer = false;  // its state lives on the host, and streams through the chip
   bool offload_activations = false;  // what a block keeps goes to the host, and comes back
   Optimizer optimizer = Optimizer::kAdam;
@@ -152,6 +154,9 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, con
 
 // The problems of a plan on this chip: a data type that it can't compute in.
 std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip);
+
+// Of the schedule: "1f1b", "optimal", "own schedule".
+std::string_view schedule_text(const ParallelPlan& plan);
 
 // Coordinate of `rank` along `axis`.
 std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, PlanAxis axis);

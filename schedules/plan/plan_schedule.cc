@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/optimal_schedule.h"
 #include "schedules/pipeline/schedule_file.h"
 
 namespace stepsim {
@@ -18,6 +20,12 @@ ScheduleRequest request_of(const ParallelPlan& plan, const PipelineCosts& costs)
                           .chunks = chunks_of(plan),
                           .costs = costs};
   if (plan.microbatch_group > 0) request.microbatch_group = plan.microbatch_group;
+  if (plan.memory_limit > 0) request.memory_limit = plan.memory_limit;
+  return request;
+}
+
+OptimalRequest optimal_request_of(const ParallelPlan& plan, const PipelineCosts& costs) {
+  OptimalRequest request{.stages = plan.pp, .microbatches = plan.microbatches(), .costs = costs};
   if (plan.memory_limit > 0) request.memory_limit = plan.memory_limit;
   return request;
 }
@@ -53,15 +61,37 @@ std::vector<Problem> check_file(const ParallelPlan& plan, const PipelineSchedule
   return problems;
 }
 
+// With several chunks the search chooses between a loop and a V, which a plan has to know.
+std::vector<Problem> check_optimal(const ParallelPlan& plan) {
+  std::vector<Problem> problems;
+  if (plan.chunks > 1) {
+    problems.push_back(
+        {"chunks", fmt::format("must be 1 for optimal, is {}: search for the order by "
+                               "`stepsim schedule optimal` and give its file",
+                               plan.chunks)});
+  }
+  for (Problem& problem : check(optimal_request_of(plan, {}))) {
+    problems.push_back(in_words_of_plan(std::move(problem), plan));
+  }
+  return problems;
+}
+
 }  // namespace
+
+std::string_view schedule_text(const ParallelPlan& plan) {
+  if (plan.own_schedule) return "own schedule";
+  return plan.optimal_schedule ? "optimal" : name_of(plan.schedule);
+}
 
 std::int64_t chunks_of(const ParallelPlan& plan) {
   if (plan.own_schedule) return plan.own_schedule->chunks;
-  return plan.chunks > 0 ? plan.chunks : default_chunks(plan.schedule);
+  if (plan.chunks > 0 || plan.optimal_schedule) return std::max<std::int64_t>(1, plan.chunks);
+  return default_chunks(plan.schedule);
 }
 
 Placement placement_of(const ParallelPlan& plan) {
   if (plan.own_schedule) return plan.own_schedule->placement;
+  if (plan.optimal_schedule) return Placement::kLoop;
   switch (plan.schedule) {
     case ScheduleName::kDualPipe:
     case ScheduleName::kChimera:
@@ -88,11 +118,13 @@ std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_
 }
 
 bool plans_by_cost(const ParallelPlan& plan) {
-  return !plan.own_schedule && plans_by_cost(plan.schedule);
+  if (plan.own_schedule) return false;
+  return plan.optimal_schedule || plans_by_cost(plan.schedule);
 }
 
 bool overlaps_steps(const ParallelPlan& plan) {
   if (plan.own_schedule || plan.pp == 1) return false;
+  if (plan.optimal_schedule) return true;
   return plan.schedule == ScheduleName::kZeroBubbleH2 ||
          plan.schedule == ScheduleName::kZeroBubbleAuto2P ||
          plan.schedule == ScheduleName::kZeroBubbleVHand ||
@@ -105,6 +137,8 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
   std::vector<Problem> problems;
   if (plan.own_schedule) {
     problems = check_file(plan, *plan.own_schedule);
+  } else if (plan.optimal_schedule) {
+    problems = check_optimal(plan);
   } else {
     for (Problem& problem : check(request_of(plan, {}))) {
       problems.push_back(in_words_of_plan(std::move(problem), plan));
@@ -124,6 +158,7 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
 
 PipelineSchedule schedule_of(const ParallelPlan& plan, const PipelineCosts& costs) {
   if (plan.own_schedule) return *plan.own_schedule;
+  if (plan.optimal_schedule) return optimal_schedule(optimal_request_of(plan, costs)).schedule;
   return make_schedule(request_of(plan, costs));
 }
 

@@ -1,4 +1,5 @@
-// The pipeline schedule of a plan: a published one by its name, or one from a file.
+// The pipeline schedule of a plan: a published one by its name, one that is searched for, or one
+// from a file.
 
 #pragma once
 
@@ -28,7 +29,7 @@ std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_
 bool plans_by_cost(const ParallelPlan& plan);
 
 // Whether a step overlaps with the next one, so that two have to be simulated: schedules whose
-// bubble is outside the span of each rank (zb_h2, zb_auto_2p, zbv_hand, zbv_auto).
+// bubble is outside the span of each rank (zb_h2, zb_auto_2p, zbv_hand, zbv_auto, optimal).
 bool overlaps_steps(const ParallelPlan& plan);
 
 // Every rule of its schedule that the plan breaks, with the nearest legal values. Sizes that are

@@ -144,7 +144,7 @@ TEST_F(BadInputTest, FilesThatAreNotThereSayWhy) {
 TEST_F(BadInputTest, SchedulesAreNamesOrFilesAndHaveRules) {
   EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 schedule: "zb_h11")"),
             Lines{"plan.schedule: must be one of " + schedule_names() +
-                  ", or a file; is \"zb_h11\"; did you mean zb_h1?"});
+                  ", optimal, or a file; is \"zb_h11\"; did you mean zb_h1?"});
   EXPECT_EQ(problems_with("tp: 2", "tp: 2 chunks: 2"),
             Lines{"plan.chunks: must be 1 for 1f1b, is 2"});
   EXPECT_EQ(problems_with("tp: 2", "tp: 2 chunks: 0"),

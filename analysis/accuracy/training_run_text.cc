@@ -156,6 +156,19 @@ std::string schedule_text(Row& row) {
   return {};
 }
 
+// Where layers do not divide into stages but two more would, the first and the last stage, which
+// have embedding and loss, have one less: Zero Bubble's models, Llama-3 405B, Qwen3 235B.
+std::string layout_text(Row& row, const std::string& schedule) {
+  const bool v_shaped = contains(schedule, "zbv");
+  const bool chunked = v_shaped || contains(schedule, "interleaved");
+  const std::int64_t chunks = v_shaped ? 2 : chunked ? row.integer_or("virtual_stages", 1) : 1;
+  const std::int64_t stages = row.integer_or("pp", 1) * chunks;
+  const std::int64_t layers = row.need("layers");
+  if (stages < 3 || layers % stages == 0 || (layers + 2) % stages != 0) return {};
+  const std::int64_t each = (layers + 2) / stages;
+  return fmt::format("  layout: \"{},{}*{},{}\"\n", each - 1, each, stages - 2, each - 1);
+}
+
 std::string recompute_text(Row& row) {
   const std::string_view recompute = row.text("recompute");
   if (recompute.starts_with("full")) return "  recompute: \"full\"\n";
@@ -225,8 +238,9 @@ std::string plan_text(Row& row, std::int64_t chips, std::int64_t node) {
   }
   if (row.text("attention").starts_with("standard")) text += "  fused_attention: false\n";
   if (tp * cp * pp * dp % node != 0) text += "  allow_idle_chips: true\n";
-  text += zero_text(row) + schedule_text(row) + recompute_text(row) + type_text(row) +
-          overlap_text(row);
+  const std::string schedule = schedule_text(row);
+  text += zero_text(row) + schedule + layout_text(row, schedule) + recompute_text(row) +
+          type_text(row) + overlap_text(row);
   return text + "}\n";
 }
 

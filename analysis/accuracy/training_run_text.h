@@ -3,9 +3,10 @@
 //
 // Assumed: the vocabulary of Megatron's GPT-2 (51,200, padded) where none is given; of models
 // without a gated MLP, that they are GPTs (layer norm, biases, learned positions, tied embeddings);
-// no recompute where it isn't stated; plain 1F1B where interleaving isn't. Attention is fused
-// unless the table says otherwise. A fraction of a micro-batch, or anything that stepsim can't
-// express (activations that are offloaded or saved by name), is a problem.
+// stages that are one layer shorter at both ends where layers do not divide; no recompute where it
+// isn't stated; plain 1F1B where interleaving isn't. Attention is fused unless the table says
+// otherwise. A fraction of a micro-batch, or anything that stepsim can't express (activations that
+// are offloaded or saved by name), is a problem.
 
 #pragma once
 

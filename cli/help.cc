@@ -144,8 +144,8 @@ Usage:
   stepsim import hf CONFIG.json > my-model.textproto
 
 CONFIG.json is the file of that name beside a model on Hugging Face. Families: llama, mistral,
-mixtral, qwen2, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, gemma, gemma2, gemma3_text, gpt2,
-gpt_oss, bloom. A run takes such a file as it is, too: stepsim run --model config.json ...
+mixtral, phi3, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, gemma, gemma2,
+gemma3_text, gpt2, gpt_oss, bloom, starcoder2. A run takes such a file as it is, too: stepsim run --model config.json ...
 
 )";
 

@@ -1,6 +1,5 @@
-// Models as Hugging Face publishes them: config.json of llama, mistral, mixtral, qwen2, qwen3,
-// qwen3_moe, deepseek_v2, deepseek_v3, gemma, gemma2, gemma3_text, gpt2, gpt_oss and bloom
-// (hugging_face_families.h). Of a model with several parts (gemma3) the text_config is read.
+// Models as Hugging Face publishes them: config.json of the families in hugging_face_families.cc.
+// Of a model with several parts (gemma3) the text_config is read.
 //
 // Keys that say nothing of the shape are ignored; those that do, and that the family doesn't have,
 // are refused. Dropout is only what the file says, whatever transformers takes where it says

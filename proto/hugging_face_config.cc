@@ -9,7 +9,7 @@ namespace {
 using nlohmann::json;
 
 // Keys of any family that change the count of parameters or the kernels of a layer.
-constexpr std::array<std::string_view, 47> kShapingKeys = {"num_hidden_layers",
+constexpr std::array<std::string_view, 49> kShapingKeys = {"num_hidden_layers",
                                                            "n_layer",
                                                            "hidden_size",
                                                            "n_embd",
@@ -26,6 +26,8 @@ constexpr std::array<std::string_view, 47> kShapingKeys = {"num_hidden_layers",
                                                            "attention_bias",
                                                            "mlp_bias",
                                                            "use_qkv_bias",
+                                                           "qkv_bias",
+                                                           "use_bias",
                                                            "sliding_window",
                                                            "sliding_window_pattern",
                                                            "layer_types",

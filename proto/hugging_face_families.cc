@@ -96,6 +96,26 @@ void read_mistral(Config& config, file::Model& model) {
   read_window(config, model, 0, "");
 }
 
+// Projections of q, k, v and of gate and up are one matrix each in the file: the shape is the same.
+void read_phi3(Config& config, file::Model& model) {
+  read_decoder(config, model);
+  read_dense_mlp(config, model);
+  read_window(config, model, 0, "");
+}
+
+void read_starcoder2(Config& config, file::Model& model) {
+  read_decoder(config, model);
+  read_dense_mlp(config, model);
+  model.set_gated_mlp(false);
+  model.set_norm("layer");
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
+  const bool bias = config.flag_or("use_bias", true);
+  model.set_attention_bias(bias);
+  model.set_mlp_bias(bias);
+  read_window(config, model, 0, "");
+  if (config.number_or("residual_dropout", 0) > 0) model.set_dropout(true);
+}
+
 void read_mixtral(Config& config, file::Model& model) {
   read_decoder(config, model);
   read_window(config, model, 0, "");
@@ -148,18 +168,40 @@ std::int64_t dense_layers(Config& config) {
   return static_cast<std::int64_t>(layers.size());
 }
 
-void read_qwen3_moe(Config& config, file::Model& model) {
-  read_qwen3_attention(config, model);
-  read_experts(config, model, "moe_intermediate_size");
+void read_sparse_layers(Config& config, file::Model& model) {
   file::Experts& experts = *model.mutable_experts();
   experts.set_every(config.size_or("decoder_sparse_step", "experts.every", 1));
   experts.set_first_dense(dense_layers(config));
+  // The file counts every `decoder_sparse_step` layers from the first of the model.
+  if (experts.every() > 1 && experts.first_dense() % experts.every() != 0) {
+    config.refuse("mlp_only_layers", "experts.first_dense",
+                  "must be a multiple of decoder_sparse_step (" + std::to_string(experts.every()) +
+                      ") many layers, are " + std::to_string(experts.first_dense()));
+  }
   const bool all = experts.every() == 1 && experts.first_dense() == 0;
   if (all) {
     config.has("intermediate_size");  // of no layer
   } else {
     read_dense_mlp(config, model);
   }
+}
+
+void read_qwen2_moe(Config& config, file::Model& model) {
+  read_decoder(config, model);
+  model.set_qkv_bias(config.flag_or("qkv_bias", true));
+  read_qwen_window(config, model);
+  read_experts(config, model, "moe_intermediate_size");
+  file::Experts& experts = *model.mutable_experts();
+  experts.set_shared_intermediate(
+      config.size("shared_expert_intermediate_size", "experts.shared_intermediate"));
+  experts.set_shared_gate(true);
+  read_sparse_layers(config, model);
+}
+
+void read_qwen3_moe(Config& config, file::Model& model) {
+  read_qwen3_attention(config, model);
+  read_experts(config, model, "moe_intermediate_size");
+  read_sparse_layers(config, model);
 }
 
 // head_dim of the file is the rotary part alone, or is absent: it is computed.
@@ -275,11 +317,23 @@ void read_bloom(Config& config, file::Model& model) {
 }
 
 constexpr HuggingFaceFamily kFamilies[] = {
-    {"bloom", read_bloom},     {"deepseek_v2", read_deepseek}, {"deepseek_v3", read_deepseek_v3},
-    {"gemma", read_gemma},     {"gemma2", read_gemma2},        {"gemma3_text", read_gemma3},
-    {"gpt2", read_gpt2},       {"gpt_oss", read_gpt_oss},      {"llama", read_llama},
-    {"mistral", read_mistral}, {"mixtral", read_mixtral},      {"qwen2", read_qwen2},
-    {"qwen3", read_qwen3},     {"qwen3_moe", read_qwen3_moe},
+    {"bloom", read_bloom},
+    {"deepseek_v2", read_deepseek},
+    {"deepseek_v3", read_deepseek_v3},
+    {"gemma", read_gemma},
+    {"gemma2", read_gemma2},
+    {"gemma3_text", read_gemma3},
+    {"gpt2", read_gpt2},
+    {"gpt_oss", read_gpt_oss},
+    {"llama", read_llama},
+    {"mistral", read_mistral},
+    {"mixtral", read_mixtral},
+    {"phi3", read_phi3},
+    {"qwen2", read_qwen2},
+    {"qwen2_moe", read_qwen2_moe},
+    {"qwen3", read_qwen3},
+    {"qwen3_moe", read_qwen3_moe},
+    {"starcoder2", read_starcoder2},
 };
 
 }  // namespace

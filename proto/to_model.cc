@@ -59,6 +59,7 @@ ExpertSpec to_experts(const file::Experts& experts) {
                   .shared_intermediate = experts.shared_intermediate(),
                   .first_dense = experts.first_dense(),
                   .router_bias = experts.router_bias(),
+                  .shared_gate = experts.shared_gate(),
                   .capacity_factor = experts.capacity_factor(),
                   .load = {experts.load().begin(), experts.load().end()}};
   if (experts.has_every()) spec.every = experts.every();

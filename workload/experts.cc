@@ -115,6 +115,18 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
   return op;
 }
 
+// A weight for each token, from the same input, times the shared experts' result, which it keeps.
+LayerOp shared_gate(const Part& part) {
+  LayerOp op = project_own(part, {.name = "shared_gate", .inputs = part.hidden(), .outputs = 1});
+  const std::int64_t values = part.own_tokens * part.hidden();
+  op.forward.push_back(part.elementwise("weigh_shared", {.elements = values, .flops = 1}));
+  op.input_gradient.insert(
+      op.input_gradient.begin(),
+      part.elementwise("weigh_shared", {.elements = values, .reads = 2, .flops = 2}));
+  op.saved = part.own_stream();
+  return op;
+}
+
 void add_shared_experts(const Part& part, std::vector<LayerOp>& ops) {
   const std::int64_t shared = part.model.experts.shared_intermediate;
   if (shared == 0) return;
@@ -133,6 +145,7 @@ void add_shared_experts(const Part& part, std::vector<LayerOp>& ops) {
   down.saved = part.operand_size(part.tokens * width);
   if (part.model.mlp_bias) down.parameters += part.hidden();
   ops.push_back(std::move(down));
+  if (part.model.experts.shared_gate) ops.push_back(shared_gate(part));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The branch of a block with experts in place of its MLP, from the norm to the residual addition:
 //
-//   S norm | T shared gate_up, activation, down | S router, permute | E gate_up, activation, down |
-//   S unpermute, residual
+//   S norm | T shared gate_up, activation, down | S (gate), router, permute | E gate_up,
+//   activation, down | S unpermute, residual
 //
 // Each token is copied to `per_token` routed experts. A chip's own tokens make tokens x per_token
 // copies; the `expert` x `expert_tensor` chips of a group exchange theirs, and what comes to one

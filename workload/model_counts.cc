@@ -85,6 +85,7 @@ Counts mlp_of(const ModelSpec& model, const BlockKind& kind, std::int64_t expert
   if (spec.shared_intermediate > 0) {
     counts.matrices += mlp_matrices(model, spec.shared_intermediate);
     counts.vectors += mlp_vectors(model, spec.shared_intermediate);
+    counts.matrices += spec.shared_gate ? model.hidden : 0;
   }
   return counts;
 }

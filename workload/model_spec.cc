@@ -71,6 +71,8 @@ void check_experts(const ExpertSpec& experts, Rules& rules) {
                     std::to_string(experts.per_token));
   rules.at_least("experts.intermediate", 1, experts.intermediate);
   rules.at_least("experts.shared_intermediate", 0, experts.shared_intermediate);
+  rules.require(!experts.shared_gate || experts.shared_intermediate > 0, "experts.shared_gate",
+                "must be false where experts.shared_intermediate is 0, is true");
   rules.at_least("experts.first_dense", 0, experts.first_dense);
   rules.at_least("experts.every", 1, experts.every);
   rules.require(std::isfinite(experts.capacity_factor) && experts.capacity_factor >= 0,

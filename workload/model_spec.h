@@ -35,6 +35,7 @@ struct ExpertSpec {
   std::int64_t first_dense = 0;          // layers at the beginning that keep their MLP
   std::int64_t every = 1;                // of each `every` layers after those, the last has experts
   bool router_bias = false;
+  bool shared_gate = false;    // a learned weight of the shared experts' result (Qwen2)
   double capacity_factor = 0;  // an expert takes at most this times its even share of the tokens,
                                // the rest is dropped; 0: takes all that come
   // Routing balance as data: how often each routed expert is chosen, relative to each other. Empty:

@@ -79,7 +79,8 @@ TEST_F(HuggingFaceTest, AnotherFamilySaysWhichAreRead) {
   EXPECT_EQ(problems_with(R"({"model_type": "mamba", "hidden_size": 4096})"),
             Lines{"config.json: model_type: must be \"bloom\", \"deepseek_v2\", \"deepseek_v3\", "
                   "\"gemma\", \"gemma2\", \"gemma3_text\", \"gpt2\", \"gpt_oss\", \"llama\", "
-                  "\"mistral\", \"mixtral\", \"qwen2\", \"qwen3\" or \"qwen3_moe\", is \"mamba\""});
+                  "\"mistral\", \"mixtral\", \"phi3\", \"qwen2\", \"qwen2_moe\", \"qwen3\", "
+                  "\"qwen3_moe\" or \"starcoder2\", is \"mamba\""});
 }
 
 TEST_F(HuggingFaceTest, AFieldIsReportedUnderItsKeyAlone) {
@@ -163,6 +164,44 @@ TEST_F(HuggingFaceTest, Qwen3CanHaveDenseLayers) {
     mlps += kind_of(model, layer).experts ? 'E' : 'D';
   }
   EXPECT_EQ(mlps, "DDDEDE");
+}
+
+TEST_F(HuggingFaceTest, DenseLayersMustFitTheStep) {
+  const Lines lines = problems_with(R"({"model_type": "qwen3_moe", "vocab_size": 1000,
+    "hidden_size": 512, "intermediate_size": 6144, "moe_intermediate_size": 768,
+    "num_hidden_layers": 6, "num_attention_heads": 8, "num_experts": 8, "num_experts_per_tok": 2,
+    "decoder_sparse_step": 2, "mlp_only_layers": [0]})");
+  EXPECT_EQ(lines, Lines{"config.json: mlp_only_layers: must be a multiple of decoder_sparse_step "
+                         "(2) many layers, are 1"});
+}
+
+// Qwen1.5-MoE-A2.7B.
+TEST_F(HuggingFaceTest, ReadsQwen2WithExperts) {
+  const ModelSpec model = model_of(R"({"model_type": "qwen2_moe", "vocab_size": 151936,
+    "hidden_size": 2048, "intermediate_size": 5632, "moe_intermediate_size": 1408,
+    "shared_expert_intermediate_size": 5632, "num_hidden_layers": 24, "num_attention_heads": 16,
+    "num_key_value_heads": 16, "num_experts": 60, "num_experts_per_tok": 4,
+    "decoder_sparse_step": 1, "max_window_layers": 21, "use_sliding_window": false})");
+  EXPECT_TRUE(model.experts.shared_gate);
+  EXPECT_EQ(parameter_count(model), 14'315'784'192);
+}
+
+// Phi-3-mini-4k.
+TEST_F(HuggingFaceTest, ReadsPhi3) {
+  const ModelSpec model = model_of(R"({"model_type": "phi3", "vocab_size": 32064,
+    "hidden_size": 3072, "intermediate_size": 8192, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 32, "sliding_window": 2047})");
+  EXPECT_EQ(model.window, 2047);
+  EXPECT_EQ(parameter_count(model), 3'821'079'552);
+}
+
+TEST_F(HuggingFaceTest, ReadsStarcoder2) {
+  const ModelSpec model = model_of(R"({"model_type": "starcoder2", "vocab_size": 49152,
+    "hidden_size": 4608, "intermediate_size": 18432, "num_hidden_layers": 32,
+    "num_attention_heads": 36, "num_key_value_heads": 4, "use_bias": true,
+    "sliding_window": 4096})");
+  EXPECT_FALSE(model.gated_mlp);
+  EXPECT_EQ(parameter_count(model), 7'173'923'840);
 }
 
 // DeepSeek-V2-Lite: queries without a latent vector. head_dim of such files is the rotary part.

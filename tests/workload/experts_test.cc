@@ -122,6 +122,18 @@ TEST(ExpertsTest, TheBusyChipComputesMore) {
   EXPECT_EQ(busy - idle, 32 * 6.0 * 3200 * 3 * 4096 * 14336);
 }
 
+TEST(ExpertsTest, ASharedGateWeighsTheSharedResult) {
+  ModelSpec model = mixtral_8x7b();
+  model.experts.shared_intermediate = 1024;
+  const ModelLayers plain = build_layers(model, {.sequence_length = 256});
+  model.experts.shared_gate = true;
+  const ModelLayers gated = build_layers(model, {.sequence_length = 256});
+  EXPECT_EQ(parameters_of(gated), parameter_count(model));
+  EXPECT_EQ(parameters_of(gated) - parameters_of(plain), 32 * 4096);
+  EXPECT_EQ(gated.block(0).saved() - plain.block(0).saved(), Bytes(256 * 4096 * 2));
+  EXPECT_EQ(matmul_flops(gated), 6.0 * 256 * static_cast<double>(matmul_parameter_count(model)));
+}
+
 TEST(ExpertsTest, RegionsAlternateAsDrawn) {
   ModelSpec model = mixtral_8x7b();
   model.experts.shared_intermediate = 14336;

@@ -179,12 +179,29 @@ std::optional<CollectiveFormula> node_relay(const CollectiveFormulaInput& input,
 }
 
 // C12, C17: once up and once down every link; of shards, all but those of one's own.
-CollectiveFormula in_network(const CollectiveFormulaInput& input, const Group& group) {
+// Over nodes without a tree of all: rings in the node, the d-th of the data over each rail's tree.
+std::optional<CollectiveFormula> in_network(const CollectiveFormulaInput& input,
+                                            const Group& group) {
+  if (input.rail_trees) {
+    const FormulaLevel& inside = input.levels.front();
+    const double d = inside.size;
+    double outside = 0;
+    double trip = 0;
+    for (const FormulaLevel& level : input.levels.subspan(1)) {
+      outside = std::max(outside, 1 / level.bandwidth.value());
+      trip = std::max(trip, to_seconds(level.trip));
+    }
+    const double slowest = std::max(2 * (d - 1) / d / inside.bandwidth.value(), outside / d);
+    return CollectiveFormula{slowest * static_cast<double>(input.bytes.value()) +
+                                 2 * (d - 1) * to_seconds(inside.trip) + trip,
+                             "S max(2 (d-1)/(d W_node), 1/(d W)) + trips"};
+  }
   const bool sharded = input.op == Op::kAllGather || input.op == Op::kReduceScatter;
   const double share = sharded ? (group.members - 1) / group.members : 1;
   const double trips = input.rounds * to_seconds(input.levels.front().trip);
-  return {share * static_cast<double>(input.bytes.value()) / group.bandwidth + trips,
-          sharded ? "(n-1)/n S/W + trips of the tree" : "S/W + trips of the tree"};
+  return CollectiveFormula{
+      share * static_cast<double>(input.bytes.value()) / group.bandwidth + trips,
+      sharded ? "(n-1)/n S/W + trips of the tree" : "S/W + trips of the tree"};
 }
 
 // C7, C11: what must leave the members of each level below, through a port of that level.

@@ -38,6 +38,7 @@ struct CollectiveFormulaInput {
   std::optional<Bytes> busiest_port{};
   std::uint32_t rounds = 1;  // of the algorithm: tells chunks
   std::uint32_t lanes = 1;   // the same, where chunks follow each other in lanes
+  bool rail_trees = false;   // kSharp: a tree of switches a rail, not one for all
   bool overlapped = true;    // phases at once (pipelined), or one after another (stepped)
 };
 

@@ -108,6 +108,7 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
              request.matrix ? std::optional(busiest_port(*request.matrix)) : std::nullopt,
          .rounds = rounds,
          .lanes = lanes,
+         .rail_trees = !shape.rail_trees.empty(),
          .overlapped = request.granularity == Granularity::kPipelined});
     if (point.formula && !request.cluster.library.ideal()) {
       point.formula->seconds += to_seconds(chosen.cost.start);

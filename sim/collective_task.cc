@@ -14,6 +14,7 @@ CollectiveTask task_of(const OpGraph& graph, const CollectiveWork& work, std::ui
     assert(work.op == CollectiveOp::kAllToAll);
     const std::uint32_t own = work.matrix_of_each_group ? group : 0;
     task.matrix = &graph.byte_matrices[*work.byte_matrix + own];
+    task.element = Bytes(1);  // of any length
   }
   if (work.permutation) {
     assert(work.op == CollectiveOp::kPermute);

@@ -69,13 +69,32 @@ GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) 
   return shape;
 }
 
+std::vector<SwitchTree> rail_trees(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                                   const GroupShape& shape) {
+  const std::uint32_t rails = shape.dimensions.front().size;
+  std::vector<SwitchTree> trees;
+  for (std::uint32_t rail = 0; rail < rails; ++rail) {
+    std::vector<std::uint32_t> on_rail;
+    for (std::uint32_t position = rail; position < shape.members(); position += rails) {
+      on_rail.push_back(chips[shape.order[position]]);
+    }
+    trees.push_back(switch_tree(cluster, on_rail));
+    if (trees.back().nodes.empty()) return {};
+  }
+  return trees;
+}
+
 }  // namespace
 
 GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips) {
   GroupShape shape = box_of(cluster, chips);
   const bool on_torus = std::ranges::any_of(
       shape.dimensions, [](const GroupDimension& dimension) { return dimension.torus_axis; });
-  if (!on_torus) shape.tree = switch_tree(cluster, chips);
+  if (on_torus) return shape;
+  shape.tree = switch_tree(cluster, chips);
+  if (shape.tree.nodes.empty() && shape.dimensions.size() > 1) {
+    shape.rail_trees = rail_trees(cluster, chips, shape);
+  }
   return shape;
 }
 

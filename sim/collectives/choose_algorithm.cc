@@ -18,6 +18,7 @@
 #include "sim/collectives/halving_doubling.h"
 #include "sim/collectives/in_network.h"
 #include "sim/collectives/node_relay.h"
+#include "sim/collectives/rail_trees.h"
 #include "sim/collectives/reduce_broadcast.h"
 #include "sim/collectives/rotated_rings.h"
 #include "sim/collectives/shift.h"
@@ -159,6 +160,7 @@ std::string misfit(CollectiveOp op, AlgorithmChoice choice, const GroupShape& sh
       return "needs all members on one switch, and these are not: they stand in different nodes, "
              "or their node has several switches or none";
     case AlgorithmChoice::kSharp:
+      if (op == CollectiveOp::kAllReduce && !shape.rail_trees.empty()) return "";
       return !shape.tree.nodes.empty()
                  ? ""
                  : "needs a tree of switches between the members, and their routes pass through "
@@ -260,6 +262,30 @@ ChosenAlgorithm resolve_all_to_all(const GroupShape& shape) {
                                           "in flight"};
 }
 
+// --- Ragged --------------------------------------------------------------------------------------
+
+// Whether members that the matrix has on one node are on one node of the shape.
+bool same_nodes(const ByteMatrix& matrix, const GroupShape& shape) {
+  const std::uint32_t per_node = shape.dimensions.front().size;
+  for (std::uint32_t position = 0; position < shape.members(); ++position) {
+    const std::uint32_t first = shape.order[position - position % per_node];
+    if (matrix.node_of[shape.order[position]] != matrix.node_of[first]) return false;
+  }
+  return matrix.nodes() * per_node == shape.members();
+}
+
+// What is wrong with an all-to-all by this matrix; empty: nothing.
+std::string matrix_misfit(const CollectiveTask& task, AlgorithmChoice choice,
+                          const GroupShape& shape) {
+  if (task.matrix == nullptr) return "";
+  const bool relays = choice == AlgorithmChoice::kPxn || choice == AlgorithmChoice::kNodeForwarding;
+  if (relays && task.matrix->sharing != NodeSharing::kNone && !same_nodes(*task.matrix, shape)) {
+    return "needs the nodes within which the matrix shares data to be those of the group";
+  }
+  if (choice != AlgorithmChoice::kTorusAllToAll) return "";
+  return "sends equal shards and can't do an all-to-all by a matrix; there are: direct, pairwise";
+}
+
 }  // namespace
 
 std::vector<AlgorithmChoice> algorithms_for(CollectiveOp op, const GroupShape& shape) {
@@ -309,6 +335,16 @@ ChosenAlgorithm resolve(CollectiveOp op, AlgorithmChoice choice, const GroupShap
   return {AlgorithmChoice::kDirect, "every member has one message, which goes straight there"};
 }
 
+ChosenAlgorithm resolve(const CollectiveTask& task, AlgorithmChoice choice,
+                        const GroupShape& shape) {
+  ChosenAlgorithm chosen = resolve(task.op, choice, shape, task.bytes);
+  if (choice == AlgorithmChoice::kAuto && task.matrix != nullptr &&
+      chosen.choice == AlgorithmChoice::kTorusAllToAll) {
+    return {AlgorithmChoice::kDirect, "shards are not equal: every member sends straight to all"};
+  }
+  return chosen;
+}
+
 std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task,
                                                       AlgorithmChoice choice,
                                                       const GroupShape& shape) {
@@ -324,15 +360,10 @@ std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task
                                        task.element);
   };
   const std::vector<std::uint32_t>& order = shape.order;
-  AlgorithmChoice chosen = resolve(task.op, choice, shape, task.bytes).choice;
-  if (task.matrix != nullptr && chosen == AlgorithmChoice::kTorusAllToAll) {
-    if (choice != AlgorithmChoice::kAuto) {
-      throw ConfigError(std::vector<Problem>{
-          {"algorithm",
-           "torus sends equal shards and can't do an all-to-all by a matrix; there are: direct, "
-           "pairwise"}});
-    }
-    chosen = AlgorithmChoice::kDirect;
+  const AlgorithmChoice chosen = resolve(task, choice, shape).choice;
+  if (const std::string reason = matrix_misfit(task, chosen, shape); !reason.empty()) {
+    throw ConfigError(
+        std::vector<Problem>{{"algorithm", std::string(name_of(chosen)) + " " + reason}});
   }
   switch (chosen) {
     case AlgorithmChoice::kBidirectionalRing:
@@ -384,6 +415,7 @@ std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task
           task, shape, chosen == AlgorithmChoice::kPxn ? FirstLeg::kNode : FirstLeg::kRail);
     case AlgorithmChoice::kNvls:
     case AlgorithmChoice::kSharp:
+      if (shape.tree.nodes.empty()) return std::make_unique<RailTrees>(task, shape);
       return std::make_unique<InNetwork>(task, shape);
     case AlgorithmChoice::kCustom:
       return std::make_unique<ListedSteps>(task, *task.steps);

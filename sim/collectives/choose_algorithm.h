@@ -46,9 +46,14 @@ std::string refusal(CollectiveOp op, AlgorithmChoice choice, const GroupShape& s
 ChosenAlgorithm resolve(CollectiveOp op, AlgorithmChoice choice, const GroupShape& shape,
                         Bytes bytes);
 
-// Throws ConfigError where there is a refusal().
-// REQUIRES: shape.members() > 1; task.root is a member; kCustom: task.steps are for this operation
-// and so many members. What is chosen keeps what the task refers to.
+// The same for a task: shards that a matrix makes unequal can't go hop by hop over a torus.
+ChosenAlgorithm resolve(const CollectiveTask& task, AlgorithmChoice choice,
+                        const GroupShape& shape);
+
+// Throws ConfigError where there is a refusal(), and where the algorithm can't do by a matrix what
+// it can do with equal shards. REQUIRES: shape.members() > 1; task.root is a member; kCustom:
+// task.steps are for this operation and so many members. What is chosen keeps what the task refers
+// to.
 std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task,
                                                       AlgorithmChoice choice,
                                                       const GroupShape& shape);

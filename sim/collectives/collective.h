@@ -71,7 +71,7 @@ enum class AlgorithmChoice : std::uint8_t {
   kPxn,                // all-to-all: in the node to the destination's rail, then over the rail
   kNodeForwarding,     // all-to-all: over the rail to the destination's node, then inside it
   kNvls,               // the one switch between all members adds and copies
-  kSharp,              // a tree of switches adds and copies
+  kSharp,              // a tree of switches adds and copies, or one a rail
   kCustom,             // steps that somebody has written down (step_list.h)
 };
 inline constexpr std::array kAlgorithmChoices = {AlgorithmChoice::kAuto,
@@ -127,6 +127,9 @@ struct GroupShape {
   std::vector<GroupDimension> dimensions;  // none of size 1; empty: a single member
   std::vector<std::uint32_t> order;
   SwitchTree tree{};
+  // Where there is no tree of all, and the first dimension is a node: of the members at the same
+  // place of every node, for each place; empty unless there is one for each.
+  std::vector<SwitchTree> rail_trees{};
   std::uint32_t members() const { return static_cast<std::uint32_t>(order.size()); }
   friend bool operator==(const GroupShape&, const GroupShape&) = default;
 };

@@ -222,7 +222,7 @@ LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveT
 LibraryChoice choose_with_library(const CommunicationLibrary& library, const CollectiveTask& task,
                                   bool floating, AlgorithmChoice asked, const GroupShape& shape,
                                   const GroupLinks& links) {
-  ChosenAlgorithm chosen = resolve(task.op, asked, shape, task.bytes);
+  ChosenAlgorithm chosen = resolve(task, asked, shape);
   if (library.ideal()) {
     return {.algorithm = chosen.choice, .cost = {}, .protocol = {}, .why = std::move(chosen.why)};
   }

@@ -264,6 +264,28 @@ TEST(CollectiveTimesTest, ATreeOfSwitchesTakesEachLinkOnce) {
   expect_close(to_seconds(simulate(graph, cluster, {}).step_time), 1.0 / 50, "S/W");
 }
 
+// With all cards of the nodes: an eighth of the data over each rail's tree, 1/8 S/W; the NVLinks
+// carry 2 7/8 S. Whichever is slower.
+TEST(CollectiveTimesTest, ATreeARailTakesTheSlowerOfNodeAndNetwork) {
+  for (const Bandwidth card : {50_GBps, 400_GBps}) {
+    const Cluster cluster = superpod(4, 450_GBps, card);
+    const double expected = std::max(2 * 7.0 / 8 / 450e9, 1.0 / 8 / card.value()) * 2.016e9;
+    for (const Granularity granularity : kBoth) {
+      expect_close(
+          time_of(cluster, Op::kAllReduce, Choice::kSharp, Bytes(2'016'000'000), granularity),
+          expected, "rails");
+    }
+    const auto formula =
+        collective_formula({.op = Op::kAllReduce,
+                            .algorithm = Choice::kSharp,
+                            .bytes = Bytes(2'016'000'000),
+                            .levels = std::vector<FormulaLevel>{{.size = 8, .bandwidth = 450_GBps},
+                                                                {.size = 4, .bandwidth = card}},
+                            .rail_trees = true});
+    expect_close(formula->seconds, expected, "closed form");
+  }
+}
+
 // S25: 64 experts' ranks on 8 nodes, top 8 of 256 experts, tokens of 14,336 bytes. A copy for each
 // expert: 7 of 8 leave the node, over its card. A copy a node: 8 (1 - C(224, 8)/C(256, 8)) = 5.295
 // nodes, 7/8 of them others. At most 4 nodes: less than half of the copies.

@@ -137,6 +137,21 @@ TEST(CollectivesTest, SwitchesThatAddAndCopyKeepThePromise) {
   for (const Op op : kCollectiveOps) prove(op, Choice::kSharp, five, 400'003);  // 12 chunks
 }
 
+TEST(CollectivesTest, ATreeARailKeepsThePromise) {
+  for (const auto& sizes :
+       std::vector<std::vector<std::uint32_t>>{{2, 2}, {3, 5}, {8, 3}, {4, 2, 3}, {2, 17}}) {
+    for (const std::uint32_t ports : {64U, 3U, 2U}) {
+      GroupShape shape = shape_of(sizes, false, false);
+      const std::uint32_t nodes = shape.members() / sizes[0];
+      shape.rail_trees.assign(sizes[0], on_switches(shape_of({nodes}, false, false), ports).tree);
+      for (const std::int64_t elements : {1, 7, 40'321}) {
+        prove(Op::kAllReduce, Choice::kSharp, shape, elements);
+      }
+      EXPECT_FALSE(refusal(Op::kAllGather, Choice::kSharp, shape).empty());
+    }
+  }
+}
+
 // An all-reduce crosses every link of the tree once each way (FORMULAS C12, C17).
 TEST(CollectivesTest, AnInNetworkAllReduceCrossesEveryLinkOnceEachWay) {
   const GroupShape shape = on_switches(shape_of({9}, false, false), 3);
@@ -283,6 +298,23 @@ TEST(CollectivesTest, ForwardingInsideANodeCarriesWhatIsSharedOnce) {
                 to_node ? matrix.between_node(0, 1) : matrix.between_node(per_node, 0));
     }
   }
+}
+
+TEST(CollectivesTest, AMatrixIsRefusedWhereItDoesNotFit) {
+  const GroupShape torus = shape_of({4, 2}, true, true);
+  const ByteMatrix matrix = ragged(8);
+  CollectiveTask task = task_of(Op::kAllToAll, torus, 0);
+  task.matrix = &matrix;
+  task.element = Bytes(1);
+  task.bytes = largest_buffer(matrix);
+  EXPECT_EQ(resolve(task, Choice::kAuto, torus).choice, Choice::kDirect);
+  EXPECT_THROW(choose_algorithm(task, Choice::kTorusAllToAll, torus), ConfigError);
+  // Two nodes of four in the matrix, four of two in the group.
+  const GroupShape mixed = shape_of({2, 4}, false, false);
+  const ByteMatrix by_fours = shared(8, 2, NodeSharing::kToNode);
+  task.matrix = &by_fours;
+  EXPECT_THROW(choose_algorithm(task, Choice::kNodeForwarding, mixed), ConfigError);
+  EXPECT_NO_THROW(choose_algorithm(task, Choice::kDirect, mixed));
 }
 
 TEST(CollectivesTest, APermutationSendsWhereItSays) {

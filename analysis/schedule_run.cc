@@ -12,8 +12,10 @@ namespace {
 
 constexpr int kShortestRing = 3;  // two ranks have one cable, which is all that they need
 
+}  // namespace
+
 // Every message is from a rank to the next or the previous one, or round the end of a loop.
-Cluster ring_of(std::int32_t ranks, Duration send) {
+Cluster order_cluster(std::int32_t ranks, Duration send) {
   TorusSpec spec;
   spec.axes = {{.size = ranks, .wraps = ranks >= kShortestRing}};
   spec.link_bandwidth = Bandwidth(1);  // of messages without bytes
@@ -23,6 +25,12 @@ Cluster ring_of(std::int32_t ranks, Duration send) {
           .router = std::move(built.router),
           .places = std::move(built.places),
           .chip = order_chip()};
+}
+
+std::vector<RankId> all_ranks(const OpGraph& graph) {
+  std::vector<RankId> ranks;
+  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) ranks.emplace_back(rank);
+  return ranks;
 }
 
 PipelineReplay replayed_of(const OpGraph& graph, const SimulationResult& result) {
@@ -48,18 +56,14 @@ PipelineReplay replayed_of(const OpGraph& graph, const SimulationResult& result)
   return replayed;
 }
 
-}  // namespace
-
 ScheduleRun simulate_schedule(const PipelineSchedule& schedule, const PipelineCosts& costs,
                               SimulationOptions options) {
   ScheduleRun run{.graph = order_graph(schedule, costs),
-                  .cluster = ring_of(schedule.size(), Duration(costs.send)),
+                  .cluster = order_cluster(schedule.size(), Duration(costs.send)),
                   .result = {},
                   .replayed = {}};
   options.fidelity = Fidelity::kLatencyBandwidth;
-  for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
-    options.recorded_ranks.emplace_back(static_cast<std::uint32_t>(rank));
-  }
+  options.recorded_ranks = all_ranks(run.graph);
   run.result = simulate(run.graph, run.cluster, options);
   run.replayed = replayed_of(run.graph, run.result);
   return run;

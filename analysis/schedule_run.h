@@ -11,6 +11,9 @@
 
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/pipeline/replay.h"
@@ -26,6 +29,15 @@ struct ScheduleRun {
   SimulationResult result;
   PipelineReplay replayed;  // picoseconds, as simulated
 };
+
+// The ranks of order_graph() on a ring whose links take `send` and have room for everything.
+Cluster order_cluster(std::int32_t ranks, Duration send);
+
+// For SimulationOptions::recorded_ranks.
+std::vector<RankId> all_ranks(const OpGraph& graph);
+
+// What a simulation of order_graph() took. REQUIRES: all ranks were recorded.
+PipelineReplay replayed_of(const OpGraph& graph, const SimulationResult& result);
 
 // Of `options` the progress function is used; everything is recorded.
 // REQUIRES: check_order(schedule) is empty; costs are picoseconds, positive but for the send.

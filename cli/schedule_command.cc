@@ -50,6 +50,11 @@ ScheduleWork read_work(const std::vector<std::string>& arguments) {
     if (options.request.microbatch_group) {
       problems.push_back({"--microbatch-group", "must not be given for optimal"});
     }
+    if (options.request.memory) {
+      problems.push_back({"--weight-memory",
+                          "must not be given for optimal, which counts "
+                          "micro-batches until W"});
+    }
   }
   if (name || is_optimal || work.schedule.size() > 0) {
     work.compared = compared_requests(options, base, problems);

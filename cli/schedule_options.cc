@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -43,6 +44,9 @@ po::options_description visible_options() {
   add("memory-limit", text("K"),
       "of zb_auto_1p, zb_auto_2p, zbv_auto and optimal: micro-batches x chunks "
       "in flight on a rank");
+  add("weight-memory", text("SHARE"),
+      "of zb_auto_1p and zb_auto_2p: the share of a micro-batch's activations "
+      "that stays from B to W, above 0 up to 1; default 1");
   add("compare", text("NAMES"),
       "a table of NAME and these (a,b,... or all) with the same work; "
       "each takes the options above that it has");
@@ -80,6 +84,25 @@ void read_time(const CommandLine& line, const std::string& option, std::int64_t 
   picoseconds = time->count();
 }
 
+// "0.432" as millionths.
+void read_share(const CommandLine& line, const std::string& option,
+                std::optional<ActivationMemory>& memory, std::vector<Problem>& problems) {
+  if (line.options.count(option) == 0) return;
+  constexpr std::int64_t kMillion = 1'000'000;
+  const std::string text = line.value(option);
+  double share = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, share);
+  const bool is_number = !text.empty() && error == std::errc() && rest == end;
+  if (!is_number || !(share > 0 && share <= 1)) {
+    problems.push_back(
+        {"--" + option, fmt::format("must be a number above 0, at most 1, is \"{}\"", text)});
+    return;
+  }
+  const std::int64_t kept = std::llround(share * static_cast<double>(kMillion));
+  memory = ActivationMemory{kMillion, std::max<std::int64_t>(1, kept)};
+}
+
 std::vector<std::string> split_names(const std::string& text) {
   std::vector<std::string> names;
   std::istringstream words(text);
@@ -114,7 +137,7 @@ std::vector<Problem> in_options(std::vector<Problem> problems, std::int64_t stag
   });
   for (Problem& problem : problems) {
     if (problem.field.ends_with("_time")) problem.message += " (times in picoseconds)";
-    problem.field = option_of(problem.field);
+    problem.field = option_of(problem.field == "memory" ? "weight_memory" : problem.field);
   }
   return problems;
 }
@@ -151,6 +174,7 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
   request.chunks = read_count(line, "chunks", problems);
   request.microbatch_group = read_count(line, "microbatch-group", problems);
   request.memory_limit = read_count(line, "memory-limit", problems);
+  read_share(line, "weight-memory", request.memory, problems);
   read_time(line, "forward-time", 1, request.costs.forward, problems);
   read_time(line, "backward-input-time", 1, request.costs.backward_input, problems);
   read_time(line, "backward-weight-time", 1, request.costs.backward_weight, problems);
@@ -202,6 +226,9 @@ ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given) {
   ScheduleRequest request = given;
   request.name = name;
   if (!plans_by_cost(name)) request.memory_limit.reset();
+  if (name != ScheduleName::kZeroBubbleAuto1P && name != ScheduleName::kZeroBubbleAuto2P) {
+    request.memory.reset();
+  }
   if (name != ScheduleName::kInterleaved && name != ScheduleName::kInterleavedZeroBubble) {
     request.microbatch_group.reset();
   }

@@ -14,6 +14,7 @@ std::vector<FormulaExperiment> data_parallel_experiments();
 std::vector<FormulaExperiment> decoding_experiments();
 std::vector<FormulaExperiment> gpu_collective_experiments();
 std::vector<FormulaExperiment> model_state_experiments();
+std::vector<FormulaExperiment> pipeline_experiments();
 std::vector<FormulaExperiment> serving_queue_experiments();
 std::vector<FormulaExperiment> recipe_experiments();  // recipes.cc
 std::vector<FormulaExperiment> tensor_parallel_experiments();

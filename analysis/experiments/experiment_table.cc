@@ -11,15 +11,17 @@ namespace {
 
 using Group = std::vector<FormulaExperiment> (*)();
 constexpr Group kGroups[] = {
-    chip_experiments,                                         //
-    data_parallel_experiments,                                //
-    decoding_experiments,                                     //
-    gpu_collective_experiments,                               //
-    model_state_experiments,                                  //
-    serving_queue_experiments,                                //
-    recipe_experiments,         tensor_parallel_experiments,  //
-    tpu_collective_experiments,                               //
-    tpu_sharing_experiments,                                  //
+    chip_experiments,             //
+    data_parallel_experiments,    //
+    decoding_experiments,         //
+    gpu_collective_experiments,   //
+    model_state_experiments,      //
+    pipeline_experiments,         //
+    recipe_experiments,           //
+    serving_queue_experiments,    //
+    tensor_parallel_experiments,  //
+    tpu_collective_experiments,   //
+    tpu_sharing_experiments,      //
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ class Row {
         fmt::format("M must be at least {} = {}, is {}", rule, least, request_.microbatches));
   }
   Row&& needs_own_memory() && {
-    return std::move(*this).needs(!request_.memory_limit,
+    return std::move(*this).needs(!request_.memory_limit && !request_.memory,
                                   "the memory limit must be the schedule's own");
   }
   BubbleFormula take() && { return std::move(formula_); }

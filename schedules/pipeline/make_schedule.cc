@@ -25,7 +25,8 @@ namespace {
 constexpr std::int64_t kMostStages = 1 << 16;
 constexpr std::int64_t kMostMicrobatches = 1 << 20;
 constexpr std::int64_t kMostChunks = 1 << 10;
-constexpr std::int64_t kMostForwards = 1 << 24;  // stages x micro-batches x chunks
+constexpr std::int64_t kMostForwards = 1 << 24;              // stages x micro-batches x chunks
+constexpr std::int64_t kMostMemory = std::int64_t{1} << 40;  // times kMostMicrobatches: 60 bits
 constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
 
 enum class Chunks { kOne, kTwo, kAny, kEven };
@@ -137,6 +138,7 @@ class Checks {
     if (has_stages && has_microbatches) check_microbatches();
     check_group(has_stages && has_microbatches);
     check_memory_limit(has_stages);
+    check_memory();
     const bool has_costs = check_costs();
     if (has_stages && has_microbatches && has_chunks) check_size(has_costs);
     return std::move(problems_);
@@ -254,6 +256,22 @@ class Checks {
     }
   }
 
+  void check_memory() {
+    if (!request_.memory) return;
+    const ActivationMemory& memory = *request_.memory;
+    if (request_.name != ScheduleName::kZeroBubbleAuto1P &&
+        request_.name != ScheduleName::kZeroBubbleAuto2P) {
+      add("memory", fmt::format("must not be given for {}: only zb_auto_1p and zb_auto_2p count "
+                                "what B gives back",
+                                schedule()));
+    } else if (memory.weight < 1 || memory.weight > memory.forward ||
+               memory.forward > kMostMemory) {
+      add("memory", fmt::format("what W needs must be at least 1 and at most what F stores, which "
+                                "must be at most {}; are {} and {}",
+                                kMostMemory, memory.weight, memory.forward));
+    }
+  }
+
   bool check_costs() {
     const std::size_t before = problems_.size();
     const auto time = [&](const char* field, std::int64_t value, std::int64_t least) {
@@ -317,6 +335,7 @@ PipelineSchedule make_schedule(const ScheduleRequest& request) {
                                  : *default_microbatch_group(request.stages, request.microbatches);
     return InterleavedShape{stages, microbatches, chunks, static_cast<std::int32_t>(group)};
   };
+  const ActivationMemory memory = request.memory.value_or(ActivationMemory{});
   switch (request.name) {
     case ScheduleName::kNaive:
       return naive(stages);
@@ -344,10 +363,10 @@ PipelineSchedule make_schedule(const ScheduleRequest& request) {
       return zb_h2(stages, microbatches);
     case ScheduleName::kZeroBubbleAuto1P:
       return zb_auto(stages, microbatches, request.costs,
-                     request.memory_limit.value_or(request.stages));
+                     request.memory_limit.value_or(request.stages), memory);
     case ScheduleName::kZeroBubbleAuto2P:
       return zb_auto(stages, microbatches, request.costs,
-                     request.memory_limit.value_or(2 * request.stages));
+                     request.memory_limit.value_or(2 * request.stages), memory);
     case ScheduleName::kInterleavedZeroBubble:
       return interleaved_zb1p(interleaved_shape());
     case ScheduleName::kZeroBubbleVHand:

@@ -29,6 +29,7 @@ struct ScheduleRequest {
   std::optional<std::int64_t> microbatch_group{};  // of the interleaved ones: interleaved.h
   PipelineCosts costs{};                       // zb_auto_1p, zb_auto_2p and zbv_auto plan by them
   std::optional<std::int64_t> memory_limit{};  // of the same, in micro-batches x chunks
+  std::optional<ActivationMemory> memory{};    // of zb_auto_1p and zb_auto_2p
 };
 
 // 1, or 2 where a schedule needs or takes several.

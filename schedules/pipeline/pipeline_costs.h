@@ -20,6 +20,13 @@ struct PipelineCosts {
   std::int64_t all() const { return forward + backward(); }
 };
 
+// What a micro-batch holds on a chunk while a schedule is planned within a memory limit: `forward`
+// from F on, `weight` of it from B until W. Any unit; limits are in micro-batches, `forward` each.
+struct ActivationMemory {
+  std::int64_t forward = 1;
+  std::int64_t weight = 1;
+};
+
 // How long an op takes whose chunks all have these costs; a fused one as long as its two parts.
 inline std::int64_t time_of(const PipelineOp& op, const PipelineCosts& costs) {
   switch (op.kind) {

@@ -20,13 +20,14 @@ struct Task {
   std::int32_t stages = 0;
   std::int32_t microbatches = 0;
   PipelineCosts costs{};
-  std::int64_t memory_limit = 0;
+  std::int64_t memory_limit = 0;  // in units of `memory`
+  ActivationMemory memory{};
 };
 
 // One rank while it is planned.
 struct RankPlan {
   std::int64_t free_at = 0;
-  std::int64_t in_flight = 0;
+  std::int64_t held = 0;  // of memory
   std::int64_t idle = 0;  // since its first forward began
   std::int64_t first_start = 0;
   std::vector<std::int64_t> forward_ends{};
@@ -95,7 +96,7 @@ class Planner {
     const std::int64_t arrival = number == 0 ? rank.free_at : forward_arrival(number, i);
     run(rank, std::max(rank.free_at, arrival), task_.costs.forward);
     rank.forward_ends.push_back(rank.free_at);
-    ++rank.in_flight;
+    rank.held += task_.memory.forward;
     rank.order.push_back(forward_op(i));
   }
 
@@ -105,6 +106,7 @@ class Planner {
     const std::int64_t arrival =
         number + 1 == task_.stages ? rank.free_at : gradient_arrival(number, i);
     run(rank, std::max(rank.free_at, arrival), task_.costs.backward_input);
+    rank.held -= task_.memory.forward - task_.memory.weight;
     rank.input_ends.push_back(rank.free_at);
     rank.order.push_back(input_op(i));
   }
@@ -112,7 +114,7 @@ class Planner {
   void put_weight(std::int32_t number) {
     RankPlan& rank = at(number);
     run(rank, rank.free_at, task_.costs.backward_weight);
-    --rank.in_flight;
+    rank.held -= task_.memory.weight;
     rank.order.push_back(weight_op(rank.weights++));
   }
 
@@ -137,12 +139,12 @@ class Planner {
     std::int64_t gradient = at(last).free_at + costs.backward_input;
     for (std::int32_t rank = last - 1; rank >= 0; --rank) {
       std::int64_t time = at(rank).free_at;
-      std::int64_t in_flight = at(rank).in_flight;
+      std::int64_t held = at(rank).held + task_.memory.forward;
       const std::int64_t arrival = gradient + costs.send;
-      while (1 + more_of(rank) < task_.microbatches && in_flight < task_.memory_limit) {
+      while (1 + more_of(rank) < task_.microbatches && held <= task_.memory_limit) {
         if (options_.in_time ? time + costs.forward > arrival : time >= arrival) break;
         time += costs.forward;
-        ++in_flight;
+        held += task_.memory.forward;
         ++more_of(rank);
       }
       gradient = std::max(time, arrival) + costs.backward_input;
@@ -169,7 +171,9 @@ class Planner {
     if (rank.forwards() < next.forwards() + 2) return true;
     const std::int64_t gradient = next.free_at + costs.forward + costs.backward_input + costs.send;
     if (rank.free_at >= gradient) return false;
-    const std::int64_t to_free = std::max<std::int64_t>(0, rank.in_flight + 1 - task_.memory_limit);
+    const std::int64_t missing = rank.held + task_.memory.forward - task_.memory_limit;
+    const std::int64_t each = task_.memory.weight;
+    const std::int64_t to_free = missing <= 0 ? 0 : (missing + each - 1) / each;
     if (rank.free_at + costs.forward + to_free * costs.backward_weight <= gradient) return true;
     return gradient - rank.free_at > slack(number);
   }
@@ -181,7 +185,7 @@ class Planner {
       if (!wants_forward(rank)) first = rank + 1;
     }
     for (std::int32_t rank = first; rank < task_.stages; ++rank) {
-      while (at(rank).in_flight + 1 > task_.memory_limit) put_weight(rank);
+      while (at(rank).held + task_.memory.forward > task_.memory_limit) put_weight(rank);
       if (rank > 0) fill(rank, forward_arrival(rank, at(rank).forwards()));
       put_forward(rank);
     }
@@ -203,11 +207,12 @@ class Planner {
 }  // namespace
 
 PipelineSchedule zb_auto(std::int32_t stages, std::int32_t microbatches, const PipelineCosts& costs,
-                         std::int64_t memory_limit) {
+                         std::int64_t memory_limit, const ActivationMemory& memory) {
   PipelineSchedule best{.microbatches = microbatches};
   std::optional<std::int64_t> shortest;
+  const std::int64_t limit = std::min<std::int64_t>(memory_limit, microbatches);
   for (int variant = 0; variant < 8; ++variant) {
-    Planner planner({stages, microbatches, costs, memory_limit},
+    Planner planner({stages, microbatches, costs, limit * memory.forward, memory},
                     {.in_time = (variant & 4) == 0,
                      .put_off = (variant & 2) == 0,
                      .always_fill = (variant & 1) == 0});

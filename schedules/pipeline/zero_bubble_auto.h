@@ -13,6 +13,9 @@
 // from a rank's first start to its last end is kept.
 //
 // Memory: at most `limit` micro-batches in flight on a rank: P for zb_auto_1p, 2 P for zb_auto_2p.
+// A micro-batch is in flight until W unless `memory` says that B gives up a part: the authors' code
+// counts 34 h + 5 a s for F and gives back all but 32 h of it at B (a heads, s tokens, width h;
+// without flash attention), which lets 2 P reach no bubble with measured times too.
 // For f = b = w, free sends and M >= 2 P: the bubble of ZB-H1 with P, none (from a rank's first
 // start to its last end) with 2 P. With other times 2 P is not always enough for none. The order
 // depends on the costs. Any M >= 1. Time: 8 x 3 P M ops.
@@ -26,8 +29,9 @@
 
 namespace stepsim {
 
-// REQUIRES: stages, microbatches, memory_limit >= 1; costs positive, the send time not negative.
+// REQUIRES: stages, microbatches, memory_limit >= 1; costs positive, the send time not negative;
+// 0 < memory.weight <= memory.forward.
 PipelineSchedule zb_auto(std::int32_t stages, std::int32_t microbatches, const PipelineCosts& costs,
-                         std::int64_t memory_limit);
+                         std::int64_t memory_limit, const ActivationMemory& memory = {});
 
 }  // namespace stepsim

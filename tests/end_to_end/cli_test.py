@@ -969,6 +969,23 @@ class ScheduleTest(StepsimTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("dualpipe left out: --stages must be even", result.stdout)
 
+    def test_gradients_of_weights_may_need_less_memory(self):
+        # Table 5 of arXiv 2401.10241, 6.2B on 8 ranks, ZB-2p: 0.0029 idle from first start to last
+        # end. With 2 P micro-batches held in full until W it is 20 times as much.
+        options = ["--stages", "8", "--microbatches", "24", "--forward-time", "29.718ms",
+                   "--backward-input-time", "29.444ms", "--backward-weight-time", "19.927ms",
+                   "--send-time", "0.527ms"]
+        work = 24 * 0.079089
+        rates = [answer["span_bubble_s"] / (work + answer["span_bubble_s"]) for answer in (
+            self.answer("zb_auto_2p", *options, "--weight-memory", "0.432432"),
+            self.answer("zb_auto_2p", *options))]
+        self.assertAlmostEqual(rates[0], 0.0029, places=4)
+        self.assertAlmostEqual(rates[1], 0.0607, places=4)
+        self.expect_refused(["schedule", "zb_h2", *options, "--weight-memory", "0.5"],
+                            "--weight-memory: must not be given for zb_h2")
+        self.expect_refused(["schedule", "zb_auto_2p", *options, "--weight-memory", "nan"],
+                            "--weight-memory: must be a number above 0")
+
     def test_the_optimum_is_searched_for_and_proven(self):
         times = ["--forward-time", "10ms", "--backward-input-time", "12ms",
                  "--backward-weight-time", "8ms"]

@@ -202,6 +202,20 @@ double decode_seconds(const Laboratory& laboratory, double sequences, double cac
   return laboratory.seconds(graph.build(), cluster);
 }
 
+// The most sequences whose caches fit beside the weights, by what a chip holds in a run.
+double most_sequences(const Laboratory& laboratory, double capacity) {
+  Cluster cluster = torus_of({1}, Bandwidth(kV5eLink), {}, {false});
+  for (int sequences = 1;; ++sequences) {
+    GraphByHand graph(1);
+    graph.program(0).hold(MemoryCategory::kParameters, whole_bytes(kWeights / kChips));
+    graph.program(0).hold(MemoryCategory::kActivations,
+                          whole_bytes(sequences * kFullCache / kChips));
+    graph.compute(0, Flops(1));
+    const SimulationResult result = laboratory.simulate(graph.build(), cluster);
+    if (static_cast<double>(result.memory_peaks[0].bytes.value()) > capacity) return sequences - 1;
+  }
+}
+
 double decode_formula(double sequences, double cache) {
   return predict("I1", {{"B", sequences},
                         {"kv", cache},
@@ -235,6 +249,24 @@ std::vector<ExperimentRow> decode_rows() {
           "B = " + std::to_string(b) + ", collectives take no time", b, cache, Exchange::kNone,
           {-1e-6, 1e-6}, "caches, then weights or arithmetic, as the formula says");
     }
+  }
+  // 16 GiB a chip: (128 GiB - 26 GB) / 6.7 GB = 16.6; 16 GB: 15.2. Whole sequences.
+  for (const bool binary : {true, false}) {
+    const double capacity = binary ? 16.0 * (1 << 30) : 16e9;
+    const double sequences = binary ? 16 : 15;
+    rows.push_back(
+        {.id = binary ? "fits-gib" : "fits-gb",
+         .formula = "I3",
+         .regime =
+             binary ? "caches beside the weights, chips of 16 GiB" : "the same, chips of 16 GB",
+         .predicted = predict(
+             "I3", {{"Nc", kChips}, {"Q", 16.0 * (1 << 30)}, {"V", kWeights}, {"kv", kFullCache}}),
+         .unit = "sequences",
+         .expected = {sequences / 16 - 1 - 1e-9, sequences / 16 - 1 + 1e-9},
+         .why = binary ? "16.6: 16 sequences" : "15.2: what the G stands for decides",
+         .simulate = [capacity](const Laboratory& laboratory) {
+           return most_sequences(laboratory, capacity);
+         }});
   }
   // 80 all-reduces over 4x2 without wraparound: 3 + 1 hops each way, 8 us, and the bytes of the
   // hops: 6 of a quarter of 2 B D, 2 of an eighth.

@@ -14,7 +14,9 @@ constexpr Group kGroups[] = {
     chip_experiments,             //
     data_parallel_experiments,    //
     decoding_experiments,         //
+    expert_exchange_experiments,  //
     gpu_collective_experiments,   //
+    in_switch_experiments,        //
     model_state_experiments,      //
     pipeline_experiments,         //
     recipe_experiments,           //

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/traces/hand_made_run.h"
+#include "traces/report_text.h"
 
 namespace stepsim {
 namespace {
@@ -150,6 +151,17 @@ TEST(ReportTest, NamesTheAxisOfTorusLinks) {
                       "chip0.0>chip0.1\n"),
             std::string::npos)
       << text;
+}
+
+TEST(ReportTextTest, WrapsWordsIntoLinesThatFit) {
+  ReportText text(false);
+  std::string words;
+  for (int i = 0; i < 40; ++i) words += "word ";
+  text.wrapped(4, words);
+  // 4 + 19 x 5 = 99 characters without the last blank: 19 words in a line of 100.
+  std::string full = "   ";
+  for (int i = 0; i < 19; ++i) full += " word";
+  EXPECT_EQ(text.text(), full + "\n" + full + "\n    word word\n");
 }
 
 }  // namespace

@@ -170,6 +170,7 @@ void check_sizes(ParallelPlan& plan, ProblemList& problems) {
   within("optimizer_bytes", 1, kMostBytesOfAParameter, plan.optimizer_bytes);
   within("shard", 0, kMostRanksOfAnAxis, plan.shard);
   within("expert_node", 1, kMostRanksOfAnAxis, plan.expert_node);
+  within("node_limit", 0, kMostRanksOfAnAxis, plan.node_limit);
   within("recompute_block", 1, kMostStages, plan.recompute_block);
   within("recompute_layers", 0, kMostStages, plan.recompute_layers);
 }
@@ -196,6 +197,7 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   fields.read("cp_mode", spec.cp_mode, choices<ContextMode>(kContextModes));
   fields.read("dispatch", spec.dispatch, choices<Dispatch>(kDispatches));
   fields.read("expert_node", spec.expert_node);
+  fields.read("node_limit", spec.node_limit);
   fields.read("recompute", spec.recompute, choices<Recompute>(kRecomputes));
   fields.read("recompute_block", spec.recompute_block);
   fields.read("recompute_layers", spec.recompute_layers);

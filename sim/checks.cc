@@ -41,14 +41,16 @@ void check_sprayed_links(const std::vector<double>& routed, const Network& netwo
   }
 }
 
-void check_planned_bytes(const OpGraph& graph, const SimulationResult& result) {
+void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kAxes>& asked,
+                         std::uint32_t steps) {
   if (!graph.planned_bytes) return;
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
-    if ((*graph.planned_bytes)[axis] != result.bytes_by_axis[axis]) {
+    if (std::int64_t{steps} * (*graph.planned_bytes)[axis] != asked[axis]) {
       throw std::logic_error("check failed: the plan says " +
                              std::to_string((*graph.planned_bytes)[axis].value()) + " bytes for " +
-                             std::string(name_of(static_cast<Axis>(axis))) + ", but " +
-                             std::to_string(result.bytes_by_axis[axis].value()) + " were sent");
+                             std::string(name_of(static_cast<Axis>(axis))) + " a step, but " +
+                             std::to_string(asked[axis].value()) + " were asked for in " +
+                             std::to_string(steps) + " steps");
     }
   }
 }

@@ -25,8 +25,11 @@ void check_links(const Cluster& cluster, const std::vector<double>& routed, cons
 // The same for all links together: packets that are sprayed take other routes, of equal length.
 void check_sprayed_links(const std::vector<double>& routed, const Network& network, Time end);
 
-// What was sent for each axis is what the plan says. (Nothing to check without planned bytes.)
-void check_planned_bytes(const OpGraph& graph, const SimulationResult& result);
+// What had to be sent for each axis, in all steps, is what the plan says for one. (Nothing to check
+// without planned bytes. An algorithm may forward, or a switch add: what was really sent is in the
+// result.)
+void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kAxes>& asked,
+                         std::uint32_t steps);
 
 // Every rank's memory is back at its resident bytes.
 void check_memory(const OpGraph& graph, const MemoryLedger& memory);

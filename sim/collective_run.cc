@@ -120,6 +120,25 @@ Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
   return last;
 }
 
+// What `members` send together when each byte goes once to each place that needs it; an all-reduce
+// as a reduce-scatter and an all-gather.
+Bytes least_bytes(CollectiveOp op, Bytes bytes, std::int64_t members) {
+  switch (op) {
+    case CollectiveOp::kAllReduce:
+      return 2 * (members - 1) * bytes;
+    case CollectiveOp::kGather:
+    case CollectiveOp::kScatter:
+      return (members - 1) * bytes / members;
+    case CollectiveOp::kBarrier:
+      return Bytes(0);
+    case CollectiveOp::kSendReceive:
+    case CollectiveOp::kPermute:
+      return members * bytes;
+    default:
+      return (members - 1) * bytes;
+  }
+}
+
 }  // namespace
 
 // Sums the messages of all rounds edge by edge. A member sends to few peers, many rounds in a row
@@ -272,6 +291,12 @@ void CollectiveRuns::all_posted(Run& run, std::uint32_t index, Time now, Meeting
     meetings.joins.push_back({.stream = stream, .from = run.last});
     meetings.arrows.push_back({.stream = stream, .from = run.last});
   }
+  const CollectiveWork& work = graph_.collective_works[run.work];
+  const auto asked_of =
+      static_cast<std::size_t>(graph_.communicators[work.communicator.index()].axis);
+  asked_[asked_of] += work.byte_matrix ? Bytes(0)
+                                       : least_bytes(work.op, work.bytes,
+                                                     static_cast<std::int64_t>(run.streams.size()));
   if (!stepped) {
     const Plan& plan = *run.plan;
     const CollectiveWork& collective = graph_.collective_works[run.work];

@@ -43,6 +43,9 @@ class CollectiveRuns {
   void arrived(const TransferOwner& owner, Time now, Meetings& meetings);
 
   Bytes sent(Axis axis) const { return sent_[static_cast<std::size_t>(axis)]; }
+  // What the collectives that ran had to move at least: algorithms that forward send
+  // more, switches that add send less.
+  Bytes asked(Axis axis) const { return asked_[static_cast<std::size_t>(axis)]; }
 
   // What the posted collective of `stream` still waits for; ranks that have not posted are added
   // to `ranks`. For the deadlock report.
@@ -139,6 +142,7 @@ class CollectiveRuns {
   std::vector<Run> runs_;
   std::vector<std::uint32_t> free_;
   std::array<Bytes, kAxes> sent_{};
+  std::array<Bytes, kAxes> asked_{};
 };
 
 }  // namespace stepsim

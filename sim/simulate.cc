@@ -342,10 +342,13 @@ SimulationResult Simulation::result() {
       result.peak_rank = RankId(rank);
     }
   }
+  std::array<Bytes, kAxes> asked{};
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
     const Bytes sent =
         channels_.sent(static_cast<Axis>(axis)) + collectives_.sent(static_cast<Axis>(axis));
     result.bytes_by_axis[axis] = sent / std::int64_t{options_.steps};
+    asked[axis] =
+        channels_.sent(static_cast<Axis>(axis)) + collectives_.asked(static_cast<Axis>(axis));
   }
   for (const RankData& rank : graph_.ranks) {
     for (const Op& op : graph_.programs[rank.program.index()].ops) {
@@ -377,7 +380,7 @@ SimulationResult Simulation::result() {
   } else {
     check_links(cluster_, transport_.routed_bytes(), *network_, now());
   }
-  check_planned_bytes(graph_, result);
+  check_planned_bytes(graph_, asked, options_.steps);
   check_memory(graph_, memory_);
   check_breakdowns(result);
   return result;

@@ -4,14 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "schedules/lowering/context.h"
 #include "schedules/lowering/graph_tables.h"
+#include "schedules/lowering/lowered_model.h"
 #include "schedules/lowering/planned_bytes.h"
-#include "schedules/lowering/recompute.h"
 #include "schedules/lowering/stage_lowering.h"
-#include "schedules/lowering/tensor.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/plan_schedule.h"
-#include "workload/layers.h"
 
 namespace stepsim {
 namespace {
@@ -56,6 +55,25 @@ ReplicaGroups add_replica_groups(const Communicator& replicas, const std::string
   return result;
 }
 
+void add_expert_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommunicators& result) {
+  const auto add = [&](Lane lane, Communicator communicator) {
+    communicator.name = name_of(lane);
+    result.lanes[static_cast<std::size_t>(lane)] = tables.communicator(std::move(communicator));
+  };
+  const auto group = [&](ExpertAxis axis) {
+    return expert_partition(plan, "ep", Axis::kExpert, {axis});
+  };
+  if (plan.etp > 1) add(Lane::kExpertTensor, group(ExpertAxis::kExpertTensor));
+  if (plan.ep == 1) return;
+  const Communicator experts = group(ExpertAxis::kExpert);
+  if (plan.dispatch == Dispatch::kTwoLevel && plan.ep > plan.expert_node) {
+    add(Lane::kExperts, neighbours(experts, "", plan.expert_node));
+    add(Lane::kExpertsAcross, across_neighbours(experts, "", plan.expert_node));
+  } else {
+    add(Lane::kExperts, experts);
+  }
+}
+
 PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& plan,
                                     const PipelineSchedule& schedule, GraphTables& tables) {
   PlanCommunicators result;
@@ -71,6 +89,13 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
     if (has_fused_ops(schedule)) add_lane(Lane::kTensorBackward, {PlanAxis::kTensor});
     if (plan.sequence_parallel) add_lane(Lane::kTensorRegather, {PlanAxis::kTensor});
   }
+  if (plan.cp > 1) {
+    add_lane(Lane::kContext, {PlanAxis::kContext});
+    if (plan.cp_mode != ContextMode::kUlysses) {
+      add_lane(Lane::kContextGradients, {PlanAxis::kContext});
+    }
+  }
+  if (model.experts.routed > 0) add_expert_lanes(plan, tables, result);
   if (plan.pp > 1) result.pipeline = add("pp", Axis::kPipeline, {PlanAxis::kPipeline});
   const bool copies = schedule.placement == Placement::kBidirectional;
   const auto add_replicas = [&](Communicator replicas, const std::string& name,
@@ -107,14 +132,17 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
   return result;
 }
 
-std::vector<RankData> place(const ParallelPlan& plan, const Places& places) {
+std::vector<RankData> place(const ModelSpec& model, const ParallelPlan& plan,
+                            const Places& places) {
   const std::vector<std::uint32_t> chips = place_ranks(plan, places);
+  const auto roles = static_cast<std::uint32_t>(roles_of(model, plan).size());
   std::vector<RankData> ranks;
   for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
     const auto at = [&](PlanAxis axis) {
       return static_cast<std::uint32_t>(coordinate(plan, rank, axis));
     };
-    ranks.push_back({.program = ProgramId(at(PlanAxis::kPipeline)),
+    const auto role = static_cast<std::uint32_t>(role_of(model, plan, rank));
+    ranks.push_back({.program = ProgramId(at(PlanAxis::kPipeline) * roles + role),
                      .chip = chips[static_cast<std::size_t>(rank)],
                      .tp = at(PlanAxis::kTensor),
                      .cp = at(PlanAxis::kContext),
@@ -124,57 +152,27 @@ std::vector<RankData> place(const ParallelPlan& plan, const Places& places) {
   return ranks;
 }
 
-DataTypes data_types(const ParallelPlan& plan) {
-  return {.weights = plan.weights(),
-          .activations = plan.activations(),
-          .matmul = plan.type,
-          .gradients = plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
-          .communication = plan.communicated(),
-          .dispatch = plan.communicated(),
-          .combine = plan.activations()};
+std::string name_of(std::int32_t stage, const Role& role, const ModelSpec& model,
+                    const ParallelPlan& plan) {
+  std::string name = "stage " + std::to_string(stage);
+  if (context_ranks_differ(plan, model)) name += ", cp " + std::to_string(role.context_rank);
+  if (!model.experts.load.empty()) name += ", ep " + std::to_string(role.expert_rank);
+  return name;
 }
-
-LoweredLayer lower_block(const Layer& layer, const ParallelPlan& plan, Bytes boundary) {
-  const bool selective = plan.recompute == Recompute::kSelective;
-  const LoweredLayer block =
-      lower_tensor(selective ? recompute_selectively(layer) : layer, plan, boundary, false);
-  return plan.recompute == Recompute::kFull ? recompute_fully(block) : block;
-}
-
-struct LoweredModule {
-  LoweredLayer entry;
-  LoweredLayer head;
-};
 
 }  // namespace
 
 OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
               const ChipSpec& chip, const PipelineCosts& costs) {
-  const ModelLayers layers =
-      build_layers(model, {.sequences = plan.microbatch,
-                           .sequence_length = plan.sequence,
-                           .tensor = plan.tp,
-                           .sequence_parallel = plan.sequence_parallel && plan.tp > 1,
-                           .context = plan.cp,
-                           .expert = plan.ep,
-                           .expert_tensor = plan.etp,
-                           .fused_attention = plan.fused_attention,
-                           .types = data_types(plan)});
-  const Bytes crossing = layers.tensor_boundary;
-  const LoweredLayer embedding = lower_tensor(layers.embedding, plan, crossing, false);
-  std::vector<LoweredLayer> blocks;
-  for (const Layer& block : layers.blocks) blocks.push_back(lower_block(block, plan, crossing));
-  const LoweredLayer head = lower_tensor(layers.head, plan, crossing, true);
-  std::vector<LoweredModule> prediction;
-  for (const PredictionModule& module : layers.prediction) {
-    prediction.push_back({.entry = lower_tensor(module.entry, plan, crossing, false),
-                          .head = lower_tensor(module.head, plan, crossing, true)});
-  }
+  const std::vector<Role> roles = roles_of(model, plan);
+  std::vector<LoweredModel> models;
+  for (const Role& role : roles) models.push_back(lower_model(model, plan, role));
+  const ModelLayers& layers = models.front().layers;
 
   OpGraph graph;
   graph.path_labels = {"forward", "backward", "recompute", "optimizer"};
   graph.pipeline_stages = static_cast<std::uint32_t>(plan.pp);
-  graph.ranks = place(plan, places);
+  graph.ranks = place(model, plan, places);
   GraphTables tables(graph);
   const PipelineSchedule schedule = schedule_of(plan, costs);
   const PlanCommunicators communicators = add_communicators(model, plan, schedule, tables);
@@ -186,28 +184,30 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
   }
   const std::int64_t table =
       layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters;
-  const auto chunk_of = [&](std::int32_t stage) {
+  const auto chunk_of = [&](const LoweredModel& lowered, std::int32_t stage) {
     const auto at = static_cast<std::size_t>(stage);
     StageChunk chunk{.stage = stage, .units = {}};
-    if (stage == 0 && !embedding.empty()) chunk.units.push_back({&embedding, "embedding", -1});
+    const auto add = [&chunk](const LoweredLayer& layer, const std::string& name,
+                              std::int32_t number = -1, std::int64_t tied = 0) {
+      if (!layer.empty()) chunk.units.push_back({&layer, name, number, tied});
+    };
+    if (stage == 0) add(lowered.embedding, "embedding");
     for (std::int32_t number = first_block[at]; number < first_block[at + 1]; ++number) {
       const std::uint32_t kind = layers.kind_of_block[static_cast<std::size_t>(number)];
-      chunk.units.push_back({&blocks[kind], layers.blocks[kind].name, number});
+      add(lowered.blocks[kind], layers.blocks[kind].name, number);
     }
     if (stage < stages - 1) return chunk;
-    if (!head.empty()) {
-      chunk.units.push_back({&head, "head", -1, model.tied_embeddings ? table : 0});
-    }
-    for (std::size_t module = 0; module < prediction.size(); ++module) {
+    add(lowered.head, "head", -1, model.tied_embeddings ? table : 0);
+    for (std::size_t module = 0; module < lowered.prediction.size(); ++module) {
       const PredictionModule& layer = layers.prediction[module];
-      chunk.units.push_back({&prediction[module].entry, layer.entry.name, -1});
-      chunk.units.push_back({&blocks[layer.kind_of_block], layers.blocks[layer.kind_of_block].name,
-                             first_block.back() + static_cast<std::int32_t>(module)});
-      chunk.units.push_back({&prediction[module].head, layer.head.name, -1});
+      add(lowered.prediction[module].entry, layer.entry.name);
+      add(lowered.blocks[layer.kind_of_block], layers.blocks[layer.kind_of_block].name,
+          first_block.back() + static_cast<std::int32_t>(module));
+      add(lowered.prediction[module].head, layer.head.name);
     }
     return chunk;
   };
-  for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
+  const auto write = [&](std::int32_t rank, std::size_t role) {
     Stage writing{.plan = plan,
                   .communicators = communicators,
                   .schedule = schedule,
@@ -215,18 +215,23 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
                   .number = rank,
                   .chunks = {},
                   .boundary = layers.boundary,
-                  .builder = ProgramBuilder("stage " + std::to_string(rank))};
+                  .builder = ProgramBuilder(name_of(rank, roles[role], model, plan))};
     for (std::int32_t chunk = 0; chunk < schedule.chunks; ++chunk) {
-      writing.chunks.push_back(chunk_of(stage_of(schedule, rank, chunk)));
+      writing.chunks.push_back(chunk_of(models[role], stage_of(schedule, rank, chunk)));
     }
     if (copies_table(model, schedule) && (writing.holds_first() || writing.holds_last())) {
       writing.tied_parameters = table;
     }
     writing.shares_table =
         shares_table(model) && stages > 1 && writing.holds_first() && writing.holds_last();
-    graph.programs.push_back(lower_stage(std::move(writing), chip.fixed_memory));
+    return lower_stage(std::move(writing), chip.fixed_memory);
+  };
+  for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
+    for (std::size_t role = 0; role < roles.size(); ++role) {
+      graph.programs.push_back(write(rank, role));
+    }
   }
-  graph.planned_bytes = planned_bytes(model, plan, layers);
+  graph.planned_bytes = planned_bytes(model, plan, models.front());
   return graph;
 }
 

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "schedules/lowering/context.h"
+#include "schedules/lowering/expert.h"
 #include "schedules/lowering/stage.h"
 #include "schedules/plan/plan_schedule.h"
 
@@ -140,6 +142,36 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan,
          plan.etp * plan.ep * replicated_bytes(plan, experts);
 }
 
+// Kinds of all blocks, those of prediction modules too.
+std::vector<std::uint32_t> kinds_of_blocks(const ModelLayers& layers) {
+  std::vector<std::uint32_t> kinds = layers.kind_of_block;
+  for (const PredictionModule& module : layers.prediction) kinds.push_back(module.kind_of_block);
+  return kinds;
+}
+
+std::int64_t all_context_bytes(const ParallelPlan& plan, const LoweredModel& lowered) {
+  if (plan.cp == 1) return 0;
+  const bool attends_again =
+      plan.recompute == Recompute::kFull ||
+      (plan.recompute == Recompute::kSelective &&
+       (plan.cp_mode == ContextMode::kRing || plan.cp_mode == ContextMode::kZigzagRing));
+  std::int64_t sum = 0;
+  for (const std::uint32_t kind : kinds_of_blocks(lowered.layers)) {
+    sum += context_bytes(lowered.attention[kind], plan, attends_again);
+  }
+  return sum * plan.microbatches() * plan.tp * plan.dp;
+}
+
+std::int64_t all_expert_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
+  if (plan.ep * plan.etp == 1) return 0;
+  std::int64_t sum = 0;
+  for (const std::uint32_t kind : kinds_of_blocks(layers)) {
+    const auto& routing = layers.blocks[kind].routing;
+    if (routing) sum += expert_bytes(*routing, plan, plan.recompute == Recompute::kFull);
+  }
+  return sum * plan.microbatches();
+}
+
 // The norm of all gradients: one fp32 value.
 std::int64_t norm_bytes(const ParallelPlan& plan) {
   if (!plan.clip_gradients) return 0;
@@ -159,8 +191,11 @@ std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers)
 }  // namespace
 
 std::array<Bytes, kAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
-                                       const ModelLayers& layers) {
+                                       const LoweredModel& lowered) {
+  const ModelLayers& layers = lowered.layers;
   std::array<Bytes, kAxes> bytes{};
+  bytes[static_cast<std::size_t>(Axis::kContext)] = Bytes(all_context_bytes(plan, lowered));
+  bytes[static_cast<std::size_t>(Axis::kExpert)] = Bytes(all_expert_bytes(plan, layers));
   bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(plan, layers));
   bytes[static_cast<std::size_t>(Axis::kData)] = Bytes(data_bytes(model, plan, layers));
   bytes[static_cast<std::size_t>(Axis::kOther)] = Bytes(norm_bytes(plan));

@@ -11,6 +11,7 @@
 //        (n - 1) P (m g + w); FSDP (n - 1) P m (2 w + g), or (n - 1) P (w + m g) if the parameters
 //        stay gathered. Hybrid sharding over s of n = r s: those with s for n, r times, and
 //        2 (r - 1) P g. Routed experts likewise, with edp for n
+//   cp, ep   context.h and expert.h
 //   other  the norm of gradients, 2 (n - 1) 4 bytes
 //        Two copies of each stage: n = 2 cp dp, each rank has P of two stages
 //   pp   2 S micro-batches x boundary (divided by tp with sequence parallelism) a chain, S = stages
@@ -20,6 +21,7 @@
 
 #include <array>
 
+#include "schedules/lowering/lowered_model.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/op_graph.h"
 #include "workload/layers.h"
@@ -27,6 +29,6 @@
 namespace stepsim {
 
 std::array<Bytes, kAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
-                                       const ModelLayers& layers);
+                                       const LoweredModel& lowered);
 
 }  // namespace stepsim

@@ -95,20 +95,36 @@ bool is_tensor(const LayerOp& op) {
   return op.region == Region::kTensor;
 }
 
+using Exchanges = std::vector<OpExchange>;
+
+// Of an op that has none: nothing is sent.
+const OpExchange& exchange_of(std::size_t op, const Exchanges& exchanges) {
+  static const OpExchange kNone;
+  const auto found = std::ranges::find(exchanges, op, &OpExchange::op);
+  return found == exchanges.end() ? kNone : *found;
+}
+
 std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
-                                     bool is_last) {
+                                     bool is_last, const Exchanges& exchanges) {
   StepList steps(plan, boundary);
   for (std::size_t i = 0; i < layer.ops.size(); ++i) {
     const LayerOp& op = layer.ops[i];
     if (plan.tp > 1 && i > 0 && is_tensor(layer.ops[i - 1]) != is_tensor(op)) {
       is_tensor(op) ? steps.enter_tensor_region(op) : steps.enter_sequence_region();
     }
-    LayerStep& step = steps.compute();
-    step.kept += op.saved;
-    step.workspace = std::max(step.workspace, op.forward_workspace);
-    steps.run(op.forward);
+    const OpExchange& exchange = exchange_of(i, exchanges);
+    steps.append(exchange.before_forward);
+    if (exchange.forward.empty()) {
+      LayerStep& step = steps.compute();
+      step.kept += op.saved;
+      step.workspace = std::max(step.workspace, op.forward_workspace);
+      steps.run(op.forward);
+    } else {
+      steps.append(exchange.forward);
+    }
+    steps.append(exchange.after_forward);
     if (plan.tp > 1 && op.reduced_values_per_token > 0) {
-      const std::int64_t tokens = plan.microbatch * plan.sequence;
+      const std::int64_t tokens = plan.microbatch * (plan.sequence / plan.cp);
       steps.add_collective(CollectiveOp::kAllReduce, Kind::kCollective,
                            Bytes(op.reduced_values_per_token * tokens * 4), DataType::kFp32);
     }
@@ -120,7 +136,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
 }
 
 std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
-                                      bool is_last) {
+                                      bool is_last, const Exchanges& exchanges) {
   StepList steps(plan, boundary);
   if (plan.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
     steps.mirror_enter_sequence_region();
@@ -131,6 +147,12 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     const bool leaves_tensor = changes && is_tensor(op);
     const bool enters_tensor = changes && !is_tensor(op);
     const bool regathers = plan.tp > 1 && plan.sequence_parallel && op.regathers_input;
+    const OpExchange& exchange = exchange_of(i, exchanges);
+    steps.append(exchange.before_backward);
+    if (!exchange.backward.empty()) {
+      steps.append(exchange.backward);
+      continue;
+    }
     LayerStep* step = &steps.compute();
     step->workspace = std::max(step->workspace, op.backward_workspace);
     steps.run(op.input_gradient);
@@ -142,6 +164,7 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     step->needs_background = step->needs_background || regathers;
     step->let_go += op.saved;
     steps.run(op.weight_gradient);
+    steps.append(exchange.after_backward);
     if (leaves_tensor && plan.overlap_tensor) steps.split();
     if (leaves_tensor && !plan.overlap_tensor)
       steps.mirror_enter_tensor_region(op, Kind::kCollective);
@@ -174,16 +197,24 @@ bool has_weight_part(const LayerOp& op) {
 
 class SplitBackward {
  public:
-  SplitBackward(const Layer& layer, const ParallelPlan& plan, Bytes boundary)
-      : layer_(layer), plan_(plan), inputs_(plan, boundary), weights_(plan, boundary) {}
+  SplitBackward(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
+                const Exchanges& exchanges)
+      : layer_(layer),
+        plan_(plan),
+        exchanges_(exchanges),
+        inputs_(plan, boundary),
+        weights_(plan, boundary) {}
 
   std::vector<LayerStep> steps(bool is_last) {
     if (plan_.tp > 1 && !is_last && is_tensor(layer_.ops.back())) {
       inputs_.mirror_enter_sequence_region();
     }
     for (std::size_t i = layer_.ops.size(); i-- > 0;) {
+      const OpExchange& exchange = exchange_of(i, exchanges_);
+      communicate(exchange.before_backward);
       add_inputs(i);
       if (has_weight_part(layer_.ops[i])) add_weights(i);
+      communicate(exchange.after_backward);
       const bool changes = i > 0 && is_tensor(layer_.ops[i]) != is_tensor(layer_.ops[i - 1]);
       if (plan_.tp == 1 || !changes) continue;
       if (is_tensor(layer_.ops[i])) {
@@ -198,6 +229,11 @@ class SplitBackward {
   }
 
  private:
+  void communicate(const std::vector<LayerStep>& steps) {
+    if (steps.empty()) return;
+    inputs_.append(steps);
+    flush_weights();
+  }
   bool regathers(const LayerOp& op) const {
     return plan_.tp > 1 && plan_.sequence_parallel && op.regathers_input;
   }
@@ -209,8 +245,18 @@ class SplitBackward {
     return std::min(layer_.ops[i].saved, input_size(next));
   }
 
+  // W of the next op reads a part of what an interleaved op keeps.
+  void add_interleaved(std::size_t i) {
+    std::vector<LayerStep> steps = exchange_of(i, exchanges_).backward;
+    for (LayerStep& step : steps) {
+      if (step.let_go > Bytes(0)) step.let_go -= read_by_next(i);
+    }
+    inputs_.append(std::move(steps));
+  }
+
   void add_inputs(std::size_t i) {
     const LayerOp& op = layer_.ops[i];
+    if (!exchange_of(i, exchanges_).backward.empty()) return add_interleaved(i);
     LayerStep& step = inputs_.compute();
     // The workspace counts the input that is gathered again, which is for W.
     step.workspace = std::max(
@@ -250,13 +296,15 @@ class SplitBackward {
 
   const Layer& layer_;
   const ParallelPlan& plan_;
+  const Exchanges& exchanges_;
   StepList inputs_;
   StepList weights_;
 };
 
 std::vector<LayerStep> split_backward_steps(const Layer& layer, const ParallelPlan& plan,
-                                            Bytes boundary, bool is_last) {
-  std::vector<LayerStep> steps = SplitBackward(layer, plan, boundary).steps(is_last);
+                                            Bytes boundary, bool is_last,
+                                            const Exchanges& exchanges) {
+  std::vector<LayerStep> steps = SplitBackward(layer, plan, boundary, exchanges).steps(is_last);
   // A run of kernels uses again what it has let go: only the difference counts.
   for (LayerStep& step : steps) {
     const Bytes reused = std::min(step.kept, step.let_go);
@@ -296,13 +344,13 @@ Axis axis_of(Lane lane) {
 }
 
 LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
-                          bool is_last) {
+                          bool is_last, const std::vector<OpExchange>& exchanges) {
   if (layer.ops.empty()) return {};
   const auto first =
       std::ranges::find_if(layer.ops, [](const LayerOp& op) { return !op.forward.empty(); });
-  return {.forward = forward_steps(layer, plan, boundary, is_last),
-          .backward = backward_steps(layer, plan, boundary, is_last),
-          .split_backward = split_backward_steps(layer, plan, boundary, is_last),
+  return {.forward = forward_steps(layer, plan, boundary, is_last, exchanges),
+          .backward = backward_steps(layer, plan, boundary, is_last, exchanges),
+          .split_backward = split_backward_steps(layer, plan, boundary, is_last, exchanges),
           .parameters = layer.parameters(),
           .expert_parameters = layer.parameters(Region::kExpert),
           .sequence_parameters = layer.parameters(Region::kSequence),

@@ -25,52 +25,14 @@
 #include <string_view>
 #include <vector>
 
+#include "schedules/lowering/exchange.h"
+#include "schedules/lowering/layer_step.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/collectives/collective.h"
 #include "sim/op_graph.h"
 #include "workload/layers.h"
 
 namespace stepsim {
-
-// Whom a collective of a layer is with: each lane is a communicator and a stream of its own.
-enum class Lane : std::uint8_t {
-  kTensor,
-  kTensorBackward,    // of backwards beside forwards: fused ops
-  kTensorRegather,    // inputs gathered again
-  kContext,           // keys and values
-  kContextGradients,  // their gradients
-  kExperts,           // tokens to experts and back
-  kExpertsAcross,     // the same between nodes, in two-level dispatch
-  kExpertTensor,      // between the ranks that share each expert
-};
-inline constexpr std::size_t kLanes = 8;
-std::string_view name_of(Lane lane);  // "tp regather"
-Axis axis_of(Lane lane);
-
-struct LayerStep {
-  enum class Kind : std::uint8_t {
-    kCompute,
-    kCollective,  // the compute after it waits for it
-    kDetached,    // a collective beside the next compute step; the one after that waits for it
-    kBackground,  // gathers an input again, beside compute, until a step needs it
-  };
-  Kind kind = Kind::kCompute;
-  // kCompute
-  std::vector<Kernel> kernels;
-  bool recomputes = false;             // makes again what its forward did not keep
-  bool weight_gradient = false;        // split_backward: belongs to W (any kind of step)
-  Bytes kept{};                        // activations that it keeps, from its start on
-  Bytes let_go{};                      // activations that nobody needs after its end
-  Bytes workspace{};                   // while it runs
-  bool needs_background = false;       // the input that was gathered again
-  std::vector<std::uint32_t> needs{};  // tickets of kBackground steps before it
-  // Collectives
-  Lane lane = Lane::kTensor;
-  std::uint32_t ticket = 0;  // kBackground: what a step that waits for it calls it; 0: the regather
-  CollectiveOp collective = CollectiveOp::kAllGather;
-  Bytes bytes{};
-  DataType type = DataType::kBf16;
-};
 
 struct LoweredLayer {
   std::vector<LayerStep> forward;
@@ -94,7 +56,8 @@ struct LoweredLayer {
 
 // `boundary`: bytes of [tokens, hidden] of all tokens of a micro-batch. `is_last`: nothing follows
 // (the head), so its last region is not left.
+// `exchanges`: of some of its ops, in any order.
 LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
-                          bool is_last);
+                          bool is_last, const std::vector<OpExchange>& exchanges = {});
 
 }  // namespace stepsim

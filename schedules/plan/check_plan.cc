@@ -157,12 +157,42 @@ void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
                     (halves ? "2 x cp = " : "cp = ") + std::to_string((halves ? 2 : 1) * plan.cp) +
                         " (cp_mode is " + std::string(name_of(plan.cp_mode)) + ")",
                     (halves ? 2 : 1) * plan.cp);
+  const bool ring = plan.cp_mode == ContextMode::kRing || plan.cp_mode == ContextMode::kZigzagRing;
+  rules.require(plan.fused_attention || !ring, "fused_attention",
+                "is false, but the chunks of a ring are merged by a fused kernel: true, or cp_mode "
+                "all_gather or ulysses");
   if (plan.cp_mode != ContextMode::kUlysses || plan.tp < 1) return;
   for (const auto& [what, heads] :
        {std::pair{"attention heads", model.heads}, std::pair{"key-value heads", model.kv_heads}}) {
     if (heads % plan.tp != 0) continue;
     rules.divides("cp", plan.cp, std::string(what) + " of a tensor rank, as cp_mode = ulysses asks",
                   heads / plan.tp);
+  }
+}
+
+void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const ExpertSpec& experts = model.experts;
+  if (experts.routed == 0) {
+    for (const auto& [field, value] : {std::pair{"ep", plan.ep}, std::pair{"etp", plan.etp}}) {
+      rules.require(value <= 1, field,
+                    "is " + std::to_string(value) + ", but the model has no routed experts: 1");
+    }
+    return;
+  }
+  rules.divides("ep", plan.ep, "model's routed experts", experts.routed);
+  rules.divides("etp", plan.etp, "width of an expert", experts.intermediate);
+  rules.divides("tp", plan.tp, "width of the shared experts", experts.shared_intermediate);
+  rules.require(plan.tp <= 1 || plan.sequence_parallel, "sequence_parallel",
+                "is false, but with experts and tp = " + std::to_string(plan.tp) +
+                    " tensor ranks would all send the same tokens: true");
+  if (plan.tp < 1 || plan.cp < 1 || plan.dp < 1 || plan.etp < 1) return;
+  const std::int64_t ranks = plan.tp * plan.cp * plan.dp;
+  rules.divides("etp", plan.etp, "ranks of a stage, tp x cp x dp", ranks);
+  if (ranks % plan.etp == 0) {
+    rules.divides("ep", plan.ep, "ranks of a stage, tp x cp x dp / etp", ranks / plan.etp);
+  }
+  if (plan.dispatch == Dispatch::kTwoLevel && plan.ep > plan.expert_node) {
+    rules.divides("expert_node", plan.expert_node, "ranks of ep", plan.ep);
   }
 }
 
@@ -271,16 +301,11 @@ void check_what_is_there(const ParallelPlan& plan, const ModelSpec& model, Rules
   const auto only = [&rules](bool holds, const char* field, const std::string& values) {
     rules.require(holds, field, "can't be simulated yet, only " + values);
   };
-  only(plan.cp <= 1, "cp", "1");
-  only(plan.ep <= 1, "ep", "1");
-  only(plan.etp <= 1, "etp", "1");
   only(plan.zero != 3 || model.prediction_modules == 0, "zero",
        "0, 1 and 2 for a model with multi-token prediction");
-  only(model.experts.routed == 0 || plan.tp <= 1, "tp", "1 for a model with experts");
   only(plan.recompute != Recompute::kMatmuls, "recompute", "none, selective and full");
   only(plan.recompute_block == 1, "recompute_block", "1");
   only(plan.recompute_layers == 0, "recompute_layers", "0");
-  only(plan.fused_attention, "fused_attention", "true");
   only(!plan.offload_optimizer, "offload_optimizer", "false");
   only(!plan.offload_activations, "offload_activations", "false");
 }
@@ -292,6 +317,7 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, con
   check_sizes(plan, rules);
   check_tensor(plan, model, rules);
   check_context(plan, model, rules);
+  check_experts(plan, model, rules);
   check_stages(plan, model, rules);
   check_batch(plan, model, rules);
   check_sharding(plan, rules);

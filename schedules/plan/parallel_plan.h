@@ -92,6 +92,7 @@ struct ParallelPlan {
   ContextMode cp_mode = ContextMode::kZigzagRing;
   Dispatch dispatch = Dispatch::kAllToAll;
   std::int64_t expert_node = 8;      // two-level dispatch: neighbouring ranks of ep in one node
+  std::int64_t node_limit = 0;       // and at most so many nodes of a token; 0: no limit
   std::vector<std::int64_t> layout;  // layers of each global stage; empty: equally many
   Recompute recompute = Recompute::kNone;
   std::int64_t recompute_block = 1;   // full: of so many layers in a row one input is kept

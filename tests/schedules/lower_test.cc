@@ -246,6 +246,113 @@ TEST(LowerTest, ClippingNeedsOneValueOfEveryRank) {
   EXPECT_EQ(sent(run(small_model(), plan, cluster), Axis::kOther).value(), 2 * 3 * 4);
 }
 
+// H7: n - 1 hops of the keys and values of a chunk forward; n - 1 again and n of their gradients in
+// the backward. 256/4 tokens x 4 heads x (64 + 64) x 2 bytes a chunk; 4 layers, 4 micro-batches.
+TEST(LowerTest, KeysAndValuesGoRoundTheContextRanks) {
+  const std::int64_t chunk = 64 * 4 * 128 * 2;
+  for (const ContextMode mode : {ContextMode::kRing, ContextMode::kZigzagRing}) {
+    ParallelPlan plan = plan_of(1, 1, 1, 0);
+    plan.cp = 4;
+    plan.cp_mode = mode;
+    const SimulationResult result = run(small_model(), plan, one_node(4, 100_GBps));
+    EXPECT_EQ(sent(result, Axis::kContext).value(), 4 * 4 * 4 * (3 + 3 + 4) * chunk);
+  }
+}
+
+// Causal work of a contiguous split grows with the rank (r + 1/2 chunks of n), that of a zig-zag
+// split is equal; the sum is that of one rank with the whole sequence, forward and backward.
+TEST(LowerTest, AZigZagSplitBalancesCausalAttention) {
+  const auto attention_flops = [](const OpGraph& graph, std::size_t rank) {
+    double flops = 0;
+    for (const Op& op : graph.programs[graph.ranks[rank].program.index()].ops) {
+      if (op.kind != OpKind::kCompute) continue;
+      for (const Kernel& kernel : graph.compute_works[op.work].kernels) {
+        const bool attends = kernel.kind == KernelKind::kAttentionForward ||
+                             kernel.kind == KernelKind::kAttentionBackward;
+        if (attends) flops += kernel.flops.value();
+      }
+    }
+    return flops;
+  };
+  const Places places = one_node(4, 1_GBps).places;
+  ParallelPlan plan = plan_of(1, 1, 1, 0);
+  plan.allow_idle_chips = true;
+  const double whole = attention_flops(lower(small_model(), plan, places, ideal_chip()), 0);
+  plan.cp = 4;
+  plan.cp_mode = ContextMode::kRing;
+  const OpGraph ring = lower(small_model(), plan, places, ideal_chip());
+  plan.cp_mode = ContextMode::kZigzagRing;
+  const OpGraph zigzag = lower(small_model(), plan, places, ideal_chip());
+  ASSERT_EQ(ring.programs.size(), 4U);
+  ASSERT_EQ(zigzag.programs.size(), 1U);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    const double part = (static_cast<double>(rank) + 0.5) / 8;
+    EXPECT_DOUBLE_EQ(attention_flops(ring, rank), whole * part);
+    EXPECT_DOUBLE_EQ(attention_flops(zigzag, rank), whole / 4);
+  }
+}
+
+// Every mode runs with every other axis and with recompute, and sends what its closed form says.
+TEST(LowerTest, ContextModesRunWithTheOtherAxes) {
+  for (std::size_t mode = 0; mode < kContextModes; ++mode) {
+    for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+      ParallelPlan plan = plan_of(2, 1, 2, 1);
+      plan.cp = 2;
+      plan.cp_mode = static_cast<ContextMode>(mode);
+      plan.recompute = recompute;
+      const SimulationResult result = run(small_model(), plan, one_node(8, 100_GBps));
+      EXPECT_GT(sent(result, Axis::kContext), Bytes(0));
+    }
+  }
+}
+
+ModelSpec small_experts() {
+  ModelSpec model = small_model();
+  model.experts = {.routed = 8, .per_token = 2, .intermediate = 256};
+  return model;
+}
+
+// Dispatch and combine, forward and backward: each rank sends tokens x copies x hidden x 2 bytes,
+// of which 3/4 leave it, in 4 layers and 4 micro-batches.
+TEST(LowerTest, CopiesOfTokensTravelToTheirExpertsAndBack) {
+  ParallelPlan plan = plan_of(1, 4, 1, 1);
+  plan.ep = 4;
+  const SimulationResult result = run(small_experts(), plan, one_node(4, 100_GBps));
+  EXPECT_EQ(sent(result, Axis::kExpert).value(), 4 * 4 * 4 * 4 * 256 * 2 * 512 * 2 * 3 / 4);
+}
+
+// Experts that are not divided have dp replicas, with ep = 2 half as many; their bytes are apart.
+TEST(LowerTest, ExpertsAreReducedOverTheirOwnReplicas) {
+  for (const std::int64_t ep : {1, 2, 4}) {
+    ParallelPlan plan = plan_of(1, 4, 1, 0);
+    plan.ep = ep;
+    const ModelSpec model = small_experts();
+    const SimulationResult result = run(model, plan, one_node(4, 100_GBps));
+    const std::int64_t experts = 4 * 8 * 3 * 512 * 256;
+    const std::int64_t dense = parameter_count(model) - experts;
+    const std::int64_t edp = 4 / ep;
+    EXPECT_EQ(sent(result, Axis::kData).value(), 2 * 4 * (3 * dense + (edp - 1) * experts));
+  }
+}
+
+TEST(LowerTest, ExpertsRunWithTheOtherAxes) {
+  for (const std::int64_t etp : {1, 2}) {
+    for (const int zero : {0, 1, 2, 3}) {
+      for (const Dispatch dispatch : {Dispatch::kAllToAll, Dispatch::kTwoLevel}) {
+        ParallelPlan plan = plan_of(2, 2, 2, zero);
+        plan.ep = 4 / etp;
+        plan.etp = etp;
+        plan.dispatch = dispatch;
+        plan.expert_node = 2;
+        plan.recompute = etp == 2 ? Recompute::kFull : Recompute::kNone;
+        const SimulationResult result =
+            run(small_experts(), plan, one_node(8, 100_GBps), {.steps = 2});
+        EXPECT_GT(sent(result, Axis::kExpert), Bytes(0));
+      }
+    }
+  }
+}
+
 // 1F1B keeps min(P - r, M) micro-batches on stage r: the peak of activations is that many times a
 // stage's kept bytes (the first stage's embedding and the last one's head besides).
 TEST(LowerTest, ActivationsAreThoseOfTheMicrobatchesInFlight) {

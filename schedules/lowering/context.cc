@@ -1,0 +1,235 @@
+#include "schedules/lowering/context.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stepsim {
+namespace {
+
+using Kind = LayerStep::Kind;
+
+// A stretch of tokens of a sequence.
+struct Span {
+  double from = 0;
+  double until = 0;
+};
+
+// Integral of min(max(x, 0), length).
+double below(double x, double length) {
+  if (x <= 0) return 0;
+  return x < length ? x * x / 2 : length * x - length * length / 2;
+}
+
+// Pairs with key <= query - distance: an area, as s^2/2 is for a causal sequence.
+double pairs_back(const Span& queries, const Span& keys, double distance) {
+  const double length = keys.until - keys.from;
+  return below(queries.until - distance - keys.from, length) -
+         below(queries.from - distance - keys.from, length);
+}
+
+class Ring {
+ public:
+  Ring(const ContextShare& share, const ParallelPlan& plan) : share_(share), plan_(plan) {}
+
+  std::vector<LayerStep> forward(Bytes kept, bool again) const {
+    std::vector<LayerStep> steps;
+    for (std::int64_t chunk = 0; chunk < plan_.cp; ++chunk) {
+      if (chunk + 1 < plan_.cp) steps.push_back(hop(Lane::kContext, kForward + chunk + 1));
+      LayerStep step = compute(chunk, kForward);
+      const double pairs = pairs_of(chunk);
+      if (pairs == 0) continue;
+      step.kernels.push_back(attention_forward("attention", type(), shape(pairs)));
+      if (chunk > 0) step.kernels.push_back(merge("merge_attention", outputs()));
+      step.kept = std::exchange(kept, Bytes(0));
+      step.workspace = 2 * chunk_bytes(plan_.activations());
+      step.recomputes = again;
+      steps.push_back(std::move(step));
+    }
+    return steps;
+  }
+
+  std::vector<LayerStep> backward(Bytes let_go) const {
+    std::vector<LayerStep> steps;
+    std::size_t last = 0;
+    for (std::int64_t chunk = 0; chunk < plan_.cp; ++chunk) {
+      const bool is_last = chunk + 1 == plan_.cp;
+      if (!is_last) steps.push_back(hop(Lane::kContext, kBackward + chunk + 1));
+      LayerStep step = compute(chunk, kBackward);
+      const double pairs = pairs_of(chunk);
+      if (pairs > 0) {
+        step.kernels.push_back(attention_backward("attention", type(), shape(pairs)));
+        if (chunk > 0) step.kernels.push_back(merge("merge_gradients", keys_and_values()));
+        step.workspace = 4 * chunk_bytes(plan_.activations());
+        last = steps.size();
+        steps.push_back(std::move(step));
+      }
+      LayerStep gradients = hop(Lane::kContextGradients, kGradients + chunk);
+      if (is_last) gradients.kind = Kind::kCollective;  // home
+      steps.push_back(std::move(gradients));
+    }
+    steps[last].let_go = let_go;
+    return steps;
+  }
+
+ private:
+  // Tickets of the hops of keys and values, and of their gradients.
+  static constexpr std::int64_t kForward = 0;
+  static constexpr std::int64_t kBackward = 1'000'000;
+  static constexpr std::int64_t kGradients = 2'000'000;
+
+  DataType type() const { return plan_.activations(); }
+
+  std::vector<Span> spans(std::int64_t rank) const {
+    const auto parts = static_cast<double>(plan_.cp);
+    const auto length = static_cast<double>(plan_.sequence);
+    const auto part = [&](double number, double of) {
+      return Span{length * number / of, length * (number + 1) / of};
+    };
+    const auto at = static_cast<double>(rank);
+    if (plan_.cp_mode == ContextMode::kRing) return {part(at, parts)};
+    return {part(at, 2 * parts), part(2 * parts - 1 - at, 2 * parts)};
+  }
+
+  // Pairs of the own queries and the keys that have come after `chunk` hops.
+  double pairs_of(std::int64_t chunk) const {
+    const std::int64_t owner = (share_.rank + plan_.cp - chunk) % plan_.cp;
+    double pairs = 0;
+    for (const Span& queries : spans(share_.rank)) {
+      for (const Span& keys : spans(owner)) {
+        if (!share_.causal) {
+          pairs += (queries.until - queries.from) * (keys.until - keys.from);
+        } else {
+          pairs += pairs_back(queries, keys, 0);
+          if (share_.window > 0) {
+            pairs -= pairs_back(queries, keys, static_cast<double>(share_.window));
+          }
+        }
+      }
+    }
+    return pairs;
+  }
+
+  AttentionShape shape(double pairs) const {
+    AttentionShape chunk = share_.shape;
+    chunk.keys = chunk.queries;
+    chunk.pairs = pairs;
+    return chunk;
+  }
+
+  std::int64_t outputs() const {
+    return share_.shape.sequences * share_.shape.queries * share_.shape.heads * share_.shape.v_dim;
+  }
+  std::int64_t keys_and_values() const {
+    return share_.shape.sequences * share_.shape.queries * share_.shape.kv_heads *
+           (share_.shape.qk_dim + share_.shape.v_dim);
+  }
+  Bytes chunk_bytes(DataType of_type) const { return keys_and_values() * size_of(of_type); }
+
+  Kernel merge(std::string_view name, std::int64_t elements) const {
+    return elementwise(name, type(), {.elements = elements, .reads = 2, .flops = 3});
+  }
+
+  LayerStep compute(std::int64_t chunk, std::int64_t tickets) const {
+    LayerStep step;
+    if (chunk > 0) step.needs = {static_cast<std::uint32_t>(tickets + chunk)};
+    return step;
+  }
+
+  LayerStep hop(Lane lane, std::int64_t ticket) const {
+    LayerStep step = exchange(lane, CollectiveOp::kPermute, chunk_bytes(plan_.communicated()),
+                              plan_.communicated());
+    step.kind = Kind::kBackground;
+    step.ticket = static_cast<std::uint32_t>(ticket);
+    return step;
+  }
+
+  const ContextShare& share_;
+  const ParallelPlan& plan_;
+};
+
+// Bytes of one rank's tokens, as they travel.
+struct Sizes {
+  Bytes queries, keys_and_values, output;
+};
+Sizes sizes_of(const AttentionShape& shape, const ParallelPlan& plan) {
+  const Bytes element = size_of(plan.communicated());
+  const std::int64_t tokens = shape.sequences * shape.queries;
+  return {.queries = tokens * shape.heads * shape.qk_dim * element,
+          .keys_and_values = tokens * shape.kv_heads * (shape.qk_dim + shape.v_dim) * element,
+          .output = tokens * shape.heads * shape.v_dim * element};
+}
+
+OpExchange gather(const AttentionShape& shape, const ParallelPlan& plan) {
+  const Bytes all = plan.cp * sizes_of(shape, plan).keys_and_values;
+  const auto step = [&](Lane lane, CollectiveOp op) {
+    return exchange(lane, op, all, plan.communicated());
+  };
+  OpExchange result;
+  result.before_forward = {step(Lane::kContext, CollectiveOp::kAllGather)};
+  result.before_backward = {step(Lane::kContext, CollectiveOp::kAllGather)};
+  result.after_backward = {step(Lane::kContextGradients, CollectiveOp::kReduceScatter)};
+  return result;
+}
+
+OpExchange switch_heads(const AttentionShape& shape, const ParallelPlan& plan) {
+  const Sizes sizes = sizes_of(shape, plan);
+  const auto step = [&](Bytes bytes) {
+    return exchange(Lane::kContext, CollectiveOp::kAllToAll, bytes, plan.communicated());
+  };
+  OpExchange result;
+  result.before_forward = {step(sizes.queries + sizes.keys_and_values)};
+  result.after_forward = {step(sizes.output)};
+  result.before_backward = {step(sizes.output)};
+  result.after_backward = {step(sizes.queries + sizes.keys_and_values)};
+  return result;
+}
+
+bool is_ring(const ParallelPlan& plan) {
+  return plan.cp_mode == ContextMode::kRing || plan.cp_mode == ContextMode::kZigzagRing;
+}
+
+}  // namespace
+
+std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
+                                          const ParallelPlan& plan) {
+  const auto attention = std::ranges::find(block.ops, "attention", &LayerOp::name);
+  if (attention == block.ops.end()) return {};
+  OpExchange result;
+  if (plan.cp_mode == ContextMode::kAllGather) {
+    result = gather(share.shape, plan);
+  } else if (plan.cp_mode == ContextMode::kUlysses) {
+    result = switch_heads(share.shape, plan);
+  } else {
+    const Ring ring(share, plan);
+    result.forward = ring.forward(attention->saved, false);
+    result.backward = ring.backward(attention->saved);
+    if (plan.recompute == Recompute::kSelective) {
+      std::vector<LayerStep> again = ring.forward(Bytes(0), true);
+      result.backward.insert(result.backward.begin(), again.begin(), again.end());
+    }
+  }
+  result.op = static_cast<std::size_t>(attention - block.ops.begin());
+  return {result};
+}
+
+bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model) {
+  if (plan.cp == 1 || !model.causal) return false;
+  if (plan.cp_mode == ContextMode::kRing) return true;
+  return plan.cp_mode == ContextMode::kZigzagRing && model.window > 0;
+}
+
+std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
+                           bool forward_twice) {
+  const Sizes sizes = sizes_of(shape, plan);
+  const std::int64_t n = plan.cp;
+  const std::int64_t chunk = sizes.keys_and_values.value();
+  std::int64_t forward = (n - 1) * n * chunk;
+  std::int64_t backward = is_ring(plan) ? n * (2 * n - 1) * chunk : 2 * (n - 1) * n * chunk;
+  if (plan.cp_mode == ContextMode::kUlysses) {
+    forward = (n - 1) * (sizes.queries + sizes.keys_and_values + sizes.output).value();
+    backward = forward;
+  }
+  return forward * (forward_twice ? 2 : 1) + backward;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,55 @@
+// Context parallelism: the tokens of each sequence are divided over the context ranks, and
+// attention sees the keys and values of the others. What n ranks send in a layer and micro-batch,
+// with B the keys and values of one rank's tokens:
+//
+//   ring, zigzag_ring   (Liu et al., arXiv 2310.01889) keys and values go round, n - 1 hops in the
+//                       forward, each beside the attention of the chunk that is there; in the
+//                       backward they go round again, and their gradients with them, n hops, the
+//                       last one home. n (n - 1) B forward, n (2 n - 1) B backward
+//   all_gather          (Llama 3, arXiv 2407.21783, section 3.3.2) before attention, again before
+//                       its backward, and the gradients reduce-scattered: 3 (n - 1) n B
+//   ulysses             (Jacobs et al., arXiv 2309.14509) all-to-all: a rank gets some heads of all
+//                       tokens; queries, keys and values there and the output back, and their
+//                       gradients: 2 (n - 1) (bytes of q, k, v and output of one rank's tokens)
+//
+// With a causal ring a chunk of later tokens is skipped, so rank r of the contiguous split computes
+// r + 1/2 of n chunks and the last one is the slowest: each context rank has a program of its own.
+// With the zig-zag split all chunks are equal: half of one.
+//
+// A partial result is merged with those before it in a kernel of its own, and so are the gradients
+// of keys and values. Two chunks of keys and values stand in memory (and two of gradients).
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedules/lowering/exchange.h"
+#include "schedules/plan/parallel_plan.h"
+#include "workload/kernels.h"
+#include "workload/layers.h"
+#include "workload/model_spec.h"
+
+namespace stepsim {
+
+// Attention of one context rank.
+struct ContextShare {
+  AttentionShape shape{};  // of all keys, as workload/attention.h gives it
+  bool causal = true;
+  std::int64_t window = 0;  // 0: none
+  std::int64_t rank = 0;    // along cp
+};
+
+// Of the op "attention" of a block. REQUIRES: plan.cp > 1.
+std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
+                                          const ParallelPlan& plan);
+
+// Whether context ranks compute different amounts of attention.
+bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model);
+
+// Bytes that a context group sends for a block and micro-batch; `forward_twice` where it is
+// recomputed.
+std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
+                           bool forward_twice);
+
+}  // namespace stepsim

@@ -1,0 +1,29 @@
+// OpExchange is what an op of a layer sends and receives on behalf of context or expert
+// parallelism. Files that know an axis make them (context.h, expert.h); lower_tensor() puts them
+// into the forward and into both forms of the backward.
+
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "schedules/lowering/layer_step.h"
+
+namespace stepsim {
+
+struct OpExchange {
+  std::size_t op = 0;  // position in Layer::ops
+  std::vector<LayerStep> before_forward{};
+  std::vector<LayerStep> after_forward{};
+  std::vector<LayerStep> before_backward{};  // before its input gradient
+  std::vector<LayerStep> after_backward{};   // after its weight gradient
+  // In place of its kernels, where they are interleaved with communication: with what they keep and
+  // let go. Both or none.
+  std::vector<LayerStep> forward{};
+  std::vector<LayerStep> backward{};
+};
+
+// A collective that the next compute step waits for.
+LayerStep exchange(Lane lane, CollectiveOp op, Bytes bytes, DataType type);
+
+}  // namespace stepsim

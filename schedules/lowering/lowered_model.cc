@@ -1,0 +1,112 @@
+#include "schedules/lowering/lowered_model.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "schedules/lowering/context.h"
+#include "schedules/lowering/expert.h"
+#include "schedules/lowering/recompute.h"
+#include "workload/attention.h"
+
+namespace stepsim {
+namespace {
+
+DataTypes data_types(const ParallelPlan& plan) {
+  return {.weights = plan.weights(),
+          .activations = plan.activations(),
+          .matmul = plan.type,
+          .gradients = plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
+          .communication = plan.communicated(),
+          .dispatch = plan.communicated(),
+          .combine = plan.activations()};
+}
+
+// What distinguishes blocks of each kind.
+std::vector<BlockKind> kinds_of(const ModelSpec& model, const ModelLayers& layers) {
+  std::vector<BlockKind> kinds(layers.blocks.size());
+  for (std::size_t layer = layers.kind_of_block.size(); layer-- > 0;) {
+    kinds[layers.kind_of_block[layer]] = kind_of(model, static_cast<std::int64_t>(layer));
+  }
+  return kinds;
+}
+
+LoweredLayer lower_block(Layer block, const ContextShare& share, const ParallelPlan& plan,
+                         Bytes crossing) {
+  if (plan.recompute == Recompute::kSelective) block = recompute_selectively(std::move(block));
+  std::vector<OpExchange> exchanges = expert_exchanges(block, plan);
+  if (plan.cp > 1)
+    std::ranges::move(context_exchanges(block, share, plan), std::back_inserter(exchanges));
+  const LoweredLayer lowered = lower_tensor(block, plan, crossing, false, exchanges);
+  return plan.recompute == Recompute::kFull ? recompute_fully(lowered) : lowered;
+}
+
+std::int64_t context_roles(const ModelSpec& model, const ParallelPlan& plan) {
+  return context_ranks_differ(plan, model) ? plan.cp : 1;
+}
+std::int64_t expert_roles(const ModelSpec& model, const ParallelPlan& plan) {
+  return model.experts.load.empty() ? 1 : plan.ep;
+}
+
+}  // namespace
+
+LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role) {
+  const Shard shard{.sequences = plan.microbatch,
+                    .sequence_length = plan.sequence,
+                    .tensor = plan.tp,
+                    .sequence_parallel = plan.divides_tokens(),
+                    .context = plan.cp,
+                    .expert = plan.ep,
+                    .expert_tensor = plan.etp,
+                    .expert_rank = role.expert_rank,
+                    .fused_attention = plan.fused_attention,
+                    .types = data_types(plan)};
+  LoweredModel lowered{.layers = build_layers(model, shard),
+                       .attention = {},
+                       .embedding = {},
+                       .blocks = {},
+                       .head = {},
+                       .prediction = {}};
+  const ModelLayers& layers = lowered.layers;
+  const Bytes crossing = layers.tensor_boundary;
+  lowered.embedding = lower_tensor(layers.embedding, plan, crossing, false);
+  lowered.head = lower_tensor(layers.head, plan, crossing, true);
+  const std::vector<BlockKind> kinds = kinds_of(model, layers);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    if (plan.cp > 1) {
+      lowered.attention.push_back(attention_shape(part_of(model, shard), kinds[kind]));
+    } else {
+      lowered.attention.emplace_back();
+    }
+    const ContextShare share{.shape = lowered.attention.back(),
+                             .causal = model.causal,
+                             .window = kinds[kind].local ? model.window : 0,
+                             .rank = role.context_rank};
+    lowered.blocks.push_back(lower_block(layers.blocks[kind], share, plan, crossing));
+  }
+  for (const PredictionModule& module : layers.prediction) {
+    lowered.prediction.push_back({.entry = lower_tensor(module.entry, plan, crossing, false),
+                                  .head = lower_tensor(module.head, plan, crossing, true)});
+  }
+  return lowered;
+}
+
+std::vector<Role> roles_of(const ModelSpec& model, const ParallelPlan& plan) {
+  std::vector<Role> roles;
+  for (std::int64_t expert = 0; expert < expert_roles(model, plan); ++expert) {
+    for (std::int64_t context = 0; context < context_roles(model, plan); ++context) {
+      roles.push_back({.context_rank = context, .expert_rank = expert});
+    }
+  }
+  return roles;
+}
+
+std::size_t role_of(const ModelSpec& model, const ParallelPlan& plan, std::int64_t rank) {
+  const std::int64_t contexts = context_roles(model, plan);
+  const std::int64_t context = coordinate(plan, rank, PlanAxis::kContext) % contexts;
+  const std::int64_t expert =
+      expert_roles(model, plan) == 1 ? 0 : coordinate(plan, rank, ExpertAxis::kExpert);
+  return static_cast<std::size_t>(expert * contexts + context);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,44 @@
+// LoweredModel is every layer of a model as steps under a plan, before pipeline stages share them
+// out. Ranks of one stage have the same steps, unless they compute different amounts: with a causal
+// ring each context rank has steps of its own (context.h), with a skewed load each expert rank.
+// Such ranks have another role, and a program of their own.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedules/lowering/tensor.h"
+#include "schedules/plan/parallel_plan.h"
+#include "workload/kernels.h"
+#include "workload/layers.h"
+#include "workload/model_spec.h"
+
+namespace stepsim {
+
+struct Role {
+  std::int64_t context_rank = 0;
+  std::int64_t expert_rank = 0;
+};
+
+struct LoweredModule {  // of multi-token prediction
+  LoweredLayer entry;
+  LoweredLayer head;
+};
+
+struct LoweredModel {
+  ModelLayers layers;
+  std::vector<AttentionShape> attention;  // of each kind of block
+  LoweredLayer embedding;
+  std::vector<LoweredLayer> blocks;  // of each kind
+  LoweredLayer head;
+  std::vector<LoweredModule> prediction;
+};
+
+LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role);
+
+// Every role of the plan, and the number of a rank's.
+std::vector<Role> roles_of(const ModelSpec& model, const ParallelPlan& plan);
+std::size_t role_of(const ModelSpec& model, const ParallelPlan& plan, std::int64_t rank);
+
+}  // namespace stepsim

@@ -24,10 +24,12 @@ ScheduleRequest request_of(const ParallelPlan& plan, const PipelineCosts& costs)
   return request;
 }
 
+// Within the memory of 1F1B, unless the plan says otherwise.
 OptimalRequest optimal_request_of(const ParallelPlan& plan, const PipelineCosts& costs) {
-  OptimalRequest request{.stages = plan.pp, .microbatches = plan.microbatches(), .costs = costs};
-  if (plan.memory_limit > 0) request.memory_limit = plan.memory_limit;
-  return request;
+  return {.stages = plan.pp,
+          .microbatches = plan.microbatches(),
+          .costs = costs,
+          .memory_limit = plan.memory_limit > 0 ? plan.memory_limit : plan.pp};
 }
 
 // The schedule's stages and micro-batches, in the words of the plan.

@@ -7,6 +7,7 @@
 
 #include "analysis/explain_parts.h"
 #include "analysis/formulas/formula_table.h"
+#include "sim/group_links.h"
 
 namespace stepsim {
 namespace {
@@ -32,6 +33,8 @@ class Limits {
     data();
     tensor();
     mixed();
+    context();
+    experts();
     pipeline();
     return std::move(limits_);
   }
@@ -115,6 +118,35 @@ class Limits {
         value_of("E8", {{"C", peak_}, {"W", weights}, {"F", width()}}) * weights / activations;
     add("E8", "FSDP with tp: compute-bound at the best ways of each, in tokens a chip,", limit,
         tokens_of_chip(), true);
+  }
+
+  // Chunks of keys and values go round the ring while those before are multiplied.
+  void context() {
+    const double port = bandwidth(Axis::kContext);
+    if (port == 0) return;
+    const double limit = value_of(
+        "E23", {{"C", peak_},
+                {"W", port},
+                {"G", static_cast<double>(model_.heads) / static_cast<double>(model_.kv_heads)},
+                {"causal", 1}});
+    add("E23", "cp: keys and values hide, in tokens a chip of a sequence,", limit,
+        static_cast<double>(plan_.sequence) / static_cast<double>(plan_.cp), true);
+  }
+
+  // Beyond one node: of the width of an expert.
+  void experts() {
+    const double passes = bandwidth(Axis::kExpert);
+    const auto ways = static_cast<double>(plan_.ep);
+    const auto node = static_cast<double>(chips_per_node(run_.cluster.places));
+    if (passes == 0 || ways <= node) return;
+    const double limit =
+        value_of("E13.width", {{"k", static_cast<double>(model_.experts.per_token)},
+                               {"Z", ways},
+                               {"d", node},
+                               {"C", peak_},
+                               {"Wn", passes}});
+    add("E13.width", "ep: all-to-alls between nodes hide, in width of an expert,", limit,
+        static_cast<double>(model_.experts.intermediate), true);
   }
 
   void pipeline() {

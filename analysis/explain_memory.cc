@@ -26,8 +26,7 @@ class Memory {
       : run_(run),
         plan_(run.experiment.plan),
         model_(run.experiment.model),
-        peak_(run.result.memory_peaks[run.result.peak_rank.index()]),
-        replicas_(static_cast<double>(plan_.dp * plan_.cp)) {}
+        peak_(run.result.memory_peaks[run.result.peak_rank.index()]) {}
 
   std::vector<ExplainedPart> all() {
     state();
@@ -62,17 +61,36 @@ class Memory {
     add_cause(part.causes, cause, part.simulated, part.simulated);
   }
 
+  // Matrices of the routed experts: up, down and, with a gate, one more.
+  double parameters_of_experts() const {
+    const ExpertSpec& experts = model_.experts;
+    if (experts.routed == 0) return 0;
+    std::int64_t layers = 0;
+    for (std::int64_t layer = 0; layer < model_.layers; ++layer) {
+      layers += kind_of(model_, layer).experts ? 1 : 0;
+    }
+    return static_cast<double>(layers * experts.routed * (model_.gated_mlp ? 3 : 2)) *
+           static_cast<double>(model_.hidden * experts.intermediate);
+  }
+
   // P / (tp x pp) of each, divided further as ZeRO has it.
   void state() {
-    const double parameters =
-        static_cast<double>(parameter_count(model_)) / static_cast<double>(plan_.tp * plan_.pp);
+    const double experts = parameters_of_experts();
+    const double dense = static_cast<double>(parameter_count(model_)) - experts;
+    const auto stages = static_cast<double>(plan_.pp);
     const auto add_state = [&](MemoryCategory category, std::int64_t bytes, bool divided,
                                const char* formula) {
       if (bytes == 0) return;
-      const double predicted = static_cast<double>(bytes) * parameters / (divided ? replicas_ : 1);
+      const auto over = [&](double parameters, std::int64_t ways, std::int64_t replicas) {
+        return parameters / (static_cast<double>(ways * (divided ? replicas : 1)) * stages);
+      };
+      const double predicted =
+          static_cast<double>(bytes) * (over(dense, plan_.tp, plan_.sharded_over()) +
+                                        over(experts, plan_.ep * plan_.etp, plan_.edp()));
       ExplainedPart& part =
           add(category, formula,
-              fmt::format("{} bytes a parameter / (tp x pp{})", bytes, divided ? " x dp" : ""),
+              fmt::format("{} bytes a parameter / (tp x pp{}){}", bytes, divided ? " x dp" : "",
+                          experts > 0 ? "; of experts / (ep x etp x pp)" : ""),
               predicted);
       add_cause(part.causes,
                 category == MemoryCategory::kGradients && plan_.zero == 3
@@ -177,7 +195,6 @@ class Memory {
   const ParallelPlan& plan_;
   const ModelSpec& model_;
   const MemoryPeak& peak_;
-  double replicas_;
   std::vector<ExplainedPart> parts_;
 };
 

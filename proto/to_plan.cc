@@ -168,6 +168,7 @@ void check_sizes(ParallelPlan& plan, ProblemList& problems) {
   within("gradient_bucket_parameters", 1, kMostParameters, plan.gradient_bucket_parameters);
   check_range("prefetch", 0, kMostPrefetch, plan.prefetch, problems);
   within("optimizer_bytes", 1, kMostBytesOfAParameter, plan.optimizer_bytes);
+  within("tensor_chunks", 1, kMostTokens, plan.tensor_chunks);
   within("shard", 0, kMostRanksOfAnAxis, plan.shard);
   within("expert_node", 1, kMostRanksOfAnAxis, plan.expert_node);
   within("node_limit", 0, kMostRanksOfAnAxis, plan.node_limit);
@@ -210,6 +211,7 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   fields.read("overlap_gradients", spec.overlap_gradients);
   fields.read("overlap_parameters", spec.overlap_parameters);
   fields.read("overlap_tensor", spec.overlap_tensor);
+  fields.read("tensor_chunks", spec.tensor_chunks);
   fields.read("overlap_pipeline", spec.overlap_pipeline);
   fields.read("clip_gradients", spec.clip_gradients);
   fields.read("post_validation", spec.post_validation);

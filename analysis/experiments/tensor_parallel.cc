@@ -33,12 +33,13 @@ double tensor_comms() {
   return predict("E4.comms", {{"B", kTensorTokens}, {"D", kD}, {"W", kV5pAxis}});
 }
 
-StackStep tensor_step(std::int64_t ways) {
+StackStep tensor_step(std::int64_t ways, std::int64_t chunks = 1) {
   StackStep step{.mlp_width = static_cast<std::int64_t>(kTensorF),
                  .layers = 8,
                  .tokens = static_cast<std::int64_t>(kTensorTokens),
                  .slice = {static_cast<int>(ways)}};
   step.plan.tp = ways;
+  step.plan.tensor_chunks = chunks;
   return step;
 }
 
@@ -70,6 +71,30 @@ std::vector<ExperimentRow> tensor_rows() {
                     .expected = around(by_hand / added - 1),
                     .why = "the sum, of (n-1)/n of the activations",
                     .simulate = simulate});
+  }
+  // Collective matmuls of 8 ways. Forward: of each of the two pairs one chunk of the shorter side
+  // is left, k / chunks in all. Backward: the gather shares its ring with the input that is
+  // gathered again in the background, so both end after k. That is more than the matmul beside
+  // them, m / 2, which waits and has one chunk left: k - m/2 + m/2 / chunks more. The
+  // reduce-scatter hides behind the weight gradient.
+  const double m = tensor_math(8);
+  const double moved = k * of_a_ring(8);
+  for (const std::int64_t chunks : {8, 32}) {
+    const double chunk = (moved + m / 2) / static_cast<double>(chunks);
+    const double by_hand = 8 * (3 * m + chunk + moved - m / 2);
+    const double hidden = 8 * 3 * m;
+    rows.push_back({.id = "chunks-" + std::to_string(chunks),
+                    .formula = "E4",
+                    .regime = "8 ways, collective matmuls in " + std::to_string(chunks) +
+                              " chunks; max(math, comms)",
+                    .predicted = hidden,
+                    .expected = around(by_hand / hidden - 1, 5e-4),
+                    .tolerance = 0.02,
+                    .why = "one chunk of each pair is left, and the backward gathers two arrays on "
+                           "one ring at a time",
+                    .simulate = [chunks](const Laboratory& laboratory) {
+                      return seconds(laboratory, tensor_step(8, chunks));
+                    }});
   }
   return rows;
 }
@@ -170,6 +195,27 @@ std::vector<ExperimentRow> mixed_rows() {
                                        (alone + 2 * f + 2 * m) / predicted - 1};
     }
   }
+  // 16 x 4 with collective matmuls: k is less than m / 2, so that of a pass k / chunks is left (in
+  // the backward one chunk at half of the ring); between two steps 2 f, because the last input
+  // gradient is reduced beside its weight gradient now.
+  const Mixed& best = kMixed[1];
+  StackStep overlapped = mixed_step(best);
+  overlapped.plan.tensor_chunks = 32;
+  const double k = mixed_activations(best) * of_a_ring(4);
+  const double f = mixed_gather(best) * of_a_ring(16);
+  const double by_hand = kMixedLayers * (3 * m + 2 * k / 32) + 2 * f;
+  rows.push_back({.id = "x16-overlapped",
+                  .formula = "E7",
+                  .regime = "16 ways of FSDP, 4 of tensor parallelism in collective matmuls of 32 "
+                            "chunks",
+                  .predicted = mixed_formula(best),
+                  .expected = around(by_hand / mixed_formula(best) - 1, 2e-4),
+                  .tolerance = 0.02,
+                  .why = "one chunk of each pair, the first gather and the last reduce-scatter of "
+                         "weights are left",
+                  .simulate = [overlapped](const Laboratory& laboratory) {
+                    return seconds(laboratory, overlapped);
+                  }});
   return rows;
 }
 

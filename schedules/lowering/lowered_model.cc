@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "schedules/lowering/collective_matmul.h"
 #include "schedules/lowering/context.h"
 #include "schedules/lowering/expert.h"
 #include "schedules/lowering/recompute.h"
@@ -31,13 +32,31 @@ std::vector<BlockKind> kinds_of(const ModelSpec& model, const ModelLayers& layer
   return kinds;
 }
 
-LoweredLayer lower_block(Layer block, const ContextShare& share, const ParallelPlan& plan,
+// Collective matmuls of the forward and the whole backward. A gather in the background goes before
+// the gather that a matmul follows, so that the two stand side by side.
+LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
+  for (std::size_t i = 1; i < layer.backward.size(); ++i) {
+    LayerStep& before = layer.backward[i - 1];
+    LayerStep& step = layer.backward[i];
+    if (before.kind == LayerStep::Kind::kCollective && step.kind == LayerStep::Kind::kBackground) {
+      std::swap(before, step);
+    }
+  }
+  layer.forward = overlap_matmuls(std::move(layer.forward), chunks);
+  layer.backward = overlap_matmuls(std::move(layer.backward), chunks);
+  return layer;
+}
+
+LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan plan,
                          Bytes crossing) {
+  // The gradient of an input belongs beside the weight gradient, which is not its matmul.
+  if (plan.tensor_chunks > 1) plan.overlap_tensor = true;
   if (plan.recompute == Recompute::kSelective) block = recompute_selectively(std::move(block));
   std::vector<OpExchange> exchanges = expert_exchanges(block, plan);
   if (plan.cp > 1)
     std::ranges::move(context_exchanges(block, share, plan), std::back_inserter(exchanges));
-  const LoweredLayer lowered = lower_tensor(block, plan, crossing, false, exchanges);
+  LoweredLayer lowered = lower_tensor(block, plan, crossing, false, exchanges);
+  if (plan.tensor_chunks > 1) lowered = cut_matmuls(std::move(lowered), plan.tensor_chunks);
   return plan.recompute == Recompute::kFull ? recompute_fully(lowered) : lowered;
 }
 

@@ -88,6 +88,14 @@ void check_sizes(const ParallelPlan& plan, Rules& rules) {
   rules.at_least("sequence", 1, plan.sequence);
   rules.at_least("gradient_bucket_parameters", 1, plan.gradient_bucket_parameters);
   rules.at_least("prefetch", 0, plan.prefetch);
+  rules.at_least("tensor_chunks", 1, plan.tensor_chunks);
+  rules.require(plan.tensor_chunks <= 1 || plan.divides_tokens(), "tensor_chunks",
+                "is " + std::to_string(plan.tensor_chunks) +
+                    ", but matmuls are cut by the tokens that are gathered or scattered: needs tp "
+                    "above 1 and sequence_parallel");
+  rules.require(plan.tensor_chunks <= 1 || plan.cp * plan.ep * plan.etp <= 1, "tensor_chunks",
+                "is " + std::to_string(plan.tensor_chunks) +
+                    ", which goes with tp, dp and pp only: cp, ep and etp must be 1");
   rules.at_least("recompute_block", 1, plan.recompute_block);
   rules.at_least("recompute_layers", 0, plan.recompute_layers);
   rules.at_least("shard", 0, plan.shard);

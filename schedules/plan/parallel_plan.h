@@ -123,6 +123,7 @@ struct ParallelPlan {
   bool overlap_gradients = true;      // reduce gradients while the backward pass goes on
   bool overlap_parameters = false;    // ZeRO-1 and 2: gather parameters beside the next forward
   bool overlap_tensor = false;     // reduce-scatter of an input gradient beside the weight gradient
+  std::int64_t tensor_chunks = 1;  // above 1: collective matmuls, each in so many chunks
   bool overlap_pipeline = true;    // messages between stages beside compute
   bool clip_gradients = false;     // the norm of all gradients before the optimizer
   bool post_validation = false;    // the optimizer does not wait for that norm

@@ -75,6 +75,25 @@ TEST(MlpStackLowerTest, ATensorGroupSendsFiveBoundariesALayer) {
   }
 }
 
+// In chunks one part of each gather or scatter is left of the shorter side, k / chunks a pass (in
+// the backward the first chunk shares the links with the input gathered again): 3 m + 2 k / chunks
+// a layer, m = 4 tokens D F / (4 ways) FLOPs, k = 2 x 3/4 of the activations. The same bytes are
+// sent.
+TEST(MlpStackLowerTest, CollectiveMatmulsLeaveOneChunk) {
+  ParallelPlan plan = plan_of(4, 1, 1, 0);
+  plan.tensor_chunks = 8;
+  Cluster cluster = one_node(4, Bandwidth(3e12));
+  cluster.chip.memory_bandwidth = Bandwidth(1e18);
+  const SimulationResult result = run(stack(6), plan, cluster);
+  const double m = kTokens * kHidden * kWidth / 1e15;
+  const double k = 2 * 0.75 * kTokens * kHidden * 2 / 3e12;
+  const double expected = 6 * (3 * m + 2 * k / 8);
+  EXPECT_NEAR(to_seconds(result.step_time), expected, 1e-3 * expected);
+  EXPECT_EQ(sent(result, Axis::kTensor).value(), 6 * 5 * 3 * kTokens * kHidden * 2);
+  plan.sequence_parallel = false;
+  EXPECT_EQ(check(plan, stack(6), cluster.places).size(), 1U);
+}
+
 // Gradients in bf16 twice (all-reduce), or gathered twice and reduced once: 4 or 6 bytes a
 // parameter, (n - 1) of them in a group of n.
 TEST(MlpStackLowerTest, ReplicasSendWhatTheFormulasSay) {

@@ -95,6 +95,9 @@ std::vector<ExperimentRow> tensor_rows() {
                     .simulate = [chunks](const Laboratory& laboratory) {
                       return seconds(laboratory, tensor_step(8, chunks));
                     }});
+    // Where links are not shared, the backward's gather is alone: 1.5 k / chunks in all.
+    const double alone = 8 * (3 * m + 1.5 * moved / static_cast<double>(chunks));
+    rows.back().expected_unshared = around(alone / hidden - 1, 5e-4);
   }
   return rows;
 }
@@ -216,6 +219,8 @@ std::vector<ExperimentRow> mixed_rows() {
                   .simulate = [overlapped](const Laboratory& laboratory) {
                     return seconds(laboratory, overlapped);
                   }});
+  const double alone = kMixedLayers * (3 * m + 1.5 * k / 32) + 2 * f;
+  rows.back().expected_unshared = around(alone / mixed_formula(best) - 1, 2e-4);
   return rows;
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/placement.h"
 #include "proto/experiment.h"
 #include "sim/cluster.h"
 #include "sim/op_graph.h"
@@ -53,6 +54,7 @@ struct FinishedRun {
   const SimulationOptions& options;
   const SimulationResult& result;
   const StepMetrics& metrics;
+  std::vector<PlacementNote> placement{};    // what the places of the ranks cost
   const Explanation* explanation = nullptr;  // analysis/explain.h; nullptr: not asked for
 };
 

@@ -92,7 +92,8 @@ int run(const std::vector<std::string>& arguments) {
                         .graph = graph,
                         .options = simulations[i],
                         .result = results[i],
-                        .metrics = metrics[i]});
+                        .metrics = metrics[i],
+                        .placement = placement_notes(graph, cluster, results[i])});
   }
   std::vector<Explanation> explanations;
   if (options.explain) {

@@ -116,6 +116,7 @@ class Report : private ReportText {
     title();
     headline();
     breakdown();
+    placement();
     critical_path();
     memory();
     links();
@@ -197,6 +198,13 @@ class Report : private ReportText {
     all.push_back({"idle", value(parts.idle)});
     section("Where the step goes", "mean of all ranks");
     rows(all, scale_of(run_.result.step_time), "step");
+  }
+
+  // What the places of the ranks cost; nothing where they cost nothing.
+  void placement() {
+    if (run_.placement.empty()) return;
+    section("Placement");
+    for (const PlacementNote& note : run_.placement) wrapped(2, note.text);
   }
 
   // As one or two lines: it is the breakdown once more, seen along the ops that decided the end.

@@ -168,6 +168,11 @@ std::string result_json(const FinishedRun& run) {
     object.add("idle_chips", idle_chips_json(idle, run.cluster));
   }
   object.add("breakdown_s", breakdown_json(result.breakdown));
+  if (!run.placement.empty()) {
+    std::vector<std::string> texts;
+    for (const PlacementNote& note : run.placement) texts.push_back(quoted(note.text));
+    object.add("placement", json_list(texts));
+  }
   object.add("critical_path", critical_path_json(result.critical_path));
   object.add("memory", memory_json(run));
   object.add("links", links_json(run));

@@ -15,6 +15,7 @@ std::vector<FormulaExperiment> decoding_experiments();
 std::vector<FormulaExperiment> expert_exchange_experiments();
 std::vector<FormulaExperiment> gpu_collective_experiments();
 std::vector<FormulaExperiment> in_switch_experiments();
+std::vector<FormulaExperiment> mixed_parallel_experiments();
 std::vector<FormulaExperiment> model_state_experiments();
 std::vector<FormulaExperiment> pipeline_experiments();
 std::vector<FormulaExperiment> serving_queue_experiments();

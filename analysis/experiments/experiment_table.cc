@@ -17,6 +17,7 @@ constexpr Group kGroups[] = {
     expert_exchange_experiments,  //
     gpu_collective_experiments,   //
     in_switch_experiments,        //
+    mixed_parallel_experiments,   //
     model_state_experiments,      //
     pipeline_experiments,         //
     recipe_experiments,           //

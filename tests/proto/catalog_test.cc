@@ -85,7 +85,7 @@ TEST(CatalogTest, NumbersInDgxNamesCountChips) {
 }
 
 TEST(CatalogTest, DgxSizesThatAreNotThereSayWhichAre) {
-  const std::string sizes = "the size of dgx-h100-<size> must be a multiple of 8 chips, up to 4096";
+  const std::string sizes = "the size of dgx-h100-<size> must be a multiple of 8 chips, up to 16384";
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-4104"), sizes + "; is \"4104\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-12"), sizes + "; is \"12\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-0"), sizes + "; is \"0\"");

@@ -128,7 +128,7 @@ TEST_F(BadInputTest, NamesThatAreNotInTheCatalogSayWhatIs) {
   EXPECT_TRUE(
       has_line(problems_with("dgx-h100-8", "dgx-h100-12"),
                "cluster.catalog: the size of dgx-h100-<size> must be a multiple of 8 chips, "
-               "up to 4096; is \"12\""));
+               "up to 16384; is \"12\""));
   EXPECT_TRUE(has_line(problems_of(from("llama3-70b-dgx-h100-51")),
                        "EXPERIMENT: no experiment llama3-70b-dgx-h100-51 in the catalog; did you "
                        "mean llama3-70b-dgx-h100-512?"));

@@ -85,8 +85,9 @@ TEST(CatalogTest, NumbersInDgxNamesCountChips) {
 }
 
 TEST(CatalogTest, DgxSizesThatAreNotThereSayWhichAre) {
-  const std::string sizes = "the size of dgx-h100-<size> must be a multiple of 8 chips, up to 16384";
-  EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-4104"), sizes + "; is \"4104\"");
+  const std::string sizes =
+      "the size of dgx-h100-<size> must be a multiple of 8 chips, up to 16384";
+  EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-16392"), sizes + "; is \"16392\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-12"), sizes + "; is \"12\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-0"), sizes + "; is \"0\"");
   EXPECT_EQ(problem_of(CatalogKind::kCluster, "dgx-h100-8x8"), sizes + "; is \"8x8\"");

@@ -26,22 +26,9 @@ InNetwork::InNetwork(const CollectiveTask& task, const GroupShape& shape)
     nodes_[node].parent = given.parent;
     nodes_[node].up = given.up;
     nodes_[node].down = given.down;
-    if (given.parent == node) {
-      root_ = node;
-      continue;
-    }
-    std::vector<std::uint32_t>& siblings = nodes_[given.parent].children;
-    nodes_[node].place = static_cast<std::uint32_t>(siblings.size());
-    siblings.push_back(node);
   }
-  // From the root down; and back up for what is below.
-  std::vector<std::uint32_t> reached = {root_};
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    for (const std::uint32_t child : nodes_[reached[i]].children) {
-      nodes_[child].depth = nodes_[reached[i]].depth + 1;
-      reached.push_back(child);
-    }
-  }
+  const std::vector<std::uint32_t> reached = relate(nodes_);
+  root_ = reached.front();
   for (std::size_t i = reached.size(); i-- > 0;) {
     Node& node = nodes_[reached[i]];
     if (reached[i] < n_) node.members.push_back(reached[i]);
@@ -49,7 +36,6 @@ InNetwork::InNetwork(const CollectiveTask& task, const GroupShape& shape)
     most_children_ = std::max(most_children_, static_cast<std::uint32_t>(node.children.size()));
     if (reached[i] == root_) continue;
     Node& parent = nodes_[node.parent];
-    parent.height = std::max(parent.height, node.height + 1);
     parent.members.insert(parent.members.end(), node.members.begin(), node.members.end());
   }
   height_ = nodes_[root_].height;

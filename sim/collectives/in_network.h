@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/tree_nodes.h"
 
 namespace stepsim {
 
@@ -48,14 +49,7 @@ class InNetwork final : public CollectiveAlgorithm {
               std::vector<std::uint32_t>& out) const override;
 
  private:
-  struct Node {
-    std::uint32_t parent = 0;
-    LinkId up;
-    LinkId down;
-    std::uint32_t place = 0;   // among the parent's children
-    std::uint32_t depth = 0;   // below the root
-    std::uint32_t height = 0;  // above the lowest leaf
-    std::vector<std::uint32_t> children;
+  struct Node : TreeNode {
     std::vector<std::uint32_t> members;  // below it, or itself; in order of shards
   };
   bool sharded() const {

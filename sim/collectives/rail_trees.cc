@@ -34,30 +34,11 @@ RailTrees::RailTrees(const CollectiveTask& task, const GroupShape& shape)
       node.down = tree[i].down;
     }
   }
-  std::vector<std::uint32_t> reached;
-  for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
-    if (is_root(node)) {
-      reached.push_back(node);
-      continue;
-    }
-    std::vector<std::uint32_t>& siblings = nodes_[nodes_[node].parent].children;
-    nodes_[node].place = static_cast<std::uint32_t>(siblings.size());
-    siblings.push_back(node);
-    most_children_ = std::max(most_children_, static_cast<std::uint32_t>(siblings.size()));
-  }
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    for (const std::uint32_t child : nodes_[reached[i]].children) {
-      nodes_[child].depth = nodes_[reached[i]].depth + 1;
-      reached.push_back(child);
-    }
-  }
+  relate(nodes_);
   rounds_ = per_node_ - 1;
-  for (std::size_t i = reached.size(); i-- > 0;) {
-    const Node& node = nodes_[reached[i]];
+  for (const Node& node : nodes_) {
+    most_children_ = std::max(most_children_, static_cast<std::uint32_t>(node.children.size()));
     rounds_ = std::max(rounds_, node.height);
-    if (is_root(reached[i])) continue;
-    Node& parent = nodes_[node.parent];
-    parent.height = std::max(parent.height, node.height + 1);
   }
 }
 

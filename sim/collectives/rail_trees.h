@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/tree_nodes.h"
 
 namespace stepsim {
 
@@ -45,15 +46,8 @@ class RailTrees final : public CollectiveAlgorithm {
   static constexpr std::uint32_t kDown = 2;
   bool in_node(std::uint32_t lane) const { return lane == kScatter || lane + 1 == lanes(); }
 
-  struct Node {               // of the tree of a rail
+  struct Node : TreeNode {    // of the tree of a rail
     std::uint32_t share = 0;  // of the data: its rail
-    std::uint32_t parent = 0;
-    LinkId up;
-    LinkId down;
-    std::uint32_t place = 0;   // among the parent's children
-    std::uint32_t depth = 0;   // below the root
-    std::uint32_t height = 0;  // above the lowest leaf
-    std::vector<std::uint32_t> children;
   };
   bool is_root(std::uint32_t node) const { return nodes_[node].parent == node; }
   std::uint32_t block(std::uint32_t lane, std::uint32_t round, std::uint32_t member) const;

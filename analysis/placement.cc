@@ -41,8 +41,8 @@ Bandwidth inside_a_node(const Cluster& cluster) {
 }
 
 std::optional<std::string> leaves_the_node(const Communicator& communicator, const OpGraph& graph,
-                                           const Cluster& cluster, Duration exposed) {
-  const Bandwidth inside = inside_a_node(cluster);
+                                           const Cluster& cluster, Bandwidth inside,
+                                           Duration exposed) {
   const GroupLinks links = widest(communicator, graph, cluster);
   if (links.nodes < 2 || inside <= links.network) return std::nullopt;
   return fmt::format(
@@ -81,6 +81,7 @@ std::optional<std::string> is_no_ring(const Communicator& communicator, const Op
 std::vector<PlacementNote> placement_notes(const OpGraph& graph, const Cluster& cluster,
                                            const SimulationResult& result) {
   std::vector<PlacementNote> notes;
+  const Bandwidth inside = inside_a_node(cluster);
   for (const Communicator& communicator : graph.communicators) {
     const Axis axis = communicator.axis;
     const auto add = [&](const std::optional<std::string>& text) {
@@ -90,7 +91,7 @@ std::vector<PlacementNote> placement_notes(const OpGraph& graph, const Cluster& 
     };
     if (!stays_close(axis)) continue;
     const Duration exposed = result.breakdown.exposed_communication[static_cast<std::size_t>(axis)];
-    add(leaves_the_node(communicator, graph, cluster, exposed));
+    add(leaves_the_node(communicator, graph, cluster, inside, exposed));
     add(is_no_ring(communicator, graph, cluster));
   }
   return notes;

@@ -77,6 +77,22 @@ Terms terms_of(const Strategy& strategy, double batch) {
   return terms;
 }
 
+// The formula as a line and the simulation as points of the same colour.
+template <typename Predict, typename Simulate>
+void add_curves(Plot& plot, const Strategy& strategy, const std::vector<double>& batches,
+                Predict predicted, Simulate simulated) {
+  PlotCurve line{.label = std::string(strategy.label) + ": formula", .points = {}};
+  PlotCurve points{.label = std::string(strategy.label) + ": simulated",
+                   .mark = PlotMark::kPoints,
+                   .points = {}};
+  for (const double batch : batches) {
+    line.points.push_back({batch, predicted(terms_of(strategy, batch))});
+    points.points.push_back({batch, simulated(batch)});
+  }
+  plot.curves.push_back(std::move(line));
+  plot.curves.push_back(std::move(points));
+}
+
 // ---- FLOPs over communication ----
 
 constexpr Strategy kCube[] = {{"FSDP over 64", 64, 1, 3, 0, "dp:x+y+z"},
@@ -102,19 +118,13 @@ Plot flops_to_comms(const Laboratory& laboratory) {
             .curves = {}};
   const std::vector<double> batches = {8192, 16384, 32768, 65536, 131072, 262144, 524288};
   for (const Strategy& strategy : kCube) {
-    PlotCurve line{.label = std::string(strategy.label) + ": formula", .points = {}};
-    PlotCurve points{.label = std::string(strategy.label) + ": simulated",
-                     .mark = PlotMark::kPoints,
-                     .points = {}};
-    for (const double batch : batches) {
-      const Terms terms = terms_of(strategy, batch);
-      // Both passes; weights and activations on axes of their own.
-      const double comms = std::max(3 * terms.weights, 2 * terms.activations);
-      line.points.push_back({batch, 3 * terms.math / comms});
-      points.points.push_back({batch, simulated_ratio(laboratory, strategy, batch)});
-    }
-    plot.curves.push_back(std::move(line));
-    plot.curves.push_back(std::move(points));
+    add_curves(
+        plot, strategy, batches,
+        [](const Terms& terms) {
+          // Both passes; weights and activations on axes of their own.
+          return 3 * terms.math / std::max(3 * terms.weights, 2 * terms.activations);
+        },
+        [&](double batch) { return simulated_ratio(laboratory, strategy, batch); });
   }
   return plot;
 }
@@ -136,20 +146,16 @@ Plot time_by_strategy(const Laboratory& laboratory) {
       .curves = {}};
   const std::vector<double> batches = {131072, 262144, 524288, 1048576, 2097152, 4194304, 8388608};
   for (const Strategy& strategy : kPod) {
-    PlotCurve line{.label = std::string(strategy.label) + ": formula", .points = {}};
-    PlotCurve points{.label = std::string(strategy.label) + ": simulated",
-                     .mark = PlotMark::kPoints,
-                     .points = {}};
-    for (const double batch : batches) {
-      const Terms terms = terms_of(strategy, batch);
-      const double forward = std::max({terms.math, terms.weights, terms.activations});
-      const double backward = std::max({2 * terms.math, 2 * terms.weights, terms.activations});
-      line.points.push_back({batch, kPodLayers * (forward + backward)});
-      points.points.push_back(
-          {batch, seconds(laboratory, step_of(strategy, batch, {16, 16, 16}, kPodLayers))});
-    }
-    plot.curves.push_back(std::move(line));
-    plot.curves.push_back(std::move(points));
+    add_curves(
+        plot, strategy, batches,
+        [](const Terms& terms) {
+          const double forward = std::max({terms.math, terms.weights, terms.activations});
+          const double backward = std::max({2 * terms.math, 2 * terms.weights, terms.activations});
+          return kPodLayers * (forward + backward);
+        },
+        [&](double batch) {
+          return seconds(laboratory, step_of(strategy, batch, {16, 16, 16}, kPodLayers));
+        });
   }
   return plot;
 }

@@ -35,7 +35,9 @@ class CreditNetwork final : public Network {
 
   void settle(Time now) override {
     for (const PacketMessages::Slot slot : messages_.take_starting()) {
-      inject(now.since_start.count(), slot);
+      messages_.cut(slot, [&](std::uint32_t place, std::uint32_t bytes, std::int64_t packets) {
+        queue(now.since_start.count(), {packets, place, slot, bytes, true});
+      });
     }
     events_.flush();
   }
@@ -100,24 +102,6 @@ class CreditNetwork final : public Network {
     bool is_waiting = false;  // for room in the queue of the next port
     SentBytes sent;
   };
-
-  void inject(std::int64_t now, PacketMessages::Slot slot) {
-    const std::int64_t full = messages_.full_packets(slot);
-    const std::uint32_t rest = messages_.rest_bytes(slot);
-    const std::uint32_t routes = messages_.routes(slot);
-    if (routes == 1) {
-      const std::uint32_t place = messages_.first_place(slot, 0);
-      if (full > 0) queue(now, {full, place, slot, timing_.packet_bytes(), true});
-      if (rest > 0) queue(now, {1, place, slot, rest, true});
-      return;
-    }
-    std::uint32_t route = 0;
-    for (std::int64_t packet = 0; packet < full; ++packet) {
-      queue(now, {1, messages_.first_place(slot, route), slot, timing_.packet_bytes(), true});
-      if (++route == routes) route = 0;
-    }
-    if (rest > 0) queue(now, {1, messages_.first_place(slot, route), slot, rest, true});
-  }
 
   void queue(std::int64_t now, const Packets& packets) {
     const std::uint32_t link = messages_.hop(packets.place).link();

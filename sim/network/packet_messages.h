@@ -48,16 +48,27 @@ class PacketMessages {
   // packets. Valid until the next start().
   std::span<const Slot> take_starting();
 
-  std::int64_t full_packets(Slot slot) const { return messages_[slot].bytes / packet_bytes_; }
-  std::uint32_t rest_bytes(Slot slot) const {
-    return static_cast<std::uint32_t>(messages_[slot].bytes % packet_bytes_);
-  }
-
-  // Routes that packets take in turns, and the place of the first hop of one.
-  std::uint32_t routes(Slot slot) const { return messages_[slot].routes; }
-  std::uint32_t first_place(Slot slot, std::uint32_t route) const;
-
   Hop hop(std::uint32_t place) const { return {words_.word(place)}; }
+
+  // The packets of a message as runs of equal ones on one route, in the order in which they queue:
+  // queue(place of their first hop, bytes of each, packets).
+  template <typename Queue>
+  void cut(Slot slot, Queue&& queue) const {
+    const std::int64_t full = messages_[slot].bytes / packet_bytes_;
+    const auto each = static_cast<std::uint32_t>(packet_bytes_);
+    const auto rest = static_cast<std::uint32_t>(messages_[slot].bytes % packet_bytes_);
+    const std::uint32_t routes = messages_[slot].routes;
+    std::uint32_t route = 0;
+    if (routes == 1) {
+      if (full > 0) queue(first_place(slot, 0), each, full);
+    } else {
+      for (std::int64_t packet = 0; packet < full; ++packet) {
+        queue(first_place(slot, route), each, std::int64_t{1});
+        if (++route == routes) route = 0;
+      }
+    }
+    if (rest > 0) queue(first_place(slot, route), rest, std::int64_t{1});
+  }
 
   // `packets` of the message will be wholly at its destination at `at` (the last of them).
   void arrive(Slot slot, std::int64_t packets, std::int64_t at) {
@@ -97,6 +108,8 @@ class PacketMessages {
   };
 
   Slot take_slot();
+  // The place of the first hop of one of the routes that packets take in turns.
+  std::uint32_t first_place(Slot slot, std::uint32_t route) const;
   void check_message(const Transfer& transfer) const;
   void add_route(Message& message, std::span<const LinkId> links);
   void spray(Message& message, NodeId from, NodeId to);

@@ -68,7 +68,9 @@ class UnlimitedPacketNetwork final : public Network {
 
   void settle(Time now) override {
     for (const PacketMessages::Slot slot : messages_.take_starting()) {
-      inject(now.since_start.count(), slot);
+      messages_.cut(slot, [&](std::uint32_t place, std::uint32_t bytes, std::int64_t packets) {
+        queue(now.since_start.count(), slot, place, bytes, packets);
+      });
     }
     next_arrivals_.flush();
   }
@@ -114,24 +116,6 @@ class UnlimitedPacketNetwork final : public Network {
     RingQueue<Train> trains;          // that are not bound for the end of this link
     SentBytes sent;
   };
-
-  void inject(std::int64_t now, PacketMessages::Slot slot) {
-    const std::int64_t full = messages_.full_packets(slot);
-    const std::uint32_t rest = messages_.rest_bytes(slot);
-    const std::uint32_t routes = messages_.routes(slot);
-    if (routes == 1) {
-      const std::uint32_t place = messages_.first_place(slot, 0);
-      if (full > 0) queue(now, slot, place, timing_.packet_bytes(), full);
-      if (rest > 0) queue(now, slot, place, rest, 1);
-      return;
-    }
-    std::uint32_t route = 0;
-    for (std::int64_t packet = 0; packet < full; ++packet) {
-      queue(now, slot, messages_.first_place(slot, route), timing_.packet_bytes(), 1);
-      if (++route == routes) route = 0;
-    }
-    if (rest > 0) queue(now, slot, messages_.first_place(slot, route), rest, 1);
-  }
 
   // The first packet on its way over `link` has come to its end.
   void hand_over(std::int64_t now, std::uint32_t link) {

@@ -28,8 +28,6 @@ class PacketTiming {
         header_bytes_(static_cast<std::uint32_t>(options.header_bytes.value())),
         cuts_through_(options.switching == Switching::kCutThrough) {}
 
-  std::uint32_t packet_bytes() const { return packet_bytes_; }
-
   PacketWire wire_of(const Link& link) const {
     const double bandwidth = link.bandwidth.value();
     return {bandwidth, link.latency.count(), packet_time(packet_bytes_, bandwidth).count(),

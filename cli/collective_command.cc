@@ -16,6 +16,7 @@
 #include "cli/run_outputs.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collective_task.h"
+#include "sim/compute.h"
 #include "sim/group_shape.h"
 #include "sim/program_builder.h"
 #include "traces/chrome_trace.h"
@@ -34,6 +35,8 @@ struct Point {
   std::string algorithm;
   std::string protocol;  // of the communication library; empty: none
   std::string why;
+  std::int64_t channels = 0;
+  ChipShare taken{};  // of each chip, while it runs
   std::uint32_t steps = 0;
   std::optional<CollectiveFormula> formula;
   SimulationResult result;
@@ -97,6 +100,8 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
     point.algorithm = name_of(chosen.algorithm);
     point.protocol = chosen.protocol;
     point.why = chosen.why;
+    point.channels = chosen.cost.channels;
+    point.taken = taken_of(request.cluster.chip, chosen.cost);
     point.steps = rounds;
     point.formula = collective_formula(
         {.op = request.op,
@@ -171,16 +176,23 @@ std::string simulator_json(const SimulatorStatistics& cost) {
       cost.events, cost.rate_updates, cost.wall_s, cost.cpu_s, cost.peak_rss_bytes);
 }
 
+double share(std::int32_t millionths) {
+  return millionths / 1e6;
+}
+
 std::string json_of(const CollectiveRequest& request, const Point& point) {
   return fmt::format(
       "{{\n  \"op\": \"{}\",\n  \"algorithm\": \"{}\",\n  \"why\": \"{}\",\n  \"ranks\": {},\n"
       "  \"bytes\": {},\n  \"time_s\": {},\n  \"algorithm_bandwidth_bytes_per_s\": {},\n"
       "  \"bus_bandwidth_bytes_per_s\": {},\n  \"formula_s\": {},\n  \"steps\": {},\n"
+      "  \"protocol\": \"{}\",\n  \"channels\": {},\n  \"compute_share\": {:.6f},\n"
+      "  \"memory_share\": {:.6f},\n"
       "  \"hottest_links\": {},\n  \"simulator\": {}\n}}",
       name_of(request.op), point.algorithm, json_escaped(point.why), request.chips.size(),
       point.bytes.value(), exact_seconds(point.result.end.since_start),
       number_or_null(algorithm_bandwidth(point)), number_or_null(bus_bandwidth(request, point)),
-      formula_json(point), point.steps, links_json(request, point),
+      formula_json(point), point.steps, point.protocol, point.channels, share(point.taken.compute),
+      share(point.taken.memory), links_json(request, point),
       simulator_json(point.result.statistics));
 }
 
@@ -214,6 +226,13 @@ std::string report(const CollectiveRequest& request, const Point& point) {
   row("algorithm",
       point.algorithm + (point.protocol.empty() ? "" : " " + point.protocol) + ": " + point.why);
   row("steps", std::to_string(point.steps));
+  if (point.taken != ChipShare{}) {
+    row("takes of each chip",
+        fmt::format("{:.1f} % of the compute units{}, {:.1f} % of the memory bandwidth",
+                    100 * share(point.taken.compute),
+                    point.channels > 0 ? fmt::format(" ({} channels)", point.channels) : "",
+                    100 * share(point.taken.memory)));
+  }
   row("algorithm bandwidth", bandwidth_text(algorithm_bandwidth(point)));
   row("bus bandwidth", bandwidth_text(bus_bandwidth(request, point)));
   if (!point.formula) {

@@ -65,6 +65,31 @@ Efficiency to_efficiency(const file::Efficiency& efficiency, ProblemList& proble
   return spec;
 }
 
+CommunicationUnits to_communication(const file::Communication& communication,
+                                    ProblemList& problems) {
+  CommunicationUnits spec;
+  const std::string prefix = "cluster.chip.communication.";
+  const FieldReader fields(communication, prefix, problems);
+  fields.read("units", spec.units);
+  if (fields.has("compute_share") || fields.has("memory_share")) {
+    spec.fixed = {.compute_share = communication.compute_share(),
+                  .memory_share = communication.memory_share()};
+  }
+  for (int i = 0; i < communication.reduction_size(); ++i) {
+    const file::Reduction& reduction = communication.reduction(i);
+    const FieldReader of(reduction, prefix + "reduction[" + std::to_string(i) + "].", problems);
+    const auto type = data_type_named(reduction.type());
+    Bandwidth throughput;
+    of.require("throughput", throughput);
+    if (!type) {
+      of.add("type", "must be one of " + data_type_names() + "; is \"" + reduction.type() + "\"");
+      continue;
+    }
+    spec.reduction[static_cast<std::size_t>(*type)] = throughput;
+  }
+  return spec;
+}
+
 ChipSpec to_chip(const file::Chip& chip, ProblemList& problems) {
   const FieldReader fields(chip, "cluster.chip.", problems);
   ChipSpec spec;
@@ -76,8 +101,7 @@ ChipSpec to_chip(const file::Chip& chip, ProblemList& problems) {
   fields.read("fixed_memory", spec.fixed_memory);
   fields.read("sustained_clock", spec.sustained_clock);
   spec.efficiency = to_efficiency(chip.efficiency(), problems);
-  spec.communication = {.compute_share = chip.communication().compute_share(),
-                        .memory_share = chip.communication().memory_share()};
+  spec.communication = to_communication(chip.communication(), problems);
   problems.add(under("cluster.chip", check(spec)));
   return spec;
 }

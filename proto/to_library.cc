@@ -45,6 +45,20 @@ ByNodes read_by_nodes(const file::ByNodes& message, const std::string& prefix,
   return rates;
 }
 
+ProtocolChannels to_channels(const file::ProtocolChannels& message, const std::string& prefix,
+                             ProblemList& problems) {
+  ProtocolChannels channels;
+  const FieldReader fields(message, prefix, problems);
+  fields.read("most", channels.most);
+  fields.read("network", channels.network);
+  fields.read("network_most", channels.network_most);
+  fields.read("bytes", channels.bytes);
+  fields.read("member_bytes", channels.member_bytes);
+  fields.read("rate", channels.rate);
+  fields.read("accesses", channels.accesses);
+  return channels;
+}
+
 LibraryTuner to_tuner(const file::LibraryTuner& message, const std::string& prefix,
                       ProblemList& problems) {
   LibraryTuner tuner;
@@ -73,6 +87,9 @@ CommunicationLibrary to_library(const file::Library& library, ProblemList& probl
   const std::string prefix = "cluster.library.";
   CommunicationLibrary spec;
   if (library.has_name()) spec.name = library.name();
+  const FieldReader own(library, prefix, problems);
+  own.read("most_channels", spec.most_channels);
+  own.read("copy_engines", spec.copy_engines);
   for (int i = 0; i < library.timing_size(); ++i) {
     ProtocolTiming& timing = spec.timings.emplace_back();
     const FieldReader fields(library.timing(i), numbered(prefix + "timing", i), problems);
@@ -85,6 +102,8 @@ CommunicationLibrary to_library(const file::Library& library, ProblemList& probl
     fields.read("copy", timing.copy);
     fields.read("fill", timing.fill);
     fields.read("fill_bytes", timing.fill_bytes);
+    timing.channels = to_channels(library.timing(i).channels(),
+                                  numbered(prefix + "timing", i) + "channels.", problems);
   }
   spec.tuner = to_tuner(library.tuner(), prefix + "tuner.", problems);
   problems.add(under("cluster.library", check(spec)));

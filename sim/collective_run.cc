@@ -55,10 +55,11 @@ CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t
   if (!cluster.library.ideal()) {
     const LibraryChoice chosen =
         choose_with_library(cluster.library, task, switches_can_add(collective.type), choice, shape,
-                            links_of(cluster, chips));
+                            links_of(cluster, chips, collective.type));
     choice = chosen.algorithm;
     plan.cost = chosen.cost;
   }
+  plan.taken = taken_of(cluster.chip, plan.cost);
   plan.algorithm = choose_algorithm(task, choice, shape);
   plan.at_once = granularity_ == Granularity::kPipelined ||
                  (fidelity_ != Fidelity::kPacket && plan.algorithm->cuts_through());
@@ -67,6 +68,15 @@ CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t
     plan.algorithm.reset();
   }
   return plan;
+}
+
+ChipShare CollectiveRuns::taken(std::uint32_t stream) {
+  const std::uint32_t work = streams_.program_of(stream).ops[streams_.op(stream)].work;
+  const Communicator& communicator =
+      graph_.communicators[graph_.collective_works[work].communicator.index()];
+  const std::uint32_t group = communicator.seat_of[streams_.rank_of(stream)].group;
+  if (communicator.groups[group].size() == 1) return {};
+  return plan_of(work, group).taken;
 }
 
 // Appends the links of a message and returns the sum of their latencies.

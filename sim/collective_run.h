@@ -23,6 +23,7 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/library_choice.h"
+#include "sim/compute.h"
 #include "sim/meeting.h"
 #include "sim/op_graph.h"
 #include "sim/simulate.h"
@@ -38,6 +39,9 @@ class CollectiveRuns {
 
   // Posts the collective that `stream` starts. Throws MismatchError.
   void post(std::uint32_t stream, Time now, Meetings& meetings);
+
+  // What the collective that `stream` starts, runs or ends takes of its rank's chip.
+  ChipShare taken(std::uint32_t stream);
 
   // REQUIRES: the transfer's owner is a collective.
   void arrived(const TransferOwner& owner, Time now, Meetings& meetings);
@@ -62,6 +66,7 @@ class CollectiveRuns {
     std::vector<LinkUse> uses;
     std::vector<double> data;  // bytes of it over each link that are data; empty: all
     LibraryCost cost{};
+    ChipShare taken{};
   };
 
   struct LaneState {             // of a member, stepped

@@ -2,13 +2,37 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace stepsim {
+namespace {
+
+constexpr double kMillion = 1e6;
+
+double fraction(std::int32_t millionths) {
+  return std::min(ComputeRuns::kMostTaken, millionths / kMillion);
+}
+
+std::int32_t millionths(double share) {
+  return static_cast<std::int32_t>(
+      std::llround(kMillion * std::clamp(share, 0.0, ComputeRuns::kMostTaken)));
+}
+
+}  // namespace
+
+ChipShare taken_of(const ChipSpec& chip, const LibraryCost& cost) {
+  const CommunicationUnits& of = chip.communication;
+  if (of.fixed) {
+    return {.compute = millionths(of.fixed->compute_share),
+            .memory = millionths(of.fixed->memory_share)};
+  }
+  if (of.units == 0) return {};
+  return {.compute = millionths(static_cast<double>(cost.channels) / static_cast<double>(of.units)),
+          .memory = millionths(cost.memory.value() / chip.memory_bandwidth.value())};
+}
 
 ComputeRuns::ComputeRuns(const OpGraph& graph, const ChipSpec& chip)
     : graph_(graph),
-      cost_(chip.communication),
-      holds_shares_(cost_.compute_share > 0 || cost_.memory_share > 0),
       kernels_(graph.compute_works.size()),
       durations_(graph.compute_works.size()),
       flops_(graph.compute_works.size()),
@@ -20,7 +44,7 @@ ComputeRuns::ComputeRuns(const OpGraph& graph, const ChipSpec& chip)
       total += kernels_[work].back().total;
       flops_[work] += kernel.flops;
     }
-    durations_[work].push_back(total);
+    durations_[work].push_back({.taken = {}, .duration = total});
   }
 }
 
@@ -31,17 +55,19 @@ Time ComputeRuns::start(std::uint32_t rank, std::uint32_t work, double factor, T
   state.factor = graph_.ranks[rank].slowdown * factor;
   state.since = now;
   state.running = true;
-  state.ends_at = now + pace(state, state.communicating);
+  state.ends_at = now + pace(state, state.taken);
   return state.ends_at;
 }
 
-bool ComputeRuns::change_communication(std::uint32_t rank, int change, Time now) {
+bool ComputeRuns::change_communication(std::uint32_t rank, ChipShare share, int change, Time now) {
+  if (share == ChipShare{}) return false;
   State& state = states_[rank];
-  const std::uint32_t before = state.communicating;
-  state.communicating += static_cast<std::uint32_t>(change);
+  const ChipShare before = state.taken;
+  state.taken.compute += change * share.compute;
+  state.taken.memory += change * share.memory;
   if (!state.running || state.ends_at == now) return false;
   const Duration old_pace = pace(state, before);
-  const Duration new_pace = pace(state, state.communicating);
+  const Duration new_pace = pace(state, state.taken);
   if (old_pace == new_pace) return false;
   if (state.since < now) {
     state.left -=
@@ -55,20 +81,21 @@ bool ComputeRuns::change_communication(std::uint32_t rank, int change, Time now)
   return true;
 }
 
-Duration ComputeRuns::pace(const State& state, std::uint32_t communicating) {
-  std::vector<Duration>& durations = durations_[state.work];
-  while (durations.size() <= communicating) {
-    const auto ops = static_cast<double>(durations.size());
-    const CommunicationCost taken{.compute_share = std::min(kMostTaken, ops * cost_.compute_share),
-                                  .memory_share = std::min(kMostTaken, ops * cost_.memory_share)};
+Duration ComputeRuns::pace(const State& state, ChipShare taken) {
+  std::vector<Pace>& paces = durations_[state.work];
+  auto found = std::ranges::find(paces, taken, &Pace::taken);
+  if (found == paces.end()) {
+    const CommunicationCost cost{.compute_share = fraction(taken.compute),
+                                 .memory_share = fraction(taken.memory)};
     Duration total{};
-    for (const KernelTime& kernel : kernels_[state.work]) total += slowed(kernel, taken);
-    durations.push_back(total);
+    for (const KernelTime& kernel : kernels_[state.work]) total += slowed(kernel, cost);
+    paces.push_back({.taken = taken, .duration = total});
+    found = std::prev(paces.end());
   }
-  const Duration alone = durations[communicating];
-  if (state.factor == 1) return alone;
-  return Duration(
-      static_cast<std::int64_t>(std::ceil(static_cast<double>(alone.count()) * state.factor)));
+  const Duration without_jitter = found->duration;
+  if (state.factor == 1) return without_jitter;
+  return Duration(static_cast<std::int64_t>(
+      std::ceil(static_cast<double>(without_jitter.count()) * state.factor)));
 }
 
 }  // namespace stepsim

@@ -1,11 +1,12 @@
 // ComputeRuns says how long runs of kernels take, also while communication takes a part of the
 // chip.
 //
-// The kernels of a run follow one another; a run takes the sum of their times. A communication op
-// of a GPU holds a share of the arithmetic units and of the memory bandwidth from its start to its
-// end (ChipSpec::communication); several ops add up, to at most kMostTaken. At each change the
-// fraction of the run that is left is rescaled to the new pace, and a new end is scheduled; an end
-// event is stale when its time is not the rank's ends_at().
+// The kernels of a run follow one another; a run takes the sum of their times. A collective of a
+// GPU holds a share of the arithmetic units and of the memory bandwidth from its start to its end:
+// its channels over the units of the chip, and what it reads and writes over the bandwidth of the
+// memory. Several add up, to at most kMostTaken. At each change the fraction of the run that is
+// left is rescaled to the new pace, and a new end is scheduled; an end event is stale when its time
+// is not the rank's ends_at().
 
 #pragma once
 
@@ -13,9 +14,20 @@
 #include <vector>
 
 #include "sim/chips/chip_spec.h"
+#include "sim/collectives/library_choice.h"
 #include "sim/op_graph.h"
 
 namespace stepsim {
+
+// In millionths, so that sums do not depend on their order.
+struct ChipShare {
+  std::int32_t compute = 0;
+  std::int32_t memory = 0;
+  friend bool operator==(const ChipShare&, const ChipShare&) = default;
+};
+
+// What a collective that costs `cost` takes of a chip.
+ChipShare taken_of(const ChipSpec& chip, const LibraryCost& cost);
 
 class ComputeRuns {
  public:
@@ -30,14 +42,12 @@ class ComputeRuns {
   bool running(std::uint32_t rank) const { return states_[rank].running; }
   Time ends_at(std::uint32_t rank) const { return states_[rank].ends_at; }
 
-  // A communication op begins (+1) or ends (-1) to hold its shares of the chip of `rank`. Returns
+  // A collective begins (+1) or ends (-1) to hold its shares of the chip of `rank`. Returns
   // whether the rank's run now ends at another time, which has to be scheduled.
-  bool change_communication(std::uint32_t rank, int change, Time now);
-
-  bool communication_holds_shares() const { return holds_shares_; }
+  bool change_communication(std::uint32_t rank, ChipShare share, int change, Time now);
 
   // How long a run takes alone, and how many FLOPs it is.
-  Duration duration(std::uint32_t work) const { return durations_[work].front(); }
+  Duration duration(std::uint32_t work) const { return durations_[work].front().duration; }
   Flops flops(std::uint32_t work) const { return flops_[work]; }
 
  private:
@@ -47,17 +57,19 @@ class ComputeRuns {
     double left = 1;    // fraction of the run that was left then
     double factor = 1;  // of its time: what the rank and its jitter make of it
     std::uint32_t work = 0;
-    std::uint32_t communicating = 0;
+    ChipShare taken{};
     bool running = false;
   };
+  struct Pace {
+    ChipShare taken;
+    Duration duration;
+  };
 
-  Duration pace(const State& state, std::uint32_t communicating);
+  Duration pace(const State& state, ChipShare taken);
 
   const OpGraph& graph_;
-  CommunicationCost cost_;
-  bool holds_shares_;
   std::vector<std::vector<KernelTime>> kernels_;  // by work
-  std::vector<std::vector<Duration>> durations_;  // by work and communication ops; as needed
+  std::vector<std::vector<Pace>> durations_;      // by work, nothing taken first; as needed
   std::vector<Flops> flops_;                      // by work
   std::vector<State> states_;                     // by rank
 };

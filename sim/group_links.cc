@@ -25,9 +25,12 @@ bool switches_can_add(DataType type) {
   return type == DataType::kFp32 || type == DataType::kBf16 || type == DataType::kFp16;
 }
 
-GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips) {
+GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                    std::optional<DataType> type) {
   const std::uint32_t of_node = chips_per_node(cluster.places);
-  GroupLinks links{.members = static_cast<std::uint32_t>(chips.size())};
+  GroupLinks links{.members = static_cast<std::uint32_t>(chips.size()),
+                   .memory = cluster.chip.memory_bandwidth};
+  if (type) links.adder = cluster.chip.communication.reduction[static_cast<std::size_t>(*type)];
   std::vector<std::uint32_t> nodes;
   for (const std::uint32_t chip : chips) nodes.push_back(chip / of_node);
   std::vector<LinkId> route;

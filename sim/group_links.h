@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "sim/cluster.h"
@@ -20,7 +21,9 @@ std::uint32_t chips_per_node(const Places& places);
 // Whether switches add up numbers of this type (NVLS: floating point of 16 and 32 bits).
 bool switches_can_add(DataType type);
 
-// Looks at the routes between neighbours in the order given. O(chips x route).
-GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips);
+// Looks at the routes between neighbours in the order given. O(chips x route). `type`: of the
+// elements that are added up; none: nothing is.
+GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                    std::optional<DataType> type = {});
 
 }  // namespace stepsim

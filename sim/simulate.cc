@@ -165,7 +165,7 @@ class Simulation {
                         Event(kComputeEnds, rank));
         break;
       case OpKind::kCollective:
-        hold_chip(rank, +1);
+        hold_chip(stream, +1);
         collectives_.post(stream, now(), meetings_);
         break;
       case OpKind::kMessages:
@@ -208,7 +208,7 @@ class Simulation {
     }
     for (const CommunicationEnd& ended : meetings_.ends) {
       const Op& op = streams_.program_of(ended.stream).ops[streams_.op(ended.stream)];
-      if (op.kind == OpKind::kCollective) hold_chip(streams_.rank_of(ended.stream), -1);
+      if (op.kind == OpKind::kCollective) hold_chip(ended.stream, -1);
       attribution_.communication_ends(ended.stream, ended.moving, ended.waited_for_other_stage,
                                       now());
       path_.add(ended.stream, graph_.path_labels.size() + static_cast<std::size_t>(op.axis),
@@ -247,9 +247,10 @@ class Simulation {
     if (changed && recorder_.records(rank)) recorder_.memory(rank, now(), memory_.balance(rank));
   }
 
-  void hold_chip(std::uint32_t rank, int change) {
-    if (compute_.communication_holds_shares() &&
-        compute_.change_communication(rank, change, now())) {
+  // What the collective of `stream` takes of its chip (+1: from now on, -1: no longer).
+  void hold_chip(std::uint32_t stream, int change) {
+    const std::uint32_t rank = streams_.rank_of(stream);
+    if (compute_.change_communication(rank, collectives_.taken(stream), change, now())) {
       queue_.schedule(compute_.ends_at(rank), Event(kComputeEnds, rank));
     }
   }

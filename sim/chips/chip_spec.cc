@@ -174,8 +174,16 @@ std::vector<Problem> check(const ChipSpec& spec) {
   checker.not_negative("efficiency.memory_ramp",
                        static_cast<double>(efficiency.memory_ramp.value()));
   checker.fraction("sustained_clock", spec.sustained_clock);
-  checker.share("communication.compute_share", spec.communication.compute_share);
-  checker.share("communication.memory_share", spec.communication.memory_share);
+  const CommunicationUnits& communication = spec.communication;
+  checker.not_negative("communication.units", static_cast<double>(communication.units));
+  for (std::size_t type = 0; type < spec.peak.size(); ++type) {
+    const std::string name(name_of(static_cast<DataType>(type)));
+    checker.not_negative("communication.reduction." + name, communication.reduction[type].value());
+  }
+  if (communication.fixed) {
+    checker.share("communication.compute_share", communication.fixed->compute_share);
+    checker.share("communication.memory_share", communication.fixed->memory_share);
+  }
   return checker.take();
 }
 

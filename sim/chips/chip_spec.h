@@ -59,6 +59,18 @@ struct CommunicationCost {
   double memory_share = 0;   // of the memory bandwidth, 0 <= share < 1
 };
 
+// What the chip has for communication kernels. How much of it they take, the communication library
+// says (sim/collectives/library.h): each of its channels holds one unit.
+struct CommunicationUnits {
+  std::int64_t units =
+      0;  // streaming multiprocessors; 0: links are driven by DMA, nothing is taken
+  // By DataType, what one unit adds up: bytes of sums a second, each of which is two operands read
+  // and one result written. 0: faster than anything it can read.
+  std::array<Bandwidth, kDataTypes> reduction{};
+  std::optional<CommunicationCost>
+      fixed{};  // every collective takes this, whatever the library says
+};
+
 struct ChipSpec {
   std::string name;
   std::array<Throughput, kDataTypes> peak{};  // dense, by DataType; 0 where not supported
@@ -70,7 +82,7 @@ struct ChipSpec {
   // Clock under load that lasts over that of the short runs to which `efficiency` is fitted: power
   // and heat limit it. Runs take sustained(chip); time_of() alone does not look at it.
   double sustained_clock = 1;
-  CommunicationCost communication{};
+  CommunicationUnits communication{};
 
   Throughput peak_of(DataType type) const { return peak[static_cast<std::size_t>(type)]; }
 };

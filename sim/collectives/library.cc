@@ -49,6 +49,14 @@ std::vector<Problem> check(const CommunicationLibrary& library) {
                                        std::to_string(fraction)});
       }
     }
+    const ProtocolChannels& channels = timing.channels;
+    if (std::min({channels.most, channels.network, channels.network_most}) < 0) {
+      problems.push_back({field + ".channels", "must have no negative number of channels"});
+    }
+    if (std::min(channels.bytes, channels.member_bytes) < Bytes(0) || channels.rate.value() < 0 ||
+        !(channels.accesses >= 0)) {
+      problems.push_back({field + ".channels", "must have no negative bytes, rate or accesses"});
+    }
     if (timing.fill_bytes <= Bytes(0)) {
       problems.push_back({field + ".fill_bytes", "must be positive"});
     }
@@ -67,6 +75,10 @@ std::vector<Problem> check(const CommunicationLibrary& library) {
   need(LibraryPath::kMessages, Protocol::kSimple, "large messages take it");
   if (library.tuner.messages_ll_up_to > Bytes(0)) {
     need(LibraryPath::kMessages, Protocol::kLl, "tuner.messages_ll_up_to is given");
+  }
+  if (library.most_channels < 0) {
+    problems.push_back(
+        {"most_channels", "must not be negative, is " + std::to_string(library.most_channels)});
   }
   for (const ProtocolTuning& tuning : library.tuner.protocols) {
     need(tuning.path, tuning.protocol, "it is tuned");

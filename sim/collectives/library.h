@@ -16,7 +16,14 @@
 //   fill       chunks grow with the data, up to a limit, and a pipeline has to fill with them
 //
 // The form is fitted (scripts/fit_communication_library.py); docs/accuracy.md says how well. Not
-// modelled: arithmetic of reductions by data type, registered buffers, proxies on the host, jitter.
+// modelled: registered buffers, proxies on the host, jitter.
+//
+// A collective runs in channels, each a block of threads that holds one compute unit of the chip
+// while the collective runs, waiting included. A channel moves no more than `rate`, and where it
+// adds no more than the unit can add of the type; all of them together no more than the device
+// memory can read and write. So `bandwidth` above is also at most
+//
+//   open channels * min(rate, reduction throughput of a unit)      and      memory / accesses
 
 #pragma once
 
@@ -43,6 +50,17 @@ inline constexpr std::size_t kHopKinds = 3;
 enum class LibraryPath : std::uint8_t { kRing, kTree, kNvls, kMessages };
 std::string_view name_of(LibraryPath path);  // "ring", "tree", "nvls", "messages"
 
+// Of NCCL's kernels (src/enqueue.cc, src/graph/connect.cc, src/include/comm.h).
+struct ProtocolChannels {
+  std::int64_t most = 0;          // in one node; 0: none, copy engines or DMA move the data
+  std::int64_t network = 0;       // over several nodes: for each member that a node has,
+  std::int64_t network_most = 0;  // up to so many
+  Bytes bytes{};                  // one more channel for each so many bytes of the collective,
+  Bytes member_bytes{};           // and so many for each member; 0 of both: all at once
+  Bandwidth rate{};               // that one channel sends at; 0: no limit
+  double accesses = 0;            // bytes of device memory read or written for each byte sent
+};
+
 struct ProtocolTiming {
   LibraryPath path = LibraryPath::kRing;
   Protocol protocol = Protocol::kSimple;
@@ -53,6 +71,7 @@ struct ProtocolTiming {
   Bandwidth copy{};  // 0: costs nothing
   Duration fill{};
   Bytes fill_bytes{1};
+  ProtocolChannels channels{};
 };
 
 // NCCL's own expectation, by which it chooses (src/graph/tuning.cc): base + hops * hop + S / rate.
@@ -83,6 +102,8 @@ struct CommunicationLibrary {
   std::vector<ProtocolTiming> timings;  // none: ideal; else one for each path of `tuner`
   LibraryTuner tuner{};
   HopKind inside = HopKind::kNvlink;  // between chips of a node
+  std::int64_t most_channels = 0;     // of any collective (NCCL_MAX_CTAS); 0: no limit
+  bool copy_engines = false;  // all-gather, all-to-all, gather and scatter in a node hold no units
 
   bool ideal() const { return timings.empty(); }
   // Nothing if there is none.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <optional>
@@ -144,18 +145,93 @@ double wire_ratio(Bandwidth link, double fraction, Bandwidth most) {
   return rate > 0 ? std::max(1.0, link.value() / rate) : 1;
 }
 
-LibraryCost cost_of(const ProtocolTiming& timing, HopKind inside, Bytes part,
-                    const GroupLinks& links) {
+// Of what is given: 0 stands for no limit.
+Bandwidth lower(Bandwidth a, Bandwidth b) {
+  if (a.value() == 0 || b.value() == 0) return std::max(a, b);
+  return std::min(a, b);
+}
+
+// What one member has to do with a collective.
+struct Share {
+  Bytes bytes{};  // of the collective
+  Bytes part{};   // its shard
+  Bytes sent{};   // by it
+  bool adds = false;
+  bool copy_engines = false;
+};
+
+// Channels that are open, as a number that grows evenly with the bytes; at least one where there
+// are any.
+double open_channels(const CommunicationLibrary& library, const ProtocolChannels& channels,
+                     const Share& share, const GroupLinks& links) {
+  if (share.copy_engines) return 0;
+  std::int64_t most = channels.most;
+  if (links.nodes > 1) {
+    most = std::min(channels.network_most, channels.network * (links.members / links.nodes));
+  }
+  if (library.most_channels > 0) most = std::min(most, library.most_channels);
+  const Bytes each = channels.bytes + std::int64_t{links.members} * channels.member_bytes;
+  if (most == 0 || each == Bytes(0)) return static_cast<double>(most);
+  const double opened =
+      static_cast<double>(share.bytes.value()) / static_cast<double>(each.value());
+  return std::clamp(opened, 1.0, static_cast<double>(most));
+}
+
+LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& timing,
+                    const Share& share, const GroupLinks& links) {
   LibraryCost cost;
-  const auto x = static_cast<double>(part.value());
+  const auto x = static_cast<double>(share.part.value());
   const double fill =
       to_seconds(timing.fill) * x / (x + static_cast<double>(timing.fill_bytes.value()));
-  cost.start = timing.start + duration_from_seconds(fill + seconds_of(part, timing.copy));
+  cost.start = timing.start + duration_from_seconds(fill + seconds_of(share.part, timing.copy));
   cost.hop = timing.hop;
-  const auto local = static_cast<std::size_t>(inside);
-  cost.wire[local] = wire_ratio(links.inside, timing.link_fraction[local], timing.most);
-  cost.wire[kNetwork] = wire_ratio(links.network, timing.link_fraction[kNetwork], {});
+
+  const ProtocolChannels& channels = timing.channels;
+  const double open = open_channels(library, channels, share, links);
+  Bandwidth most;  // that the chip sends at
+  if (open > 0) most = open * lower(channels.rate, share.adds ? links.adder : Bandwidth());
+  if (channels.accesses > 0) most = lower(most, links.memory / channels.accesses);
+  const auto local = static_cast<std::size_t>(library.inside);
+  cost.wire[local] =
+      wire_ratio(links.inside, timing.link_fraction[local], lower(timing.most, most));
+  cost.wire[kNetwork] = wire_ratio(links.network, timing.link_fraction[kNetwork], most);
+
+  // A node sends over the network with all its cards.
+  const double cards = links.nodes > 1 ? links.members / links.nodes : 0;
+  const Bandwidth across = cards / cost.wire[kNetwork] * links.network;
+  const Bandwidth rate = lower(links.inside / cost.wire[local], across);
+  const double busy = seconds_of(share.sent, rate);
+  cost.channels = std::llround(open);
+  if (busy > 0) {
+    const double all = busy + to_seconds(cost.start);
+    cost.memory = Bandwidth(channels.accesses * static_cast<double>(share.sent.value()) / all);
+  }
   return cost;
+}
+
+bool reduces(CollectiveOp op) {
+  return op == CollectiveOp::kAllReduce || op == CollectiveOp::kReduceScatter ||
+         op == CollectiveOp::kReduce;
+}
+
+// Copies from buffer to buffer.
+bool can_use_copy_engines(CollectiveOp op) {
+  return op == CollectiveOp::kAllGather || op == CollectiveOp::kAllToAll ||
+         op == CollectiveOp::kGather || op == CollectiveOp::kScatter;
+}
+
+Share share_of(const CommunicationLibrary& library, const CollectiveTask& task, LibraryPath path,
+               const GroupLinks& links) {
+  Share share{.bytes = task.bytes, .adds = reduces(task.op)};
+  const bool whole = task.op == CollectiveOp::kSendReceive || task.op == CollectiveOp::kPermute;
+  const auto n = std::int64_t{links.members};
+  share.part = whole ? task.bytes : task.bytes / n;
+  const bool once = whole || path == LibraryPath::kNvls || task.op == CollectiveOp::kBroadcast ||
+                    task.op == CollectiveOp::kReduce;
+  const std::int64_t passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
+  share.sent = once ? task.bytes : passes * (n - 1) * share.part;
+  share.copy_engines = library.copy_engines && links.nodes == 1 && can_use_copy_engines(task.op);
+  return share;
 }
 
 bool is_ring_op(CollectiveOp op) {
@@ -205,16 +281,14 @@ AlgorithmChoice ring_of(const GroupShape& shape) {
 
 LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveTask& task,
                           ChosenAlgorithm chosen, const GroupLinks& links) {
-  const bool shards = task.op != CollectiveOp::kSendReceive && task.op != CollectiveOp::kPermute;
-  const Bytes part = shards ? task.bytes / std::int64_t{links.members} : task.bytes;
+  const Share share = share_of(library, task, LibraryPath::kMessages, links);
   const Protocol protocol =
-      part <= library.tuner.messages_ll_up_to ? Protocol::kLl : Protocol::kSimple;
-  return {
-      .algorithm = chosen.choice,
-      .cost = cost_of(*library.find(LibraryPath::kMessages, protocol), library.inside, part, links),
-      .protocol = std::string(name_of(protocol)),
-      .why = chosen.why + "; " + library.name + " sends messages of this size by " +
-             std::string(name_of(protocol))};
+      share.part <= library.tuner.messages_ll_up_to ? Protocol::kLl : Protocol::kSimple;
+  return {.algorithm = chosen.choice,
+          .cost = cost_of(library, *library.find(LibraryPath::kMessages, protocol), share, links),
+          .protocol = std::string(name_of(protocol)),
+          .why = chosen.why + "; " + library.name + " sends messages of this size by " +
+                 std::string(name_of(protocol))};
 }
 
 }  // namespace
@@ -249,9 +323,9 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
   } else {
     chosen.why += "; " + why_lowest(library, all, best);
   }
-  const Bytes part = task.bytes / std::int64_t{links.members};
   return {.algorithm = chosen.choice,
-          .cost = cost_of(*library.find(best.path, best.protocol), library.inside, part, links),
+          .cost = cost_of(library, *library.find(best.path, best.protocol),
+                          share_of(library, task, best.path, links), links),
           .protocol = std::string(name_of(best.protocol)),
           .why = std::move(chosen.why)};
 }
@@ -263,7 +337,8 @@ LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, Ho
       bytes <= library.tuner.messages_ll_up_to ? Protocol::kLl : Protocol::kSimple;
   GroupLinks links;
   (kind == HopKind::kNetwork ? links.network : links.inside) = link;
-  return cost_of(*library.find(LibraryPath::kMessages, protocol), library.inside, bytes, links);
+  return cost_of(library, *library.find(LibraryPath::kMessages, protocol),
+                 {.bytes = bytes, .part = bytes, .sent = bytes}, links);
 }
 
 }  // namespace stepsim

@@ -9,6 +9,8 @@
 //           a node cross the network; over several levels those of the levels one after another
 //   nvls    all-reduce of floating-point numbers in one node of five and more: the switches add up
 //
+// What it holds of the chips follows from the channels that the protocol opens (library.h).
+//
 // Algorithms that NCCL does not have, or that are asked for by name, get the protocol that is
 // expected to be best for a ring of as many rounds.
 
@@ -31,6 +33,8 @@ struct GroupLinks {
   std::uint32_t nodes = 1;
   Bandwidth inside{};   // the slowest route between neighbours of one node; 0: none
   Bandwidth network{};  // between nodes; 0: none
+  Bandwidth adder{};    // sums of this type that a compute unit of the chips makes; 0: no limit
+  Bandwidth memory{};   // what the chips read and write; 0: no limit
 };
 
 // What is added to the transfers of one collective or message.
@@ -38,6 +42,9 @@ struct LibraryCost {
   Duration start{};                             // once, before the first byte
   std::array<Duration, kHopKinds> hop{};        // to every message, by the kind of its route
   std::array<double, kHopKinds> wire{1, 1, 1};  // bytes on a link for each byte of data, >= 1
+  // What it holds of each member's chip from its start to its end:
+  std::int64_t channels = 0;  // compute units
+  Bandwidth memory{};         // of device memory, read and written, while data move
   friend bool operator==(const LibraryCost&, const LibraryCost&) = default;
 };
 

@@ -65,6 +65,33 @@ TEST(CatalogTest, EveryChipIsGood) {
   }
 }
 
+// GPUs run collectives on their multiprocessors, TPUs by DMA.
+TEST(CatalogTest, ChipsSayWhatCollectivesRunOn) {
+  for (const std::string& name : list(CatalogKind::kChip)) {
+    file::Cluster message;
+    message.mutable_chip()->set_catalog(name);
+    message.mutable_dgx_superpod()->set_nodes(1);
+    ProblemList problems;
+    EXPECT_TRUE(resolve(message, problems)) << name;
+    const CommunicationUnits units = to_cluster(message, problems).chip.communication;
+    const bool gpu = !name.starts_with("tpu");
+    EXPECT_EQ(units.units > 0, gpu) << name;
+    EXPECT_FALSE(units.fixed) << name;
+    for (const DataType type : {DataType::kFp32, DataType::kFp16}) {
+      EXPECT_EQ(units.reduction[static_cast<std::size_t>(type)].value() > 0, gpu) << name;
+    }
+  }
+}
+
+TEST(CatalogTest, EveryPathOfALibrarySaysItsChannels) {
+  for (const std::string& name : list(CatalogKind::kLibrary)) {
+    for (const ProtocolTiming& timing : load_cluster("dgx-h100-8", name).library.timings) {
+      EXPECT_GE(timing.channels.most, 16) << name << " " << name_of(timing.path);
+      EXPECT_GT(timing.channels.accesses, 0) << name << " " << name_of(timing.path);
+    }
+  }
+}
+
 TEST(CatalogTest, EveryPlanIsGood) {
   for (const std::string& name : list(CatalogKind::kPlan)) {
     file::Plan message;

@@ -69,7 +69,7 @@ void expect_small(const Experiment& experiment) {
   EXPECT_EQ(chip.efficiency.matmul.tile_n, 1) << "default";
   EXPECT_EQ(chip.efficiency.memory_fraction, 1) << "default";
   EXPECT_EQ(chip.efficiency.memory_ramp, 1_MiB);
-  EXPECT_EQ(chip.communication.compute_share, 0.25);
+  EXPECT_EQ(chip.communication.fixed->compute_share, 0.25);
   const auto& torus = std::get<TorusSpec>(experiment.cluster.topology);
   ASSERT_EQ(torus.axes.size(), 2U);
   EXPECT_EQ(torus.axes[0].size, 4);

@@ -294,7 +294,7 @@ TEST(LowerSchedulesTest, TheOrderOfSimultaneousOpsChangesNothing) {
     ParallelPlan plan = plan_of(schedule, 2, 2);
     plan.zero = 1;
     Cluster cluster = one_node(16, 50_GBps, 300ns);
-    cluster.chip.communication = {.compute_share = 0.2, .memory_share = 0.1};
+    cluster.chip.communication.fixed = {.compute_share = 0.2, .memory_share = 0.1};
     const SimulationResult first = run(model(), plan, cluster, {.steps = 2});
     for (const std::uint32_t seed : {1U, 2U, 3U}) {
       const SimulationResult again =

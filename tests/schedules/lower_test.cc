@@ -479,7 +479,7 @@ TEST(LowerTest, TheOrderOfSimultaneousOpsChangesNothing) {
   for (const int zero : {1, 3}) {
     const ParallelPlan plan = plan_of(2, 2, 2, zero);
     Cluster cluster = one_node(8, 50_GBps, 300ns);
-    cluster.chip.communication = {.compute_share = 0.2, .memory_share = 0.1};
+    cluster.chip.communication.fixed = {.compute_share = 0.2, .memory_share = 0.1};
     const SimulationOptions options{.steps = 2, .recorded_ranks = {RankId(0)}};
     const SimulationResult first = run(model, plan, cluster, options);
     for (const std::uint32_t seed : {1U, 2U, 3U, 4U}) {

@@ -201,7 +201,7 @@ TEST(ChipSpecTest, ReportsEveryProblemAtOnce) {
   chip.memory_bandwidth = Bandwidth(0);
   chip.efficiency.memory_fraction = 1.5;
   chip.efficiency.matmul.compute_units = 0;
-  chip.communication.compute_share = 1;
+  chip.communication.fixed = {.compute_share = 1};
   chip.efficiency.elementwise_fraction = std::numeric_limits<double>::quiet_NaN();
   const std::vector<Problem> problems = check(chip);
   const std::vector<Problem> expected{
@@ -217,7 +217,7 @@ TEST(ChipSpecTest, ReportsEveryProblemAtOnce) {
 TEST(ChipSpecTest, LimitsAreAsWritten) {
   ChipSpec chip = round_chip();
   chip.efficiency.memory_fraction = 1;
-  chip.communication.memory_share = 0.999;
+  chip.communication.fixed = {.memory_share = 0.999};
   chip.fixed_memory = chip.memory_capacity;
   EXPECT_TRUE(check(chip).empty());
   chip.fixed_memory += 1_B;

@@ -279,7 +279,7 @@ TEST(SimulateTest, CommunicationSlowsTheComputeBesideIt) {
   }
   const OpGraph graph = hand.build();
   Cluster cluster = one_node(2, 100_GBps);
-  cluster.chip.communication.compute_share = 0.5;
+  cluster.chip.communication.fixed = {.compute_share = 0.5};
   const SimulationResult result = simulate(graph, cluster, {});
   EXPECT_EQ(result.step_time, 125ms);
   EXPECT_EQ(result.breakdowns[0].compute, 125ms);

@@ -751,7 +751,8 @@ class CollectiveTest(StepsimTest):
         self.assertEqual(list(answer), [
             "op", "algorithm", "why", "ranks", "bytes", "time_s",
             "algorithm_bandwidth_bytes_per_s", "bus_bandwidth_bytes_per_s", "formula_s", "steps",
-            "hottest_links", "simulator"])
+            "protocol", "channels", "compute_share", "memory_share", "hottest_links",
+            "simulator"])
         self.assertEqual((answer["op"], answer["ranks"], answer["steps"]), ("all-reduce", 8, 14))
         self.assertAlmostEqual(answer["time_s"] / answer["formula_s"], 1, delta=1e-3)
         # nccl-tests: bytes / time, and that x 2 (n - 1) / n.

@@ -71,12 +71,43 @@ std::vector<std::pair<std::string, Value>> choices(std::size_t count) {
   return result;
 }
 
+template <typename Value>
+std::vector<std::string> names_of(const std::vector<std::pair<std::string, Value>>& choices) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : choices) names.push_back(name);
+  return names;
+}
+
 void read_type(const FieldReader& fields, const char* field, std::optional<DataType>& type) {
   std::string text;
   fields.read(field, text);
   if (!fields.has(field)) return;
   type = data_type_named(text);
   if (!type) fields.add(field, "must be one of " + data_type_names() + "; is \"" + text + "\"");
+}
+
+// "norm+activation".
+void read_recompute_modules(const FieldReader& fields, ParallelPlan& spec) {
+  if (!fields.has("recompute_modules")) return;
+  std::string text;
+  fields.read("recompute_modules", text);
+  const auto known = choices<RecomputeModule>(kRecomputeModules);
+  std::string names;
+  for (const auto& [name, module] : known) names += (names.empty() ? "" : ", ") + name;
+  spec.recompute_modules.clear();
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, '+');) {
+    const auto found =
+        std::ranges::find(known, part, [](const auto& choice) { return choice.first; });
+    if (found == known.end()) {
+      fields.add("recompute_modules",
+                 fmt::format("has \"{}\", must be some of {}, joined by +{}", part, names,
+                             did_you_mean(part, names_of(known))));
+    } else if (std::ranges::count(spec.recompute_modules, found->second) == 0) {
+      spec.recompute_modules.push_back(found->second);
+    }
+  }
+  if (text.empty()) fields.add("recompute_modules", "is empty, must be some of " + names);
 }
 
 // Bytes of a parameter in all: weight, gradient, optimizer state.
@@ -200,6 +231,7 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   fields.read("expert_node", spec.expert_node);
   fields.read("node_limit", spec.node_limit);
   fields.read("recompute", spec.recompute, choices<Recompute>(kRecomputes));
+  read_recompute_modules(fields, spec);
   fields.read("recompute_block", spec.recompute_block);
   fields.read("recompute_layers", spec.recompute_layers);
   fields.read("zero", spec.zero);

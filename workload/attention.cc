@@ -23,6 +23,8 @@ LayerOp rope(const Part& part) {
   LayerOp op{.name = "rope", .region = Region::kTensor};
   op.forward = {rotation};
   op.input_gradient = {rotation};
+  op.input = part.size(part.tokens * qkv_width(part));
+  op.passed_on = op.input - part.size(elements);
   op.backward_workspace = 2 * part.size(elements);
   return op;
 }
@@ -35,7 +37,9 @@ LayerOp qk_norm(const Part& part) {
   op.forward = {part.elementwise(op.name, {.elements = elements, .flops = 4})};
   op.input_gradient = {part.elementwise(
       op.name, {.elements = elements, .reads = 2, .flops = 9, .accumulated = op.parameters})};
-  op.saved = part.size(elements);
+  keep_input(op, part.size(elements));
+  op.input = part.size(part.tokens * qkv_width(part));
+  op.passed_on = op.input - part.size(elements);
   op.backward_workspace = 2 * part.size(elements);
   return op;
 }
@@ -74,8 +78,10 @@ LayerOp fused(const Part& part, const AttentionShape& shape) {
   LayerOp op{.name = "attention", .region = Region::kTensor};
   op.forward = {attention_forward("attention", type, shape)};
   op.input_gradient = {attention_backward("attention", type, shape)};
-  op.saved = inputs + output + log_sum_exp_size(shape);
-  op.saved_cheaply = log_sum_exp_size(shape);
+  keep_input(op, inputs);
+  op.saved_result = output;
+  op.saved_inside = log_sum_exp_size(shape);
+  op.saved += op.saved_result + op.saved_inside;
   op.backward_workspace = inputs + output;
   return op;
 }
@@ -112,8 +118,10 @@ LayerOp unfused(const Part& part, const AttentionShape& shape) {
   op.input_gradient.insert(op.input_gradient.end(),
                            {softmax_gradient, product("attention_scores", m, shape.qk_dim, n),
                             product("attention_scores", n, shape.qk_dim, m)});
-  op.saved = inputs + output + kept;
-  op.saved_cheaply = kept;
+  keep_input(op, inputs);
+  op.saved_result = output;
+  op.saved_inside = kept;
+  op.saved += op.saved_result + op.saved_inside;
   op.forward_workspace = part.size(scores);  // the scores before the softmax
   op.backward_workspace = inputs + output + 2 * part.size(scores);
   return op;

@@ -42,9 +42,12 @@ LayerOp router(const Part& part) {
   op.input_gradient.insert(op.input_gradient.begin(),
                            elementwise("choose_experts", DataType::kFp32, choose));
   constexpr std::int64_t kChoiceBytes = 8;  // an expert's number and its fp32 weight
-  op.saved =
+  op.reads = {"mlp_norm"};
+  op.input = part.own_stream();
+  if (spec.shared_intermediate == 0) keep_input(op, part.own_stream());
+  op.saved_inside =
       scores * size_of(DataType::kFp32) + Bytes(part.own_tokens * spec.per_token * kChoiceBytes);
-  if (spec.shared_intermediate == 0) op.saved += part.own_stream();
+  op.saved += op.saved_inside;
   return op;
 }
 
@@ -58,6 +61,8 @@ LayerOp permute(const Part& part) {
   op.forward.push_back(elementwise(op.name, part.shard.types.dispatch, {.elements = copied}));
   op.input_gradient = {part.elementwise(op.name, {.elements = copied, .writes = 0, .flops = 1})};
   op.input_gradient.front().written = part.own_stream();
+  op.reads = {"mlp_norm"};
+  op.input = part.own_stream();
   op.forward_workspace = copied * size_of(part.shard.types.dispatch);
   op.backward_workspace = part.size(copied) + part.own_stream();
   return op;
@@ -72,7 +77,8 @@ LayerOp unpermute(const Part& part) {
   op.forward.front().written = part.own_stream();
   op.input_gradient = {part.elementwise(op.name, {.elements = copies * part.hidden(), .reads = 0})};
   op.input_gradient.front().read = part.own_stream();
-  op.saved = Bytes(copies * kPlaceBytes);
+  op.input = part.size(copies * part.hidden());
+  op.saved = op.saved_inside = Bytes(copies * kPlaceBytes);
   op.forward_workspace = part.size(copies * part.hidden());
   op.backward_workspace = op.forward_workspace + part.own_stream();
   return op;
@@ -101,7 +107,7 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
       name, product, {.groups = mine.experts, .rows = rows, .n = inputs, .k = outputs}));
   op.weight_gradient = {accumulating_grouped_matmul(
       name, accumulated, {.groups = mine.experts, .rows = rows, .n = outputs, .k = inputs})};
-  op.saved = part.operand_size(rows * inputs);
+  keep_input(op, part.operand_size(rows * inputs));
   op.backward_workspace = part.size(rows * (inputs + outputs));
   op.parameters = mine.experts * inputs * outputs;
   if (part.model.mlp_bias) {
@@ -123,7 +129,8 @@ LayerOp shared_gate(const Part& part) {
   op.input_gradient.insert(
       op.input_gradient.begin(),
       part.elementwise("weigh_shared", {.elements = values, .reads = 2, .flops = 2}));
-  op.saved = part.own_stream();
+  op.reads = {"shared_down_projection", "mlp_norm"};
+  keep_input(op, part.own_stream());
   return op;
 }
 
@@ -142,7 +149,7 @@ void add_shared_experts(const Part& part, std::vector<LayerOp>& ops) {
                                         .inputs = width,
                                         .outputs = part.hidden(),
                                         .narrow = true});
-  down.saved = part.operand_size(part.tokens * width);
+  keep_input(down, part.operand_size(part.tokens * width));
   if (part.model.mlp_bias) down.parameters += part.hidden();
   ops.push_back(std::move(down));
   if (part.model.experts.shared_gate) ops.push_back(shared_gate(part));

@@ -14,7 +14,7 @@ LayerOp latent_norm(const Part& part) {
   op.forward = {part.elementwise(op.name, {.elements = elements, .flops = 4})};
   op.input_gradient = {part.elementwise(
       op.name, {.elements = elements, .reads = 2, .flops = 9, .accumulated = op.parameters})};
-  op.saved = part.size(elements);
+  keep_input(op, part.size(elements));
   op.backward_workspace = 2 * part.size(elements);
   return op;
 }
@@ -29,6 +29,10 @@ LayerOp rotate_and_join(const Part& part) {
                 part.elementwise("join_keys", {.elements = keys})};
   op.input_gradient = {part.elementwise("join_keys", {.elements = keys, .flops = 1}),
                        part.elementwise("rope", {.elements = rotated, .flops = 3})};
+  op.reads = {"key_value_up_projection", "query_up_projection"};
+  op.input =
+      part.size(part.tokens * part.heads * (part.model.qk_dim() + latent.nope_dim + latent.v_dim));
+  op.passed_on = part.size(part.tokens * part.heads * latent.v_dim);
   op.backward_workspace = 2 * part.size(keys);
   return op;
 }
@@ -43,7 +47,7 @@ std::vector<LayerOp> latent_projections(const Part& part) {
                                     .inputs = part.hidden(),
                                     .outputs = latent.q_rank + latent.kv_rank + latent.rope_dim,
                                     .narrow = true});
-  down.saved = part.operand_size(part.own_tokens * part.hidden());
+  keep_input(down, part.operand_size(part.own_tokens * part.hidden()));
   ops.push_back(std::move(down));
   ops.push_back(latent_norm(part));
 
@@ -51,7 +55,10 @@ std::vector<LayerOp> latent_projections(const Part& part) {
                                             .inputs = narrow_query,
                                             .outputs = part.heads * part.model.qk_dim(),
                                             .narrow = true});
-  if (latent.q_rank == 0) queries.saved = Bytes(0);  // latent_projection keeps the same
+  if (latent.q_rank == 0) {  // latent_projection keeps the same
+    queries.saved = queries.saved_input = Bytes(0);
+    queries.reads = {"attention_norm"};
+  }
   const std::int64_t crossing = narrow_query + latent.kv_rank + latent.rope_dim;
   queries.crossing = part.tokens * crossing * size_of(part.shard.types.communication);
   ops.push_back(std::move(queries));
@@ -60,6 +67,7 @@ std::vector<LayerOp> latent_projections(const Part& part) {
                               .inputs = latent.kv_rank,
                               .outputs = part.heads * (latent.nope_dim + latent.v_dim),
                               .narrow = true});
+  keys_and_values.reads = {"latent_norm"};
   keys_and_values.regathers_input = false;  // comes with the queries' latent vector
   ops.push_back(std::move(keys_and_values));
   ops.push_back(rotate_and_join(part));

@@ -26,6 +26,8 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
   op.weight_gradient = {
       accumulating_matmul(name, accumulated, {.m = outputs, .n = inputs, .k = tokens})};
   op.parameters = inputs * outputs;
+  op.input = tokens * inputs * size_of(product.operands);
+  op.backward_reads_input = true;
   op.backward_workspace = part.size(tokens * (inputs + outputs));
   if (bias) {
     op.forward.back().read += part.size(outputs);
@@ -58,6 +60,12 @@ Part part_of(const ModelSpec& model, const Shard& shard) {
           .vocabulary = (model.vocabulary + shard.tensor - 1) / shard.tensor};
 }
 
+void keep_input(LayerOp& op, Bytes input) {
+  op.input = op.saved_input = input;
+  op.saved += input;
+  op.backward_reads_input = true;
+}
+
 void add_rounding(const Part& part, std::string_view name, std::int64_t values,
                   std::vector<Kernel>& kernels) {
   const DataTypes& types = part.shard.types;
@@ -74,7 +82,7 @@ LayerOp project(const Part& part, const Projection& projection) {
 
 LayerOp project_gathered(const Part& part, const Projection& projection) {
   LayerOp op = project(part, projection);
-  op.saved = part.own_tokens * projection.inputs * size_of(operand_type(part, projection));
+  keep_input(op, part.own_tokens * projection.inputs * size_of(operand_type(part, projection)));
   op.regathers_input = part.gathers();
   if (part.gathers()) {
     op.forward_workspace = part.size(part.tokens * projection.inputs);
@@ -106,7 +114,7 @@ LayerOp norm(const Part& part, std::string_view name) {
                                                .reads = 2,
                                                .flops = layer_norm ? 13 : 9,
                                                .accumulated = part.norm_parameters()})};
-  op.saved = part.own_stream();
+  keep_input(op, part.own_stream());
   op.backward_workspace = 2 * part.own_stream();
   op.parameters = part.norm_parameters();
   return op;
@@ -129,6 +137,7 @@ LayerOp residual(const Part& part, std::string_view name, bool bias) {
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp op{.name = name};
   op.forward = {part.elementwise(name, {.elements = elements, .reads = 2, .flops = bias ? 2 : 1})};
+  op.input = part.own_stream();
   op.backward_workspace = 2 * part.own_stream();
   if (bias) {
     op.forward.front().read += part.size(part.hidden());

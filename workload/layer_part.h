@@ -86,6 +86,9 @@ LayerOp project_partial(const Part& part, const Projection& projection);
 // S region, own tokens, the whole matrix on every tensor rank.
 LayerOp project_own(const Part& part, const Projection& projection);
 
+// The op keeps its input, so many bytes.
+void keep_input(LayerOp& op, Bytes input);
+
 // Rounds `values` to the operands' type, where that is narrower; adds nothing otherwise.
 void add_rounding(const Part& part, std::string_view name, std::int64_t values,
                   std::vector<Kernel>& kernels);

@@ -92,11 +92,22 @@ struct LayerOp {
   std::vector<Kernel> forward{};
   std::vector<Kernel> input_gradient{};
   std::vector<Kernel> weight_gradient{};  // of matmul weights and embedding tables
-  Bytes saved{};               // kept from its forward to its weight gradient (or input gradient)
-  Bytes saved_cheaply{};       // part of `saved` that its forward alone makes again: what selective
-                               // recompute drops (Korthikanti et al., section 5)
-  Bytes forward_workspace{};   // lives only while its forward runs: what nobody keeps
-  Bytes backward_workspace{};  // lives only while its backward runs: gradients, gathered input
+  // Kept from its forward to its weight gradient (or input gradient): its input, what only its own
+  // backward reads of what its forward makes, its result for the ops behind it, and the rest
+  // (masks), which recompute never drops by itself.
+  Bytes saved{};
+  Bytes saved_input{};
+  Bytes saved_inside{};  // scores, statistics: what selective recompute of attention drops
+                         // (Korthikanti et al., section 5)
+  Bytes saved_result{};
+  // What its forward reads, as this chip would keep it; with what it only hands on untouched.
+  Bytes input{};
+  Bytes passed_on{};
+  // Whose results it reads; none: the op before it. The first is the one that saved_input is of.
+  std::vector<std::string_view> reads{};
+  bool backward_reads_input = false;  // whoever keeps it
+  Bytes forward_workspace{};          // lives only while its forward runs: what nobody keeps
+  Bytes backward_workspace{};   // lives only while its backward runs: gradients, gathered input
   std::int64_t parameters = 0;  // on this chip. Those of the S region are on every tensor rank;
                                 // those of the E region only on the ranks that share its experts
   // What of the op before it crosses the tensor group where the region changes, of all tokens; 0:

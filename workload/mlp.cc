@@ -15,7 +15,7 @@ LayerOp mlp_activation(const Part& part, std::string_view name, Region region, s
   op.input_gradient = {part.elementwise(
       name,
       {.elements = elements, .reads = inputs + 1, .writes = inputs, .flops = gated ? 12 : 20})};
-  op.saved = part.size(elements * inputs);
+  keep_input(op, part.size(elements * inputs));
   op.backward_workspace = part.size(elements * (inputs + 1));
   return op;
 }
@@ -31,7 +31,8 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
                               .bias = model.mlp_bias,
                               .narrow = true}));
   if (model.parallel_branches) {
-    ops.back().saved = Bytes(0);  // qkv_projection keeps the same
+    ops.back().saved = ops.back().saved_input = Bytes(0);  // qkv_projection keeps the same
+    ops.back().reads = {"norm"};
     ops.back().input_gradient.push_back(part.elementwise(
         "branch_gradient", {.elements = part.tokens * part.hidden(), .reads = 2, .flops = 1}));
   }
@@ -41,7 +42,7 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
                                         .inputs = part.intermediate,
                                         .outputs = part.hidden(),
                                         .narrow = true});
-  down.saved = part.operand_size(part.tokens * part.intermediate);
+  keep_input(down, part.operand_size(part.tokens * part.intermediate));
   if (model.parallel_branches) down.forward.back().read += part.stream();  // adds to it
   ops.push_back(std::move(down));
   if (model.post_norms) ops.push_back(norm(part, "mlp_post_norm"));

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "workload/kernels.h"
+#include "workload/layer_part.h"
 
 namespace stepsim {
 namespace {
@@ -66,7 +67,7 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
 
   LayerOp up = multiply("up_projection", shard.types,
                         {.batch = 1, .m = tokens, .n = width, .k = model.hidden});
-  up.saved = own_tokens * model.hidden * size_of(type);
+  keep_input(up, own_tokens * model.hidden * size_of(type));
   up.regathers_input = own_tokens != tokens;
   if (up.regathers_input) {
     up.forward_workspace = tokens * model.hidden * size_of(type);
@@ -74,7 +75,7 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
   }
   LayerOp down = multiply("down_projection", shard.types,
                           {.batch = 1, .m = tokens, .n = model.hidden, .k = width});
-  down.saved = tokens * width * size_of(type);
+  keep_input(down, tokens * width * size_of(type));
   // Where a layer begins tokens may be divided: an op without kernels says so.
   const LayerOp input{.name = "input", .region = Region::kSequence};
   return {.embedding = {.name = "embedding", .ops = {}},

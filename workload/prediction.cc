@@ -17,7 +17,7 @@ Layer prediction_entry_layer(const Part& part) {
   const Kernel join = part.elementwise("join", {.elements = joined});
   projection.forward.insert(projection.forward.begin(), join);
   projection.input_gradient.push_back(join);
-  projection.saved = part.operand_size(joined);
+  keep_input(projection, part.operand_size(joined));
   return {.name = "prediction entry",
           .ops = {std::move(table), norm(part, "prediction_embedding_norm"),
                   branch_norm(part, "prediction_norm"), std::move(projection)}};

@@ -31,7 +31,7 @@ class Ring {
  public:
   Ring(const ContextShare& share, const ParallelPlan& plan) : share_(share), plan_(plan) {}
 
-  std::vector<LayerStep> forward(Bytes kept, bool again) const {
+  std::vector<LayerStep> forward(Bytes kept) const {
     std::vector<LayerStep> steps;
     for (std::int64_t chunk = 0; chunk < plan_.cp; ++chunk) {
       if (chunk + 1 < plan_.cp) steps.push_back(hop(Lane::kContext, kForward + chunk + 1));
@@ -42,7 +42,6 @@ class Ring {
       if (chunk > 0) step.kernels.push_back(merge("merge_attention", outputs()));
       step.kept = std::exchange(kept, Bytes(0));
       step.workspace = 2 * chunk_bytes(plan_.activations());
-      step.recomputes = again;
       steps.push_back(std::move(step));
     }
     return steps;
@@ -201,12 +200,8 @@ std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare
     result = switch_heads(share.shape, plan);
   } else {
     const Ring ring(share, plan);
-    result.forward = ring.forward(attention->saved, false);
+    result.forward = ring.forward(attention->saved);
     result.backward = ring.backward(attention->saved);
-    if (plan.recompute == Recompute::kSelective) {
-      std::vector<LayerStep> again = ring.forward(Bytes(0), true);
-      result.backward.insert(result.backward.begin(), again.begin(), again.end());
-    }
   }
   result.op = static_cast<std::size_t>(attention - block.ops.begin());
   return {result};
@@ -219,17 +214,19 @@ bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model) {
 }
 
 std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
-                           bool forward_twice) {
+                           const ContextAgain& again) {
   const Sizes sizes = sizes_of(shape, plan);
   const std::int64_t n = plan.cp;
   const std::int64_t chunk = sizes.keys_and_values.value();
-  std::int64_t forward = (n - 1) * n * chunk;
+  std::int64_t inputs = (n - 1) * n * chunk;
+  std::int64_t outputs = 0;
   std::int64_t backward = is_ring(plan) ? n * (2 * n - 1) * chunk : 2 * (n - 1) * n * chunk;
   if (plan.cp_mode == ContextMode::kUlysses) {
-    forward = (n - 1) * (sizes.queries + sizes.keys_and_values + sizes.output).value();
-    backward = forward;
+    inputs = (n - 1) * (sizes.queries + sizes.keys_and_values).value();
+    outputs = (n - 1) * sizes.output.value();
+    backward = inputs + outputs;
   }
-  return forward * (forward_twice ? 2 : 1) + backward;
+  return inputs * (again.inputs ? 2 : 1) + outputs * (again.outputs ? 2 : 1) + backward;
 }
 
 }  // namespace stepsim

@@ -47,9 +47,15 @@ std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare
 // Whether context ranks compute different amounts of attention.
 bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model);
 
-// Bytes that a context group sends for a block and micro-batch; `forward_twice` where it is
-// recomputed.
+// What of the forward is sent twice, because attention is recomputed: keys and values (and queries,
+// with ulysses); the output (ulysses).
+struct ContextAgain {
+  bool inputs = false;
+  bool outputs = false;
+};
+
+// Bytes that a context group sends for a block and micro-batch.
 std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
-                           bool forward_twice);
+                           const ContextAgain& again);
 
 }  // namespace stepsim

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "schedules/lowering/layer_step.h"
@@ -21,6 +22,9 @@ struct OpExchange {
   // let go. Both or none.
   std::vector<LayerStep> forward{};
   std::vector<LayerStep> backward{};
+  // From its forward on, where not all that its backward lets go (LayerOp::saved): the rest is made
+  // again by steps before its backward.
+  std::optional<Bytes> kept{};
 };
 
 // A collective that the next compute step waits for.

@@ -85,7 +85,7 @@ std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan&
 }
 
 std::int64_t expert_bytes(const TokenRouting& routing, const ParallelPlan& plan,
-                          bool forward_twice) {
+                          const ExpertsAgain& again) {
   const std::int64_t ranks = plan.tp * plan.cp * plan.dp;  // of a stage
   const std::int64_t copies = routing.tokens * routing.copies;
   const std::int64_t inside = is_two_level(plan) ? plan.expert_node : plan.ep;
@@ -95,8 +95,8 @@ std::int64_t expert_bytes(const TokenRouting& routing, const ParallelPlan& plan,
     units += ranks / nodes * (nodes - 1) * tokens_across_nodes(routing, plan);
   }
   units += ranks / plan.etp * (plan.etp - 1) * plan.etp * copies;
-  const std::int64_t once = units * (routing.dispatched + routing.combined).value();
-  return once * (forward_twice ? 3 : 2);
+  return units * (routing.dispatched.value() * (again.dispatch ? 3 : 2) +
+                  routing.combined.value() * (again.combine ? 3 : 2));
 }
 
 }  // namespace stepsim

@@ -27,9 +27,15 @@ namespace stepsim {
 // Of the first and the last op of the E region; none without experts, or with ep and etp of 1.
 std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan& plan);
 
+// What of the forward is sent twice, because experts are recomputed.
+struct ExpertsAgain {
+  bool dispatch = false;
+  bool combine = false;
+};
+
 // Bytes that all ranks of a stage send for a layer and micro-batch.
 std::int64_t expert_bytes(const TokenRouting& routing, const ParallelPlan& plan,
-                          bool forward_twice);
+                          const ExpertsAgain& again);
 
 // Tokens that a rank sends to other nodes, or its own, in the first step of a two-level dispatch.
 std::int64_t tokens_across_nodes(const TokenRouting& routing, const ParallelPlan& plan);

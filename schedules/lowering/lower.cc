@@ -194,14 +194,17 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     if (stage == 0) add(lowered.embedding, "embedding");
     for (std::int32_t number = first_block[at]; number < first_block[at + 1]; ++number) {
       const std::uint32_t kind = layers.kind_of_block[static_cast<std::size_t>(number)];
-      add(lowered.blocks[kind], layers.blocks[kind].name, number);
+      const BlockRecompute role =
+          block_recompute(plan, number - first_block[at], first_block[at + 1] - first_block[at]);
+      add(lowered.blocks[kind].in(role), layers.blocks[kind].name, number);
     }
     if (stage < stages - 1) return chunk;
     add(lowered.head, "head", -1, model.tied_embeddings ? table : 0);
     for (std::size_t module = 0; module < lowered.prediction.size(); ++module) {
       const PredictionModule& layer = layers.prediction[module];
       add(lowered.prediction[module].entry, layer.entry.name);
-      add(lowered.blocks[layer.kind_of_block], layers.blocks[layer.kind_of_block].name,
+      add(lowered.blocks[layer.kind_of_block].in(block_recompute(plan, 0, 1)),
+          layers.blocks[layer.kind_of_block].name,
           first_block.back() + static_cast<std::int32_t>(module));
       add(lowered.prediction[module].head, layer.head.name);
     }

@@ -47,17 +47,37 @@ LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
   return layer;
 }
 
-LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan plan,
-                         Bytes crossing) {
+// `in_parts`: with what recompute makes again of it by itself.
+LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan plan, Bytes crossing,
+                         bool in_parts) {
   // The gradient of an input belongs beside the weight gradient, which is not its matmul.
   if (plan.tensor_chunks > 1) plan.overlap_tensor = true;
-  if (plan.recompute == Recompute::kSelective) block = recompute_selectively(std::move(block));
   std::vector<OpExchange> exchanges = expert_exchanges(block, plan);
   if (plan.cp > 1)
     std::ranges::move(context_exchanges(block, share, plan), std::back_inserter(exchanges));
+  if (in_parts) block = recompute_parts(std::move(block), plan, crossing, exchanges);
   LoweredLayer lowered = lower_tensor(block, plan, crossing, false, exchanges);
-  if (plan.tensor_chunks > 1) lowered = cut_matmuls(std::move(lowered), plan.tensor_chunks);
-  return plan.recompute == Recompute::kFull ? recompute_fully(lowered) : lowered;
+  return plan.tensor_chunks > 1 ? cut_matmuls(std::move(lowered), plan.tensor_chunks) : lowered;
+}
+
+LoweredBlock lower_roles(const Layer& block, const ContextShare& share, const ParallelPlan& plan,
+                         Bytes crossing) {
+  LoweredBlock result;
+  const auto role = [&result](BlockRecompute of) -> LoweredLayer& {
+    return result.roles[static_cast<std::size_t>(of)];
+  };
+  LoweredLayer& whole = role(BlockRecompute::kNone);
+  whole = lower_block(block, share, plan, crossing, false);
+  if (plan.recompute == Recompute::kNone) return result;
+  if (plan.recompute != Recompute::kFull) {
+    role(BlockRecompute::kAlone) = lower_block(block, share, plan, crossing, true);
+    return result;
+  }
+  for (const BlockRecompute of : {BlockRecompute::kAlone, BlockRecompute::kFirst,
+                                  BlockRecompute::kInside, BlockRecompute::kLast}) {
+    role(of) = recompute_fully(whole, of);
+  }
+  return result;
 }
 
 std::int64_t context_roles(const ModelSpec& model, const ParallelPlan& plan) {
@@ -101,7 +121,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                              .causal = model.causal,
                              .window = kinds[kind].local ? model.window : 0,
                              .rank = role.context_rank};
-    lowered.blocks.push_back(lower_block(layers.blocks[kind], share, plan, crossing));
+    lowered.blocks.push_back(lower_roles(layers.blocks[kind], share, plan, crossing));
   }
   for (const PredictionModule& module : layers.prediction) {
     lowered.prediction.push_back({.entry = lower_tensor(module.entry, plan, crossing, false),

@@ -5,9 +5,11 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "schedules/lowering/recompute.h"
 #include "schedules/lowering/tensor.h"
 #include "schedules/plan/parallel_plan.h"
 #include "workload/kernels.h"
@@ -21,6 +23,14 @@ struct Role {
   std::int64_t expert_rank = 0;
 };
 
+// A block in each role that recompute gives it; those that the plan has no use for are empty.
+struct LoweredBlock {
+  std::array<LoweredLayer, kBlockRecomputes> roles;
+  const LoweredLayer& in(BlockRecompute role) const {
+    return roles[static_cast<std::size_t>(role)];
+  }
+};
+
 struct LoweredModule {  // of multi-token prediction
   LoweredLayer entry;
   LoweredLayer head;
@@ -30,7 +40,7 @@ struct LoweredModel {
   ModelLayers layers;
   std::vector<AttentionShape> attention;  // of each kind of block
   LoweredLayer embedding;
-  std::vector<LoweredLayer> blocks;  // of each kind
+  std::vector<LoweredBlock> blocks;  // of each kind
   LoweredLayer head;
   std::vector<LoweredModule> prediction;
 };

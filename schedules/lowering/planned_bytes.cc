@@ -4,6 +4,7 @@
 
 #include "schedules/lowering/context.h"
 #include "schedules/lowering/expert.h"
+#include "schedules/lowering/recompute.h"
 #include "schedules/lowering/stage.h"
 #include "schedules/plan/plan_schedule.h"
 
@@ -24,6 +25,53 @@ void for_each_layer(const ModelLayers& layers, const Visit& visit) {
 
 std::int64_t copies_of_stages(const ParallelPlan& plan) {
   return placement_of(plan) == Placement::kBidirectional ? 2 : 1;
+}
+
+// A block of the model, or of a module of prediction.
+struct PlannedBlock {
+  std::uint32_t kind = 0;
+  BlockRecompute role{};
+};
+
+std::vector<PlannedBlock> all_blocks(const ModelSpec& model, const ParallelPlan& plan,
+                                     const ModelLayers& layers) {
+  std::vector<PlannedBlock> blocks;
+  for (std::int64_t stage = 0; stage < stages_of(plan); ++stage) {
+    const std::int64_t count = layers_of(plan, stage, model.layers);
+    for (std::int64_t index = 0; index < count; ++index) {
+      blocks.push_back({layers.kind_of_block[blocks.size()], block_recompute(plan, index, count)});
+    }
+  }
+  for (const PredictionModule& module : layers.prediction) {
+    blocks.push_back({module.kind_of_block, block_recompute(plan, 0, 1)});
+  }
+  return blocks;
+}
+
+// What a block sends twice.
+struct Again {
+  std::int64_t tensor = 0;  // whole bytes that cross the tensor group, as crossings() counts them
+  ContextAgain context{};
+  ExpertsAgain experts{};
+};
+
+Again parts_again(const Layer& block, const ParallelPlan& plan, Bytes boundary) {
+  Again again;
+  const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const LayerOp& op = block.ops[i];
+    if (ops[i].gathers_again && plan.sequence_parallel) {
+      again.tensor += (op.crossing == Bytes(0) ? boundary : op.crossing).value();
+    }
+    if (ops[i].reduces_again) again.tensor += (plan.sequence_parallel ? 1 : 2) * boundary.value();
+    const bool is_expert = op.region == Region::kExpert;
+    const bool enters = is_expert && block.ops[i - 1].region != Region::kExpert;
+    const bool leaves = is_expert && block.ops[i + 1].region != Region::kExpert;
+    if (enters) again.experts.dispatch = ops[i].receives_again;
+    if (leaves) again.experts.combine = ops[i].returns_again;
+    if (op.name == "attention") again.context = {ops[i].receives_again, ops[i].returns_again};
+  }
+  return again;
 }
 
 // Whole bytes of activations that cross the tensor group in a layer, both ways; an all-reduce
@@ -52,18 +100,32 @@ std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes bound
   return all + (forward_twice ? forward : 0);
 }
 
-std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
+// Of blocks in this role.
+Again sent_again(const Layer& block, const ParallelPlan& plan, Bytes boundary,
+                 BlockRecompute role) {
+  if (role == BlockRecompute::kNone) return {};
+  if (plan.recompute != Recompute::kFull) return parts_again(block, plan, boundary);
+  const std::int64_t once = crossings(block, plan, boundary, true, false);
+  return {.tensor = crossings(block, plan, boundary, true, true) - once,
+          .context = {.inputs = true, .outputs = true},
+          .experts = {.dispatch = true, .combine = true}};
+}
+
+using Blocks = std::vector<PlannedBlock>;
+
+std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
+                          const Blocks& blocks) {
   if (plan.tp == 1) return 0;
   const Bytes boundary = layers.tensor_boundary;
-  const bool full = plan.recompute == Recompute::kFull;
   std::int64_t microbatch = crossings(layers.embedding, plan, boundary, true, false) +
                             crossings(layers.head, plan, boundary, false, false);
-  for (const std::uint32_t kind : layers.kind_of_block) {
-    microbatch += crossings(layers.blocks[kind], plan, boundary, true, full);
+  for (const PlannedBlock& block : blocks) {
+    const Layer& layer = layers.blocks[block.kind];
+    microbatch += crossings(layer, plan, boundary, true, false) +
+                  sent_again(layer, plan, boundary, block.role).tensor;
   }
   for (const PredictionModule& module : layers.prediction) {
     microbatch += crossings(module.entry, plan, boundary, true, false) +
-                  crossings(layers.blocks[module.kind_of_block], plan, boundary, true, full) +
                   crossings(module.head, plan, boundary, false, false);
   }
   std::int64_t norms = 0;  // gradients of the S region, all-reduced once a step
@@ -87,6 +149,7 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
 // ranks of which `shards` divide the state.
 struct Replicated {
   std::vector<std::int64_t> layers;
+  std::int64_t gathered_again = 0;  // parameters that FSDP gathers a third time, for recompute
   std::int64_t replicas = 1;
   std::int64_t shards = 1;
 };
@@ -110,15 +173,24 @@ std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state)
     sum += groups * (state.shards - 1) * parameters * a_parameter;
     sum += state.shards * 2 * (groups - 1) * part_of(parameters, state.shards) * g;
   }
+  if (plan.zero == 3 && plan.reshard_after_forward) {
+    sum += groups * (state.shards - 1) * state.gathered_again * microbatches * w;
+  }
   return sum;
 }
 
-std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan,
-                        const ModelLayers& layers) {
+std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const ModelLayers& layers,
+                        const Blocks& blocks) {
   const std::int64_t copies = copies_of_stages(plan);
   Replicated dense{
       .layers = {}, .replicas = copies * plan.replicas(), .shards = copies * plan.sharded_over()};
   Replicated experts{.layers = {}, .replicas = copies * plan.edp(), .shards = copies * plan.edp()};
+  for (const PlannedBlock& block : blocks) {
+    if (!has_own_visit(block.role)) continue;
+    const Layer& layer = layers.blocks[block.kind];
+    experts.gathered_again += layer.parameters(Region::kExpert);
+    dense.gathered_again += layer.parameters() - layer.parameters(Region::kExpert);
+  }
   for_each_layer(layers, [&](const Layer& layer) {
     const std::int64_t routed = layer.parameters(Region::kExpert);
     dense.layers.push_back(layer.parameters() - routed);
@@ -142,32 +214,28 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan,
          plan.etp * plan.ep * replicated_bytes(plan, experts);
 }
 
-// Kinds of all blocks, those of prediction modules too.
-std::vector<std::uint32_t> kinds_of_blocks(const ModelLayers& layers) {
-  std::vector<std::uint32_t> kinds = layers.kind_of_block;
-  for (const PredictionModule& module : layers.prediction) kinds.push_back(module.kind_of_block);
-  return kinds;
-}
-
-std::int64_t all_context_bytes(const ParallelPlan& plan, const LoweredModel& lowered) {
+std::int64_t all_context_bytes(const ParallelPlan& plan, const LoweredModel& lowered,
+                               const Blocks& blocks) {
   if (plan.cp == 1) return 0;
-  const bool attends_again =
-      plan.recompute == Recompute::kFull ||
-      (plan.recompute == Recompute::kSelective &&
-       (plan.cp_mode == ContextMode::kRing || plan.cp_mode == ContextMode::kZigzagRing));
+  const ModelLayers& layers = lowered.layers;
   std::int64_t sum = 0;
-  for (const std::uint32_t kind : kinds_of_blocks(lowered.layers)) {
-    sum += context_bytes(lowered.attention[kind], plan, attends_again);
+  for (const PlannedBlock& block : blocks) {
+    const Again again =
+        sent_again(layers.blocks[block.kind], plan, layers.tensor_boundary, block.role);
+    sum += context_bytes(lowered.attention[block.kind], plan, again.context);
   }
   return sum * plan.microbatches() * plan.tp * plan.dp;
 }
 
-std::int64_t all_expert_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
+std::int64_t all_expert_bytes(const ParallelPlan& plan, const ModelLayers& layers,
+                              const Blocks& blocks) {
   if (plan.ep * plan.etp == 1) return 0;
   std::int64_t sum = 0;
-  for (const std::uint32_t kind : kinds_of_blocks(layers)) {
-    const auto& routing = layers.blocks[kind].routing;
-    if (routing) sum += expert_bytes(*routing, plan, plan.recompute == Recompute::kFull);
+  for (const PlannedBlock& block : blocks) {
+    const Layer& layer = layers.blocks[block.kind];
+    if (!layer.routing) continue;
+    const Again again = sent_again(layer, plan, layers.tensor_boundary, block.role);
+    sum += expert_bytes(*layer.routing, plan, again.experts);
   }
   return sum * plan.microbatches();
 }
@@ -193,11 +261,12 @@ std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers)
 std::array<Bytes, kAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
                                        const LoweredModel& lowered) {
   const ModelLayers& layers = lowered.layers;
+  const Blocks blocks = all_blocks(model, plan, layers);
   std::array<Bytes, kAxes> bytes{};
-  bytes[static_cast<std::size_t>(Axis::kContext)] = Bytes(all_context_bytes(plan, lowered));
-  bytes[static_cast<std::size_t>(Axis::kExpert)] = Bytes(all_expert_bytes(plan, layers));
-  bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(plan, layers));
-  bytes[static_cast<std::size_t>(Axis::kData)] = Bytes(data_bytes(model, plan, layers));
+  bytes[static_cast<std::size_t>(Axis::kContext)] = Bytes(all_context_bytes(plan, lowered, blocks));
+  bytes[static_cast<std::size_t>(Axis::kExpert)] = Bytes(all_expert_bytes(plan, layers, blocks));
+  bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(plan, layers, blocks));
+  bytes[static_cast<std::size_t>(Axis::kData)] = Bytes(data_bytes(model, plan, layers, blocks));
   bytes[static_cast<std::size_t>(Axis::kOther)] = Bytes(norm_bytes(plan));
   bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(plan, layers));
   return bytes;

@@ -4,12 +4,13 @@
 //   tp   a block and micro-batch: 10 (tp - 1) boundary a tensor group with sequence parallelism
 //        (all-gather and reduce-scatter of N bytes move (n - 1) N in a group of n), 8 without, as
 //        the regions of its ops say; embedding and head likewise; full recompute repeats the
-//        forward's 4
+//        forward's 4, other recompute what recomputed_ops() says
 //        With sequence parallelism also 2 (tp - 1) g a parameter of the S region (norms), once
 //   dp   a stage and tensor coordinate, with P parameters, g gradient and w weight bytes, n = cp x
 //        dp replicas and m micro-batches: ZeRO-0 2 (n - 1) P g; ZeRO-1 (n - 1) P (g + w); ZeRO-2
 //        (n - 1) P (m g + w); FSDP (n - 1) P m (2 w + g), or (n - 1) P (w + m g) if the parameters
-//        stay gathered. Hybrid sharding over s of n = r s: those with s for n, r times, and
+//        stay gathered; where several blocks run again together, all but the last are gathered a
+//        third time. Hybrid sharding over s of n = r s: those with s for n, r times, and
 //        2 (r - 1) P g. Routed experts likewise, with edp for n
 //   cp, ep   context.h and expert.h
 //   other  the norm of gradients, 2 (n - 1) 4 bytes

@@ -1,39 +1,49 @@
 #include "schedules/lowering/recompute.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
-#include <vector>
 
 namespace stepsim {
-
-Layer recompute_selectively(Layer layer) {
-  for (LayerOp& op : layer.ops) {
-    if (op.saved_cheaply == Bytes(0)) continue;
-    op.saved -= op.saved_cheaply;
-    op.backward_workspace += op.saved_cheaply;
-    op.input_gradient.insert(op.input_gradient.begin(), op.forward.begin(), op.forward.end());
-  }
-  return layer;
-}
-
 namespace {
 
 LayerStep& first_compute(std::vector<LayerStep>& steps) {
   return *std::ranges::find(steps, LayerStep::Kind::kCompute, &LayerStep::kind);
 }
 
+// The forward again, with what it keeps now; `held`: what of that was kept all along.
+std::vector<LayerStep> forward_again(const LoweredLayer& layer, Bytes held) {
+  std::vector<LayerStep> again = layer.forward;
+  first_compute(again).kept -= held;
+  for (LayerStep& step : again) step.recomputes = true;
+  return again;
+}
+
 }  // namespace
 
-LoweredLayer recompute_fully(LoweredLayer layer) {
-  std::vector<LayerStep> again = layer.forward;
-  first_compute(again).kept -= layer.input;
-  for (LayerStep& step : again) step.recomputes = true;
+BlockRecompute block_recompute(const ParallelPlan& plan, std::int64_t index, std::int64_t count) {
+  if (plan.recompute == Recompute::kNone) return BlockRecompute::kNone;
+  const std::int64_t recomputed =
+      plan.recompute_layers == 0 ? count : std::min(count, plan.recompute_layers);
+  if (index >= recomputed) return BlockRecompute::kNone;
+  const std::int64_t in_group = index % plan.recompute_block;
+  const std::int64_t size = std::min(plan.recompute_block, recomputed - (index - in_group));
+  if (size == 1) return BlockRecompute::kAlone;
+  if (in_group == 0) return BlockRecompute::kFirst;
+  return in_group == size - 1 ? BlockRecompute::kLast : BlockRecompute::kInside;
+}
+
+LoweredLayer recompute_fully(LoweredLayer layer, BlockRecompute role) {
+  const bool keeps_input = role == BlockRecompute::kAlone || role == BlockRecompute::kFirst;
+  const Bytes held = keeps_input ? layer.input : Bytes(0);
+  std::vector<LayerStep> again = forward_again(layer, held);
   for (LayerStep& step : layer.forward) step.kept = Bytes(0);
-  first_compute(layer.forward).kept = layer.input;
+  first_compute(layer.forward).kept = held;
+  if (has_own_visit(role)) {
+    layer.again = std::move(again);
+    return layer;
+  }
   layer.backward.insert(layer.backward.begin(), again.begin(), again.end());
-  layer.split_backward.insert(layer.split_backward.begin(), std::make_move_iterator(again.begin()),
-                              std::make_move_iterator(again.end()));
+  layer.split_backward.insert(layer.split_backward.begin(), again.begin(), again.end());
   return layer;
 }
 

@@ -2,26 +2,90 @@
 // forward and made again. (Chen et al., arXiv 1604.06174; Korthikanti et al., arXiv 2205.05198,
 // section 5.)
 //
-//   selective   the attention kernel runs again before its backward. A fused kernel keeps no
-//   scores,
-//               so with it this saves only the log-sum-exp of each row
+//   selective   modules of a block (ParallelPlan::recompute_modules):
+//               attention: its kernel runs again before its backward, its result stays. A fused
+//               kernel keeps no scores, so with it this saves only the log-sum-exp of each row
+//               norm, activation, latent_up: their results are dropped and made again before the
+//               backward that reads them (DeepSeek-V3, arXiv 2412.19437, section 3.2.2;
+//               Megatron-Core's output-discarding checkpoints)
+//               mlp, shared_experts, experts: the whole module keeps its input alone and runs
+//               again, its collectives too (the dispatch and combine of experts)
+//   matmuls     the results of matmuls with weights are kept, and the tokens that came to experts;
+//               norms, attention, additions and activations are made again, as far as somebody
+//               needs them. A block's last matmul needs no place: its result goes into the input of
+//               the next block, which is kept. So 2 b s (D + 2 F) bytes for a gated MLP (FORMULAS
+//               D13), and as much for attention's
 //   full        a block keeps its input alone; its whole forward runs again before its backward,
-//   its
-//               tensor-parallel collectives too
+//               its tensor-parallel collectives too. Of `recompute_block` blocks in a row only the
+//               first's input is kept: all of them run again before the backward of the last
 //
-// Embedding and head are not recomputed.
+// What is kept and what comes back is read off the ops of the layer (LayerOp::saved and its parts):
+// no policy has a formula of its own.
+//
+// `recompute_layers` leaves all but the first so many blocks of each stage alone. Embedding and
+// head are not recomputed.
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "schedules/lowering/exchange.h"
 #include "schedules/lowering/tensor.h"
+#include "schedules/plan/parallel_plan.h"
 #include "workload/layers.h"
 
 namespace stepsim {
 
-// Before lower_tensor().
-Layer recompute_selectively(Layer layer);
+// ---- parts of a block ----
 
-// After lower_tensor().
-LoweredLayer recompute_fully(LoweredLayer layer);
+// What recompute does with an op of a block.
+struct OpRecompute {
+  bool again = false;         // its forward runs again before a backward
+  bool result_again = false;  // and its result was dropped
+  Bytes kept{};               // from its forward to its backward, in place of LayerOp::saved
+  Bytes restored{};           // comes back when it has run again, until its backward
+  Bytes input_restored{};     // comes back when the op before it has run again
+  // What crosses ranks again: on the way into the op, and behind it.
+  bool gathers_again = false;   // tensor group; of the first op of a stretch of the T region
+  bool reduces_again = false;   // tensor group; of the last one
+  bool receives_again = false;  // OpExchange::before_forward (or ::forward)
+  bool returns_again = false;   // OpExchange::after_forward
+};
+
+// Of each op of the block, for recompute = none, selective or matmuls.
+std::vector<OpRecompute> recomputed_ops(const Layer& block, const ParallelPlan& plan);
+
+// What the ops keep from the forward on, in all.
+Bytes kept(const std::vector<OpRecompute>& ops);
+
+// The block as its backward sees it, and with exchanges that make again what that reads. Before
+// lower_tensor(); `boundary` as there.
+Layer recompute_parts(Layer block, const ParallelPlan& plan, Bytes boundary,
+                      std::vector<OpExchange>& exchanges);
+
+// ---- whole blocks ----
+
+// How a block of a stage stands to those beside it.
+enum class BlockRecompute : std::uint8_t {
+  kNone,
+  kAlone,   // by itself; selective and matmuls too
+  kFirst,   // of several whose forwards run again together: its input is kept
+  kInside,  // of them
+  kLast,    // of them: all run again before its backward
+};
+inline constexpr std::size_t kBlockRecomputes = 5;
+
+// Of block `index` among the `count` blocks in a row on a stage.
+BlockRecompute block_recompute(const ParallelPlan& plan, std::int64_t index, std::int64_t count);
+
+// Its forward runs again in a visit of its own, for which FSDP gathers its parameters once more.
+inline bool has_own_visit(BlockRecompute role) {
+  return role == BlockRecompute::kFirst || role == BlockRecompute::kInside;
+}
+
+// A block in its role, with recompute = full. After lower_tensor().
+LoweredLayer recompute_fully(LoweredLayer layer, BlockRecompute role = BlockRecompute::kAlone);
 
 }  // namespace stepsim

@@ -40,7 +40,8 @@ struct Pass {
   Handover input() const {
     return {is_forward() ? MessageKind::kActivation : MessageKind::kGradient, microbatch, chunk};
   }
-  const std::vector<LayerStep>& steps_of(const LoweredLayer& layer) const {
+  const std::vector<LayerStep>& steps_of(const LoweredLayer& layer, bool again) const {
+    if (again) return layer.again;
     if (is_forward()) return layer.forward;
     return part == Part::kBackward ? layer.backward : layer.split_backward;
   }
@@ -59,14 +60,40 @@ struct Pass {
   }
 };
 
+// A pass comes to a layer: with its own steps, or with the forward again that a backward behind the
+// layer needs.
+struct Stop {
+  const StageUnit* unit = nullptr;
+  bool again = false;
+};
+
+std::vector<Stop> stops_of(const Pass& pass, const StageChunk& chunk) {
+  std::vector<Stop> stops;
+  if (pass.is_forward()) {
+    for (const StageUnit& unit : chunk.units) stops.push_back({&unit});
+    return stops;
+  }
+  const auto runs_again = [&](std::size_t i) { return !chunk.units[i].layer->again.empty(); };
+  for (std::size_t i = chunk.units.size(); i-- > 0;) {
+    if (!runs_again(i) && pass.part != Part::kWeightGradients) {
+      std::size_t first = i;
+      while (first > 0 && runs_again(first - 1)) --first;
+      for (; first < i; ++first) stops.push_back({&chunk.units[first], true});
+    }
+    stops.push_back({&chunk.units[i]});
+  }
+  return stops;
+}
+
 // How far the writing of a pass has come, and what its next op waits for.
 struct Walk {
   Pass pass{};
+  std::vector<Stop> stops{};
   std::vector<Dependency> waits{};
   Bytes unread{};
   std::optional<OpRef> last_compute{};
   std::vector<std::pair<std::uint32_t, OpRef>> tickets{};  // of the layer that is being written
-  std::size_t unit = 0;
+  std::size_t stop = 0;
   std::size_t step = 0;
 };
 
@@ -141,7 +168,7 @@ class StageLowering {
   // ---- passes ----
 
   void run(const Pass& pass) {
-    Walk walk{.pass = pass};
+    Walk walk{.pass = pass, .stops = stops_of(pass, chunk_of(pass))};
     while (advance(walk, false)) {
     }
   }
@@ -157,6 +184,7 @@ class StageLowering {
     const std::vector<Dependency> waits = messages_->receive({forward.input(), backward.input()});
     const auto walk_of = [&](const Pass& pass) {
       return Walk{.pass = pass,
+                  .stops = stops_of(pass, chunk_of(pass)),
                   .waits = waits,
                   .unread = messages_->buffer_of(pass.input()),
                   .last_compute = stage_.last_compute};
@@ -199,12 +227,11 @@ class StageLowering {
   // Whether there may be more.
   bool advance(Walk& walk, bool by_turns) {
     const Pass& pass = walk.pass;
-    const StageChunk& chunk = stage_.chunks[static_cast<std::size_t>(pass.chunk)];
-    for (; walk.unit < chunk.units.size(); ++walk.unit) {
-      const StageUnit& unit =
-          chunk.units[pass.is_forward() ? walk.unit : chunk.units.size() - 1 - walk.unit];
-      const std::vector<LayerStep>& steps = pass.steps_of(*unit.layer);
-      const LayerVisit visit = pass.visit(*unit.layer);
+    for (; walk.stop < walk.stops.size(); ++walk.stop) {
+      const auto& [stopped_at, again] = walk.stops[walk.stop];
+      const StageUnit& unit = *stopped_at;
+      const std::vector<LayerStep>& steps = pass.steps_of(*unit.layer, again);
+      const LayerVisit visit = again ? LayerVisit{} : pass.visit(*unit.layer);
       if (walk.step == 0) {
         if (sharded_) sharded_->enter(unit, visit, pass.microbatch);
         if (replicated_ && pass.is_forward()) replicated_->forward_begins(unit);
@@ -222,9 +249,13 @@ class StageLowering {
       walk.step = 0;
       tickets_.clear();
       if (sharded_) sharded_->leave(unit, visit, pass.microbatch, pass.is_last);
-      if (replicated_) leave(unit, walk, visit);
+      if (replicated_ && !again) leave(unit, walk, visit);
     }
     return false;
+  }
+
+  const StageChunk& chunk_of(const Pass& pass) const {
+    return stage_.chunks[static_cast<std::size_t>(pass.chunk)];
   }
 
   // ---- gradients that are complete ----
@@ -237,14 +268,14 @@ class StageLowering {
   // layer without such gradients is complete then.
   void leave(const StageUnit& unit, const Walk& walk, const LayerVisit& visit) {
     const Pass& pass = walk.pass;
-    const StageChunk& chunk = stage_.chunks[static_cast<std::size_t>(pass.chunk)];
+    const StageChunk& chunk = chunk_of(pass);
     const bool is_last = pass.is_last && !pass.is_forward();
     if (!is_last && !visit.makes_gradients) return;
     // The head's gradient of the table that the embedding has too may still be missing.
     if (is_last && stage_.shares_table && chunk.stage == 0 && unit.number < 0) {
       deferred_.push_back({&unit, chunk.stage});
     } else {
-      replicated_->leave(unit, chunk.stage, is_last, walk.unit + 1 == chunk.units.size());
+      replicated_->leave(unit, chunk.stage, is_last, walk.stop + 1 == walk.stops.size());
     }
   }
 

@@ -116,7 +116,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
     steps.append(exchange.before_forward);
     if (exchange.forward.empty()) {
       LayerStep& step = steps.compute();
-      step.kept += op.saved;
+      step.kept += exchange.kept.value_or(op.saved);
       step.workspace = std::max(step.workspace, op.forward_workspace);
       steps.run(op.forward);
     } else {
@@ -148,7 +148,10 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     const bool enters_tensor = changes && !is_tensor(op);
     const bool regathers = plan.tp > 1 && plan.sequence_parallel && op.regathers_input;
     const OpExchange& exchange = exchange_of(i, exchanges);
-    steps.append(exchange.before_backward);
+    if (!exchange.before_backward.empty()) {
+      steps.append(exchange.before_backward);
+      steps.split();
+    }
     if (!exchange.backward.empty()) {
       steps.append(exchange.backward);
       continue;

@@ -41,6 +41,8 @@ struct LoweredLayer {
   // of a fused forward and backward, where that communication is to be hidden. B alone and W alone
   // are the steps without and with weight_gradient.
   std::vector<LayerStep> split_backward;
+  // The forward again in a visit of its own, before the backwards of the layers behind it.
+  std::vector<LayerStep> again{};
   std::int64_t parameters = 0;           // with the next two
   std::int64_t expert_parameters = 0;    // of routed experts
   std::int64_t sequence_parameters = 0;  // of the S region: alike on every tensor rank

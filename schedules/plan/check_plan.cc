@@ -254,6 +254,42 @@ void check_sharding(const ParallelPlan& plan, Rules& rules) {
   }
 }
 
+// Modules that the model's blocks have.
+std::vector<RecomputeModule> modules_of(const ModelSpec& model) {
+  using enum RecomputeModule;
+  if (model.kind == ModelKind::kMlpStack) return {kMlp};
+  const ExpertSpec& experts = model.experts;
+  std::vector<RecomputeModule> modules = {kAttention, kNorm, kActivation};
+  if (model.latent.kv_rank > 0) modules.push_back(kLatentUp);
+  const bool has_mlp = experts.routed == 0 || experts.first_dense > 0 || experts.every > 1;
+  if (has_mlp) modules.push_back(kMlp);
+  if (experts.routed > 0 && experts.shared_intermediate > 0) modules.push_back(kSharedExperts);
+  if (experts.routed > 0) modules.push_back(kExperts);
+  return modules;
+}
+
+void check_recompute_modules(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const std::vector<RecomputeModule> there = modules_of(model);
+  std::string names;
+  for (const RecomputeModule module : there) {
+    names += (names.empty() ? "" : ", ") + std::string(name_of(module));
+  }
+  const auto has = [](const std::vector<RecomputeModule>& modules, RecomputeModule module) {
+    return std::ranges::count(modules, module) > 0;
+  };
+  if (plan.recompute == Recompute::kSelective) {
+    for (const RecomputeModule module : plan.recompute_modules) {
+      rules.require(has(there, module), "recompute_modules",
+                    "has " + std::string(name_of(module)) +
+                        ", of which the model's blocks have none: " + names);
+    }
+    return;
+  }
+  rules.require(plan.recompute_modules == ParallelPlan{}.recompute_modules, "recompute_modules",
+                "is given, but recompute is " + std::string(name_of(plan.recompute)) +
+                    ": only selective takes modules");
+}
+
 void check_recompute(const ParallelPlan& plan, Rules& rules) {
   rules.require(plan.recompute_block <= 1 || plan.recompute == Recompute::kFull, "recompute_block",
                 "is " + std::to_string(plan.recompute_block) + ", but recompute is " +
@@ -311,9 +347,6 @@ void check_what_is_there(const ParallelPlan& plan, const ModelSpec& model, Rules
   };
   only(plan.zero != 3 || model.prediction_modules == 0, "zero",
        "0, 1 and 2 for a model with multi-token prediction");
-  only(plan.recompute != Recompute::kMatmuls, "recompute", "none, selective and full");
-  only(plan.recompute_block == 1, "recompute_block", "1");
-  only(plan.recompute_layers == 0, "recompute_layers", "0");
   only(!plan.offload_optimizer, "offload_optimizer", "false");
   only(!plan.offload_activations, "offload_activations", "false");
 }
@@ -330,6 +363,7 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, con
   check_batch(plan, model, rules);
   check_sharding(plan, rules);
   check_recompute(plan, rules);
+  check_recompute_modules(plan, model, rules);
   check_what_is_there(plan, model, rules);
   check_chips(plan, places, rules);
   check_mapping(plan, places, rules);

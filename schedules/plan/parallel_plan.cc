@@ -17,6 +17,12 @@ std::string_view name_of(Recompute recompute) {
   return kNames[static_cast<std::size_t>(recompute)];
 }
 
+std::string_view name_of(RecomputeModule module) {
+  constexpr std::array<std::string_view, kRecomputeModules> kNames = {
+      "attention", "norm", "activation", "latent_up", "mlp", "shared_experts", "experts"};
+  return kNames[static_cast<std::size_t>(module)];
+}
+
 std::string_view name_of(Optimizer optimizer) {
   return optimizer == Optimizer::kAdam ? "adam" : "none";
 }

@@ -40,12 +40,25 @@ enum class ExpertAxis : std::uint8_t { kExpertTensor, kExpert, kExpertData };
 
 enum class Recompute : std::uint8_t {
   kNone,
-  kSelective,  // the attention kernel
-  kMatmuls,    // all but the results of matmuls and attention: norms and activations
+  kSelective,  // some modules of each block
+  kMatmuls,    // all but the results of matmuls with weights: norms, attention, activations
   kFull,       // whole blocks: only their inputs are kept
 };
 inline constexpr std::size_t kRecomputes = 4;
 std::string_view name_of(Recompute recompute);  // "selective"
+
+// What recompute = selective makes again: schedules/lowering/recompute.h.
+enum class RecomputeModule : std::uint8_t {
+  kAttention,
+  kNorm,
+  kActivation,
+  kLatentUp,  // projections out of the latent vectors, and rotation
+  kMlp,
+  kSharedExperts,
+  kExperts,  // router, dispatch, routed and shared experts, combine
+};
+inline constexpr std::size_t kRecomputeModules = 7;
+std::string_view name_of(RecomputeModule module);  // "latent_up"
 
 enum class Optimizer : std::uint8_t {
   kAdam,
@@ -95,6 +108,7 @@ struct ParallelPlan {
   std::int64_t node_limit = 0;       // and at most so many nodes of a token; 0: no limit
   std::vector<std::int64_t> layout;  // layers of each global stage; empty: equally many
   Recompute recompute = Recompute::kNone;
+  std::vector<RecomputeModule> recompute_modules = {RecomputeModule::kAttention};  // selective
   std::int64_t recompute_block = 1;   // full: of so many layers in a row one input is kept
   std::int64_t recompute_layers = 0;  // of each stage's first so many layers only; 0: of all
   int zero = 0;            // 0: replicated; 1: optimizer state divided; 2: and gradients; 3: FSDP

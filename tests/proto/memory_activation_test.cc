@@ -56,8 +56,9 @@ double kept(const Configuration& configuration, const Saving& saving) {
                                                       .fused_attention = false})
           .block(0);
   if (saving.full) return static_cast<double>(layer.ops.front().saved.value());
-  return static_cast<double>(
-      (saving.selective ? recompute_selectively(layer) : layer).saved().value());
+  ParallelPlan plan;
+  if (saving.selective) plan.recompute = Recompute::kSelective;
+  return static_cast<double>(kept(recomputed_ops(layer, plan)).value());
 }
 
 // Layers' worth of activations that the first stage holds at its peak.

@@ -109,7 +109,7 @@ double kept(const ModelSpec& model, std::int64_t tokens,
   const std::int64_t s = 1024;
   Bytes sum;
   for (const LayerOp& op : build_layers(model, {.sequence_length = s}).block(0).ops) {
-    if (counts(op)) sum += op.saved - op.saved_cheaply;
+    if (counts(op)) sum += op.saved - op.saved_inside;
   }
   return number(model.layers) * number(sum.value()) * number(tokens) / number(s);
 }
@@ -141,7 +141,7 @@ double korthikanti(std::int64_t tensor, bool sequence_parallel, bool selective) 
                                            .fused_attention = false})
                           .block(0);
   Bytes sum;
-  for (const LayerOp& op : block.ops) sum += op.saved - (selective ? op.saved_cheaply : Bytes(0));
+  for (const LayerOp& op : block.ops) sum += op.saved - (selective ? op.saved_inside : Bytes(0));
   return number(sum.value());
 }
 
@@ -243,7 +243,7 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
          double sum = 0;
          for (const LayerOp& op : build_layers(q1, shard).block(0).ops) {
            // q, k, v and the output are alike.
-           if (op.name == "attention") sum += number((op.saved - op.saved_cheaply).value()) / 2;
+           if (op.name == "attention") sum += number((op.saved - op.saved_inside).value()) / 2;
          }
          return number(q1.layers) * sum / 1024;
        }}},

@@ -30,7 +30,7 @@ std::string regions_of(const Layer& layer) {
 
 Bytes cheap(const Layer& layer) {
   Bytes sum;
-  for (const LayerOp& op : layer.ops) sum += op.saved_cheaply;
+  for (const LayerOp& op : layer.ops) sum += op.saved_inside;
   return sum;
 }
 
@@ -82,7 +82,7 @@ TEST(UnfusedAttentionTest, MultipliesEveryPairSixTimes) {
   // Two matmuls of 2 x 1024^2 x 128 FLOPs a head forward, masked pairs too, and four backward.
   EXPECT_EQ(forward, Flops(2 * 2.0 * 1024 * 1024 * 128 * 96));
   EXPECT_EQ(backward, 2 * forward);
-  EXPECT_EQ(attention.saved_cheaply, Bytes(1024 * 1024 * 96 * 2)) << "probabilities, no dropout";
+  EXPECT_EQ(attention.saved_inside, Bytes(1024 * 1024 * 96 * 2)) << "probabilities, no dropout";
 }
 
 ModelSpec deepseek() {

@@ -1,0 +1,337 @@
+// Recompute: what a block keeps, what comes back, what runs and is sent again. simulate() itself
+// holds what was sent against planned_bytes() and frees what it allocates.
+
+#include "schedules/lowering/recompute.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "analysis/experiments/small_clusters.h"
+#include "schedules/lowering/lower.h"
+#include "sim/simulate.h"
+#include "tests/schedules/small_model.h"
+#include "workload/layers.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+constexpr auto kActivations = static_cast<std::size_t>(MemoryCategory::kActivations);
+
+ModelSpec named(std::string name) {
+  ModelSpec model = small_model();
+  model.name = std::move(name);
+  return model;
+}
+
+ModelSpec with_everything() {
+  ModelSpec model = named("latent attention and shared experts");
+  model.kv_heads = 8;
+  model.head_dim = 48;
+  model.latent = {.q_rank = 96, .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .v_dim = 24};
+  model.experts = {.routed = 8,
+                   .per_token = 2,
+                   .intermediate = 256,
+                   .shared_intermediate = 256,
+                   .first_dense = 1};
+  return model;
+}
+
+std::vector<ModelSpec> kinds() {
+  std::vector<ModelSpec> models = {named("plain"), with_everything()};
+  models.push_back(with_everything());
+  models.back().name = "narrow keys, no shared experts, prediction";
+  models.back().latent.q_rank = 0;
+  models.back().experts.shared_intermediate = 0;
+  models.back().prediction_modules = 1;
+  models.push_back(named("shared gate"));
+  models.back().experts = {.routed = 8,
+                           .per_token = 2,
+                           .intermediate = 256,
+                           .shared_intermediate = 256,
+                           .every = 2,
+                           .shared_gate = true};
+  models.push_back(named("parallel branches"));
+  models.back().parallel_branches = true;
+  models.push_back(named("post-norms, norms of q and k"));
+  models.back().post_norms = models.back().qk_norm = true;
+  models.push_back(named("dropout"));
+  models.back().dropout = true;
+  models.back().gated_mlp = false;
+  return models;
+}
+
+ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero) {
+  ParallelPlan plan;
+  plan.tp = tp;
+  plan.dp = dp;
+  plan.pp = pp;
+  plan.zero = zero;
+  plan.global_batch = dp * 4;
+  plan.sequence = 256;
+  return plan;
+}
+
+SimulationResult run(const ModelSpec& model, const ParallelPlan& plan) {
+  const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
+  EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
+  return simulate(lower(model, plan, cluster.places, cluster.chip), cluster, {});
+}
+
+Layer block_of(const ModelSpec& model, const ParallelPlan& plan) {
+  return build_layers(model, {.sequences = plan.microbatch,
+                              .sequence_length = plan.sequence,
+                              .tensor = plan.tp,
+                              .sequence_parallel = plan.divides_tokens(),
+                              .context = plan.cp})
+      .block(model.layers - 1);
+}
+
+// Every way of recompute that a model has.
+std::vector<ParallelPlan> ways(const ModelSpec& model, const ParallelPlan& base) {
+  std::vector<ParallelPlan> plans;
+  const auto add = [&](Recompute recompute, std::vector<RecomputeModule> modules) {
+    ParallelPlan plan = base;
+    plan.recompute = recompute;
+    if (!modules.empty()) plan.recompute_modules = std::move(modules);
+    const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
+    if (check(plan, model, cluster.places).empty()) plans.push_back(std::move(plan));
+  };
+  add(Recompute::kMatmuls, {});
+  add(Recompute::kFull, {});
+  std::vector<RecomputeModule> all;
+  for (std::size_t i = 0; i < kRecomputeModules; ++i) {
+    const auto module = static_cast<RecomputeModule>(i);
+    add(Recompute::kSelective, {module});
+    all.push_back(module);
+    add(Recompute::kSelective, all);
+  }
+  using enum RecomputeModule;
+  add(Recompute::kSelective, {kNorm, kActivation, kLatentUp});  // DeepSeek-V3
+  EXPECT_GE(plans.size(), 6U);
+  return plans;
+}
+
+TEST(RecomputeTest, EveryWayRunsForEveryModel) {
+  for (const ModelSpec& model : kinds()) {
+    SCOPED_TRACE(model.name);
+    for (const bool sequence_parallel : {true, false}) {
+      ParallelPlan base = plan_of(2, 2, 2, 1);
+      base.sequence_parallel = sequence_parallel;
+      for (const ParallelPlan& plan : ways(model, base)) run(model, plan);
+    }
+    for (const bool fused : {true, false}) {
+      ParallelPlan base = plan_of(1, 1, 1, 0);
+      base.fused_attention = fused;
+      for (const ParallelPlan& plan : ways(model, base)) run(model, plan);
+    }
+  }
+}
+
+TEST(RecomputeTest, EveryWayRunsWithEveryAxisAndSchedule) {
+  for (const ModelSpec& model : kinds()) {
+    SCOPED_TRACE(model.name);
+    std::vector<ParallelPlan> bases;
+    if (model.prediction_modules == 0) bases.push_back(plan_of(2, 4, 1, 3));
+    for (std::size_t mode = 0; mode < kContextModes; ++mode) {
+      bases.push_back(plan_of(2, 1, 1, 0));
+      bases.back().cp = 2;
+      bases.back().cp_mode = static_cast<ContextMode>(mode);
+    }
+    if (model.experts.routed > 0) {
+      bases.push_back(plan_of(2, 2, 2, 1));
+      bases.back().ep = 2;
+      bases.back().etp = 2;
+    }
+    for (const ScheduleName schedule : {ScheduleName::kZeroBubbleH1, ScheduleName::kDualPipeV}) {
+      bases.push_back(plan_of(2, 1, 2, 0));
+      bases.back().schedule = schedule;
+    }
+    bases.push_back(plan_of(2, 1, 1, 0));
+    bases.back().tensor_chunks = 2;
+    for (const ParallelPlan& base : bases) {
+      for (const ParallelPlan& plan : ways(model, base)) run(model, plan);
+    }
+  }
+}
+
+// The book's "big matmuls" (FORMULAS D13): the results of seven matmuls a layer, in bf16; that of
+// the last one is the input of the next layer. D + 2 F a token of them are the MLP's.
+TEST(RecomputeTest, MatmulsKeepsTheResultsOfMatmuls) {
+  ParallelPlan plan = plan_of(1, 1, 1, 0);
+  plan.recompute = Recompute::kMatmuls;
+  const std::int64_t d = 512, f = 1024, kv = 256, tokens = 256;
+  const Layer block = block_of(small_model(), plan);
+  const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+  const std::int64_t mlp = 2 * tokens * (d + 2 * f);
+  const std::int64_t attention = 2 * tokens * (d + 2 * kv + d);
+  EXPECT_EQ(kept(ops).value(), mlp + attention);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const bool projects = block.ops[i].name.ends_with("projection");
+    const bool is_read = block.ops[i].name != "mlp_residual";
+    EXPECT_EQ(ops[i].again, !projects && is_read) << block.ops[i].name;
+  }
+}
+
+// Every matmul with weights runs once forward and twice backward, however much is made again.
+TEST(RecomputeTest, MatmulsRunsNoMatmulAgain) {
+  ParallelPlan plan = plan_of(2, 1, 2, 0);
+  const SimulationResult none = run(small_model(), plan);
+  plan.recompute = Recompute::kMatmuls;
+  const SimulationResult again = run(small_model(), plan);
+  double expected = 0;
+  const Layer block = block_of(small_model(), plan);
+  const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (!ops[i].again) continue;
+    for (const Kernel& kernel : block.ops[i].forward) {
+      EXPECT_NE(kernel.kind, KernelKind::kMatmul);
+      expected += kernel.flops.value();
+    }
+  }
+  EXPECT_DOUBLE_EQ((again.flops - none.flops).value(), 4 * 4 * 2 * expected);
+  const auto tensor = static_cast<std::size_t>(Axis::kTensor);
+  EXPECT_EQ(again.bytes_by_axis[tensor], none.bytes_by_axis[tensor]) << "sums are kept";
+  // Stage 0 has 2 micro-batches of 2 blocks in flight, of which one block comes back.
+  const Bytes ids(256 * 8);
+  const Bytes least = 2 * (2 * kept(ops) + ids);
+  EXPECT_GT(again.memory_peaks[0].by_category[kActivations], least);
+  EXPECT_LE(again.memory_peaks[0].by_category[kActivations], least + block.saved());
+  EXPECT_LT(again.memory_peaks[0].by_category[kActivations],
+            none.memory_peaks[0].by_category[kActivations]);
+}
+
+// DeepSeek-V3 (arXiv 2412.19437, section 3.2.2): norms and up-projections are made again, and the
+// activation's result; what stays are their inputs.
+TEST(RecomputeTest, DeepSeekKeepsLatentVectorsInPlaceOfHeads) {
+  ParallelPlan plan = plan_of(1, 1, 1, 0);
+  plan.recompute = Recompute::kSelective;
+  using enum RecomputeModule;
+  plan.recompute_modules = {kNorm, kActivation, kLatentUp};
+  const ModelSpec model = with_everything();
+  const Layer block = block_of(model, plan);
+  const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+  const auto bytes_of = [&](std::string_view name) {
+    const auto found = std::ranges::find(block.ops, name, &LayerOp::name);
+    return ops[static_cast<std::size_t>(found - block.ops.begin())].kept.value();
+  };
+  const std::int64_t tokens = 256;
+  EXPECT_EQ(bytes_of("attention_norm"), 2 * tokens * 512) << "the block's input";
+  EXPECT_EQ(bytes_of("latent_projection"), 0) << "read the norm";
+  EXPECT_EQ(bytes_of("latent_norm"), 2 * tokens * (96 + 64)) << "latent vectors before the norm";
+  EXPECT_EQ(bytes_of("query_up_projection"), 0);
+  EXPECT_EQ(bytes_of("key_value_up_projection"), 0);
+  EXPECT_EQ(bytes_of("rope"), 0);
+  EXPECT_EQ(bytes_of("attention"), tokens * 8 * (2 * 24 + 4)) << "output and log-sum-exp";
+  EXPECT_EQ(bytes_of("expert_activation"), 2 * 2 * tokens * 2 * 256) << "gate and up";
+  EXPECT_EQ(bytes_of("expert_down_projection"), 0) << "reads the activation";
+}
+
+// A module that runs whole keeps its input, and its collectives are repeated: of an MLP under
+// tensor parallelism one all-gather and one reduce-scatter of the boundary.
+TEST(RecomputeTest, AModuleRepeatsItsCollectives) {
+  ParallelPlan plan = plan_of(2, 1, 1, 0);
+  const auto tensor = static_cast<std::size_t>(Axis::kTensor);
+  const SimulationResult none = run(small_model(), plan);
+  plan.recompute = Recompute::kSelective;
+  plan.recompute_modules = {RecomputeModule::kMlp};
+  const SimulationResult again = run(small_model(), plan);
+  const std::int64_t boundary = 256 * 512 * 2;
+  EXPECT_EQ((again.bytes_by_axis[tensor] - none.bytes_by_axis[tensor]).value(),
+            4 * 4 * 2 * boundary);
+  const Layer block = block_of(small_model(), plan);
+  const std::int64_t width = 1024 / 2;
+  EXPECT_EQ((block.saved() - kept(recomputed_ops(block, plan))).value(), 2 * 256 * 3 * width);
+}
+
+// Norms and activations communicate nothing; experts that run again are dispatched and combined a
+// third time.
+TEST(RecomputeTest, OnlyExpertsThatRunAgainAreSentAgain) {
+  ParallelPlan plan = plan_of(1, 4, 1, 1);
+  plan.ep = 4;
+  const ModelSpec model = with_everything();
+  const auto expert = static_cast<std::size_t>(Axis::kExpert);
+  const Bytes none = run(model, plan).bytes_by_axis[expert];
+  plan.recompute = Recompute::kSelective;
+  using enum RecomputeModule;
+  plan.recompute_modules = {kNorm, kActivation, kLatentUp, kSharedExperts};
+  EXPECT_EQ(run(model, plan).bytes_by_axis[expert], none);
+  plan.recompute_modules = {kExperts};
+  EXPECT_EQ(run(model, plan).bytes_by_axis[expert], 3 * (none / 2));
+}
+
+// Of n blocks in a row one input is kept, and before the backward of the last all n run again: 8
+// blocks in groups of 3, 3 and 2 keep 3 inputs, and at most 3 whole blocks.
+TEST(RecomputeTest, SeveralBlocksShareOneInput) {
+  const ModelSpec model = small_model(8);
+  ParallelPlan plan = plan_of(1, 1, 1, 0);
+  plan.recompute = Recompute::kFull;
+  const SimulationResult single = run(model, plan);
+  plan.recompute_block = 3;
+  const SimulationResult grouped = run(model, plan);
+  EXPECT_EQ(grouped.flops, single.flops) << "every block runs again once";
+  const Layer block = block_of(model, plan);
+  const Bytes input(2 * 256 * 512);
+  const Bytes ids(256 * 8);
+  // The peak is in the group of three in the middle, or the head with the last inputs.
+  const Bytes three = 3 * block.saved();
+  EXPECT_EQ(grouped.memory_peaks[0].by_category[kActivations], ids + input + three);
+  EXPECT_EQ(single.memory_peaks[0].by_category[kActivations], ids + 7 * input + block.saved());
+}
+
+// FSDP gathers a block for its forward, for the forward again, and for its backward; the last one
+// of a group only twice.
+TEST(RecomputeTest, GroupsAreGatheredOnceMore) {
+  const ModelSpec model = small_model(4);
+  ParallelPlan plan = plan_of(1, 4, 1, 3);
+  plan.recompute = Recompute::kFull;
+  const auto data = static_cast<std::size_t>(Axis::kData);
+  const SimulationResult single = run(model, plan);
+  plan.recompute_block = 4;
+  const SimulationResult grouped = run(model, plan);
+  const std::int64_t weights = 2 * block_of(model, plan).parameters();
+  EXPECT_EQ((grouped.bytes_by_axis[data] - single.bytes_by_axis[data]).value(), 3 * 3 * weights * 4)
+      << "3 blocks, of each 3/4 to 4 ranks, 4 micro-batches";
+}
+
+// Only the first layers of each stage: 1 of 2.
+TEST(RecomputeTest, LayersBeyondTheFirstAreLeftAlone) {
+  ParallelPlan plan = plan_of(1, 1, 2, 0);
+  const SimulationResult none = run(small_model(), plan);
+  plan.recompute = Recompute::kFull;
+  const SimulationResult all = run(small_model(), plan);
+  plan.recompute_layers = 1;
+  const SimulationResult half = run(small_model(), plan);
+  EXPECT_DOUBLE_EQ(2 * (half.flops - none.flops).value(), (all.flops - none.flops).value());
+}
+
+TEST(RecomputeTest, GroupsAndFirstLayersRunWithEveryAxis) {
+  for (const ModelSpec& model : kinds()) {
+    SCOPED_TRACE(model.name);
+    for (const std::int64_t block : {2, 3}) {
+      for (const std::int64_t layers : {0, 2}) {
+        std::vector<ParallelPlan> plans = {plan_of(2, 2, 2, 1), plan_of(2, 2, 1, 2)};
+        if (model.prediction_modules == 0) plans.push_back(plan_of(1, 4, 1, 3));
+        if (model.prediction_modules == 0) plans.push_back(plan_of(1, 4, 1, 3));
+        plans.back().reshard_after_forward = plans.back().zero != 3;
+        plans.push_back(plan_of(2, 1, 2, 0));
+        plans.back().schedule = ScheduleName::kZeroBubbleH1;
+        plans.push_back(plan_of(2, 1, 2, 0));
+        plans.back().schedule = ScheduleName::kDualPipe;
+        for (ParallelPlan& plan : plans) {
+          plan.recompute = Recompute::kFull;
+          plan.recompute_block = block;
+          plan.recompute_layers = layers;
+          run(model, plan);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -121,6 +121,7 @@ TEST(RecomputeTest, EveryWayRunsForEveryModel) {
     SCOPED_TRACE(model.name);
     for (const bool sequence_parallel : {true, false}) {
       ParallelPlan base = plan_of(2, 2, 2, 1);
+      if (!sequence_parallel && model.experts.routed > 0) continue;  // not allowed
       base.sequence_parallel = sequence_parallel;
       for (const ParallelPlan& plan : ways(model, base)) run(model, plan);
     }

@@ -205,16 +205,18 @@ std::string list_text(const ValidateRequest& request) {
 std::string summary_text(const std::vector<Finished>& finished) {
   ReportText report(shows_color(STDOUT_FILENO));
   std::size_t holding = 0;
+  std::size_t differing = 0;
   std::size_t wrong = 0;
   std::size_t skipped = 0;
-  for (const Finished& row : finished) {
-    skipped += row.outcome.simulated ? 0u : 1u;
-    holding += row.outcome.holds ? 1u : 0u;
-    wrong += row.outcome.as_expected ? 0u : 1u;
+  for (const auto& [row, outcome] : finished) {
+    ++(!outcome.simulated     ? skipped
+       : !outcome.as_expected ? wrong
+       : outcome.holds        ? holding
+                              : differing);
   }
   report.blank();
   report.line("{} rows: the formula holds in {}, differs as derived in {}, {}{}", finished.size(),
-              holding, finished.size() - holding - skipped - wrong,
+              holding, differing,
               wrong == 0 ? report.paint("none is unexpected", Paint::kGood)
                          : report.paint(fmt::format("{} NOT AS EXPECTED", wrong), Paint::kBad),
               skipped == 0 ? "" : fmt::format(", {} skipped", skipped));

@@ -1,12 +1,16 @@
 #include "analysis/experiments/collective_graph.h"
 
-#include <numeric>
+#include <cmath>
 #include <string>
 #include <utility>
 
 #include "sim/program_builder.h"
 
 namespace stepsim {
+
+Bytes whole_bytes(double bytes) {
+  return Bytes(std::llround(bytes));
+}
 
 std::vector<std::uint32_t> all_chips(const Cluster& cluster) {
   return some_chips(0, static_cast<std::uint32_t>(cluster.places.chips.size()));
@@ -62,6 +66,13 @@ OpGraph collective_graph(const std::vector<std::uint32_t>& chips, CollectiveWork
   std::vector<RankId> all;
   for (std::uint32_t rank = 0; rank < chips.size(); ++rank) all.emplace_back(rank);
   return collectives_graph(chips, {{.work = work, .groups = {all}}});
+}
+
+double collective_seconds(const Laboratory& laboratory, const Cluster& cluster,
+                          const CollectiveWork& work, Granularity granularity) {
+  SimulationOptions options;
+  options.granularity = granularity;
+  return laboratory.seconds(collective_graph(all_chips(cluster), work), cluster, options);
 }
 
 OpGraph collectives_graph(const std::vector<std::uint32_t>& chips,

@@ -11,10 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "analysis/experiments/laboratory.h"
 #include "sim/cluster.h"
 #include "sim/op_graph.h"
 
 namespace stepsim {
+
+Bytes whole_bytes(double bytes);  // the nearest
 
 std::vector<std::uint32_t> all_chips(const Cluster& cluster);
 
@@ -31,6 +34,11 @@ CollectiveWork work_of(CollectiveOp op, Bytes bytes,
 
 // One collective of all ranks; rank r sits on chips[r]. work.communicator is set here.
 OpGraph collective_graph(const std::vector<std::uint32_t>& chips, CollectiveWork work);
+
+// How long that takes by itself, over all chips of the cluster.
+double collective_seconds(const Laboratory& laboratory, const Cluster& cluster,
+                          const CollectiveWork& work,
+                          Granularity granularity = Granularity::kPipelined);
 
 // Several collectives that start together, each on a stream and communicator of its own; every rank
 // sits on one chip of `chips` and takes part in all of them. groups[i] are the groups of work i,

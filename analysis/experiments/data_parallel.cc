@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/experiments/collective_graph.h"
 #include "analysis/experiments/experiment_groups.h"
+#include "analysis/experiments/graph_by_hand.h"
 #include "analysis/experiments/stack_step.h"
 
 namespace stepsim {
@@ -114,6 +116,7 @@ std::vector<ExperimentRow> data_parallel_rows() {
   add("axis-after-axis-in-chunks", "850 tokens a chip, along x, then y, then z, in chunks",
       "the first axis carries 3/4 of the bytes, so y and z mostly wait",
       data_parallel_row(naive, 34 * knee + 32 * 2 * 0.75 * gather(1)));
+  rows.back().expected_packets = rows[rows.size() - 3].expected;  // packets run in whole messages
   return rows;
 }
 
@@ -148,6 +151,114 @@ std::vector<Sweep> data_parallel_sweeps() {
 double sharded_formula(double tokens, double layers) {
   return layers * (std::max(forward_math(tokens), gather(3)) +
                    std::max(backward_math(tokens), 2 * gather(3)));
+}
+
+// Where the gather of the layer after next stands in the one channel of the backward.
+enum class Channel { kAheadOfReduction, kBehindReduction };
+
+// FSDP by hand, with all collectives in one channel, one after another, as those of one process
+// group are. `table`: bytes of an embedding, which is gathered before the first layer and reduced
+// after its backward, and computes nothing.
+struct OneChannel {
+  double tokens = 850;
+  std::uint32_t layers = 32;
+  Channel order = Channel::kAheadOfReduction;
+  double table = 0;
+};
+
+double seconds(const Laboratory& laboratory, const OneChannel& sharded) {
+  GraphByHand graph(kChips);
+  const CommunicatorId all = graph.communicator();
+  const auto work = [all](CollectiveOp op, double bytes) {
+    CollectiveWork of_all = work_of(op, whole_bytes(bytes));
+    of_all.communicator = all;
+    return of_all;
+  };
+  const double layer = 2 * 2 * kD * kF;
+  const Flops forward(4 * sharded.tokens * kD * kF);
+  for (std::uint32_t rank = 0; rank < kChips; ++rank) {
+    const StreamId channel = graph.stream(rank, "channel");
+    std::vector<OpRef> computed;
+    std::vector<OpRef> gathered;
+    // Two layers are whole at a time.
+    const auto gather = [&] {
+      std::vector<Dependency> room;
+      if (gathered.size() >= 2) room = {after(computed[gathered.size() - 2])};
+      gathered.push_back(
+          graph.collective(rank, channel, work(CollectiveOp::kAllGather, layer), room));
+    };
+    std::vector<Dependency> table;
+    if (sharded.table > 0) {
+      table = {
+          after(graph.collective(rank, channel, work(CollectiveOp::kAllGather, sharded.table)))};
+    }
+    const std::uint32_t visits = 2 * sharded.layers;
+    for (std::uint32_t visit = 0; visit < visits; ++visit) {
+      const bool backward = visit >= sharded.layers;
+      while (gathered.size() <= visit) gather();
+      std::vector<Dependency> ready = {after(gathered[visit])};
+      if (visit == 0) ready.insert(ready.end(), table.begin(), table.end());
+      computed.push_back(
+          graph.compute(rank, backward ? Flops(2 * forward.value()) : forward, ready));
+      if (!backward) continue;
+      if (sharded.order == Channel::kAheadOfReduction && visit + 1 < visits) gather();
+      graph.collective(rank, channel, work(CollectiveOp::kReduceScatter, layer),
+                       {after(computed.back())});
+    }
+    if (sharded.table > 0) {
+      graph.collective(rank, channel, work(CollectiveOp::kReduceScatter, sharded.table),
+                       {after(computed.back())});
+    }
+  }
+  return laboratory.seconds(graph.build(), ideal_v5p({4, 4, 4}));
+}
+
+void add_one_channel(std::vector<ExperimentRow>& rows) {
+  const double a = kRing * gather(3);
+  const auto add = [&rows](std::string id, std::string regime, std::string why,
+                           const OneChannel& sharded, double by_hand) {
+    const double predicted = sharded_formula(sharded.tokens, sharded.layers);
+    rows.push_back({.id = std::move(id),
+                    .formula = "E2",
+                    .regime = std::move(regime),
+                    .predicted = predicted,
+                    .expected = around(by_hand / predicted - 1),
+                    .tolerance = 0.021,
+                    .why = std::move(why),
+                    .simulate = [sharded](const Laboratory& laboratory) {
+                      return seconds(laboratory, sharded);
+                    }});
+  };
+  // In one channel the reduction of a layer and the gather of the next but one have the time of one
+  // backward, 2 c, which is enough up to the knee: 3 L c + 2 a, if the next layer's gather is in
+  // the channel before the reduction of the layer that computes.
+  const double knee = 3 * forward_math(850);
+  add("one-channel-ahead", "850 tokens a chip, one channel, gathers before reductions",
+      "what a layer needs next goes first: one channel costs nothing", {}, 32 * knee + 2 * a);
+  // Behind it, the gather waits for the reduction and that for the backward: every backward but the
+  // first waits for both. 2 a before it, but for the last of all, which has its reduction after it,
+  // and the first gather of all: 3 L c + 2 L a.
+  OneChannel behind{.order = Channel::kBehindReduction};
+  add("one-channel-behind", "850 tokens a chip, one channel, gathers behind reductions",
+      "priority inversion: the gather that the next layer waits for queues behind a reduction "
+      "that nobody waits for",
+      behind, 32 * (knee + 2 * a));
+  // Far from the knee, a = c / 10: a tenth of each backward.
+  behind.tokens = 8500;
+  add("one-channel-behind-8500", "8,500 tokens a chip, one channel, gathers behind reductions",
+      "the same costs a tenth of every backward where weights take a tenth of a layer's forward",
+      behind, 32 * (3 * forward_math(8500) + 2 * a));
+  // An embedding of 65,536 tokens, 1.07 GB, is one layer more to gather before anything can start,
+  // and to reduce when all is over: 3 L c + 2 a + 2 a of the table.
+  for (const std::uint32_t layers : {32U, 4U}) {
+    const double table = 2 * 65536 * kD;
+    add("embedding-layers-" + std::to_string(layers),
+        "850 tokens a chip, " + std::to_string(layers) + " layers behind an embedding of 1.07 GB",
+        "the step begins with its gather and ends with its reduction: it computes nothing that "
+        "could hide them",
+        {.layers = layers, .table = table},
+        layers * knee + 2 * a + 2 * kRing * table / (3 * kV5pAxis));
+  }
 }
 
 std::vector<ExperimentRow> sharded_rows() {
@@ -196,6 +307,13 @@ std::vector<ExperimentRow> sharded_rows() {
   // reduce-scatter.
   const double alone = (2 * 32 + 1) * a + 3 * 32 * forward_math(850);
   rows.back().expected_unshared = around(alone / sharded_formula(850, 32) - 1);
+  // Packets of both queue up in turn, first come first served, the gather's before those of the
+  // reduce-scatter, which starts when its layer ends: the gather is through a message earlier, at
+  // most one of a shard.
+  rows.back().expected_packets = {
+      (by_hand - 32 * a / 63) / sharded_formula(850, 32) - 1 - kRounding,
+      rows.back().expected.high};
+  add_one_channel(rows);
   return rows;
 }
 

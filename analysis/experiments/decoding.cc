@@ -1,8 +1,6 @@
 // S29, S41 and S45: the traffic of serving: caches that move, decode steps, caches that are sharded
 // by sequences.
 
-#include <cmath>
-
 #include "analysis/experiments/collective_graph.h"
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/hops.h"
@@ -13,15 +11,11 @@ namespace {
 
 constexpr double kExact = 1e-4;
 
-Bytes whole_bytes(double bytes) {
-  return Bytes(std::llround(bytes));
-}
-
 // ---- S29 ----
 
 constexpr double kHostLink = 25e9;           // B/s one way, of a host
 constexpr std::uint32_t kHostsOfServer = 2;  // a server of 16 v5e
-constexpr double kCache = 655360.0 * 8192;   // int8 Llama-3 70B, 8,192 tokens
+constexpr double kCache = 163840.0 * 8192;   // int8 Llama-3 70B, 8,192 tokens
 
 // Server s has the hosts 2 s and 2 s + 1; the last server decodes. Each host of a prefill server
 // sends half of a cache to the decode host of its number.
@@ -117,7 +111,7 @@ std::vector<ExperimentRow> incast_rows() {
                     .why = std::move(why),
                     .simulate = std::move(simulate)});
   };
-  // A packet is stored once on the way: one of 10,240 of 64 KiB, or of more and smaller ones.
+  // A packet is stored once on the way: one of 2,560 of 256 KiB, or of more and smaller ones.
   const DifferenceRange packets{-kExact, 0.002};
   add("alone", "one prefill server sends a cache of 1.34 GB", {-kExact, kExact},
       "two hosts at 25 GB/s each",

@@ -41,6 +41,13 @@ struct DifferenceRange {
   double high = 0;
 };
 
+// Rounding to picoseconds and whole bytes, of steps of 10 ms and more.
+inline constexpr double kRounding = 1e-5;
+
+inline DifferenceRange around(double difference, double margin = kRounding) {
+  return {difference - margin, difference + margin};
+}
+
 struct ExperimentRow {
   std::string id{};       // within the experiment: "split-n16" of S3 is S3.split-n16
   std::string formula{};  // what is predicted: an id of analysis/formulas

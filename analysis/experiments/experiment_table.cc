@@ -15,16 +15,20 @@ constexpr Group kGroups[] = {
     data_parallel_experiments,    //
     decoding_experiments,         //
     expert_exchange_experiments,  //
+    gpu_all_to_all_experiments,   //
     gpu_collective_experiments,   //
     in_switch_experiments,        //
+    llama_pod_experiments,        //
     mixed_parallel_experiments,   //
     model_state_experiments,      //
     pipeline_experiments,         //
     recipe_experiments,           //
     serving_queue_experiments,    //
+    slice_experiments,            //
     tensor_parallel_experiments,  //
     tpu_collective_experiments,   //
     tpu_sharing_experiments,      //
+    zero_bubble_experiments,      //
 };
 
 }  // namespace

@@ -16,6 +16,10 @@ namespace stepsim {
 // only: ceil((n - 1) / 2) rounds; on a line n - 1.
 OpGraph whole_shard_all_gather(std::uint32_t n, Bytes shard, bool wraps);
 
+// All-gather of n shards along a line in rounds of all chips: a round takes as long as its hop, but
+// `floor` at the least. On ideal_chip().
+OpGraph all_gather_in_rounds(std::uint32_t n, Bytes shard, Duration floor);
+
 // Reduce-scatter around a ring in one direction, n - 1 rounds: in every round a chip sends a shard
 // on, receives one and adds it to its own, which moves `added` bytes through the chip's memory.
 OpGraph reduce_scatter_with_adds(std::uint32_t n, Bytes shard, Bytes added);
@@ -52,7 +56,15 @@ class MeshAllReduce {
 // posted at the start.
 OpGraph messages_in_order(const std::vector<std::vector<std::uint32_t>>& destinations, Bytes chunk);
 
+// The same, sends posted a nanosecond after each other, whatever those before them do: the network
+// has them in this order. On ideal_chip().
+OpGraph messages_at_once(const std::vector<std::vector<std::uint32_t>>& destinations, Bytes chunk);
+
 // Everybody's order is 0, 1, ..., n - 1, without itself.
 std::vector<std::vector<std::uint32_t>> same_order(std::uint32_t n);
+// Rank r sends to r + 1 first, then to r + 2, ...
+std::vector<std::vector<std::uint32_t>> rotated_order(std::uint32_t n);
+// An order of each rank's own, drawn by lot.
+std::vector<std::vector<std::uint32_t>> random_order(std::uint32_t n, std::uint64_t seed);
 
 }  // namespace stepsim

@@ -7,9 +7,11 @@
 namespace stepsim {
 namespace {
 
-constexpr std::uint64_t kMostPacketHops = 3'000'000;
+constexpr std::uint64_t kQuickPacketHops = 3'000'000;  // a run of less than a second
+constexpr std::uint64_t kMostPacketHops = 20'000'000;  // of a few seconds
 constexpr std::int64_t kSmallestPacket = 4096;
-constexpr std::int64_t kLargestPacket = 1 << 18;
+constexpr std::int64_t kCoarsePacket = 1 << 18;
+constexpr std::int64_t kLargestPacket = 1 << 22;
 
 Bytes packet_size(const OpGraph& graph, const Cluster& cluster, const SimulationOptions& options) {
   PacketOptions packets = options.packets;
@@ -17,10 +19,11 @@ Bytes packet_size(const OpGraph& graph, const Cluster& cluster, const Simulation
   for (std::int64_t bytes = kSmallestPacket; bytes <= kLargestPacket; bytes *= 2) {
     packets.packet_bytes = Bytes(bytes);
     hops = estimate_packets(graph, cluster, packets, options.steps).packet_hops;
-    if (hops <= kMostPacketHops) return packets.packet_bytes;
+    const std::uint64_t most = bytes < kCoarsePacket ? kQuickPacketHops : kMostPacketHops;
+    if (hops <= most) return packets.packet_bytes;
   }
   throw ExperimentSkipped(
-      fmt::format("{:.2g} packet-hops even with packets of 256 KiB", static_cast<double>(hops)));
+      fmt::format("{:.2g} packet-hops even with packets of 4 MiB", static_cast<double>(hops)));
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 //   const double seconds = laboratory.seconds(graph, cluster);
 //
 // On the packet network collectives run stepped, and packets are as small as a run of a few
-// seconds allows: from 4 KiB up to 256 KiB. What is larger even then is skipped, with the reason.
+// seconds allows: from 4 KiB up to 4 MiB. Between neighbours of a ring their size changes nothing,
+// because nobody stores them on the way. What is too long even then is skipped, with the reason.
 
 #pragma once
 

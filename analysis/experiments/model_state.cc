@@ -124,30 +124,68 @@ std::vector<ExperimentRow> zero_rows() {
            return of(run(laboratory, step).memory_peaks[0], MemoryCategory::kGatheredParameters);
          }});
   }
+  // Not divided again after the forward, weights are gathered once a step: 2 passes of the 3; and
+  // all 80 layers are whole at the end of the forward.
+  StackStep kept = replicas(8, 3);
+  kept.plan.reshard_after_forward = false;
+  rows.push_back({.id = "sent-zero3-kept-n8",
+                  .formula = "F5",
+                  .regime = "bytes that a rank sends, ZeRO-3 that keeps what it gathered",
+                  .predicted = predict("F5", {{"V", 2 * kParameters}, {"n", 8}, {"passes", 3}}),
+                  .unit = "B",
+                  .expected = around(2.0 / 3 - 1, kExact),
+                  .why = "the backward needs no second gather: 2 passes, as without ZeRO",
+                  .simulate = [kept](const Laboratory& laboratory) {
+                    return sent_by_a_rank(run(laboratory, kept), Axis::kData, 8);
+                  }});
+  rows.push_back({.id = "gathered-kept",
+                  .formula = "F8",
+                  .regime = "gathered weights at the peak of that",
+                  .predicted = predict("F8", {{"P", kParameters}, {"L", kLayers}, {"blocks", 2}}),
+                  .unit = "B",
+                  .expected = around(kLayers / 2.0 - 1, kExact * kLayers),
+                  .why = "the price: all 80 layers are whole until their backward, not two",
+                  .simulate = [kept](const Laboratory& laboratory) {
+                    return of(run(laboratory, kept).memory_peaks[0],
+                              MemoryCategory::kGatheredParameters);
+                  }});
   return rows;
 }
 
 // ---- S35 ----
 
+constexpr std::int64_t kPipelineStages = 8;
+constexpr std::int64_t kMicrobatches = 32;
+constexpr std::int64_t kReplicas = 64;
+
+// Each stage on a plane of 8x8 chips, the next one beside it.
+StackStep in_pipeline(int zero) {
+  StackStep step{.width = 4096, .mlp_width = 16384, .layers = 16, .tokens = 512};
+  step.microbatches = kMicrobatches;
+  step.slice = {8, 8, 8};
+  step.plan.pp = kPipelineStages;
+  step.plan.dp = kReplicas;
+  step.plan.zero = zero;
+  step.plan.gradient_bytes = 2;
+  return step;
+}
+
+// ZeRO-1 that reduces when its last backward is done, in seconds by hand: 1F1B with messages of t
+// (S31) has m (tf + tb) of work and a bubble of (P - 1)(tf + tb + 2 t) + 2 (P - 2) t + (m / P - 1)
+// 2 (P - 1) t. Then the first stage, the last to end, reduces and gathers its weights over two
+// axes: 63/64 of V / 2 W each.
+double zero1_step_by_hand(double slot, double stage_bytes) {
+  const double t = 2.0 * 512 * 4096 / kV5pLink;
+  const double bubble = 7 * (slot + 2 * t) + 12 * t + 3 * 14 * t;
+  return kMicrobatches * slot + bubble + 2 * 63.0 / 64 * stage_bytes / (2 * kV5pAxis);
+}
+
 std::vector<ExperimentRow> pipeline_rows() {
-  constexpr std::int64_t kStagesOfPipeline = 8;
-  constexpr std::int64_t kMicrobatches = 32;
-  constexpr std::int64_t kReplicas = 8;
-  const auto step_with = [](int zero) {
-    StackStep step{.width = 4096, .mlp_width = 16384, .layers = 16, .tokens = 512};
-    step.microbatches = kMicrobatches;
-    step.slice = {4, 4, 4};
-    step.plan.pp = kStagesOfPipeline;
-    step.plan.dp = kReplicas;
-    step.plan.zero = zero;
-    step.plan.gradient_bytes = 2;
-    return step;
-  };
-  const double stage = 2.0 * 2 * 4096 * 16384 * 16 / kStagesOfPipeline;
+  const double stage = 2.0 * 2 * 4096 * 16384 * 16 / kPipelineStages;
   const double once =
       predict("F5", {{"V", stage}, {"n", static_cast<double>(kReplicas)}, {"passes", 3}});
-  const auto sent = [step_with](int zero) {
-    return [step = step_with(zero)](const Laboratory& laboratory) {
+  const auto sent = [](int zero) {
+    return [step = in_pipeline(zero)](const Laboratory& laboratory) {
       return sent_by_a_rank(run(laboratory, step), Axis::kData, step.plan.ranks());
     };
   };
@@ -180,6 +218,23 @@ std::vector<ExperimentRow> pipeline_rows() {
                   .expected = around(2.0 / 3 - 1, kExact),
                   .why = "gradients are summed over micro-batches before they are reduced",
                   .simulate = sent(1)});
+  const double forward =
+      2 * predict("E7.math",
+                  {{"B", 512}, {"D", 4096}, {"F", 16384}, {"N", 1}, {"C", kV5pFlops}});  // 2 layers
+  const double predicted = predict(
+      "G1", {{"P", kPipelineStages}, {"m", kMicrobatches}, {"tf", forward}, {"tb", 2 * forward}});
+  rows.push_back({.id = "zero1-step",
+                  .formula = "G1",
+                  .regime = "the step of that, reduced after the last backward",
+                  .predicted = predicted,
+                  .expected = around(zero1_step_by_hand(3 * forward, stage) / predicted - 1, 2e-3),
+                  .why = "one reduce-scatter and one gather of a stage's weights at the end, and "
+                         "1F1B's messages, have nothing to hide behind",
+                  .simulate = [](const Laboratory& laboratory) {
+                    StackStep step = in_pipeline(1);
+                    step.plan.overlap_gradients = false;
+                    return seconds(laboratory, step);
+                  }});
   return rows;
 }
 

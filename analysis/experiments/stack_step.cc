@@ -44,7 +44,7 @@ std::vector<AxisMapping> read_map(const std::string& text) {
 
 Cluster ideal_v5p(const std::vector<int>& shape) {
   TorusSpec torus;
-  for (const int size : shape) torus.axes.push_back({.size = size, .wraps = true});
+  for (const int size : shape) torus.axes.push_back({.size = size, .wraps = size > 2});
   torus.link_bandwidth = Bandwidth(kV5pLink);
   ChipSpec chip = ideal_chip();
   chip.peak.fill(Throughput(kV5pFlops));
@@ -87,6 +87,12 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step) {
 
 double seconds(const Laboratory& laboratory, const StackStep& step) {
   return to_seconds(run(laboratory, step).step_time);
+}
+
+std::pair<double, double> collective_matmuls_on_packets(double layers, double m, double k,
+                                                        double chunks, double rest) {
+  const double late = layers * (3 * m + k / chunks + k / 2 * (1 + 1 / chunks)) + rest;
+  return {late - layers * m / 2 / chunks, late};
 }
 
 double least_state(const SimulationResult& result) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/experiments/experiment.h"
@@ -24,7 +25,7 @@ inline constexpr double kV5pFlops = 459e12;  // FLOP/s
 inline constexpr double kV5pLink = 90e9;     // B/s, one way
 inline constexpr double kV5pAxis = 180e9;    // B/s, both directions of an axis
 
-// Every axis of the slice is a ring.
+// Every axis of the slice is a ring; two chips have one cable.
 Cluster ideal_v5p(const std::vector<int>& shape);
 
 struct StackStep {
@@ -51,15 +52,21 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
 
 double seconds(const Laboratory& laboratory, const StackStep& step);
 
+// Seconds of a step of collective matmuls in `chunks` on packets, first come first served, the
+// least and the most. `m`: a layer's forward, `k`: what the gather and the reduce-scatter of its
+// activations take in a pass, no longer than m; `rest`: what else there is in the step.
+//
+// In each round of the backward's first chunk its message waits for one of the input that is
+// gathered again in the background, which is `chunks` times as long: the first chunk comes when the
+// background is done, after k / 2, the others at once behind it, faster than they are multiplied.
+// So k / 2 and a chunk of it are left before the m / 2 of the matmul that was to hide them, beside
+// the chunk that the forward leaves, k / chunks. In the first round the chunk's message may be the
+// earlier one, which saves one chunk's matmul.
+std::pair<double, double> collective_matmuls_on_packets(double layers, double m, double k,
+                                                        double chunks, double rest);
+
 // Bytes: the least that rank 0 holds of weights, gradients and optimizer at any time; what is
 // gathered or not reduced yet comes on top. REQUIRES: the step was recorded.
 double least_state(const SimulationResult& result);
-
-// Rounding to picoseconds and whole bytes, of steps of 10 ms and more.
-inline constexpr double kRounding = 1e-5;
-
-inline DifferenceRange around(double difference, double margin = kRounding) {
-  return {difference - margin, difference + margin};
-}
 
 }  // namespace stepsim

@@ -5,9 +5,12 @@
 // of that. The input that the backward gathers again hides behind its arithmetic.
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "analysis/experiments/collective_graph.h"
 #include "analysis/experiments/experiment_groups.h"
+#include "analysis/experiments/small_clusters.h"
 #include "analysis/experiments/stack_step.h"
 
 namespace stepsim {
@@ -41,6 +44,43 @@ StackStep tensor_step(std::int64_t ways, std::int64_t chunks = 1) {
   step.plan.tp = ways;
   step.plan.tensor_chunks = chunks;
   return step;
+}
+
+// 64 tokens on a ring of 8 with hops of 1 us: a gather, 7 hops of a shard of 131 kB, takes 7 us and
+// its bytes. In c chunks it takes 7 us c times.
+void add_small_batch(std::vector<ExperimentRow>& rows) {
+  constexpr double kTokens = 64;
+  constexpr double kHop = 1e-6;
+  const double m = tensor_math(8) * kTokens / kTensorTokens;
+  const double bytes = tensor_comms() * of_a_ring(8) * kTokens / kTensorTokens / 2;  // of a gather
+  const double formula = 8 * (3 * m + 4 * bytes);
+  for (const std::int64_t chunks : {1, 8, 32}) {
+    const auto c = static_cast<double>(chunks);
+    const double gather = 7 * kHop * c + bytes;
+    // Without chunks everything adds. With them the forward's two pairs and the backward's gather
+    // are bound by hops: of each matmul beside them one chunk is left. The backward's
+    // reduce-scatter is one collective and hides behind the weight gradients, m; before it comes
+    // half of m alone.
+    const double by_hand =
+        chunks == 1 ? 8 * (3 * m + 4 * gather) : 8 * (3 * gather + 1.5 * m / c + 1.5 * m);
+    rows.push_back(
+        {.id = "small-chunks-" + std::to_string(chunks),
+         .formula = "E6",
+         .regime = "8 ways, 64 tokens, hops of 1 us, collective matmuls in " +
+                   std::to_string(chunks) + " chunks",
+         .predicted = formula,
+         .expected = around(by_hand / formula - 1, 0.04 * by_hand / formula),
+         .why = chunks == 1 ? "7 hops of latency in each of 4 collectives a layer"
+                            : "chunks of few kB: each pays all hops again, so more chunks "
+                              "make it worse",
+         .simulate = [chunks](const Laboratory& laboratory) {
+           StackStep step = tensor_step(8, chunks);
+           step.tokens = static_cast<std::int64_t>(kTokens);
+           Cluster cluster = ring_of(8, Bandwidth(kV5pLink), duration_from_seconds(kHop));
+           cluster.chip = ideal_v5p({8}).chip;
+           return to_seconds(run(laboratory, step, cluster).step_time);
+         }});
+  }
 }
 
 std::vector<ExperimentRow> tensor_rows() {
@@ -98,9 +138,11 @@ std::vector<ExperimentRow> tensor_rows() {
     // Where links are not shared, the backward's gather is alone: 1.5 k / chunks in all.
     const double alone = 8 * (3 * m + 1.5 * moved / static_cast<double>(chunks));
     rows.back().expected_unshared = around(alone / hidden - 1, 5e-4);
-    // The packets of gather and scatter take turns on the ring, and how they queue is not derived.
-    rows.back().not_on_packets = "chunks of two collectives queue on one ring: nothing is derived";
+    const auto [least, most] =
+        collective_matmuls_on_packets(8, m, moved, static_cast<double>(chunks), 0);
+    rows.back().expected_packets = {least / hidden - 1 - 5e-4, most / hidden - 1 + 5e-4};
   }
+  add_small_batch(rows);
   return rows;
 }
 
@@ -116,11 +158,24 @@ struct Mixed {
   double fsdp_axes;
   double tensor_axes;
   const char* map;
+  std::array<int, 3> slice;  // 0: no such axis
+  double busiest;            // the busiest axis of FSDP's, over the mean of them
 };
 
-// Whole axes of the slice for each.
-constexpr Mixed kMixed[] = {
-    {4, 16, 1, 2, "dp:x/tp:y+z"}, {16, 4, 2, 1, "dp:x+y/tp:z"}, {64, 1, 3, 0, "dp:x+y+z"}};
+// Whole axes of a slice of 64 for each. On axes of 8 and 4 chips, half of the data goes along the
+// first and then along the other, half the other way round: of the 31 shards that a chip receives,
+// x carries (7 + 7 x 4) / 2 = 17.5 and y 13.5, not 15.5 each.
+constexpr Mixed kMixed[] = {{4, 16, 1, 2, "dp:x/tp:y+z", {4, 4, 4}, 1},
+                            {8, 8, 1, 1, "dp:x/tp:y", {8, 8, 0}, 1},
+                            {16, 4, 2, 1, "dp:x+y/tp:z", {4, 4, 4}, 1},
+                            {32, 2, 2, 1, "dp:x+y/tp:z", {8, 4, 2}, 17.5 / 15.5},
+                            {64, 1, 3, 0, "dp:x+y+z", {4, 4, 4}, 1}};
+constexpr const Mixed& kBest = kMixed[2];
+
+// Of what the formulas count of activations. Two chips have one cable, half of what a ring has.
+double moved_activations(double ways) {
+  return ways == 1 ? 0 : ways == 2 ? 1 : of_a_ring(ways);
+}
 
 double mixed_math() {
   return predict("E7.math",
@@ -154,12 +209,48 @@ StackStep mixed_step(const Mixed& mixed) {
   StackStep step{.mlp_width = static_cast<std::int64_t>(kMixedF),
                  .layers = kMixedLayers,
                  .tokens = static_cast<std::int64_t>(kMixedTokens) / mixed.fsdp,
-                 .map = mixed.map};
+                 .map = mixed.map,
+                 .slice = {}};
+  for (const int size : mixed.slice) {
+    if (size > 0) step.slice.push_back(size);
+  }
   step.plan.dp = mixed.fsdp;
   step.plan.tp = mixed.tensor;
   step.plan.zero = 3;
   step.plan.gradient_bytes = 2;
   return step;
+}
+
+// One collective over an axis of 16 that takes `seconds` by itself.
+CollectiveWork gather_of(double seconds) {
+  return work_of(CollectiveOp::kAllGather, whole_bytes(seconds * kV5pAxis * 16 / 15),
+                 AlgorithmChoice::kBidirectionalRing);
+}
+
+// What FSDP and tensor parallelism of 16 x 4 send in a pass, but along one axis: the links are busy
+// for the sum of both, 3840 + 2250 = 6090 of the page's units (4 D / W), not for the greater.
+void add_shared_axis(std::vector<ExperimentRow>& rows) {
+  const double f = mixed_gather(kBest) * of_a_ring(16);
+  const double k = mixed_activations(kBest) * of_a_ring(4);
+  const auto both = [f, k](const Laboratory& laboratory) {
+    std::vector<RankId> all;
+    for (std::uint32_t rank = 0; rank < 16; ++rank) all.emplace_back(rank);
+    const Cluster cluster = ideal_v5p({16});
+    return laboratory.seconds(
+        collectives_graph(all_chips(cluster), {{.work = gather_of(f), .groups = {all}},
+                                               {.work = gather_of(k), .groups = {all}}}),
+        cluster);
+  };
+  rows.push_back({.id = "shared-axis",
+                  .formula = "E7.fsdp",
+                  .regime = "weights of 16 ways and activations of 4, both along one axis",
+                  .predicted = f,
+                  .expected = around(k / f, 1e-4),
+                  .why = "on one axis communications add: 6090 units, not 3840; E7 needs an axis "
+                         "for each",
+                  .simulate = both,
+                  .expected_unshared = around(0, 1e-4),
+                  .expected_packets = around(k / f, 5e-3)});
 }
 
 std::vector<ExperimentRow> mixed_rows() {
@@ -168,12 +259,13 @@ std::vector<ExperimentRow> mixed_rows() {
   for (const Mixed& mixed : kMixed) {
     const auto ways = static_cast<double>(mixed.tensor);
     const double predicted = mixed_formula(mixed);
-    const double f = mixed_gather(mixed) * of_a_ring(static_cast<double>(mixed.fsdp));
-    const double k = mixed_activations(mixed) * (ways > 1 ? of_a_ring(ways) : 0);
+    const double f =
+        mixed_gather(mixed) * of_a_ring(static_cast<double>(mixed.fsdp)) * mixed.busiest;
+    const double k = mixed_activations(mixed) * moved_activations(ways);
     // Tensor parallelism adds its activations to the arithmetic, twice a layer; weights hide behind
     // both, but for the last reduce-scatter and the first gather, which stand between two steps: 2
-    // f there, beside which goes the reduce-scatter of the last input gradient (k / 2; f is more
-    // than half of it). Without tensor parallelism weights take longer than the arithmetic: links
+    // f there, beside which goes the reduce-scatter of the last input gradient (k / 2), that nobody
+    // waits for. Without tensor parallelism weights take longer than the arithmetic: links
     // carry 3 L f and stand still for no longer than the last backward, 2 m.
     const bool bound_by_weights = mixed.tensor == 1;
     const double low =
@@ -192,6 +284,13 @@ std::vector<ExperimentRow> mixed_rows() {
          .simulate = [step = mixed_step(mixed)](const Laboratory& laboratory) {
            return seconds(laboratory, step);
          }});
+    // On packets unequal axes fall out of step where gather and reduce-scatter meet: at the worst
+    // one axis works at a time, 31 / 17.5 of a pass each, and the backward ends with them.
+    if (mixed.busiest > 1) {
+      const double worst = 2 * f * 31 / 17.5 - 2 * m - k;
+      rows.back().expected_packets = {low / predicted - 1 - kRounding,
+                                      (low + kMixedLayers * worst) / predicted - 1};
+    }
     // Where links are not shared, gathers and reduce-scatters of a backward pass, f each, go side
     // by side and hide behind its 2 m; the forward stays bound by its gathers.
     if (bound_by_weights) {
@@ -203,7 +302,7 @@ std::vector<ExperimentRow> mixed_rows() {
   // 16 x 4 with collective matmuls: k is less than m / 2, so that of a pass k / chunks is left (in
   // the backward one chunk at half of the ring); between two steps 2 f, because the last input
   // gradient is reduced beside its weight gradient now.
-  const Mixed& best = kMixed[1];
+  const Mixed& best = kBest;
   StackStep overlapped = mixed_step(best);
   overlapped.plan.tensor_chunks = 32;
   const double k = mixed_activations(best) * of_a_ring(4);
@@ -223,21 +322,31 @@ std::vector<ExperimentRow> mixed_rows() {
                   }});
   const double alone = kMixedLayers * (3 * m + 1.5 * k / 32) + 2 * f;
   rows.back().expected_unshared = around(alone / mixed_formula(best) - 1, 2e-4);
+  const auto [least, most] = collective_matmuls_on_packets(kMixedLayers, m, k, 32, 2 * f);
+  rows.back().expected_packets = {least / mixed_formula(best) - 1 - 2e-4,
+                                  most / mixed_formula(best) - 1 + 2e-4};
+  add_shared_axis(rows);
   return rows;
 }
 
 }  // namespace
 
 std::vector<FormulaExperiment> tensor_parallel_experiments() {
-  return {{.id = "S15",
-           .title = "Tensor parallelism on the critical path",
-           .claim = "up to F W / C ways of tensor parallelism are free, if matmuls hide them",
-           .rows = tensor_rows},
-          {.id = "S16",
-           .title = "FSDP beside tensor parallelism: the best ways of each",
-           .claim = "on v5p 4x4x4 48,000 tokens want 13.7 ways of FSDP and 4.7 of tensor "
-                    "parallelism; 16 and 4 are the best whole axes",
-           .rows = mixed_rows}};
+  return {
+      {.id = "S15",
+       .title = "Tensor parallelism on the critical path",
+       .claim = "up to F W / C ways of tensor parallelism are free, if matmuls hide them",
+       .rows = tensor_rows,
+       .finding =
+           "In a forward, collective matmuls leave a chunk of the shorter side, as the books "
+           "say: 2 % from 32 chunks on. The backward gathers its input again beside them, on the "
+           "same ring: that is what stays at 32 chunks, 5 % here, and more on links that serve "
+           "messages in order."},
+      {.id = "S16",
+       .title = "FSDP beside tensor parallelism: the best ways of each",
+       .claim = "on v5p 4x4x4 48,000 tokens want 13.7 ways of FSDP and 4.7 of tensor "
+                "parallelism; 16 and 4 are the best whole axes",
+       .rows = mixed_rows}};
 }
 
 }  // namespace stepsim

@@ -3,8 +3,6 @@
 // Bytes are those of the books: V is the whole array, and W the two directions of an axis together
 // (W_bidi), unless it says one way.
 
-#include <cmath>
-
 #include "analysis/experiments/collective_graph.h"
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/hops.h"
@@ -21,10 +19,6 @@ constexpr double kAxis = 2 * kLink;  // B/s, both directions
 constexpr Duration kHop = std::chrono::microseconds(1);
 constexpr double kHopSeconds = 1e-6;
 constexpr double kExact = 1e-4;  // whole bytes and picoseconds, at these sizes
-
-Bytes whole_bytes(double bytes) {
-  return Bytes(std::llround(bytes));
-}
 
 // One collective of all chips.
 double all_chips_seconds(const Laboratory& laboratory, const Cluster& cluster, CollectiveOp op,
@@ -199,6 +193,24 @@ std::vector<ExperimentRow> latency_rows() {
   add("book", "line of 4, bf16[256, 256]: 5.2 us, not 3 us", 2.0 * 256 * 256);
   add("knee", "line of 4, shard of 45 kB", 4 * 45e3);
   add("large", "line of 4, shard of 4.5 MB", 4 * 4.5e6);
+  // Where a round takes as long as its hop, but a microsecond at the least: max(t, shard / W).
+  for (const auto& [id, regime, v] :
+       {std::tuple{"floor-book", "the book's array, rounds of at least 1 us, hops without latency",
+                   2.0 * 256 * 256},
+        {"floor-knee", "shard of 45 kB, rounds of at least 1 us, hops without latency",
+         4 * 45e3}}) {
+    rows.push_back({.id = id,
+                    .formula = "B7.line",
+                    .regime = regime,
+                    .predicted = latency_formula(v),
+                    .expected = {-kExact, kExact},
+                    .tolerance = 0.02,
+                    .why = "the formula is right for a latency that is a floor, not an addend",
+                    .simulate = [v = v](const Laboratory& laboratory) {
+                      return laboratory.seconds(all_gather_in_rounds(4, whole_bytes(v / 4), kHop),
+                                                ring_of(4, Bandwidth(kLink), {}, false));
+                    }});
+  }
   return rows;
 }
 

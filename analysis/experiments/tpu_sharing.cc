@@ -1,11 +1,11 @@
 // S8, S10 and S11: all-to-alls, and collectives that share an axis of a TPU slice.
 
-#include <cmath>
 #include <stdexcept>
 
 #include "analysis/experiments/collective_graph.h"
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/hops.h"
+#include "analysis/experiments/row_table.h"
 #include "analysis/experiments/small_clusters.h"
 
 namespace stepsim {
@@ -15,10 +15,6 @@ constexpr double kLink = 45e9;  // B/s one way: v4, v5e
 constexpr double kAxis = 2 * kLink;
 constexpr double kArray = 256 << 20;  // bytes of all chips together: 256 MiB
 constexpr double kExact = 1e-4;
-
-Bytes whole_bytes(double bytes) {
-  return Bytes(std::llround(bytes));
-}
 
 int product(const std::vector<int>& sizes) {
   int result = 1;
@@ -42,19 +38,8 @@ double all_to_all(const Laboratory& laboratory, const std::vector<int>& sizes,
 }
 
 std::vector<ExperimentRow> all_to_all_rows() {
-  std::vector<ExperimentRow> rows;
   const double ring = predict("B6", {{"V", kArray}, {"W", kAxis}});
-  const auto add = [&](std::string id, std::string formula, double predicted, std::string regime,
-                       DifferenceRange expected, std::string why,
-                       std::function<double(const Laboratory&)> simulate) {
-    rows.push_back({.id = std::move(id),
-                    .formula = std::move(formula),
-                    .regime = std::move(regime),
-                    .predicted = predicted,
-                    .expected = expected,
-                    .why = std::move(why),
-                    .simulate = std::move(simulate)});
-  };
+  RowTable rows({.formula = "B6", .predicted = ring});
   const auto torus = [](std::vector<int> sizes, std::vector<bool> wraps = {}) {
     return [=](const Laboratory& laboratory) {
       return all_to_all(laboratory, sizes, wraps, AlgorithmChoice::kTorusAllToAll);
@@ -63,136 +48,166 @@ std::vector<ExperimentRow> all_to_all_rows() {
   // A link carries sum over distances d of d chunks of V / n^2, each way: n^2 / 8 for even n if the
   // opposite chip is reached half each way.
   for (const int n : {4, 8, 16}) {
-    add("ring-n" + std::to_string(n), "B6", ring, "ring of " + std::to_string(n), {-kExact, kExact},
-        "every link carries n^2/8 chunks each way", torus({n}));
+    rows.add("ring-n" + std::to_string(n), "ring of " + std::to_string(n), around(0, kExact),
+             "every link carries n^2/8 chunks each way", torus({n}));
   }
   // Odd n: no opposite chip; (n^2 - 1) / 8 chunks: 24/25 at n = 5.
-  add("ring-n5", "B6", ring, "ring of 5", {-0.04 - kExact, -0.04 + kExact},
-      "without an opposite chip (n^2-1)/8 chunks each way", torus({5}));
+  rows.add("ring-n5", "ring of 5", around(-0.04, kExact),
+           "without an opposite chip (n^2-1)/8 chunks each way", torus({5}));
   // The middle cut of a line carries (n/2)^2 chunks each way: n^2 / 4, twice the ring.
-  add("line-n8", "B6", ring, "line of 8", {1 - kExact, 1 + kExact},
-      "without wraparound the middle link carries n^2/4 chunks each way", torus({8}, {false}));
   const std::string drifts =
       "packets run stepped, and on a line the rounds of its lanes drift apart";
-  rows.back().not_on_packets = drifts;
-  // On a torus each axis carries V in parts: V / N max(n_i) / (8 W one way).
-  const auto on_torus = [](double chips, double longest) {
-    return predict("B6.torus", {{"V", kArray}, {"N", chips}, {"n", longest}, {"W", kLink}});
-  };
-  add("torus-8x8", "B6.torus", on_torus(64, 8), "8x8 torus", {-kExact, kExact},
-      "every axis carries a part of its own: eight times as fast as one ring of V", torus({8, 8}));
-  // Whole chunks of V / N^2 = 16 B: exact too.
-  add("torus-16x16x16", "B6.torus", on_torus(4096, 16), "16x16x16 torus", {-kExact, 0.001},
-      "the longest axis decides", torus({16, 16, 16}));
-  // 8 (a line) x 16 (wrapped): the line of 8 costs as a ring of 16: V / N 16 / (8 W).
-  add("torus-8x16", "B6.torus", on_torus(128, 16), "v5e 8x16, which wraps on 16 only",
-      {-kExact, kExact}, "a line of 8 is as slow as a ring of 16", torus({8, 16}, {false, true}));
-  rows.back().not_on_packets = drifts;
+  rows.add("line-n8", "line of 8", around(1, kExact),
+           "without wraparound the middle link carries n^2/4 chunks each way", torus({8}, {false}))
+      .not_on_packets = drifts;
   // The opposite chip is reached one way only: (n/2)(n/2 + 1)/2 instead of n^2/8 chunks.
   for (const int n : {4, 8, 16}) {
     const double more = n / 2.0 * (n / 2.0 + 1) / 2 / (n * n / 8.0) - 1;
-    add("ties-one-way-n" + std::to_string(n), "B6", ring,
-        "ring of " + std::to_string(n) + ", opposite chips always in the plus direction",
-        {more - kExact, more + kExact}, "one direction carries (n/2)(n/2+1)/2 chunks, not n^2/8",
-        [n](const Laboratory& laboratory) {
-          return all_to_all(laboratory, {n}, {}, AlgorithmChoice::kDirect);
-        });
+    rows.add("ties-one-way-n" + std::to_string(n),
+             "ring of " + std::to_string(n) + ", opposite chips always in the plus direction",
+             around(more, kExact), "one direction carries (n/2)(n/2+1)/2 chunks, not n^2/8",
+             [n](const Laboratory& laboratory) {
+               return all_to_all(laboratory, {n}, {}, AlgorithmChoice::kDirect);
+             });
   }
   // Rounds of one distance k, all to i + k: a link carries min(k, 8 - k) chunks in a round, in one
-  // direction, the other idles: 16 in all instead of 8.
-  add("rounds-of-one-distance", "B6", ring, "ring of 8, in rounds of one distance",
-      {1 - kExact, 1 + 0.001}, "in each round one direction of the axis idles",
-      [](const Laboratory& laboratory) {
-        return all_to_all(laboratory, {8}, {}, AlgorithmChoice::kPairwise, Granularity::kStepped);
-      });
-  // Without contention a round takes one chunk, of V / 64, whatever the distance: 7 of 8.
-  rows.back().expected_unshared = DifferenceRange{7.0 / 8 - 1 - 0.001, 7.0 / 8 - 1 + 0.001};
+  // direction, the other idles: 16 in all instead of 8. Without contention a round takes one chunk,
+  // of V / 64, whatever the distance: 7 of 8.
+  rows.add("rounds-of-one-distance", "ring of 8, in rounds of one distance",
+           {1 - kExact, 1 + 0.001}, "in each round one direction of the axis idles",
+           [](const Laboratory& laboratory) {
+             return all_to_all(laboratory, {8}, {}, AlgorithmChoice::kPairwise,
+                               Granularity::kStepped);
+           })
+      .expected_unshared = around(7.0 / 8 - 1, 0.001);
   // All send to chip 0 first, then to 1, ...: the last link into the destination carries 4 chunks
   // from one side, 3 from the other. A chip's 7 messages take 3 or 4 chunk times each, 21 to 28 in
   // all, of V / 64 / W, instead of 8.
-  add("same-order", "B6", ring, "ring of 8, everybody to chip 0 first, then to 1, ...",
+  ExperimentRow& hot = rows.add(
+      "same-order", "ring of 8, everybody to chip 0 first, then to 1, ...",
       {21.0 / 8 - 1 - kExact, 28.0 / 8 - 1 + kExact},
       "one destination at a time: its two links are hot, others idle",
       [](const Laboratory& laboratory) {
         return laboratory.seconds(messages_in_order(same_order(8), whole_bytes(kArray / 64)),
                                   torus_of({8}, Bandwidth(kLink)));
       });
-  rows.back().expected_unshared = DifferenceRange{7.0 / 8 - 1 - kExact, 7.0 / 8 - 1 + kExact};
-  rows.back().not_on_packets =
+  hot.expected_unshared = around(7.0 / 8 - 1, kExact);
+  hot.not_on_packets =
       "queues serve near chips first: messages of a step no longer take equally long";
-  return rows;
+  // On a torus each axis carries V in parts: V / N max(n_i) / (8 W one way).
+  const auto on_torus = [&rows](double chips, double longest) -> RowTable& {
+    return rows.testing(
+        "B6.torus",
+        predict("B6.torus", {{"V", kArray}, {"N", chips}, {"n", longest}, {"W", kLink}}));
+  };
+  on_torus(64, 8).add("torus-8x8", "8x8 torus", around(0, kExact),
+                      "every axis carries a part of its own: eight times as fast as one ring of V",
+                      torus({8, 8}));
+  // Whole chunks of V / N^2 = 16 B: exact too.
+  on_torus(4096, 16).add("torus-16x16x16", "16x16x16 torus", {-kExact, 0.001},
+                         "the longest axis decides", torus({16, 16, 16}));
+  // 8 (a line) x 16 (wrapped): the line of 8 costs as a ring of 16: V / N 16 / (8 W).
+  on_torus(128, 16)
+      .add("torus-8x16", "v5e 8x16, which wraps on 16 only", around(0, kExact),
+           "a line of 8 is as slow as a ring of 16", torus({8, 16}, {false, true}))
+      .not_on_packets = drifts;
+  return std::move(rows).take();
 }
 
 // ---- S10 ----
 
 constexpr double kMiB = 1 << 20;
 
-// All-gathers of v1 and v2 that start together on 16x16 chips, along the given axes; when the
-// slower, or the first of them, ends.
-double two_gathers(const Laboratory& laboratory, double v1, double v2, std::size_t axis2,
-                   bool first_only) {
-  const std::vector<int> sizes = {16, 4};
-  const Cluster cluster = torus_of(sizes, Bandwidth(kLink));
+// All-gathers of v1 and v2 that start together on 16x4 chips, along the axis of 16 and along
+// `axis2`.
+OpGraph gathers_of_two(const std::vector<int>& sizes, double v1, double v2, std::size_t axis2) {
   const auto gather = [&](double v, std::size_t axis) {
     return GroupedCollective{.work = work_of(CollectiveOp::kAllGather, whole_bytes(v),
                                              AlgorithmChoice::kBidirectionalRing),
                              .groups = axis_groups(sizes, axis)};
   };
-  SimulationOptions options;
-  options.recorded_ranks = {RankId(0)};
-  const SimulationResult result = laboratory.simulate(
-      collectives_graph(all_chips(cluster), {gather(v1, 0), gather(v2, axis2)}), cluster, options);
+  const auto chips = static_cast<std::uint32_t>(product(sizes));
+  return collectives_graph(some_chips(0, chips), {gather(v1, 0), gather(v2, axis2)});
+}
+
+const std::vector<int> kTwoAxes = {16, 4};
+
+// When the slower, or the first of them, ends. REQUIRES: rank 0 was recorded.
+Time end_of(const SimulationResult& result, bool first_only) {
   Time end;
   for (const TimelineOp& op : result.timelines[0].ops) {
     if (op.op == 0 || !first_only) end = std::max(end, op.ended);
   }
-  return to_seconds(end.since_start);
+  return end;
+}
+
+double two_gathers(const Laboratory& laboratory, double v1, double v2, std::size_t axis2,
+                   bool first_only) {
+  SimulationOptions options;
+  options.recorded_ranks = {RankId(0)};
+  const SimulationResult result = laboratory.simulate(
+      gathers_of_two(kTwoAxes, v1, v2, axis2), torus_of(kTwoAxes, Bandwidth(kLink)), options);
+  return to_seconds(end_of(result, first_only).since_start);
+}
+
+Time two_gathers_on_packets(const Laboratory& laboratory, double v1, double v2, bool first_only) {
+  SimulationOptions options;
+  options.recorded_ranks = {RankId(0)};
+  options.packets.packet_bytes = Bytes(1 << 18);
+  return end_of(laboratory.simulate_packets(gathers_of_two(kTwoAxes, v1, v2, 0),
+                                            torus_of(kTwoAxes, Bandwidth(kLink)), options),
+                first_only);
 }
 
 std::vector<ExperimentRow> sharing_rows() {
-  std::vector<ExperimentRow> rows;
   const auto alone = [](double v) {
     return predict("B1.exact", {{"V", v}, {"W", kAxis}, {"n", 16}});
   };
-  const auto add = [&](std::string id, std::string regime, double predicted, double difference,
-                       std::string why, std::function<double(const Laboratory&)> simulate) {
-    rows.push_back({.id = std::move(id),
-                    .formula = "B1.exact",
-                    .regime = std::move(regime),
-                    .predicted = predicted,
-                    .expected = {difference - kExact, difference + kExact},
-                    .why = std::move(why),
-                    .simulate = std::move(simulate),
-                    .expected_unshared = DifferenceRange{-kExact, kExact}});
+  // Packets of two messages take turns on a link only where both have packets waiting.
+  RowTable rows({.expected_unshared = around(0, kExact)}, {-0.005, 0.005});
+  const auto gathers = [](double v1, double v2, std::size_t axis2, bool first_only) {
+    return [=](const Laboratory& laboratory) {
+      return two_gathers(laboratory, v1, v2, axis2, first_only);
+    };
   };
-  // Both want all of the axis: each has half of it until the smaller is done.
-  add("equal", "64 MiB and 64 MiB on the same axis of 16", alone(64 * kMiB), 1,
-      "each has half of the axis: both end at T1 + T2", [](const Laboratory& laboratory) {
-        return two_gathers(laboratory, 64 * kMiB, 64 * kMiB, 0, false);
-      });
-  add("smaller", "64 MiB beside 256 MiB on the same axis: the smaller", alone(64 * kMiB), 1,
-      "with half of the axis it takes twice its time", [](const Laboratory& laboratory) {
-        return two_gathers(laboratory, 64 * kMiB, 256 * kMiB, 0, true);
-      });
-  add("larger", "the same: both, against the larger alone", alone(256 * kMiB), 0.25,
-      "the axis is busy all the time: T1 + T2", [](const Laboratory& laboratory) {
-        return two_gathers(laboratory, 64 * kMiB, 256 * kMiB, 0, false);
-      });
   // First in, first out: in each of 15 rounds the smaller waits for the message of the larger, four
   // times its own, but in the first one where it may be the earlier: 14 x 5 + 1 to 15 x 5
   // fifteenths of T1.
-  rows[1].expected_packets = DifferenceRange{71.0 / 15 - 1 - 0.005, 5 - 1 + 0.005};
+  const DifferenceRange in_queues = {71.0 / 15 - 1 - 0.005, 5 - 1 + 0.005};
+  // Both want all of the axis: each has half of it until the smaller is done.
+  rows.testing("B1.exact", alone(64 * kMiB));
+  rows.add("equal", "64 MiB and 64 MiB on the same axis of 16", around(1, kExact),
+           "each has half of the axis: both end at T1 + T2",
+           gathers(64 * kMiB, 64 * kMiB, 0, false));
+  rows.add("smaller", "64 MiB beside 256 MiB on the same axis: the smaller", around(1, kExact),
+           "with half of the axis it takes twice its time", gathers(64 * kMiB, 256 * kMiB, 0, true))
+      .expected_packets = in_queues;
   // On the axis of 4 the other one takes 3/4 instead of 15/16 of V / W: it ends earlier.
-  add("other-axis", "64 MiB and 64 MiB on different axes", alone(64 * kMiB), 0,
-      "axes share nothing: max(T1, T2) holds", [](const Laboratory& laboratory) {
-        return two_gathers(laboratory, 64 * kMiB, 64 * kMiB, 1, false);
-      });
-  // Packets of two messages take turns on a link only where both have packets waiting.
-  for (ExperimentRow& row : rows) {
-    if (row.expected_packets) continue;
-    row.expected_packets = DifferenceRange{row.expected.low - 0.005, row.expected.high + 0.005};
-  }
-  return rows;
+  rows.add("other-axis", "64 MiB and 64 MiB on different axes", around(0, kExact),
+           "axes share nothing: max(T1, T2) holds", gathers(64 * kMiB, 64 * kMiB, 1, false));
+  rows.testing("B1.exact", alone(256 * kMiB))
+      .add("larger", "the same axis again: both, against the larger alone", around(0.25, kExact),
+           "the axis is busy all the time: T1 + T2", gathers(64 * kMiB, 256 * kMiB, 0, false));
+  // Links that serve whole messages in order, whatever network model was asked for. What is late
+  // depends on the order; both are through at T1 + T2 all the same.
+  const auto in_order = [](bool first_only) {
+    return [first_only](const Laboratory& laboratory) {
+      return to_seconds(
+          two_gathers_on_packets(laboratory, 64 * kMiB, 256 * kMiB, first_only).since_start);
+    };
+  };
+  ExperimentRow& both =
+      rows.add("larger-fifo", "the same on links first in, first out (packets)",
+               around(0.25, 0.005), "no link ever idles: T1 + T2 again", in_order(false));
+  both.expected_unshared = both.expected;
+  rows.testing("B1.exact", alone(64 * kMiB));
+  ExperimentRow& late = rows.add(
+      "smaller-fifo", "the smaller on links first in, first out (packets)", in_queues,
+      "each of its messages waits for one of the larger, four times as long: it ends with it",
+      in_order(true));
+  late.expected_unshared = late.expected;
+  late.expected_packets = late.expected;
+  return std::move(rows).take();
 }
 
 // ---- S11 ----

@@ -32,7 +32,8 @@ class Memory {
     state();
     activations();
     gathered();
-    rest(MemoryCategory::kBuffers, "workspaces of running kernels, messages in flight");
+    rest(MemoryCategory::kBuffers,
+         "workspaces of running kernels, messages in flight, placeholders of gradients");
     rest(MemoryCategory::kFixedOverhead, "context and libraries");
     return std::move(parts_);
   }

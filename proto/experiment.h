@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "schedules/plan/parallel_plan.h"
@@ -69,5 +70,16 @@ struct Hardware {
   std::int64_t chips_per_node = 8;
 };
 std::vector<Hardware> load_hardware();
+
+// The software that a measured table was made with, and what holds where the table does not say
+// (catalog/software).
+struct Software {
+  std::string name;                                       // "torchtitan 2024.12"
+  std::vector<std::string> sources;                       // a source_id, or a part of a source_ref
+  std::vector<std::pair<std::string, std::string>> plan;  // keys and values as in a plan file
+  bool dropout = false;                                   // in models without a gated MLP
+  std::string fixed_memory;  // in place of the chip's; empty: the chip's
+};
+std::vector<Software> load_software();
 
 }  // namespace stepsim

@@ -250,6 +250,9 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   fields.read("offload_optimizer", spec.offload_optimizer);
   fields.read("offload_activations", spec.offload_activations);
   fields.read("fused_attention", spec.fused_attention);
+  fields.read("loss", spec.loss, choices<LossKernels>(kLossKernels));
+  fields.read("gradient_placeholders", spec.gradient_placeholders);
+  fields.read("shared_master", spec.shared_master);
   fields.read("optimizer", spec.optimizer, choices<Optimizer>(kOptimizers));
   fields.read("optimizer_bytes", spec.optimizer_bytes);
   fields.read("gradient_bytes", spec.gradient_bytes);

@@ -1,26 +1,83 @@
 #include "workload/head.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "workload/embedding.h"
 
 namespace stepsim {
 namespace {
 
+// Passes over the logits of a loss that is not one kernel: bytes of each that are read and written,
+// in the order in which they come.
+struct Pass {
+  std::int64_t read;
+  std::int64_t written;
+};
+
+Kernel pass_over(std::string_view name, std::int64_t logits, const Pass& pass) {
+  Kernel kernel =
+      elementwise(name, DataType::kFp32, {.elements = logits, .reads = 0, .writes = 0, .flops = 1});
+  kernel.read = Bytes(logits * pass.read);
+  kernel.written = Bytes(logits * pass.written);
+  return kernel;
+}
+
+struct LossMemory {
+  std::int64_t kept = 0;  // bytes of a logit
+  std::int64_t forward_workspace = 0;
+  std::int64_t backward_workspace = 0;
+};
+
+void make_in_passes(const Part& part, const std::vector<Pass>& forward,
+                    const std::vector<Pass>& backward, const LossMemory& memory, LayerOp& op) {
+  const std::int64_t logits = part.tokens * part.vocabulary;
+  for (const Pass& pass : forward) op.forward.push_back(pass_over(op.name, logits, pass));
+  for (const Pass& pass : backward) op.input_gradient.push_back(pass_over(op.name, logits, pass));
+  op.saved = Bytes(logits * memory.kept);
+  op.forward_workspace = Bytes(logits * memory.forward_workspace);
+  op.backward_workspace = Bytes(logits * memory.backward_workspace);
+}
+
 LayerOp cross_entropy(const Part& part) {
   const std::int64_t logits = part.tokens * part.vocabulary;
   const std::int64_t reduced = 3;
+  const std::int64_t t = part.size(1).value();
   const Bytes statistic = part.tokens * size_of(DataType::kFp32);
   const Bytes targets = Bytes(part.tokens * kTokenIdBytes);
   LayerOp op{.name = "cross_entropy", .region = Region::kTensor};
-  op.forward = {part.elementwise(op.name, {.elements = logits, .writes = 0, .flops = 5})};
+  switch (part.shard.loss) {
+    case LossKernels::kFused:
+      op.forward = {part.elementwise(op.name, {.elements = logits, .writes = 0, .flops = 5})};
+      op.input_gradient = {part.elementwise(op.name, {.elements = logits, .flops = 4})};
+      op.saved = part.size(logits) + statistic;  // the largest logit
+      break;
+    case LossKernels::kInPlace:
+      // Copy, largest, difference, exponential, sum, quotient; product, rounding.
+      make_in_passes(part, {{t, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}}, {{4, 4}, {4, t}},
+                     {.kept = 4, .forward_workspace = t, .backward_workspace = t}, op);
+      break;
+    case LossKernels::kSeparate:
+      // Copy, log-softmax in two reads; zeros, gradient of the log-softmax, rounding. PyTorch's
+      // loss over a tensor group makes the exponentials, a sum and a product one by one. The block
+      // of the logits themselves is free by then, but too small for anything else that is made.
+      make_in_passes(part, {{t, 4}, {4, 0}, {4, 4}},
+                     part.shard.tensor > 1
+                         ? std::vector<Pass>{{0, 4}, {4, 4}, {8, 4}, {4, 4}, {4, t}}
+                         : std::vector<Pass>{{0, 4}, {8, 4}, {4, t}},
+                     {.kept = 4,
+                      .forward_workspace = t + 4,
+                      .backward_workspace = t + (part.shard.tensor > 1 ? 12 : 8)},
+                     op);
+      break;
+  }
   op.forward.front().read += targets;
   op.forward.front().written += reduced * statistic;
-  op.input_gradient = {part.elementwise(op.name, {.elements = logits, .flops = 4})};
   op.input_gradient.front().read += 2 * statistic + targets;
-  op.saved = part.size(logits) + 2 * statistic + targets;
-  op.forward_workspace = reduced * statistic;
+  op.saved += statistic + targets;
+  op.forward_workspace += reduced * statistic;
   op.reduced_values_per_token = reduced;
   return op;
 }
@@ -29,8 +86,10 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
   LayerOp unembedding = project_gathered(
       part, {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary});
   if (!own_table) unembedding.parameters = 0;
-  // The gradient of the logits stands where the logits are kept.
-  unembedding.backward_workspace -= part.size(part.tokens * part.vocabulary);
+  if (part.shard.loss == LossKernels::kFused) {
+    // The gradient of the logits stands where the logits are kept.
+    unembedding.backward_workspace -= part.size(part.tokens * part.vocabulary);
+  }
   return {.name = std::move(name),
           .ops = {norm(part, "final_norm"), std::move(unembedding), cross_entropy(part)}};
 }

@@ -14,9 +14,8 @@
 //   router          the norm's output, if no shared expert keeps it; fp32 scores; the choice
 //   experts         the tokens that came, and as an MLP does
 //   embedding       the token ids
-//   cross_entropy   the logits, in the type of the activations, two fp32 statistics a token and
-//                   the target ids. A fused kernel is assumed that keeps the fp32 values in
-//                   registers and overwrites the logits with their gradient
+//   cross_entropy   what its kernels leave of the logits (LossKernels), an fp32 statistic a token
+//                   (two if fused: with the largest logit) and the target ids
 //
 // Row statistics of the norms (4 or 8 bytes a token) are not counted. The workspace of a backward
 // is the gradients of the op's output and input, and the gathered input where that is not kept.

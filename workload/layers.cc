@@ -1,6 +1,7 @@
 #include "workload/layers.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -37,6 +38,11 @@ Layer block_layer(const Part& part, const BlockKind& kind, std::string name) {
 }
 
 }  // namespace
+
+std::string_view name_of(LossKernels kernels) {
+  constexpr std::array<std::string_view, kLossKernels> kNames = {"fused", "in_place", "separate"};
+  return kNames[static_cast<std::size_t>(kernels)];
+}
 
 DataTypes all_of_type(DataType type) {
   return {.weights = type,

@@ -62,6 +62,19 @@ struct DataTypes {
 // One type for everything but the accumulators of gradients.
 DataTypes all_of_type(DataType type);
 
+// How the cross entropy goes from logits to their gradient, and what lies in memory meanwhile, a
+// logit (t: bytes of the activations' type):
+enum class LossKernels : std::uint8_t {
+  kFused,     // fp32 in registers only. Keeps the logits, which their gradient overwrites: t
+  kInPlace,   // Megatron-LM: an fp32 copy, in which softmax and gradient are made in place; rounded
+              // at the end. Keeps 4; the copy begins and ends beside t
+  kSeparate,  // PyTorch: an fp32 copy, its log-softmax (kept, 4), and in the backward pass the
+              // gradients of both; over a tensor group the exponentials too. PyTorch keeps the
+              // block of the logits (t) reserved meanwhile, which fits nothing of 4
+};
+inline constexpr std::size_t kLossKernels = 3;
+std::string_view name_of(LossKernels kernels);  // "in_place"
+
 // The part of a micro-batch's work that one chip does.
 struct Shard {
   std::int64_t sequences = 1;        // micro-batch
@@ -77,6 +90,7 @@ struct Shard {
   // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
   // keep the scores: 2 bytes a pair and head, 5 with dropout.
   bool fused_attention = true;
+  LossKernels loss = LossKernels::kFused;
   DataTypes types{};
 };
 

@@ -71,6 +71,7 @@ bool says(const CsvTable& table, std::size_t record, std::string_view word) {
 std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
                                                const std::vector<Hardware>& hardware,
                                                const PredictOptions& options) {
+  const std::vector<Software> software = load_software();
   std::vector<AccuracyRow> rows;
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     report(options, record, table.records.size());
@@ -87,7 +88,8 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
     if (entry == nullptr) {
       row.skipped = "the catalog has no chip for this hardware";
     } else {
-      const RunText text = training_run_text(table, record, *entry);
+      const RunText text =
+          training_run_text(table, record, *entry, software_of(table, record, software));
       row.skipped = text.problem;
       if (row.skipped.empty()) {
         try {

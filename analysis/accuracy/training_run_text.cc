@@ -1,11 +1,13 @@
 #include "analysis/accuracy/training_run_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/accuracy/row_fields.h"
@@ -57,6 +59,35 @@ class Row {
   std::string problem_;
 };
 
+// Keys of a plan, each with the value that came last.
+class PlanKeys {
+ public:
+  explicit PlanKeys(std::vector<std::pair<std::string, std::string>> defaults)
+      : keys_(std::move(defaults)) {}
+
+  void set(std::string_view key, std::string value) {
+    const auto found = std::ranges::find(keys_, key, [](const auto& entry) { return entry.first; });
+    if (found != keys_.end()) {
+      found->second = std::move(value);
+    } else {
+      keys_.emplace_back(key, std::move(value));
+    }
+  }
+  void set(std::string_view key, std::int64_t value) { set(key, std::to_string(value)); }
+  void set_flag(std::string_view key, bool value) { set(key, value ? "true" : "false"); }
+  void set_name(std::string_view key, std::string_view value) {
+    set(key, fmt::format("\"{}\"", value));
+  }
+  std::string text() const {
+    std::string text = "plan {\n";
+    for (const auto& [key, value] : keys_) text += fmt::format("  {}: {}\n", key, value);
+    return text + "}\n";
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> keys_;
+};
+
 std::string experts_text(Row& row) {
   const std::string_view detail = row.text("moe_detail");
   const auto experts = number_after(detail, "experts=");
@@ -86,7 +117,12 @@ std::string latent_text(const Row& row) {
       small ? "" : "q_rank: 1536 ");
 }
 
-std::string model_text(Row& row) {
+std::string model_text(Row& row, bool dropout) {
+  if (row.text("model").starts_with("nemotron3")) {
+    row.fail(
+        "its layers alternate between Mamba-2, attention and experts: in what order, the "
+        "columns do not say");
+  }
   const bool gated = !row.text("gated_mlp").starts_with("no");
   const bool experts = row.text("moe") == "yes";
   const bool latent = contains(row.text("moe_detail"), "MLA") || row.text("attention") == "MLA";
@@ -107,6 +143,7 @@ std::string model_text(Row& row) {
         "  learned_positions: {} tied_embeddings: true attention_bias: true mlp_bias: true\n"
         "  norm: \"layer\"\n",
         row.need("seq_len"));
+    text += fmt::format("  dropout: {}\n", dropout);
   }
   if (experts) text += experts_text(row);
   return text + "}\n";
@@ -129,131 +166,164 @@ std::string nic_text(const Row& row) {
   return {};
 }
 
-std::string cluster_text(Row& row, const Hardware& hardware, std::int64_t chips) {
+std::string cluster_text(Row& row, const Hardware& hardware, const std::string& fixed_memory,
+                         std::int64_t chips) {
   if (hardware.cluster.empty()) {
     row.fail("the catalog has no cluster of " + hardware.chip);
     return {};
   }
   const bool rails = hardware.cluster.starts_with("dgx") && chips > hardware.chips_per_node;
-  return fmt::format("cluster {{ catalog: \"{}\" chip {{ catalog: \"{}\" }}{} }}\n",
-                     cluster_of(hardware, chips), hardware.chip, rails ? nic_text(row) : "");
+  std::string chip = fmt::format("catalog: \"{}\"", hardware.chip);
+  if (!fixed_memory.empty()) chip += fmt::format(" fixed_memory: \"{}\"", fixed_memory);
+  return fmt::format("cluster {{ catalog: \"{}\" chip {{ {} }}{} }}\n", cluster_of(hardware, chips),
+                     chip, rails ? nic_text(row) : "");
 }
 
-std::string schedule_text(Row& row) {
+// Returns how many chunks a rank has.
+std::int64_t read_schedule(Row& row, PlanKeys& plan) {
   const std::string_view schedule = row.text("schedule");
-  if (row.integer_or("pp", 1) == 1) return {};
+  if (row.integer_or("pp", 1) == 1) return 1;
   const std::int64_t chunks = row.integer_or("virtual_stages", 1);
-  if (schedule.starts_with("ZB-2p")) return "  schedule: \"zb_auto_2p\"\n";
-  if (schedule.starts_with("ZB-1p")) return "  schedule: \"zb_auto_1p\"\n";
-  if (schedule.starts_with("ZB-V")) return "  schedule: \"zbv_auto\" chunks: 2\n";
-  if (schedule.starts_with("interleaved") && chunks > 1) {
-    return fmt::format("  schedule: \"interleaved_1f1b\" chunks: {}\n", chunks);
-  }
+  const auto named = [&](std::string_view name, std::int64_t of_a_rank) {
+    plan.set_name("schedule", name);
+    if (of_a_rank > 1) plan.set("chunks", of_a_rank);
+    return of_a_rank;
+  };
+  if (schedule.starts_with("ZB-2p")) return named("zb_auto_2p", 1);
+  if (schedule.starts_with("ZB-1p")) return named("zb_auto_1p", 1);
+  if (schedule.starts_with("ZB-V")) return named("zbv_auto", 2);
+  if (schedule.starts_with("interleaved") && chunks > 1) return named("interleaved_1f1b", chunks);
   if (schedule.starts_with("1F1B") || schedule.starts_with("interleaved") || schedule.empty()) {
-    return {};
+    return 1;
   }
   row.fail(fmt::format("schedule \"{}\" is not known", schedule));
-  return {};
+  return 1;
 }
 
-// Where layers do not divide into stages but two more would, the first and the last stage, which
-// have embedding and loss, have one less: Zero Bubble's models, Llama-3 405B, Qwen3 235B.
-std::string layout_text(Row& row, const std::string& schedule) {
-  const bool v_shaped = contains(schedule, "zbv");
-  const bool chunked = v_shaped || contains(schedule, "interleaved");
-  const std::int64_t chunks = v_shaped ? 2 : chunked ? row.integer_or("virtual_stages", 1) : 1;
+// Where layers do not divide into stages, those at both ends, which have embedding and loss, have
+// one less: the last, the first, the last but one and so on.
+void read_layout(Row& row, std::int64_t chunks, PlanKeys& plan) {
   const std::int64_t stages = row.integer_or("pp", 1) * chunks;
   const std::int64_t layers = row.need("layers");
-  if (stages < 3 || layers % stages == 0 || (layers + 2) % stages != 0) return {};
-  const std::int64_t each = (layers + 2) / stages;
-  return fmt::format("  layout: \"{},{}*{},{}\"\n", each - 1, each, stages - 2, each - 1);
+  if (stages < 3 || layers % stages == 0) return;
+  std::vector<std::int64_t> layout(static_cast<std::size_t>(stages),
+                                   (layers + stages - 1) / stages);
+  for (std::int64_t spare = layout.front() * stages - layers, i = 0; i < spare; ++i) {
+    --layout[static_cast<std::size_t>(i % 2 == 0 ? stages - 1 - i / 2 : i / 2)];
+  }
+  plan.set_name("layout", fmt::format("{}", fmt::join(layout, ",")));
 }
 
-std::string recompute_text(Row& row) {
+void read_recompute(Row& row, PlanKeys& plan) {
   const std::string_view recompute = row.text("recompute");
-  if (recompute.starts_with("full")) return "  recompute: \"full\"\n";
-  if (recompute == "selective") return "  recompute: \"selective\"\n";
-  if (contains(recompute, "op")) {  // torchtitan's: the results of matmuls are kept
-    if (recompute.starts_with("selective")) return "  recompute: \"matmuls\"\n";
+  if (recompute.starts_with("full")) return plan.set_name("recompute", "full");
+  if (recompute == "selective") return plan.set_name("recompute", "selective");
+  // torchtitan's: the results of matmuls are kept.
+  const bool by_op = contains(recompute, "op") && recompute.starts_with("selective");
+  if (by_op || recompute.starts_with("selective (llama3")) {
+    return plan.set_name("recompute", "matmuls");
   }
-  if (recompute.starts_with("selective (llama3")) return "  recompute: \"matmuls\"\n";
   if (recompute.empty() || recompute.starts_with("none") || recompute.starts_with("not stated") ||
       recompute.starts_with("unknown") || recompute.starts_with("recipe dependent")) {
-    return {};
+    return;
   }
   row.fail(fmt::format("recompute \"{}\" can't be expressed", recompute));
-  return {};
 }
 
-std::string type_text(Row& row) {
+void read_type(const Row& row, PlanKeys& plan) {
   const std::string_view type = row.text("dtype");
   if (type.starts_with("fp8") || type.starts_with("FP8") || type.starts_with("float8")) {
-    return "  dtype: \"fp8\"\n";
+    return plan.set_name("dtype", "fp8");
   }
-  if (type.starts_with("fp16")) return "  dtype: \"fp16\"\n";
-  if (type.starts_with("int8")) return "  dtype: \"int8\"\n";
-  std::string text = "  dtype: \"bf16\"\n";
-  if (contains(type, "MP PURE")) text += "  gradient_bytes: 2\n";  // reduced in bf16
-  return text;
+  if (type.starts_with("fp16")) return plan.set_name("dtype", "fp16");
+  if (type.starts_with("int8")) return plan.set_name("dtype", "int8");
+  plan.set_name("dtype", "bf16");
+  if (contains(type, "MP PURE")) plan.set("gradient_bytes", 2);  // reduced in bf16
 }
 
-std::string overlap_text(const Row& row) {
+void read_overlap(const Row& row, PlanKeys& plan) {
   const std::string_view overlap = row.text("overlap");
-  std::string text;
-  if (overlap.starts_with("no overlap")) text += "  overlap_gradients: false\n";
-  if (overlap.starts_with("no gradient all-reduce")) text += "  overlap_gradients: false\n";
-  if (contains(overlap, "overlap-param-gather")) text += "  overlap_parameters: true\n";
+  if (overlap.starts_with("no overlap") || overlap.starts_with("no gradient all-reduce")) {
+    plan.set_flag("overlap_gradients", false);
+  }
+  if (contains(overlap, "overlap-param-gather")) plan.set_flag("overlap_parameters", true);
   const bool tensor = contains(overlap, "TP_COMM_OVERLAP=True") ||
                       contains(overlap, "--tp-comm-overlap") ||
                       contains(overlap, "overlapped with weight-grad");
-  if (tensor && row.integer_or("tp", 1) > 1) text += "  overlap_tensor: true\n";
-  return text;
+  if (tensor && row.integer_or("tp", 1) > 1) plan.set_flag("overlap_tensor", true);
 }
 
-std::string zero_text(Row& row) {
+void read_zero(Row& row, PlanKeys& plan) {
   const std::string_view zero = row.text("zero_stage");
-  if (zero.starts_with("3")) return "  zero: 3\n";
-  if (zero.starts_with("FSDP: optimizer+gradient")) return "  zero: 2\n";
-  if (zero == "1" || zero == "2") return fmt::format("  zero: {}\n", zero);
-  if (zero.empty() || zero == "0" || zero.starts_with("unknown")) return {};
+  if (zero.starts_with("3")) return plan.set("zero", 3);
+  if (zero.starts_with("FSDP: optimizer+gradient")) return plan.set("zero", 2);
+  if (zero == "1" || zero == "2") return plan.set("zero", std::string(zero));
+  if (zero.empty() || zero == "0" || zero.starts_with("unknown")) return;
   row.fail(fmt::format("zero_stage \"{}\" is not known", zero));
-  return {};
 }
 
-std::string plan_text(Row& row, std::int64_t chips, std::int64_t node) {
+std::string plan_text(Row& row, const Software& software, std::int64_t chips, std::int64_t node) {
+  PlanKeys plan(software.plan);
   const std::int64_t tp = row.integer_or("tp", 1);
   const std::int64_t cp = row.integer_or("cp", 1);
   const std::int64_t pp = row.integer_or("pp", 1);
   const std::int64_t dp =
       row.integer("dp").value_or(chips / std::max<std::int64_t>(1, tp * cp * pp));
-  std::string text = fmt::format(
-      "plan {{\n  tp: {} cp: {} pp: {} dp: {} ep: {}\n  sequence: {} global_batch: {} microbatch: "
-      "{}\n",
-      tp, cp, pp, dp, row.integer_or("ep", 1), row.need("seq_len"), row.need("global_batch"),
-      row.integer_or("micro_batch", 1));
+  plan.set("tp", tp);
+  plan.set("cp", cp);
+  plan.set("pp", pp);
+  plan.set("dp", dp);
+  plan.set("ep", row.integer_or("ep", 1));
+  plan.set("sequence", row.need("seq_len"));
+  plan.set("global_batch", row.need("global_batch"));
+  plan.set("microbatch", row.integer_or("micro_batch", 1));
   if (row.text("micro_batch").empty()) row.fail("micro_batch is not given");
   if (tp > 1) {
-    text +=
-        fmt::format("  sequence_parallel: {}\n", row.text("sequence_parallel").starts_with("yes"));
+    // Nobody trains experts on tensor ranks that would all send the same tokens.
+    plan.set_flag("sequence_parallel",
+                  row.text("sequence_parallel").starts_with("yes") || row.text("moe") == "yes");
   }
-  if (row.text("attention").starts_with("standard")) text += "  fused_attention: false\n";
-  if (tp * cp * pp * dp % node != 0) text += "  allow_idle_chips: true\n";
-  const std::string schedule = schedule_text(row);
-  text += zero_text(row) + schedule + layout_text(row, schedule) + recompute_text(row) +
-          type_text(row) + overlap_text(row);
-  return text + "}\n";
+  const std::string_view attention = row.text("attention");
+  if (!attention.empty()) {
+    plan.set_flag("fused_attention", !attention.starts_with("standard"));
+  }
+  if (tp * cp * pp * dp % node != 0) plan.set_flag("allow_idle_chips", true);
+  read_zero(row, plan);
+  read_layout(row, read_schedule(row, plan), plan);
+  read_recompute(row, plan);
+  read_type(row, plan);
+  read_overlap(row, plan);
+  return plan.text();
 }
 
 }  // namespace
 
-RunText training_run_text(const CsvTable& table, std::size_t record, const Hardware& hardware) {
+Software software_of(const CsvTable& table, std::size_t record,
+                     const std::vector<Software>& known) {
+  const std::string_view name = table.at(record, "software");
+  const std::string_view source = table.at(record, "source_id");
+  const std::string_view reference = table.at(record, "source_ref");
+  for (const Software& software : known) {
+    if (!name.empty() ? software.name == name
+                      : std::ranges::any_of(software.sources, [&](const std::string& listed) {
+                          return source == listed || contains(reference, listed);
+                        })) {
+      return software;
+    }
+  }
+  return {};
+}
+
+RunText training_run_text(const CsvTable& table, std::size_t record, const Hardware& hardware,
+                          const Software& software) {
   Row row(table, record);
   const std::int64_t ranks = row.integer_or("tp", 1) * row.integer_or("cp", 1) *
                              row.integer_or("pp", 1) * row.integer_or("dp", 0);
   const std::int64_t chips = ranks > 0 ? ranks : row.need("chip_count");
   RunText result;
-  result.experiment = model_text(row) + cluster_text(row, hardware, chips) +
-                      plan_text(row, chips, hardware.chips_per_node);
+  result.experiment = model_text(row, software.dropout) +
+                      cluster_text(row, hardware, software.fixed_memory, chips) +
+                      plan_text(row, software, chips, hardware.chips_per_node);
   result.problem = row.problem();
   return result;
 }

@@ -32,6 +32,21 @@ std::vector<BlockKind> kinds_of(const ModelSpec& model, const ModelLayers& layer
   return kinds;
 }
 
+// Matmuls of embedding and head hold a placeholder of their own weight gradient only while their
+// backward runs; the gradient of an embedding's table is made whole, and added then.
+Layer with_placeholders(Layer layer, const ParallelPlan& plan) {
+  if (!plan.gradient_placeholders) return layer;
+  for (LayerOp& op : layer.ops) {
+    for (const Kernel& kernel : op.weight_gradient) {
+      const bool is_matmul = kernel.kind == KernelKind::kMatmul;
+      if (!is_matmul && op.parameters == 0) continue;
+      const std::int64_t values = is_matmul ? kernel.m * kernel.n : op.parameters;
+      op.backward_workspace += values * size_of(plan.weights());
+    }
+  }
+  return layer;
+}
+
 // Collective matmuls of the forward and the whole backward. A gather in the background goes before
 // the gather that a matmul follows, so that the two stand side by side.
 LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
@@ -99,6 +114,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                     .expert_tensor = plan.etp,
                     .expert_rank = role.expert_rank,
                     .fused_attention = plan.fused_attention,
+                    .loss = plan.loss,
                     .types = data_types(plan)};
   LoweredModel lowered{.layers = build_layers(model, shard),
                        .attention = {},
@@ -108,8 +124,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                        .prediction = {}};
   const ModelLayers& layers = lowered.layers;
   const Bytes crossing = layers.tensor_boundary;
-  lowered.embedding = lower_tensor(layers.embedding, plan, crossing, false);
-  lowered.head = lower_tensor(layers.head, plan, crossing, true);
+  lowered.embedding =
+      lower_tensor(with_placeholders(layers.embedding, plan), plan, crossing, false);
+  lowered.head = lower_tensor(with_placeholders(layers.head, plan), plan, crossing, true);
   const std::vector<BlockKind> kinds = kinds_of(model, layers);
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     if (plan.cp > 1) {
@@ -124,8 +141,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     lowered.blocks.push_back(lower_roles(layers.blocks[kind], share, plan, crossing));
   }
   for (const PredictionModule& module : layers.prediction) {
-    lowered.prediction.push_back({.entry = lower_tensor(module.entry, plan, crossing, false),
-                                  .head = lower_tensor(module.head, plan, crossing, true)});
+    lowered.prediction.push_back(
+        {.entry = lower_tensor(module.entry, plan, crossing, false),
+         .head = lower_tensor(with_placeholders(module.head, plan), plan, crossing, true)});
   }
   return lowered;
 }

@@ -1,5 +1,6 @@
 #include "schedules/lowering/optimizer.h"
 
+#include <set>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,26 @@ namespace {
 
 constexpr double kAdamFlops = 15;  // a parameter
 constexpr double kNormFlops = 2;
+
+// One tensor, in the type of the weights, of each shape that matrices of the stage's blocks have.
+// Experts have a matrix each, all alike.
+Bytes block_placeholders(const Stage& stage) {
+  std::set<std::pair<std::int64_t, std::int64_t>> shapes;
+  for (const StageChunk& chunk : stage.chunks) {
+    for (const StageUnit& unit : chunk.units) {
+      if (unit.number < 0) continue;
+      for (const LayerStep& step : unit.layer->split_backward) {
+        if (!step.weight_gradient) continue;
+        for (const Kernel& kernel : step.kernels) {
+          if (kernel.kind == KernelKind::kMatmul) shapes.emplace(kernel.m, kernel.n);
+        }
+      }
+    }
+  }
+  std::int64_t values = 0;
+  for (const auto& [rows, columns] : shapes) values += rows * columns;
+  return values * size_of(stage.plan.weights());
+}
 
 OpRef add_compute(Stage& stage, const std::vector<Kernel>& kernels, const std::string& name,
                   std::vector<Dependency> dependencies) {
@@ -28,12 +49,19 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
     const auto hold = [&](MemoryCategory category, std::int64_t bytes, bool divided) {
       stage.builder.hold(category, Bytes(part_of(bytes, divided ? shards : 1)));
     };
-    hold(MemoryCategory::kParameters, held * size_of(plan.weights()).value(), plan.zero == 3);
+    // The weights that are divided, of which the optimizer's master weights may be a copy.
+    const std::int64_t master = plan.shared_master ? size_of(DataType::kFp32).value() : 0;
+    const std::int64_t weight = plan.shared_master ? master : size_of(plan.weights()).value();
+    hold(MemoryCategory::kParameters, held * weight, plan.zero == 3);
     if (plan.hold_gradients) {
       hold(MemoryCategory::kGradients, held * plan.gradient_bytes, plan.zero >= 2);
     }
-    const std::int64_t state = plan.optimizer == Optimizer::kNone ? 0 : plan.optimizer_bytes;
+    const std::int64_t state =
+        plan.optimizer == Optimizer::kNone ? 0 : plan.optimizer_bytes - master;
     hold(MemoryCategory::kOptimizer, held * state, plan.zero >= 1);
+  }
+  if (plan.gradient_placeholders) {
+    stage.builder.hold(MemoryCategory::kBuffers, block_placeholders(stage));
   }
   stage.builder.hold(MemoryCategory::kFixedOverhead, fixed_memory);
 }

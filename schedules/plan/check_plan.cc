@@ -243,6 +243,12 @@ void check_sharding(const ParallelPlan& plan, Rules& rules) {
   }
   rules.require(plan.reshard_after_forward || plan.zero == 3, "reshard_after_forward",
                 "is false, but only FSDP (zero = 3) gathers parameters for the forward");
+  rules.require(!plan.shared_master || plan.zero == 3, "shared_master",
+                "is true, but zero is " + std::to_string(plan.zero) +
+                    ": only FSDP (zero = 3) computes with weights that it casts while gathering");
+  rules.require(!plan.shared_master || plan.optimizer_bytes >= 4, "optimizer_bytes",
+                "is " + std::to_string(plan.optimizer_bytes) +
+                    ", but with shared_master 4 of them are the fp32 weights: 4 or more");
   rules.require(!plan.overlap_parameters || plan.zero == 1 || plan.zero == 2, "overlap_parameters",
                 "is true, but zero is " + std::to_string(plan.zero) +
                     ": parameters are gathered after the optimizer with zero = 1 or 2 only");

@@ -27,6 +27,7 @@
 #include "sim/chips/chip_spec.h"
 #include "sim/chips/kernel.h"
 #include "sim/network/places.h"
+#include "workload/layers.h"
 #include "workload/model_spec.h"
 
 namespace stepsim {
@@ -120,6 +121,13 @@ struct ParallelPlan {
   std::optional<DataType> activation_type;
   std::optional<DataType> communication_type;
   bool fused_attention = true;  // else scores are written to memory, and kept
+  LossKernels loss = LossKernels::kFused;
+  // Kernels that add weight gradients to an accumulator leave autograd an empty tensor in its
+  // place: one of each shape of a block's weights stays for good (Transformer Engine).
+  bool gradient_placeholders = false;
+  // FSDP: the fp32 weights that are divided are the master weights themselves, and are cast to the
+  // type of weights when they are gathered (PyTorch). Else both are held (DeepSpeed).
+  bool shared_master = false;
   ScheduleName schedule = ScheduleName::kOneForwardOneBackward;
   std::optional<PipelineSchedule> own_schedule;  // from a file, instead of `schedule`
   bool optimal_schedule = false;                 // searched for, instead of `schedule`

@@ -163,5 +163,44 @@ TEST(AccuracyTest, ATrainingRunIsSimulated) {
   EXPECT_EQ(rows[3].skipped, "recompute \"some of it\" can't be expressed");
 }
 
+// Memory of published runs: nothing of it is fitted, but what each software keeps is known
+// (catalog/software).
+TEST(AccuracyTest, MemoryOfTrainingRunsIsNearWhatWasMeasured) {
+  const CsvTable table =
+      read_csv((reference_folder() / "measured" / "training_runs_memory.csv").string());
+  const std::vector<AccuracySummary> summaries = summarise(predict(table, load_hardware(), {}));
+  ASSERT_EQ(summaries.size(), 5U);
+  for (const AccuracySummary& summary : summaries) {
+    EXPECT_GT(summary.rows, 3U) << summary.source_id;
+    EXPECT_LT(summary.median_absolute_relative_error, 0.04) << summary.source_id;
+    EXPECT_LT(summary.p90_absolute_relative_error, 0.15) << summary.source_id;
+    EXPECT_LT(std::abs(summary.mean_relative_error), 0.06) << summary.source_id;
+  }
+}
+
+// What a table does not say comes from the software that it names, or that its source is known for.
+TEST(AccuracyTest, SoftwareSaysWhatATableLeavesOpen) {
+  const std::string header =
+      "id,source_id,software,chip,chip_count,model,layers,hidden,ffn,heads,kv_heads,vocab,seq_len,"
+      "gated_mlp,moe,attention,global_batch,micro_batch,tp,pp,dp,dtype,step_time_s,memory_gb\n";
+  const std::string run = ",H100,8,toy,4,2048,8192,16,16,51200,2048,no,no,,8,1,1,1,8,fp16,,20\n";
+  const CsvTable table =
+      read_csv(write_table("software.csv", header + "a,mine," + run + "b,zero_bubble," + run +
+                                               "c,mine,megatron-lm 2023" + run));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_EQ(rows.size(), 3U);
+  for (const AccuracyRow& row : rows) ASSERT_TRUE(row.predicted) << row.skipped;
+  // Scores of 16 heads and 2,048 x 2,048 pairs in four layers, 5 bytes each; nine dropout masks, of
+  // the embedding and two a layer; fp32 logits in place of fp16 ones. Gradients have 2 bytes less,
+  // the context is not counted.
+  const double scores = 5.0 * 16 * 2048 * 2048 * 4, masks = 9.0 * 2048 * 2048;
+  const double logits = 2.0 * 2048 * 51'200;
+  const double gradients = 2.0 * (51'200 + 2048 + 4 * 12 * 2048) * 2048;
+  const double gigabyte = 1e9;
+  EXPECT_NEAR(*rows[1].predicted - *rows[0].predicted,
+              scores + masks + logits - gradients - 1.5 * (1 << 30), 0.25 * gigabyte);
+  EXPECT_EQ(*rows[1].predicted, *rows[2].predicted);
+}
+
 }  // namespace
 }  // namespace stepsim

@@ -182,6 +182,35 @@ TEST(LowerTest, ZeroTwoHoldsTwoWholeBucketsAtMost) {
   EXPECT_LE(most, parts + whole + 4);
 }
 
+Bytes resident(const ParallelPlan& plan, MemoryCategory category) {
+  const OpGraph graph = lower(small_model(), plan, one_node(4, 1_GBps).places, ideal_chip());
+  return graph.programs[0].resident[static_cast<std::size_t>(category)];
+}
+
+// FSDP: 2 + 12 + 4 bytes of a parameter where a copy in bf16 is held, 4 + 8 + 4 where not.
+TEST(LowerTest, MasterWeightsMayBeTheOnlyOnes) {
+  ParallelPlan plan = plan_of(1, 4, 1, 3);
+  const std::int64_t part = parameter_count(small_model()) / 4;
+  EXPECT_EQ(resident(plan, MemoryCategory::kParameters), Bytes(2 * part));
+  EXPECT_EQ(resident(plan, MemoryCategory::kOptimizer), Bytes(12 * part));
+  plan.shared_master = true;
+  EXPECT_EQ(resident(plan, MemoryCategory::kParameters), Bytes(4 * part));
+  EXPECT_EQ(resident(plan, MemoryCategory::kOptimizer), Bytes(8 * part));
+  EXPECT_EQ(resident(plan, MemoryCategory::kGradients), Bytes(4 * part));
+}
+
+// One bf16 tensor of each shape of a block's weights, whatever the number of blocks. On two tensor
+// ranks the halves of the query-key-value and the down projection are alike.
+TEST(LowerTest, PlaceholdersOfWeightGradientsAreOneOfAShape) {
+  ParallelPlan plan = plan_of(1, 4, 1, 0);
+  EXPECT_EQ(resident(plan, MemoryCategory::kBuffers), Bytes(0));
+  plan.gradient_placeholders = true;
+  const std::int64_t qkv = 1024 * 512, out = 512 * 512, gate_up = 2048 * 512, down = 512 * 1024;
+  EXPECT_EQ(resident(plan, MemoryCategory::kBuffers), Bytes(2 * (qkv + out + gate_up + down)));
+  plan.tp = plan.dp = 2;
+  EXPECT_EQ(resident(plan, MemoryCategory::kBuffers), Bytes(2 * (qkv + out + gate_up) / 2));
+}
+
 // Hybrid sharding over 2 of 4 replicas: FSDP's (s - 1) P (2 w + g) m in each of two groups, and an
 // all-reduce of half the gradients over pairs: 2 (2 - 1) P/2 g for each of two parts.
 TEST(LowerTest, HybridShardingGathersInTheGroupAndSumsAcross) {

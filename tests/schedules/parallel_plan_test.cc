@@ -68,6 +68,15 @@ TEST(ParallelPlanTest, ReportsEveryProblemAtOnce) {
   EXPECT_TRUE(mentions(problems, "ranks", "3 x 1 x 2 x 5 is more than the cluster's 8 chips"));
 }
 
+TEST(ParallelPlanTest, MasterWeightsAreSharedOnlyWhereTheyAreGathered) {
+  ParallelPlan plan = small_plan();
+  plan.shared_master = true;
+  plan.optimizer_bytes = 2;
+  const auto problems = check(plan, small_model(8), eight_chips());
+  EXPECT_TRUE(mentions(problems, "shared_master", "is true, but zero is 0"));
+  EXPECT_TRUE(mentions(problems, "optimizer_bytes", "is 2"));
+}
+
 TEST(ParallelPlanTest, RefusesSizesBelowOne) {
   ParallelPlan plan = small_plan();
   plan.dp = 0;

@@ -257,6 +257,29 @@ TEST(LayersTest, TheHeadKeepsLogitsAndTwoStatisticsAToken) {
   EXPECT_EQ(op_named(layers.head, "final_norm").saved, Bytes(8192 * 8192 * 2 / 8));
 }
 
+// What lies in memory of 1,000 tokens' logits while a loss that is not one kernel runs.
+TEST(LayersTest, ALossInPassesKeepsFp32) {
+  const std::int64_t tokens = 1024, logits = tokens * 128'256;
+  const auto head_of = [&](LossKernels loss, std::int64_t tensor) {
+    return build_layers(llama3_70b(), {.sequence_length = tokens, .tensor = tensor, .loss = loss})
+        .head;
+  };
+  const Layer in_place = head_of(LossKernels::kInPlace, 1);
+  EXPECT_EQ(op_named(in_place, "cross_entropy").saved, Bytes(logits * 4 + tokens * (4 + 8)));
+  EXPECT_EQ(op_named(in_place, "cross_entropy").forward_workspace, Bytes(logits * 2 + tokens * 12));
+  EXPECT_EQ(op_named(in_place, "cross_entropy").backward_workspace, Bytes(logits * 2));
+  // Log-softmax, the gradients of it and of the fp32 copy, and the block of the bf16 logits.
+  const LayerOp& separate = op_named(head_of(LossKernels::kSeparate, 1), "cross_entropy");
+  EXPECT_EQ(separate.saved + separate.backward_workspace, Bytes(logits * 14 + tokens * 12));
+  const LayerOp& parallel = op_named(head_of(LossKernels::kSeparate, 8), "cross_entropy");
+  EXPECT_EQ(parallel.saved + parallel.backward_workspace, Bytes(logits / 8 * 18 + tokens * 12));
+  // The gradient of the logits takes the logits' place only in the fused kernel.
+  const auto workspace = [&](LossKernels loss) {
+    return op_named(head_of(loss, 1), "unembedding").backward_workspace;
+  };
+  EXPECT_EQ(workspace(LossKernels::kInPlace) - workspace(LossKernels::kFused), Bytes(logits * 2));
+}
+
 TEST(LayersTest, TheLookupDoesNoArithmeticForward) {
   const ModelLayers layers = build_layers(llama3_70b(), eighth(1, 8192));
   const LayerOp& lookup = op_named(layers.embedding, "embedding");

@@ -1,0 +1,51 @@
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
+
+#include "proto/catalog_data.h"
+#include "proto/experiment.h"
+#include "proto/message_file.h"
+#include "proto/software.pb.h"
+
+namespace stepsim {
+namespace {
+
+// The fields that are set, in order of their numbers.
+std::vector<std::pair<std::string, std::string>> keys_of(const file::Plan& plan) {
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  plan.GetReflection()->ListFields(plan, &fields);
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    std::string value;
+    google::protobuf::TextFormat::PrintFieldValueToString(plan, field, -1, &value);
+    keys.emplace_back(std::string(field->name()), std::move(value));
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::vector<Software> load_software() {
+  ProblemList problems;
+  std::vector<Software> table;
+  for (const CatalogFile& file : catalog_files()) {
+    if (file.kind != "software") continue;
+    file::SoftwareTable message;
+    read_message(
+        {.name = "catalog/software/" + std::string(file.name) + std::string(file.extension),
+         .extension = std::string(file.extension),
+         .text = std::string(file.text)},
+        "", message, problems);
+    for (const file::Software& entry : message.software()) {
+      table.push_back({.name = entry.name(),
+                       .sources = {entry.source().begin(), entry.source().end()},
+                       .plan = keys_of(entry.plan()),
+                       .dropout = entry.dropout(),
+                       .fixed_memory = entry.fixed_memory()});
+    }
+  }
+  throw_if_any(problems.all());
+  return table;
+}
+
+}  // namespace stepsim

@@ -53,6 +53,8 @@ std::vector<LayerOp> projections(const Part& part) {
                                         .outputs = qkv_width(part),
                                         .bias = model.attention_bias || model.qkv_bias,
                                         .narrow = true}));
+  ops.back().columns = {part.heads * model.head_dim, part.kv_heads * model.head_dim,
+                        part.kv_heads * model.head_dim};
   if (model.parallel_branches) ops.back().regathers_input = false;  // the MLP does
   if (model.qk_norm) ops.push_back(qk_norm(part));
   if (model.rotary && model.learned_positions == 0) ops.push_back(rope(part));

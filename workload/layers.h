@@ -120,6 +120,9 @@ struct LayerOp {
   // Whose results it reads; none: the op before it. The first is the one that saved_input is of.
   std::vector<std::string_view> reads{};
   bool backward_reads_input = false;  // whoever keeps it
+  // Of matrices that lie side by side in one matmul here, and that others multiply one by one:
+  // columns. None: it is a single matrix.
+  std::vector<std::int64_t> columns{};
   Bytes forward_workspace{};          // lives only while its forward runs: what nobody keeps
   Bytes backward_workspace{};   // lives only while its backward runs: gradients, gathered input
   std::int64_t parameters = 0;  // on this chip. Those of the S region are on every tensor rank;

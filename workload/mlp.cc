@@ -30,6 +30,7 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
                               .outputs = part.mlp_inputs() * part.intermediate,
                               .bias = model.mlp_bias,
                               .narrow = true}));
+  if (model.gated_mlp) ops.back().columns = {part.intermediate, part.intermediate};
   if (model.parallel_branches) {
     ops.back().saved = ops.back().saved_input = Bytes(0);  // qkv_projection keeps the same
     ops.back().reads = {"norm"};

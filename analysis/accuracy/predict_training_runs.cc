@@ -66,6 +66,16 @@ bool says(const CsvTable& table, std::size_t record, std::string_view word) {
   return false;
 }
 
+// As printed, or what the printed throughput means.
+std::optional<double> step_time(const CsvTable& table, std::size_t record) {
+  if (const auto step = table.number(record, "step_time_s")) return step;
+  const auto rate = table.number(record, "tokens_per_s");
+  const auto batch = table.number(record, "global_batch");
+  const auto sequence = table.number(record, "seq_len");
+  if (!rate || *rate <= 0 || !batch || !sequence) return std::nullopt;
+  return *batch * *sequence / *rate;
+}
+
 }  // namespace
 
 std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
@@ -76,7 +86,7 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     report(options, record, table.records.size());
     AccuracyRow row = start_row(table, record, hardware, "chip", "step_time_s");
-    const std::optional<double> step = table.number(record, "step_time_s");
+    const std::optional<double> step = step_time(table, record);
     const std::optional<double> memory = table.number(record, "memory_gb");
     if (!step && !memory) {
       row.skipped = "neither a step time nor memory was measured";

@@ -218,10 +218,39 @@ void read_recompute(Row& row, PlanKeys& plan) {
   const std::string_view recompute = row.text("recompute");
   if (recompute.starts_with("full")) return plan.set_name("recompute", "full");
   if (recompute == "selective") return plan.set_name("recompute", "selective");
-  // torchtitan's: the results of matmuls are kept.
+  // torchtitan's: results of operations, or every second block.
+  if (recompute == "selective (layer)") {
+    plan.set("recompute_layers", std::max<std::int64_t>(1, row.need("layers") / 2));
+    return plan.set_name("recompute", "full");
+  }
   const bool by_op = contains(recompute, "op") && recompute.starts_with("selective");
   if (by_op || recompute.starts_with("selective (llama3")) {
-    return plan.set_name("recompute", "matmuls");
+    return plan.set_name("recompute", "alternate");
+  }
+  // Megatron Core's modules: "norm, act, shared_expert".
+  static const std::vector<std::pair<std::string_view, std::string_view>> kModules = {
+      {"norm", "norm"},
+      {"act", "activation"},
+      {"shared_expert", "shared_experts"},
+      {"mla_up_proj", "latent_up"},
+      {"core_attn", "attention"},
+      {"mlp", "mlp"},
+      {"moe", "experts"}};
+  std::string modules;
+  for (std::string_view rest = recompute; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(", "), rest.size());
+    const auto known = std::ranges::find(kModules, rest.substr(0, comma),
+                                         [](const auto& module) { return module.first; });
+    rest.remove_prefix(std::min(comma + 2, rest.size()));
+    if (known == kModules.end()) {
+      modules.clear();
+      break;
+    }
+    modules += (modules.empty() ? "" : "+") + std::string(known->second);
+  }
+  if (!modules.empty()) {
+    plan.set_name("recompute", "selective");
+    return plan.set_name("recompute_modules", modules);
   }
   if (recompute.empty() || recompute.starts_with("none") || recompute.starts_with("not stated") ||
       recompute.starts_with("unknown") || recompute.starts_with("recipe dependent")) {

@@ -15,6 +15,8 @@
 //               needs them. A block's last matmul needs no place: its result goes into the input of
 //               the next block, which is kept. So 2 b s (D + 2 F) bytes for a gated MLP (FORMULAS
 //               D13), and as much for attention's
+//   alternate   as matmuls, but only every second one, matrices counted one by one, and attention
+//               too: torchtitan's selective checkpointing of operations, which counts them so
 //   full        a block keeps its input alone; its whole forward runs again before its backward,
 //               its tensor-parallel collectives too. Of `recompute_block` blocks in a row only the
 //               first's input is kept: all of them run again before the backward of the last
@@ -54,7 +56,7 @@ struct OpRecompute {
   bool returns_again = false;   // OpExchange::after_forward
 };
 
-// Of each op of the block, for recompute = none, selective or matmuls.
+// Of each op of the block, for recompute = none, selective, matmuls or alternate.
 std::vector<OpRecompute> recomputed_ops(const Layer& block, const ParallelPlan& plan);
 
 // What the ops keep from the forward on, in all.

@@ -66,6 +66,10 @@ Policy policy_of(const ParallelPlan& plan, const LayerOp& op) {
     return is_projection(op) || one_of(op.name, {"permute", "unpermute"}) ? Policy::kKeep
                                                                           : Policy::kResult;
   }
+  if (plan.recompute == Recompute::kAlternate) {
+    const bool stays = is_projection(op) || one_of(op.name, {"attention", "permute", "unpermute"});
+    return stays ? Policy::kKeep : Policy::kResult;
+  }
   if (plan.recompute != Recompute::kSelective) return Policy::kKeep;
   Policy most = Policy::kKeep;
   for (const RecomputeModule module : plan.recompute_modules) {
@@ -89,11 +93,69 @@ Sources sources_of(const Layer& block) {
   return sources;
 }
 
+// Of the columns of a projection's result, those that are dropped.
+struct Dropped {
+  std::int64_t columns = 0;
+  std::int64_t of = 1;
+
+  bool any() const { return columns > 0; }
+  bool all() const { return columns == of; }
+  Bytes part(Bytes bytes) const { return Bytes(bytes.value() / of * columns); }
+};
+
+// Every second matmul of the block, matrices side by side counted one by one: torchtitan's
+// checkpointing of operations.
+std::vector<Dropped> dropped_alternately(const Layer& block) {
+  std::vector<Dropped> dropped(block.ops.size());
+  std::int64_t matmuls = 0;
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    const LayerOp& op = block.ops[i];
+    if (!is_projection(op) || op.region == Region::kExpert) continue;
+    const std::vector<std::int64_t> columns =
+        op.columns.empty() ? std::vector<std::int64_t>{1} : op.columns;
+    dropped[i].of = 0;
+    for (const std::int64_t matrix : columns) {
+      dropped[i].of += matrix;
+      if (++matmuls % 2 == 0) dropped[i].columns += matrix;
+    }
+  }
+  return dropped;
+}
+
+// Bytes of the result of a projection.
+Bytes result_size(const LayerOp& op) {
+  Bytes most;
+  for (const Kernel& kernel : op.forward) {
+    if (kernel.kind == KernelKind::kMatmul) most = std::max(most, kernel.written);
+  }
+  return most;
+}
+
+// The kernels that make the dropped columns: the whole input, a part of the matrix.
+std::vector<Kernel> part_of(std::vector<Kernel> kernels, const Dropped& dropped) {
+  if (dropped.all()) return kernels;
+  for (Kernel& kernel : kernels) {
+    if (kernel.kind != KernelKind::kMatmul) continue;
+    const double share = static_cast<double>(dropped.columns) / static_cast<double>(dropped.of);
+    const Bytes input = kernel.m * kernel.k * size_of(kernel.type);
+    kernel.flops = share * kernel.flops;
+    kernel.read = input + dropped.part(kernel.read - input);
+    kernel.written = dropped.part(kernel.written);
+    kernel.n = kernel.n * dropped.columns / dropped.of;
+  }
+  return kernels;
+}
+
 class Choice {
  public:
   Choice(const Layer& block, const ParallelPlan& plan)
       : ops_(block.ops), plan_(plan), sources_(sources_of(block)), result_(block.ops.size()) {
     for (const LayerOp& op : ops_) policies_.push_back(policy_of(plan, op));
+    dropped_.resize(ops_.size());
+    if (plan.recompute == Recompute::kAlternate) dropped_ = dropped_alternately(block);
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      if (dropped_[i].all()) policies_[i] = Policy::kResult;
+    }
     for (std::size_t i = ops_.size(); i-- > 0;) choose(i);
     for (std::size_t i = 0; i < ops_.size(); ++i) count_bytes(i);
     for (std::size_t i = 0; i < ops_.size(); ++i) communicate(i);
@@ -102,6 +164,9 @@ class Choice {
   const std::vector<OpRecompute>& ops() const { return result_; }
   const std::vector<std::size_t>& sources(std::size_t i) const { return sources_[i]; }
   bool is_module(std::size_t i) const { return policies_[i] == Policy::kModule; }
+  // Its whole result, or some columns of it.
+  bool makes_again(std::size_t i) const { return result_[i].result_again || dropped_[i].any(); }
+  const Dropped& dropped(std::size_t i) const { return dropped_[i]; }
 
  private:
   bool reads(std::size_t reader, std::size_t op) const {
@@ -142,9 +207,32 @@ class Choice {
       chosen.kept -= op.saved_input;
       chosen.input_restored = op.saved_input;
       chosen.input_restored -= std::min(op.saved_input, still_kept(sources_[i].front()));
-    } else if (chosen.result_again) {
-      chosen.kept += op.input - std::min(op.input, kept_by_others(i));
+    } else {
+      Bytes input = op.saved_input;
+      if (chosen.result_again) {
+        const Bytes added = op.input - std::min(op.input, kept_by_others(i));
+        chosen.kept += added;
+        input += added;
+      }
+      if (!sources_[i].empty() && dropped_[sources_[i].front()].any()) {
+        const Bytes part = dropped_[sources_[i].front()].part(input);
+        chosen.kept -= part;
+        chosen.input_restored = part;
+      }
     }
+    // The results that are not dropped are kept, whether somebody reads them or not.
+    if (plan_.recompute == Recompute::kAlternate && is_projection(op) && !dropped_[i].any() &&
+        is_read_by_nobody(i)) {
+      chosen.kept += result_size(op);
+    }
+  }
+  // No op of the block keeps the result of this one.
+  bool is_read_by_nobody(std::size_t i) const {
+    for (std::size_t reader = i + 1; reader < ops_.size(); ++reader) {
+      if (sources_[reader].empty() || sources_[reader].front() != i) continue;
+      if (ops_[reader].saved_input > Bytes(0) || result_[reader].result_again) return false;
+    }
+    return true;
   }
   // What an op that runs again hands on is still there where its input is kept.
   Bytes still_kept(std::size_t i) const {
@@ -175,8 +263,7 @@ class Choice {
       for (std::size_t other = i; other < ops_.size() && is_tensor(ops_[other]); ++other) {
         const bool reads_gathered =
             std::ranges::any_of(sources_[other], [&](std::size_t source) { return source < i; });
-        chosen.gathers_again =
-            chosen.gathers_again || (result_[other].result_again && reads_gathered);
+        chosen.gathers_again = chosen.gathers_again || (makes_again(other) && reads_gathered);
       }
     }
     if (is_tensor(op) && (is_last || !is_tensor(ops_[i + 1]))) {
@@ -199,6 +286,7 @@ class Choice {
   const ParallelPlan& plan_;
   Sources sources_;
   std::vector<Policy> policies_;
+  std::vector<Dropped> dropped_;
   std::vector<OpRecompute> result_;
 };
 
@@ -257,7 +345,7 @@ class Remaking {
 
   void make_input(std::size_t i) {
     for (const std::size_t source : choice_.sources(i)) {
-      if (choice_.ops()[source].result_again) make(source);
+      if (choice_.makes_again(source)) make(source);
     }
     if (!choice_.ops()[i].receives_again || std::exchange(done_[i].received, true)) return;
     append(exchange(i).before_forward);
@@ -311,7 +399,10 @@ class Remaking {
     } else if (!ops_[i].forward.empty()) {
       LayerStep& step = compute();
       step.workspace = std::max(step.workspace, ops_[i].forward_workspace);
-      step.kernels.insert(step.kernels.end(), ops_[i].forward.begin(), ops_[i].forward.end());
+      const Dropped& dropped = choice_.dropped(i);
+      const std::vector<Kernel> kernels =
+          dropped.any() ? part_of(ops_[i].forward, dropped) : ops_[i].forward;
+      step.kernels.insert(step.kernels.end(), kernels.begin(), kernels.end());
       step.kept += restored;
       return;
     }

@@ -13,7 +13,7 @@ std::string_view name_of(PlanAxis axis) {
 
 std::string_view name_of(Recompute recompute) {
   constexpr std::array<std::string_view, kRecomputes> kNames = {"none", "selective", "matmuls",
-                                                                "full"};
+                                                                "alternate", "full"};
   return kNames[static_cast<std::size_t>(recompute)];
 }
 

@@ -43,9 +43,10 @@ enum class Recompute : std::uint8_t {
   kNone,
   kSelective,  // some modules of each block
   kMatmuls,    // all but the results of matmuls with weights: norms, attention, activations
+  kAlternate,  // all but the results of attention and of every second matmul (torchtitan)
   kFull,       // whole blocks: only their inputs are kept
 };
-inline constexpr std::size_t kRecomputes = 4;
+inline constexpr std::size_t kRecomputes = 5;
 std::string_view name_of(Recompute recompute);  // "selective"
 
 // What recompute = selective makes again: schedules/lowering/recompute.h.

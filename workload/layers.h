@@ -123,7 +123,7 @@ struct LayerOp {
   // Of matrices that lie side by side in one matmul here, and that others multiply one by one:
   // columns. None: it is a single matrix.
   std::vector<std::int64_t> columns{};
-  Bytes forward_workspace{};          // lives only while its forward runs: what nobody keeps
+  Bytes forward_workspace{};    // lives only while its forward runs: what nobody keeps
   Bytes backward_workspace{};   // lives only while its backward runs: gradients, gathered input
   std::int64_t parameters = 0;  // on this chip. Those of the S region are on every tensor rank;
                                 // those of the E region only on the ranks that share its experts

@@ -395,7 +395,7 @@ class BadInputTest(StepsimTest):
             "plan.schedule=zb_h11": "did you mean zb_h1?",
             "plan.schedule=dualpipe": "plan.pp: must be even for dualpipe",
             "plan.chunks=2": "plan.chunks: must be 1 for 1f1b, is 2",
-            "plan.recompute=some": "plan.recompute: must be none or selective or matmuls or full",
+            "plan.recompute=some": "plan.recompute: must be none or selective or matmuls or alternate or full",
             "plan.colour=red": "no field colour in Plan",
             "plan.tpp=8": "did you mean tp?",
             "cluster.chip.memory_bandwidth=3TB": 'must be a bandwidth such as',

@@ -166,7 +166,8 @@ TEST_F(BadInputTest, WhatIsNotBuiltYetSaysWhatIs) {
   EXPECT_EQ(problems_with("tp: 2", "tp: 2 state_bytes: 16 gradient_bytes: 4"),
             Lines{"plan.gradient_bytes: can't be given beside state_bytes"});
   EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 recompute: "some")"),
-            Lines{"plan.recompute: must be none or selective or matmuls or full, is \"some\""});
+            Lines{"plan.recompute: must be none or selective or matmuls or alternate or full, is "
+                  "\"some\""});
   EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 layout: "7,14x2")"),
             Lines{"plan.layout: must be layers of each stage such as 20,20,20,20 or 7,8*14,7; is "
                   "\"7,14x2\""});

@@ -74,11 +74,13 @@ std::vector<Hardware> load_hardware();
 // The software that a measured table was made with, and what holds where the table does not say
 // (catalog/software).
 struct Software {
-  std::string name;                                       // "torchtitan 2024.12"
-  std::vector<std::string> sources;                       // a source_id, or a part of a source_ref
+  std::string name;                  // "torchtitan 2024.12"
+  std::vector<std::string> sources;  // beginnings of a source_id, or parts of a source_ref
   std::vector<std::pair<std::string, std::string>> plan;  // keys and values as in a plan file
   bool dropout = false;                                   // in models without a gated MLP
   std::string fixed_memory;  // in place of the chip's; empty: the chip's
+  // Beginnings of chip names, and fields of a chip file that go over theirs: the first that fits.
+  std::vector<std::pair<std::string, std::string>> chips;
 };
 std::vector<Software> load_software();
 

@@ -23,6 +23,16 @@ std::vector<std::pair<std::string, std::string>> keys_of(const file::Plan& plan)
   return keys;
 }
 
+std::vector<std::pair<std::string, std::string>> chips_of(const file::Software& entry) {
+  std::vector<std::pair<std::string, std::string>> chips;
+  for (const file::SoftwareChip& chip : entry.chip()) {
+    std::string fields;
+    google::protobuf::TextFormat::PrintToString(chip.fields(), &fields);
+    chips.emplace_back(chip.begins_with(), std::move(fields));
+  }
+  return chips;
+}
+
 }  // namespace
 
 std::vector<Software> load_software() {
@@ -41,7 +51,8 @@ std::vector<Software> load_software() {
                        .sources = {entry.source().begin(), entry.source().end()},
                        .plan = keys_of(entry.plan()),
                        .dropout = entry.dropout(),
-                       .fixed_memory = entry.fixed_memory()});
+                       .fixed_memory = entry.fixed_memory(),
+                       .chips = chips_of(entry)});
     }
   }
   throw_if_any(problems.all());

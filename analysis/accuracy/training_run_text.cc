@@ -117,6 +117,14 @@ std::string latent_text(const Row& row) {
       small ? "" : "q_rank: 1536 ");
 }
 
+// gpt-oss has a learned logit beside the scores of each head. Transformer Engine has no fused
+// kernel for that with the cuDNN of 2025 (NVIDIA/TransformerEngine, issue 2318), whatever a table
+// says.
+bool has_sinks(const Row& row) {
+  const std::string_view model = row.text("model");
+  return contains(model, "GPT OSS") || contains(model, "gpt-oss") || contains(model, "GPT-OSS");
+}
+
 std::string model_text(Row& row, bool dropout) {
   if (row.text("model").starts_with("nemotron3")) {
     row.fail(
@@ -145,6 +153,7 @@ std::string model_text(Row& row, bool dropout) {
         row.need("seq_len"));
     text += fmt::format("  dropout: {}\n", dropout);
   }
+  if (has_sinks(row)) text += "  attention_sinks: true\n";
   if (experts) text += experts_text(row);
   return text + "}\n";
 }
@@ -166,7 +175,7 @@ std::string nic_text(const Row& row) {
   return {};
 }
 
-std::string cluster_text(Row& row, const Hardware& hardware, const std::string& fixed_memory,
+std::string cluster_text(Row& row, const Hardware& hardware, const Software& software,
                          std::int64_t chips) {
   if (hardware.cluster.empty()) {
     row.fail("the catalog has no cluster of " + hardware.chip);
@@ -174,7 +183,12 @@ std::string cluster_text(Row& row, const Hardware& hardware, const std::string& 
   }
   const bool rails = hardware.cluster.starts_with("dgx") && chips > hardware.chips_per_node;
   std::string chip = fmt::format("catalog: \"{}\"", hardware.chip);
-  if (!fixed_memory.empty()) chip += fmt::format(" fixed_memory: \"{}\"", fixed_memory);
+  if (!software.fixed_memory.empty()) {
+    chip += fmt::format(" fixed_memory: \"{}\"", software.fixed_memory);
+  }
+  const auto own = std::ranges::find_if(
+      software.chips, [&](const auto& fields) { return hardware.chip.starts_with(fields.first); });
+  if (own != software.chips.end()) chip += " " + own->second;
   return fmt::format("cluster {{ catalog: \"{}\" chip {{ {} }}{} }}\n", cluster_of(hardware, chips),
                      chip, rails ? nic_text(row) : "");
 }
@@ -314,7 +328,9 @@ std::string plan_text(Row& row, const Software& software, std::int64_t chips, st
   }
   const std::string_view attention = row.text("attention");
   if (!attention.empty()) {
-    plan.set_flag("fused_attention", !attention.starts_with("standard"));
+    const bool engine = contains(attention, "TE");
+    plan.set_flag("fused_attention",
+                  !attention.starts_with("standard") && !(engine && has_sinks(row)));
   }
   if (tp * cp * pp * dp % node != 0) plan.set_flag("allow_idle_chips", true);
   read_zero(row, plan);
@@ -335,7 +351,7 @@ Software software_of(const CsvTable& table, std::size_t record,
   for (const Software& software : known) {
     if (!name.empty() ? software.name == name
                       : std::ranges::any_of(software.sources, [&](const std::string& listed) {
-                          return source == listed || contains(reference, listed);
+                          return source.starts_with(listed) || contains(reference, listed);
                         })) {
       return software;
     }
@@ -351,7 +367,7 @@ RunText training_run_text(const CsvTable& table, std::size_t record, const Hardw
   const std::int64_t chips = ranks > 0 ? ranks : row.need("chip_count");
   RunText result;
   result.experiment = model_text(row, software.dropout) +
-                      cluster_text(row, hardware, software.fixed_memory, chips) +
+                      cluster_text(row, hardware, software, chips) +
                       plan_text(row, software, chips, hardware.chips_per_node);
   result.problem = row.problem();
   return result;

@@ -17,7 +17,6 @@
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/group_shape.h"
-#include "topology/topology.h"
 
 namespace stepsim {
 namespace {
@@ -339,12 +338,7 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   }
   try {
     const ClusterSpec spec = load_cluster(request.cluster_name, line.value("library"));
-    BuiltTopology built = build_topology(spec.topology, spec.faults);
-    request.cluster = {.fabric = std::move(built.fabric),
-                       .router = std::move(built.router),
-                       .places = std::move(built.places),
-                       .chip = spec.chip,
-                       .library = spec.library};
+    request.cluster = build_cluster(spec);
     read_group(line, request, problems);
     read_traffic(line, request, problems);
     if (has_steps) read_steps(algorithm, request, problems);

@@ -35,20 +35,16 @@
 #include "schedules/lowering/pipeline_times.h"
 #include "sim/cluster.h"
 #include "sim/simulate.h"
-#include "topology/topology.h"
 
 namespace stepsim {
 namespace {
 
 enum ExitStatus : int { kDone = 0, kNo = 1, kWrongInput = 2, kWrongProgram = 3 };
 
-Cluster build_cluster(const ClusterSpec& spec) {
-  BuiltTopology built = build_topology(spec.topology, spec.faults);
-  return {.fabric = std::move(built.fabric),
-          .router = std::move(built.router),
-          .places = std::move(built.places),
-          .chip = sustained(spec.chip),
-          .library = spec.library};
+Cluster build_cluster(const Experiment& experiment) {
+  Cluster cluster = build_cluster(experiment.cluster, experiment.plan.offloads());
+  cluster.chip = sustained(cluster.chip);
+  return cluster;
 }
 
 SimulationResult simulate_with_progress(const OpGraph& graph, const Cluster& cluster,
@@ -68,7 +64,7 @@ int run(const std::vector<std::string>& arguments) {
     print(help_text({"run"}));
     return kDone;
   }
-  const Cluster cluster = build_cluster(experiment.cluster);
+  const Cluster cluster = build_cluster(experiment);
   const PipelineCosts costs = pipeline_times(experiment.model, experiment.plan, cluster);
   OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip, costs);
   vary(experiment.variation, options.seed, graph);

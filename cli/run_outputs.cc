@@ -64,6 +64,10 @@ void print(std::string_view text) {
 
 bool fits(const FinishedRun& run) {
   const Bytes capacity = run.cluster.chip.memory_capacity;
+  const Bytes on_host = run.cluster.hosts.spec.memory_capacity;
+  for (const Bytes host : run.result.host_peaks) {
+    if (host > on_host) return false;
+  }
   return std::all_of(run.result.memory_peaks.begin(), run.result.memory_peaks.end(),
                      [capacity](const MemoryPeak& peak) { return peak.bytes <= capacity; });
 }

@@ -11,7 +11,9 @@
 
 #include "schedules/plan/parallel_plan.h"
 #include "sim/chips/chip_spec.h"
+#include "sim/cluster.h"
 #include "sim/collectives/library.h"
+#include "sim/hosts.h"
 #include "sim/variation.h"
 #include "topology/topology.h"
 #include "workload/model_spec.h"
@@ -24,6 +26,8 @@ struct ClusterSpec {
   TopologySpec topology;
   Faults faults{};  // of its links
   CommunicationLibrary library{};
+  HostSpec host{};            // of its chips; not given: none
+  Bandwidth switch_adders{};  // operands that each switch adds up a second; 0: as fast as they come
 };
 
 struct Experiment {
@@ -55,6 +59,10 @@ Experiment load_experiment(const ExperimentSource& source);
 // A cluster by itself: catalog name or file, and the communication library if not its own. Throws
 // ConfigError with every problem of it.
 ClusterSpec load_cluster(const std::string& cluster, const std::string& library = {});
+
+// The hardware that a spec describes; hosts only where they are asked for, so that runs without
+// offload don't carry their links. Throws ConfigError where the topology can't be built.
+Cluster build_cluster(const ClusterSpec& spec, bool with_hosts = false);
 
 // A chip of the catalog, and a model: catalog name or file. Throw ConfigError with every problem.
 ChipSpec load_chip(const std::string& name);

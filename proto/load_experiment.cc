@@ -145,6 +145,14 @@ std::vector<Problem> check_plan(const Experiment& experiment, bool cluster_is_go
     for (Problem& problem : check(experiment.plan, experiment.cluster.chip)) {
       problems.push_back(std::move(problem));
     }
+    const char* field =
+        experiment.plan.offload_optimizer ? "offload_optimizer" : "offload_activations";
+    if (experiment.plan.offloads() && !experiment.cluster.host.given()) {
+      problems.push_back({field, "needs a host: " + experiment.cluster.chip.name +
+                                     " has none in the catalog; give cluster.host, as in host { "
+                                     "link_bandwidth: \"25GB/s\" memory_bandwidth: \"300GB/s\" "
+                                     "memory_capacity: \"1TB\" }"});
+    }
     return under("plan", std::move(problems));
   }
   constexpr std::int64_t kMostRanks = 1 << 20;

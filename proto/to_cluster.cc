@@ -106,6 +106,23 @@ ChipSpec to_chip(const file::Chip& chip, ProblemList& problems) {
   return spec;
 }
 
+// What the cluster says of its hosts goes over what the chip says.
+HostSpec to_host(const file::Cluster& cluster, ProblemList& problems) {
+  file::Host message = cluster.chip().host();
+  message.MergeFrom(cluster.host());
+  HostSpec spec;
+  const FieldReader fields(message, "cluster.host.", problems);
+  fields.read("link_bandwidth", spec.link_bandwidth);
+  fields.read("link_latency", spec.link_latency);
+  fields.read("chips", spec.chips);
+  fields.read("uplink_chips", spec.uplink_chips);
+  fields.read("uplink_bandwidth", spec.uplink_bandwidth);
+  fields.read("memory_bandwidth", spec.memory_bandwidth);
+  fields.read("memory_capacity", spec.memory_capacity);
+  problems.add(under("cluster.host", check(spec)));
+  return spec;
+}
+
 }  // namespace
 
 std::optional<DataType> data_type_named(std::string_view name) {
@@ -131,6 +148,9 @@ ClusterSpec to_cluster(const file::Cluster& cluster, ProblemList& problems) {
   } else {
     problems.add("cluster.chip", "must be given, as in chip { catalog: \"h100-sxm\" }");
   }
+  spec.host = to_host(cluster, problems);
+  const FieldReader own(cluster, "cluster.", problems);
+  own.read("switch_adders", spec.switch_adders);
   if (cluster.has_sizes()) problems.add("cluster.sizes", "is for files of the catalog only");
   const std::optional<TopologySpec> topology = to_topology(cluster, problems);
   if (!topology) {

@@ -98,6 +98,7 @@ CommunicationLibrary to_library(const file::Library& library, ProblemList& probl
       fields.read(kFractions[kind], timing.link_fraction[kind]);
     }
     fields.read("start", timing.start);
+    fields.read("doubling", timing.doubling);
     fields.read("most", timing.most);
     fields.read("copy", timing.copy);
     fields.read("fill", timing.fill);

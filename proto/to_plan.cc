@@ -249,6 +249,8 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   fields.read("post_validation", spec.post_validation);
   fields.read("offload_optimizer", spec.offload_optimizer);
   fields.read("offload_activations", spec.offload_activations);
+  fields.read("host_optimizer", spec.host_optimizer);
+  fields.read("offload_layers", spec.offload_layers);
   fields.read("fused_attention", spec.fused_attention);
   fields.read("loss", spec.loss, choices<LossKernels>(kLossKernels));
   fields.read("gradient_placeholders", spec.gradient_placeholders);

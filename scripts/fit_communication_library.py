@@ -11,6 +11,7 @@ negative). Nothing is fitted by row. NVLink hops are fitted as a whole; what the
 themselves (LINK_LATENCY a hop) is subtracted.
 """
 import csv
+import math
 import statistics
 import sys
 from collections import defaultdict
@@ -35,7 +36,9 @@ CHANNELS = {"ampere": 24, "hopper": 24, "blackwell": 24}
 LL128_CHANNEL = {"ampere": 20.0, "hopper": 36.7, "blackwell": 40.0}
 NVLS_EFFICIENCY = {"hopper": 0.85, "blackwell": 0.74}
 MESSAGES_LL_UP_TO = {"ampere": 8192, "hopper": 32768, "blackwell": 32768}
-FILL_BYTES = [2**k for k in range(16, 26)]
+# Bytes of a member's shard at which half of the fill is there: channels of LL open with 4 KiB a member
+# each, chunks of Simple grow up to megabytes.
+FILL_BYTES = {"LL": [2**k for k in range(9, 15)], "LL128": [1], "Simple": [2**k for k in range(14, 26)]}
 
 
 def protocol_of(row):
@@ -62,17 +65,17 @@ def protocol_of(row):
 
 
 def features(row, path, protocol, fill_bytes):
-    """Factors of (start, hop, 1/bandwidth, 1/copy, fill), in us, us, and us a KB."""
+    """Factors of (start, hop or doubling of members, 1/bandwidth, 1/copy, fill), in us, us, and us a KB."""
     n, part = row["n"], row["bytes"] / row["n"]
+    fill = part / (part + fill_bytes)
     if path == "nvls":
-        return [1, 0, row["bytes"] / 1e3, 0, part / (part + fill_bytes)]
-    rounds = 1 if path == "messages" else OPS[row["op"]] * (n - 1)
+        return [1, 0, row["bytes"] / 1e3, 0, fill]
     sent = part * (n - 1) / 1e3 * OPS[row["op"]]
-    if path == "messages" and protocol == "LL":
-        return [1, 0, 0, part / 1e3, 0]
-    if protocol != "Simple":
-        return [1, rounds, sent, 0, 0]
-    return [1, 0 if path == "messages" else rounds, sent, part / 1e3, part / (part + fill_bytes)]
+    copy = part / 1e3 if protocol == "Simple" else 0
+    if path == "messages":
+        doublings = math.log2(n) - 1
+        return [1, doublings, 0, part / 1e3, fill] if protocol == "LL" else [1, doublings, sent, copy, fill]
+    return [1, OPS[row["op"]] * (n - 1), sent, copy, 0 if protocol == "LL128" else fill]
 
 
 def solve(matrix, right):
@@ -166,6 +169,8 @@ def timing(generation, path, protocol, constants, fill_bytes):
     text = f'timing {{\n  path: "{path}" protocol: "{protocol}"\n  start: "{start:.2f}us"'
     if path == "ring":
         text += f' nvlink_hop: "{hop - LINK_LATENCY:.2f}us"'
+    elif hop:
+        text += f' doubling: "{hop:.2f}us"'
     if per_kb:
         rate = 1 / per_kb
         if protocol == "LL":
@@ -175,7 +180,7 @@ def timing(generation, path, protocol, constants, fill_bytes):
     if copy:
         text += f' copy: "{1 / copy:.1f}GB/s"'
     if fill:
-        text += f' fill: "{fill:.1f}us" fill_bytes: "{fill_bytes >> 10}KiB"'
+        text += f' fill: "{fill:.1f}us" fill_bytes: "{fill_bytes / 1024:g}KiB"'
     return text + "\n}"
 
 
@@ -187,7 +192,7 @@ def main():
     for (generation, path, protocol), rows in sorted(groups.items()):
         times = [row["time"] for row in rows]
         best = None
-        for fill_bytes in FILL_BYTES if protocol == "Simple" else [1]:
+        for fill_bytes in FILL_BYTES[protocol]:
             lines = [features(row, path, protocol, fill_bytes) for row in rows]
             lowest = {2: 1 / (FLAGS_LEAVE * LINK[generation])} if protocol == "LL128" else {}
             if path == "ring":

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/chips/chip_spec.h"
 #include "sim/collectives/library.h"
+#include "sim/hosts.h"
 #include "sim/network/fabric.h"
 #include "sim/network/places.h"
 #include "sim/network/router.h"
@@ -21,6 +23,14 @@ struct Cluster {
   Places places;                   // of every chip, by chip number
   ChipSpec chip;                   // all chips are alike
   CommunicationLibrary library{};  // ideal unless given
+  Hosts hosts{};                   // none unless given
+  // By NodeId, of switches: a link that every byte takes that the switch adds up. Empty: they add
+  // as fast as bytes come.
+  std::vector<std::optional<LinkId>> adders{};
 };
+
+// Gives every switch of the fabric an adder that takes in so many bytes of operands a second, which
+// all sums that it makes at a time share.
+std::vector<std::optional<LinkId>> add_adders(Bandwidth operands, Fabric& fabric);
 
 }  // namespace stepsim

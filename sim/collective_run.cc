@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "sim/collective_task.h"
@@ -151,14 +150,22 @@ Bytes least_bytes(CollectiveOp op, Bytes bytes, std::int64_t members) {
 
 }  // namespace
 
+// What a switch adds up goes through its adder.
+void CollectiveRuns::add_to_adder(const CollectiveMessage& message,
+                                  std::map<LinkId, Load>& load) const {
+  const Cluster& cluster = transport_.cluster();
+  if (cluster.adders.empty()) return;
+  const NodeId to = cluster.fabric.link(*message.link).to;
+  if (to.index() >= cluster.adders.size() || !cluster.adders[to.index()]) return;
+  Load& adder = load[*cluster.adders[to.index()]];
+  adder.data += message.bytes.value();
+  adder.wire += static_cast<double>(message.bytes.value());
+}
+
 // Sums the messages of all rounds edge by edge. A member sends to few peers, many rounds in a row
 // to the same one, so the bytes are collected until the peer changes.
 void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>& chips) const {
   const CollectiveAlgorithm& algorithm = *plan.algorithm;
-  struct Load {
-    std::int64_t data = 0;
-    double wire = 0;
-  };
   std::map<LinkId, Load> load;
   std::vector<LinkId> links;
   std::vector<std::vector<Duration>> latency_of_round(algorithm.lanes(),
@@ -188,6 +195,7 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
           latency = way(*message, member, chips, links) + plan.cost.hop[kind];
         }
         bytes += message->bytes.value();
+        if (message->reduce && message->link) add_to_adder(*message, load);
         latency_of_round[lane][round] = std::max(latency_of_round[lane][round], latency);
       }
       close_edge();

@@ -25,6 +25,8 @@ bool uses_communicator(const OpGraph& graph, const Op& op, CommunicatorId commun
       return false;
     case OpKind::kCollective:
       return graph.collective_works[op.work].communicator == communicator;
+    case OpKind::kHost:
+      return false;
     case OpKind::kMessages:
       break;
   }
@@ -120,8 +122,12 @@ std::string deadlock_report(const OpGraph& graph, Streams& streams, const Channe
     if (streams.running(stream)) {
       const Op& op = streams.program_of(stream).ops[streams.op(stream)];
       std::vector<std::uint32_t> ranks;
-      wait = op.kind == OpKind::kMessages ? channels.waits_for(stream, ranks)
-                                          : collectives.waits_for(stream, ranks);
+      if (op.kind == OpKind::kHost) {
+        wait = "its host";
+      } else {
+        wait = op.kind == OpKind::kMessages ? channels.waits_for(stream, ranks)
+                                            : collectives.waits_for(stream, ranks);
+      }
       for (const std::uint32_t rank : ranks) {
         const auto found = candidates(graph, streams, rank, op);
         waits_on[stream].insert(waits_on[stream].end(), found.begin(), found.end());

@@ -59,10 +59,11 @@ class TransferTable {
   std::vector<TransferId> free_;
 };
 
-// Who waits for a transfer: a message of Channels, or (a step of) a collective.
+// Who waits for a transfer: a message of Channels, (a step of) a collective, or a host op.
 struct TransferOwner {
   bool collective = false;
-  std::uint32_t index = 0;  // of the message in flight, or of the collective
+  bool host = false;
+  std::uint32_t index = 0;  // of the message in flight, or of the collective; host: the stream
   std::uint32_t lane = 0;   // stepped collectives
   std::uint32_t round = 0;
   std::uint32_t from = 0;  // member

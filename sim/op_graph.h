@@ -8,10 +8,11 @@
 //   program  =  streams, each a list of ops that run in order;
 //   an op starts when the previous op of its stream has ended and its dependencies have ended.
 //
-// Three kinds of op:
+// Four kinds of op:
 //   compute     a run of kernels (ComputeWork) on the program's compute stream
 //   collective  one operation of a communicator group (CollectiveWork)
 //   messages    sends and receives that are posted together and end together (Message)
+//   host        a copy to or from the chip's host, or work of the host on its memory (HostWork)
 //
 // An op names a communicator, never a list of ranks: a partition of the ranks into groups. The
 // n-th op of each member on a communicator is one collective. A communicator is used from one
@@ -103,7 +104,19 @@ struct Message {
   Bytes bytes;
 };
 
-enum class OpKind : std::uint8_t { kCompute, kCollective, kMessages };
+enum class HostAction : std::uint8_t {
+  kCopyOut,  // from the chip to its host
+  kCopyIn,
+  kUpdate,  // the host reads and writes its memory
+};
+struct HostWork {
+  HostAction action = HostAction::kCopyOut;
+  Bytes bytes;         // copied, or read and written
+  bool stays = false;  // what is copied lies on the host from kCopyOut to kCopyIn
+  friend bool operator==(const HostWork&, const HostWork&) = default;
+};
+
+enum class OpKind : std::uint8_t { kCompute, kCollective, kMessages, kHost };
 
 // An op that must have ended: `position` on `stream` of the same rank, of this step or of the
 // previous one (which counts as ended in the first step).
@@ -130,7 +143,7 @@ struct OpLabel {
 struct Op {
   OpKind kind = OpKind::kCompute;
   Axis axis = Axis::kOther;            // communication only
-  std::uint32_t work = 0;              // index into compute_works, collective_works or messages
+  std::uint32_t work = 0;              // index into the works of its kind, or messages
   std::uint32_t work_count = 1;        // kMessages: messages [work, work + work_count)
   std::uint32_t dependencies_end = 0;  // ends of this op's ranges in the program's tables;
   std::uint32_t memory_end = 0;        // they begin where the previous op's end
@@ -152,6 +165,7 @@ struct Program {
   std::vector<Dependency> dependencies;
   std::vector<MemoryChange> memory_changes;
   MemoryBytes resident{};  // held from the start of the run to its end
+  Bytes held_on_host{};    // likewise, on the host
 
   std::span<const Dependency> dependencies_of(std::uint32_t op) const;
   std::span<const MemoryChange> memory_changes_of(std::uint32_t op) const;
@@ -187,6 +201,7 @@ struct OpGraph {
   std::vector<ComputeWork> compute_works;
   std::vector<CollectiveWork> collective_works;
   std::vector<Message> messages;
+  std::vector<HostWork> host_works;
   std::vector<ByteMatrix> byte_matrices;                 // of ragged all-to-alls
   std::vector<std::vector<std::uint32_t>> permutations;  // by member: where it sends
   std::vector<StepList> step_lists;                      // proven: disproof() is nothing

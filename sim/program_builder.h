@@ -55,6 +55,7 @@ class ProgramBuilder {
   void add_dependency(OpRef op, Dependency dependency);
 
   void hold(MemoryCategory category, Bytes bytes);  // from the start of the run to its end
+  void hold_on_host(Bytes bytes) { program_.held_on_host += bytes; }
 
   Program build() &&;
 

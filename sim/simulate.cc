@@ -17,6 +17,7 @@
 #include "sim/critical_path.h"
 #include "sim/deadlock_report.h"
 #include "sim/engine/event_queue.h"
+#include "sim/host_runs.h"
 #include "sim/memory_ledger.h"
 #include "sim/network/flow_network.h"
 #include "sim/network/latency_bandwidth_network.h"
@@ -82,6 +83,7 @@ class Simulation {
         streams_(graph, options.steps),
         channels_(graph, streams_, transport_),
         collectives_(graph, streams_, transport_, options.granularity, options.fidelity),
+        hosts_(graph, streams_, transport_),
         compute_(graph, cluster.chip),
         memory_(graph),
         path_(streams_.count(), graph.path_labels.size() + kAxes),
@@ -171,6 +173,9 @@ class Simulation {
       case OpKind::kMessages:
         channels_.post(stream, now(), meetings_);
         break;
+      case OpKind::kHost:
+        hosts_.start(stream, now());
+        break;
     }
   }
 
@@ -195,6 +200,8 @@ class Simulation {
     const TransferOwner owner = transport_.take(transfer);
     if (owner.collective) {
       collectives_.arrived(owner, now(), meetings_);
+    } else if (owner.host) {
+      hosts_.arrived(owner, meetings_);
     } else {
       channels_.arrived(owner, meetings_);
     }
@@ -267,6 +274,7 @@ class Simulation {
   Streams streams_;
   Channels channels_;
   CollectiveRuns collectives_;
+  HostRuns hosts_;
   ComputeRuns compute_;
   MemoryLedger memory_;
   CriticalPath path_;
@@ -343,6 +351,7 @@ SimulationResult Simulation::result() {
       result.peak_rank = RankId(rank);
     }
   }
+  constexpr auto kHost = static_cast<std::size_t>(Axis::kHost);
   std::array<Bytes, kAxes> asked{};
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
     const Bytes sent =
@@ -351,6 +360,9 @@ SimulationResult Simulation::result() {
     asked[axis] =
         channels_.sent(static_cast<Axis>(axis)) + collectives_.asked(static_cast<Axis>(axis));
   }
+  result.bytes_by_axis[kHost] += hosts_.copied() / std::int64_t{options_.steps};
+  asked[kHost] += hosts_.copied();
+  result.host_peaks = hosts_.peaks();
   for (const RankData& rank : graph_.ranks) {
     for (const Op& op : graph_.programs[rank.program.index()].ops) {
       if (op.kind == OpKind::kCompute) result.flops += compute_.flops(op.work);

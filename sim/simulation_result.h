@@ -100,6 +100,7 @@ struct SimulationResult {
   std::vector<PathPart> critical_path;       // of a step; sums to step_time; largest first
   std::vector<MemoryPeak> memory_peaks;      // by rank
   RankId peak_rank;                          // lowest rank of the largest peak
+  std::vector<Bytes> host_peaks;             // by host: offloaded state of all its ranks
   std::array<Bytes, kAxes> bytes_by_axis{};  // sent by all ranks in one step
   Flops flops;                               // of every kernel of every rank in one step
   std::vector<LinkTotal> links;              // by LinkId

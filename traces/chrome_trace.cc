@@ -211,6 +211,9 @@ class TraceWriter {
                        communicator.groups[group].size(), json_escaped(communicator.name));
         return;
       }
+      case OpKind::kHost:
+        events_.append(R"(,"bytes":{})", graph_.host_works[op.work].bytes.value());
+        return;
       case OpKind::kMessages:
         append_messages(op, rank);
     }

@@ -256,6 +256,14 @@ class Report : private ReportText {
       all.push_back({name, static_cast<double>(peak.by_category[i].value())});
     }
     rows(all, scale_of(peak.bytes), "peak");
+    if (!result.host_peaks.empty()) host_memory();
+  }
+
+  void host_memory() {
+    const Bytes host = *std::ranges::max_element(run_.result.host_peaks);
+    const Bytes capacity = run_.cluster.hosts.spec.memory_capacity;
+    line("  on a host: {} of {}{}", to_text(host), to_text(capacity),
+         host <= capacity ? "" : ": " + paint("DOES NOT FIT", Paint::kBad));
   }
 
   struct LinkKind {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <string_view>
@@ -109,6 +110,13 @@ std::string memory_json(const FinishedRun& run) {
   object.add("peak_rank", std::to_string(run.result.peak_rank.index()));
   object.add("peak_time_s", peak.at.since_start);
   object.add("by_category_bytes", categories.text());
+  if (!run.result.host_peaks.empty()) {
+    const Bytes host = *std::ranges::max_element(run.result.host_peaks);
+    const Bytes host_capacity = run.cluster.hosts.spec.memory_capacity;
+    object.add("host_peak_bytes", host);
+    object.add("host_capacity_bytes", host_capacity);
+    object.add("host_fits", host <= host_capacity ? "true" : "false");
+  }
   return object.text();
 }
 

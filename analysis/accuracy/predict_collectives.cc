@@ -12,7 +12,6 @@
 #include "sim/group_shape.h"
 #include "sim/program_builder.h"
 #include "sim/simulate.h"
-#include "topology/topology.h"
 
 namespace stepsim {
 namespace {
@@ -26,13 +25,7 @@ class Clusters {
   const Cluster& get(const std::string& name) {
     std::unique_ptr<Cluster>& cluster = built_[name];
     if (!cluster) {
-      const ClusterSpec spec = load_cluster(name, library_);
-      BuiltTopology built = build_topology(spec.topology, spec.faults);
-      cluster = std::make_unique<Cluster>(Cluster{.fabric = std::move(built.fabric),
-                                                  .router = std::move(built.router),
-                                                  .places = std::move(built.places),
-                                                  .chip = spec.chip,
-                                                  .library = spec.library});
+      cluster = std::make_unique<Cluster>(build_cluster(load_cluster(name, library_)));
     }
     return *cluster;
   }

@@ -9,7 +9,6 @@
 #include "schedules/lowering/lower.h"
 #include "sim/cluster.h"
 #include "sim/simulate.h"
-#include "topology/topology.h"
 
 namespace stepsim {
 namespace {
@@ -35,12 +34,8 @@ Prediction simulate_run(const std::string& text, const PredictOptions& options) 
   source.text = text;
   source.library = options.library;
   const Experiment experiment = load_experiment(source);
-  BuiltTopology built = build_topology(experiment.cluster.topology, experiment.cluster.faults);
-  const Cluster cluster{.fabric = std::move(built.fabric),
-                        .router = std::move(built.router),
-                        .places = std::move(built.places),
-                        .chip = sustained(experiment.cluster.chip),
-                        .library = experiment.cluster.library};
+  Cluster cluster = build_cluster(experiment.cluster, experiment.plan.offloads());
+  cluster.chip = sustained(cluster.chip);
   const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
   SimulationOptions simulation;
   // FSDP gathers ahead of the next step.

@@ -86,6 +86,15 @@ class GraphByHand {
     return builders_[rank].add(std::move(op));
   }
 
+  OpRef host(std::uint32_t rank, StreamId stream, const HostWork& work,
+             std::vector<Dependency> dependencies = {}) {
+    OpDraft op{.stream = stream, .kind = OpKind::kHost, .axis = Axis::kHost};
+    op.work = static_cast<std::uint32_t>(graph_.host_works.size());
+    graph_.host_works.push_back(work);
+    op.dependencies = std::move(dependencies);
+    return builders_[rank].add(std::move(op));
+  }
+
   OpGraph build() {
     for (ProgramBuilder& builder : builders_) {
       graph_.programs.push_back(std::move(builder).build());

@@ -74,8 +74,12 @@ void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last
 
 void DataParallel::reduce(Part& part, Bucket& bucket, bool is_last) {
   bucket.reduced = true;
-  if (!part.gradient_stream) return;
   const ParallelPlan& plan = stage_.plan;
+  const std::int64_t own = plan.zero == 0 ? bucket.parameters : bucket.divided;
+  if (!part.gradient_stream) {
+    if (is_last) complete_.push_back({bucket.ready, own});
+    return;
+  }
   const bool at_once = plan.overlap_gradients || plan.zero == 2;
   const std::string what = part.experts ? "expert gradients" : "gradients";
   const Bytes bytes(bucket.parameters * plan.gradient_bytes);
@@ -102,6 +106,7 @@ void DataParallel::reduce(Part& part, Bucket& bucket, bool is_last) {
         Axis::kData, stage_.label("reduce " + what + " across groups"), {after(reduction)});
   }
   part.done = {after(reduction)};
+  if (is_last) complete_.push_back({reduction, own});
 }
 
 void DataParallel::end_pass(Part& part, bool is_last) {

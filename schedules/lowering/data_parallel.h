@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "schedules/lowering/offload.h"
 #include "schedules/lowering/stage.h"
 
 namespace stepsim {
@@ -45,6 +46,10 @@ class DataParallel {
 
   // Reduces what is left after the last backward; returns what the optimizer waits for.
   std::vector<Dependency> finish_gradients();
+
+  // Buckets in the order in which their gradients of the step are complete: after
+  // finish_gradients().
+  const std::vector<CompleteGradients>& complete() const { return complete_; }
 
   // ZeRO-1 and 2: what other replicas have updated.
   void gather_parameters(OpRef optimizer);
@@ -81,6 +86,7 @@ class DataParallel {
 
   Stage& stage_;
   std::vector<Part> parts_;
+  std::vector<CompleteGradients> complete_;
   std::vector<FirstForward> first_forwards_;
   std::optional<OpRef> before_backward_;  // last compute op before the backward that is open
 };

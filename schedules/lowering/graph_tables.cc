@@ -33,6 +33,14 @@ std::uint32_t GraphTables::message(const Message& message) {
   return last_index(graph_.messages.size());
 }
 
+std::uint32_t GraphTables::host(const HostWork& work) {
+  for (std::uint32_t i = 0; i < graph_.host_works.size(); ++i) {
+    if (graph_.host_works[i] == work) return i;
+  }
+  graph_.host_works.push_back(work);
+  return last_index(graph_.host_works.size());
+}
+
 std::uint32_t GraphTables::name(const std::string& name) {
   const auto [place, added] =
       names_.try_emplace(name, static_cast<std::uint32_t>(graph_.names.size()));

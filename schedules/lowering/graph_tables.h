@@ -19,6 +19,7 @@ class GraphTables {
   std::uint32_t compute(const std::vector<Kernel>& kernels, std::uint32_t path_label);
   std::uint32_t collective(const CollectiveWork& work);
   std::uint32_t message(const Message& message);
+  std::uint32_t host(const HostWork& work);
   std::uint32_t name(const std::string& name);
   CommunicatorId communicator(Communicator communicator);
 

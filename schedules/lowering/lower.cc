@@ -7,6 +7,7 @@
 #include "schedules/lowering/context.h"
 #include "schedules/lowering/graph_tables.h"
 #include "schedules/lowering/lowered_model.h"
+#include "schedules/lowering/offload.h"
 #include "schedules/lowering/planned_bytes.h"
 #include "schedules/lowering/stage_lowering.h"
 #include "schedules/plan/communicators.h"
@@ -210,6 +211,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     }
     return chunk;
   };
+  std::vector<Bytes> on_host;  // by program: copied there and back
   const auto write = [&](std::int32_t rank, std::size_t role) {
     Stage writing{.plan = plan,
                   .communicators = communicators,
@@ -227,6 +229,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     }
     writing.shares_table =
         shares_table(model) && stages > 1 && writing.holds_first() && writing.holds_last();
+    on_host.push_back(offloaded_bytes(writing));
     return lower_stage(std::move(writing), chip.fixed_memory);
   };
   for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
@@ -235,6 +238,8 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     }
   }
   graph.planned_bytes = planned_bytes(model, plan, models.front());
+  Bytes& copied = (*graph.planned_bytes)[static_cast<std::size_t>(Axis::kHost)];
+  for (const RankData& rank : graph.ranks) copied += on_host[rank.program.index()];
   return graph;
 }
 

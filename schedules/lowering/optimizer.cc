@@ -58,7 +58,9 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
     }
     const std::int64_t state =
         plan.optimizer == Optimizer::kNone ? 0 : plan.optimizer_bytes - master;
-    hold(MemoryCategory::kOptimizer, held * state, plan.zero >= 1);
+    if (!plan.offload_optimizer) {
+      hold(MemoryCategory::kOptimizer, held * state, plan.zero >= 1);
+    }
   }
   if (plan.gradient_placeholders) {
     stage.builder.hold(MemoryCategory::kBuffers, block_placeholders(stage));
@@ -85,20 +87,24 @@ std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> 
                                  Axis::kOther, stage.label("reduce gradient norm"), {after(own)}))};
 }
 
-OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies) {
+OpRef add_adam(Stage& stage, std::int64_t parameters, std::vector<Dependency> dependencies) {
   const ParallelPlan& plan = stage.plan;
-  const std::int64_t updated = stage.updated_parameters();
   const Kernel adam{
       .name = "adam",
       .kind = KernelKind::kElementwise,
       .type = DataType::kFp32,
-      .flops = Flops(kAdamFlops * static_cast<double>(updated)),
-      .read = Bytes(updated * (plan.gradient_bytes + plan.optimizer_bytes)),
-      .written = Bytes(updated * (plan.optimizer_bytes + size_of(plan.type).value()))};
+      .flops = Flops(kAdamFlops * static_cast<double>(parameters)),
+      .read = Bytes(parameters * (plan.gradient_bytes + plan.optimizer_bytes)),
+      .written = Bytes(parameters * (plan.optimizer_bytes + size_of(plan.type).value()))};
+  return add_compute(stage, {adam}, "optimizer", std::move(dependencies));
+}
+
+OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies) {
+  if (stage.plan.optimizer == Optimizer::kAdam) {
+    return add_adam(stage, stage.updated_parameters(), std::move(dependencies));
+  }
   // Without kernels it takes no time: what the next step's parameters wait for.
-  std::vector<Kernel> kernels;
-  if (plan.optimizer == Optimizer::kAdam) kernels.push_back(adam);
-  return add_compute(stage, kernels, "optimizer", std::move(dependencies));
+  return add_compute(stage, {}, "optimizer", std::move(dependencies));
 }
 
 }  // namespace stepsim

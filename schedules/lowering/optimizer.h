@@ -21,4 +21,7 @@ std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> 
 // in the compute type; 15 FLOPs a parameter.
 OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies);
 
+// The same for so many parameters.
+OpRef add_adam(Stage& stage, std::int64_t parameters, std::vector<Dependency> dependencies);
+
 }  // namespace stepsim

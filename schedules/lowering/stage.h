@@ -9,6 +9,7 @@
 //   fully_sharded.h   FSDP: parameters gathered before a layer runs, gradients divided after
 //   data_parallel.h   gradients reduced in buckets, parameters gathered after the optimizer
 //   optimizer.h       the optimizer step
+//   offload.h         optimizer state and activations on the host
 
 #pragma once
 

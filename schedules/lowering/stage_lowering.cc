@@ -11,6 +11,7 @@
 
 #include "schedules/lowering/data_parallel.h"
 #include "schedules/lowering/fully_sharded.h"
+#include "schedules/lowering/offload.h"
 #include "schedules/lowering/optimizer.h"
 #include "schedules/lowering/pipeline.h"
 
@@ -122,6 +123,7 @@ class StageLowering {
       lanes_[lane] = stage.builder.add_stream(std::string(name_of(static_cast<Lane>(lane))));
     }
     messages_.emplace(stage);
+    if (stage.plan.offload_activations) offloaded_.emplace(stage);
     if (stage.plan.zero == 3) {
       sharded_.emplace(stage);
     } else {
@@ -155,8 +157,7 @@ class StageLowering {
     sum_sequence_gradients(ready);
     sum_tied_gradients(ready);
     std::vector<Dependency> valid = add_gradient_norm(stage_, ready);
-    const OpRef optimizer =
-        add_optimizer(stage_, stage_.plan.post_validation ? std::move(ready) : std::move(valid));
+    const OpRef optimizer = add_optimizer(ready, valid);
     if (sharded_) {
       sharded_->before_next_step(optimizer);
     } else {
@@ -165,6 +166,16 @@ class StageLowering {
   }
 
  private:
+  OpRef add_optimizer(const std::vector<Dependency>& ready, const std::vector<Dependency>& valid) {
+    const ParallelPlan& plan = stage_.plan;
+    if (!plan.offload_optimizer || plan.optimizer != Optimizer::kAdam) {
+      return stepsim::add_optimizer(stage_, plan.post_validation ? ready : valid);
+    }
+    return add_offloaded_optimizer(
+        stage_, replicated_ ? replicated_->complete() : std::vector<CompleteGradients>(), ready,
+        valid);
+  }
+
   // ---- passes ----
 
   void run(const Pass& pass) {
@@ -236,6 +247,7 @@ class StageLowering {
         if (sharded_) sharded_->enter(unit, visit, pass.microbatch);
         if (replicated_ && pass.is_forward()) replicated_->forward_begins(unit);
         if (replicated_ && visit.makes_gradients) replicated_->enter(unit);
+        if (offloaded_) enter_offloaded(unit, pass);
       }
       while (walk.step < steps.size()) {
         const LayerStep& step = steps[walk.step++];
@@ -248,6 +260,7 @@ class StageLowering {
       }
       walk.step = 0;
       tickets_.clear();
+      if (offloaded_ && pass.is_forward()) offloaded_->after_forward(unit, pass.microbatch);
       if (sharded_) sharded_->leave(unit, visit, pass.microbatch, pass.is_last);
       if (replicated_ && !again) leave(unit, walk, visit);
     }
@@ -256,6 +269,15 @@ class StageLowering {
 
   const StageChunk& chunk_of(const Pass& pass) const {
     return stage_.chunks[static_cast<std::size_t>(pass.chunk)];
+  }
+
+  // Weight gradients by themselves read what the backward before them has brought back.
+  void enter_offloaded(const StageUnit& unit, const Pass& pass) {
+    if (pass.is_forward()) {
+      offloaded_->before_forward(unit);
+    } else if (pass.part != Part::kWeightGradients) {
+      offloaded_->before_backward(unit, pass.microbatch);
+    }
   }
 
   // ---- gradients that are complete ----
@@ -394,6 +416,7 @@ class StageLowering {
   std::optional<StageMessages> messages_;
   std::optional<FullySharded> sharded_;  // one of these two
   std::optional<DataParallel> replicated_;
+  std::optional<ActivationOffload> offloaded_;
   std::vector<std::pair<std::uint32_t, OpRef>> tickets_;  // Walk::tickets of the pass being written
   std::optional<OpRef> gathered_again_;  // in the background, until a step needs it
   std::optional<OpRef> detached_;        // the compute op after the next waits for it

@@ -22,6 +22,7 @@
 //   receive/send gradient
 //   dp gradients, dp parameters  whole replicas (data_parallel.h)
 //   fsdp gather, fsdp reduce     divided parameters (fully_sharded.h)
+//   host out, host in, ...       what lies on the host (offload.h)
 //
 // A compute step waits for the tensor collective before it, for its layer's parameters under FSDP,
 // and the first one of a pass for the message of the neighbouring stage. Activations are kept from

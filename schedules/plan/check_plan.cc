@@ -346,6 +346,16 @@ void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
                     std::to_string(chips) + " chips idle: set allow_idle_chips if that is meant");
 }
 
+void check_offload(const ParallelPlan& plan, Rules& rules) {
+  rules.require(!plan.host_optimizer || plan.offload_optimizer, "host_optimizer",
+                "is true, which needs offload_optimizer: the host updates what lies there");
+  rules.require(!plan.offload_optimizer || !plan.shared_master, "offload_optimizer",
+                "is true, but with shared_master the master weights are those of the chip");
+  rules.at_least("offload_layers", 0, plan.offload_layers);
+  rules.require(plan.offload_layers == 0 || plan.offload_activations, "offload_layers",
+                "is " + std::to_string(plan.offload_layers) + ", which needs offload_activations");
+}
+
 // Keys that have a meaning but no lowering yet.
 void check_what_is_there(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const auto only = [&rules](bool holds, const char* field, const std::string& values) {
@@ -353,8 +363,6 @@ void check_what_is_there(const ParallelPlan& plan, const ModelSpec& model, Rules
   };
   only(plan.zero != 3 || model.prediction_modules == 0, "zero",
        "0, 1 and 2 for a model with multi-token prediction");
-  only(!plan.offload_optimizer, "offload_optimizer", "false");
-  only(!plan.offload_activations, "offload_activations", "false");
 }
 
 }  // namespace
@@ -370,6 +378,7 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, con
   check_sharding(plan, rules);
   check_recompute(plan, rules);
   check_recompute_modules(plan, model, rules);
+  check_offload(plan, rules);
   check_what_is_there(plan, model, rules);
   check_chips(plan, places, rules);
   check_mapping(plan, places, rules);

@@ -151,7 +151,9 @@ struct ParallelPlan {
   bool clip_gradients = false;     // the norm of all gradients before the optimizer
   bool post_validation = false;    // the optimizer does not wait for that norm
   bool offload_optimizer = false;  // its state lives on the host, and streams through the chip
+  bool host_optimizer = false;     // with offload_optimizer: the host makes the step (ZeRO-Offload)
   bool offload_activations = false;  // what a block keeps goes to the host, and comes back
+  std::int64_t offload_layers = 0;   // of each chunk's first so many blocks only; 0: of all
   Optimizer optimizer = Optimizer::kAdam;
   std::int64_t optimizer_bytes = 12;  // a parameter: fp32 master weight and two Adam moments
   std::int64_t gradient_bytes = 4;    // a parameter: gradients are accumulated and reduced in fp32
@@ -167,6 +169,7 @@ struct ParallelPlan {
   DataType weights() const { return weight_type.value_or(wide(type)); }
   DataType activations() const { return activation_type.value_or(wide(type)); }
   DataType communicated() const { return communication_type.value_or(activations()); }
+  bool offloads() const { return offload_optimizer || offload_activations; }
   bool divides_tokens() const { return sequence_parallel && tp > 1; }
 
  private:

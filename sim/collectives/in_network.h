@@ -14,7 +14,7 @@
 // not. As packets it is stored and forwarded in chunks, each a set of lanes of its own: one up, and
 // one down for each place among the children of a switch.
 //
-// Not modelled: how fast a switch can add, and its reduction buffers.
+// How fast a switch adds: Cluster::adders. Not modelled: its reduction buffers.
 
 #pragma once
 

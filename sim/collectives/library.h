@@ -13,7 +13,12 @@
 //   bandwidth  min(link_fraction * link, most): the links carry V * link / bandwidth bytes, so
 //              that what is left over for others is right
 //   copy       a member's own shard goes from one buffer to the other, beside the network
-//   fill       chunks grow with the data, up to a limit, and a pipeline has to fill with them
+//   fill       chunks (Simple) or open channels (LL) grow with the data, up to a limit, and a
+//   pipeline
+//              has to fill with them
+//
+// Where everybody has a message for everybody, each doubling of the members beyond two costs
+// `doubling` more: peers are served a few at a time.
 //
 // The form is fitted (scripts/fit_communication_library.py); docs/accuracy.md says how well. Not
 // modelled: registered buffers, proxies on the host, jitter.
@@ -65,6 +70,7 @@ struct ProtocolTiming {
   LibraryPath path = LibraryPath::kRing;
   Protocol protocol = Protocol::kSimple;
   Duration start{};
+  Duration doubling{};                                      // messages: of peers
   std::array<Duration, kHopKinds> hop{};                    // a round, beyond the route's latency
   std::array<double, kHopKinds> link_fraction = {1, 1, 1};  // 0 < fraction <= 1
   Bandwidth most{};  // that one member sends at inside a node; 0: no limit

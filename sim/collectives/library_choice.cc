@@ -156,6 +156,7 @@ struct Share {
   Bytes bytes{};  // of the collective
   Bytes part{};   // its shard
   Bytes sent{};   // by it
+  std::uint32_t peers = 1;
   bool adds = false;
   bool copy_engines = false;
 };
@@ -184,6 +185,10 @@ LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& t
   const double fill =
       to_seconds(timing.fill) * x / (x + static_cast<double>(timing.fill_bytes.value()));
   cost.start = timing.start + duration_from_seconds(fill + seconds_of(share.part, timing.copy));
+  if (timing.doubling > Duration(0) && share.peers > 1) {
+    cost.start += duration_from_seconds(to_seconds(timing.doubling) *
+                                        (std::log2(static_cast<double>(share.peers + 1)) - 1));
+  }
   cost.hop = timing.hop;
 
   const ProtocolChannels& channels = timing.channels;
@@ -225,6 +230,7 @@ Share share_of(const CommunicationLibrary& library, const CollectiveTask& task, 
   Share share{.bytes = task.bytes, .adds = reduces(task.op)};
   const bool whole = task.op == CollectiveOp::kSendReceive || task.op == CollectiveOp::kPermute;
   const auto n = std::int64_t{links.members};
+  share.peers = whole ? 1 : links.members - 1;
   share.part = whole ? task.bytes : task.bytes / n;
   const bool once = whole || path == LibraryPath::kNvls || task.op == CollectiveOp::kBroadcast ||
                     task.op == CollectiveOp::kReduce;

@@ -24,7 +24,12 @@ LinkId Fabric::connect(NodeId a, NodeId b, Bandwidth bandwidth, Duration latency
 }
 
 std::string Fabric::link_name(LinkId id) const {
-  return node(link(id).from).name + ">" + node(link(id).to).name;
+  const Link& named = link(id);
+  if (named.from == named.to) {  // inside a node: what adds up, or what is read and written
+    return node(named.from).name +
+           (node(named.from).kind == NodeKind::kHost ? ".memory" : ".adder");
+  }
+  return node(named.from).name + ">" + node(named.to).name;
 }
 
 }  // namespace stepsim

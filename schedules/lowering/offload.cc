@@ -1,0 +1,179 @@
+#include "schedules/lowering/offload.h"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+#include <utility>
+
+#include "schedules/lowering/optimizer.h"
+
+namespace stepsim {
+namespace {
+
+OpRef add_host(Stage& stage, StreamId stream, const HostWork& work, OpLabel label,
+               std::vector<Dependency> dependencies, std::vector<MemoryChange> memory = {}) {
+  OpDraft op{.stream = stream, .kind = OpKind::kHost, .axis = Axis::kHost};
+  op.work = stage.tables.host(work);
+  op.label = label;
+  op.dependencies = std::move(dependencies);
+  op.memory_changes = std::move(memory);
+  return stage.builder.add(std::move(op));
+}
+
+// Buckets that add up to what the rank updates: rounding makes the last one larger or smaller.
+// Without any the parameters are cut evenly.
+std::vector<std::int64_t> bucket_sizes(const Stage& stage,
+                                       const std::vector<CompleteGradients>& complete) {
+  const std::int64_t updated = stage.updated_parameters();
+  std::vector<std::int64_t> sizes;
+  if (complete.empty()) {
+    const std::int64_t buckets =
+        std::max<std::int64_t>(1, part_of(updated, stage.plan.gradient_bucket_parameters));
+    for (std::int64_t i = 0; i < buckets; ++i) {
+      sizes.push_back((i + 1) * updated / buckets - i * updated / buckets);
+    }
+    return sizes;
+  }
+  std::int64_t left = updated;
+  for (const CompleteGradients& bucket : complete) {
+    sizes.push_back(std::min(left, bucket.parameters));
+    left -= sizes.back();
+  }
+  sizes.back() += left;
+  return sizes;
+}
+
+// A block whose activations go to the host: what it keeps of a micro-batch.
+Bytes kept_by(const StageUnit& unit) {
+  Bytes kept;
+  for (const LayerStep& step : unit.layer->forward) kept += step.kept;
+  return kept;
+}
+
+bool is_offloaded(const Stage& stage, const StageUnit& unit) {
+  if (unit.number < 0) return false;
+  if (stage.plan.offload_layers == 0) return true;
+  for (const StageChunk& chunk : stage.chunks) {
+    std::int64_t before = 0;
+    for (const StageUnit& other : chunk.units) {
+      if (&other == &unit) return before < stage.plan.offload_layers;
+      if (other.number >= 0) ++before;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> complete,
+                              const std::vector<Dependency>& ready,
+                              const std::vector<Dependency>& valid) {
+  const ParallelPlan& plan = stage.plan;
+  const bool on_host = plan.host_optimizer;
+  const std::int64_t weight_bytes = size_of(plan.weights()).value();
+  const StreamId out = stage.builder.add_stream("host out");
+  const StreamId in = stage.builder.add_stream("host in");
+  const StreamId update = on_host ? stage.builder.add_stream("host update") : StreamId();
+  const std::vector<std::int64_t> sizes = bucket_sizes(stage, complete);
+  stage.builder.hold_on_host(Bytes(stage.updated_parameters() *
+                                   (plan.optimizer_bytes + (on_host ? plan.gradient_bytes : 0))));
+  std::vector<OpRef> outs;
+  OpRef last{};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    // Gradients that other sums are added to are complete with all others.
+    const bool early = i < complete.size() && i + 1 < sizes.size();
+    const std::vector<Dependency> own =
+        early ? std::vector<Dependency>{after(complete[i].by)} : ready;
+    std::vector<Dependency> known = own;
+    if (plan.clip_gradients && !plan.post_validation) known = valid;
+    const auto copy = [&](std::int64_t bytes) { return Bytes(sizes[i] * bytes); };
+    if (on_host) {
+      const OpRef gradients =
+          add_host(stage, out, {.action = HostAction::kCopyOut, .bytes = copy(plan.gradient_bytes)},
+                   stage.label("gradients to host"), own);
+      known.push_back(after(gradients));
+      const OpRef updated =
+          add_host(stage, update,
+                   {.action = HostAction::kUpdate,
+                    .bytes = copy(plan.gradient_bytes + 2 * plan.optimizer_bytes + weight_bytes)},
+                   stage.label("optimizer on host"), std::move(known));
+      last = add_host(stage, in, {.action = HostAction::kCopyIn, .bytes = copy(weight_bytes)},
+                      stage.label("weights from host"), {after(updated)});
+      continue;
+    }
+    const Bytes state = copy(plan.optimizer_bytes);
+    std::vector<Dependency> room = own;
+    if (i >= 2) room = {after(outs[i - 2])};
+    known.push_back(after(
+        add_host(stage, in, {.action = HostAction::kCopyIn, .bytes = state},
+                 stage.label("optimizer state from host"), std::move(room),
+                 {{.category = MemoryCategory::kOptimizer, .at_end = false, .bytes = state}})));
+    last = add_adam(stage, sizes[i], std::move(known));
+    outs.push_back(
+        add_host(stage, out, {.action = HostAction::kCopyOut, .bytes = state},
+                 stage.label("optimizer state to host"), {after(last)},
+                 {{.category = MemoryCategory::kOptimizer, .at_end = true, .bytes = state}}));
+  }
+  if (on_host && stage.first_compute) {
+    stage.builder.add_dependency(*stage.first_compute, after_previous_step(last));
+  }
+  return last;
+}
+
+ActivationOffload::ActivationOffload(Stage& stage)
+    : stage_(stage),
+      out_(stage.builder.add_stream("activations out")),
+      in_(stage.builder.add_stream("activations in")) {}
+
+void ActivationOffload::before_forward(const StageUnit& unit) {
+  visit();
+  constexpr std::size_t kBuffers = 2;
+  if (!is_offloaded(stage_, unit) || outs_.size() < kBuffers) return;
+  stage_.waits.push_back(after(outs_[outs_.size() - kBuffers]));
+}
+
+void ActivationOffload::after_forward(const StageUnit& unit, std::int32_t microbatch) {
+  const Bytes bytes = kept_by(unit);
+  if (!is_offloaded(stage_, unit) || bytes == Bytes(0)) return;
+  outs_.push_back(add_host(
+      stage_, out_, {.action = HostAction::kCopyOut, .bytes = bytes, .stays = true},
+      stage_.label("activations to host", unit.number, microbatch), {after(*stage_.last_compute)},
+      {{.category = MemoryCategory::kActivations, .at_end = true, .bytes = bytes}}));
+  kept_.push_back({&unit, microbatch, outs_.back()});
+}
+
+void ActivationOffload::before_backward(const StageUnit& unit, std::int32_t microbatch) {
+  visit();
+  const auto kept = std::ranges::find_if(
+      kept_, [&](const Kept& of) { return of.unit == &unit && of.microbatch == microbatch; });
+  if (kept == kept_.end()) return;
+  const Bytes bytes = kept_by(unit);
+  std::vector<Dependency> dependencies{after(kept->out)};
+  if (visited_) dependencies.push_back(after(*visited_));
+  stage_.waits.push_back(after(add_host(
+      stage_, in_, {.action = HostAction::kCopyIn, .bytes = bytes, .stays = true},
+      stage_.label("activations from host", unit.number, microbatch), std::move(dependencies),
+      {{.category = MemoryCategory::kActivations, .at_end = false, .bytes = bytes}})));
+  kept_.erase(kept);
+}
+
+Bytes offloaded_bytes(const Stage& stage) {
+  const ParallelPlan& plan = stage.plan;
+  std::int64_t bytes = 0;
+  if (plan.offload_optimizer && plan.optimizer == Optimizer::kAdam) {
+    bytes += stage.updated_parameters() *
+             (plan.host_optimizer ? plan.gradient_bytes + size_of(plan.weights()).value()
+                                  : 2 * plan.optimizer_bytes);
+  }
+  if (plan.offload_activations) {
+    for (const StageChunk& chunk : stage.chunks) {
+      for (const StageUnit& unit : chunk.units) {
+        if (!is_offloaded(stage, unit)) continue;
+        bytes += 2 * plan.microbatches() * kept_by(unit).value();
+      }
+    }
+  }
+  return Bytes(bytes);
+}
+
+}  // namespace stepsim

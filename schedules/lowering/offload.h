@@ -1,0 +1,69 @@
+// Offload keeps on the chip's host what the chip needs only for a while (sim/hosts.h has the way).
+//
+//   optimizer    master weights and moments live on the host. On the chip (ZeRO-Infinity, arXiv
+//                2104.07857): they stream through, bucket by bucket, at most two at a time: 2 x
+//                optimizer_bytes a parameter that the rank updates. On the host (host_optimizer;
+//                ZeRO-Offload, arXiv 2101.06840): reduced gradients go there, bucket by bucket
+//                beside the backward, the host updates and the new weights come back:
+//                gradient_bytes + weight bytes a parameter; the host reads gradient and state and
+//                writes state and weight, bound by its memory
+//   activations  what a block keeps goes out after its forward and comes back before its backward,
+//                2 x what it keeps a micro-batch. The copy back begins with the layer that is
+//                visited before it; a block does not begin its forward before what the last block
+//                but one kept is out. So at most two blocks are on the chip beside those that stay
+//
+// Copies run on streams of their own, "host out" and "host in". Embedding and head stay. Not
+// modelled: memory that the optimizer of the host needs beside state and gradients.
+
+#pragma once
+
+#include <vector>
+
+#include "schedules/lowering/stage.h"
+
+namespace stepsim {
+
+// A bucket of gradients that are complete: what their reduction, or their backward, ended with.
+struct CompleteGradients {
+  OpRef by;
+  std::int64_t parameters = 0;  // of this rank's part
+};
+
+// The optimizer step with its state on the host, as offload_optimizer and host_optimizer say.
+// `ready`: all gradients are, `valid`: and the norm that they are clipped by. Returns what stands
+// for new weights.
+OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> complete,
+                              const std::vector<Dependency>& ready,
+                              const std::vector<Dependency>& valid);
+
+class ActivationOffload {
+ public:
+  explicit ActivationOffload(Stage& stage);
+
+  // Around the steps of a forward over a layer, and before those of its backward: of the first
+  // part of it, where it is split.
+  void before_forward(const StageUnit& unit);
+  void after_forward(const StageUnit& unit, std::int32_t microbatch);
+  void before_backward(const StageUnit& unit, std::int32_t microbatch);
+
+ private:
+  struct Kept {
+    const StageUnit* unit;
+    std::int32_t microbatch;
+    OpRef out;
+  };
+  void visit() { visited_ = std::exchange(visiting_, stage_.last_compute); }
+
+  Stage& stage_;
+  StreamId out_;
+  StreamId in_;
+  std::vector<Kept> kept_;           // on the host
+  std::vector<OpRef> outs_;          // every one
+  std::optional<OpRef> visited_{};   // last compute op before the layer before this one
+  std::optional<OpRef> visiting_{};  // before this one
+};
+
+// What the rank copies to and from its host in one step, by the plan.
+Bytes offloaded_bytes(const Stage& stage);
+
+}  // namespace stepsim

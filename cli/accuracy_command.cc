@@ -1,6 +1,7 @@
 #include "cli/accuracy_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "cli/command_line.h"
 #include "cli/progress.h"
 #include "cli/run_outputs.h"
+#include "proto/catalog.h"
 #include "sim/base/error.h"
 #include "traces/json_text.h"
 #include "traces/output_file.h"
@@ -173,14 +175,22 @@ void run_accuracy_command(const std::vector<std::string>& arguments) {
     try {
       tables.push_back(read_csv(file));
       if (!kind_of(tables.back())) {
-        problems.push_back(
-            {file, "must have the columns of one kind of table (" + accepted_headers() + ")"});
+        const std::string missing = missing_columns(tables.back());
+        problems.push_back({file, "must have the columns of one kind of table (" +
+                                      accepted_headers() + ")" +
+                                      (missing.empty() ? "" : "; " + missing)});
       }
     } catch (const ConfigError& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }
   }
   const std::string library = line.value("library");
+  const std::vector<std::string> libraries = list(CatalogKind::kLibrary);
+  if (!library.empty() && std::ranges::count(libraries, library) == 0) {
+    problems.push_back({"--library", "must be one of the catalog, " +
+                                         fmt::format("{}", fmt::join(libraries, ", ")) + "; is \"" +
+                                         library + "\""});
+  }
   PredictOptions limits;
   if (line.options.count("most-ops") != 0) {
     const std::string text = line.value("most-ops");

@@ -39,6 +39,15 @@ MESSAGES_LL_UP_TO = {"ampere": 8192, "hopper": 32768, "blackwell": 32768}
 # Bytes of a member's shard at which half of the fill is there: channels of LL open with 4 KiB a member
 # each, chunks of Simple grow up to megabytes.
 FILL_BYTES = {"LL": [2**k for k in range(9, 15)], "LL128": [1], "Simple": [2**k for k in range(14, 26)]}
+ORDER = [
+    (path, protocol)
+    for path, protocols in (
+        ("messages", ("LL", "Simple")),
+        ("nvls", ("Simple",)),
+        ("ring", ("LL", "Simple", "LL128")),
+    )
+    for protocol in protocols
+]
 
 
 def protocol_of(row):
@@ -137,6 +146,17 @@ def fit_within(lines, times, lowest):
     return constants
 
 
+def fit_below(lines, times, lowest, place, most):
+    """The same with the constant at `place` no larger than `most`."""
+    constants = fit_within(lines, times, lowest)
+    if constants[place] <= most:
+        return constants
+    rest = [line[:place] + [0] + line[place + 1 :] for line in lines]
+    constants = fit_within(rest, [time - most * line[place] for line, time in zip(lines, times)], lowest)
+    constants[place] = most
+    return constants
+
+
 def predicted(line, constants):
     return sum(a * b for a, b in zip(line, constants))
 
@@ -174,7 +194,7 @@ def timing(generation, path, protocol, constants, fill_bytes):
     if per_kb:
         rate = 1 / per_kb
         if protocol == "LL":
-            text += f' most: "{rate:.0f}GB/s"'
+            text += f' most: "{rate:.0f}GB/s" nvlink_fraction: 0.5'  # 8 bytes of flags with 8 of data
         else:
             text += f" nvlink_fraction: {min(1, rate / LINK[generation]):.3f}"
     if copy:
@@ -189,7 +209,8 @@ def main():
     for row in read(sys.argv[1:]):
         groups[(row["generation"], *protocol_of(row))].append(row)
     everything = []
-    for (generation, path, protocol), rows in sorted(groups.items()):
+    hops = {}  # of rings by Simple: those by LL128, of which there are few rows, are no slower
+    for (generation, path, protocol), rows in sorted(groups.items(), key=lambda group: (group[0][0], ORDER.index(group[0][1:]))):
         times = [row["time"] for row in rows]
         best = None
         for fill_bytes in FILL_BYTES[protocol]:
@@ -197,11 +218,16 @@ def main():
             lowest = {2: 1 / (FLAGS_LEAVE * LINK[generation])} if protocol == "LL128" else {}
             if path == "ring":
                 lowest[1] = LINK_LATENCY
-            constants = fit_within(lines, times, lowest)
+            if protocol == "LL128":
+                constants = fit_below(lines, times, lowest, 1, hops[generation])
+            else:
+                constants = fit_within(lines, times, lowest)
             errors = [predicted(line, constants) / time - 1 for line, time in zip(lines, times)]
             score = sum(abs(e) for e in errors)
             if best is None or score < best[0]:
                 best = (score, fill_bytes, constants, errors)
+        if (path, protocol) == ("ring", "Simple"):
+            hops[generation] = best[2][1]
         print(f"# {generation} {path} {protocol}: {spread(best[3])}")
         print(timing(generation, path, protocol, best[2], best[1]))
         everything += best[3]

@@ -129,6 +129,21 @@ Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
   return last;
 }
 
+// When the last byte has gone its way where members pass on to the next one what they receive.
+// `hop`: of the message that each member sends, to `next`, in every round.
+Duration end_of_relay(std::uint32_t rounds, const std::vector<std::uint32_t>& next,
+                      const std::vector<Duration>& hop) {
+  std::vector<Duration> has(next.size());
+  std::vector<Duration> gets(next.size());
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    for (std::size_t member = 0; member < next.size(); ++member) {
+      gets[next[member]] = has[member] + hop[member];
+    }
+    has.swap(gets);
+  }
+  return *std::ranges::max_element(has);
+}
+
 // What `members` send together when each byte goes once to each place that needs it; an all-reduce
 // as a reduce-scatter and an all-gather.
 Bytes least_bytes(CollectiveOp op, Bytes bytes, std::int64_t members) {
@@ -170,6 +185,9 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
   std::vector<LinkId> links;
   std::vector<std::vector<Duration>> latency_of_round(algorithm.lanes(),
                                                       std::vector<Duration>(algorithm.rounds()));
+  std::vector<std::uint32_t> next(algorithm.endpoints());
+  std::vector<Duration> hop(algorithm.endpoints());
+  Duration relayed{};
   for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
     for (std::uint32_t member = 0; member < algorithm.endpoints(); ++member) {
       std::uint32_t peer = kNobody;
@@ -200,12 +218,18 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
       }
       close_edge();
       links.clear();
+      next[member] = peer;
+      hop[member] = latency;
+    }
+    if (algorithm.relays()) {
+      relayed = std::max(relayed, end_of_relay(algorithm.rounds(), next, hop));
     }
   }
   double most = 0;
   for (const auto& [link, bytes] : load) most = std::max(most, bytes.wire);
   plan.bytes = Bytes(static_cast<std::int64_t>(std::ceil(most)));
-  plan.latency = end_of_rounds(algorithm, latency_of_round) + plan.cost.start;
+  plan.latency =
+      plan.cost.start + (algorithm.relays() ? relayed : end_of_rounds(algorithm, latency_of_round));
   for (const auto& [link, bytes] : load) {
     if (bytes.data == 0) continue;
     plan.uses.push_back({link, bytes.wire / most});

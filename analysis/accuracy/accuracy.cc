@@ -82,6 +82,24 @@ std::optional<TableKind> kind_of(const CsvTable& table) {
   return std::nullopt;
 }
 
+std::string missing_columns(const CsvTable& table) {
+  const auto present = [&](const Header& header) {
+    return std::ranges::count_if(header.columns,
+                                 [&](std::string_view column) { return table.has(column); });
+  };
+  const auto share = [&](const Header& header) {
+    return static_cast<double>(present(header)) / static_cast<double>(header.columns.size());
+  };
+  const Header& nearest = *std::ranges::max_element(headers(), {}, share);
+  if (present(nearest) == 0) return {};
+  std::string missing;
+  for (const std::string_view column : nearest.columns) {
+    if (!table.has(column)) missing += (missing.empty() ? "" : ", ") + std::string(column);
+  }
+  return "is nearest to a table of " + std::string(name_of(nearest.kind)) +
+         ", but lacks the columns: " + missing;
+}
+
 std::string accepted_headers() {
   std::string text;
   for (const Header& header : headers()) {

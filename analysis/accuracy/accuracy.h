@@ -28,7 +28,11 @@ std::string_view name_of(TableKind kind);  // "collectives", "kernels", "trainin
 
 // Nothing if the header is none of the three.
 std::optional<TableKind> kind_of(const CsvTable& table);
-std::string accepted_headers();  // the columns that tell the kinds apart, for a message
+std::string accepted_headers();
+
+// What a table of no kind lacks of the nearest one; empty: it has nothing of any.
+std::string missing_columns(
+    const CsvTable& table);  // the columns that tell the kinds apart, for a message
 
 struct AccuracyRow {
   std::string id;  // of the table, or "<file>:<line>"

@@ -96,11 +96,17 @@ std::optional<std::int64_t> CsvTable::integer(std::size_t record, std::string_vi
 }
 
 CsvTable read_csv(const std::string& path) {
+  if (std::filesystem::is_directory(path)) throw ConfigError({{path, "is a folder, no table"}});
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
   if (file) content << file.rdbuf();
   if (!file) throw ConfigError({{path, "can't be read"}});
-  const std::string text = content.str();
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // spreadsheets write it
+  std::string text = content.str();
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  if (text.find_first_not_of(" \r\n") == std::string::npos) {
+    throw ConfigError({{path, "is empty"}});
+  }
   CsvTable table{.file = std::filesystem::path(path).filename().string()};
   Reader reader(path, text);
   if (!reader.done()) table.header = reader.record();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/accuracy/row_fields.h"
+#include "sim/base/quantity_text.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/group_shape.h"
 #include "sim/program_builder.h"
@@ -52,21 +53,41 @@ const std::vector<std::pair<std::string_view, CollectiveOp>> kOps = {
     {"all_to_all", CollectiveOp::kAllToAll},
     {"broadcast", CollectiveOp::kBroadcast},
     {"reduce", CollectiveOp::kReduce},
+    {"gather", CollectiveOp::kGather},
+    {"scatter", CollectiveOp::kScatter},
+    {"send_receive", CollectiveOp::kSendReceive},
     {"send_recv", CollectiveOp::kSendReceive},
     {"sendrecv", CollectiveOp::kSendReceive}};
 
+// A size with or without a unit; nothing if it is neither.
+std::optional<std::int64_t> read_bytes(const CsvTable& table, std::size_t record) {
+  const std::optional<Bytes> bytes = parse_bytes(table.at(record, "bytes"));
+  if (!bytes) return std::nullopt;
+  return bytes->value();
+}
+
+// "bytes is \"abc\", must be ..."
+std::string no_value(const CsvTable& table, std::size_t record, const char* column,
+                     const char* accepted) {
+  const std::string text(table.at(record, column));
+  if (text.empty()) return std::string("no ") + column + " are given";
+  return std::string(column) + " is \"" + text + "\", must be " + accepted;
+}
+
 // Why it can't run; empty: it can.
 std::string read_row(const CsvTable& table, std::size_t record, Measured& measured) {
-  const std::string op(table.at(record, "op"));
+  std::string op(table.at(record, "op"));
+  std::ranges::replace(op, '-', '_');
   const auto found =
       std::ranges::find(kOps, op, [](const auto& known) { return std::string(known.first); });
   if (found == kOps.end()) return "op \"" + op + "\" is no collective of stepsim";
   measured.op = found->second;
-  measured.bytes = table.integer(record, "bytes").value_or(0);
+  measured.bytes = read_bytes(table, record).value_or(0);
   measured.ranks = table.integer(record, "ranks").value_or(0);
   measured.nodes = table.integer(record, "nodes").value_or(1);
-  if (measured.bytes <= 0) return "no bytes are given";
-  if (measured.ranks < 2 || measured.nodes < 1) return "ranks and nodes are not given";
+  if (measured.bytes <= 0) return no_value(table, record, "bytes", "a size above 0");
+  if (measured.ranks < 2) return no_value(table, record, "ranks", "2 or more");
+  if (measured.nodes < 1) return no_value(table, record, "nodes", "1 or more");
   if (measured.ranks % measured.nodes != 0) return "ranks do not divide into nodes";
   const std::string type(table.at(record, "dtype"));
   if (!read_data_type(type, measured.type)) return "no such data type: " + type;
@@ -146,7 +167,9 @@ std::vector<AccuracyRow> predict_collectives(const CsvTable& table,
     AccuracyRow row = start_row(table, record, hardware, "hardware", "time_s");
     const std::optional<double> microseconds = table.number(record, "time_us");
     if (!microseconds || *microseconds <= 0) {
-      row.skipped = "no time was measured";
+      row.skipped = table.at(record, "time_us").empty()
+                        ? "no time was measured"
+                        : no_value(table, record, "time_us", "above 0");
     } else {
       row.measured = *microseconds * 1e-6;
       row.predicted = simulate_row(table, record, hardware, clusters, row);

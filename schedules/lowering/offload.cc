@@ -165,12 +165,16 @@ Bytes offloaded_bytes(const Stage& stage) {
              (plan.host_optimizer ? plan.gradient_bytes + size_of(plan.weights()).value()
                                   : 2 * plan.optimizer_bytes);
   }
-  if (plan.offload_activations) {
-    for (const StageChunk& chunk : stage.chunks) {
-      for (const StageUnit& unit : chunk.units) {
-        if (!is_offloaded(stage, unit)) continue;
-        bytes += 2 * plan.microbatches() * kept_by(unit).value();
-      }
+  for (std::size_t chunk = 0; plan.offload_activations && chunk < stage.chunks.size(); ++chunk) {
+    // Of two copies of a stage each has some of the micro-batches.
+    const auto forwards = std::ranges::count_if(
+        stage.schedule.ranks[static_cast<std::size_t>(stage.number)], [&](const PipelineOp& op) {
+          return op.chunk == static_cast<std::int32_t>(chunk) &&
+                 (op.kind == PipelineOpKind::kForward ||
+                  op.kind == PipelineOpKind::kForwardBackward);
+        });
+    for (const StageUnit& unit : stage.chunks[chunk].units) {
+      if (is_offloaded(stage, unit)) bytes += 2 * forwards * kept_by(unit).value();
     }
   }
   return Bytes(bytes);

@@ -105,6 +105,11 @@ class CollectiveAlgorithm {
   // also when stepped. Packets are stored and forwarded chunk by chunk.
   virtual bool cuts_through() const { return false; }
 
+  // In every lane each member passes what it has received on to the same other one, all the way
+  // round. As a pipeline a byte then takes the trips of its own way, one after another, and not the
+  // longest trip of all in each round.
+  virtual bool relays() const { return false; }
+
   // Of an all-to-all whose matrix is shared within nodes: messages between nodes carry `shared`.
   virtual bool forwards_shared() const { return false; }
 

@@ -279,10 +279,17 @@ std::string why_lowest(const CommunicationLibrary& library, const std::vector<Wa
          microseconds(best.seconds) + others;
 }
 
-// The algorithm that stands for NCCL's ring here: over several levels one ring a card, which
-// carries as much over every link as the levels do one after another.
-AlgorithmChoice ring_of(const GroupShape& shape) {
-  return shape.dimensions.size() > 1 ? AlgorithmChoice::kHierarchical : AlgorithmChoice::kRing;
+// The algorithm that stands for NCCL's ring here: over nodes one ring a card. Over many, and where
+// members do not fill their nodes alike, level by level: that is less than one part in as many as
+// there are nodes faster, and quickly worked out.
+AlgorithmChoice ring_of(const GroupShape& shape, const GroupLinks& links) {
+  constexpr std::uint32_t kMostMembers = 1024;
+  if (shape.dimensions.size() <= 1) return AlgorithmChoice::kRing;
+  const bool whole_nodes =
+      links.nodes > 1 && links.members <= kMostMembers &&
+      shape.dimensions.front().size * links.nodes == links.members &&
+      refusal(CollectiveOp::kAllReduce, AlgorithmChoice::kRotatedRings, shape).empty();
+  return whole_nodes ? AlgorithmChoice::kRotatedRings : AlgorithmChoice::kHierarchical;
 }
 
 LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveTask& task,
@@ -311,7 +318,8 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
   const bool free_choice = asked == AlgorithmChoice::kAuto && is_ring_op(task.op);
   const bool trees = free_choice && task.op == CollectiveOp::kAllReduce && links.nodes > 1 &&
                      refusal(task.op, AlgorithmChoice::kDoubleBinaryTree, shape).empty();
-  const bool by_levels = ring_of(shape) == AlgorithmChoice::kHierarchical &&
+  const AlgorithmChoice ring = ring_of(shape, links);
+  const bool by_levels = ring == AlgorithmChoice::kHierarchical &&
                          (free_choice || asked == AlgorithmChoice::kHierarchical);
   // Asked for by name, the switches' sums are timed as such.
   const bool nvls = (free_choice || asked == AlgorithmChoice::kNvls) && floating &&
@@ -323,7 +331,7 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
   if (all.empty()) all.push_back({});  // nothing is tuned: Simple
   const Way best = *std::ranges::min_element(all, {}, &Way::seconds);
   if (free_choice) {
-    chosen = {.choice = ring_of(shape), .why = why_lowest(library, all, best)};
+    chosen = {.choice = ring, .why = why_lowest(library, all, best)};
     if (best.path == LibraryPath::kTree) chosen.choice = AlgorithmChoice::kDoubleBinaryTree;
     if (best.path == LibraryPath::kNvls) chosen.choice = AlgorithmChoice::kNvls;
   } else {

@@ -9,7 +9,9 @@
 //
 // Each ring is the ring of axis_rings.h over its own order of the members. On an idle network with
 // d members a node and cards of W: reduce-scatter or all-gather (n-1)/n S/(d W) + (n-1) trips, as
-// long as the switch in the node is at least d - 1 times as fast; all-reduce twice that.
+// long as the switch in the node is at least d - 1 times as fast; all-reduce twice that. The trips
+// are those round the ring, of which one a node is between nodes; stepped, where a member sends
+// when its last message has arrived, each is as long as the longest.
 
 #pragma once
 
@@ -33,6 +35,7 @@ class RotatedRings final : public CollectiveAlgorithm {
   std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                            std::uint32_t member) const override;
   std::uint32_t receives(std::uint32_t, std::uint32_t, std::uint32_t) const override { return 1; }
+  bool relays() const override { return true; }
   std::uint32_t shards() const override { return n_; }
   std::uint32_t pieces() const override { return lanes(); }  // piece p of each shard is ring p's
   std::uint32_t shard_of(std::uint32_t member) const override { return member; }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,25 @@ TEST(CsvTableTest, EveryWrongRecordIsNamed) {
   EXPECT_THROW(read_csv("/no/such/file.csv"), ConfigError);
 }
 
+std::string problem_of(const std::string& path) {
+  try {
+    read_csv(path);
+  } catch (const ConfigError& error) {
+    return error.problems().front().message;
+  }
+  return "none";
+}
+
+TEST(CsvTableTest, SpreadsheetsMarkTheirByteOrder) {
+  const CsvTable table = read_csv(write_table("mark.csv",
+                                              "\xef\xbb\xbf"
+                                              "a,b\r\n1,2\r\n"));
+  EXPECT_EQ(table.header, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(table.at(0, "b"), "2");
+  EXPECT_EQ(problem_of(write_table("empty.csv", "\n")), "is empty");
+  EXPECT_EQ(problem_of(testing::TempDir()), "is a folder, no table");
+}
+
 TEST(AccuracyTest, TheHeaderTellsTheKind) {
   CsvTable table;
   table.header = {"hardware", "op", "bytes", "ranks", "time_us"};
@@ -64,8 +84,12 @@ TEST(AccuracyTest, TheHeaderTellsTheKind) {
   EXPECT_EQ(kind_of(table), TableKind::kKernels);
   table.header = {"id", "model", "chip", "chip_count", "global_batch", "step_time_s"};
   EXPECT_EQ(kind_of(table), TableKind::kTrainingRuns);
-  table.header = {"hardware", "op"};
+  table.header = {"hardware", "op", "bytes", "time_us"};
   EXPECT_EQ(kind_of(table), std::nullopt);
+  EXPECT_EQ(missing_columns(table),
+            "is nearest to a table of collectives, but lacks the columns: ranks");
+  table.header = {"a", "b"};
+  EXPECT_EQ(missing_columns(table), "");
 }
 
 TEST(AccuracyTest, SummariesAreMedianNearestRankAndMean) {
@@ -94,9 +118,13 @@ TEST(AccuracyTest, WhatCannotBeSimulatedSaysWhy) {
                                               "H100,1,8,moe_dispatch,1048576,30,half,mine\n"
                                               "abacus,1,8,all_reduce,1048576,30,half,mine\n"
                                               "H100,1,16,all_reduce,1048576,30,half,mine\n"
-                                              "H100,1,8,all_reduce,1048576,,half,mine\n"));
+                                              "H100,1,8,all_reduce,1048576,,half,mine\n"
+                                              "H100,1,8,all-reduce,many,30,half,mine\n"
+                                              "H100,1,1,all-reduce,1MiB,30,half,mine\n"
+                                              "H100,1,8,all-reduce,1MiB,-3,half,mine\n"
+                                              "H100,1,8,all-reduce,1MiB,30,half,mine\n"));
   const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
-  ASSERT_EQ(rows.size(), 5U);
+  ASSERT_EQ(rows.size(), 9U);
   EXPECT_EQ(rows[0].id, "collectives.csv:2");
   EXPECT_EQ(rows[0].source_id, "mine");
   EXPECT_EQ(rows[0].chip, "h100-sxm");
@@ -106,11 +134,17 @@ TEST(AccuracyTest, WhatCannotBeSimulatedSaysWhy) {
   EXPECT_EQ(rows[2].skipped, "the catalog has no cluster for this hardware");
   EXPECT_EQ(rows[3].skipped, "more ranks a node than dgx-h100 has chips");
   EXPECT_EQ(rows[4].skipped, "no time was measured");
-  for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_FALSE(rows[i].predicted);
+  EXPECT_EQ(rows[5].skipped, "bytes is \"many\", must be a size above 0");
+  EXPECT_EQ(rows[6].skipped, "ranks is \"1\", must be 2 or more");
+  EXPECT_EQ(rows[7].skipped, "time_us is \"-3\", must be above 0");
+  for (std::size_t i = 1; i < 8; ++i) EXPECT_FALSE(rows[i].predicted) << i;
+  EXPECT_EQ(rows[8].predicted, rows[0].predicted) << "a size may have a unit";
 }
 
 // The bounds that the libraries of the catalog keep on the tables to which they are fitted: median
-// error below 8 %, 90th percentile below 20 %, for every generation.
+// error below 8 %, 90th percentile below 20 %, for every chip; below 9 % and 22 % for every
+// operation and number of ranks of a chip, but for all-to-alls of 8 ranks, where single rows of the
+// tables are twice their neighbours (docs/accuracy.md).
 TEST(AccuracyTest, CollectivesInsideANodeAreNearWhatNcclTestsMeasure) {
   const CsvTable table = read_csv((reference_folder() / "measured" / "collectives.csv").string());
   const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
@@ -126,6 +160,19 @@ TEST(AccuracyTest, CollectivesInsideANodeAreNearWhatNcclTestsMeasure) {
     EXPECT_LT(summary.median_absolute_relative_error, 0.08) << chip;
     EXPECT_LT(summary.p90_absolute_relative_error, 0.20) << chip;
     EXPECT_LT(std::abs(summary.mean_relative_error), 0.03) << chip;
+  }
+  std::map<std::string, std::vector<AccuracyRow>> groups;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    groups[rows[i].chip + " " + std::string(table.at(i, "op")) + " " +
+           std::string(table.at(i, "ranks"))]
+        .push_back(rows[i]);
+  }
+  EXPECT_EQ(groups.size(), 56U);
+  for (const auto& [name, of_group] : groups) {
+    const AccuracySummary summary = summarise(of_group).front();
+    EXPECT_LT(summary.median_absolute_relative_error, 0.09) << name;
+    if (name.ends_with("alltoall 8")) continue;
+    EXPECT_LT(summary.p90_absolute_relative_error, 0.22) << name;
   }
   // The ideal library knows nothing of all that: it is far off, as textbook estimates are.
   PredictOptions ideal;

@@ -83,6 +83,19 @@ TEST(CatalogTest, ChipsSayWhatCollectivesRunOn) {
   }
 }
 
+TEST(CatalogTest, EveryChipSaysWhatHostItHangsOn) {
+  for (const std::string& name : list(CatalogKind::kChip)) {
+    file::Cluster message;
+    message.mutable_chip()->set_catalog(name);
+    message.mutable_dgx_superpod()->set_nodes(1);
+    ProblemList problems;
+    EXPECT_TRUE(resolve(message, problems)) << name;
+    const HostSpec host = to_cluster(message, problems).host;
+    EXPECT_GT(host.link_bandwidth.value(), 10e9) << name;
+    EXPECT_GT(host.memory_bandwidth, host.link_bandwidth) << name;
+  }
+}
+
 TEST(CatalogTest, EveryPathOfALibrarySaysItsChannels) {
   for (const std::string& name : list(CatalogKind::kLibrary)) {
     for (const ProtocolTiming& timing : load_cluster("dgx-h100-8", name).library.timings) {

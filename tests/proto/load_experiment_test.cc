@@ -99,6 +99,39 @@ TEST_F(LoadExperimentTest, ReadsTheSameMessagesAsJson) {
   expect_small(load_experiment(from(write("small.json", kJson))));
 }
 
+TEST_F(LoadExperimentTest, OffloadNeedsAHost) {
+  const std::string file = write("small.textproto", kText);
+  EXPECT_FALSE(load_experiment(from(file)).cluster.host.given());
+  ExperimentSource source = from(file);
+  source.overrides = {"plan.offload_optimizer=true"};
+  const std::vector<std::string> problems = problems_of(source);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_TRUE(problems[0].starts_with("plan.offload_optimizer: needs a host: chip has none"))
+      << problems[0];
+  source.overrides = {"plan.offload_optimizer=true", "cluster.host.link_bandwidth=20GB/s",
+                      "cluster.host.uplink_chips=3"};
+  EXPECT_EQ(problems_of(source).size(), 3U) << "uplinks, memory, its size";
+  source.overrides = {"plan.offload_optimizer=true", "cluster.host.link_bandwidth=20GB/s",
+                      "cluster.host.memory_bandwidth=200GB/s", "cluster.host.memory_capacity=1TB"};
+  const HostSpec host = load_experiment(source).cluster.host;
+  EXPECT_EQ(host.link_bandwidth, 20_GBps);
+  EXPECT_EQ(host.chips, 8) << "default";
+}
+
+// What the cluster says of its hosts goes over what the chip says.
+TEST_F(LoadExperimentTest, HostsAreThoseOfTheChipUnlessGiven) {
+  const std::string file = write("mine.textproto", R"(
+    model { catalog: "llama3-8b" }
+    cluster { catalog: "dgx-h100-8" host { memory_capacity: "4TB" } switch_adders: "2.7TB/s" }
+    plan { dp: 8 global_batch: 8 sequence: 1024 })");
+  const ClusterSpec cluster = load_experiment(from(file)).cluster;
+  EXPECT_EQ(cluster.host.memory_capacity, Bytes(4'000'000'000'000));
+  EXPECT_EQ(cluster.host.link_bandwidth, 55_GBps);
+  EXPECT_EQ(cluster.switch_adders, 2700_GBps);
+  EXPECT_TRUE(build_cluster(cluster).hosts.of_chip.empty()) << "not asked for";
+  EXPECT_EQ(build_cluster(cluster, true).hosts.of_chip.size(), 8U);
+}
+
 TEST_F(LoadExperimentTest, TakesItsNameFromTheFile) {
   const std::string file = write("mine.textproto", R"(
     model { catalog: "llama3-8b" } cluster { catalog: "dgx-h100-8" }

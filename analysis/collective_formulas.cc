@@ -139,6 +139,20 @@ std::optional<CollectiveFormula> overlapped_levels(const CollectiveFormulaInput&
                            in_passes(input.op, "max_i (n_i-1)/n_i S_i/W_i") + " + trips"};
 }
 
+// The trips round rings that pass all of a node before they go on: between nodes one a node, of the
+// levels that are crossed there.
+double round_trip(const CollectiveFormulaInput& input) {
+  double members = 1;
+  for (const FormulaLevel& level : input.levels) members *= level.size;
+  double trips = 0;
+  for (const FormulaLevel& level : input.levels) {
+    members /= level.size;
+    const bool outermost = &level == &input.levels.back();
+    trips += (members * (level.size - 1) + (outermost ? 1 : 0)) * to_seconds(level.trip);
+  }
+  return trips;
+}
+
 // A ring a card: what leaves a member over its card, and inside the node to d - 1 others.
 std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& input,
                                                const Group& group) {
@@ -150,10 +164,17 @@ std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& inp
   const double slowest =
       std::max(outside, (cards - 1) / input.levels.front().bandwidth.value()) / cards;
   const double bytes = static_cast<double>(input.bytes.value());
-  const double trip = std::max(group.trip, to_seconds(input.farthest));
   const double n = group.members;
+  const double passes = passes_of(input.op);
+  // The last byte has a hop less to go than all the way round, once a pass.
+  const double inside = to_seconds(input.levels.front().trip);
+  const bool both_inside = cards > passes;
+  const double left_out = both_inside ? passes * inside : inside + to_seconds(input.levels[1].trip);
+  const double longest = std::max(group.trip, to_seconds(input.farthest));
+  const double trips =
+      input.overlapped ? passes * round_trip(input) - left_out : passes * (n - 1) * longest;
   return CollectiveFormula{
-      passes_of(input.op) * ((n - 1) / n * bytes * slowest + (n - 1) * trip),
+      passes * (n - 1) / n * bytes * slowest + trips,
       in_passes(input.op, "(n-1)/n S max(1/(d W), (d-1)/(d W_node)) + (n-1) t")};
 }
 

@@ -224,6 +224,42 @@ TEST(CollectiveTimesTest, AlgorithmsOverNodesTakeTheirClosedForms) {
   }
 }
 
+// NCCL's rings with its hops: between nodes 10 us, in them 1 us; the last byte goes all the way
+// round but for one hop a pass. Two members a node have but one hop inside.
+TEST(CollectiveTimesTest, TripsRoundRingsOverNodesAreThoseOfTheWay) {
+  Cluster cluster = superpod(4, 450_GBps, 50_GBps);
+  cluster.library.timings = {{.path = LibraryPath::kRing, .hop = {1us, 1us, 10us}},
+                             {.path = LibraryPath::kMessages}};
+  for (const std::uint32_t of_node : {2U, 3U, 8U}) {
+    std::vector<std::uint32_t> chips;
+    for (std::uint32_t chip = 0; chip < 32; ++chip) {
+      if (chip % 8 < of_node) chips.push_back(chip);
+    }
+    const GroupShape shape = describe(cluster, chips);
+    for (const Op op : {Op::kAllReduce, Op::kAllGather}) {
+      const std::uint32_t passes = op == Op::kAllReduce ? 2 : 1;
+      const CollectiveWork work{.communicator = CommunicatorId(0),
+                                .op = op,
+                                .bytes = Bytes(0),
+                                .algorithm = Choice::kRotatedRings};
+      GraphByHand hand(static_cast<std::uint32_t>(chips.size()));
+      const CommunicatorId all = hand.communicator();
+      for (std::uint32_t rank = 0; rank < chips.size(); ++rank) {
+        hand.graph().ranks[rank].chip = chips[rank];
+        CollectiveWork of = work;
+        of.communicator = all;
+        hand.collective(rank, hand.stream(rank, "dp"), of);
+      }
+      const OpGraph graph = hand.build();
+      const double microseconds = 1e6 * to_seconds(simulate(graph, cluster, {}).step_time);
+      const std::uint32_t inside = of_node - 1;
+      const double left_out = passes == 1 ? 1 : inside > 1 ? 2 : 11;
+      EXPECT_NEAR(microseconds, passes * 4 * (inside + 10) - left_out, 1e-6)
+          << of_node << " of a node, " << name_of(op);
+    }
+  }
+}
+
 // S23, C12: switches add and copy: S/W, 2 (n-1)/n times faster than a ring; stepped or not. As
 // packets chunks of 16.4 MB are stored and forwarded once: 1/64 more.
 TEST(CollectiveTimesTest, SumsInTheSwitchTakeEachLinkOnce) {

@@ -50,6 +50,9 @@ ScheduleWork read_work(const std::vector<std::string>& arguments) {
     if (options.request.microbatch_group) {
       problems.push_back({"--microbatch-group", "must not be given for optimal"});
     }
+    if (options.request.costs.fused) {
+      problems.push_back({"--fused-time", "must not be given for optimal, which fuses nothing"});
+    }
     if (options.request.memory) {
       problems.push_back({"--weight-memory",
                           "must not be given for optimal, which counts "

@@ -94,27 +94,27 @@ Comparison compare(const PlayedSchedule& own, ComparedRequests compared) {
   }
   if (compared.optimal) comparison.units = std::lcm(comparison.units, compared.optimal->chunks);
   const PipelineCosts& costs = own.costs;
-  const std::int64_t longest =
-      std::max({costs.forward, costs.backward_input, costs.backward_weight, costs.send});
   const std::int64_t ops = std::int64_t{own.schedule.size()} * own.schedule.microbatches * 12 *
                            std::max<std::int64_t>(parts, 2);
-  if (longest > kMostTime / ops / parts / comparison.units) {
+  if (longest(costs) > kMostTime / ops / parts / comparison.units) {
     throw_if_any({{"--compare", "times are too long to be compared exactly"}});
   }
-  const auto scaled = [&](std::int64_t own_parts) {
+  const auto scaled = [&](const PipelineCosts& given, std::int64_t own_parts) {
     const std::int64_t factor = parts * comparison.units / own_parts;
-    return PipelineCosts{costs.forward * factor, costs.backward_input * factor,
-                         costs.backward_weight * factor, costs.send * comparison.units};
+    PipelineCosts same{given.forward * factor, given.backward_input * factor,
+                       given.backward_weight * factor, given.send * comparison.units};
+    if (given.fused) same.fused = *given.fused * factor;
+    return same;
   };
-  comparison.rows.push_back(played(own.name, own.schedule, scaled(parts)));
+  comparison.rows.push_back(played(own.name, own.schedule, scaled(costs, parts)));
   for (ScheduleRequest& request : compared.requests) {
     stop_if_interrupted();
-    request.costs = scaled(parts_of(request));
+    request.costs = scaled(request.costs, parts_of(request));
     comparison.rows.push_back(
         played(std::string(name_of(request.name)), make_schedule(request), request.costs));
   }
   if (compared.optimal) {
-    compared.optimal->costs = scaled(compared.optimal->chunks);
+    compared.optimal->costs = scaled(compared.optimal->costs, compared.optimal->chunks);
     comparison.rows.push_back(played(std::string(kOptimal),
                                      search_with_progress(*compared.optimal).schedule,
                                      compared.optimal->costs));

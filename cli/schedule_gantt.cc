@@ -29,8 +29,7 @@ struct Scale {
 
 Scale scale_of(const PipelineCosts& costs, std::int64_t makespan, std::size_t width) {
   const auto room = static_cast<std::int64_t>(width);
-  const std::int64_t unit = std::gcd(std::gcd(costs.forward, costs.backward_input),
-                                     std::gcd(costs.backward_weight, costs.send));
+  const std::int64_t unit = unit_of(costs);
   if (makespan / unit <= room) {
     return {unit, std::clamp<std::int64_t>(room / (makespan / unit), 1, kMostColumnsAUnit)};
   }

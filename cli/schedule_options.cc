@@ -40,6 +40,8 @@ po::options_description visible_options() {
   add("forward-time", text("T"), "of one micro-batch on one chunk, default 1s");
   add("backward-input-time", text("T"), "default 1s");
   add("backward-weight-time", text("T"), "default 1s");
+  add("fused-time", text("T"),
+      "of dualpipe, dualpipev and files: a forward fused with a full backward; default their sum");
   add("send-time", text("T"), "from one rank to the next, default 0");
   add("memory-limit", text("K"),
       "of zb_auto_1p, zb_auto_2p, zbv_auto and optimal: micro-batches x chunks "
@@ -136,7 +138,8 @@ std::vector<Problem> in_options(std::vector<Problem> problems, std::int64_t stag
            (problem.field == "microbatches" && microbatches == 0);
   });
   for (Problem& problem : problems) {
-    if (problem.field.ends_with("_time")) problem.message += " (times in picoseconds)";
+    const bool has_value = problem.message.find(", is ") != std::string::npos;
+    if (problem.field.ends_with("_time") && has_value) problem.message += " (times in picoseconds)";
     problem.field = option_of(problem.field == "memory" ? "weight_memory" : problem.field);
   }
   return problems;
@@ -178,6 +181,9 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
   read_time(line, "forward-time", 1, request.costs.forward, problems);
   read_time(line, "backward-input-time", 1, request.costs.backward_input, problems);
   read_time(line, "backward-weight-time", 1, request.costs.backward_weight, problems);
+  if (line.options.count("fused-time") != 0) {
+    read_time(line, "fused-time", 1, request.costs.fused.emplace(1), problems);
+  }
   read_time(line, "send-time", 0, request.costs.send, problems);
   if (line.options.count("compare") != 0) {
     options.named = split_names(line.value("compare"));
@@ -215,10 +221,12 @@ std::vector<Problem> check_options(const OptimalRequest& request) {
 }
 
 OptimalRequest optimal_request(const ScheduleRequest& given) {
+  PipelineCosts costs = given.costs;
+  costs.fused.reset();
   return {.stages = given.stages,
           .microbatches = given.microbatches,
           .chunks = given.chunks.value_or(1),
-          .costs = given.costs,
+          .costs = costs,
           .memory_limit = given.memory_limit};
 }
 
@@ -231,6 +239,9 @@ ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given) {
   }
   if (name != ScheduleName::kInterleaved && name != ScheduleName::kInterleavedZeroBubble) {
     request.microbatch_group.reset();
+  }
+  if (name != ScheduleName::kDualPipe && name != ScheduleName::kDualPipeV) {
+    request.costs.fused.reset();
   }
   const std::vector<Problem> problems = check(request);
   if (std::any_of(problems.begin(), problems.end(),
@@ -277,9 +288,8 @@ PipelineSchedule read_schedule_file(const ScheduleOptions& options,
   must_be("--chunks", request.chunks, schedule.chunks);
   const std::int64_t forwards =
       std::int64_t{schedule.size()} * schedule.microbatches * schedule.chunks;
-  const PipelineCosts& costs = request.costs;
   const std::int64_t most = kMostTime / forwards / 6;
-  if (std::max({costs.forward, costs.backward_input, costs.backward_weight, costs.send}) > most) {
+  if (longest(request.costs) > most) {
     problems.push_back({"--forward-time", fmt::format("times must be at most {} picoseconds for so "
                                                       "many ops",
                                                       most)});

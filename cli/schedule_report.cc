@@ -57,13 +57,8 @@ struct PublishedBubble {
 std::optional<PublishedBubble> published_bubble(const ScheduleOptions& options) {
   if (!schedule_named(options.name)) return std::nullopt;
   ScheduleRequest request = options.request;
-  PipelineCosts& costs = request.costs;
-  const std::int64_t unit = std::gcd(std::gcd(costs.forward, costs.backward_input),
-                                     std::gcd(costs.backward_weight, costs.send));
-  for (std::int64_t* time :
-       {&costs.forward, &costs.backward_input, &costs.backward_weight, &costs.send}) {
-    *time /= unit;
-  }
+  const std::int64_t unit = unit_of(request.costs);
+  request.costs = in_units(request.costs, unit);
   std::optional<BubbleFormula> formula = bubble_formula(request);
   if (!formula) return std::nullopt;
   const std::int64_t whole = formula->numerator / formula->denominator;
@@ -129,8 +124,8 @@ void add_search(const OptimalSchedule& found, ReportText& report) {
                         to_text(Duration(found.lower_bound)));
   report.line("  {:<{}}{:>12}  {}", "", kReportLabel, "", proof);
   report.line("  {:<{}}{:>12}  {}", "", kReportLabel, "",
-              found.origin == "search"
-                  ? fmt::format("found by search, {} states", grouped(found.states))
+              found.origin == "search" || found.origin == "list scheduling"
+                  ? fmt::format("found by {}, {} states", found.origin, grouped(found.states))
                   : fmt::format("{} with split backwards; nothing better in {} states",
                                 found.origin, grouped(found.states)));
 }
@@ -189,8 +184,9 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
   report.line("  {} stages, {} micro-batches, {} a rank", own.schedule.size(),
               own.schedule.microbatches,
               own.schedule.chunks == 1 ? "1 chunk" : fmt::format("{} chunks", own.schedule.chunks));
-  report.line("  forward {}, backward {} (input) + {} (weight), send {}", text(own.costs.forward),
+  report.line("  forward {}, backward {} (input) + {} (weight), {}send {}", text(own.costs.forward),
               text(own.costs.backward_input), text(own.costs.backward_weight),
+              own.costs.fused ? fmt::format("fused {}, ", text(*own.costs.fused)) : "",
               text(own.costs.send));
   report.section("Order", "F forward, BW backward (B input, W weight); lower case: odd chunks");
   for (const std::string& line : gantt_lines(own.schedule, own.costs, replayed, color)) {

@@ -94,8 +94,9 @@ class OrderLowering {
   Program program_of(std::int32_t rank) {
     Rank at{.rank = rank, .program = ProgramBuilder("rank " + std::to_string(rank))};
     const StreamId compute = at.program.add_stream("compute", true);
-    add_wire(at, MessageKind::kActivation, "activation", costs_.forward);
-    add_wire(at, MessageKind::kGradient, "gradient", costs_.backward_input);
+    const std::int64_t fused = costs_.fused_or_sum();
+    add_wire(at, MessageKind::kActivation, "activation", std::min(costs_.forward, fused));
+    add_wire(at, MessageKind::kGradient, "gradient", std::min(costs_.backward_input, fused));
     for (const PipelineOp& op : schedule_.ranks[static_cast<std::size_t>(rank)]) {
       add_op(at, compute, op);
     }

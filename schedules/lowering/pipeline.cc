@@ -8,6 +8,8 @@
 namespace stepsim {
 namespace {
 
+constexpr std::int32_t kAnyBoundary = -1;
+
 std::string name_of(MessageKind kind) {
   return kind == MessageKind::kActivation ? "activation" : "gradient";
 }
@@ -25,6 +27,8 @@ StageMessages::StageMessages(Stage& stage)
     bool is_send;
     MessageKind kind;
     std::uint32_t peer;
+    std::int32_t boundary;
+    bool operator==(const Single&) const = default;
   };
   std::vector<Single> lines;
   for (std::int32_t chunk = 0; chunk < stage.schedule.chunks; ++chunk) {
@@ -33,11 +37,9 @@ StageMessages::StageMessages(Stage& stage)
     const auto add = [&](bool is_send, MessageKind kind) {
       const auto found = way({kind, microbatch, chunk}, is_send);
       if (!found || found->peer == stage.number) return;
-      const Single line{is_send, kind, static_cast<std::uint32_t>(found->peer)};
-      const bool is_new = std::ranges::none_of(lines, [&](const Single& other) {
-        return other.is_send == is_send && other.kind == kind && other.peer == line.peer;
-      });
-      if (is_new) lines.push_back(line);
+      const Single line{is_send, kind, static_cast<std::uint32_t>(found->peer),
+                        boundary_of_line(found->boundary)};
+      if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
     };
     add(false, MessageKind::kActivation);
     add(true, MessageKind::kGradient);
@@ -50,7 +52,8 @@ StageMessages::StageMessages(Stage& stage)
                          }) == 1;
     std::string name = (line.is_send ? "send " : "receive ") + name_of(line.kind);
     if (!is_only) name += (line.is_send ? " to " : " from ") + std::to_string(line.peer);
-    streams_.emplace(Line{line.is_send, {line.peer}, {line.kind}},
+    if (line.boundary != kAnyBoundary) name += " behind stage " + std::to_string(line.boundary);
+    streams_.emplace(Line{line.is_send, {line.peer}, {line.kind}, line.boundary},
                      stage.builder.add_stream(std::move(name)));
   }
 }
@@ -77,8 +80,15 @@ Message StageMessages::message(const Handover& handover, const Way& way, bool is
           .bytes = bytes_};
 }
 
+std::int32_t StageMessages::boundary_of_line(std::int32_t boundary) const {
+  return shares_ways(stage_.schedule) ? boundary : kAnyBoundary;
+}
+
 StreamId StageMessages::stream_for(const std::vector<Message>& batch) {
-  Line line{batch[0].is_send, {}, {}};
+  Line line{batch[0].is_send,
+            {},
+            {},
+            batch.size() == 1 ? boundary_of_line(batch[0].boundary) : kAnyBoundary};
   std::string name = batch[0].is_send ? "send" : "receive";
   for (const Message& message : batch) {
     std::get<1>(line).push_back(message.peer);

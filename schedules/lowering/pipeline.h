@@ -2,11 +2,11 @@
 // come back. With sequence parallelism each tensor rank sends its own part of the tokens. Where the
 // neighbouring stage is on the same rank (the turn of a V) nothing is sent.
 //
-// There is a stream for each of send and receive, peer, activation and gradient, in the order of
-// the rank's ops. A receive is posted when the one before it on its stream has arrived, ahead of
-// its use: messages travel beside the compute (docs/decisions/0006). The messages of a fused op are
-// one batch at its start and one at its end, which end together; each direction has a stream for
-// them.
+// There is a stream for each of send and receive, peer, activation and gradient (and boundary,
+// where shares_ways() of the schedule says that their order may differ), in the order of the rank's
+// ops. A receive is posted when the one before it on its stream has arrived, ahead of its use:
+// messages travel beside the compute (docs/decisions/0006). The messages of a fused op are one
+// batch at its start and one at its end, which end together; each direction has a stream for them.
 //
 // Without overlap (plan.overlap_pipeline) the next pass waits until what the one before has sent
 // has arrived, as where a blocking batch of sends and receives stands between passes. Weight
@@ -65,10 +65,11 @@ class StageMessages {
   StreamId stream_for(const std::vector<Message>& batch);
   OpRef post(const std::vector<Message>& batch, std::vector<Dependency> dependencies);
 
-  using Line = std::tuple<bool, std::vector<std::uint32_t>, std::vector<MessageKind>>;
+  using Line = std::tuple<bool, std::vector<std::uint32_t>, std::vector<MessageKind>, std::int32_t>;
+  std::int32_t boundary_of_line(std::int32_t boundary) const;
   Stage& stage_;
   Bytes bytes_;
-  std::map<Line, StreamId> streams_;  // by send or receive, peers and kinds of a batch
+  std::map<Line, StreamId> streams_;  // by send or receive, peers and kinds of a batch, boundary
   std::map<std::tuple<MessageKind, std::int32_t, std::int32_t>, std::vector<Dependency>>
       handed_;                    // on this rank, by kind, micro-batch and boundary
   std::vector<Dependency> sent_;  // without overlap, since the last receive

@@ -228,10 +228,14 @@ std::optional<BubbleFormula> bubble_formula(const ScheduleRequest& request) {
     case ScheduleName::kDualPipeV: {
       const bool is_v = request.name == ScheduleName::kDualPipeV;
       const std::int64_t outer = is_v ? p - 1 : p / 2 - 1;
-      return row(is_v ? "(P - 1)(F&B + B - 3 W) = (P - 1)(f + 2 b - w)"
-                      : "(P/2 - 1)(F&B + B - 3 W) = (P/2 - 1)(f + 2 b - w)",
-                 kDualPipeReadme)
-          .value(outer * (f + 2 * b - w))
+      const std::string ranks = is_v ? "(P - 1)" : "(P/2 - 1)";
+      const std::string in_parts = costs.fused ? "" : " = " + ranks + "(f + 2 b - w)";
+      return Row(request, ranks + "(F&B + B - 3 W)" + in_parts, kDualPipeReadme)
+          .value(outer * (costs.fused_or_sum() + b - 2 * w))
+          .needs(costs.fused_or_sum() == costs.all(),
+                 fmt::format("F&B must be f + b + w = {}, is {}: else it saves time in the middle "
+                             "too, more on ranks with more fused ops",
+                             costs.all(), costs.fused_or_sum()))
           .needs(outer == 0 || f == b, fmt::format("f must equal b, is {} to {}", f, b))
           .needs(outer == 0 || w <= b, fmt::format("w must be at most b, is {} to {}", w, b))
           .needs_free_sends()

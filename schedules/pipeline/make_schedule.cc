@@ -99,15 +99,28 @@ std::string count_rule(ScheduleName name, std::int64_t stages) {
       return "even (half of them in each direction)";
     case ScheduleName::kInterleaved:
       return fmt::format(
-          "at least stages = {} and a multiple of max(1, microbatches div stages), so that groups "
-          "are equal; a microbatch_group may be given instead",
+          "at least stages = {} and a multiple of max(1, microbatches div stages), which makes "
+          "equal groups, unless a microbatch_group is given",
           stages);
     case ScheduleName::kInterleavedZeroBubble:
-      return "a multiple of max(1, microbatches div stages), so that groups are equal; a "
-             "microbatch_group may be given instead";
+      return "a multiple of max(1, microbatches div stages), which makes equal groups, unless a "
+             "microbatch_group is given";
     default:
       return "at least 1";
   }
+}
+
+// " (5, 6, 10)": every group size that would do; empty if there is none.
+std::string legal_groups(std::int64_t stages, std::int64_t microbatches) {
+  constexpr int kShown = 8;
+  std::string text;
+  int shown = 0;
+  for (std::int64_t group = stages; group <= microbatches; ++group) {
+    if (!is_legal_group(group, stages, microbatches)) continue;
+    if (shown++ == kShown) return " (" + text + ", ...)";
+    text += (text.empty() ? "" : ", ") + std::to_string(group);
+  }
+  return text.empty() ? "" : " (" + text + ")";
 }
 
 // "; nearest legal: 8 and 12": the first value below and above that the rule allows.
@@ -207,7 +220,8 @@ class Checks {
     if (is_legal_count(name, stages, microbatches)) return;
     const std::int64_t most = name == ScheduleName::kNaive ? 1 : kMostMicrobatches;
     add("microbatches",
-        fmt::format("must be {} for {}, is {}{}", count_rule(name, stages), schedule(),
+        fmt::format("must be {}{} for {}, is {}{}", count_rule(name, stages),
+                    is_interleaved(name) ? legal_groups(stages, microbatches) : "", schedule(),
                     microbatches, nearest(microbatches, 1, most, [&](std::int64_t count) {
                       return is_legal_count(name, stages, count);
                     })));
@@ -284,6 +298,15 @@ class Checks {
     time("backward_input_time", request_.costs.backward_input, 1);
     time("backward_weight_time", request_.costs.backward_weight, 1);
     time("send_time", request_.costs.send, 0);
+    if (request_.costs.fused) {
+      time("fused_time", *request_.costs.fused, 1);
+      if (request_.name != ScheduleName::kDualPipe && request_.name != ScheduleName::kDualPipeV) {
+        add("fused_time",
+            fmt::format("must not be given for {}: only dualpipe and dualpipev fuse a "
+                        "forward with a backward; is {}",
+                        schedule(), *request_.costs.fused));
+      }
+    }
     return problems_.size() == before;
   }
 
@@ -296,10 +319,8 @@ class Checks {
                       kMostForwards, request_.stages, request_.microbatches, chunks));
     } else if (has_costs) {
       // All ops and their sends one after the other must fit in 64 bits.
-      const PipelineCosts& costs = request_.costs;
       const std::int64_t most = kMostTime / forwards / 6;
-      if (std::max({costs.forward, costs.backward_input, costs.backward_weight, costs.send}) >
-          most) {
+      if (longest(request_.costs) > most) {
         add("forward_time", fmt::format("times must be at most {} for so many ops", most));
       }
     }

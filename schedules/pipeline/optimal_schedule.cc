@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <random>
 #include <tuple>
 #include <utility>
+#include <vector>
 
+#include "schedules/pipeline/greedy_schedule.h"
 #include "schedules/pipeline/make_schedule.h"
 #include "schedules/pipeline/order_search.h"
 #include "schedules/pipeline/replay.h"
@@ -15,6 +17,8 @@ namespace stepsim {
 namespace {
 
 constexpr std::int64_t kExactShare = 2;     // half of the effort goes into the exact search
+constexpr std::int64_t kClimbShare = 4;     // a quarter into list scheduling
+constexpr std::int64_t kWordsAnOp = 16;     // of list scheduling and a replay, in time
 constexpr std::int64_t kMakespanShare = 8;  // an eighth into the makespan, on top
 constexpr std::int64_t kNoWidth = std::int64_t{1} << 40;
 constexpr std::int64_t kNarrowestBeam = 8;
@@ -26,7 +30,7 @@ struct Candidate {
   std::int64_t span_bubble = 0;
   std::int64_t makespan = 0;
 
-  auto rank() const { return std::tuple(span_bubble, makespan); }
+  std::tuple<std::int64_t, std::int64_t> rank() const { return {span_bubble, makespan}; }
 };
 
 class Optimizer {
@@ -35,17 +39,19 @@ class Optimizer {
       : request_(request),
         memory_limit_(std::min(request.memory_limit.value_or(forwards()), forwards())),
         effort_left_(request.effort) {
-    const PipelineCosts& costs = request.costs;
-    unit_ = std::gcd(std::gcd(costs.forward, costs.backward_input),
-                     std::gcd(costs.backward_weight, costs.send));
-    costs_ = {costs.forward / unit_, costs.backward_input / unit_, costs.backward_weight / unit_,
-              costs.send / unit_};
+    unit_ = unit_of(request.costs);
+    costs_ = in_units(request.costs, unit_);
   }
 
   OptimalSchedule run() {
-    placements_ = {Placement::kLoop};
-    if (request_.chunks > 1 && request_.stages > 1) placements_.push_back(Placement::kV);
+    if (request_.placement) {
+      placements_ = {*request_.placement};
+    } else {
+      placements_ = {Placement::kLoop};
+      if (request_.chunks > 1 && request_.stages > 1) placements_.push_back(Placement::kV);
+    }
     seed();
+    seed_policies();
     std::int64_t bound = lower_bound(placements_.front());
     for (const Placement placement : placements_) bound = std::min(bound, lower_bound(placement));
     bool is_proven = best_->span_bubble <= bound;
@@ -68,12 +74,17 @@ class Optimizer {
             .placement = placement};
   }
 
-  void offer(PipelineSchedule schedule, std::string origin) {
+  using Rank = std::tuple<std::int64_t, std::int64_t>;  // the smaller, the better
+
+  // What it comes to, if it keeps within the memory.
+  std::optional<Rank> offer(PipelineSchedule schedule, std::string origin) {
     const PipelineReplay replayed = replay(schedule, costs_);
-    if (*std::ranges::max_element(replayed.peak_in_flight) > memory_limit_) return;
+    if (*std::ranges::max_element(replayed.peak_in_flight) > memory_limit_) return std::nullopt;
+    const Rank rank(replayed.span_bubble, replayed.makespan);
     Candidate candidate{std::move(schedule), std::move(origin), replayed.span_bubble,
                         replayed.makespan};
-    if (!best_ || candidate.rank() < best_->rank()) best_ = std::move(candidate);
+    if (!best_ || rank < best_->rank()) best_ = std::move(candidate);
+    return rank;
   }
 
   void seed() {
@@ -87,8 +98,59 @@ class Optimizer {
       if (plans_by_cost(name)) request.memory_limit = memory_limit_;
       if (!check(request).empty()) continue;
       PipelineSchedule schedule = make_schedule(request);
-      if (schedule.placement == Placement::kBidirectional) continue;
+      if (std::ranges::find(placements_, schedule.placement) == placements_.end()) continue;
       offer(split_backwards(schedule), std::string(name_of(name)));
+    }
+  }
+
+  // A policy of list scheduling, and what came of it.
+  struct Guided {
+    Placement placement{};
+    GreedyPolicy policy{};
+    Rank rank{};
+  };
+
+  std::optional<Rank> play(Placement placement, const GreedyPolicy& policy) {
+    const ScheduleShape way = shape(placement);
+    ++states_;
+    effort_left_ -= kWordsAnOp * 3 * forwards() * request_.stages;
+    return offer(greedy_schedule(way, costs_, policy), "list scheduling");
+  }
+
+  void seed_policies() {
+    for (const Placement placement : placements_) {
+      for (GreedyPolicy& policy : greedy_policies(shape(placement), costs_, memory_limit_)) {
+        const std::optional<Rank> rank = play(placement, policy);
+        if (rank) guided_.push_back({placement, std::move(policy), *rank});
+      }
+    }
+    std::ranges::stable_sort(guided_, {}, &Guided::rank);
+    constexpr std::size_t kKept = 4;
+    if (guided_.size() > kKept) guided_.resize(kKept);
+  }
+
+  // Small changes of the best policies, kept where they do no harm.
+  void climb(std::int64_t bound) {
+    std::mt19937 random(1);
+    const auto below = [&random](std::size_t count) { return random() % count; };
+    const std::int64_t enough = effort_left_ - request_.effort / kClimbShare;
+    for (std::size_t turn = 0; effort_left_ > enough && !guided_.empty(); ++turn) {
+      if (best_->span_bubble <= bound || !goes_on()) return;
+      Guided& guided = guided_[turn % guided_.size()];
+      GreedyPolicy policy = guided.policy;
+      const std::size_t ranks = policy.limits.size();
+      const std::size_t first = below(ranks);
+      const std::size_t last = below(3) == 0 ? first + below(ranks - first) : first;
+      const std::int64_t by = below(2) == 0 ? 1 : -1;
+      for (std::size_t rank = first; rank <= last; ++rank) {
+        policy.limits[rank] = std::clamp(policy.limits[rank] + by, request_.chunks, memory_limit_);
+      }
+      if (below(4) == 0) {
+        policy.patience =
+            static_cast<std::int64_t>(below(static_cast<std::size_t>(costs_.backward_weight) + 1));
+      }
+      const std::optional<Rank> rank = play(guided.placement, policy);
+      if (rank && *rank <= guided.rank) guided = {guided.placement, std::move(policy), *rank};
     }
   }
 
@@ -179,6 +241,8 @@ class Optimizer {
       if (best_->span_bubble <= bound) return true;
     }
     if (is_proven) return true;
+    climb(bound);
+    if (best_->span_bubble <= bound) return true;
     // Wider and wider beams, from the start whenever one has found something.
     for (std::int64_t width = kNarrowestBeam; effort_left_ > 0; width *= 2) {
       bool all_seen = true;
@@ -213,6 +277,7 @@ class Optimizer {
   std::int64_t memory_limit_;
   std::vector<Placement> placements_;
   std::optional<Candidate> best_;
+  std::vector<Guided> guided_;  // the best policies, best first
   std::int64_t effort_left_;
   std::int64_t states_ = 0;
 };
@@ -247,6 +312,9 @@ std::vector<Problem> check(const OptimalRequest& request) {
                                .chunks = request.chunks,
                                .costs = request.costs};
   std::vector<Problem> problems = check(as_published);
+  if (request.placement == Placement::kBidirectional) {
+    problems.push_back({"placement", "must be a loop or a V: every stage is held once"});
+  }
   if (request.memory_limit && *request.memory_limit < request.chunks) {
     problems.push_back(
         {"memory_limit",

@@ -12,12 +12,15 @@
 // al., arXiv 2401.10241, appendix: their integer programme minimises the same). It starts from
 // every published schedule with as many chunks a rank and one copy of the parameters that keeps
 // within the memory, the planners (ZB auto, ZB-V) with all of the memory, so it is never worse than
-// they are. Then it searches (order_search.h): exactly for as long as that stays small, and if it
-// does not, with a beam. A proof is either an exact search that found nothing better, or an
-// objective equal to the bound below.
+// they are. Orders of list scheduling (greedy_schedule.h) join them, which are much better where
+// memory is short of what the published ones were made for. Then it searches (order_search.h):
+// exactly for as long as that stays small. If it does not, the numbers that guide list scheduling
+// are changed a little at a time, at random with a fixed seed, as long as that helps (what decides
+// large pipelines), and the last of the effort goes into a beam. A proof is either an exact search
+// that found nothing better, or an objective equal to the bound below.
 //
-// Several chunks: both ways to lay out the stages, loop and V, are searched. Orders use split
-// backwards, which are never worse than whole ones.
+// Several chunks: both ways to lay out the stages, loop and V, are searched, unless one is given.
+// Orders use split backwards, which are never worse than whole ones.
 //
 // Deterministic: effort is counted in words of states made, not in time. 10^8 words are 1 to 2 s.
 
@@ -40,6 +43,7 @@ struct OptimalRequest {
   std::int64_t chunks = 1;  // a rank
   PipelineCosts costs{};
   std::optional<std::int64_t> memory_limit{};  // micro-batches x chunks in flight on a rank
+  std::optional<Placement> placement{};        // kLoop or kV; none: the better one
   std::int64_t effort = 200'000'000;           // words of search states
   // Told the share of the effort that is spent; false ends the search with what there is.
   bool (*progress)(void* context, double done) = nullptr;
@@ -51,8 +55,9 @@ struct OptimalSchedule {
   std::int64_t objective = 0;    // span bubble
   std::int64_t lower_bound = 0;  // of any order's
   bool is_proven = false;        // no order has a smaller span bubble
-  std::string origin{};     // "search", or the published schedule that nothing was found to beat
-  std::int64_t states = 0;  // of the search
+  // "search", "list scheduling", or the published schedule that nothing was found to beat.
+  std::string origin{};
+  std::int64_t states = 0;  // of the search, and orders of list scheduling
 };
 
 // Every rule that the request breaks.

@@ -3,7 +3,10 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <optional>
 
 #include "schedules/pipeline/pipeline_schedule.h"
 
@@ -15,10 +18,33 @@ struct PipelineCosts {
   std::int64_t backward_input = 1;
   std::int64_t backward_weight = 1;
   std::int64_t send = 0;  // from one rank to another; between chunks of one rank it is free
+  std::optional<std::int64_t> fused{};  // of a forward with a full backward; none: their sum
 
   std::int64_t backward() const { return backward_input + backward_weight; }
   std::int64_t all() const { return forward + backward(); }
+  std::int64_t fused_or_sum() const { return fused.value_or(all()); }
 };
+
+// The longest unit in which all of them are whole, and the same costs in it.
+inline std::int64_t unit_of(const PipelineCosts& costs) {
+  return std::gcd(std::gcd(std::gcd(costs.forward, costs.backward_input),
+                           std::gcd(costs.backward_weight, costs.send)),
+                  costs.fused.value_or(0));
+}
+inline PipelineCosts in_units(PipelineCosts costs, std::int64_t unit) {
+  for (std::int64_t* time :
+       {&costs.forward, &costs.backward_input, &costs.backward_weight, &costs.send}) {
+    *time /= unit;
+  }
+  if (costs.fused) *costs.fused /= unit;
+  return costs;
+}
+
+// Of one op or send; a fused op counts as the three ops that it may stand for.
+inline std::int64_t longest(const PipelineCosts& costs) {
+  return std::max({costs.forward, costs.backward_input, costs.backward_weight, costs.send,
+                   (costs.fused.value_or(0) + 2) / 3});
+}
 
 // What a micro-batch holds on a chunk while a schedule is planned within a memory limit: `forward`
 // from F on, `weight` of it from B until W. Any unit; limits are in micro-batches, `forward` each.
@@ -27,7 +53,7 @@ struct ActivationMemory {
   std::int64_t weight = 1;
 };
 
-// How long an op takes whose chunks all have these costs; a fused one as long as its two parts.
+// How long an op takes whose chunks all have these costs.
 inline std::int64_t time_of(const PipelineOp& op, const PipelineCosts& costs) {
   switch (op.kind) {
     case PipelineOpKind::kForward:
@@ -41,7 +67,7 @@ inline std::int64_t time_of(const PipelineOp& op, const PipelineCosts& costs) {
     case PipelineOpKind::kForwardBackward:
       break;
   }
-  return costs.all();
+  return costs.fused_or_sum();
 }
 
 }  // namespace stepsim

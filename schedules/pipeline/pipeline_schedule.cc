@@ -35,6 +35,10 @@ std::int32_t rank_of(const PipelineSchedule& schedule, std::int32_t microbatch,
   return turns_back ? schedule.size() - 1 - along : along;
 }
 
+bool shares_ways(const PipelineSchedule& schedule) {
+  return schedule.placement == Placement::kV && schedule.chunks > 2;
+}
+
 std::string to_text(const PipelineOp& op) {
   const std::string first = std::to_string(op.microbatch) + "." + std::to_string(op.chunk);
   switch (op.kind) {

@@ -60,6 +60,11 @@ std::int32_t chunk_of(const PipelineSchedule& schedule, std::int32_t microbatch,
                       std::int32_t stage);
 std::int32_t rank_of(const PipelineSchedule& schedule, std::int32_t microbatch, std::int32_t stage);
 
+// Whether one rank sends the other messages of one kind from several of its chunks that the other
+// may take in another order: a V of more than two chunks, which goes the same way more than once. A
+// loop does too, but in the same order on every rank.
+bool shares_ways(const PipelineSchedule& schedule);
+
 std::string to_text(const PipelineOp& op);  // "F3.0", "FB5.0/2.1"
 
 }  // namespace stepsim

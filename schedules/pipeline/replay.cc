@@ -167,7 +167,9 @@ class Replayer {
 
   std::int64_t time_of(std::int32_t rank, const PipelineOp& op) const {
     const PipelineCosts& costs = costs_[at(stage_of(schedule_, rank, op.chunk))];
-    if (op.kind != PipelineOpKind::kForwardBackward) return stepsim::time_of(op, costs);
+    if (op.kind != PipelineOpKind::kForwardBackward || costs.fused) {
+      return stepsim::time_of(op, costs);
+    }
     return costs.forward + costs_[at(stage_of(schedule_, rank, op.backward_chunk))].backward();
   }
 

@@ -42,7 +42,8 @@ struct PipelineReplay {
 // Throws ConfigError with the cycle of waits if the lists can't run.
 PipelineReplay replay(const PipelineSchedule& schedule, const PipelineCosts& costs);
 
-// Uneven stages: costs of each global stage; the send time is that of the sending stage.
+// Uneven stages: costs of each global stage; the send time is that of the sending stage, a fused
+// time, where one is given, that of the forward's stage.
 PipelineReplay replay(const PipelineSchedule& schedule, std::span<const PipelineCosts> stages);
 
 // The cycle of waits that keeps the lists from running, a wait a line; empty if they run:

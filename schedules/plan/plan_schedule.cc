@@ -24,12 +24,15 @@ ScheduleRequest request_of(const ParallelPlan& plan, const PipelineCosts& costs)
   return request;
 }
 
-// Within the memory of 1F1B, unless the plan says otherwise.
+// Within the memory of 1F1B, unless the plan says otherwise. Where the stages lie must be known
+// before the order: several chunks are laid out as a V, whose turns need no messages.
 OptimalRequest optimal_request_of(const ParallelPlan& plan, const PipelineCosts& costs) {
   return {.stages = plan.pp,
           .microbatches = plan.microbatches(),
+          .chunks = chunks_of(plan),
           .costs = costs,
-          .memory_limit = plan.memory_limit > 0 ? plan.memory_limit : plan.pp};
+          .memory_limit = plan.memory_limit > 0 ? plan.memory_limit : plan.pp * chunks_of(plan),
+          .placement = placement_of(plan)};
 }
 
 // The schedule's stages and micro-batches, in the words of the plan.
@@ -63,15 +66,8 @@ std::vector<Problem> check_file(const ParallelPlan& plan, const PipelineSchedule
   return problems;
 }
 
-// With several chunks the search chooses between a loop and a V, which a plan has to know.
 std::vector<Problem> check_optimal(const ParallelPlan& plan) {
   std::vector<Problem> problems;
-  if (plan.chunks > 1) {
-    problems.push_back(
-        {"chunks", fmt::format("must be 1 for optimal, is {}: search for the order by "
-                               "`stepsim schedule optimal` and give its file",
-                               plan.chunks)});
-  }
   for (Problem& problem : check(optimal_request_of(plan, {}))) {
     problems.push_back(in_words_of_plan(std::move(problem), plan));
   }
@@ -93,7 +89,7 @@ std::int64_t chunks_of(const ParallelPlan& plan) {
 
 Placement placement_of(const ParallelPlan& plan) {
   if (plan.own_schedule) return plan.own_schedule->placement;
-  if (plan.optimal_schedule) return Placement::kLoop;
+  if (plan.optimal_schedule) return chunks_of(plan) > 1 ? Placement::kV : Placement::kLoop;
   switch (plan.schedule) {
     case ScheduleName::kDualPipe:
     case ScheduleName::kChimera:

@@ -54,8 +54,20 @@ TEST(MakeScheduleTest, RefusesGroupsThatDoNotComeOut) {
   // 9 div 4 = 2 rounds, and 9 is odd.
   EXPECT_EQ(problems_of({.name = ScheduleName::kInterleaved, .stages = 4, .microbatches = 9}),
             "microbatches: must be at least stages = 4 and a multiple of max(1, microbatches div "
-            "stages), so that groups are equal; a microbatch_group may be given instead for "
+            "stages), which makes equal groups, unless a microbatch_group is given (5, 9) for "
             "interleaved_1f1b, is 9; nearest legal: 8 and 10\n");
+  EXPECT_EQ(problems_of({.name = ScheduleName::kInterleaved, .stages = 4, .microbatches = 3}),
+            "microbatches: must be at least stages = 4 and a multiple of max(1, microbatches div "
+            "stages), which makes equal groups, unless a microbatch_group is given for "
+            "interleaved_1f1b, is 3; nearest legal: 4\n");
+  EXPECT_EQ(
+      problems_of({.name = ScheduleName::kInterleavedZeroBubble, .stages = 4, .microbatches = 9}),
+      "microbatches: must be a multiple of max(1, microbatches div stages), which makes equal "
+      "groups, unless a microbatch_group is given (5, 9) for interleaved_zb1p, is 9; nearest "
+      "legal: 8 and 10\n");
+  EXPECT_EQ(
+      problems_of({.name = ScheduleName::kInterleavedZeroBubble, .stages = 4, .microbatches = 3}),
+      "");
   // In groups of 5: 5 and 4, and 4 is enough. In groups of 6: 6 and 3, too few. 7: 7 and 2.
   ScheduleRequest request{
       .name = ScheduleName::kInterleaved, .stages = 4, .microbatches = 9, .microbatch_group = 5};

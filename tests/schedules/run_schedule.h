@@ -2,7 +2,8 @@
 // messages of no bytes over links of a given latency.
 //
 // Streams as in lowering: compute, and one for each of send and receive, peer, activation and
-// gradient. The messages of a fused op are one batch at its start and one at its end.
+// gradient (and boundary, if shares_ways()). The messages of a fused op are one batch at its start
+// and one at its end.
 
 #pragma once
 
@@ -88,6 +89,9 @@ class RunnableSchedule {
     for (const Half& half : batch) {
       name += (half.message.kind == MessageKind::kActivation ? " activation " : " gradient ") +
               std::to_string(half.peer);
+      if (shares_ways(schedule_) && batch.size() == 1) {
+        name += " boundary " + std::to_string(half.message.boundary);
+      }
       messages.push_back(half.message);
     }
     const auto [stream, added] = streams_.try_emplace(name);

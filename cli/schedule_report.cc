@@ -124,7 +124,7 @@ void add_search(const OptimalSchedule& found, ReportText& report) {
                         to_text(Duration(found.lower_bound)));
   report.line("  {:<{}}{:>12}  {}", "", kReportLabel, "", proof);
   report.line("  {:<{}}{:>12}  {}", "", kReportLabel, "",
-              found.origin == "search" || found.origin == "list scheduling"
+              !schedule_named(found.origin) && found.origin != "sequential"
                   ? fmt::format("found by {}, {} states", found.origin, grouped(found.states))
                   : fmt::format("{} with split backwards; nothing better in {} states",
                                 found.origin, grouped(found.states)));

@@ -157,6 +157,7 @@ class StageLowering {
     sum_sequence_gradients(ready);
     sum_tied_gradients(ready);
     std::vector<Dependency> valid = add_gradient_norm(stage_, ready);
+    if (stage_.plan.post_validation && stage_.plan.clip_gradients) validate_before_backward(valid);
     const OpRef optimizer = add_optimizer(ready, valid);
     if (sharded_) {
       sharded_->before_next_step(optimizer);
@@ -277,6 +278,16 @@ class StageLowering {
       offloaded_->before_forward(unit);
     } else if (pass.part != Part::kWeightGradients) {
       offloaded_->before_backward(unit, pass.microbatch);
+    }
+  }
+
+  // The optimizer went ahead; forwards of the next step may, but no backward, before it is known
+  // whether that has to be taken back.
+  void validate_before_backward(const std::vector<Dependency>& valid) {
+    if (!first_backward_) return;
+    for (Dependency norm : valid) {
+      norm.previous_step = true;
+      stage_.builder.add_dependency(*first_backward_, norm);
     }
   }
 
@@ -409,6 +420,7 @@ class StageLowering {
          .bytes = std::exchange(stage_.unread, Bytes(0))}};
     stage_.last_compute = newest_compute_ = stage_.builder.add(std::move(op));
     if (!stage_.first_compute) stage_.first_compute = stage_.last_compute;
+    if (!first_backward_ && !pass.is_forward()) first_backward_ = stage_.last_compute;
   }
 
   Stage& stage_;
@@ -421,6 +433,7 @@ class StageLowering {
   std::optional<OpRef> gathered_again_;  // in the background, until a step needs it
   std::optional<OpRef> detached_;        // the compute op after the next waits for it
   std::optional<OpRef> newest_compute_;
+  std::optional<OpRef> first_backward_;  // of the step
   std::vector<Complete> deferred_;
 };
 

@@ -10,15 +10,22 @@
 
 #include "schedules/pipeline/greedy_schedule.h"
 #include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/order_polish.h"
 #include "schedules/pipeline/order_search.h"
 #include "schedules/pipeline/replay.h"
 
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kExactShare = 2;     // half of the effort goes into the exact search
-constexpr std::int64_t kClimbShare = 4;     // a quarter into list scheduling
-constexpr std::int64_t kWordsAnOp = 16;     // of list scheduling and a replay, in time
+constexpr std::int64_t kExactShare = 2;   // half of the effort goes into the exact search
+constexpr std::int64_t kClimbShare = 4;   // a quarter into list scheduling
+constexpr std::int64_t kReplanShare = 8;  // an eighth into the planners with other times
+constexpr std::int64_t kPolishShare = 8;  // an eighth into moving single ops
+// What takes as long as a word of the search, an op: of list scheduling and a replay, of planning
+// in all variants, of a replay.
+constexpr std::int64_t kWordsAnOp = 16;
+constexpr std::int64_t kWordsAPlannedOp = 80;
+constexpr std::int64_t kWordsAReplayedOp = 6;
 constexpr std::int64_t kMakespanShare = 8;  // an eighth into the makespan, on top
 constexpr std::int64_t kNoWidth = std::int64_t{1} << 40;
 constexpr std::int64_t kNarrowestBeam = 8;
@@ -113,7 +120,7 @@ class Optimizer {
   std::optional<Rank> play(Placement placement, const GreedyPolicy& policy) {
     const ScheduleShape way = shape(placement);
     ++states_;
-    effort_left_ -= kWordsAnOp * 3 * forwards() * request_.stages;
+    effort_left_ -= kWordsAnOp * ops();
     return offer(greedy_schedule(way, costs_, policy), "list scheduling");
   }
 
@@ -127,6 +134,52 @@ class Optimizer {
     std::ranges::stable_sort(guided_, {}, &Guided::rank);
     constexpr std::size_t kKept = 4;
     if (guided_.size() > kKept) guided_.resize(kKept);
+  }
+
+  std::int64_t ops() const { return 3 * forwards() * request_.stages; }
+
+  // The authors' planners (ZB auto, ZB-V) are greedy: told somewhat other times, or less memory,
+  // they plan otherwise, at times better.
+  void replan(std::int64_t bound) {
+    std::mt19937 random(1);
+    const auto below = [&random](std::int64_t count) {
+      return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count));
+    };
+    constexpr std::int64_t kMost = 400;
+    constexpr std::int64_t kScale = 100;
+    const std::int64_t enough = effort_left_ - request_.effort / kReplanShare;
+    for (const ScheduleName name :
+         {ScheduleName::kZeroBubbleAuto2P, ScheduleName::kZeroBubbleVAuto}) {
+      ScheduleRequest request{.name = name,
+                              .stages = request_.stages,
+                              .microbatches = request_.microbatches,
+                              .chunks = request_.chunks};
+      const std::int64_t least = name == ScheduleName::kZeroBubbleVAuto ? 2 * request_.stages : 1;
+      if (least > memory_limit_) continue;
+      for (std::int64_t i = 0; i < kMost && effort_left_ > enough; ++i) {
+        const auto other = [&](std::int64_t time) { return time * (60 + below(81)); };
+        request.costs = {other(costs_.forward), other(costs_.backward_input),
+                         other(costs_.backward_weight), below(4 * kScale * costs_.send + 1)};
+        request.memory_limit = memory_limit_;
+        if (below(2) == 0) request.memory_limit = least + below(memory_limit_ - least + 1);
+        if (!check(request).empty()) break;
+        PipelineSchedule schedule = make_schedule(request);
+        if (std::ranges::find(placements_, schedule.placement) == placements_.end()) break;
+        effort_left_ -= kWordsAPlannedOp * ops();
+        ++states_;
+        offer(std::move(schedule), "planning with other times");
+        if (best_->span_bubble <= bound || !goes_on()) return;
+      }
+    }
+  }
+
+  void polish_best(std::int64_t bound) {
+    const std::int64_t steps = request_.effort / kPolishShare / (kWordsAReplayedOp * ops());
+    effort_left_ -= steps * kWordsAReplayedOp * ops();
+    states_ += steps;
+    offer(polish(best_->schedule, costs_,
+                 {.memory_limit = memory_limit_, .steps = steps, .enough = bound}),
+          "search");
   }
 
   // Small changes of the best policies, kept where they do no harm.
@@ -241,8 +294,10 @@ class Optimizer {
       if (best_->span_bubble <= bound) return true;
     }
     if (is_proven) return true;
-    climb(bound);
-    if (best_->span_bubble <= bound) return true;
+    for (const auto improve : {&Optimizer::replan, &Optimizer::climb, &Optimizer::polish_best}) {
+      (this->*improve)(bound);
+      if (best_->span_bubble <= bound) return true;
+    }
     // Wider and wider beams, from the start whenever one has found something.
     for (std::int64_t width = kNarrowestBeam; effort_left_ > 0; width *= 2) {
       bool all_seen = true;

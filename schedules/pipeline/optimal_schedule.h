@@ -15,8 +15,9 @@
 // they are. Orders of list scheduling (greedy_schedule.h) join them, which are much better where
 // memory is short of what the published ones were made for. Then it searches (order_search.h):
 // exactly for as long as that stays small. If it does not, the numbers that guide list scheduling
-// are changed a little at a time, at random with a fixed seed, as long as that helps (what decides
-// large pipelines), and the last of the effort goes into a beam. A proof is either an exact search
+// are changed a little at a time, the planners are told somewhat other times, and single ops are
+// moved (order_polish.h), all at random with a fixed seed: what decides large pipelines. The last
+// of the effort goes into a beam. A proof is either an exact search
 // that found nothing better, or an objective equal to the bound below.
 //
 // Several chunks: both ways to lay out the stages, loop and V, are searched, unless one is given.
@@ -55,9 +56,10 @@ struct OptimalSchedule {
   std::int64_t objective = 0;    // span bubble
   std::int64_t lower_bound = 0;  // of any order's
   bool is_proven = false;        // no order has a smaller span bubble
-  // "search", "list scheduling", or the published schedule that nothing was found to beat.
+  // "search", "list scheduling", "planning with other times", or the published schedule that
+  // nothing was found to beat.
   std::string origin{};
-  std::int64_t states = 0;  // of the search, and orders of list scheduling
+  std::int64_t states = 0;  // of the search, and whole orders that were tried
 };
 
 // Every rule that the request breaks.

@@ -265,6 +265,14 @@ PipelineReplay replay(const PipelineSchedule& schedule, const PipelineCosts& cos
   return replay(schedule, same_for_all(schedule, costs));
 }
 
+std::optional<PipelineReplay> try_replay(const PipelineSchedule& schedule,
+                                         const PipelineCosts& costs) {
+  const std::vector<PipelineCosts> stages = same_for_all(schedule, costs);
+  Replayer replayer(schedule, stages);
+  if (!replayer.run()) return std::nullopt;
+  return replayer.take_result();
+}
+
 std::string find_cycle(const PipelineSchedule& schedule) {
   const std::vector<PipelineCosts> costs = same_for_all(schedule, {});
   Replayer replayer(schedule, costs);

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,10 @@ struct PipelineReplay {
 // REQUIRES (here and below): check_order(schedule) finds no op missing, doubled or unknown.
 // Throws ConfigError with the cycle of waits if the lists can't run.
 PipelineReplay replay(const PipelineSchedule& schedule, const PipelineCosts& costs);
+
+// Nothing if the lists can't run.
+std::optional<PipelineReplay> try_replay(const PipelineSchedule& schedule,
+                                         const PipelineCosts& costs);
 
 // Uneven stages: costs of each global stage; the send time is that of the sending stage, a fused
 // time, where one is given, that of the forward's stage.

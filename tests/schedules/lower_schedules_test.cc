@@ -324,6 +324,25 @@ TEST(LowerSchedulesTest, PostValidationKeepsTheBubbleBetweenStepsClosed) {
   EXPECT_GT(after.step_time, without.step_time);
 }
 
+// Several chunks of the optimal schedule lie as a V, within the memory of 1F1B.
+TEST(LowerSchedulesTest, TheOptimalScheduleTakesChunks) {
+  ParallelPlan plan = plan_of(ScheduleName::kOneForwardOneBackward);
+  plan.optimal_schedule = true;
+  plan.chunks = 2;
+  const Cluster cluster = cluster_for(plan);
+  EXPECT_TRUE(check_schedule(plan).empty());
+  EXPECT_EQ(placement_of(plan), Placement::kV);
+  const PipelineCosts costs = pipeline_times(model(), plan, cluster);
+  const PipelineSchedule order = schedule_of(plan, costs);
+  const PipelineReplay replayed = replay(order, costs);
+  EXPECT_LE(std::ranges::max(replayed.peak_in_flight), 2 * kStages);
+  ParallelPlan zbv = plan_of(ScheduleName::kZeroBubbleVAuto);
+  EXPECT_LE(replayed.span_bubble, replay(schedule_of(zbv, costs), costs).span_bubble);
+  const SimulationResult result =
+      simulate(lower(model(), plan, cluster.places, cluster.chip, costs), cluster, {.steps = 2});
+  EXPECT_GT(result.step_time, Duration(0));
+}
+
 TEST(LowerSchedulesTest, TheOptimalScheduleIsNoWorseThanZeroBubble) {
   const auto step = [](bool optimal) {
     ParallelPlan plan = plan_of(ScheduleName::kZeroBubbleAuto1P);

@@ -10,8 +10,10 @@
 #include <random>
 #include <string>
 
+#include "schedules/pipeline/greedy_schedule.h"
 #include "schedules/pipeline/make_schedule.h"
 #include "schedules/pipeline/op_makers.h"
+#include "schedules/pipeline/order_polish.h"
 #include "schedules/pipeline/replay.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "tests/schedules/golden_schedules.h"
@@ -239,6 +241,79 @@ TEST(OptimalScheduleTest, NeedsNoSearchWhereABoundIsReached) {
   const OptimalSchedule sequential = optimal_schedule(one);
   EXPECT_EQ(sequential.objective, 4 * 2 * (4 + 5 + 2));
   EXPECT_TRUE(sequential.is_proven);
+}
+
+// With less memory than the published orders were made for, they are several times worse.
+TEST(OptimalScheduleTest, IsMuchBetterWhereMemoryIsShort) {
+  for (const auto& [stages, limit] : {std::pair<std::int64_t, std::int64_t>{8, 4}, {16, 8}}) {
+    const OptimalRequest request{.stages = stages,
+                                 .microbatches = 2 * stages,
+                                 .costs = {10, 12, 8, 1},
+                                 .memory_limit = limit,
+                                 .effort = 3'000'000};
+    const OptimalSchedule optimal = optimal_schedule(request);
+    expect_sound(request, optimal, std::to_string(stages));
+    const ScheduleRequest published{.name = ScheduleName::kZeroBubbleAuto1P,
+                                    .stages = stages,
+                                    .microbatches = 2 * stages,
+                                    .costs = request.costs,
+                                    .memory_limit = limit};
+    EXPECT_LT(3 * optimal.objective, replay(make_schedule(published), request.costs).span_bubble);
+  }
+}
+
+TEST(OptimalScheduleTest, KeepsToThePlacementGiven) {
+  OptimalRequest request{.stages = 4,
+                         .microbatches = 8,
+                         .chunks = 2,
+                         .costs = {10, 12, 8, 1},
+                         .memory_limit = 8,
+                         .effort = 2'000'000};
+  for (const Placement placement : {Placement::kLoop, Placement::kV}) {
+    request.placement = placement;
+    const OptimalSchedule optimal = optimal_schedule(request);
+    expect_sound(request, optimal, "placement");
+    EXPECT_EQ(optimal.schedule.placement, placement);
+  }
+  request.placement = Placement::kBidirectional;
+  EXPECT_EQ(check(request).size(), 1U);
+}
+
+// List scheduling never gets stuck, whatever the memory and the placement.
+TEST(GreedyScheduleTest, IsCompleteWithinItsMemory) {
+  for (const std::int32_t chunks : {1, 2, 3, 4}) {
+    for (const Placement placement : {Placement::kLoop, Placement::kV}) {
+      for (std::int32_t stages = 1; stages <= 7; ++stages) {
+        for (const std::int64_t limit : {chunks, chunks + 1, 2 * stages * chunks}) {
+          const ScheduleShape shape{stages, 9, chunks, placement};
+          const PipelineCosts costs{7, 9, 4, 3};
+          for (const GreedyPolicy& policy : greedy_policies(shape, costs, limit)) {
+            const PipelineSchedule schedule = greedy_schedule(shape, costs, policy);
+            ASSERT_EQ(check_order(schedule), std::vector<Problem>{})
+                << stages << " " << chunks << " " << limit;
+            EXPECT_LE(std::ranges::max(replay(schedule, costs).peak_in_flight), limit);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(OrderPolishTest, NeverMakesAnythingWorse) {
+  for (const ScheduleName name :
+       {ScheduleName::kZeroBubbleAuto1P, ScheduleName::kZeroBubbleVAuto, ScheduleName::kVMin}) {
+    const ScheduleRequest request{
+        .name = name, .stages = 4, .microbatches = 8, .costs = {10, 12, 8, 1}};
+    const PipelineSchedule before = make_schedule(request);
+    const PipelineReplay was = replay(before, request.costs);
+    const std::int64_t limit = std::ranges::max(was.peak_in_flight);
+    const PipelineSchedule after =
+        polish(before, request.costs, {.memory_limit = limit, .steps = 3000});
+    EXPECT_EQ(check_order(after), std::vector<Problem>{}) << name_of(name);
+    const PipelineReplay is = replay(after, request.costs);
+    EXPECT_LE(is.span_bubble, was.span_bubble) << name_of(name);
+    EXPECT_LE(std::ranges::max(is.peak_in_flight), limit) << name_of(name);
+  }
 }
 
 TEST(OptimalScheduleTest, IsTheSameEveryTimeAndKnowsNoProofWithoutEffort) {

@@ -93,11 +93,14 @@ class Memory {
               fmt::format("{} bytes a parameter / (tp x pp{}){}", bytes, divided ? " x dp" : "",
                           experts > 0 ? "; of experts / (ep x etp x pp)" : ""),
               predicted);
-      add_cause(part.causes,
-                category == MemoryCategory::kGradients && plan_.zero == 3
-                    ? "gradients of up to two layers are whole until they are reduced"
-                    : "not a mean stage: embedding, head, padding",
-                part.simulated - predicted, std::max(part.simulated, predicted));
+      const char* cause = "not a mean stage: embedding, head, padding";
+      if (category == MemoryCategory::kGradients && plan_.zero == 3) {
+        cause = "gradients of up to two layers are whole until they are reduced";
+      } else if (category == MemoryCategory::kOptimizer && plan_.offload_optimizer) {
+        cause = "on the host, but for two buckets at a time";
+      }
+      add_cause(part.causes, cause, part.simulated - predicted,
+                std::max(part.simulated, predicted));
     };
     add_state(MemoryCategory::kParameters, size_of(plan_.type).value(), plan_.zero == 3, "F7");
     add_state(MemoryCategory::kGradients, plan_.gradient_bytes, plan_.zero >= 2, "F7");
@@ -160,10 +163,10 @@ class Memory {
       add_cause(part.causes, "scores are not kept: attention is fused", scores, scale);
       add_cause(part.causes, "no dropout, no masks", masks, scale);
     }
-    add_cause(part.causes,
-              full ? "the layer that is being computed again, embedding and loss"
-                   : "the model's own layers (gates, grouped heads), embedding and loss",
-              part.simulated - predicted - known, scale);
+    const char* rest = full ? "the layer that is being computed again, embedding and loss"
+                            : "the model's own layers (gates, grouped heads), embedding and loss";
+    if (plan_.offload_activations) rest = "on the host, but for two blocks at a time";
+    add_cause(part.causes, rest, part.simulated - predicted - known, scale);
   }
 
   void stack_activations(double times, const std::string& text) {

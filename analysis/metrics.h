@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,16 +26,24 @@ namespace stepsim {
 
 std::string_view name_of(AttentionFlops convention);  // "causal", "full"
 
+// Where routing is uneven: what hot experts do to their ranks.
+struct ExpertBalance {
+  double busiest_over_mean = 1;  // copies of tokens at the busiest rank of ep, of the mean
+  double dropped_copies = 0;     // of a step, all layers and ranks: beyond the capacity
+  double dropped_fraction = 0;   // of all copies
+};
+
 struct StepMetrics {
   Duration step_time{};
   double tokens_per_s = 0;
   double tokens_per_s_per_chip = 0;
   double model_flops = 0;  // of one step
   AttentionFlops convention = AttentionFlops::kCausal;
-  Throughput peak_per_chip{};             // dense, of the plan's compute type
-  double model_flops_utilization = 0;     // MFU, 0..1
-  double hardware_flops_utilization = 0;  // HFU, 0..1
-  std::int64_t chips = 0;                 // that hold a rank
+  Throughput peak_per_chip{};              // dense, of the plan's compute type
+  double model_flops_utilization = 0;      // MFU, 0..1
+  double hardware_flops_utilization = 0;   // HFU, 0..1
+  std::int64_t chips = 0;                  // that hold a rank
+  std::optional<ExpertBalance> experts{};  // with a skewed load or a capacity
 };
 
 // REQUIRES: result.step_time > 0.

@@ -36,6 +36,7 @@ void read_matmul(const FieldReader& fields, MatmulEfficiency& matmul) {
   fields.read("compute_units", matmul.compute_units);
   fields.read("inner_ramp", matmul.inner_ramp);
   fields.read("least_split", matmul.least_split);
+  fields.read("accumulating", matmul.accumulating);
 }
 
 Efficiency to_efficiency(const file::Efficiency& efficiency, ProblemList& problems) {

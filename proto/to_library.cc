@@ -13,7 +13,8 @@ const std::vector<std::pair<std::string, LibraryPath>> kPaths = {
     {"ring", LibraryPath::kRing},
     {"tree", LibraryPath::kTree},
     {"nvls", LibraryPath::kNvls},
-    {"messages", LibraryPath::kMessages}};
+    {"messages", LibraryPath::kMessages},
+    {"relay", LibraryPath::kRelay}};
 const std::vector<std::pair<std::string, Protocol>> kProtocolNames = {
     {"LL", Protocol::kLl}, {"LL128", Protocol::kLl128}, {"Simple", Protocol::kSimple}};
 constexpr std::array<const char*, kHopKinds> kHops = {"nvlink_hop", "pcie_hop", "network_hop"};

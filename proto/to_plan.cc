@@ -201,7 +201,8 @@ void check_sizes(ParallelPlan& plan, ProblemList& problems) {
   within("optimizer_bytes", 1, kMostBytesOfAParameter, plan.optimizer_bytes);
   within("tensor_chunks", 1, kMostTokens, plan.tensor_chunks);
   within("shard", 0, kMostRanksOfAnAxis, plan.shard);
-  within("expert_node", 1, kMostRanksOfAnAxis, plan.expert_node);
+  within("expert_node", 0, kMostRanksOfAnAxis, plan.expert_node);
+  within("scale_block", 0, kMostTokens, plan.scale_block);
   within("node_limit", 0, kMostRanksOfAnAxis, plan.node_limit);
   within("recompute_block", 1, kMostStages, plan.recompute_block);
   within("recompute_layers", 0, kMostStages, plan.recompute_layers);
@@ -245,6 +246,8 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   fields.read("overlap_tensor", spec.overlap_tensor);
   fields.read("tensor_chunks", spec.tensor_chunks);
   fields.read("overlap_pipeline", spec.overlap_pipeline);
+  fields.read("overlap_expert_parallel", spec.overlap_expert_parallel);
+  fields.read("overlap_shared_experts", spec.overlap_shared_experts);
   fields.read("clip_gradients", spec.clip_gradients);
   fields.read("post_validation", spec.post_validation);
   fields.read("offload_optimizer", spec.offload_optimizer);
@@ -265,6 +268,10 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   read_type(fields, "weight_dtype", spec.weight_type);
   read_type(fields, "activation_dtype", spec.activation_type);
   read_type(fields, "communication_dtype", spec.communication_type);
+  read_type(fields, "dispatch_dtype", spec.dispatch_type);
+  read_type(fields, "combine_dtype", spec.combine_type);
+  read_type(fields, "activation_input_dtype", spec.activation_input_type);
+  fields.read("scale_block", spec.scale_block);
   if (plan.has_order()) read_order(plan.order(), spec, problems);
   read_map(plan.map(), spec, problems);
   const auto count = [&](const char* field, std::int64_t& value) {

@@ -336,9 +336,12 @@ void CollectiveRuns::all_posted(Run& run, std::uint32_t index, Time now, Meeting
   const CollectiveWork& work = graph_.collective_works[run.work];
   const auto asked_of =
       static_cast<std::size_t>(graph_.communicators[work.communicator.index()].axis);
-  asked_[asked_of] += work.byte_matrix ? Bytes(0)
-                                       : least_bytes(work.op, work.bytes,
-                                                     static_cast<std::int64_t>(run.streams.size()));
+  if (!work.byte_matrix) {
+    asked_[asked_of] +=
+        least_bytes(work.op, work.bytes, static_cast<std::int64_t>(run.streams.size()));
+  } else if (!stepped) {
+    asked_[asked_of] += run.plan->sent;
+  }
   if (!stepped) {
     const Plan& plan = *run.plan;
     const CollectiveWork& collective = graph_.collective_works[run.work];
@@ -484,6 +487,9 @@ void CollectiveRuns::send(std::uint32_t index, std::uint32_t lane, std::uint32_t
   const std::uint32_t round = run.lanes[std::size_t{lane} * run.endpoints + member].sent;
   const bool is_member = member < run.streams.size();
   if (is_member) sent_[static_cast<std::size_t>(communicator.axis)] += message.bytes;
+  if (is_member && collective.byte_matrix) {
+    asked_[static_cast<std::size_t>(communicator.axis)] += message.bytes;
+  }
   const std::uint32_t stream = is_member ? run.streams[member] : UINT32_MAX - member;
   const TransferOwner owner{.collective = true,
                             .index = index,

@@ -49,7 +49,7 @@ class CollectiveRuns {
 
   Bytes sent(Axis axis) const { return sent_[static_cast<std::size_t>(axis)]; }
   // What the collectives that ran had to move at least: algorithms that forward send
-  // more, switches that add send less.
+  // more, switches that add send less. All-to-alls by a matrix: what they sent.
   Bytes asked(Axis axis) const { return asked_[static_cast<std::size_t>(axis)]; }
 
   // What the posted collective of `stream` still waits for; ranks that have not posted are added

@@ -47,6 +47,9 @@ class Law {
     return 1 - sum_with(node, without) / all_;
   }
 
+  // What is left of each expert's copies behind its capacity; the others never arrive.
+  void drop(std::vector<double> kept) { kept_ = std::move(kept); }
+
  private:
   Table nothing() const {
     Table table(limit_ + 1, Polynomial(k_ + 1, 0));
@@ -54,15 +57,19 @@ class Law {
     return table;
   }
 
-  // Of experts [begin, end) without those in [skip_begin, skip_end).
+  // Of experts [begin, end) without those in [skip_begin, skip_end), but for their dropped copies.
   Polynomial product(std::uint32_t begin, std::uint32_t end, std::uint32_t skip_begin,
                      std::uint32_t skip_end) const {
     Polynomial result(k_ + 1, 0);
     result[0] = 1;
     for (std::uint32_t expert = begin; expert < end; ++expert) {
-      if (expert >= skip_begin && expert < skip_end) continue;
+      double weight = weights_[expert];
+      if (expert >= skip_begin && expert < skip_end) {
+        if (kept_.empty() || kept_[expert] == 1) continue;
+        weight *= 1 - kept_[expert];
+      }
       for (std::uint32_t power = k_; power > 0; --power) {
-        result[power] += weights_[expert] * result[power - 1];
+        result[power] += weight * result[power - 1];
       }
     }
     return result;
@@ -105,6 +112,7 @@ class Law {
   std::uint32_t limit_ = 0;    // of nodes
   std::uint32_t of_node_ = 0;  // experts
   std::vector<double> weights_;
+  std::vector<double> kept_{};  // by expert; empty: all
   std::vector<Polynomial> nodes_;
   std::vector<Table> others_;  // by node: all but it
   double all_ = 0;
@@ -183,6 +191,9 @@ std::vector<Problem> check(const ExpertRouting& routing) {
         "must be 1 to the " + text(routing.experts) + " experts, is " + text(routing.top_k));
   }
   if (routing.tokens < 1) add("tokens", "must be at least 1, is " + text(routing.tokens));
+  if (!(routing.capacity_factor >= 0) || !std::isfinite(routing.capacity_factor)) {
+    add("capacity_factor", "must be 0 (no limit) or more, is " + text(routing.capacity_factor));
+  }
   if (routing.token_bytes < Bytes(1)) {
     add("token_bytes", "must be at least 1, is " + text(routing.token_bytes.value()));
   }
@@ -223,10 +234,22 @@ std::vector<Problem> check(const ExpertRouting& routing) {
 }
 
 ExpertTraffic route_tokens(const ExpertRouting& routing) {
-  const Law law = fitted(routing);
+  Law law = fitted(routing);
   const std::uint32_t members = routing.members;
   const std::uint32_t of_member = routing.experts / members;
-  const std::vector<double> share = shares(routing, law);
+  const std::vector<double> chosen = shares(routing, law);
+  std::vector<double> share = chosen;
+  const double tokens = static_cast<double>(members) * static_cast<double>(routing.tokens);
+  if (routing.capacity_factor > 0) {
+    const double most =
+        std::ceil(routing.capacity_factor * tokens * routing.top_k / routing.experts) / tokens;
+    std::vector<double> kept;
+    for (double& of_expert : share) {
+      kept.push_back(of_expert > most ? most / of_expert : 1);
+      of_expert = std::min(of_expert, most);
+    }
+    law.drop(std::move(kept));
+  }
   const auto bytes = [&](double copies_of_token) {
     return Bytes(std::llround(copies_of_token * static_cast<double>(routing.tokens) *
                               static_cast<double>(routing.token_bytes.value())));
@@ -234,8 +257,11 @@ ExpertTraffic route_tokens(const ExpertRouting& routing) {
 
   ExpertTraffic traffic;
   for (const double of_expert : share) {
-    traffic.tokens_of_expert.push_back(of_expert * members * static_cast<double>(routing.tokens));
+    traffic.tokens_of_expert.push_back(of_expert * tokens);
   }
+  traffic.dropped = (std::accumulate(chosen.begin(), chosen.end(), 0.0) -
+                     std::accumulate(share.begin(), share.end(), 0.0)) *
+                    tokens;
   ByteMatrix& dispatch = traffic.dispatch;
   dispatch.members = members;
   std::vector<Bytes> to_member;

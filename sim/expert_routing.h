@@ -16,8 +16,11 @@
 // experts is the polynomial prod (1 + w x), a set of k experts on j nodes is the term x^k y^j of
 // prod over nodes (1 + y (prod (1 + w x) - 1)).
 //
-// Not modelled: tokens that are dropped beyond a capacity; loads that differ from token to token or
-// source to source (give a matrix of your own).
+// With a capacity an expert takes at most so many times its even share of all members' tokens; of
+// what is beyond, each copy is as likely to be dropped as any other, before it is sent.
+//
+// Not modelled: loads that differ from token to token or source to source (give a matrix of your
+// own).
 
 #pragma once
 
@@ -48,12 +51,15 @@ struct ExpertRouting {
   TokenCopies copies = TokenCopies::kPerMember;
   std::uint32_t members_of_node = 0;  // members [i m, (i + 1) m) are node i; 0: all are one node
   std::uint32_t node_limit = 0;       // a token goes to at most so many nodes; 0: to any
+  double capacity_factor =
+      0;  // an expert takes at most this times tokens x top_k / experts; 0: all
 };
 
 struct ExpertTraffic {
   ByteMatrix dispatch;                   // tokens to their experts
   ByteMatrix combine;                    // and back: the transposed matrix
-  std::vector<double> tokens_of_expert;  // from all members
+  std::vector<double> tokens_of_expert;  // from all members, without those that were dropped
+  double dropped = 0;                    // copies, of the members x tokens x top_k
 };
 
 // Every problem, field by field: "experts", "load".

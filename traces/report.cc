@@ -116,6 +116,7 @@ class Report : private ReportText {
     title();
     headline();
     breakdown();
+    experts();
     placement();
     critical_path();
     memory();
@@ -198,6 +199,19 @@ class Report : private ReportText {
     all.push_back({"idle", value(parts.idle)});
     section("Where the step goes", "mean of all ranks");
     rows(all, scale_of(run_.result.step_time), "step");
+  }
+
+  // Where routing is uneven.
+  void experts() {
+    const std::optional<ExpertBalance>& balance = run_.metrics.experts;
+    if (!balance) return;
+    section("Experts");
+    line("  the busiest rank of ep gets {:.2f} times the mean of the tokens' copies",
+         balance->busiest_over_mean);
+    if (balance->dropped_fraction > 0) {
+      line("  {} copies are dropped beyond the capacity, {:.1f} % of all",
+           grouped(balance->dropped_copies), 100 * balance->dropped_fraction);
+    }
   }
 
   // What the places of the ranks cost; nothing where they cost nothing.

@@ -176,6 +176,13 @@ std::string result_json(const FinishedRun& run) {
     object.add("idle_chips", idle_chips_json(idle, run.cluster));
   }
   object.add("breakdown_s", breakdown_json(result.breakdown));
+  if (metrics.experts) {
+    JsonObject experts(JsonObject::Layout::kOneLine);
+    experts.add("busiest_rank_over_mean", metrics.experts->busiest_over_mean);
+    experts.add("dropped_copies", fmt::format("{:.0f}", metrics.experts->dropped_copies));
+    experts.add("dropped_fraction", metrics.experts->dropped_fraction);
+    object.add("experts", experts.text());
+  }
   if (!run.placement.empty()) {
     std::vector<std::string> texts;
     for (const PlacementNote& note : run.placement) texts.push_back(quoted(note.text));

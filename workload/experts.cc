@@ -100,13 +100,14 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
   const std::int64_t rows = mine.copies;
   LayerOp op{.name = name, .region = Region::kExpert};
   if (!arrives_narrow) add_rounding(part, "round_input", rows * inputs, op.forward);
-  add_rounding(part, "round_gradient", rows * outputs, op.input_gradient);
+  add_gradient_rounding(part, rows * outputs, op.input_gradient);
   op.forward.push_back(grouped_matmul(
       name, product, {.groups = mine.experts, .rows = rows, .n = outputs, .k = inputs}));
   op.input_gradient.push_back(grouped_matmul(
       name, product, {.groups = mine.experts, .rows = rows, .n = inputs, .k = outputs}));
-  op.weight_gradient = {accumulating_grouped_matmul(
-      name, accumulated, {.groups = mine.experts, .rows = rows, .n = outputs, .k = inputs})};
+  add_turning(part, rows * inputs, op.weight_gradient);
+  op.weight_gradient.push_back(accumulating_grouped_matmul(
+      name, accumulated, {.groups = mine.experts, .rows = rows, .n = outputs, .k = inputs}));
   keep_input(op, part.operand_size(rows * inputs));
   op.backward_workspace = part.size(rows * (inputs + outputs));
   op.parameters = mine.experts * inputs * outputs;
@@ -188,8 +189,8 @@ TokenRouting token_routing(const Part& part) {
   const DataTypes& types = part.shard.types;
   return {.tokens = part.own_tokens,
           .copies = part.model.experts.per_token,
-          .dispatched = part.hidden() * size_of(types.dispatch),
-          .combined = part.hidden() * size_of(types.combine)};
+          .dispatched = part.scaled_size(part.hidden(), types.dispatch),
+          .combined = part.scaled_size(part.hidden(), types.combine)};
 }
 
 std::vector<LayerOp> expert_branch(const Part& part) {

@@ -62,6 +62,7 @@ Kernel matmul(std::string_view name, MatmulTypes types, const MatmulShape& shape
 Kernel accumulating_matmul(std::string_view name, MatmulTypes types, const MatmulShape& shape) {
   Kernel kernel = matmul(name, types, shape);
   kernel.read += kernel.written;
+  kernel.accumulates = true;
   return kernel;
 }
 
@@ -92,7 +93,8 @@ Kernel accumulating_grouped_matmul(std::string_view name, MatmulTypes types,
           .batch = groups,
           .m = n,
           .n = k,
-          .k = rows_of_a_group(shape)};
+          .k = rows_of_a_group(shape),
+          .accumulates = true};
 }
 
 double attention_pairs(std::int64_t length, bool causal, std::int64_t window) {

@@ -19,14 +19,15 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
   LayerOp op{.name = name, .region = Region::kTensor};
   if (narrow) {
     add_rounding(part, "round_input", tokens * inputs, op.forward);
-    add_rounding(part, "round_gradient", tokens * outputs, op.input_gradient);
+    add_gradient_rounding(part, tokens * outputs, op.input_gradient);
   }
   op.forward.push_back(matmul(name, product, {.m = tokens, .n = outputs, .k = inputs}));
   op.input_gradient.push_back(matmul(name, product, {.m = tokens, .n = inputs, .k = outputs}));
-  op.weight_gradient = {
-      accumulating_matmul(name, accumulated, {.m = outputs, .n = inputs, .k = tokens})};
+  if (narrow) add_turning(part, tokens * inputs, op.weight_gradient);
+  op.weight_gradient.push_back(
+      accumulating_matmul(name, accumulated, {.m = outputs, .n = inputs, .k = tokens}));
   op.parameters = inputs * outputs;
-  op.input = tokens * inputs * size_of(product.operands);
+  op.input = part.scaled_size(tokens * inputs, product.operands);
   op.backward_reads_input = true;
   op.backward_workspace = part.size(tokens * (inputs + outputs));
   if (bias) {
@@ -76,13 +77,29 @@ void add_rounding(const Part& part, std::string_view name, std::int64_t values,
   kernels.push_back(kernel);
 }
 
+void add_gradient_rounding(const Part& part, std::int64_t values, std::vector<Kernel>& kernels) {
+  const std::size_t before = kernels.size();
+  add_rounding(part, "round_gradient", values, kernels);
+  const bool both_ways = part.shard.types.scale_block > 0 && kernels.size() > before;
+  if (both_ways) kernels.back().written += part.operand_size(values);
+}
+
+void add_turning(const Part& part, std::int64_t values, std::vector<Kernel>& kernels) {
+  const DataTypes& types = part.shard.types;
+  if (types.scale_block == 0 || size_of(types.matmul) >= size_of(types.activations)) return;
+  Kernel kernel = elementwise("turn_input", types.matmul, {.elements = values, .flops = 2});
+  kernel.read = kernel.written = part.operand_size(values);
+  kernels.push_back(kernel);
+}
+
 LayerOp project(const Part& part, const Projection& projection) {
   return multiply(part, projection, part.tokens);
 }
 
 LayerOp project_gathered(const Part& part, const Projection& projection) {
   LayerOp op = project(part, projection);
-  keep_input(op, part.own_tokens * projection.inputs * size_of(operand_type(part, projection)));
+  keep_input(op,
+             part.scaled_size(part.own_tokens * projection.inputs, operand_type(part, projection)));
   op.regathers_input = part.gathers();
   if (part.gathers()) {
     op.forward_workspace = part.size(part.tokens * projection.inputs);

@@ -10,7 +10,8 @@
 //   attention       fused: q, k (after rope), v, its output and the log-sum-exp: so out_projection,
 //                   which reads that output, keeps nothing. Not fused: q, k, v, the probabilities;
 //                   with dropout its mask and the probabilities after it
-//   activation      gate and up (or the GELU's input); its product is kept by down_projection
+//   activation      gate and up (or the GELU's input), maybe rounded; down_projection keeps its
+//                   product
 //   router          the norm's output, if no shared expert keeps it; fp32 scores; the choice
 //   experts         the tokens that came, and as an MLP does
 //   embedding       the token ids
@@ -24,7 +25,8 @@
 //
 // Where matmuls multiply in a narrower type than the activations have (FP8), a kernel of its own
 // rounds each operand that is not narrow yet; weights are rounded once a step, which is not
-// counted.
+// counted. With scales for blocks of a row the operands of weight gradients are rounded the other
+// way besides.
 //
 // All kernels of an op carry its name, unless they do something else besides. FLOPs of elementwise
 // kernels are rounded counts of arithmetic operations: memory is what bounds them.
@@ -55,7 +57,13 @@ struct Part {
   }
   std::int64_t mlp_inputs() const { return model.gated_mlp ? 2 : 1; }  // gate and up, or up alone
   Bytes size(std::int64_t values) const { return values * size_of(shard.types.activations); }
-  Bytes operand_size(std::int64_t values) const { return values * size_of(shard.types.matmul); }
+  Bytes operand_size(std::int64_t values) const { return scaled_size(values, shard.types.matmul); }
+  // With the scales of narrow values.
+  Bytes scaled_size(std::int64_t values, DataType type) const {
+    const std::int64_t block = size_of(type) == Bytes(1) ? shard.types.scale_block : 0;
+    const std::int64_t scales = block > 0 ? (values + block - 1) / block : 0;
+    return values * size_of(type) + scales * size_of(DataType::kFp32);
+  }
   Bytes stream() const { return size(tokens * hidden()); }          // of all tokens
   Bytes own_stream() const { return size(own_tokens * hidden()); }  // of the S region's tokens
   bool gathers() const { return own_tokens != tokens; }
@@ -91,6 +99,14 @@ void keep_input(LayerOp& op, Bytes input);
 // Rounds `values` to the operands' type, where that is narrower; adds nothing otherwise.
 void add_rounding(const Part& part, std::string_view name, std::int64_t values,
                   std::vector<Kernel>& kernels);
+
+// The gradient of a matmul's result. Where scales are of blocks of a row it is rounded both ways:
+// the inner dimension of the weight gradient is the tokens.
+void add_gradient_rounding(const Part& part, std::int64_t values, std::vector<Kernel>& kernels);
+
+// The input of a weight gradient then, which was kept by rows: rounded once more, the other way.
+// Goes before its matmul.
+void add_turning(const Part& part, std::int64_t values, std::vector<Kernel>& kernels);
 
 // A byte a value, written in the forward pass and read in the backward pass.
 void add_dropout_mask(LayerOp& op, std::int64_t values);

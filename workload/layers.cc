@@ -71,6 +71,14 @@ Bytes Layer::saved() const {
   return sum;
 }
 
+std::int64_t unembedding_parameters(const ModelLayers& layers) {
+  for (const LayerOp& op : layers.head.ops) {
+    if (op.name != "unembedding") continue;
+    return op.parameters > 0 ? op.parameters : layers.embedding.ops.front().parameters;
+  }
+  return 0;
+}
+
 ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {
   if (model.kind == ModelKind::kMlpStack) return build_mlp_stack(model, shard);
   const Part part = part_of(model, shard);

@@ -57,6 +57,11 @@ struct DataTypes {
   DataType communication = DataType::kBf16;  // activations and gradients between tensor ranks
   DataType dispatch = DataType::kBf16;       // tokens on their way to their experts; back: combine
   DataType combine = DataType::kBf16;
+  // Of what has one byte a value (matmul, dispatch), so many values of a row share an fp32 scale
+  // (128 in DeepSeek-V3, arXiv 2412.19437, section 3.3.2); 0: a whole tensor does.
+  std::int64_t scale_block = 0;
+  // As which the input of an MLP's activation is kept; nothing: in the type of the activations.
+  std::optional<DataType> activation_input{};
 };
 
 // One type for everything but the accumulators of gradients.
@@ -183,6 +188,10 @@ struct ModelLayers {
     return blocks[kind_of_block[static_cast<std::size_t>(layer)]];
   }
 };
+
+// Of the table that makes logits, on this chip: the head's own, or the embedding's. 0 without a
+// head.
+std::int64_t unembedding_parameters(const ModelLayers& layers);
 
 // REQUIRES: check(model) is empty; shard.tensor divides heads and intermediate, and divides
 // kv_heads or is divided by them; context divides sequence_length; with sequence parallelism tensor

@@ -15,7 +15,16 @@ LayerOp mlp_activation(const Part& part, std::string_view name, Region region, s
   op.input_gradient = {part.elementwise(
       name,
       {.elements = elements, .reads = inputs + 1, .writes = inputs, .flops = gated ? 12 : 20})};
-  keep_input(op, part.size(elements * inputs));
+  const DataTypes& types = part.shard.types;
+  Bytes kept = part.size(elements * inputs);
+  if (types.activation_input && size_of(*types.activation_input) < size_of(types.activations)) {
+    // Written once more, and read in place of the wide one.
+    const Bytes narrow = part.scaled_size(elements * inputs, *types.activation_input);
+    op.forward.front().written += narrow;
+    op.input_gradient.front().read += narrow - kept;
+    kept = narrow;
+  }
+  keep_input(op, kept);
   op.backward_workspace = part.size(elements * (inputs + 1));
   return op;
 }

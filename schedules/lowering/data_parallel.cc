@@ -41,7 +41,9 @@ void DataParallel::enter(const StageUnit& unit) {
 // Zero 2: a whole gradient stands from the first op of its backward to the end of its reduction.
 void DataParallel::hold_whole_gradients(Part& part, std::int64_t parameters) {
   if (stage_.plan.zero < 2 || !part.gradient_stream) return;
-  const OpRef first{stage_.compute, before_backward_ ? before_backward_->position + 1 : 0};
+  // A layer whose gradients were made before, with those of its inputs, runs nothing now.
+  const std::uint32_t next = before_backward_ ? before_backward_->position + 1 : 0;
+  const OpRef first{stage_.compute, std::min(next, stage_.last_compute->position)};
   stage_.builder.change_memory(first, {.category = MemoryCategory::kGradients,
                                        .bytes = Bytes(parameters * stage_.plan.gradient_bytes)});
 }

@@ -18,6 +18,8 @@ struct OpExchange {
   std::vector<LayerStep> after_forward{};
   std::vector<LayerStep> before_backward{};  // before its input gradient
   std::vector<LayerStep> after_backward{};   // after its weight gradient
+  // Its kernels begin a step in the forward, and end one in the backward.
+  bool starts_step = false;
   // In place of its kernels, where they are interleaved with communication: with what they keep and
   // let go. Both or none.
   std::vector<LayerStep> forward{};

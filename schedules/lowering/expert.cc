@@ -1,50 +1,129 @@
 #include "schedules/lowering/expert.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
+
+#include "schedules/plan/expert_places.h"
 
 namespace stepsim {
 namespace {
 
-bool is_two_level(const ParallelPlan& plan) {
-  return plan.dispatch == Dispatch::kTwoLevel && plan.ep > plan.expert_node;
+constexpr std::uint32_t kThere = 0;  // positions in ExpertExchange::matrices
+constexpr std::uint32_t kBack = 1;
+
+bool is_shared(const LayerOp& op) {
+  return op.name.starts_with("shared_");
+}
+
+// What arrives at a member, or leaves it, with what it has for itself.
+Bytes received(const ByteMatrix& matrix, std::uint32_t member) {
+  Bytes sum;
+  for (std::uint32_t from = 0; from < matrix.members; ++from) sum += matrix.between(from, member);
+  return sum;
+}
+Bytes sent(const ByteMatrix& matrix, std::uint32_t member) {
+  Bytes sum;
+  for (std::uint32_t to = 0; to < matrix.members; ++to) sum += matrix.between(member, to);
+  return sum;
 }
 
 class Travel {
  public:
-  Travel(const TokenRouting& routing, const ParallelPlan& plan) : routing_(routing), plan_(plan) {}
+  Travel(const TokenRouting& routing, const ParallelPlan& plan, const ExpertExchange& exchange,
+         std::int64_t expert_rank)
+      : routing_(routing),
+        plan_(plan),
+        exchange_(exchange),
+        expert_rank_(static_cast<std::uint32_t>(expert_rank)) {}
 
-  // To the experts, with copies of so many bytes; and back.
-  std::vector<LayerStep> there(Bytes copy) const {
+  std::vector<LayerStep> there() const {
     std::vector<LayerStep> steps;
-    if (is_two_level(plan_)) {
-      steps.push_back(step(Lane::kExpertsAcross, CollectiveOp::kAllToAll,
-                           tokens_across_nodes(routing_, plan_) * copy));
-    }
-    const Bytes sent = routing_.tokens * routing_.copies * copy;
-    if (plan_.ep > 1) steps.push_back(step(Lane::kExperts, CollectiveOp::kAllToAll, sent));
+    if (plan_.ep > 1) steps.push_back(all_to_all(kThere));
     if (plan_.etp > 1) {
-      steps.push_back(step(Lane::kExpertTensor, CollectiveOp::kAllGather, plan_.etp * sent));
+      steps.push_back(stepsim::exchange(Lane::kExpertTensor, CollectiveOp::kAllGather,
+                                        plan_.etp * at_experts(kThere), plan_.dispatched()));
     }
     return steps;
   }
-  std::vector<LayerStep> back(Bytes copy) const {
-    std::vector<LayerStep> steps = there(copy);
-    std::ranges::reverse(steps);
-    for (LayerStep& one : steps) {
-      if (one.collective == CollectiveOp::kAllGather) one.collective = CollectiveOp::kReduceScatter;
+  std::vector<LayerStep> back() const {
+    std::vector<LayerStep> steps;
+    if (plan_.etp > 1) {
+      steps.push_back(stepsim::exchange(Lane::kExpertTensor, CollectiveOp::kReduceScatter,
+                                        plan_.etp * at_experts(kBack), plan_.combined()));
     }
+    if (plan_.ep > 1) steps.push_back(all_to_all(kBack));
     return steps;
   }
 
  private:
-  LayerStep step(Lane lane, CollectiveOp op, Bytes bytes) const {
-    return exchange(lane, op, bytes, plan_.communicated());
+  Bytes even(std::uint32_t way) const {
+    return routing_.tokens * routing_.copies *
+           (way == kThere ? routing_.dispatched : routing_.combined);
   }
+  // Of one of the ranks that share its experts.
+  Bytes at_experts(std::uint32_t way) const {
+    if (exchange_.matrices.empty()) return even(way);
+    return way == kThere ? received(exchange_.matrices[kThere], expert_rank_)
+                         : sent(exchange_.matrices[kBack], expert_rank_);
+  }
+  LayerStep all_to_all(std::uint32_t way) const {
+    const DataType type = way == kThere ? plan_.dispatched() : plan_.combined();
+    LayerStep step = stepsim::exchange(Lane::kExperts, CollectiveOp::kAllToAll, even(way), type);
+    if (exchange_.matrices.empty()) return step;
+    step.bytes = largest_buffer(exchange_.matrices[way]);
+    step.byte_matrix = way;
+    step.algorithm = way == kThere ? exchange_.there : exchange_.back;
+    return step;
+  }
+
   const TokenRouting& routing_;
   const ParallelPlan& plan_;
+  const ExpertExchange& exchange_;
+  std::uint32_t expert_rank_;
 };
+
+// All that members send: straight to each other, or over the rail for a whole node and from the
+// member there to the others.
+std::int64_t sent_in_all(const ByteMatrix& matrix) {
+  const bool shared = matrix.sharing != NodeSharing::kNone;
+  const std::uint32_t per_node = shared ? matrix.members / matrix.nodes() : matrix.members;
+  Bytes sum;
+  for (std::uint32_t from = 0; from < matrix.members; ++from) {
+    for (std::uint32_t to = 0; to < matrix.members; ++to) {
+      if (from % per_node != to % per_node) sum += matrix.between(from, to);
+    }
+    for (std::uint32_t node = 0; shared && node < matrix.nodes(); ++node) {
+      if (node != matrix.node_of[from]) sum += matrix.between_node(from, node);
+    }
+  }
+  return sum.value();
+}
+
+struct EachWay {
+  std::int64_t there = 0;
+  std::int64_t back = 0;
+};
+
+// What one stage's ranks send, once.
+EachWay bytes_once(const TokenRouting& routing, const ParallelPlan& plan,
+                   const ExpertExchange& exchange) {
+  const std::int64_t ranks = plan.tp * plan.cp * plan.dp;
+  if (exchange.matrices.empty()) {
+    const std::int64_t copies = routing.tokens * routing.copies;
+    const std::int64_t units =
+        ranks / plan.ep * (plan.ep - 1) * copies + ranks * (plan.etp - 1) * copies;
+    return {units * routing.dispatched.value(), units * routing.combined.value()};
+  }
+  const auto of = [&](const ByteMatrix& matrix, const auto& at_experts) {
+    std::int64_t gathered = 0;  // by the ranks that share experts
+    for (std::uint32_t member = 0; member < matrix.members; ++member) {
+      gathered += at_experts(matrix, member).value();
+    }
+    return ranks / plan.ep * sent_in_all(matrix) +
+           ranks / (plan.ep * plan.etp) * plan.etp * (plan.etp - 1) * gathered;
+  };
+  return {of(exchange.matrices[kThere], received), of(exchange.matrices[kBack], sent)};
+}
 
 }  // namespace
 
@@ -58,45 +137,59 @@ LayerStep exchange(Lane lane, CollectiveOp op, Bytes bytes, DataType type) {
   return step;
 }
 
-std::int64_t tokens_across_nodes(const TokenRouting& routing, const ParallelPlan& plan) {
-  const std::int64_t nodes = plan.ep / plan.expert_node;
-  const auto most =
-      static_cast<double>(plan.node_limit == 0 ? nodes : std::min(nodes, plan.node_limit));
-  const double distinct = most * (1 - std::pow(1 - 1 / most, static_cast<double>(routing.copies)));
-  // As many to each node.
-  const double to_a_node =
-      static_cast<double>(routing.tokens) * distinct / static_cast<double>(nodes);
-  return nodes * static_cast<std::int64_t>(std::llround(to_a_node));
+ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
+                               const TokenRouting& routing, const Places& places) {
+  if (!routes_by_matrix(model, plan)) return {};
+  const bool two_level = plan.dispatch == Dispatch::kTwoLevel;
+  ExpertRouting request =
+      expert_routing(model, plan, two_level ? ranks_of_expert_node(plan, places) : plan.ep);
+  request.tokens = routing.tokens;
+  ExpertExchange exchange;
+  request.token_bytes = routing.dispatched;
+  exchange.matrices.push_back(route_tokens(request).dispatch);
+  request.token_bytes = routing.combined;
+  exchange.matrices.push_back(route_tokens(request).combine);
+  if (request.copies == TokenCopies::kPerNode) {
+    exchange.there = AlgorithmChoice::kNodeForwarding;
+    exchange.back = AlgorithmChoice::kPxn;
+  }
+  return exchange;
 }
 
-std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan& plan) {
+Layer shared_experts_beside_dispatch(Layer block) {
+  const auto first = std::ranges::find(block.ops, Region::kExpert, &LayerOp::region);
+  std::stable_partition(block.ops.begin(), first, [](const LayerOp& op) { return !is_shared(op); });
+  return block;
+}
+
+std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan& plan,
+                                         const ExpertExchange& exchange, std::int64_t expert_rank) {
   if (!block.routing || plan.ep * plan.etp == 1) return {};
-  const Travel travel(*block.routing, plan);
+  const Travel travel(*block.routing, plan, exchange, expert_rank);
   const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
   const auto first = std::ranges::find_if(block.ops, is_expert);
   const auto end = std::find_if_not(first, block.ops.end(), is_expert);
   OpExchange dispatch{.op = static_cast<std::size_t>(first - block.ops.begin())};
-  dispatch.before_forward = travel.there(block.routing->dispatched);
-  dispatch.after_backward = travel.back(block.routing->dispatched);
+  dispatch.before_forward = travel.there();
+  dispatch.after_backward = travel.back();
   OpExchange combine{.op = static_cast<std::size_t>(end - block.ops.begin()) - 1};
-  combine.after_forward = travel.back(block.routing->combined);
-  combine.before_backward = travel.there(block.routing->combined);
-  return {std::move(dispatch), std::move(combine)};
+  combine.after_forward = travel.back();
+  combine.before_backward = travel.there();
+  if (!plan.overlap_shared_experts) return {std::move(dispatch), std::move(combine)};
+  OpExchange shared{.op = static_cast<std::size_t>(std::ranges::find_if(block.ops, is_shared) -
+                                                   block.ops.begin())};
+  shared.before_forward = std::move(dispatch.before_forward);
+  shared.before_forward.back().kind = LayerStep::Kind::kDetached;
+  dispatch.before_forward.clear();
+  dispatch.after_backward.back().kind = LayerStep::Kind::kDetached;
+  shared.starts_step = dispatch.starts_step = true;
+  return {std::move(shared), std::move(dispatch), std::move(combine)};
 }
 
 std::int64_t expert_bytes(const TokenRouting& routing, const ParallelPlan& plan,
-                          const ExpertsAgain& again) {
-  const std::int64_t ranks = plan.tp * plan.cp * plan.dp;  // of a stage
-  const std::int64_t copies = routing.tokens * routing.copies;
-  const std::int64_t inside = is_two_level(plan) ? plan.expert_node : plan.ep;
-  std::int64_t units = ranks / inside * (inside - 1) * copies;  // of copies that leave a rank
-  if (is_two_level(plan)) {
-    const std::int64_t nodes = plan.ep / plan.expert_node;
-    units += ranks / nodes * (nodes - 1) * tokens_across_nodes(routing, plan);
-  }
-  units += ranks / plan.etp * (plan.etp - 1) * plan.etp * copies;
-  return units * (routing.dispatched.value() * (again.dispatch ? 3 : 2) +
-                  routing.combined.value() * (again.combine ? 3 : 2));
+                          const ExpertExchange& exchange, const ExpertsAgain& again) {
+  const EachWay once = bytes_once(routing, plan, exchange);
+  return once.there * (again.dispatch ? 3 : 2) + once.back * (again.combine ? 3 : 2);
 }
 
 }  // namespace stepsim

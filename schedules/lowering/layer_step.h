@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,10 +23,9 @@ enum class Lane : std::uint8_t {
   kContext,           // keys and values
   kContextGradients,  // their gradients
   kExperts,           // tokens to experts and back
-  kExpertsAcross,     // the same between nodes, in two-level dispatch
   kExpertTensor,      // between the ranks that share each expert
 };
-inline constexpr std::size_t kLanes = 8;
+inline constexpr std::size_t kLanes = 7;
 std::string_view name_of(Lane lane);  // "tp regather"
 Axis axis_of(Lane lane);
 
@@ -52,6 +52,8 @@ struct LayerStep {
   CollectiveOp collective = CollectiveOp::kAllGather;
   Bytes bytes{};
   DataType type = DataType::kBf16;
+  AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
+  std::optional<std::uint32_t> byte_matrix{};  // all-to-all: OpGraph::byte_matrices
 };
 
 }  // namespace stepsim

@@ -10,18 +10,14 @@
 #include "schedules/lowering/offload.h"
 #include "schedules/lowering/planned_bytes.h"
 #include "schedules/lowering/stage_lowering.h"
+#include "schedules/pipeline/fused_neighbours.h"
 #include "schedules/plan/communicators.h"
+#include "schedules/plan/expert_places.h"
 #include "schedules/plan/plan_schedule.h"
+#include "workload/experts.h"
 
 namespace stepsim {
 namespace {
-
-bool has_fused_ops(const PipelineSchedule& schedule) {
-  return std::ranges::any_of(schedule.ranks, [](const std::vector<PipelineOp>& order) {
-    return std::ranges::any_of(
-        order, [](const PipelineOp& op) { return op.kind == PipelineOpKind::kForwardBackward; });
-  });
-}
 
 // The last stage reads the embedding's table, of which the first is the owner.
 bool shares_table(const ModelSpec& model) {
@@ -65,14 +61,7 @@ void add_expert_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommuni
     return expert_partition(plan, "ep", Axis::kExpert, {axis});
   };
   if (plan.etp > 1) add(Lane::kExpertTensor, group(ExpertAxis::kExpertTensor));
-  if (plan.ep == 1) return;
-  const Communicator experts = group(ExpertAxis::kExpert);
-  if (plan.dispatch == Dispatch::kTwoLevel && plan.ep > plan.expert_node) {
-    add(Lane::kExperts, neighbours(experts, "", plan.expert_node));
-    add(Lane::kExpertsAcross, across_neighbours(experts, "", plan.expert_node));
-  } else {
-    add(Lane::kExperts, experts);
-  }
+  if (plan.ep > 1) add(Lane::kExperts, group(ExpertAxis::kExpert));
 }
 
 PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& plan,
@@ -166,8 +155,13 @@ std::string name_of(std::int32_t stage, const Role& role, const ModelSpec& model
 OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
               const ChipSpec& chip, const PipelineCosts& costs) {
   const std::vector<Role> roles = roles_of(model, plan);
+  ExpertExchange exchange;
+  if (routes_by_matrix(model, plan)) {
+    const Shard shard = shard_of(plan, {});
+    exchange = expert_exchange(model, plan, token_routing(part_of(model, shard)), places);
+  }
   std::vector<LoweredModel> models;
-  for (const Role& role : roles) models.push_back(lower_model(model, plan, role));
+  for (const Role& role : roles) models.push_back(lower_model(model, plan, role, exchange));
   const ModelLayers& layers = models.front().layers;
 
   OpGraph graph;
@@ -203,11 +197,11 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     add(lowered.head, "head", -1, model.tied_embeddings ? table : 0);
     for (std::size_t module = 0; module < lowered.prediction.size(); ++module) {
       const PredictionModule& layer = layers.prediction[module];
-      add(lowered.prediction[module].entry, layer.entry.name);
+      add(lowered.prediction[module].entry, layer.entry.name, -1, table);
       add(lowered.blocks[layer.kind_of_block].in(block_recompute(plan, 0, 1)),
           layers.blocks[layer.kind_of_block].name,
           first_block.back() + static_cast<std::int32_t>(module));
-      add(lowered.prediction[module].head, layer.head.name);
+      add(lowered.prediction[module].head, layer.head.name, -1, unembedding_parameters(layers));
     }
     return chunk;
   };
@@ -237,7 +231,8 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
       graph.programs.push_back(write(rank, role));
     }
   }
-  graph.planned_bytes = planned_bytes(model, plan, models.front());
+  graph.planned_bytes = planned_bytes(model, plan, models.front(), exchange);
+  graph.byte_matrices = std::move(exchange.matrices);
   Bytes& copied = (*graph.planned_bytes)[static_cast<std::size_t>(Axis::kHost)];
   for (const RankData& rank : graph.ranks) copied += on_host[rank.program.index()];
   return graph;

@@ -6,7 +6,6 @@
 
 #include "schedules/lowering/collective_matmul.h"
 #include "schedules/lowering/context.h"
-#include "schedules/lowering/expert.h"
 #include "schedules/lowering/recompute.h"
 #include "workload/attention.h"
 
@@ -19,8 +18,10 @@ DataTypes data_types(const ParallelPlan& plan) {
           .matmul = plan.type,
           .gradients = plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
           .communication = plan.communicated(),
-          .dispatch = plan.communicated(),
-          .combine = plan.activations()};
+          .dispatch = plan.dispatched(),
+          .combine = plan.combined(),
+          .scale_block = plan.scale_block,
+          .activation_input = plan.activation_input_type};
 }
 
 // What distinguishes blocks of each kind.
@@ -64,10 +65,9 @@ LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
 
 // `in_parts`: with what recompute makes again of it by itself.
 LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan plan, Bytes crossing,
-                         bool in_parts) {
+                         std::vector<OpExchange> exchanges, bool in_parts) {
   // The gradient of an input belongs beside the weight gradient, which is not its matmul.
   if (plan.tensor_chunks > 1) plan.overlap_tensor = true;
-  std::vector<OpExchange> exchanges = expert_exchanges(block, plan);
   if (plan.cp > 1)
     std::ranges::move(context_exchanges(block, share, plan), std::back_inserter(exchanges));
   if (in_parts) block = recompute_parts(std::move(block), plan, crossing, exchanges);
@@ -76,16 +76,16 @@ LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan pl
 }
 
 LoweredBlock lower_roles(const Layer& block, const ContextShare& share, const ParallelPlan& plan,
-                         Bytes crossing) {
+                         Bytes crossing, const std::vector<OpExchange>& exchanges) {
   LoweredBlock result;
   const auto role = [&result](BlockRecompute of) -> LoweredLayer& {
     return result.roles[static_cast<std::size_t>(of)];
   };
   LoweredLayer& whole = role(BlockRecompute::kNone);
-  whole = lower_block(block, share, plan, crossing, false);
+  whole = lower_block(block, share, plan, crossing, exchanges, false);
   if (plan.recompute == Recompute::kNone) return result;
   if (plan.recompute != Recompute::kFull) {
-    role(BlockRecompute::kAlone) = lower_block(block, share, plan, crossing, true);
+    role(BlockRecompute::kAlone) = lower_block(block, share, plan, crossing, exchanges, true);
     return result;
   }
   for (const BlockRecompute of : {BlockRecompute::kAlone, BlockRecompute::kFirst,
@@ -104,25 +104,35 @@ std::int64_t expert_roles(const ModelSpec& model, const ParallelPlan& plan) {
 
 }  // namespace
 
-LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role) {
-  const Shard shard{.sequences = plan.microbatch,
-                    .sequence_length = plan.sequence,
-                    .tensor = plan.tp,
-                    .sequence_parallel = plan.divides_tokens(),
-                    .context = plan.cp,
-                    .expert = plan.ep,
-                    .expert_tensor = plan.etp,
-                    .expert_rank = role.expert_rank,
-                    .fused_attention = plan.fused_attention,
-                    .loss = plan.loss,
-                    .types = data_types(plan)};
+Shard shard_of(const ParallelPlan& plan, const Role& role) {
+  return {.sequences = plan.microbatch,
+          .sequence_length = plan.sequence,
+          .tensor = plan.tp,
+          .sequence_parallel = plan.divides_tokens(),
+          .context = plan.cp,
+          .expert = plan.ep,
+          .expert_tensor = plan.etp,
+          .expert_rank = role.expert_rank,
+          .fused_attention = plan.fused_attention,
+          .loss = plan.loss,
+          .types = data_types(plan)};
+}
+
+LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
+                         const ExpertExchange& exchange) {
+  const Shard shard = shard_of(plan, role);
   LoweredModel lowered{.layers = build_layers(model, shard),
                        .attention = {},
                        .embedding = {},
                        .blocks = {},
                        .head = {},
                        .prediction = {}};
-  const ModelLayers& layers = lowered.layers;
+  ModelLayers& layers = lowered.layers;
+  for (Layer& block : layers.blocks) {
+    if (plan.overlap_shared_experts && block.routing) {
+      block = shared_experts_beside_dispatch(std::move(block));
+    }
+  }
   const Bytes crossing = layers.tensor_boundary;
   lowered.embedding =
       lower_tensor(with_placeholders(layers.embedding, plan), plan, crossing, false);
@@ -138,7 +148,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                              .causal = model.causal,
                              .window = kinds[kind].local ? model.window : 0,
                              .rank = role.context_rank};
-    lowered.blocks.push_back(lower_roles(layers.blocks[kind], share, plan, crossing));
+    lowered.blocks.push_back(
+        lower_roles(layers.blocks[kind], share, plan, crossing,
+                    expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank)));
   }
   for (const PredictionModule& module : layers.prediction) {
     lowered.prediction.push_back(

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "schedules/lowering/expert.h"
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/tensor.h"
 #include "schedules/plan/parallel_plan.h"
@@ -45,7 +46,11 @@ struct LoweredModel {
   std::vector<LoweredModule> prediction;
 };
 
-LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role);
+// What a rank with this role computes for a micro-batch.
+Shard shard_of(const ParallelPlan& plan, const Role& role);
+
+LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
+                         const ExpertExchange& exchange);
 
 // Every role of the plan, and the number of a rank's.
 std::vector<Role> roles_of(const ModelSpec& model, const ParallelPlan& plan);

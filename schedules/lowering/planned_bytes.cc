@@ -154,7 +154,8 @@ struct Replicated {
   std::int64_t shards = 1;
 };
 std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state) {
-  const std::int64_t microbatches = plan.microbatches();
+  // Of those that go through one copy of a stage.
+  const std::int64_t microbatches = plan.microbatches() / copies_of_stages(plan);
   const std::int64_t g = plan.gradient_bytes;
   const std::int64_t w = size_of(plan.weights()).value();
   const std::int64_t groups = state.replicas / state.shards;
@@ -202,7 +203,13 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
   const bool apart = shared && plan.pp > 1 && placement_of(plan) == Placement::kLoop;
   std::int64_t tied = 0;
   if (plan.zero == 3) {
-    if (shared) dense.layers.back() += table;  // gathered for the head, and reduced after it
+    // Gathered for every layer that reads it, and reduced after it.
+    const std::size_t head = 1 + layers.kind_of_block.size();
+    if (model.tied_embeddings) dense.layers[head] += table;
+    for (std::size_t module = 0; module < layers.prediction.size(); ++module) {
+      dense.layers[head + 3 * module + 1] += table;
+      dense.layers[head + 3 * module + 3] += unembedding_parameters(layers);
+    }
   } else if (apart) {
     dense.layers.push_back(table);
   }
@@ -228,14 +235,14 @@ std::int64_t all_context_bytes(const ParallelPlan& plan, const LoweredModel& low
 }
 
 std::int64_t all_expert_bytes(const ParallelPlan& plan, const ModelLayers& layers,
-                              const Blocks& blocks) {
+                              const Blocks& blocks, const ExpertExchange& exchange) {
   if (plan.ep * plan.etp == 1) return 0;
   std::int64_t sum = 0;
   for (const PlannedBlock& block : blocks) {
     const Layer& layer = layers.blocks[block.kind];
     if (!layer.routing) continue;
     const Again again = sent_again(layer, plan, layers.tensor_boundary, block.role);
-    sum += expert_bytes(*layer.routing, plan, again.experts);
+    sum += expert_bytes(*layer.routing, plan, exchange, again.experts);
   }
   return sum * plan.microbatches();
 }
@@ -259,12 +266,14 @@ std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers)
 }  // namespace
 
 std::array<Bytes, kAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
-                                       const LoweredModel& lowered) {
+                                       const LoweredModel& lowered,
+                                       const ExpertExchange& exchange) {
   const ModelLayers& layers = lowered.layers;
   const Blocks blocks = all_blocks(model, plan, layers);
   std::array<Bytes, kAxes> bytes{};
   bytes[static_cast<std::size_t>(Axis::kContext)] = Bytes(all_context_bytes(plan, lowered, blocks));
-  bytes[static_cast<std::size_t>(Axis::kExpert)] = Bytes(all_expert_bytes(plan, layers, blocks));
+  bytes[static_cast<std::size_t>(Axis::kExpert)] =
+      Bytes(all_expert_bytes(plan, layers, blocks, exchange));
   bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(plan, layers, blocks));
   bytes[static_cast<std::size_t>(Axis::kData)] = Bytes(data_bytes(model, plan, layers, blocks));
   bytes[static_cast<std::size_t>(Axis::kOther)] = Bytes(norm_bytes(plan));

@@ -30,6 +30,6 @@
 namespace stepsim {
 
 std::array<Bytes, kAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
-                                       const LoweredModel& lowered);
+                                       const LoweredModel& lowered, const ExpertExchange& exchange);
 
 }  // namespace stepsim

@@ -52,12 +52,14 @@ struct Pass {
     return true;
   }
   // A layer without split weight gradients has what gradients it has with those of its inputs.
-  LayerVisit visit(const LoweredLayer& layer) const {
+  // Where each micro-batch is reduced (ZeRO-2) they wait for the weight gradients of the other
+  // layers.
+  LayerVisit visit(const LoweredLayer& layer, bool reduces_each) const {
     const bool by_parts = part == Part::kInputGradients || part == Part::kWeightGradients;
     return {.reads_parameters = part != Part::kWeightGradients,
             .makes_gradients =
-                !is_forward() &&
-                (!by_parts || layer.has_weight_part() == (part == Part::kWeightGradients))};
+                !is_forward() && (!by_parts || (reduces_each || layer.has_weight_part()) ==
+                                                   (part == Part::kWeightGradients))};
   }
 };
 
@@ -243,7 +245,8 @@ class StageLowering {
       const auto& [stopped_at, again] = walk.stops[walk.stop];
       const StageUnit& unit = *stopped_at;
       const std::vector<LayerStep>& steps = pass.steps_of(*unit.layer, again);
-      const LayerVisit visit = again ? LayerVisit{} : pass.visit(*unit.layer);
+      const LayerVisit visit =
+          again ? LayerVisit{} : pass.visit(*unit.layer, stage_.plan.zero == 2);
       if (walk.step == 0) {
         if (sharded_) sharded_->enter(unit, visit, pass.microbatch);
         if (replicated_ && pass.is_forward()) replicated_->forward_begins(unit);
@@ -377,7 +380,9 @@ class StageLowering {
         {.communicator = *stage_.communicators.lanes[lane],
          .op = step.collective,
          .bytes = step.bytes,
-         .type = step.type},
+         .type = step.type,
+         .algorithm = step.algorithm,
+         .byte_matrix = step.byte_matrix},
         axis_of(step.lane),
         stage_.label(std::string(name_of(step.collective)), unit.number, pass.microbatch),
         std::move(dependencies));

@@ -114,6 +114,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
     }
     const OpExchange& exchange = exchange_of(i, exchanges);
     steps.append(exchange.before_forward);
+    if (exchange.starts_step) steps.split();
     if (exchange.forward.empty()) {
       LayerStep& step = steps.compute();
       step.kept += exchange.kept.value_or(op.saved);
@@ -168,6 +169,7 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     step->let_go += op.saved;
     steps.run(op.weight_gradient);
     steps.append(exchange.after_backward);
+    if (exchange.starts_step) steps.split();
     if (leaves_tensor && plan.overlap_tensor) steps.split();
     if (leaves_tensor && !plan.overlap_tensor)
       steps.mirror_enter_tensor_region(op, Kind::kCollective);
@@ -176,11 +178,14 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
   return steps.take();
 }
 
-// Bytes of the result, and of the gradient of the input, of the matmul of an op.
+// Bytes of the gradient of the result of an op's matmul, as its weight gradient reads it; and of
+// the gradient of the input.
 Bytes result_size(const LayerOp& op) {
   Bytes most;
   for (const Kernel& kernel : op.forward) {
-    if (kernel.kind == KernelKind::kMatmul) most = std::max(most, kernel.written);
+    if (kernel.kind != KernelKind::kMatmul) continue;
+    const Bytes as_operand = kernel.batch * kernel.m * kernel.n * size_of(kernel.type);
+    most = std::max(most, std::min(kernel.written, as_operand));
   }
   return most;
 }
@@ -218,6 +223,7 @@ class SplitBackward {
       add_inputs(i);
       if (has_weight_part(layer_.ops[i])) add_weights(i);
       communicate(exchange.after_backward);
+      if (exchange.starts_step) flush_weights();
       const bool changes = i > 0 && is_tensor(layer_.ops[i]) != is_tensor(layer_.ops[i - 1]);
       if (plan_.tp == 1 || !changes) continue;
       if (is_tensor(layer_.ops[i])) {
@@ -325,7 +331,7 @@ bool LoweredLayer::has_weight_part() const {
 
 std::string_view name_of(Lane lane) {
   constexpr std::array<std::string_view, kLanes> kNames = {
-      "tp", "tp backward", "tp regather", "cp", "cp gradients", "ep", "ep across nodes", "etp"};
+      "tp", "tp backward", "tp regather", "cp", "cp gradients", "ep", "etp"};
   return kNames[static_cast<std::size_t>(lane)];
 }
 
@@ -339,7 +345,6 @@ Axis axis_of(Lane lane) {
     case Lane::kContextGradients:
       return Axis::kContext;
     case Lane::kExperts:
-    case Lane::kExpertsAcross:
     case Lane::kExpertTensor:
       return Axis::kExpert;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "schedules/plan/expert_places.h"
 #include "schedules/plan/parallel_plan.h"
 #include "schedules/plan/plan_schedule.h"
 
@@ -60,6 +61,7 @@ class Rules {
     problems_.push_back({field, "is " + std::to_string(whole) + ", which is not a multiple of " +
                                     what + "; nearest: " + nearest_multiples(part, whole)});
   }
+  bool good() const { return problems_.empty(); }
   std::vector<Problem> take() { return std::move(problems_); }
 
  private:
@@ -185,7 +187,41 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
       rules.require(value <= 1, field,
                     "is " + std::to_string(value) + ", but the model has no routed experts: 1");
     }
+    rules.require(plan.dispatch == Dispatch::kAllToAll, "dispatch",
+                  "is two_level, but the model has no routed experts: all_to_all");
+    for (const auto& [field, value] :
+         {std::pair{"overlap_expert_parallel", plan.overlap_expert_parallel},
+          std::pair{"overlap_shared_experts", plan.overlap_shared_experts}}) {
+      rules.require(!value, field, "is true, but the model has no routed experts: false");
+    }
+    for (const auto& [field, type] : {std::pair{"dispatch_dtype", plan.dispatch_type},
+                                      std::pair{"combine_dtype", plan.combine_type}}) {
+      rules.require(!type, field,
+                    "is " + std::string(type ? name_of(*type) : "") +
+                        ", but the model has no routed experts: leave it out");
+    }
     return;
+  }
+  rules.require(plan.dispatch == Dispatch::kTwoLevel || plan.node_limit == 0, "node_limit",
+                "is " + std::to_string(plan.node_limit) +
+                    ", but a copy for each expert goes straight to it (dispatch = all_to_all): 0, "
+                    "or dispatch = two_level");
+  for (const auto& [field, value] :
+       {std::pair{"overlap_expert_parallel", plan.overlap_expert_parallel},
+        std::pair{"overlap_shared_experts", plan.overlap_shared_experts}}) {
+    rules.require(!value || plan.ep > 1, field, "is true, but with ep = 1 nothing travels: false");
+  }
+  if (plan.overlap_shared_experts) {
+    rules.require(experts.shared_intermediate > 0, "overlap_shared_experts",
+                  "is true, but the model has no shared experts: false");
+    rules.require(plan.tp <= 1, "overlap_shared_experts",
+                  "is true with tp = " + std::to_string(plan.tp) +
+                      ", whose own collectives stand around the shared experts: tp = 1");
+    const bool fuses = plan.overlap_expert_parallel || plan.schedule == ScheduleName::kDualPipe ||
+                       plan.schedule == ScheduleName::kDualPipeV;
+    rules.require(!fuses, "overlap_shared_experts",
+                  "is true, but fused forwards and backwards run beside the all-to-alls already: "
+                  "false");
   }
   rules.divides("ep", plan.ep, "model's routed experts", experts.routed);
   rules.divides("etp", plan.etp, "width of an expert", experts.intermediate);
@@ -199,8 +235,29 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
   if (ranks % plan.etp == 0) {
     rules.divides("ep", plan.ep, "ranks of a stage, tp x cp x dp / etp", ranks / plan.etp);
   }
-  if (plan.dispatch == Dispatch::kTwoLevel && plan.ep > plan.expert_node) {
-    rules.divides("expert_node", plan.expert_node, "ranks of ep", plan.ep);
+}
+
+// REQUIRES: nothing is wrong with the plan so far.
+void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const Places& places,
+                         Rules& rules) {
+  if (!routes_by_matrix(model, plan)) return;
+  std::int64_t node = plan.ep;
+  if (plan.dispatch == Dispatch::kTwoLevel) {
+    node = ranks_of_expert_node(plan, places);
+    rules.require(node > 0, "dispatch",
+                  "is two_level, but the " + std::to_string(plan.ep) +
+                      " ranks of ep do not stand in nodes, as many in each and in the same places "
+                      "of it: all_to_all, or another order or map");
+    if (node == 0) return;
+    rules.require(plan.expert_node == 0 || plan.expert_node == node, "expert_node",
+                  "is " + std::to_string(plan.expert_node) + ", but in each node of the cluster " +
+                      std::to_string(node) + " neighbouring ranks of ep stand: " +
+                      std::to_string(node) + ", or 0 for as many as there are");
+  }
+  ExpertRouting routing = expert_routing(model, plan, node);
+  for (const Problem& problem : check(routing)) {
+    const bool of_plan = problem.field == "node_limit";
+    rules.require(false, (of_plan ? "" : "model.experts.") + problem.field, problem.message);
   }
 }
 
@@ -356,15 +413,6 @@ void check_offload(const ParallelPlan& plan, Rules& rules) {
                 "is " + std::to_string(plan.offload_layers) + ", which needs offload_activations");
 }
 
-// Keys that have a meaning but no lowering yet.
-void check_what_is_there(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  const auto only = [&rules](bool holds, const char* field, const std::string& values) {
-    rules.require(holds, field, "can't be simulated yet, only " + values);
-  };
-  only(plan.zero != 3 || model.prediction_modules == 0, "zero",
-       "0, 1 and 2 for a model with multi-token prediction");
-}
-
 }  // namespace
 
 std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, const Places& places) {
@@ -379,9 +427,9 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, con
   check_recompute(plan, rules);
   check_recompute_modules(plan, model, rules);
   check_offload(plan, rules);
-  check_what_is_there(plan, model, rules);
   check_chips(plan, places, rules);
   check_mapping(plan, places, rules);
+  if (rules.good()) check_expert_places(plan, model, places, rules);
   std::vector<Problem> problems = rules.take();
   for (Problem& problem : check_schedule(plan)) problems.push_back(std::move(problem));
   return problems;

@@ -81,8 +81,8 @@ std::string_view name_of(ContextMode mode);  // "zigzag_ring"
 // How tokens travel to their experts and back.
 enum class Dispatch : std::uint8_t {
   kAllToAll,  // a copy of the token for each expert that it was routed to
-  kTwoLevel,  // a copy for each node, along the rail, then one for each expert inside the node
-              // (DeepEP, arXiv 2412.19437, section 3.2)
+  kTwoLevel,  // a copy for each node, along the rail, handed on inside it to each rank that has one
+              // of the token's experts (DeepEP, arXiv 2412.19437, section 3.2)
 };
 inline constexpr std::size_t kDispatches = 2;
 std::string_view name_of(Dispatch dispatch);  // "all_to_all"
@@ -106,8 +106,9 @@ struct ParallelPlan {
   bool sequence_parallel = true;  // with tp > 1: tokens between the tensor-parallel parts divided
   ContextMode cp_mode = ContextMode::kZigzagRing;
   Dispatch dispatch = Dispatch::kAllToAll;
-  std::int64_t expert_node = 8;      // two-level dispatch: neighbouring ranks of ep in one node
-  std::int64_t node_limit = 0;       // and at most so many nodes of a token; 0: no limit
+  std::int64_t expert_node = 0;  // two-level dispatch: neighbouring ranks of ep in one node; 0: as
+                                 // many as the cluster has there
+  std::int64_t node_limit = 0;   // and at most so many nodes of a token; 0: no limit
   std::vector<std::int64_t> layout;  // layers of each global stage; empty: equally many
   Recompute recompute = Recompute::kNone;
   std::vector<RecomputeModule> recompute_modules = {RecomputeModule::kAttention};  // selective
@@ -121,7 +122,11 @@ struct ParallelPlan {
   std::optional<DataType> weight_type;
   std::optional<DataType> activation_type;
   std::optional<DataType> communication_type;
-  bool fused_attention = true;  // else scores are written to memory, and kept
+  std::optional<DataType> dispatch_type;  // tokens, and gradients, on their way to the experts
+  std::optional<DataType> combine_type;   // and back
+  std::optional<DataType> activation_input_type;  // as which inputs of MLPs' activations are kept
+  std::int64_t scale_block = 0;  // values of one byte that share an fp32 scale; 0: a whole tensor
+  bool fused_attention = true;   // else scores are written to memory, and kept
   LossKernels loss = LossKernels::kFused;
   // Kernels that add weight gradients to an accumulator leave autograd an empty tensor in its
   // place: one of each shape of a block's weights stays for good (Transformer Engine).
@@ -148,6 +153,11 @@ struct ParallelPlan {
   bool overlap_tensor = false;     // reduce-scatter of an input gradient beside the weight gradient
   std::int64_t tensor_chunks = 1;  // above 1: collective matmuls, each in so many chunks
   bool overlap_pipeline = true;    // messages between stages beside compute
+  // All-to-alls of experts: each backward runs with the forward behind it, by turns
+  // (fused_neighbours.h); or the shared experts run beside the dispatch and, in the backward,
+  // beside the way back.
+  bool overlap_expert_parallel = false;
+  bool overlap_shared_experts = false;
   bool clip_gradients = false;     // the norm of all gradients before the optimizer
   bool post_validation = false;    // the optimizer does not wait for that norm
   bool offload_optimizer = false;  // its state lives on the host, and streams through the chip
@@ -170,6 +180,8 @@ struct ParallelPlan {
   DataType activations() const { return activation_type.value_or(wide(type)); }
   DataType communicated() const { return communication_type.value_or(activations()); }
   bool offloads() const { return offload_optimizer || offload_activations; }
+  DataType dispatched() const { return dispatch_type.value_or(communicated()); }
+  DataType combined() const { return combine_type.value_or(activations()); }
   bool divides_tokens() const { return sequence_parallel && tp > 1; }
 
  private:

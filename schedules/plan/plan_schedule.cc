@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "schedules/pipeline/fused_neighbours.h"
 #include "schedules/pipeline/make_schedule.h"
 #include "schedules/pipeline/optimal_schedule.h"
 #include "schedules/pipeline/schedule_file.h"
@@ -142,6 +143,26 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
       problems.push_back(in_words_of_plan(std::move(problem), plan));
     }
   }
+  if (plan.overlap_expert_parallel && problems.empty()) {
+    const PipelineSchedule order = schedule_of(plan, {});
+    if (!has_fused_ops(order)) {
+      problems.push_back({"overlap_expert_parallel",
+                          fmt::format("is true, but {} with {} micro-batches never has a forward "
+                                      "right behind a whole backward: eager_1f1b, "
+                                      "interleaved_1f1b, or 1f1b on one stage",
+                                      schedule_text(plan), plan.microbatches())});
+    }
+    for (Problem& problem : check_order(order)) {
+      problems.push_back({"overlap_expert_parallel",
+                          fmt::format("is true, but {} with fused neighbours can't run: {} {}",
+                                      schedule_text(plan), problem.field, problem.message)});
+    }
+  }
+  if (plan.zero == 3 && plan.overlap_expert_parallel) {
+    problems.push_back({"zero",
+                        "is 3 (FSDP) with overlap_expert_parallel, whose forwards and backwards "
+                        "gather layers in two orders at once: 0, 1 or 2"});
+  }
   if (plan.zero == 3 && placement_of(plan) == Placement::kBidirectional) {
     problems.push_back({"zero",
                         "is 3 (FSDP) with a schedule that holds two copies of each stage: "
@@ -155,9 +176,15 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
 }
 
 PipelineSchedule schedule_of(const ParallelPlan& plan, const PipelineCosts& costs) {
-  if (plan.own_schedule) return *plan.own_schedule;
-  if (plan.optimal_schedule) return optimal_schedule(optimal_request_of(plan, costs)).schedule;
-  return make_schedule(request_of(plan, costs));
+  PipelineSchedule schedule;
+  if (plan.own_schedule) {
+    schedule = *plan.own_schedule;
+  } else if (plan.optimal_schedule) {
+    schedule = optimal_schedule(optimal_request_of(plan, costs)).schedule;
+  } else {
+    schedule = make_schedule(request_of(plan, costs));
+  }
+  return plan.overlap_expert_parallel ? fused_neighbours(std::move(schedule)) : schedule;
 }
 
 }  // namespace stepsim

@@ -101,7 +101,7 @@ double achievable_flops_per_second(const Kernel& kernel, const ChipSpec& chip) {
       const double inner = static_cast<double>(kernel.k);
       const double ramp = inner / (inner + matmul.inner_ramp);
       return chip.peak_of(kernel.type).value() * matmul.peak_fraction * ramp *
-             useful_share_of_waves(kernel, matmul);
+             (kernel.accumulates ? matmul.accumulating : 1) * useful_share_of_waves(kernel, matmul);
     }
     case KernelKind::kAttentionForward:
       return chip.peak_of(kernel.type).value() * efficiency.attention_forward_fraction *
@@ -121,6 +121,7 @@ void check_matmul(const MatmulEfficiency& matmul, const std::string& prefix, Che
   checker.at_least_one(prefix + "tile_n", matmul.tile_n);
   checker.at_least_one(prefix + "compute_units", matmul.compute_units);
   checker.not_negative(prefix + "inner_ramp", matmul.inner_ramp);
+  checker.fraction(prefix + "accumulating", matmul.accumulating);
   checker.not_negative(prefix + "least_split", static_cast<double>(matmul.least_split));
 }
 

@@ -9,7 +9,8 @@
 //              tiles that stick out of the matrix (tile quantisation), a last wave of tiles that
 //              leaves units idle (wave quantisation), and the ramp of a short inner dimension,
 //              k / (k + ramp). Narrow matrices get narrower tiles, in steps of 16; where there are
-//              fewer tiles than units, k is split over the idle ones
+//              fewer tiles than units, k is split over the idle ones. Where the result is added
+//              to an accumulator, a fraction of that
 //   attention  a fraction of peak for the forward and one for the backward kernel, of long
 //              sequences of heads of 128, times ramps: s / (s + length_ramp) of the keys,
 //              t / (t + tile_ramp x units) of the blocks of 128 queries, and
@@ -38,6 +39,8 @@ struct MatmulEfficiency {
   std::int64_t compute_units = 1;  // tiles in one wave; 1 turns wave quantisation off
   double inner_ramp = 0;           // inner dimension at which half of the throughput is reached
   std::int64_t least_split = 0;    // of k, where it is split; 0: never
+  // Of all that, what matmuls reach that add to an accumulator in memory: weight gradients.
+  double accumulating = 1;
 };
 
 struct Efficiency {

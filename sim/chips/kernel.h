@@ -37,6 +37,7 @@ struct Kernel {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
+  bool accumulates = false;  // kMatmul: adds its result to what is in memory
 
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };

@@ -24,6 +24,8 @@ std::string_view name_of(LibraryPath path) {
       return "tree";
     case LibraryPath::kNvls:
       return "nvls";
+    case LibraryPath::kRelay:
+      return "relay";
     case LibraryPath::kMessages:
       break;
   }

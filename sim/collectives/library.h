@@ -52,8 +52,15 @@ enum class HopKind : std::uint8_t { kNvlink, kPcie, kNetwork };
 inline constexpr std::size_t kHopKinds = 3;
 
 // What constants are for. Algorithms of stepsim that NCCL does not have are timed as a ring.
-enum class LibraryPath : std::uint8_t { kRing, kTree, kNvls, kMessages };
-std::string_view name_of(LibraryPath path);  // "ring", "tree", "nvls", "messages"
+enum class LibraryPath : std::uint8_t {
+  kRing,
+  kTree,
+  kNvls,
+  kMessages,
+  kRelay,  // all-to-alls that nodes share, of experts: kernels of their own (DeepEP); where there
+           // are none, as messages
+};
+std::string_view name_of(LibraryPath path);  // "ring", "tree", "nvls", "messages", "relay"
 
 // Of NCCL's kernels (src/enqueue.cc, src/graph/connect.cc, src/include/comm.h).
 struct ProtocolChannels {

@@ -116,6 +116,7 @@ class Tuner {
         return rate_ * tuner_.nvls_efficiency * (channels - 1) / channels;
       case LibraryPath::kRing:
       case LibraryPath::kMessages:
+      case LibraryPath::kRelay:
         break;
     }
     switch (tuning.protocol) {
@@ -261,7 +262,7 @@ std::vector<Way> ways(const CommunicationLibrary& library, const CollectiveTask&
   for (const ProtocolTuning& tuning : library.tuner.protocols) {
     if (tuning.path == LibraryPath::kNvls && !nvls) continue;
     if (tuning.path == LibraryPath::kTree && !trees) continue;
-    if (tuning.path == LibraryPath::kMessages) continue;
+    if (tuning.path == LibraryPath::kMessages || tuning.path == LibraryPath::kRelay) continue;
     result.push_back({tuning.path, tuning.protocol, tuner.expectation(tuning)});
   }
   return result;
@@ -294,6 +295,16 @@ AlgorithmChoice ring_of(const GroupShape& shape, const GroupLinks& links) {
 
 LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveTask& task,
                           ChosenAlgorithm chosen, const GroupLinks& links) {
+  const bool shared = task.matrix != nullptr && task.matrix->sharing != NodeSharing::kNone;
+  const ProtocolTiming* relay = library.find(LibraryPath::kRelay, Protocol::kSimple);
+  if (shared && relay != nullptr) {
+    return {
+        .algorithm = chosen.choice,
+        .cost =
+            cost_of(library, *relay, share_of(library, task, LibraryPath::kRelay, links), links),
+        .protocol = std::string(name_of(Protocol::kSimple)),
+        .why = chosen.why + "; " + library.name + " has kernels for all-to-alls that nodes share"};
+  }
   const Share share = share_of(library, task, LibraryPath::kMessages, links);
   const Protocol protocol =
       share.part <= library.tuner.messages_ll_up_to ? Protocol::kLl : Protocol::kSimple;

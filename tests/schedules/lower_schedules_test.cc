@@ -65,7 +65,7 @@ TEST(LowerSchedulesTest, AnyScheduleDoesTheSameWorkWithAnyPlan) {
   for (const ScheduleName schedule : kScheduleNames) {
     for (const std::int64_t tp : {1, 2}) {
       for (const std::int64_t dp : {1, 2}) {
-        for (const int zero : {0, 1, 3}) {
+        for (const int zero : {0, 1, 2, 3}) {
           ParallelPlan plan = plan_of(schedule, tp, dp);
           plan.zero = zero;
           plan.recompute = dp == 2 ? Recompute::kFull : Recompute::kNone;

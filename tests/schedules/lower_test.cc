@@ -372,7 +372,6 @@ TEST(LowerTest, ExpertsRunWithTheOtherAxes) {
         plan.ep = 4 / etp;
         plan.etp = etp;
         plan.dispatch = dispatch;
-        plan.expert_node = 2;
         plan.recompute = etp == 2 ? Recompute::kFull : Recompute::kNone;
         const SimulationResult result =
             run(small_experts(), plan, one_node(8, 100_GBps), {.steps = 2});

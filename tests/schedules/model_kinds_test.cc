@@ -112,6 +112,34 @@ TEST(ModelKindsTest, WhatRunsIsWhatTheModelNeeds) {
   }
 }
 
+// The table and the unembedding are gathered for each layer that reads them: planned_bytes() is
+// checked in every run.
+TEST(ModelKindsTest, PredictionRunsFullySharded) {
+  for (const bool tied : {false, true}) {
+    for (const std::int64_t pp : {1, 2}) {
+      ModelSpec model = with_prediction();
+      model.tied_embeddings = tied;
+      ParallelPlan plan;
+      plan.dp = 4;
+      plan.pp = pp;
+      plan.zero = 3;
+      plan.global_batch = 16;
+      plan.sequence = 256;
+      const Cluster cluster = one_node(static_cast<int>(4 * pp), 100_GBps);
+      EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
+      const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
+      EXPECT_GT(simulate(graph, cluster, {.steps = 2}).step_time, Duration(0));
+      // Of the two modules' entries and losses each has a table of its own to gather.
+      const auto gathered = static_cast<std::size_t>(MemoryCategory::kGatheredParameters);
+      plan.shard = 2;
+      plan.reshard_after_forward = false;
+      const SimulationResult hybrid =
+          simulate(lower(model, plan, cluster.places, cluster.chip), cluster, {.steps = 2});
+      EXPECT_GT(hybrid.memory_peaks[0].by_category[gathered], Bytes(0));
+    }
+  }
+}
+
 TEST(ModelKindsTest, ExpertsRunWithDataAndPipelineParallelism) {
   for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
     EXPECT_GT(run(with_experts(), 1, 2, 2, true, recompute).step_time, Duration(0));

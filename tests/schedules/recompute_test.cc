@@ -137,7 +137,7 @@ TEST(RecomputeTest, EveryWayRunsWithEveryAxisAndSchedule) {
   for (const ModelSpec& model : kinds()) {
     SCOPED_TRACE(model.name);
     std::vector<ParallelPlan> bases;
-    if (model.prediction_modules == 0) bases.push_back(plan_of(2, 4, 1, 3));
+    bases.push_back(plan_of(2, 4, 1, 3));
     for (std::size_t mode = 0; mode < kContextModes; ++mode) {
       bases.push_back(plan_of(2, 1, 1, 0));
       bases.back().cp = 2;
@@ -316,8 +316,8 @@ TEST(RecomputeTest, GroupsAndFirstLayersRunWithEveryAxis) {
     for (const std::int64_t block : {2, 3}) {
       for (const std::int64_t layers : {0, 2}) {
         std::vector<ParallelPlan> plans = {plan_of(2, 2, 2, 1), plan_of(2, 2, 1, 2)};
-        if (model.prediction_modules == 0) plans.push_back(plan_of(1, 4, 1, 3));
-        if (model.prediction_modules == 0) plans.push_back(plan_of(1, 4, 1, 3));
+        plans.push_back(plan_of(1, 4, 1, 3));
+        plans.push_back(plan_of(1, 4, 1, 3));
         plans.back().reshard_after_forward = plans.back().zero != 3;
         plans.push_back(plan_of(2, 1, 2, 0));
         plans.back().schedule = ScheduleName::kZeroBubbleH1;

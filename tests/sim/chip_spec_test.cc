@@ -127,6 +127,17 @@ TEST(ChipSpecTest, FewTilesAreSplitOverIdleUnits) {
   EXPECT_EQ(time_of(cube(), chip).total, Duration(20us)) << "25 parts: all of them";
 }
 
+TEST(ChipSpecTest, AddingToAnAccumulatorCostsItsFraction) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul.accumulating = 0.5;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(20us));
+  Kernel gradient = cube();
+  gradient.accumulates = true;
+  EXPECT_EQ(time_of(gradient, chip).total, Duration(40us));
+  chip.efficiency.matmul.accumulating = 0;
+  EXPECT_EQ(check(chip).front().field, "efficiency.matmul.accumulating");
+}
+
 TEST(ChipSpecTest, ADataTypeMayHaveItsOwnMatmuls) {
   ChipSpec chip = round_chip();
   chip.efficiency.matmul_of[static_cast<std::size_t>(DataType::kBf16)] = {.peak_fraction = 0.5};

@@ -99,6 +99,46 @@ TEST(ExpertRoutingTest, ExpertsGetTheLoadTheyAreGiven) {
   }
 }
 
+// An expert with 3 times its even share, of which it takes 1.2: 1.8 of 64 shares are dropped,
+// evenly over its tokens. The others' copies stay as they were.
+TEST(ExpertRoutingTest, CopiesBeyondTheCapacityAreDropped) {
+  ExpertRouting routing{.members = 64,
+                        .experts = 64,
+                        .top_k = 4,
+                        .tokens = 1000,
+                        .token_bytes = Bytes(1000),
+                        .copies = TokenCopies::kPerMember};
+  routing.load.assign(64, 61.0 / 63);
+  routing.load[5] = 3;
+  const ExpertTraffic all = route_tokens(routing);
+  EXPECT_EQ(all.dropped, 0);
+  routing.capacity_factor = 1.2;
+  const ExpertTraffic cut = route_tokens(routing);
+  const double share = 64 * 1000 * 4 / 64.0;  // of an expert
+  EXPECT_NEAR(all.tokens_of_expert[5], 3 * share, 1e-3);
+  EXPECT_NEAR(cut.tokens_of_expert[5], 1.2 * share, 1e-3);
+  EXPECT_NEAR(cut.dropped, 1.8 * share, 1e-3);
+  EXPECT_NEAR(static_cast<double>(cut.dispatch.between(0, 5).value()), 1.2 * share / 64 * 1000, 1);
+  EXPECT_EQ(cut.dispatch.between(0, 6), all.dispatch.between(0, 6));
+}
+
+// Two experts of a node, of which one drops half of its copies: the node is missed by a token that
+// chose neither, and by half of those that chose only that one.
+TEST(ExpertRoutingTest, ADroppedCopyDoesNotBringItsTokenToTheNode) {
+  ExpertRouting routing{.members = 4,
+                        .experts = 4,
+                        .top_k = 1,
+                        .tokens = 1000,
+                        .token_bytes = Bytes(1000),
+                        .load = {4, 2, 1, 1},
+                        .copies = TokenCopies::kPerNode,
+                        .members_of_node = 2,
+                        .capacity_factor = 1};
+  const ExpertTraffic traffic = route_tokens(routing);  // expert 0: 1/2 of the tokens, takes 1/4
+  EXPECT_NEAR(static_cast<double>(traffic.dispatch.between_node(3, 0).value()), 5e5, 1);
+  EXPECT_NEAR(traffic.dropped, 1000, 1e-6);
+}
+
 TEST(ExpertRoutingTest, SaysAllThatIsWrongAtOnce) {
   const ExpertRouting wrong{
       .members = 8, .experts = 12, .top_k = 20, .copies = TokenCopies::kPerNode, .node_limit = 1};

@@ -219,6 +219,37 @@ TEST(Fp8Test, ProjectionsMultiplyAndKeepInOneByte) {
   EXPECT_EQ(down.weight_gradient.front().written, Bytes(4096 * 14336 * 4)) << "fp32 accumulator";
 }
 
+// One fp32 scale for 128 values: 132 bytes. Weight gradients sum over tokens, so both operands are
+// rounded that way too: the input again from what was kept, the gradient at once.
+TEST(Fp8Test, BlocksOfARowHaveScales) {
+  Shard shard{.sequence_length = 1024};
+  shard.types.matmul = DataType::kFp8;
+  shard.types.scale_block = 128;
+  const LayerOp down = op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
+  EXPECT_EQ(down.saved, Bytes(1024 * 14336 / 128 * 132));
+  ASSERT_EQ(down.weight_gradient.size(), 2U);
+  EXPECT_EQ(down.weight_gradient[0].read + down.weight_gradient[0].written, 2 * down.saved);
+  EXPECT_TRUE(down.weight_gradient[1].accumulates);
+  EXPECT_EQ(down.input_gradient[0].read, Bytes(1024 * 4096 * 2));
+  EXPECT_EQ(down.input_gradient[0].written, Bytes(2 * 1024 * 4096 / 128 * 132));
+}
+
+// Gate and up in one byte and scales: written beside the product, and read by the backward in place
+// of the two bytes that the matmul before it made.
+TEST(Fp8Test, InputsOfActivationsAreKeptNarrow) {
+  Shard shard{.sequence_length = 1024};
+  const LayerOp wide = op_named(build_layers(llama3_8b(), shard).block(0), "mlp_activation");
+  shard.types.scale_block = 128;
+  shard.types.activation_input = DataType::kFp8;
+  const LayerOp narrow = op_named(build_layers(llama3_8b(), shard).block(0), "mlp_activation");
+  const Bytes kept(1024 * 2 * 14336 / 128 * 132);
+  EXPECT_EQ(wide.saved, Bytes(1024 * 2 * 14336 * 2));
+  EXPECT_EQ(narrow.saved, kept);
+  EXPECT_EQ(narrow.forward.front().written - wide.forward.front().written, kept);
+  EXPECT_EQ(wide.input_gradient.front().read - narrow.input_gradient.front().read,
+            wide.saved - kept);
+}
+
 TEST(Fp8Test, TokensThatTravelNarrowArriveNarrow) {
   Shard shard{.sequence_length = 1024};
   shard.types.matmul = shard.types.dispatch = DataType::kFp8;

@@ -1,0 +1,23 @@
+// fused_neighbours() joins each backward with the forward behind it on its rank, of another
+// micro-batch, to one op, as DualPipe has them: what one sends runs beside what the other computes
+// (Megatron-Core: 1F1B overlap of expert-parallel communication,
+// --overlap-moe-expert-parallel-comm).
+//
+//   1F1B, one stage   F0 BW0 F1 BW1 F2 BW2   becomes   F0 FB1/0 FB2/1 BW2
+//
+// The activations of its forward come while those of its backward go. Between stages a fused op
+// hands on at its end what its two parts made: schedules that have just enough micro-batches in
+// flight (1f1b) wait for one another then, those that have twice as many (eager_1f1b,
+// interleaved_1f1b) don't. Split backwards stay as they are.
+
+#pragma once
+
+#include "schedules/pipeline/pipeline_schedule.h"
+
+namespace stepsim {
+
+PipelineSchedule fused_neighbours(PipelineSchedule schedule);
+
+bool has_fused_ops(const PipelineSchedule& schedule);
+
+}  // namespace stepsim

@@ -1,0 +1,69 @@
+#include "schedules/plan/expert_places.h"
+
+#include <vector>
+
+namespace stepsim {
+namespace {
+
+// Chips of each group of ep, its members in order.
+std::vector<std::vector<std::uint32_t>> chips_of_groups(const ParallelPlan& plan,
+                                                        const Places& places) {
+  const std::vector<std::uint32_t> chips = place_ranks(plan, places);
+  const auto groups = static_cast<std::size_t>(plan.ranks() / plan.ep);
+  std::vector<std::vector<std::uint32_t>> result(
+      groups, std::vector<std::uint32_t>(static_cast<std::size_t>(plan.ep)));
+  for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
+    const std::int64_t group = (coordinate(plan, rank, PlanAxis::kPipeline) * plan.edp() +
+                                coordinate(plan, rank, ExpertAxis::kExpertData)) *
+                                   plan.etp +
+                               coordinate(plan, rank, ExpertAxis::kExpertTensor);
+    const std::int64_t member = coordinate(plan, rank, ExpertAxis::kExpert);
+    result[static_cast<std::size_t>(group)][static_cast<std::size_t>(member)] =
+        chips[static_cast<std::size_t>(rank)];
+  }
+  return result;
+}
+
+}  // namespace
+
+std::int64_t ranks_of_expert_node(const ParallelPlan& plan, const Places& places) {
+  if (places.levels.empty() || places.levels.front().kind != LevelKind::kSwitched) return 0;
+  const std::uint32_t size = places.levels.front().size;
+  std::size_t node = 0;
+  for (const std::vector<std::uint32_t>& group : chips_of_groups(plan, places)) {
+    std::size_t first = 1;  // of the next node
+    while (first < group.size() && group[first] / size == group[0] / size) ++first;
+    if (node == 0) node = first;
+    if (first != node || group.size() % node != 0) return 0;
+    for (std::size_t member = node; member < group.size(); ++member) {
+      const std::uint32_t begin = group[member - member % node];
+      if (group[member] / size != begin / size) return 0;
+      if (group[member] % size != group[member % node] % size) return 0;
+      if (begin / size == group[member - member % node - 1] / size) return 0;
+    }
+  }
+  return static_cast<std::int64_t>(node);
+}
+
+bool routes_by_matrix(const ModelSpec& model, const ParallelPlan& plan) {
+  const bool uneven = !model.experts.load.empty() || model.experts.capacity_factor > 0;
+  return plan.ep > 1 && (plan.dispatch == Dispatch::kTwoLevel || uneven);
+}
+
+ExpertRouting expert_routing(const ModelSpec& model, const ParallelPlan& plan, std::int64_t node) {
+  ExpertRouting routing{.members = static_cast<std::uint32_t>(plan.ep),
+                        .experts = static_cast<std::uint32_t>(model.experts.routed),
+                        .top_k = static_cast<std::uint32_t>(model.experts.per_token),
+                        .tokens = 1,
+                        .token_bytes = Bytes(1),
+                        .load = model.experts.load,
+                        .copies = TokenCopies::kPerExpert,
+                        .capacity_factor = model.experts.capacity_factor};
+  if (plan.dispatch != Dispatch::kTwoLevel) return routing;
+  routing.copies = node < plan.ep ? TokenCopies::kPerNode : TokenCopies::kPerMember;
+  routing.members_of_node = static_cast<std::uint32_t>(node);
+  routing.node_limit = static_cast<std::uint32_t>(plan.node_limit);
+  return routing;
+}
+
+}  // namespace stepsim

@@ -45,7 +45,10 @@ ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp) {
 
 Explanation explanation_of(const ModelSpec& model, const ParallelPlan& plan,
                            const Cluster& cluster) {
-  Experiment experiment{.name = "test", .model = model, .cluster = {}, .plan = plan};
+  Experiment experiment;
+  experiment.name = "test";
+  experiment.model = model;
+  experiment.plan = plan;
   experiment.cluster.chip = cluster.chip;
   for (const Problem& problem : check(plan, model, cluster.places)) {
     ADD_FAILURE() << problem.field << " " << problem.message;

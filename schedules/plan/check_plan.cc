@@ -240,6 +240,9 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
 // REQUIRES: nothing is wrong with the plan so far.
 void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const Places& places,
                          Rules& rules) {
+  // Loads of another number of experts are the model's problem.
+  const std::size_t loads = model.experts.load.size();
+  if (loads > 0 && static_cast<std::int64_t>(loads) != model.experts.routed) return;
   if (!routes_by_matrix(model, plan)) return;
   std::int64_t node = plan.ep;
   if (plan.dispatch == Dispatch::kTwoLevel) {
@@ -257,7 +260,10 @@ void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const
   ExpertRouting routing = expert_routing(model, plan, node);
   for (const Problem& problem : check(routing)) {
     const bool of_plan = problem.field == "node_limit";
-    rules.require(false, (of_plan ? "" : "model.experts.") + problem.field, problem.message);
+    rules.require(false, of_plan ? problem.field : "ep",
+                  of_plan ? problem.message
+                          : "routes tokens to the model's experts, of which " + problem.field +
+                                " " + problem.message);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "schedules/lowering/data_parallel.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace stepsim {
@@ -48,7 +47,7 @@ void DataParallel::hold_whole_gradients(Part& part, std::int64_t parameters) {
                                        .bytes = Bytes(parameters * stage_.plan.gradient_bytes)});
 }
 
-void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last, bool ends_pass) {
+void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last) {
   const ParallelPlan& plan = stage_.plan;
   if (!is_last && plan.zero < 2) return;
   for (Part& part : parts_) {
@@ -56,9 +55,9 @@ void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last
     const std::int64_t parameters = unit.layer->parameters_of(part.experts);
     if (parameters > 0) {
       hold_whole_gradients(part, parameters);
-      if (part.buckets.empty() ||
+      if (part.buckets.empty() || part.buckets.back().is_last != is_last ||
           part.buckets.back().parameters >= plan.gradient_bucket_parameters) {
-        part.buckets.emplace_back();
+        part.buckets.emplace_back().is_last = is_last;
       }
       Bucket& bucket = part.buckets.back();
       bucket.parameters += parameters;
@@ -67,19 +66,25 @@ void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last
       bucket.ready = *stage_.last_compute;
       if ((plan.overlap_gradients || plan.zero == 2) &&
           bucket.parameters >= plan.gradient_bucket_parameters) {
-        reduce(part, bucket, is_last);
+        reduce(part, bucket);
       }
     }
-    if (plan.zero == 2 && ends_pass) end_pass(part, is_last);
   }
 }
 
-void DataParallel::reduce(Part& part, Bucket& bucket, bool is_last) {
+void DataParallel::end_pass(std::int32_t stage) {
+  if (stage_.plan.zero < 2) return;
+  for (Part& part : parts_) {
+    if (part.upper == stage_.is_upper(stage)) end_pass(part);
+  }
+}
+
+void DataParallel::reduce(Part& part, Bucket& bucket) {
   bucket.reduced = true;
   const ParallelPlan& plan = stage_.plan;
   const std::int64_t own = plan.zero == 0 ? bucket.parameters : bucket.divided;
   if (!part.gradient_stream) {
-    if (is_last) complete_.push_back({bucket.ready, own});
+    if (bucket.is_last) complete_.push_back({bucket.ready, own});
     return;
   }
   const bool at_once = plan.overlap_gradients || plan.zero == 2;
@@ -98,7 +103,7 @@ void DataParallel::reduce(Part& part, Bucket& bucket, bool is_last) {
         reduction, {.category = MemoryCategory::kGradients, .at_end = true, .bytes = bytes});
     part.reductions.push_back(reduction);
   }
-  if (is_last && part.across_stream) {
+  if (bucket.is_last && part.across_stream) {
     reduction = stage_.add_collective(
         *part.across_stream,
         {.communicator = *part.groups->across,
@@ -108,14 +113,14 @@ void DataParallel::reduce(Part& part, Bucket& bucket, bool is_last) {
         Axis::kData, stage_.label("reduce " + what + " across groups"), {after(reduction)});
   }
   part.done = {after(reduction)};
-  if (is_last) complete_.push_back({reduction, own});
+  if (bucket.is_last) complete_.push_back({reduction, own});
 }
 
-void DataParallel::end_pass(Part& part, bool is_last) {
+void DataParallel::end_pass(Part& part) {
   for (Bucket& bucket : part.buckets) {
-    if (!bucket.reduced) reduce(part, bucket, is_last);
+    if (!bucket.reduced) reduce(part, bucket);
+    if (bucket.is_last) part.last_buckets.push_back(std::move(bucket));
   }
-  if (is_last) std::ranges::move(part.buckets, std::back_inserter(part.last_buckets));
   part.buckets.clear();
 }
 
@@ -135,9 +140,10 @@ std::vector<Dependency> DataParallel::finish_gradients() {
       part.buckets.push_back({.parameters = stage_.tied_parameters,
                               .divided = part_of(stage_.tied_parameters, part.groups->shards),
                               .units = {},
-                              .ready = *stage_.last_compute});
+                              .ready = *stage_.last_compute,
+                              .is_last = true});
     }
-    end_pass(part, true);
+    end_pass(part);
     done.insert(done.end(), part.done.begin(), part.done.end());
   }
   return done;

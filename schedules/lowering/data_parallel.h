@@ -37,9 +37,10 @@ class DataParallel {
 
   // Around a pass that makes the weight gradients of a layer with any micro-batch.
   void enter(const StageUnit& unit);
-  // They are complete with the last compute op. `is_last`: those of the step are. `ends_pass`: the
-  // pass has no further layer.
-  void leave(const StageUnit& unit, std::int32_t stage, bool is_last, bool ends_pass);
+  // They are complete with the last compute op. `is_last`: those of the step are.
+  void leave(const StageUnit& unit, std::int32_t stage, bool is_last);
+  // The pass over a chunk has no further layer.
+  void end_pass(std::int32_t stage);
 
   // A forward of a layer begins with the next compute op.
   void forward_begins(const StageUnit& unit);
@@ -60,6 +61,7 @@ class DataParallel {
     std::int64_t divided = 0;  // one shard's part of each layer
     std::vector<const StageUnit*> units{};
     OpRef ready{};
+    bool is_last = false;
     bool reduced = false;
   };
   // The parameters that have the same replicas.
@@ -80,8 +82,8 @@ class DataParallel {
     OpRef op;
   };
 
-  void reduce(Part& part, Bucket& bucket, bool is_last);
-  void end_pass(Part& part, bool is_last);
+  void reduce(Part& part, Bucket& bucket);
+  void end_pass(Part& part);
   void hold_whole_gradients(Part& part, std::int64_t parameters);
 
   Stage& stage_;

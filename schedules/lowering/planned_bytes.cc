@@ -1,5 +1,6 @@
 #include "schedules/lowering/planned_bytes.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "schedules/lowering/context.h"
@@ -150,6 +151,7 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
 struct Replicated {
   std::vector<std::int64_t> layers;
   std::int64_t gathered_again = 0;  // parameters that FSDP gathers a third time, for recompute
+  std::int64_t copied = 0;          // of a table that another rank holds too: reduced once a step
   std::int64_t replicas = 1;
   std::int64_t shards = 1;
 };
@@ -173,6 +175,14 @@ std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state)
     }
     sum += groups * (state.shards - 1) * parameters * a_parameter;
     sum += state.shards * 2 * (groups - 1) * part_of(parameters, state.shards) * g;
+  }
+  if (state.copied > 0) {
+    Replicated copy = state;
+    copy.layers = {state.copied};
+    copy.copied = 0;
+    ParallelPlan once = plan;
+    once.zero = std::min(plan.zero, 1);
+    sum += replicated_bytes(once, copy);
   }
   if (plan.zero == 3 && plan.reshard_after_forward) {
     sum += groups * (state.shards - 1) * state.gathered_again * microbatches * w;
@@ -211,7 +221,7 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
       dense.layers[head + 3 * module + 3] += unembedding_parameters(layers);
     }
   } else if (apart) {
-    dense.layers.push_back(table);
+    dense.copied = table;
   }
   if (apart) {
     const std::int64_t parts = plan.zero >= 2 ? plan.sharded_over() : 1;

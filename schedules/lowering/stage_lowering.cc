@@ -30,12 +30,20 @@ enum class Part : std::uint8_t {
   kBackwardByParts,  // the whole backward as split: of a fused op
 };
 
+// Which gradients of a chunk are complete with a pass: of layers whose weight gradients may be
+// split from the backward, and of those that have them with the gradients of their inputs
+// (embeddings).
+struct Completes {
+  bool weights = false;
+  bool inputs = false;
+};
+
 // One pass over a chunk with a micro-batch.
 struct Pass {
   Part part = Part::kForward;
   std::int32_t microbatch = 0;
   std::int32_t chunk = 0;
-  bool is_last = false;  // completes the weight gradients of the chunk
+  Completes completes{};
 
   bool is_forward() const { return part == Part::kForward; }
   Handover input() const {
@@ -51,15 +59,19 @@ struct Pass {
     if (part == Part::kWeightGradients) return step.weight_gradient;
     return true;
   }
+  bool completes_gradients_of(const LoweredLayer& layer) const {
+    if (is_forward()) return false;
+    if (part == Part::kInputGradients) return completes.inputs && !layer.has_weight_part();
+    if (part == Part::kWeightGradients) return completes.weights && layer.has_weight_part();
+    return layer.has_weight_part() ? completes.weights : completes.inputs;
+  }
   // A layer without split weight gradients has what gradients it has with those of its inputs.
-  // Where each micro-batch is reduced (ZeRO-2) they wait for the weight gradients of the other
-  // layers.
-  LayerVisit visit(const LoweredLayer& layer, bool reduces_each) const {
+  LayerVisit visit(const LoweredLayer& layer) const {
     const bool by_parts = part == Part::kInputGradients || part == Part::kWeightGradients;
     return {.reads_parameters = part != Part::kWeightGradients,
             .makes_gradients =
-                !is_forward() && (!by_parts || (reduces_each || layer.has_weight_part()) ==
-                                                   (part == Part::kWeightGradients))};
+                !is_forward() &&
+                (!by_parts || layer.has_weight_part() == (part == Part::kWeightGradients))};
   }
 };
 
@@ -133,8 +145,8 @@ class StageLowering {
     }
   }
 
-  void write(const PipelineOp& op, bool is_last) {
-    const auto pass = [&](Part part) { return Pass{part, op.microbatch, op.chunk, is_last}; };
+  void write(const PipelineOp& op, const Completes& completes) {
+    const auto pass = [&](Part part) { return Pass{part, op.microbatch, op.chunk, completes}; };
     switch (op.kind) {
       case PipelineOpKind::kForward:
         return alone(pass(Part::kForward));
@@ -146,13 +158,13 @@ class StageLowering {
         return run(pass(Part::kWeightGradients));
       case PipelineOpKind::kForwardBackward:
         return together(pass(Part::kForward), {Part::kBackwardByParts, op.backward_microbatch,
-                                               op.backward_chunk, is_last});
+                                               op.backward_chunk, completes});
     }
   }
 
   void finish_step() {
     for (const Complete& complete : deferred_) {
-      replicated_->leave(*complete.unit, complete.stage, true, false);
+      replicated_->leave(*complete.unit, complete.stage, true);
     }
     std::vector<Dependency> ready =
         sharded_ ? sharded_->reduced() : replicated_->finish_gradients();
@@ -245,8 +257,7 @@ class StageLowering {
       const auto& [stopped_at, again] = walk.stops[walk.stop];
       const StageUnit& unit = *stopped_at;
       const std::vector<LayerStep>& steps = pass.steps_of(*unit.layer, again);
-      const LayerVisit visit =
-          again ? LayerVisit{} : pass.visit(*unit.layer, stage_.plan.zero == 2);
+      const LayerVisit visit = again ? LayerVisit{} : pass.visit(*unit.layer);
       if (walk.step == 0) {
         if (sharded_) sharded_->enter(unit, visit, pass.microbatch);
         if (replicated_ && pass.is_forward()) replicated_->forward_begins(unit);
@@ -265,9 +276,11 @@ class StageLowering {
       walk.step = 0;
       tickets_.clear();
       if (offloaded_ && pass.is_forward()) offloaded_->after_forward(unit, pass.microbatch);
-      if (sharded_) sharded_->leave(unit, visit, pass.microbatch, pass.is_last);
-      if (replicated_ && !again) leave(unit, walk, visit);
+      if (sharded_)
+        sharded_->leave(unit, visit, pass.microbatch, pass.completes_gradients_of(*unit.layer));
+      if (replicated_ && !again) leave(unit, pass, visit);
     }
+    if (replicated_ && !pass.is_forward()) replicated_->end_pass(chunk_of(pass).stage);
     return false;
   }
 
@@ -300,18 +313,15 @@ class StageLowering {
     const StageUnit* unit;
     std::int32_t stage;
   };
-  // A pass that makes no weight gradients of a layer may be the last one over it all the same: a
-  // layer without such gradients is complete then.
-  void leave(const StageUnit& unit, const Walk& walk, const LayerVisit& visit) {
-    const Pass& pass = walk.pass;
+  void leave(const StageUnit& unit, const Pass& pass, const LayerVisit& visit) {
+    if (!visit.makes_gradients) return;
     const StageChunk& chunk = chunk_of(pass);
-    const bool is_last = pass.is_last && !pass.is_forward();
-    if (!is_last && !visit.makes_gradients) return;
+    const bool is_last = pass.completes_gradients_of(*unit.layer);
     // The head's gradient of the table that the embedding has too may still be missing.
     if (is_last && stage_.shares_table && chunk.stage == 0 && unit.number < 0) {
       deferred_.push_back({&unit, chunk.stage});
     } else {
-      replicated_->leave(unit, chunk.stage, is_last, walk.stop + 1 == walk.stops.size());
+      replicated_->leave(unit, chunk.stage, is_last);
     }
   }
 
@@ -442,18 +452,23 @@ class StageLowering {
   std::vector<Complete> deferred_;
 };
 
-// The last op of each chunk that makes weight gradients: its position in the order.
-std::vector<std::size_t> completing_ops(const std::vector<PipelineOp>& order, std::size_t chunks) {
-  std::vector<std::size_t> last(chunks, order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
+// What each op of a rank completes: the last ones of each chunk that make gradients.
+std::vector<Completes> completed_by(const std::vector<PipelineOp>& order, std::size_t chunks) {
+  std::vector<Completes> completed(order.size());
+  std::vector<Completes> found(chunks);
+  for (std::size_t i = order.size(); i-- > 0;) {
     const PipelineOp& op = order[i];
-    if (op.kind == PipelineOpKind::kBackward || op.kind == PipelineOpKind::kBackwardWeight) {
-      last[static_cast<std::size_t>(op.chunk)] = i;
-    } else if (op.kind == PipelineOpKind::kForwardBackward) {
-      last[static_cast<std::size_t>(op.backward_chunk)] = i;
+    if (op.kind == PipelineOpKind::kForward) continue;
+    const bool fused = op.kind == PipelineOpKind::kForwardBackward;
+    Completes& chunk = found[static_cast<std::size_t>(fused ? op.backward_chunk : op.chunk)];
+    if (op.kind != PipelineOpKind::kBackwardInput) {
+      completed[i].weights = !std::exchange(chunk.weights, true);
+    }
+    if (op.kind != PipelineOpKind::kBackwardWeight) {
+      completed[i].inputs = !std::exchange(chunk.inputs, true);
     }
   }
-  return last;
+  return completed;
 }
 
 }  // namespace
@@ -467,10 +482,8 @@ Program lower_stage(Stage stage, Bytes fixed_memory) {
   hold_model_state(stage, fixed_memory);
   const std::vector<PipelineOp>& order =
       stage.schedule.ranks[static_cast<std::size_t>(stage.number)];
-  const std::vector<std::size_t> completing = completing_ops(order, stage.chunks.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    lowering.write(order[i], std::ranges::find(completing, i) != completing.end());
-  }
+  const std::vector<Completes> completed = completed_by(order, stage.chunks.size());
+  for (std::size_t i = 0; i < order.size(); ++i) lowering.write(order[i], completed[i]);
   lowering.finish_step();
   return std::move(stage.builder).build();
 }

@@ -1,6 +1,9 @@
 // What a run costs: seconds of simulate() against the work in it, and the slope of that in log-log
 // scale, which is 1 where cost is linear.
 //
+//   graph      everything before simulate() for Llama-3 405B on 16,384 H100s: the catalog's files,
+//              the cluster, and the op graph; alone, so that the process's peak of memory is its
+//              own
 //   training   Llama-3 70B on DGX H100s, tp 8, pp 4, dp 1 to 32: 32 to 1,024 ranks, one step
 //   ring       one ring all-reduce of 64 MiB on a ring of 64 to 4,096 chips: stepped, with ranks
 //              that start at skewed times, pipelined
@@ -9,8 +12,10 @@
 //   build/release/bench/simulate_bench
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <utility>
@@ -30,6 +35,25 @@ struct Point {
   double work = 0;
   double seconds = 0;
 };
+
+void graph(const std::string& experiment_name) {
+  const std::clock_t begin = std::clock();
+  LoadedExperiment loaded = load_with_topology(
+      {.experiment = experiment_name, .model = {}, .cluster = {}, .plan = {}, .overrides = {}});
+  const Cluster cluster = cluster_for_steps(loaded.experiment, std::move(loaded.topology));
+  const OpGraph made =
+      lower(loaded.experiment.model, loaded.experiment.plan, cluster.places, cluster.chip);
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  std::size_t ops = 0;
+  for (const Program& program : made.programs) ops += program.ops.size();
+  std::size_t run = 0;
+  for (const RankData& rank : made.ranks) run += made.programs[rank.program.index()].ops.size();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  fmt::print("  {}: {} ranks, {} programs with {} ops, {} ops of all ranks, {:.3f} s, {} MB\n",
+             experiment_name, made.ranks.size(), made.programs.size(), ops, run, seconds,
+             usage.ru_maxrss / 1000);
+}
 
 Point training(int dp) {
   const Experiment experiment =
@@ -127,6 +151,9 @@ void sweep(const std::string& name, const std::vector<int>& sizes,
 
 int main() {
   using stepsim::Granularity;
+  fmt::print("graph\n");
+  stepsim::graph("llama3-405b-dgx-h100-16384");
+  stepsim::graph("llama3-405b-128k-dgx-h100-16384");
   stepsim::sweep("training", {1, 2, 4, 8, 16, 32}, stepsim::training);
   const auto ring = [](Granularity granularity, bool skewed) {
     return [granularity, skewed](int chips) { return stepsim::ring(chips, granularity, skewed); };

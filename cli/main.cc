@@ -41,12 +41,6 @@ namespace {
 
 enum ExitStatus : int { kDone = 0, kNo = 1, kWrongInput = 2, kWrongProgram = 3 };
 
-Cluster build_cluster(const Experiment& experiment) {
-  Cluster cluster = build_cluster(experiment.cluster, experiment.plan.offloads());
-  cluster.chip = sustained(cluster.chip);
-  return cluster;
-}
-
 SimulationResult simulate_with_progress(const OpGraph& graph, const Cluster& cluster,
                                         SimulationOptions options) {
   Progress progress;
@@ -57,14 +51,14 @@ SimulationResult simulate_with_progress(const OpGraph& graph, const Cluster& clu
 
 int run(const std::vector<std::string>& arguments) {
   catch_interrupts();
-  const RunRequest request = read_run_request(arguments);
+  RunRequest request = read_run_request(arguments);
   const RunOptions& options = request.options;
   const Experiment& experiment = request.experiment;
   if (options.help) {
     print(help_text({"run"}));
     return kDone;
   }
-  const Cluster cluster = build_cluster(experiment);
+  const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
   const PipelineCosts costs = pipeline_times(experiment.model, experiment.plan, cluster);
   OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip, costs);
   vary(experiment.variation, options.seed, graph);

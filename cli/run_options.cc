@@ -250,7 +250,9 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
   }
   std::uint32_t ranks = kMostRanks;
   try {
-    request.experiment = load_experiment(source);
+    LoadedExperiment loaded = load_with_topology(source);
+    request.experiment = std::move(loaded.experiment);
+    request.topology = std::move(loaded.topology);
     ranks = static_cast<std::uint32_t>(request.experiment.plan.ranks());
   } catch (const ConfigError& error) {
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());

@@ -39,7 +39,8 @@ struct RunOptions {
 // with the problems of both at once, and of output files that can't be written.
 struct RunRequest {
   RunOptions options;
-  Experiment experiment;  // as it came from the default constructor if options.help
+  Experiment experiment;   // as it came from the default constructor if options.help
+  BuiltTopology topology;  // of its cluster
 };
 RunRequest read_run_request(const std::vector<std::string>& arguments);
 

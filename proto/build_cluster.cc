@@ -6,7 +6,17 @@
 namespace stepsim {
 
 Cluster build_cluster(const ClusterSpec& spec, bool with_hosts) {
-  BuiltTopology built = build_topology(spec.topology, spec.faults);
+  return build_cluster(spec, build_topology(spec.topology, spec.faults), with_hosts);
+}
+
+Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology topology) {
+  Cluster cluster =
+      build_cluster(experiment.cluster, std::move(topology), experiment.plan.offloads());
+  cluster.chip = sustained(cluster.chip);
+  return cluster;
+}
+
+Cluster build_cluster(const ClusterSpec& spec, BuiltTopology built, bool with_hosts) {
   Cluster cluster{.fabric = std::move(built.fabric),
                   .router = std::move(built.router),
                   .places = std::move(built.places),

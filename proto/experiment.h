@@ -53,8 +53,19 @@ struct ExperimentSource {
 };
 
 // Throws ConfigError with every problem of the source at once: of the files, the model, the
-// cluster, and of the plan for them (the topology is built to check it).
+// cluster, and of the plan for them.
 Experiment load_experiment(const ExperimentSource& source);
+
+// The same with its topology, which has been built to check the plan.
+struct LoadedExperiment {
+  Experiment experiment;
+  BuiltTopology topology;
+};
+LoadedExperiment load_with_topology(const ExperimentSource& source);
+
+// What its steps run on: with hosts where the plan offloads, and chips at the clock that they
+// sustain.
+Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology topology);
 
 // A cluster by itself: catalog name or file, and the communication library if not its own. Throws
 // ConfigError with every problem of it.
@@ -63,6 +74,8 @@ ClusterSpec load_cluster(const std::string& cluster, const std::string& library 
 // The hardware that a spec describes; hosts only where they are asked for, so that runs without
 // offload don't carry their links. Throws ConfigError where the topology can't be built.
 Cluster build_cluster(const ClusterSpec& spec, bool with_hosts = false);
+// The same around its topology, which has been built.
+Cluster build_cluster(const ClusterSpec& spec, BuiltTopology built, bool with_hosts);
 
 // A chip of the catalog, and a model: catalog name or file. Throw ConfigError with every problem.
 ChipSpec load_chip(const std::string& name);

@@ -137,11 +137,10 @@ void apply(const Override& change, file::Experiment& message, ProblemList& probl
 
 // Problems of the plan for this model on this cluster. Where the cluster can't be built the plan
 // is checked against one that is just large enough, so that the rest is reported too.
-std::vector<Problem> check_plan(const Experiment& experiment, bool cluster_is_good) {
-  if (cluster_is_good) {
-    const BuiltTopology built =
-        build_topology(experiment.cluster.topology, experiment.cluster.faults);
-    std::vector<Problem> problems = check(experiment.plan, experiment.model, built.places);
+std::vector<Problem> check_plan(const Experiment& experiment,
+                                const std::optional<BuiltTopology>& built) {
+  if (built) {
+    std::vector<Problem> problems = check(experiment.plan, experiment.model, built->places);
     for (Problem& problem : check(experiment.plan, experiment.cluster.chip)) {
       problems.push_back(std::move(problem));
     }
@@ -191,7 +190,7 @@ bool require(bool has, const char* section, const char* flag, const ExperimentSo
 
 }  // namespace
 
-Experiment load_experiment(const ExperimentSource& source) {
+LoadedExperiment load_with_topology(const ExperimentSource& source) {
   ProblemList problems;
   Loaded loaded = load_file(source.experiment, source.text, problems);
   file::Experiment& message = loaded.message;
@@ -228,16 +227,18 @@ Experiment load_experiment(const ExperimentSource& source) {
 
   Experiment experiment;
   if (has_model) experiment.model = to_model(message.model(), problems);
-  bool cluster_is_good = false;
+  std::optional<BuiltTopology> built;
   if (has_cluster) {
     experiment.cluster = to_cluster(message.cluster(), problems);
-    cluster_is_good = check(experiment.cluster.topology, experiment.cluster.faults).empty() &&
-                      message.cluster().topology_case() != file::Cluster::TOPOLOGY_NOT_SET;
+    if (check(experiment.cluster.topology, experiment.cluster.faults).empty() &&
+        message.cluster().topology_case() != file::Cluster::TOPOLOGY_NOT_SET) {
+      built = build_topology(experiment.cluster.topology, experiment.cluster.faults);
+    }
   }
   if (has_plan) {
     experiment.plan = to_plan(message.plan(), problems);
-    if (!cluster_is_good) problems.mark_reported("plan.ranks");
-    problems.add(check_plan(experiment, cluster_is_good));
+    if (!built) problems.mark_reported("plan.ranks");
+    problems.add(check_plan(experiment, built));
   }
   experiment.variation = to_variation(message.variation());
   if (has_plan) {
@@ -246,7 +247,11 @@ Experiment load_experiment(const ExperimentSource& source) {
   experiment.name =
       message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;
   throw_if_any(problems.all());
-  return experiment;
+  return {.experiment = std::move(experiment), .topology = std::move(*built)};
+}
+
+Experiment load_experiment(const ExperimentSource& source) {
+  return load_with_topology(source).experiment;
 }
 
 ClusterSpec load_cluster(const std::string& cluster, const std::string& library) {

@@ -33,9 +33,9 @@ Prediction simulate_run(const std::string& text, const PredictOptions& options) 
   ExperimentSource source;
   source.text = text;
   source.library = options.library;
-  const Experiment experiment = load_experiment(source);
-  Cluster cluster = build_cluster(experiment.cluster, experiment.plan.offloads());
-  cluster.chip = sustained(cluster.chip);
+  LoadedExperiment loaded = load_with_topology(source);
+  const Experiment& experiment = loaded.experiment;
+  const Cluster cluster = cluster_for_steps(experiment, std::move(loaded.topology));
   const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
   SimulationOptions simulation;
   // FSDP gathers ahead of the next step.

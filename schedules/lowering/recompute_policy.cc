@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "schedules/lowering/recompute_choice.h"
+
+namespace stepsim {
+namespace {
+
+bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::count(names, name) > 0;
+}
+
+// Whether a module that the plan makes again has the op, and how.
+RecomputePolicy policy_of(RecomputeModule module, const LayerOp& op) {
+  const std::string_view name = op.name;
+  switch (module) {
+    case RecomputeModule::kAttention:
+      return name == "attention" ? RecomputePolicy::kInside : RecomputePolicy::kKeep;
+    case RecomputeModule::kNorm:
+      return name.ends_with("norm") ? RecomputePolicy::kResult : RecomputePolicy::kKeep;
+    case RecomputeModule::kActivation:
+      return name.ends_with("_activation") ? RecomputePolicy::kResult : RecomputePolicy::kKeep;
+    case RecomputeModule::kLatentUp:
+      return one_of(name, {"query_up_projection", "key_value_up_projection", "rope"})
+                 ? RecomputePolicy::kResult
+                 : RecomputePolicy::kKeep;
+    case RecomputeModule::kMlp:
+      return one_of(name,
+                    {"gate_up_projection", "up_projection", "mlp_activation", "down_projection"})
+                 ? RecomputePolicy::kModule
+                 : RecomputePolicy::kKeep;
+    case RecomputeModule::kSharedExperts:
+      return name.starts_with("shared_") ? RecomputePolicy::kModule : RecomputePolicy::kKeep;
+    case RecomputeModule::kExperts:
+      return op.region == Region::kExpert || name.starts_with("shared_") ||
+                     one_of(name, {"router", "permute", "unpermute"})
+                 ? RecomputePolicy::kModule
+                 : RecomputePolicy::kKeep;
+  }
+  return RecomputePolicy::kKeep;
+}
+
+}  // namespace
+
+bool is_projection(const LayerOp& op) {
+  return std::ranges::any_of(
+      op.weight_gradient, [](const Kernel& kernel) { return kernel.kind == KernelKind::kMatmul; });
+}
+
+RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op) {
+  if (op.forward.empty()) return RecomputePolicy::kKeep;
+  if (plan.recompute == Recompute::kMatmuls) {
+    return is_projection(op) || one_of(op.name, {"permute", "unpermute"})
+               ? RecomputePolicy::kKeep
+               : RecomputePolicy::kResult;
+  }
+  if (plan.recompute == Recompute::kAlternate) {
+    const bool stays = is_projection(op) || one_of(op.name, {"attention", "permute", "unpermute"});
+    return stays ? RecomputePolicy::kKeep : RecomputePolicy::kResult;
+  }
+  if (plan.recompute != Recompute::kSelective) return RecomputePolicy::kKeep;
+  RecomputePolicy most = RecomputePolicy::kKeep;
+  for (const RecomputeModule module : plan.recompute_modules) {
+    most = std::max(most, policy_of(module, op));
+  }
+  return most;
+}
+
+std::vector<DroppedColumns> dropped_alternately(const Layer& block) {
+  std::vector<DroppedColumns> dropped(block.ops.size());
+  std::int64_t matmuls = 0;
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    const LayerOp& op = block.ops[i];
+    if (!is_projection(op) || op.region == Region::kExpert) continue;
+    const std::vector<std::int64_t> columns =
+        op.columns.empty() ? std::vector<std::int64_t>{1} : op.columns;
+    dropped[i].of = 0;
+    for (const std::int64_t matrix : columns) {
+      dropped[i].of += matrix;
+      if (++matmuls % 2 == 0) dropped[i].columns += matrix;
+    }
+  }
+  return dropped;
+}
+
+}  // namespace stepsim

@@ -200,6 +200,7 @@ void check_sizes(ParallelPlan& plan, ProblemList& problems) {
   check_range("prefetch", 0, kMostPrefetch, plan.prefetch, problems);
   within("optimizer_bytes", 1, kMostBytesOfAParameter, plan.optimizer_bytes);
   within("tensor_chunks", 1, kMostTokens, plan.tensor_chunks);
+  within("tensor_width", 1, kMostRanksOfAnAxis, plan.tensor_width);
   within("shard", 0, kMostRanksOfAnAxis, plan.shard);
   within("expert_node", 0, kMostRanksOfAnAxis, plan.expert_node);
   within("scale_block", 0, kMostTokens, plan.scale_block);
@@ -245,6 +246,7 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   fields.read("overlap_parameters", spec.overlap_parameters);
   fields.read("overlap_tensor", spec.overlap_tensor);
   fields.read("tensor_chunks", spec.tensor_chunks);
+  fields.read("tensor_width", spec.tensor_width);
   fields.read("overlap_pipeline", spec.overlap_pipeline);
   fields.read("overlap_expert_parallel", spec.overlap_expert_parallel);
   fields.read("overlap_shared_experts", spec.overlap_shared_experts);

@@ -84,7 +84,8 @@ LayerOp cross_entropy(const Part& part) {
 
 Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
   LayerOp unembedding = project_gathered(
-      part, {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary});
+      part,
+      {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary, .flat = true});
   if (!own_table) unembedding.parameters = 0;
   if (part.shard.loss == LossKernels::kFused) {
     // The gradient of the logits stands where the logits are kept.

@@ -10,9 +10,17 @@ DataType operand_type(const Part& part, const Projection& projection) {
   return projection.narrow ? part.shard.types.matmul : part.shard.types.activations;
 }
 
+void add_bias(const Part& part, std::int64_t tokens, std::int64_t outputs, LayerOp& op) {
+  op.forward.back().read += part.size(outputs);
+  op.weight_gradient.push_back(part.elementwise(
+      "bias_gradient",
+      {.elements = tokens * outputs, .writes = 0, .flops = 1, .accumulated = outputs}));
+  op.parameters += outputs;
+}
+
 // `tokens` rows times the matrix, and both gradients.
 LayerOp multiply(const Part& part, const Projection& projection, std::int64_t tokens) {
-  const auto& [name, inputs, outputs, bias, narrow] = projection;
+  const auto& [name, inputs, outputs, bias, narrow, flat] = projection;
   const DataTypes& types = part.shard.types;
   const MatmulTypes product{operand_type(part, projection), types.activations};
   const MatmulTypes accumulated{product.operands, types.gradients};
@@ -30,13 +38,7 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
   op.input = part.scaled_size(tokens * inputs, product.operands);
   op.backward_reads_input = true;
   op.backward_workspace = part.size(tokens * (inputs + outputs));
-  if (bias) {
-    op.forward.back().read += part.size(outputs);
-    op.weight_gradient.push_back(part.elementwise(
-        "bias_gradient",
-        {.elements = tokens * outputs, .writes = 0, .flops = 1, .accumulated = outputs}));
-    op.parameters += outputs;
-  }
+  if (bias) add_bias(part, tokens, outputs, op);
   return op;
 }
 
@@ -96,7 +98,51 @@ LayerOp project(const Part& part, const Projection& projection) {
   return multiply(part, projection, part.tokens);
 }
 
+namespace {
+
+Bytes sent_size(const Part& part, std::int64_t values) {
+  return values * size_of(part.shard.types.communication);
+}
+
+// [tokens, part of the width] @ [part of the width, the features of all that divide it]: partial
+// sums over those, of which each rank gets its own features.
+LayerOp project_from_width(const Part& part, const Projection& projection) {
+  const std::int64_t ways = part.shard.tensor_width;
+  Projection wide = projection;
+  wide.inputs /= ways;
+  wide.outputs *= ways;
+  wide.bias = false;
+  LayerOp op = project(part, wide);
+  if (projection.bias) add_bias(part, part.tokens, projection.outputs, op);
+  op.crossing = sent_size(part, part.tokens * wide.inputs);
+  op.width_reduced = sent_size(part, part.tokens * wide.outputs);
+  op.forward_workspace = part.size(part.tokens * (wide.inputs + wide.outputs));
+  return op;
+}
+
+// The mirror: features of all that divide the width come together, and go to a part of the width.
+LayerOp project_to_width(const Part& part, const Projection& projection) {
+  const std::int64_t ways = part.shard.tensor_width;
+  Projection wide = projection;
+  wide.inputs *= ways;
+  wide.outputs /= ways;
+  LayerOp op = project(part, wide);
+  op.input = part.size(part.tokens * projection.inputs);
+  op.width_gathered = sent_size(part, part.tokens * wide.inputs);
+  op.forward_workspace = part.size(part.tokens * (wide.inputs + wide.outputs));
+  return op;
+}
+
+}  // namespace
+
 LayerOp project_gathered(const Part& part, const Projection& projection) {
+  if (part.divides_width() && !projection.flat) {
+    LayerOp op = project_from_width(part, projection);
+    keep_input(op, part.own_tokens * projection.inputs * size_of(operand_type(part, projection)));
+    op.regathers_input = true;
+    op.backward_workspace += part.size(part.tokens * projection.inputs / part.shard.tensor_width);
+    return op;
+  }
   LayerOp op = project(part, projection);
   keep_input(op,
              part.scaled_size(part.own_tokens * projection.inputs, operand_type(part, projection)));
@@ -109,6 +155,7 @@ LayerOp project_gathered(const Part& part, const Projection& projection) {
 }
 
 LayerOp project_partial(const Part& part, const Projection& projection) {
+  if (part.divides_width()) return project_to_width(part, projection);
   LayerOp op = project(part, projection);
   if (part.shard.tensor > 1) op.forward_workspace = part.size(part.tokens * projection.outputs);
   return op;
@@ -134,6 +181,7 @@ LayerOp norm(const Part& part, std::string_view name) {
   keep_input(op, part.own_stream());
   op.backward_workspace = 2 * part.own_stream();
   op.parameters = part.norm_parameters();
+  if (part.divides_width()) op.norm_values_per_token = layer_norm ? 2 : 1;
   return op;
 }
 
@@ -157,11 +205,11 @@ LayerOp residual(const Part& part, std::string_view name, bool bias) {
   op.input = part.own_stream();
   op.backward_workspace = 2 * part.own_stream();
   if (bias) {
-    op.forward.front().read += part.size(part.hidden());
+    op.forward.front().read += part.size(part.own_width());
     op.input_gradient = {part.elementwise(
         "bias_gradient",
-        {.elements = elements, .writes = 0, .flops = 1, .accumulated = part.hidden()})};
-    op.parameters = part.hidden();
+        {.elements = elements, .writes = 0, .flops = 1, .accumulated = part.own_width()})};
+    op.parameters = part.own_width();
   }
   if (part.model.dropout) {
     op.input_gradient.push_back(part.elementwise("dropout", {.elements = elements, .flops = 1}));

@@ -52,8 +52,11 @@ struct Part {
   std::int64_t vocabulary;
 
   std::int64_t hidden() const { return model.hidden; }
+  bool divides_width() const { return shard.tensor_width > 1; }
+  // Of a vector over the model's width, what this chip has in the S region.
+  std::int64_t own_width() const { return divides_width() ? hidden() / shard.tensor : hidden(); }
   std::int64_t norm_parameters() const {
-    return (model.norm == NormKind::kLayer ? 2 : 1) * model.hidden;
+    return (model.norm == NormKind::kLayer ? 2 : 1) * own_width();
   }
   std::int64_t mlp_inputs() const { return model.gated_mlp ? 2 : 1; }  // gate and up, or up alone
   Bytes size(std::int64_t values) const { return values * size_of(shard.types.activations); }
@@ -82,6 +85,7 @@ struct Projection {
   std::int64_t outputs = 0;
   bool bias = false;    // added in the forward matmul's epilogue
   bool narrow = false;  // multiplies in DataTypes::matmul, otherwise in that of the activations
+  bool flat = false;    // has the whole width, whatever Shard::tensor_width says
 };
 
 // T region, all tokens. Keeps nothing: the caller says what.
@@ -90,6 +94,8 @@ LayerOp project(const Part& part, const Projection& projection);
 LayerOp project_gathered(const Part& part, const Projection& projection);
 // Its results are partial sums over the tensor group: row parallel.
 LayerOp project_partial(const Part& part, const Projection& projection);
+// With two-dimensional weights both have a part of the width as well, and reduce or gather over it.
+
 // S region, own tokens, the whole matrix on every tensor rank.
 LayerOp project_own(const Part& part, const Projection& projection);
 

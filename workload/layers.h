@@ -86,9 +86,12 @@ struct Shard {
   std::int64_t sequence_length = 0;  // tokens, of the whole sequence
   std::int64_t tensor = 1;           // features (heads, MLP width, vocabulary) are divided by this
   bool sequence_parallel = false;    // tokens of the S region are divided by `tensor` too
-  std::int64_t context = 1;          // tokens of each sequence are divided by this, everywhere
-  std::int64_t expert = 1;           // routed experts are divided by this
-  std::int64_t expert_tensor = 1;    // features of each expert are divided by this
+  // Above 1, two-dimensional weights: so many of the tensor ranks divide the model's width, the
+  // others the features. The S region's features are divided then, not its tokens.
+  std::int64_t tensor_width = 1;
+  std::int64_t context = 1;        // tokens of each sequence are divided by this, everywhere
+  std::int64_t expert = 1;         // routed experts are divided by this
+  std::int64_t expert_tensor = 1;  // features of each expert are divided by this
   // Which of the `expert` parts this chip holds, in blocks of neighbouring experts. All are alike
   // unless the model's routing is skewed.
   std::int64_t expert_rank = 0;
@@ -141,6 +144,12 @@ struct LayerOp {
   // Vocabulary-parallel cross entropy: fp32 values a token that are summed over the tensor group
   // during its forward (max, sum of exponentials, target logit).
   std::int64_t reduced_values_per_token = 0;
+  // With two-dimensional weights, over the ranks that divide the width: features that are gathered
+  // before the op and kept divided; partial sums behind it; and fp32 values a token that a norm
+  // sums in its forward and in its backward, over the whole tensor group.
+  Bytes width_gathered{};
+  Bytes width_reduced{};
+  std::int64_t norm_values_per_token = 0;
 };
 
 // What a layer with experts sends where its regions change, S -> E (dispatch) and E -> S (combine);
@@ -197,7 +206,9 @@ std::int64_t unembedding_parameters(const ModelLayers& layers);
 // kv_heads or is divided by them; context divides sequence_length; with sequence parallelism tensor
 // divides sequences * sequence_length / context; expert divides the routed experts, expert_tensor
 // their width, tensor that of the shared ones; a model with experts is sequence parallel if
-// tensor > 1 (otherwise tensor ranks would send the same tokens).
+// tensor > 1 (otherwise tensor ranks would send the same tokens). With tensor_width > 1: a part of
+// tensor, which divides hidden and kv_heads; sequence parallel; neither experts, latent attention
+// nor prediction.
 ModelLayers build_layers(const ModelSpec& model, const Shard& shard);
 
 }  // namespace stepsim

@@ -59,7 +59,7 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
   ops.push_back(residual(part, "mlp_residual",
                          model.mlp_bias || (model.parallel_branches && model.attention_bias)));
   if (model.parallel_branches && model.mlp_bias && model.attention_bias) {
-    ops.back().parameters += part.hidden();  // one of each branch
+    ops.back().parameters += part.own_width();  // one of each branch
   }
   return ops;
 }

@@ -64,17 +64,25 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
   const std::int64_t own_tokens = shard.sequence_parallel ? tokens / shard.tensor : tokens;
   const std::int64_t width = model.intermediate / shard.tensor;
   const DataType type = shard.types.matmul;
+  const Bytes sent = size_of(shard.types.communication);
+  const std::int64_t ways = shard.tensor_width;  // that divide the hidden width
 
   LayerOp up = multiply("up_projection", shard.types,
-                        {.batch = 1, .m = tokens, .n = width, .k = model.hidden});
+                        {.batch = 1, .m = tokens, .n = width * ways, .k = model.hidden / ways});
   keep_input(up, own_tokens * model.hidden * size_of(type));
   up.regathers_input = own_tokens != tokens;
   if (up.regathers_input) {
-    up.forward_workspace = tokens * model.hidden * size_of(type);
-    up.backward_workspace += tokens * model.hidden * size_of(type);
+    up.forward_workspace = tokens * model.hidden / ways * size_of(type);
+    up.backward_workspace += tokens * model.hidden / ways * size_of(type);
   }
   LayerOp down = multiply("down_projection", shard.types,
-                          {.batch = 1, .m = tokens, .n = model.hidden, .k = width});
+                          {.batch = 1, .m = tokens, .n = model.hidden / ways, .k = width * ways});
+  if (ways > 1) {
+    up.crossing = tokens * model.hidden / ways * sent;
+    up.width_reduced = down.width_gathered = tokens * width * ways * sent;
+    up.forward_workspace += tokens * width * ways * size_of(shard.types.activations);
+    down.forward_workspace = tokens * width * ways * size_of(type);
+  }
   keep_input(down, tokens * width * size_of(type));
   // Where a layer begins tokens may be divided: an op without kernels says so.
   const LayerOp input{.name = "input", .region = Region::kSequence};

@@ -20,6 +20,8 @@ struct OpExchange {
   std::vector<LayerStep> after_backward{};   // after its weight gradient
   // Its kernels begin a step in the forward, and end one in the backward.
   bool starts_step = false;
+  // Beside its input gradient, in the background; its weight gradient waits for their tickets.
+  std::vector<LayerStep> for_weights{};
   // In place of its kernels, where they are interleaved with communication: with what they keep and
   // let go. Both or none.
   std::vector<LayerStep> forward{};

@@ -20,12 +20,16 @@ enum class Lane : std::uint8_t {
   kTensor,
   kTensorBackward,    // of backwards beside forwards: fused ops
   kTensorRegather,    // inputs gathered again
+  kFeatures,          // two-dimensional weights: ranks with the same part of the width
+  kFeaturesRegather,  // their inputs gathered again
+  kWidth,             // ranks that divide the width
+  kWidthRegather,
   kContext,           // keys and values
   kContextGradients,  // their gradients
   kExperts,           // tokens to experts and back
   kExpertTensor,      // between the ranks that share each expert
 };
-inline constexpr std::size_t kLanes = 7;
+inline constexpr std::size_t kLanes = 11;
 std::string_view name_of(Lane lane);  // "tp regather"
 Axis axis_of(Lane lane);
 

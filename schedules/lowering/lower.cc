@@ -64,6 +64,20 @@ void add_expert_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommuni
   if (plan.ep > 1) add(Lane::kExperts, group(ExpertAxis::kExpert));
 }
 
+void add_width_lanes(const ParallelPlan& plan, GraphTables& tables, PlanCommunicators& result) {
+  const Communicator all = partition(plan, "", Axis::kTensor, {PlanAxis::kTensor});
+  const auto add = [&](Lane lane, Communicator communicator) {
+    communicator.name = name_of(lane);
+    result.lanes[static_cast<std::size_t>(lane)] = tables.communicator(std::move(communicator));
+  };
+  for (const Lane lane : {Lane::kWidth, Lane::kWidthRegather}) {
+    add(lane, neighbours(all, "", plan.tensor_width));
+  }
+  for (const Lane lane : {Lane::kFeatures, Lane::kFeaturesRegather}) {
+    add(lane, across_neighbours(all, "", plan.tensor_width));
+  }
+}
+
 PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& plan,
                                     const PipelineSchedule& schedule, GraphTables& tables) {
   PlanCommunicators result;
@@ -78,6 +92,7 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
     add_lane(Lane::kTensor, {PlanAxis::kTensor});
     if (has_fused_ops(schedule)) add_lane(Lane::kTensorBackward, {PlanAxis::kTensor});
     if (plan.sequence_parallel) add_lane(Lane::kTensorRegather, {PlanAxis::kTensor});
+    if (plan.divides_width()) add_width_lanes(plan, tables, result);
   }
   if (plan.cp > 1) {
     add_lane(Lane::kContext, {PlanAxis::kContext});

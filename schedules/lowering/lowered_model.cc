@@ -7,6 +7,7 @@
 #include "schedules/lowering/collective_matmul.h"
 #include "schedules/lowering/context.h"
 #include "schedules/lowering/recompute.h"
+#include "schedules/lowering/weight_stationary.h"
 #include "workload/attention.h"
 
 namespace stepsim {
@@ -68,6 +69,7 @@ LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan pl
                          std::vector<OpExchange> exchanges, bool in_parts) {
   // The gradient of an input belongs beside the weight gradient, which is not its matmul.
   if (plan.tensor_chunks > 1) plan.overlap_tensor = true;
+  std::ranges::move(width_exchanges(block, plan), std::back_inserter(exchanges));
   if (plan.cp > 1)
     std::ranges::move(context_exchanges(block, share, plan), std::back_inserter(exchanges));
   if (in_parts) block = recompute_parts(std::move(block), plan, crossing, exchanges);
@@ -109,6 +111,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .sequence_length = plan.sequence,
           .tensor = plan.tp,
           .sequence_parallel = plan.divides_tokens(),
+          .tensor_width = plan.tensor_width,
           .context = plan.cp,
           .expert = plan.ep,
           .expert_tensor = plan.etp,
@@ -134,9 +137,12 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     }
   }
   const Bytes crossing = layers.tensor_boundary;
-  lowered.embedding =
-      lower_tensor(with_placeholders(layers.embedding, plan), plan, crossing, false);
-  lowered.head = lower_tensor(with_placeholders(layers.head, plan), plan, crossing, true);
+  const auto lower_end = [&](const Layer& layer, bool is_last) {
+    return lower_tensor(with_placeholders(layer, plan), plan, crossing, is_last,
+                        width_exchanges(layer, plan));
+  };
+  lowered.embedding = lower_end(layers.embedding, false);
+  lowered.head = lower_end(layers.head, true);
   const std::vector<BlockKind> kinds = kinds_of(model, layers);
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     if (plan.cp > 1) {
@@ -149,7 +155,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                              .window = kinds[kind].local ? model.window : 0,
                              .rank = role.context_rank};
     lowered.blocks.push_back(
-        lower_roles(layers.blocks[kind], share, plan, crossing,
+        lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor_width,
                     expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank)));
   }
   for (const PredictionModule& module : layers.prediction) {

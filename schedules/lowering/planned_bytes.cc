@@ -7,6 +7,7 @@
 #include "schedules/lowering/expert.h"
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/stage.h"
+#include "schedules/lowering/weight_stationary.h"
 #include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
@@ -120,17 +121,28 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
   const Bytes boundary = layers.tensor_boundary;
   std::int64_t microbatch = crossings(layers.embedding, plan, boundary, true, false) +
                             crossings(layers.head, plan, boundary, false, false);
+  std::int64_t two_dimensional = 0;
   for (const PlannedBlock& block : blocks) {
     const Layer& layer = layers.blocks[block.kind];
-    microbatch += crossings(layer, plan, boundary, true, false) +
-                  sent_again(layer, plan, boundary, block.role).tensor;
+    const Bytes part = boundary / plan.tensor_width;
+    const std::int64_t once = crossings(layer, plan, part, true, false) +
+                              sent_again(layer, plan, part, block.role).tensor;
+    if (plan.divides_width()) {  // in each of the groups that divide the features
+      const std::int64_t ways = plan.tensor_width;
+      two_dimensional += ways * (plan.tp / ways - 1) * once +
+                         width_bytes(layer, plan, block.role != BlockRecompute::kNone);
+    } else {
+      microbatch += once;
+    }
   }
+  two_dimensional +=
+      width_bytes(layers.embedding, plan, false) + width_bytes(layers.head, plan, false);
   for (const PredictionModule& module : layers.prediction) {
     microbatch += crossings(module.entry, plan, boundary, true, false) +
                   crossings(module.head, plan, boundary, false, false);
   }
   std::int64_t norms = 0;  // gradients of the S region, all-reduced once a step
-  if (plan.sequence_parallel) {
+  if (plan.sequence_parallel && !plan.divides_width()) {
     const std::int64_t copies = copies_of_stages(plan);
     const std::int64_t parts = plan.zero >= 2 ? copies * plan.sharded_over() : 1;
     for_each_layer(layers, [&](const Layer& layer) {
@@ -143,7 +155,9 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
     microbatch +=
         losses * 2 * op.reduced_values_per_token * plan.microbatch * (plan.sequence / plan.cp) * 4;
   }
-  return (plan.tp - 1) * (microbatch * plan.microbatches() + norms) * plan.dp * plan.cp;
+  return ((plan.tp - 1) * (microbatch * plan.microbatches() + norms) +
+          two_dimensional * plan.microbatches()) *
+         plan.dp * plan.cp;
 }
 
 // Of the gradients and parameters of layers that have `parameters` each, in one group of `replicas`

@@ -9,10 +9,17 @@ namespace {
 
 using Kind = LayerStep::Kind;
 
+bool has_width(const Layer& layer) {
+  return std::ranges::any_of(layer.ops, [](const LayerOp& op) {
+    return op.width_gathered > Bytes(0) || op.width_reduced > Bytes(0);
+  });
+}
+
 class StepList {
  public:
-  StepList(const ParallelPlan& plan, Bytes boundary)
+  StepList(const Layer& layer, const ParallelPlan& plan, Bytes boundary)
       : sequence_parallel_(plan.sequence_parallel),
+        features_(has_width(layer)),
         type_(plan.communicated()),
         boundary_(boundary) {}
 
@@ -41,7 +48,9 @@ class StepList {
   void add_collective(CollectiveOp op, Kind kind, Bytes bytes, DataType type) {
     LayerStep step;
     step.kind = kind;
-    step.lane = kind == Kind::kBackground ? Lane::kTensorRegather : Lane::kTensor;
+    const bool again = kind == Kind::kBackground;
+    step.lane = again ? Lane::kTensorRegather : Lane::kTensor;
+    if (features_) step.lane = again ? Lane::kFeaturesRegather : Lane::kFeatures;
     step.collective = op;
     step.bytes = bytes;
     step.type = type;
@@ -52,11 +61,17 @@ class StepList {
     for (LayerStep& other : others) steps_.push_back(std::move(other));
   }
 
-  // Gathers again from the beginning of the run of kernels that is open.
+  // Gathers again from the beginning of the run of kernels that is open; so do others.
   void gather_in_background(const LayerOp& op) {
     LayerStep open = std::move(compute());
     steps_.pop_back();
     communicate(CollectiveOp::kAllGather, crossing(op), Kind::kBackground);
+    steps_.push_back(std::move(open));
+  }
+  void in_background(const std::vector<LayerStep>& others) {
+    LayerStep open = std::move(compute());
+    steps_.pop_back();
+    append(others);
     steps_.push_back(std::move(open));
   }
 
@@ -86,6 +101,7 @@ class StepList {
 
  private:
   bool sequence_parallel_;
+  bool features_;  // two-dimensional weights
   DataType type_;
   Bytes boundary_;
   std::vector<LayerStep> steps_;
@@ -106,7 +122,7 @@ const OpExchange& exchange_of(std::size_t op, const Exchanges& exchanges) {
 
 std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                                      bool is_last, const Exchanges& exchanges) {
-  StepList steps(plan, boundary);
+  StepList steps(layer, plan, boundary);
   for (std::size_t i = 0; i < layer.ops.size(); ++i) {
     const LayerOp& op = layer.ops[i];
     if (plan.tp > 1 && i > 0 && is_tensor(layer.ops[i - 1]) != is_tensor(op)) {
@@ -138,7 +154,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
 
 std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                                       bool is_last, const Exchanges& exchanges) {
-  StepList steps(plan, boundary);
+  StepList steps(layer, plan, boundary);
   if (plan.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
     steps.mirror_enter_sequence_region();
   }
@@ -161,9 +177,12 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     step->workspace = std::max(step->workspace, op.backward_workspace);
     steps.run(op.input_gradient);
     if (regathers) steps.gather_in_background(op);
+    const bool gathers_more = !exchange.for_weights.empty();
+    if (gathers_more) steps.in_background(exchange.for_weights);
     if (leaves_tensor && plan.overlap_tensor) steps.mirror_enter_tensor_region(op, Kind::kDetached);
-    if (regathers) steps.split();
+    if (regathers || gathers_more) steps.split();
     step = &steps.compute();
+    for (const LayerStep& gather : exchange.for_weights) step->needs.push_back(gather.ticket);
     step->workspace = std::max(step->workspace, op.backward_workspace);
     step->needs_background = step->needs_background || regathers;
     step->let_go += op.saved;
@@ -210,8 +229,8 @@ class SplitBackward {
       : layer_(layer),
         plan_(plan),
         exchanges_(exchanges),
-        inputs_(plan, boundary),
-        weights_(plan, boundary) {}
+        inputs_(layer, plan, boundary),
+        weights_(layer, plan, boundary) {}
 
   std::vector<LayerStep> steps(bool is_last) {
     if (plan_.tp > 1 && !is_last && is_tensor(layer_.ops.back())) {
@@ -287,7 +306,13 @@ class SplitBackward {
       weights_.gather_in_background(op);
       weights_.split();
     }
+    const std::vector<LayerStep>& more = exchange_of(i, exchanges_).for_weights;
+    if (!more.empty()) {
+      weights_.append(more);
+      weights_.split();
+    }
     LayerStep& step = weights_.compute();
+    for (const LayerStep& gather : more) step.needs.push_back(gather.ticket);
     step.needs_background = regathers(op);
     if (regathers(op)) step.workspace = std::max(step.workspace, op.forward_workspace);
     step.let_go += op.saved + result_size(op);
@@ -331,7 +356,9 @@ bool LoweredLayer::has_weight_part() const {
 
 std::string_view name_of(Lane lane) {
   constexpr std::array<std::string_view, kLanes> kNames = {
-      "tp", "tp backward", "tp regather", "cp", "cp gradients", "ep", "etp"};
+      "tp",       "tp backward",       "tp regather", "tp features",  "tp features regather",
+      "tp width", "tp width regather", "cp",          "cp gradients", "ep",
+      "etp"};
   return kNames[static_cast<std::size_t>(lane)];
 }
 
@@ -340,6 +367,10 @@ Axis axis_of(Lane lane) {
     case Lane::kTensor:
     case Lane::kTensorBackward:
     case Lane::kTensorRegather:
+    case Lane::kFeatures:
+    case Lane::kFeaturesRegather:
+    case Lane::kWidth:
+    case Lane::kWidthRegather:
       return Axis::kTensor;
     case Lane::kContext:
     case Lane::kContextGradients:
@@ -361,7 +392,7 @@ LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes bo
           .split_backward = split_backward_steps(layer, plan, boundary, is_last, exchanges),
           .parameters = layer.parameters(),
           .expert_parameters = layer.parameters(Region::kExpert),
-          .sequence_parameters = layer.parameters(Region::kSequence),
+          .sequence_parameters = plan.divides_width() ? 0 : layer.parameters(Region::kSequence),
           .input = first->saved};
 }
 

@@ -134,6 +134,12 @@ void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
                     std::to_string(model.layers));
 }
 
+// "2 or 4": chunks next to the plan's with which the stages divide the layers; "": there are none.
+std::string nearest_chunks(const ParallelPlan& plan, std::int64_t layers) {
+  if (layers % plan.pp != 0) return "";
+  return "nearest: " + nearest_divisors(chunks_of(plan), layers / plan.pp) + ", or ";
+}
+
 void check_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   if (!plan.layout.empty()) return check_layout(plan, model, rules);
   if (stages_of(plan) == plan.pp) {
@@ -141,7 +147,8 @@ void check_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
   } else if (plan.pp >= 1 && model.layers >= 1) {
     rules.require(model.layers % stages_of(plan) == 0, "chunks",
                   describe_stages(plan) + " stages, which do not divide the model's layers (" +
-                      std::to_string(model.layers) + "): give the layers of each by layout");
+                      std::to_string(model.layers) + "); " + nearest_chunks(plan, model.layers) +
+                      "give the layers of each by layout");
   }
 }
 
@@ -157,6 +164,33 @@ void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
     rules.divides("tp", plan.tp, "tokens of a micro-batch, as sequence parallelism asks",
                   plan.microbatch * plan.sequence / plan.cp);
   }
+}
+
+// Two-dimensional weights.
+void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (plan.tensor_width <= 1) {
+    rules.at_least("tensor_width", 1, plan.tensor_width);
+    return;
+  }
+  const std::string is = "is " + std::to_string(plan.tensor_width);
+  rules.divides("tensor_width", plan.tensor_width, "tensor ranks (tp)", plan.tp);
+  rules.require(plan.tensor_width != plan.tp, "tensor_width",
+                is + ", all of tp: some ranks must divide the features");
+  rules.divides("tp", plan.tp, "model's width, as tensor_width asks", model.hidden);
+  if (model.kind != ModelKind::kMlpStack) {
+    rules.divides("tp", plan.tp, "model's key-value heads, as tensor_width asks", model.kv_heads);
+  }
+  const auto only = [&](bool holds, const char* what) {
+    rules.require(holds, "tensor_width", is + ", which goes with " + what);
+  };
+  only(plan.sequence_parallel, "sequence_parallel only: the residual stream is divided");
+  only(model.experts.routed == 0, "dense models only");
+  only(model.latent.kv_rank == 0, "plain attention only, not latent");
+  only(model.prediction_modules == 0, "models without multi-token prediction");
+  only(plan.tensor_chunks <= 1 && !plan.overlap_tensor,
+       "tensor_chunks = 1 and overlap_tensor = false");
+  only(plan.recompute == Recompute::kNone || plan.recompute == Recompute::kFull,
+       "recompute none or full");
 }
 
 void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -359,6 +393,11 @@ void check_recompute_modules(const ParallelPlan& plan, const ModelSpec& model, R
                     ": only selective takes modules");
 }
 
+void check_clipping(const ParallelPlan& plan, Rules& rules) {
+  rules.require(plan.clip_gradients || !plan.post_validation, "post_validation",
+                "is true, but without clip_gradients there is no norm to wait for");
+}
+
 void check_recompute(const ParallelPlan& plan, Rules& rules) {
   rules.require(plan.recompute_block <= 1 || plan.recompute == Recompute::kFull, "recompute_block",
                 "is " + std::to_string(plan.recompute_block) + ", but recompute is " +
@@ -402,11 +441,16 @@ void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
   const std::string ranks = "tp x cp x dp x pp = " + std::to_string(plan.tp) + " x " +
                             std::to_string(plan.cp) + " x " + std::to_string(plan.dp) + " x " +
                             std::to_string(plan.pp);
+  const std::int64_t of_a_replica = plan.tp * plan.cp * plan.pp;
+  const std::int64_t most = chips / of_a_replica;
   rules.require(plan.ranks() <= chips, "ranks",
-                ranks + " is more than the cluster's " + std::to_string(chips) + " chips");
+                ranks + " is more than the cluster's " + std::to_string(chips) + " chips" +
+                    (most > 0 ? "; nearest: dp = " + std::to_string(most) : ""));
   rules.require(plan.ranks() >= chips || plan.allow_idle_chips, "ranks",
                 ranks + " leaves " + std::to_string(chips - plan.ranks()) + " of the cluster's " +
-                    std::to_string(chips) + " chips idle: set allow_idle_chips if that is meant");
+                    std::to_string(chips) + " chips idle: " +
+                    (most * of_a_replica == chips ? "dp = " + std::to_string(most) + ", or " : "") +
+                    "set allow_idle_chips if that is meant");
 }
 
 void check_offload(const ParallelPlan& plan, Rules& rules) {
@@ -425,12 +469,14 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, con
   Rules rules;
   check_sizes(plan, rules);
   check_tensor(plan, model, rules);
+  check_width(plan, model, rules);
   check_context(plan, model, rules);
   check_experts(plan, model, rules);
   check_stages(plan, model, rules);
   check_batch(plan, model, rules);
   check_sharding(plan, rules);
   check_recompute(plan, rules);
+  check_clipping(plan, rules);
   check_recompute_modules(plan, model, rules);
   check_offload(plan, rules);
   check_chips(plan, places, rules);

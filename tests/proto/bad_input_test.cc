@@ -100,7 +100,7 @@ TEST_F(BadInputTest, PipelineStagesMustDivideTheLayers) {
 TEST_F(BadInputTest, MoreRanksThanChipsAreRefused) {
   const Lines lines = problems_with("dp: 4", "dp: 8");
   EXPECT_EQ(lines, Lines{"plan.ranks: tp x cp x dp x pp = 2 x 1 x 8 x 1 is more than the cluster's "
-                         "8 chips"});
+                         "8 chips; nearest: dp = 4"});
 }
 
 TEST_F(BadInputTest, BatchMustBeAMultipleOfItsParts) {

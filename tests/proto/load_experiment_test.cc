@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "schedules/lowering/lower.h"
 #include "sim/base/units.h"
 #include "tests/proto/experiment_case.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 namespace {
@@ -159,6 +161,30 @@ TEST_F(LoadExperimentTest, FlagsGoOverAnExperiment) {
   EXPECT_EQ(experiment.cluster.name, "dgx-h100-64");
   EXPECT_EQ(experiment.plan.tp, 2) << "still that of the file";
   EXPECT_EQ(experiment.plan.dp, 32);
+}
+
+// Resident bytes of a parameter on one chip that holds all: weight, gradient and optimizer state.
+TEST_F(LoadExperimentTest, StateBytesAreAllBytesOfAParameter) {
+  for (const std::int64_t total : {10, 12, 16, 18}) {
+    LoadedExperiment loaded = load_with_topology(
+        with_overrides("llama3-8b-dgx-h100-8",
+                       {"plan.tp=1", "plan.dp=8", "plan.pp=1", "plan.zero=0", "plan.global_batch=8",
+                        "plan.state_bytes=" + std::to_string(total)}));
+    const Experiment& experiment = loaded.experiment;
+    const OpGraph graph =
+        lower(experiment.model, experiment.plan, loaded.topology.places, experiment.cluster.chip);
+    std::int64_t state = 0;
+    for (const MemoryCategory category :
+         {MemoryCategory::kParameters, MemoryCategory::kGradients, MemoryCategory::kOptimizer}) {
+      state += graph.programs[0].resident[static_cast<std::size_t>(category)].value();
+    }
+    EXPECT_EQ(state, total * parameter_count(experiment.model)) << total;
+  }
+  EXPECT_TRUE(has_line(
+      problems_of(with_overrides("llama3-8b-dgx-h100-8",
+                                 {"plan.state_bytes=10", "plan.global_batch=1024"})),
+      "plan.state_bytes: is 10, without a place for gradients, but they are summed over 256 "
+      "micro-batches: 12, 16 or 18, or a single micro-batch"));
 }
 
 TEST_F(LoadExperimentTest, PlanKeysThatAreWrongAreNamed) {

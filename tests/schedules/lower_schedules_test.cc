@@ -90,6 +90,30 @@ TEST(LowerSchedulesTest, AnyScheduleDoesTheSameWorkWithAnyPlan) {
   }
 }
 
+// Embeddings have their gradient with B, other layers with W; a table may be read on another rank.
+// Each is reduced once for every micro-batch, and over the groups of hybrid sharding once a step.
+TEST(LowerSchedulesTest, GradientsAreReducedOnceHoweverTheBackwardIsSplit) {
+  std::vector<ModelSpec> models = {model(), model(), model()};
+  models[1].tied_embeddings = true;
+  models[2].prediction_modules = 1;
+  for (const ModelSpec& each : models) {
+    for (const ScheduleName schedule :
+         {ScheduleName::kOneForwardOneBackward, ScheduleName::kZeroBubbleH1,
+          ScheduleName::kZeroBubbleVHand, ScheduleName::kVMin, ScheduleName::kDualPipe}) {
+      for (const int zero : {1, 2, 3}) {
+        for (const std::int64_t shard : {0, 2}) {
+          ParallelPlan plan = plan_of(schedule, 1, 4);
+          plan.zero = zero;
+          plan.shard = shard;
+          const Cluster cluster = cluster_for(plan);
+          if (!check(plan, each, cluster.places).empty()) continue;
+          EXPECT_GT(run(each, plan, cluster).step_time, Duration(0));
+        }
+      }
+    }
+  }
+}
+
 // How long the parts of each global stage take on the ideal chip.
 std::vector<PipelineCosts> costs_of_stages(const ParallelPlan& plan, const ChipSpec& chip) {
   const ModelSpec spec = model();

@@ -1,0 +1,60 @@
+#include "schedules/lowering/weight_stationary.h"
+
+namespace stepsim {
+namespace {
+
+std::int64_t norm_bytes(const LayerOp& op, const ParallelPlan& plan) {
+  const std::int64_t tokens = plan.microbatch * (plan.sequence / plan.cp);
+  return op.norm_values_per_token * tokens * size_of(DataType::kFp32).value();
+}
+
+}  // namespace
+
+std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& plan) {
+  std::vector<OpExchange> exchanges;
+  if (!plan.divides_width()) return exchanges;
+  const auto over_width = [&plan](CollectiveOp op, Bytes bytes) {
+    return exchange(Lane::kWidth, op, bytes, plan.communicated());
+  };
+  for (std::size_t i = 0; i < layer.ops.size(); ++i) {
+    const LayerOp& op = layer.ops[i];
+    OpExchange result{.op = i};
+    if (op.width_reduced > Bytes(0)) {
+      result.after_forward = {over_width(CollectiveOp::kReduceScatter, op.width_reduced)};
+      result.before_backward = {over_width(CollectiveOp::kAllGather, op.width_reduced)};
+    } else if (op.width_gathered > Bytes(0)) {
+      result.before_forward = {over_width(CollectiveOp::kAllGather, op.width_gathered)};
+      result.after_backward = {over_width(CollectiveOp::kReduceScatter, op.width_gathered)};
+      LayerStep again = over_width(CollectiveOp::kAllGather, op.width_gathered);
+      again.kind = LayerStep::Kind::kBackground;
+      again.lane = Lane::kWidthRegather;
+      again.ticket = static_cast<std::uint32_t>(i + 1);
+      result.for_weights = {again};
+    } else if (op.norm_values_per_token > 0) {
+      const LayerStep sum = exchange(Lane::kTensor, CollectiveOp::kAllReduce,
+                                     Bytes(norm_bytes(op, plan)), DataType::kFp32);
+      result.after_forward = {sum};
+      result.after_backward = {sum};
+    } else {
+      continue;
+    }
+    exchanges.push_back(std::move(result));
+  }
+  return exchanges;
+}
+
+std::int64_t width_bytes(const Layer& layer, const ParallelPlan& plan, bool forward_twice) {
+  if (!plan.divides_width()) return 0;
+  const std::int64_t ways = plan.tensor_width;
+  const std::int64_t again = forward_twice ? 1 : 0;
+  std::int64_t sum = 0;
+  for (const LayerOp& op : layer.ops) {
+    const std::int64_t over_width =
+        (3 + again) * op.width_gathered.value() + (2 + again) * op.width_reduced.value();
+    sum += plan.tp / ways * (ways - 1) * over_width;
+    sum += (plan.tp - 1) * (2 + again) * 2 * norm_bytes(op, plan);
+  }
+  return sum;
+}
+
+}  // namespace stepsim

@@ -103,8 +103,8 @@ struct ParallelPlan {
   std::int64_t microbatch = 1;    // sequences
   std::int64_t global_batch = 0;  // sequences of a step
   std::int64_t sequence = 0;      // tokens of a sequence
-  // Above 1, two-dimensional weight-stationary: so many neighbouring tensor ranks divide the model's
-  // width, the tp / tensor_width others the features.
+  // Above 1, two-dimensional weight-stationary: so many neighbouring tensor ranks divide the
+  // model's width, the tp / tensor_width others the features.
   std::int64_t tensor_width = 1;
   bool sequence_parallel = true;  // with tp > 1: tokens between the tensor-parallel parts divided
   ContextMode cp_mode = ContextMode::kZigzagRing;

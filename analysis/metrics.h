@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,6 +53,13 @@ StepMetrics measure(const Experiment& experiment, const SimulationResult& result
 
 // Chip numbers without a rank, ascending.
 std::vector<std::uint32_t> idle_chips(const OpGraph& graph, const Cluster& cluster);
+
+// Of each pipeline stage the rank that needs most memory, the lowest of several.
+std::vector<RankId> fullest_ranks(const OpGraph& graph, const SimulationResult& result);
+
+// What pushed the memory of a rank to its peak: "block forward: attention, layer 3, micro-batch 7".
+// Empty: what it holds from the start.
+std::string text_of_peak(const OpGraph& graph, RankId rank, const MemoryPeak& peak);
 
 struct Explanation;
 

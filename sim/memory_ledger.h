@@ -18,8 +18,10 @@ class MemoryLedger {
  public:
   explicit MemoryLedger(const OpGraph& graph);
 
-  // REQUIRES: `now` is not before an earlier change of this rank.
-  void change(std::uint32_t rank, Time now, MemoryCategory category, Bytes bytes);  // +/-
+  // By an op of the rank's program. REQUIRES: `now` is not before an earlier change of this rank;
+  // the changes of an op at an instant follow each other.
+  void change(std::uint32_t rank, Time now, std::uint32_t op, MemoryCategory category,
+              Bytes bytes);  // +/-
 
   const MemoryBytes& balance(std::uint32_t rank) const { return states_[rank].bytes; }
 
@@ -27,10 +29,16 @@ class MemoryLedger {
   std::vector<MemoryPeak> peaks() const;
 
  private:
+  struct Taken {
+    std::uint32_t op = MemoryPeak::kNoOp;
+    Bytes bytes;
+  };
   struct State {
     MemoryBytes bytes{};
     Bytes total;
     Time changed_at;
+    Taken last{};  // at this instant
+    Taken most{};
     MemoryPeak peak;
   };
   static void look(State& state);

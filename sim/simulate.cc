@@ -248,7 +248,8 @@ class Simulation {
     bool changed = false;
     for (const MemoryChange& change : program.memory_changes_of(streams_.op(stream))) {
       if (change.at_end != at_end) continue;
-      memory_.change(rank, now(), change.category, at_end ? Bytes(0) - change.bytes : change.bytes);
+      memory_.change(rank, now(), streams_.op(stream), change.category,
+                     at_end ? Bytes(0) - change.bytes : change.bytes);
       changed = true;
     }
     if (changed && recorder_.records(rank)) recorder_.memory(rank, now(), memory_.balance(rank));

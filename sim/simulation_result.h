@@ -67,9 +67,14 @@ struct LinkSeries {
 };
 
 struct MemoryPeak {
+  static constexpr std::uint32_t kNoOp = UINT32_MAX;
+
   Bytes bytes;
   Time at;
   MemoryBytes by_category{};
+  // Of the rank's program: the op that took most at that instant (of several the first). kNoOp:
+  // nothing is held but what was resident.
+  std::uint32_t op = kNoOp;
 };
 
 struct LinkTotal {

@@ -271,6 +271,17 @@ class Report : private ReportText {
     }
     rows(all, scale_of(peak.bytes), "peak");
     if (!result.host_peaks.empty()) host_memory();
+    const std::string held = text_of_peak(run_.graph, result.peak_rank, peak);
+    if (!held.empty()) {
+      wrapped(2, fmt::format("reached at {} with {}", to_text(peak.at.since_start), held));
+    }
+    const std::vector<RankId> fullest = fullest_ranks(run_.graph, result);
+    std::string stages = "peak of each stage:";
+    for (const RankId rank : fullest) {
+      stages += " " + to_text(result.memory_peaks[rank.index()].bytes);
+      if (rank != fullest.back()) stages += ",";
+    }
+    if (fullest.size() > 1) wrapped(2, stages);
   }
 
   void host_memory() {

@@ -96,6 +96,21 @@ std::string critical_path_json(const std::vector<PathPart>& path) {
   return json_list(parts);
 }
 
+std::string stages_json(const FinishedRun& run) {
+  std::vector<std::string> stages;
+  for (const RankId rank : fullest_ranks(run.graph, run.result)) {
+    const MemoryPeak& peak = run.result.memory_peaks[rank.index()];
+    JsonObject object(JsonObject::Layout::kOneLine);
+    object.add("stage", std::to_string(stages.size()));
+    object.add("rank", std::to_string(rank.index()));
+    object.add("peak_bytes", peak.bytes);
+    object.add("peak_time_s", peak.at.since_start);
+    object.add("peak_op", quoted(text_of_peak(run.graph, rank, peak)));
+    stages.push_back(object.text());
+  }
+  return json_list(stages);
+}
+
 std::string memory_json(const FinishedRun& run) {
   const MemoryPeak& peak = run.result.memory_peaks[run.result.peak_rank.index()];
   const Bytes capacity = run.cluster.chip.memory_capacity;
@@ -110,6 +125,8 @@ std::string memory_json(const FinishedRun& run) {
   object.add("peak_rank", std::to_string(run.result.peak_rank.index()));
   object.add("peak_time_s", peak.at.since_start);
   object.add("by_category_bytes", categories.text());
+  object.add("peak_op", quoted(text_of_peak(run.graph, run.result.peak_rank, peak)));
+  object.add("by_stage", stages_json(run));
   if (!run.result.host_peaks.empty()) {
     const Bytes host = *std::ranges::max_element(run.result.host_peaks);
     const Bytes host_capacity = run.cluster.hosts.spec.memory_capacity;

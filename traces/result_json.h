@@ -10,7 +10,9 @@
 //   breakdown_s             {compute, exposed_communication {tp, cp, ...}, bubble, idle}
 //   critical_path           [{label, duration_s}...], longest first
 //   memory                  {peak_bytes, capacity_bytes, fits, peak_rank, peak_time_s,
-//                           by_category_bytes}: of the rank that needs most, at its peak
+//                           by_category_bytes, peak_op}: of the rank that needs most, at its peak;
+//                           by_stage: the same of each pipeline stage, [{stage, rank, peak_bytes,
+//                           peak_time_s, peak_op}...]
 //   links                   [{name, utilization, bytes}...]: the ten busiest
 //   bytes_by_axis           sent by all ranks in a step
 //   explain                 {step, parts, traffic, limits, memory}: explain_report.h; absent

@@ -178,6 +178,30 @@ TEST(RecomputeTest, MatmulsKeepsTheResultsOfMatmuls) {
   }
 }
 
+// torchtitan counts query, key, value, output, gate, up and down: the first, third, fifth and
+// seventh result are kept, and attention's. Key, output and up projection run again.
+TEST(RecomputeTest, AlternateKeepsEverySecondMatmul) {
+  ParallelPlan plan = plan_of(1, 1, 1, 0);
+  plan.recompute = Recompute::kAlternate;
+  const std::int64_t d = 512, f = 1024, kv = 256, tokens = 256, heads = 8;
+  const Layer block = block_of(small_model(), plan);
+  const std::int64_t input = d, query = d, value = kv, attention = d, gate = f, down = d;
+  EXPECT_EQ(kept(recomputed_ops(block, plan)).value(),
+            2 * tokens * (input + query + value + attention + gate + down) + 4 * tokens * heads);
+  const SimulationResult alternate = run(small_model(), plan);
+  plan.recompute = Recompute::kMatmuls;
+  const SimulationResult matmuls = run(small_model(), plan);
+  double attention_flops = 0, other = 0;
+  for (const LayerOp& op : block.ops) {
+    for (const Kernel& kernel : op.forward) {
+      if (op.name == "attention") attention_flops += kernel.flops.value();
+    }
+  }
+  other = 2.0 * tokens * (d * kv + d * d + d * f);
+  // Four layers and four micro-batches: three matmuls more, no attention.
+  EXPECT_DOUBLE_EQ((alternate.flops - matmuls.flops).value(), 4 * 4 * (other - attention_flops));
+}
+
 // Every matmul with weights runs once forward and twice backward, however much is made again.
 TEST(RecomputeTest, MatmulsRunsNoMatmulAgain) {
   ParallelPlan plan = plan_of(2, 1, 2, 0);

@@ -185,7 +185,7 @@ inline SimulationResult hand_made_result() {
       {"forward", Duration(3'501'000)}, {"tp", Duration(1'000'000)}, {"pp", Duration(500'000)}};
   result.memory_peaks.resize(4, {Bytes(300), picoseconds(0), hand_made_memory(300, 0)});
   result.memory_peaks[2] = {Bytes(750'000'000), picoseconds(3'500'400),
-                            hand_made_memory(500'000'000, 250'000'000)};
+                            hand_made_memory(500'000'000, 250'000'000), 1};
   result.peak_rank = RankId(2);
   result.bytes_by_axis[axis(Axis::kTensor)] = Bytes(16384);
   result.bytes_by_axis[axis(Axis::kPipeline)] = Bytes(1000);

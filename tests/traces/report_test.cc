@@ -57,6 +57,8 @@ Memory                  fits: 750 MB of 1.00 GB (75.0 %) on rank 2 (stage 1)
   parameters            ██████████████████████████▋                  500.00 MB   66.7 %
   activations           █████████████▍                               250.00 MB   33.3 %
   peak                                                               750.00 MB  100.0 %
+  reached at 3.50 us with forward, layer 8, micro-batch 3
+  peak of each stage: 300 B, 750 MB
 
 Busiest links           utilization over the run: mean and busiest of each kind
   node*.gpu* > node*.nvswitch          4 links    25.0 %    50.0 %  node0.gpu0>node0.nvswitch

@@ -372,6 +372,9 @@ std::vector<RecomputeModule> modules_of(const ModelSpec& model) {
 }
 
 void check_recompute_modules(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  rules.require(plan.recompute != Recompute::kAlternate || !model.qk_norm, "recompute",
+                "is alternate, which can't be simulated yet for a model that normalises q and k: "
+                "none, selective, matmuls or full");
   const std::vector<RecomputeModule> there = modules_of(model);
   std::string names;
   for (const RecomputeModule module : there) {

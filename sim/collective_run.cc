@@ -7,6 +7,7 @@
 #include "sim/collective_task.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/collectives/library_choice.h"
+#include "sim/collectives/round_ends.h"
 #include "sim/group_links.h"
 #include "sim/group_shape.h"
 
@@ -87,62 +88,16 @@ Duration CollectiveRuns::way(const CollectiveMessage& message, std::uint32_t fro
   return transport_.cluster().fabric.link(*message.link).latency;
 }
 
-// Links of a tree of switches are those of the node, or of the network where it spans several.
+// Links of a tree of switches are those of the node, or of the network where it spans several
+// and the link does not say that it is inside one.
 HopKind CollectiveRuns::hop_kind(const CollectiveMessage& message, std::uint32_t from,
                                  const std::vector<std::uint32_t>& chips) const {
-  return message.link ? transport_.hop_kind(chips.front(), chips.back())
-                      : transport_.hop_kind(chips[from], chips[message.to]);
+  if (!message.link) return transport_.hop_kind(chips[from], chips[message.to]);
+  return message.in_node ? transport_.cluster().library.inside
+                         : transport_.hop_kind(chips.front(), chips.back());
 }
 
 namespace {
-
-// When every round of every lane is over, if only latencies counted: a round follows the one
-// before it, and the rounds of other lanes that a gate names.
-Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
-                       const std::vector<std::vector<Duration>>& latency) {
-  std::vector<std::vector<Duration>> end(algorithm.lanes());
-  const auto is_open = [&](const LaneGate& gate) { return gate.round < end[gate.lane].size(); };
-  Duration last{};
-  bool moved = true;
-  while (moved) {
-    moved = false;
-    for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
-      while (end[lane].size() < algorithm.rounds()) {
-        const auto round = static_cast<std::uint32_t>(end[lane].size());
-        Duration start = round == 0 ? Duration{} : end[lane].back();
-        bool ready = true;
-        for (std::uint32_t member = 0; algorithm.gated() && member < algorithm.endpoints();
-             ++member) {
-          if (!algorithm.message(lane, round, member)) continue;
-          const auto gate = algorithm.gate(lane, round, member);
-          if (!gate) continue;
-          ready = ready && is_open(*gate);
-          if (ready) start = std::max(start, end[gate->lane][gate->round]);
-        }
-        if (!ready) break;
-        end[lane].push_back(start + latency[lane][round]);
-        last = std::max(last, end[lane].back());
-        moved = true;
-      }
-    }
-  }
-  return last;
-}
-
-// When the last byte has gone its way where members pass on to the next one what they receive.
-// `hop`: of the message that each member sends, to `next`, in every round.
-Duration end_of_relay(std::uint32_t rounds, const std::vector<std::uint32_t>& next,
-                      const std::vector<Duration>& hop) {
-  std::vector<Duration> has(next.size());
-  std::vector<Duration> gets(next.size());
-  for (std::uint32_t round = 0; round < rounds; ++round) {
-    for (std::size_t member = 0; member < next.size(); ++member) {
-      gets[next[member]] = has[member] + hop[member];
-    }
-    has.swap(gets);
-  }
-  return *std::ranges::max_element(has);
-}
 
 // What `members` send together when each byte goes once to each place that needs it; an all-reduce
 // as a reduce-scatter and an all-gather.
@@ -427,11 +382,16 @@ void CollectiveRuns::go_on(std::uint32_t index, std::uint32_t lane, std::uint32_
     return;
   }
   const CollectiveAlgorithm& algorithm = *runs_[index].plan->algorithm;
+  auto [first, last] = algorithm.lanes_behind(lane);
   bool moved = true;
   while (moved) {
     moved = false;
-    for (std::uint32_t any = 0; any < algorithm.lanes(); ++any) {
-      moved = go_on_in_lane(index, any, member, now, meetings) || moved;
+    for (std::uint32_t any = first; any < last; ++any) {
+      if (!go_on_in_lane(index, any, member, now, meetings)) continue;
+      moved = true;
+      const auto [first_behind, last_behind] = algorithm.lanes_behind(any);
+      first = std::min(first, first_behind);
+      last = std::max(last, last_behind);
     }
   }
 }
@@ -502,7 +462,9 @@ void CollectiveRuns::send(std::uint32_t index, std::uint32_t lane, std::uint32_t
   const auto chip_of = [&](std::uint32_t of) { return graph_.ranks[ranks[of].index()].chip; };
   const LibraryCost& cost = run.plan->cost;
   if (message.link) {
-    const HopKind kind = transport_.hop_kind(chip_of(0), graph_.ranks[ranks.back().index()].chip);
+    const HopKind kind =
+        message.in_node ? transport_.cluster().library.inside
+                        : transport_.hop_kind(chip_of(0), graph_.ranks[ranks.back().index()].chip);
     transport_.send_over(now, *message.link, message.bytes, kind, owner, cost, round == 0);
     return;
   }

@@ -84,6 +84,22 @@ std::vector<SwitchTree> rail_trees(const Cluster& cluster, std::span<const std::
   return trees;
 }
 
+// Of the members of every node, if each has one switch for all of them.
+std::vector<SwitchTree> node_trees(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                                   const GroupShape& shape) {
+  const std::uint32_t per_node = shape.dimensions.front().size;
+  std::vector<SwitchTree> trees;
+  for (std::uint32_t first = 0; first < shape.members(); first += per_node) {
+    std::vector<std::uint32_t> in_node;
+    for (std::uint32_t place = 0; place < per_node; ++place) {
+      in_node.push_back(chips[shape.order[first + place]]);
+    }
+    trees.push_back(switch_tree(cluster, in_node));
+    if (trees.back().nodes.size() != per_node + 1) return {};
+  }
+  return trees;
+}
+
 }  // namespace
 
 GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips) {
@@ -94,6 +110,7 @@ GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips
   shape.tree = switch_tree(cluster, chips);
   if (shape.tree.nodes.empty() && shape.dimensions.size() > 1) {
     shape.rail_trees = rail_trees(cluster, chips, shape);
+    shape.node_trees = node_trees(cluster, chips, shape);
   }
   return shape;
 }

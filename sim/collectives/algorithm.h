@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -59,6 +60,7 @@ struct CollectiveMessage {
   std::uint32_t to = 0;  // member
   Bytes bytes;
   bool reduce = false;
+  bool in_node = false;          // that link is inside a node, though the group spans several
   std::optional<LinkId> link{};  // from or to a switch: the link between the two
 };
 
@@ -86,6 +88,11 @@ class CollectiveAlgorithm {
   virtual bool gated() const { return false; }
   virtual std::optional<LaneGate> gate(std::uint32_t, std::uint32_t, std::uint32_t) const {
     return std::nullopt;
+  }
+
+  // The lanes [first, last) whose gates may name this one, and itself.
+  virtual std::pair<std::uint32_t, std::uint32_t> lanes_behind(std::uint32_t) const {
+    return {0, lanes()};
   }
 
   // How many messages arrive at `member` in this round.

@@ -8,24 +8,20 @@
 //   overlapped levels   hierarchical, in chunks: lanes of the same order that follow each other. A
 //                       chunk enters a phase (a dimension of a reduce-scatter or all-gather) when
 //                       the chunk before it has left it, so that all levels work at once
-//   axis after axis       two lanes in opposite directions, the same order of the axes: no gain
-//   multi-axis torus      one lane for each rotation of the axis order and each direction, so that
-//                         every link of every axis works at once
+//
+// Axes of a torus, all links at once: multi_axis.h.
 //
 // A reduce-scatter along an axis of n members is n - 1 rounds: in round k the member at coordinate
 // c sends the block of coordinate c - k - 1 to its neighbour c + 1, which adds it to its own; after
 // the last round it holds the whole sum of block c. An all-gather is n - 1 rounds: in round k it
 // passes on the block of coordinate c - k. Lanes of direction -1 mirror both. All-reduce is the
-// one after the other. (Patarasu, Yuan 2009; Thakur, Rabenseifner, Gropp 2005; for rotated axis
-// orders Sack, Gropp 2012 and "How to Scale Your Model", Sharded matrices.)
+// one after the other. (Patarasu, Yuan 2009; Thakur, Rabenseifner, Gropp 2005.)
 //
 // On an idle network, with S bytes, n members and links of W bytes/s one way: ring
-// reduce-scatter or all-gather (n-1)/n S/W; all-reduce twice that; bidirectional half;
-// M wrapped axes (n-1)/n S/(2 M W); the same axes one after another (n-1)/n S/(2 W).
+// reduce-scatter or all-gather (n-1)/n S/W; all-reduce twice that; bidirectional half.
 
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -33,15 +29,9 @@
 #include "sim/base/units.h"
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/collective.h"
+#include "sim/collectives/shard_box.h"
 
 namespace stepsim {
-
-// Coordinates [begin, begin + count) of each dimension; {0, 1} in dimensions that are not there.
-// Shards are numbered like the positions of the group's shape (GroupShape).
-struct ShardBox {
-  std::array<std::uint32_t, kMaxDimensions> begin{};
-  std::array<std::uint32_t, kMaxDimensions> count{1, 1, 1, 1};
-};
 
 struct AxisRingLane {
   std::vector<std::uint32_t> order;  // dimensions in the order of the reduce-scatter
@@ -78,19 +68,12 @@ class AxisRings final : public CollectiveAlgorithm {
     ShardBox shards;
   };
   Sent sent(std::uint32_t lane, std::uint32_t round, std::uint32_t member) const;
-  Bytes bytes_of(const ShardBox& box, std::uint32_t lane) const;
-  void add_up_uneven_pieces();
 
   CollectiveOp op_;
   GroupShape shape_;
   std::vector<AxisRingLane> lanes_;
   std::vector<std::uint32_t> position_;  // by member
-  std::int64_t elements_;
-  std::int64_t element_bytes_;
-  // Where shards and lanes do not divide the elements: for each lane the number of elements in all
-  // shards below a corner of the box, so that any box is a sum of 2^dimensions corners.
-  std::array<std::uint32_t, kMaxDimensions> corner_stride_{};
-  std::vector<std::vector<std::int64_t>> elements_below_;
+  ShardBoxes boxes_;
   std::uint32_t scatter_rounds_ = 0;  // of a reduce-scatter, and of an all-gather
   std::uint32_t rounds_ = 0;
   std::vector<std::uint32_t> last_of_phase_;  // by round: the last one of its phase; if they follow

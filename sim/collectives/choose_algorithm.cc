@@ -17,9 +17,10 @@
 #include "sim/collectives/exchange.h"
 #include "sim/collectives/halving_doubling.h"
 #include "sim/collectives/in_network.h"
+#include "sim/collectives/multi_axis.h"
 #include "sim/collectives/node_relay.h"
-#include "sim/collectives/rail_trees.h"
 #include "sim/collectives/reduce_broadcast.h"
+#include "sim/collectives/reduction_trees.h"
 #include "sim/collectives/rotated_rings.h"
 #include "sim/collectives/shift.h"
 #include "sim/collectives/step_list.h"
@@ -44,19 +45,18 @@ std::vector<std::uint32_t> innermost_first(const GroupShape& shape) {
   return order;
 }
 
-// Every rotation of the axis order; both directions, unless an axis is a line: there the way back
-// of one direction already uses the links of the other.
-std::vector<AxisRingLane> rotated_lanes(const GroupShape& shape) {
-  const bool both =
-      std::ranges::all_of(shape.dimensions, [](const GroupDimension& axis) { return axis.wraps; });
-  std::vector<AxisRingLane> lanes;
+// Every rotation of the torus axes, and behind them the levels outside the torus.
+std::vector<std::vector<std::uint32_t>> rotated_orders(const GroupShape& shape) {
   std::vector<std::uint32_t> order = innermost_first(shape);
-  for (std::size_t rotation = 0; rotation < order.size(); ++rotation) {
-    lanes.push_back({order, false});
-    if (both) lanes.push_back({order, true});
-    std::rotate(order.begin(), order.begin() + 1, order.end());
+  const auto axes = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t dimension) {
+    return shape.dimensions[dimension].torus_axis;
+  });
+  std::vector<std::vector<std::uint32_t>> orders;
+  for (auto rotation = order.begin(); rotation != axes; ++rotation) {
+    orders.push_back(order);
+    std::rotate(order.begin(), order.begin() + 1, axes);
   }
-  return lanes;
+  return orders;
 }
 
 // Chunks of overlapped levels: enough that the phases of the first and last are little beside the
@@ -120,6 +120,7 @@ bool does(AlgorithmChoice choice, CollectiveOp op) {
       return op == CollectiveOp::kAllGather;
     case AlgorithmChoice::kDoubleBinaryTree:
     case AlgorithmChoice::kReduceBroadcast:
+    case AlgorithmChoice::kNvlsTree:
       return op == CollectiveOp::kAllReduce;
     case AlgorithmChoice::kDissemination:
       return op == CollectiveOp::kBarrier;
@@ -131,7 +132,7 @@ bool does(AlgorithmChoice choice, CollectiveOp op) {
       return op == CollectiveOp::kAllToAll;
     case AlgorithmChoice::kNvls:
     case AlgorithmChoice::kSharp:
-      return is_ring_op(op) || moves_whole_from_or_to_root(op);
+      return is_ring_op(op) || moves_whole_from_or_to_root(op) || op == CollectiveOp::kBarrier;
     case AlgorithmChoice::kCustom:
       return true;
   }
@@ -160,11 +161,15 @@ std::string misfit(CollectiveOp op, AlgorithmChoice choice, const GroupShape& sh
       return "needs all members on one switch, and these are not: they stand in different nodes, "
              "or their node has several switches or none";
     case AlgorithmChoice::kSharp:
-      if (op == CollectiveOp::kAllReduce && !shape.rail_trees.empty()) return "";
-      return !shape.tree.nodes.empty()
+      return !shape.tree.nodes.empty() || !shape.rail_trees.empty()
                  ? ""
                  : "needs a tree of switches between the members, and their routes pass through "
                    "other chips or part on the way";
+    case AlgorithmChoice::kNvlsTree:
+      return !shape.node_trees.empty()
+                 ? ""
+                 : "needs members that fill several nodes alike, with one switch between those of "
+                   "each node";
     case AlgorithmChoice::kHalvingDoubling:
     case AlgorithmChoice::kRecursiveDoubling:
       return op == CollectiveOp::kAllReduce || std::has_single_bit(shape.members())
@@ -179,31 +184,30 @@ std::string misfit(CollectiveOp op, AlgorithmChoice choice, const GroupShape& sh
 // --- Auto ----------------------------------------------------------------------------------------
 
 AlgorithmChoice by_shape(const GroupShape& shape) {
-  if (shape.dimensions.size() > 1) {
-    return is_torus(shape) ? AlgorithmChoice::kMultiAxis : AlgorithmChoice::kHierarchical;
-  }
-  return is_torus(shape) && shape.dimensions.front().wraps ? AlgorithmChoice::kBidirectionalRing
-                                                           : AlgorithmChoice::kRing;
+  if (is_torus(shape)) return AlgorithmChoice::kMultiAxis;
+  return shape.dimensions.size() > 1 ? AlgorithmChoice::kHierarchical : AlgorithmChoice::kRing;
 }
 
-std::string why_shape(AlgorithmChoice choice) {
+std::string why_shape(AlgorithmChoice choice, const GroupShape& shape) {
   switch (choice) {
     case AlgorithmChoice::kMultiAxis:
-      return "the group fills a box of torus axes: rotated axis orders keep all links busy";
+      return shape.dimensions.size() > 1
+                 ? "the group fills a box of torus axes: rotated axis orders keep all links busy"
+                 : "the group is an axis of a torus: both ways of its links work at once";
     case AlgorithmChoice::kHierarchical:
-      return "the group spans several levels: most of the data stay inside the inner ones";
-    case AlgorithmChoice::kBidirectionalRing:
-      return "the group is a wrapped axis: a ring in each direction uses both ways of its links";
+      return has_torus_axis(shape)
+                 ? "the group spans slices: all links of the torus in a slice, then between slices"
+                 : "the group spans several levels: most of the data stay inside the inner ones";
     default:
-      return "on a line or a switch one ring already fills every port";
+      return "on a switch one ring already fills every port";
   }
 }
 
 // Estimates are in bytes: kTripBytes a round, and what the busiest port sends.
 ChosenAlgorithm resolve_ring_op(CollectiveOp op, const GroupShape& shape, Bytes bytes) {
   const AlgorithmChoice rule = by_shape(shape);
-  ChosenAlgorithm result{rule, why_shape(rule)};
-  if (is_torus(shape)) return result;
+  ChosenAlgorithm result{rule, why_shape(rule, shape)};
+  if (has_torus_axis(shape)) return result;
   const std::uint32_t n = shape.members();
   const std::int64_t passes = op == CollectiveOp::kAllReduce ? 2 : 1;
   std::int64_t rounds = 0;
@@ -221,7 +225,9 @@ ChosenAlgorithm resolve_ring_op(CollectiveOp op, const GroupShape& shape, Bytes 
     other = AlgorithmChoice::kHalvingDoubling;
   } else if (op == CollectiveOp::kAllReduce) {
     other = AlgorithmChoice::kDoubleBinaryTree;
-    other_rounds = 3 * (pipeline_chunks(bytes / 2, n) + 2 * doublings - 1);
+    const std::uint32_t in_node = shape.dimensions.size() > 1 ? shape.dimensions.front().size : 1;
+    other_rounds = in_node > 1 ? 2 * (in_node - 1 + rounds_of_doubling(n / in_node))
+                               : 3 * (pipeline_chunks(bytes / 2, n) + 2 * doublings - 1);
     other_sent = 2 * bytes.value();
   }
   if (other == rule || other_rounds * kTripBytes + other_sent >= rounds * kTripBytes + sent) {
@@ -327,7 +333,7 @@ ChosenAlgorithm resolve(CollectiveOp op, AlgorithmChoice choice, const GroupShap
     case CollectiveOp::kScatter:
       return {AlgorithmChoice::kDirect, "the port of the root is the limit: relays gain nothing"};
     case CollectiveOp::kBarrier:
-      return {AlgorithmChoice::kDissemination, "it is the only algorithm of a barrier"};
+      return {AlgorithmChoice::kDissemination, "ceil(log2 n) trips, on any network"};
     case CollectiveOp::kSendReceive:
     case CollectiveOp::kPermute:
       break;
@@ -369,11 +375,15 @@ std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task
     case AlgorithmChoice::kBidirectionalRing:
       return rings(flattened(shape), {{{0}, false}, {{0}, true}});
     case AlgorithmChoice::kHierarchical:
+      if (has_torus_axis(shape)) {
+        return std::make_unique<MultiAxis>(task, shape, rotated_orders(shape));
+      }
       return rings(shape, {{innermost_first(shape), false}});
     case AlgorithmChoice::kMultiAxis:
-      return rings(shape, rotated_lanes(shape));
+      return std::make_unique<MultiAxis>(task, shape, rotated_orders(shape));
     case AlgorithmChoice::kAxisAfterAxis:
-      return rings(shape, {{innermost_first(shape), false}, {innermost_first(shape), true}});
+      return std::make_unique<MultiAxis>(
+          task, shape, std::vector<std::vector<std::uint32_t>>{innermost_first(shape)});
     case AlgorithmChoice::kDirect:
       if (task.op == CollectiveOp::kGather || task.op == CollectiveOp::kScatter) {
         return std::make_unique<DirectRooted>(task, order);
@@ -391,6 +401,10 @@ std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task
     case AlgorithmChoice::kBinomialTree:
       return std::make_unique<BinomialTree>(task, order);
     case AlgorithmChoice::kDoubleBinaryTree:
+      if (shape.dimensions.size() > 1 && !has_torus_axis(shape)) {
+        return std::make_unique<InNetwork>(task, shape, binary_trees(shape, InsideNode::kChain),
+                                           false);
+      }
       return std::make_unique<DoubleBinaryTree>(task, order);
     case AlgorithmChoice::kHalvingDoubling:
       return std::make_unique<HalvingDoubling>(task, order, false);
@@ -415,8 +429,12 @@ std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task
           task, shape, chosen == AlgorithmChoice::kPxn ? FirstLeg::kNode : FirstLeg::kRail);
     case AlgorithmChoice::kNvls:
     case AlgorithmChoice::kSharp:
-      if (shape.tree.nodes.empty()) return std::make_unique<RailTrees>(task, shape);
-      return std::make_unique<InNetwork>(task, shape);
+      return std::make_unique<InNetwork>(
+          task, shape, shape.tree.nodes.empty() ? tree_a_rail(shape) : std::vector{one_tree(shape)},
+          true);
+    case AlgorithmChoice::kNvlsTree:
+      return std::make_unique<InNetwork>(task, shape, binary_trees(shape, InsideNode::kSwitch),
+                                         false);
     case AlgorithmChoice::kCustom:
       return std::make_unique<ListedSteps>(task, *task.steps);
     case AlgorithmChoice::kAuto:

@@ -33,6 +33,7 @@ std::string_view name_of(AlgorithmChoice choice) {
                                                                              "node-forwarding",
                                                                              "nvls",
                                                                              "sharp",
+                                                                             "nvls-tree",
                                                                              "custom"};
   return kNames[static_cast<std::size_t>(choice)];
 }

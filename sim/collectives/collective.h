@@ -72,6 +72,7 @@ enum class AlgorithmChoice : std::uint8_t {
   kNodeForwarding,     // all-to-all: over the rail to the destination's node, then inside it
   kNvls,               // the one switch between all members adds and copies
   kSharp,              // a tree of switches adds and copies, or one a rail
+  kNvlsTree,           // the switch in each node adds and copies, trees of members between nodes
   kCustom,             // steps that somebody has written down (step_list.h)
 };
 inline constexpr std::array kAlgorithmChoices = {AlgorithmChoice::kAuto,
@@ -97,6 +98,7 @@ inline constexpr std::array kAlgorithmChoices = {AlgorithmChoice::kAuto,
                                                  AlgorithmChoice::kNodeForwarding,
                                                  AlgorithmChoice::kNvls,
                                                  AlgorithmChoice::kSharp,
+                                                 AlgorithmChoice::kNvlsTree,
                                                  AlgorithmChoice::kCustom};
 std::string_view name_of(AlgorithmChoice choice);  // "ring"
 
@@ -130,6 +132,8 @@ struct GroupShape {
   // Where there is no tree of all, and the first dimension is a node: of the members at the same
   // place of every node, for each place; empty unless there is one for each.
   std::vector<SwitchTree> rail_trees{};
+  // The same: of the members of each node, where each has one switch between its members.
+  std::vector<SwitchTree> node_trees{};
   std::uint32_t members() const { return static_cast<std::uint32_t>(order.size()); }
   friend bool operator==(const GroupShape&, const GroupShape&) = default;
 };

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "sim/collectives/reduction_trees.h"
+
 namespace stepsim {
 
-// The height of node v > 0 is the place of its lowest one bit; node 0 stands above the root of the
-// others, whose height is the largest.
 DoubleBinaryTree::DoubleBinaryTree(const CollectiveTask& task,
                                    const std::vector<std::uint32_t>& order)
     : FlatAlgorithm(task, order),
@@ -13,9 +13,7 @@ DoubleBinaryTree::DoubleBinaryTree(const CollectiveTask& task,
       chunks_(pipeline_chunks(task.bytes / 2, members())) {
   const std::uint32_t n = members();
   for (std::uint32_t node = 1; node < n; ++node) {
-    const std::uint32_t bit = node & (~node + 1);
-    std::uint32_t parent = (node ^ bit) | (bit << 1);
-    if (parent >= n) parent = node ^ bit;
+    const std::uint32_t parent = parent_in_order(node, n);
     nodes_[node].parent = parent;
     nodes_[node].place = static_cast<std::uint32_t>(nodes_[parent].children.size());
     nodes_[parent].children.push_back(node);
@@ -30,7 +28,7 @@ std::uint32_t DoubleBinaryTree::node_of(std::uint32_t lane, std::uint32_t member
   const std::uint32_t n = members();
   const std::uint32_t position = position_of(member);
   if (lane < kLanesOfTree) return position;
-  return n % 2 == 0 ? n - 1 - position : (position + n - 1) % n;
+  return node_of_second_tree(position, n);
 }
 
 std::uint32_t DoubleBinaryTree::member_of(std::uint32_t lane, std::uint32_t node) const {

@@ -6,7 +6,9 @@
 //
 //   ring    rate: what the search found, LL at most half of it and `ll_most`, LL128 0.92 of it and
 //           channels * ring_ll128_channel; h = n - 1, twice that for all-reduce, of which one (two)
-//           a node cross the network; over several levels those of the levels one after another
+//           a node cross the network; level by level those of the levels one after another
+//   tree    all-reduce over nodes: a chain in each node, two binary trees a card between them; half
+//           the ring's rate, 2 (d - 1) hops in nodes and 2 log2 M between them
 //   nvls    all-reduce of floating-point numbers in one node of five and more: the switches add up
 //
 // What it holds of the chips follows from the channels that the protocol opens (library.h).

@@ -113,7 +113,7 @@ TEST(CollectivesTest, EveryMemberOfARowEndsWithWhatTheOperationPromises) {
 
 TEST(CollectivesTest, EveryMemberOfABoxEndsWithWhatTheOperationPromises) {
   for (const auto& sizes : std::vector<std::vector<std::uint32_t>>{
-           {2, 2}, {3, 5}, {8, 2}, {4, 4}, {4, 4, 2}, {2, 3, 4}, {3, 3, 3}, {2, 2, 2, 3}}) {
+           {2, 2}, {2, 3}, {3, 5}, {8, 2}, {4, 4}, {4, 4, 2}, {2, 3, 4}, {3, 3, 3}, {2, 2, 2, 3}}) {
     for (const std::int64_t elements : {1, 960, 40'321}) {
       prove_all(shape_of(sizes, false, false), elements);
       prove_all(shape_of(sizes, true, true), elements);
@@ -137,38 +137,51 @@ TEST(CollectivesTest, SwitchesThatAddAndCopyKeepThePromise) {
   for (const Op op : kCollectiveOps) prove(op, Choice::kSharp, five, 400'003);  // 12 chunks
 }
 
+// Nodes with a switch between their members, and without.
 TEST(CollectivesTest, ATreeARailKeepsThePromise) {
   for (const auto& sizes :
        std::vector<std::vector<std::uint32_t>>{{2, 2}, {3, 5}, {8, 3}, {4, 2, 3}, {2, 17}}) {
     for (const std::uint32_t ports : {64U, 3U, 2U}) {
-      GroupShape shape = shape_of(sizes, false, false);
-      const std::uint32_t nodes = shape.members() / sizes[0];
-      shape.rail_trees.assign(sizes[0], on_switches(shape_of({nodes}, false, false), ports).tree);
-      for (const std::int64_t elements : {1, 7, 40'321}) {
-        prove(Op::kAllReduce, Choice::kSharp, shape, elements);
+      for (const bool switched : {true, false}) {
+        GroupShape shape = shape_of(sizes, false, false);
+        const std::uint32_t nodes = shape.members() / sizes[0];
+        shape.rail_trees.assign(sizes[0], on_switches(shape_of({nodes}, false, false), ports).tree);
+        if (switched) {
+          shape.node_trees.assign(nodes, on_switches(shape_of({sizes[0]}, false, false), 64).tree);
+        }
+        for (const std::int64_t elements : {1, 40'321, 2'000'003}) {
+          if (elements > 1'000'000 && shape.members() > 8) continue;  // chunks
+          for (const Op op : kCollectiveOps) {
+            prove(op, Choice::kSharp, shape, elements);
+            prove(op, Choice::kNvlsTree, shape, elements);
+          }
+        }
       }
-      EXPECT_FALSE(refusal(Op::kAllGather, Choice::kSharp, shape).empty());
     }
   }
 }
 
-// An all-reduce crosses every link of the tree once each way (FORMULAS C12, C17).
-TEST(CollectivesTest, AnInNetworkAllReduceCrossesEveryLinkOnceEachWay) {
+// An all-reduce crosses every link of the tree once each way, a broadcast every link once (FORMULAS
+// C12, C17).
+TEST(CollectivesTest, AnInNetworkCollectiveCrossesEveryLinkOnceEachWay) {
   const GroupShape shape = on_switches(shape_of({9}, false, false), 3);
-  const auto algorithm =
-      choose_algorithm(task_of(Op::kAllReduce, shape, 400'003), Choice::kSharp, shape);
-  std::vector<std::int64_t> carried(2 * shape.tree.nodes.size());
-  for (std::uint32_t lane = 0; lane < algorithm->lanes(); ++lane) {
-    for (std::uint32_t round = 0; round < algorithm->rounds(); ++round) {
-      for (std::uint32_t node = 0; node < algorithm->endpoints(); ++node) {
-        const auto message = algorithm->message(lane, round, node);
-        if (message) carried[message->link->index()] += message->bytes.value();
+  for (const Op op : {Op::kAllReduce, Op::kBroadcast}) {
+    const auto algorithm = choose_algorithm(task_of(op, shape, 400'003), Choice::kSharp, shape);
+    std::vector<std::int64_t> carried(2 * shape.tree.nodes.size());
+    for (std::uint32_t lane = 0; lane < algorithm->lanes(); ++lane) {
+      for (std::uint32_t round = 0; round < algorithm->rounds(); ++round) {
+        for (std::uint32_t node = 0; node < algorithm->endpoints(); ++node) {
+          const auto message = algorithm->message(lane, round, node);
+          if (message) carried[message->link->index()] += message->bytes.value();
+        }
       }
     }
-  }
-  for (std::size_t node = 0; node + 1 < shape.tree.nodes.size(); ++node) {
-    EXPECT_EQ(carried[2 * node], 800'006) << "up from " << node;
-    EXPECT_EQ(carried[2 * node + 1], 800'006) << "down to " << node;
+    for (std::size_t node = 0; node + 1 < shape.tree.nodes.size(); ++node) {
+      const std::int64_t up = carried[2 * node];
+      const std::int64_t down = carried[2 * node + 1];
+      EXPECT_EQ(up + down, op == Op::kAllReduce ? 1'600'012 : 800'006) << "at " << node;
+      EXPECT_EQ(std::max(up, down), 800'006) << "at " << node;
+    }
   }
 }
 
@@ -366,6 +379,17 @@ TEST(CollectivesTest, AnAlgorithmThatIsWrittenDownIsProvenLikeTheOthers) {
   }
 }
 
+TEST(CollectivesTest, AListOfStepsMayServeMembersUnlike) {
+  const StepList list{.name = "row of three",
+                      .op = Op::kBroadcast,
+                      .members = 3,
+                      .shards = 1,
+                      .steps = {{.from = 0, .to = 1, .blocks = {0}},
+                                {.round = 1, .from = 1, .to = 2, .blocks = {0}}}};
+  const CollectiveTask task{.op = Op::kBroadcast, .bytes = Bytes(12), .steps = &list};
+  prove(task, Choice::kCustom, shape_of({3}, false, false));
+}
+
 TEST(CollectivesTest, LanesThatWaitForEachOtherAreFound) {
   StepList list = gather_of_three(true);
   for (std::uint32_t member = 0; member < 3; ++member) {
@@ -488,9 +512,8 @@ Choice automatic(Op op, const GroupShape& shape, std::int64_t bytes) {
 TEST(CollectivesTest, AutoTakesTheAlgorithmOfTheShape) {
   constexpr std::int64_t kLarge = 1 << 30;
   EXPECT_EQ(automatic(Op::kAllReduce, shape_of({8}, false, false), kLarge), Choice::kRing);
-  EXPECT_EQ(automatic(Op::kAllReduce, shape_of({8}, true, true), kLarge),
-            Choice::kBidirectionalRing);
-  EXPECT_EQ(automatic(Op::kAllReduce, shape_of({8}, true, false), kLarge), Choice::kRing);
+  EXPECT_EQ(automatic(Op::kAllReduce, shape_of({8}, true, true), kLarge), Choice::kMultiAxis);
+  EXPECT_EQ(automatic(Op::kAllReduce, shape_of({8}, true, false), kLarge), Choice::kMultiAxis);
   EXPECT_EQ(automatic(Op::kAllReduce, shape_of({8, 4}, false, false), kLarge),
             Choice::kHierarchical);
   EXPECT_EQ(automatic(Op::kAllReduce, shape_of({4, 4}, true, true), 1), Choice::kMultiAxis);
@@ -499,6 +522,24 @@ TEST(CollectivesTest, AutoTakesTheAlgorithmOfTheShape) {
   EXPECT_EQ(automatic(Op::kAllToAll, shape_of({65}, false, false), 1), Choice::kPairwise);
   EXPECT_EQ(resolve(Op::kAllReduce, Choice::kRing, shape_of({4, 4}, true, true), {}).choice,
             Choice::kRing);
+}
+
+// Axes that wrap beside axes that do not, and slices of a torus around a switch.
+TEST(CollectivesTest, MixedAxesAndSlicesKeepThePromise) {
+  struct Case {
+    std::vector<std::uint32_t> sizes;
+    std::vector<int> kinds;  // 0: switched, 1: line, 2: ring
+  };
+  for (const Case& of : {Case{{4, 2}, {2, 1}}, Case{{2, 5}, {1, 2}}, Case{{3, 4, 2}, {2, 1, 1}},
+                         Case{{4, 3}, {2, 0}}, Case{{2, 3, 4}, {1, 2, 0}},
+                         Case{{2, 2, 4, 3}, {1, 1, 2, 0}}, Case{{5, 2}, {1, 0}}}) {
+    GroupShape shape = shape_of(of.sizes, false, false);
+    for (std::size_t d = 0; d < of.sizes.size(); ++d) {
+      shape.dimensions[d].torus_axis = of.kinds[d] > 0;
+      shape.dimensions[d].wraps = of.kinds[d] == 2;
+    }
+    for (const std::int64_t elements : {1, 13, 40'321}) prove_all(shape, elements);
+  }
 }
 
 // A ring all-reduce of n has 2 (n-1) rounds and sends 2 (n-1)/n S: trips of 64 KiB weigh more below

@@ -4,8 +4,14 @@
 //
 // Sources by id: docs/collectives.md. S = bytes (the larger of one member's send and receive
 // buffer), W = bandwidth one way, t = latency of a trip. Formulas that sum bytes and trips are the
-// alpha-beta model; there is none where it says nothing useful (an algorithm made for switches on a
-// torus, a tree whose chunks overlap unevenly).
+// alpha-beta model. Pipelined (`overlapped`) the busiest port counts, and the trips of one way
+// through all rounds; stepped, rounds follow each other.
+//
+// Exact where all members do the same at the same time, or where one port is busy from the first
+// byte to the last. Elsewhere (lines of unequal length, trees in chunks, members that come and go)
+// rounds of different members run into each other, which no form tells: there it is a lower bound.
+// Nothing where members differ in their places so much that only their routes tell:
+// counted_form.h.
 
 #pragma once
 
@@ -13,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sim/base/units.h"
 #include "sim/collectives/collective.h"
@@ -26,6 +33,8 @@ struct FormulaLevel {
   bool wraps = false;
   Bandwidth bandwidth{};  // one way, of a member's share: its port, its link along the axis
   Duration trip{};        // between neighbours on the level
+  std::optional<std::uint32_t> port{};  // the inner level with which it shares a member's port
+  std::uint32_t root = 0;               // coordinate of the root
 };
 
 struct CollectiveFormulaInput {
@@ -34,17 +43,21 @@ struct CollectiveFormulaInput {
   Bytes bytes{};
   std::span<const FormulaLevel> levels{};
   Duration farthest{};  // a trip between members that differ on every level
-  // Ragged all-to-all: the most that a member sends to others, or receives from them.
-  std::optional<Bytes> busiest_port{};
+  // Ragged all-to-all, by level: the most that a member sends to those that differ from it on this
+  // level or one outside it, or receives from them. Empty: equal shards.
+  std::vector<Bytes> busiest_ports{};
   std::uint32_t rounds = 1;  // of the algorithm: tells chunks
   std::uint32_t lanes = 1;   // the same, where chunks follow each other in lanes
   bool rail_trees = false;   // kSharp: a tree of switches a rail, not one for all
+  bool one_switch = true;    // one level: its members stand around one switch
+  bool node_trees = false;   // each node has one switch that can add
   bool overlapped = true;    // phases at once (pipelined), or one after another (stepped)
 };
 
 struct CollectiveFormula {
   double seconds = 0;
-  std::string text;  // "2 (n-1)/n S/W + 2 (n-1) t"
+  std::string text;   // "2 (n-1)/n S/W + 2 (n-1) t"
+  bool exact = true;  // else a lower bound
 };
 
 std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput& input);

@@ -38,7 +38,7 @@ struct Point {
   std::int64_t channels = 0;
   ChipShare taken{};  // of each chip, while it runs
   std::uint32_t steps = 0;
-  std::optional<CollectiveFormula> formula;
+  CollectiveFormula formula;
   SimulationResult result;
 };
 
@@ -94,30 +94,23 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
   if (request.chips.size() > 1) {
     const GroupShape shape = describe(request.cluster, request.chips);
     const CollectiveWork& work = graph.collective_works[0];
+    const CollectiveTask task = task_of(graph, work, 0);
     const auto [chosen, rounds, lanes] =
-        choose_for(request.cluster, request.chips, shape, work, task_of(graph, work, 0));
-    const FormulaGroup group = formula_group(request.cluster, request.chips, shape, chosen.cost);
+        choose_for(request.cluster, request.chips, shape, work, task);
     point.algorithm = name_of(chosen.algorithm);
     point.protocol = chosen.protocol;
     point.why = chosen.why;
     point.channels = chosen.cost.channels;
     point.taken = taken_of(request.cluster.chip, chosen.cost);
     point.steps = rounds;
-    point.formula = collective_formula(
-        {.op = request.op,
-         .algorithm = chosen.algorithm,
-         .bytes = bytes,
-         .levels = group.levels,
-         .farthest = group.farthest,
-         .busiest_port =
-             request.matrix ? std::optional(busiest_port(*request.matrix)) : std::nullopt,
-         .rounds = rounds,
-         .lanes = lanes,
-         .rail_trees = !shape.rail_trees.empty(),
-         .overlapped = request.granularity == Granularity::kPipelined});
-    if (point.formula && !request.cluster.library.ideal()) {
-      point.formula->seconds += to_seconds(chosen.cost.start);
-      point.formula->text += " + start, with W and t of " + request.cluster.library.name;
+    point.formula = stated_form(request.cluster, request.chips, shape,
+                                {.task = task,
+                                 .algorithm = chosen.algorithm,
+                                 .cost = chosen.cost,
+                                 .overlapped = request.granularity == Granularity::kPipelined});
+    if (!request.cluster.library.ideal()) {
+      point.formula.seconds += to_seconds(chosen.cost.start);
+      point.formula.text += " + start, with W and t of " + request.cluster.library.name;
     }
   }
   SimulationOptions options;
@@ -154,7 +147,7 @@ std::string number_or_null(std::optional<double> value) {
 }
 
 std::string formula_json(const Point& point) {
-  return point.formula ? fmt::format("{:.12f}", point.formula->seconds) : "null";
+  return fmt::format("{:.12f}", point.formula.seconds);
 }
 
 std::string links_json(const CollectiveRequest& request, const Point& point) {
@@ -184,16 +177,17 @@ std::string json_of(const CollectiveRequest& request, const Point& point) {
   return fmt::format(
       "{{\n  \"op\": \"{}\",\n  \"algorithm\": \"{}\",\n  \"why\": \"{}\",\n  \"ranks\": {},\n"
       "  \"bytes\": {},\n  \"time_s\": {},\n  \"algorithm_bandwidth_bytes_per_s\": {},\n"
-      "  \"bus_bandwidth_bytes_per_s\": {},\n  \"formula_s\": {},\n  \"steps\": {},\n"
+      "  \"bus_bandwidth_bytes_per_s\": {},\n  \"formula_s\": {},\n  \"formula_is\": \"{}\",\n"
+      "  \"steps\": {},\n"
       "  \"protocol\": \"{}\",\n  \"channels\": {},\n  \"compute_share\": {:.6f},\n"
       "  \"memory_share\": {:.6f},\n"
       "  \"hottest_links\": {},\n  \"simulator\": {}\n}}",
       name_of(request.op), point.algorithm, json_escaped(point.why), request.chips.size(),
       point.bytes.value(), exact_seconds(point.result.end.since_start),
       number_or_null(algorithm_bandwidth(point)), number_or_null(bus_bandwidth(request, point)),
-      formula_json(point), point.steps, point.protocol, point.channels, share(point.taken.compute),
-      share(point.taken.memory), links_json(request, point),
-      simulator_json(point.result.statistics));
+      formula_json(point), point.formula.exact ? "exact" : "lower bound", point.steps,
+      point.protocol, point.channels, share(point.taken.compute), share(point.taken.memory),
+      links_json(request, point), simulator_json(point.result.statistics));
 }
 
 std::string json_of(const CollectiveRequest& request, const std::vector<Point>& points) {
@@ -235,15 +229,12 @@ std::string report(const CollectiveRequest& request, const Point& point) {
   }
   row("algorithm bandwidth", bandwidth_text(algorithm_bandwidth(point)));
   row("bus bandwidth", bandwidth_text(bus_bandwidth(request, point)));
-  if (!point.formula) {
-    row("closed form", "none for this algorithm in this group");
-  } else {
-    const double formula = point.formula->seconds;
-    row("closed form",
-        fmt::format(
-            "{} = {}{}", point.formula->text, to_text(duration_from_seconds(formula)),
-            formula > 0 ? fmt::format(" ({:+.2f} %)", 100 * (seconds(point) / formula - 1)) : ""));
-  }
+  const double formula = point.formula.seconds;
+  row("closed form",
+      fmt::format(
+          "{}{} = {}{}", point.formula.exact ? "" : "at least ", point.formula.text,
+          to_text(duration_from_seconds(formula)),
+          formula > 0 ? fmt::format(" ({:+.2f} %)", 100 * (seconds(point) / formula - 1)) : ""));
   text += fmt::format("\n  {:<40} {:>12} {:>12}\n", "hottest links", "bytes", "used");
   for (const LinkTotal& link : busiest_links(point.result, kListedLinks)) {
     if (link.bytes <= 0) continue;
@@ -281,8 +272,8 @@ Plot plot_of(const CollectiveRequest& request, const std::vector<Point>& points)
   for (const Point& point : points) {
     const auto bytes = static_cast<double>(point.bytes.value());
     if (const auto bus = bus_bandwidth(request, point)) simulated.points.push_back({bytes, *bus});
-    if (point.formula && point.formula->seconds > 0) {
-      formula.points.push_back({bytes, factor * bytes / point.formula->seconds});
+    if (point.formula.seconds > 0) {
+      formula.points.push_back({bytes, factor * bytes / point.formula.seconds});
     }
   }
   return {.title = fmt::format("{} of {} ranks of {}", name_of(request.op), request.chips.size(),

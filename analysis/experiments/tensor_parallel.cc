@@ -46,8 +46,8 @@ StackStep tensor_step(std::int64_t ways, std::int64_t chunks = 1) {
   return step;
 }
 
-// 64 tokens on a ring of 8 with hops of 1 us: a gather, 7 hops of a shard of 131 kB, takes 7 us and
-// its bytes. In c chunks it takes 7 us c times.
+// 64 tokens on a ring of 8 with hops of 1 us: a gather, 4 hops each way of a shard of 131 kB, takes
+// 4 us and its bytes. In c chunks it takes 4 us c times.
 void add_small_batch(std::vector<ExperimentRow>& rows) {
   constexpr double kTokens = 64;
   constexpr double kHop = 1e-6;
@@ -56,7 +56,7 @@ void add_small_batch(std::vector<ExperimentRow>& rows) {
   const double formula = 8 * (3 * m + 4 * bytes);
   for (const std::int64_t chunks : {1, 8, 32}) {
     const auto c = static_cast<double>(chunks);
-    const double gather = 7 * kHop * c + bytes;
+    const double gather = 4 * kHop * c + bytes;
     // Without chunks everything adds. With them the forward's two pairs and the backward's gather
     // are bound by hops: of each matmul beside them one chunk is left. The backward's
     // reduce-scatter is one collective and hides behind the weight gradients, m; before it comes
@@ -70,7 +70,7 @@ void add_small_batch(std::vector<ExperimentRow>& rows) {
                    std::to_string(chunks) + " chunks",
          .predicted = formula,
          .expected = around(by_hand / formula - 1, 0.04 * by_hand / formula),
-         .why = chunks == 1 ? "7 hops of latency in each of 4 collectives a layer"
+         .why = chunks == 1 ? "4 hops of latency in each of 4 collectives a layer"
                             : "chunks of few kB: each pays all hops again, so more chunks "
                               "make it worse",
          .simulate = [chunks](const Laboratory& laboratory) {

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "analysis/collective_formulas.h"
-#include "analysis/experiments/graph_by_hand.h"
-#include "analysis/experiments/small_clusters.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/expert_routing.h"
 #include "sim/group_shape.h"
+#include "tests/sim/idle_collective.h"
 
 namespace stepsim {
 namespace {
@@ -31,28 +30,7 @@ Cluster torus(std::vector<int> sizes, bool wraps, Duration latency) {
   return cluster_of(spec);
 }
 
-double simulated(const Cluster& cluster, const CollectiveWork& work, Granularity granularity,
-                 Fidelity fidelity = Fidelity::kFlow) {
-  const auto ranks = static_cast<std::uint32_t>(cluster.places.chips.size());
-  GraphByHand hand(ranks);
-  const CommunicatorId all = hand.communicator();
-  CollectiveWork placed = work;
-  placed.communicator = all;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    hand.collective(rank, hand.stream(rank, "collective"), placed);
-  }
-  const OpGraph graph = hand.build();
-  return to_seconds(
-      simulate(graph, cluster, {.fidelity = fidelity, .granularity = granularity}).step_time);
-}
-
-GroupShape shape_of(const Cluster& cluster) {
-  std::vector<std::uint32_t> chips;
-  for (std::uint32_t chip = 0; chip < cluster.places.chips.size(); ++chip) chips.push_back(chip);
-  return describe(cluster, chips);
-}
-
-// 0 where there is no formula.
+// 0 where there is no exact formula.
 double formula(const GroupShape& shape, const CollectiveWork& work, Granularity granularity,
                Bandwidth bandwidth, Duration trip) {
   std::vector<FormulaLevel> levels;
@@ -73,7 +51,7 @@ double formula(const GroupShape& shape, const CollectiveWork& work, Granularity 
                                           .rounds = algorithm->rounds(),
                                           .lanes = algorithm->lanes(),
                                           .overlapped = granularity == Granularity::kPipelined});
-  return result ? result->seconds : 0;
+  return result && result->exact ? result->seconds : 0;
 }
 
 void expect_close(double simulated, double expected, const std::string& what) {
@@ -108,7 +86,7 @@ TEST(CollectiveTimesTest, EveryAlgorithmTakesItsClosedFormOnASwitch) {
       }
     }
   }
-  EXPECT_GT(cases, 300);
+  EXPECT_GT(cases, 280);
 }
 
 // Written out: 8 members, 450 GB/s, trips of 1 us, S = 1.008 GB.
@@ -301,11 +279,11 @@ TEST(CollectiveTimesTest, ATreeOfSwitchesTakesEachLinkOnce) {
 }
 
 // With all cards of the nodes: an eighth of the data over each rail's tree, 1/8 S/W; the NVLinks
-// carry 2 7/8 S. Whichever is slower.
+// carry the whole once each way, to their switch and back. Whichever is slower.
 TEST(CollectiveTimesTest, ATreeARailTakesTheSlowerOfNodeAndNetwork) {
   for (const Bandwidth card : {50_GBps, 400_GBps}) {
     const Cluster cluster = superpod(4, 450_GBps, card);
-    const double expected = std::max(2 * 7.0 / 8 / 450e9, 1.0 / 8 / card.value()) * 2.016e9;
+    const double expected = std::max(1 / 450e9, 1.0 / 8 / card.value()) * 2.016e9;
     for (const Granularity granularity : kBoth) {
       expect_close(
           time_of(cluster, Op::kAllReduce, Choice::kSharp, Bytes(2'016'000'000), granularity),
@@ -317,7 +295,8 @@ TEST(CollectiveTimesTest, ATreeARailTakesTheSlowerOfNodeAndNetwork) {
                             .bytes = Bytes(2'016'000'000),
                             .levels = std::vector<FormulaLevel>{{.size = 8, .bandwidth = 450_GBps},
                                                                 {.size = 4, .bandwidth = card}},
-                            .rail_trees = true});
+                            .rail_trees = true,
+                            .node_trees = true});
     expect_close(formula->seconds, expected, "closed form");
   }
 }
@@ -391,7 +370,8 @@ TEST(CollectiveTimesTest, AHotExpertIsThePortThatIsWaitedFor) {
   expect_close(seconds({1.3, 1, 1, 1, 1, 1, 1, 0.7}) / even, 1.3, "hot");
 }
 
-// (n-1)/n S/(2 M W) with rotated orders, (n-1)/n S/(2 W) axis after axis: no gain (B1, B4).
+// (n-1)/n S/(2 M W) with rotated orders, (n-1)/n S/(2 W) axis after axis: no gain (B1, B4). Half a
+// ring of trips on each axis (B7).
 TEST(CollectiveTimesTest, RotatedAxisOrdersAreWorthTheNumberOfAxes) {
   const Cluster cluster = torus({4, 4, 4}, true, 1us);
   const double whole = 54e9 / 90e9;
@@ -400,10 +380,10 @@ TEST(CollectiveTimesTest, RotatedAxisOrdersAreWorthTheNumberOfAxes) {
                       .bytes = 54_GB,
                       .algorithm = Choice::kMultiAxis};
   for (const Granularity granularity : kBoth) {
-    expect_close(simulated(cluster, work, granularity), 63.0 / 64 * whole / 6 + 9e-6, "rotated");
+    expect_close(simulated(cluster, work, granularity), 63.0 / 64 * whole / 6 + 6e-6, "rotated");
   }
   work.algorithm = Choice::kAxisAfterAxis;
-  expect_close(simulated(cluster, work, Granularity::kStepped), 63.0 / 64 * whole / 2 + 9e-6,
+  expect_close(simulated(cluster, work, Granularity::kStepped), 63.0 / 64 * whole / 2 + 6e-6,
                "axis after axis");
 }
 

@@ -36,10 +36,21 @@ Exposure predicted_exposure(const FinishedRun& run, Axis axis, double whole, dou
         fmt::format("V / W = {}, hidden behind {} of arithmetic{}", seconds_text(whole),
                     seconds_text(behind), sharded ? "" : " (the backward's, all micro-batches)")};
   }
+  if (axis == Axis::kContext && plan.cp_mode != ContextMode::kAllGather &&
+      plan.cp_mode != ContextMode::kUlysses) {
+    // Attention takes tokens / limit of what the rotation does.
+    const double limit = rotation_limit(run);
+    const double tokens = static_cast<double>(plan.sequence) / static_cast<double>(plan.cp);
+    const double left = limit > 0 ? std::max(0.0, 1 - tokens / limit) : 1;
+    return {left * whole, "E23",
+            fmt::format("V / W = {}; attention over {:.0f} tokens a chip hides {}",
+                        seconds_text(whole), tokens, left == 0 ? "it" : "a part of it")};
+  }
   std::string text = fmt::format("V / W = {}, on the critical path", seconds_text(whole));
   if (background > 0)
     text += fmt::format(" but for {} in the background", seconds_text(background));
-  return {whole - background, axis == Axis::kTensor ? "E6" : "", std::move(text)};
+  const char* const formula = axis == Axis::kTensor ? "E6" : axis == Axis::kExpert ? "E13" : "";
+  return {whole - background, formula, std::move(text)};
 }
 
 ExplainedPart explain_axis(const FinishedRun& run, Axis axis,

@@ -81,13 +81,15 @@ class Limits {
     const std::string_view unit =
         plan_.zero == 3 ? "tokens of a replica and micro-batch" : "tokens of a replica and step";
     if (model_.experts.routed > 0) {
-      const double limit = value_of("E12", {{"E", static_cast<double>(model_.experts.routed)},
+      // A rank reduces gradients of its own experts only.
+      const double experts =
+          static_cast<double>(model_.experts.routed) / static_cast<double>(plan_.ep);
+      const double limit = value_of("E12", {{"E", experts},
                                             {"k", static_cast<double>(model_.experts.per_token)},
                                             {"C", peak_},
                                             {"W", passes}});
-      add("E12", fmt::format("dp with experts: compute-bound, in {},", unit), limit,
-          tokens_of_replica(), true);
-      return;
+      add("E12", fmt::format("dp of {:.4g} experts a rank: compute-bound, in {},", experts, unit),
+          limit, tokens_of_replica(), true);
     }
     add("E1", fmt::format("dp: compute-bound, in {},", unit),
         value_of("E1", {{"C", peak_}, {"W", passes}}), tokens_of_replica(), true);
@@ -122,13 +124,8 @@ class Limits {
 
   // Chunks of keys and values go round the ring while those before are multiplied.
   void context() {
-    const double port = bandwidth(Axis::kContext);
-    if (port == 0) return;
-    const double limit = value_of(
-        "E23", {{"C", peak_},
-                {"W", port},
-                {"G", static_cast<double>(model_.heads) / static_cast<double>(model_.kv_heads)},
-                {"causal", 1}});
+    const double limit = rotation_limit(run_);
+    if (limit == 0) return;
     add("E23", "cp: keys and values hide, in tokens a chip of a sequence,", limit,
         static_cast<double>(plan_.sequence) / static_cast<double>(plan_.cp), true);
   }
@@ -169,6 +166,21 @@ class Limits {
 };
 
 }  // namespace
+
+double rotation_limit(const FinishedRun& run) {
+  const ParallelPlan& plan = run.experiment.plan;
+  const ModelSpec& model = run.experiment.model;
+  const Communicator* const communicator = find_communicator(run.graph, Axis::kContext);
+  if (communicator == nullptr || plan.cp_mode == ContextMode::kAllGather ||
+      plan.cp_mode == ContextMode::kUlysses) {
+    return 0;
+  }
+  return value_of("E23",
+                  {{"C", run.metrics.peak_per_chip.value()},
+                   {"W", group_bandwidth(run, *communicator)},
+                   {"G", static_cast<double>(model.heads) / static_cast<double>(model.kv_heads)},
+                   {"causal", plan.cp_mode == ContextMode::kRing ? 2 : 1}});
+}
 
 std::vector<ExplainedThreshold> explain_limits(const FinishedRun& run) {
   return Limits(run).all();

@@ -102,7 +102,7 @@ class Memory {
       add_cause(part.causes, cause, part.simulated - predicted,
                 std::max(part.simulated, predicted));
     };
-    add_state(MemoryCategory::kParameters, size_of(plan_.type).value(), plan_.zero == 3, "F7");
+    add_state(MemoryCategory::kParameters, size_of(plan_.weights()).value(), plan_.zero == 3, "F7");
     add_state(MemoryCategory::kGradients, plan_.gradient_bytes, plan_.zero >= 2, "F7");
     add_state(MemoryCategory::kOptimizer,
               plan_.optimizer == Optimizer::kNone ? 0 : plan_.optimizer_bytes, plan_.zero >= 1,
@@ -165,6 +165,9 @@ class Memory {
     }
     const char* rest = full ? "the layer that is being computed again, embedding and loss"
                             : "the model's own layers (gates, grouped heads), embedding and loss";
+    if (!full && plan_.recompute != Recompute::kNone) {
+      rest = "what is recomputed is not kept; the model's own layers, embedding and loss";
+    }
     if (plan_.offload_activations) rest = "on the host, but for two blocks at a time";
     add_cause(part.causes, rest, part.simulated - predicted - known, scale);
   }
@@ -183,14 +186,22 @@ class Memory {
 
   void gathered() {
     if (plan_.zero != 3) return;
-    const double blocks = 1.0 + plan_.prefetch;
-    const double predicted = value_of("F8", {{"P", static_cast<double>(parameter_count(model_))},
-                                             {"L", static_cast<double>(model_.layers)},
-                                             {"blocks", blocks}}) /
-                             static_cast<double>(plan_.tp);
+    const double experts = parameters_of_experts();
+    const double dense = static_cast<double>(parameter_count(model_)) - experts;
+    // Of the whole model's, what tensor and expert parallelism leave on a rank; experts with one
+    // replica are not divided, so not gathered.
+    const double parameters =
+        dense / static_cast<double>(plan_.tp) +
+        (plan_.edp() > 1 ? experts / static_cast<double>(plan_.ep * plan_.etp) : 0);
+    const auto layers = static_cast<double>(model_.layers);
+    const double blocks =
+        plan_.reshard_after_forward ? 1.0 + plan_.prefetch : layers / static_cast<double>(plan_.pp);
+    const double predicted = value_of("F8", {{"P", parameters}, {"L", layers}, {"blocks", blocks}});
     ExplainedPart& part =
         add(MemoryCategory::kGatheredParameters, "F8",
-            fmt::format("{:.4g} blocks at a time, of 2 P / (L tp)", blocks), predicted);
+            fmt::format("{:.4g} blocks at a time, of 2 P / (L tp){}", blocks,
+                        experts > 0 && plan_.edp() > 1 ? "; of experts / (L ep etp)" : ""),
+            predicted);
     add_cause(part.causes, "embedding and head are larger than a block, or smaller",
               part.simulated - predicted, std::max(part.simulated, predicted));
   }

@@ -36,6 +36,8 @@ const Communicator* find_communicator(const OpGraph& graph, Axis axis);  // the 
 
 // explain_limits.cc
 std::vector<ExplainedThreshold> explain_limits(const FinishedRun& run);
+// Tokens a chip that hide the rotation of keys and values (E23); 0 where nothing goes round.
+double rotation_limit(const FinishedRun& run);
 
 // explain_memory.cc
 std::vector<ExplainedPart> explain_memory(const FinishedRun& run);

@@ -18,7 +18,8 @@ namespace stepsim {
 struct PlotAxis {
   std::string label{};
   std::string unit{};
-  bool log = false;  // then only positive values are drawn
+  bool log = false;             // then only positive values are drawn
+  std::vector<double> ticks{};  // where it is labelled; empty: at round values
 };
 
 enum class PlotMark : std::uint8_t { kLine, kPoints, kLineAndPoints, kBars };

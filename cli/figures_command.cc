@@ -35,8 +35,9 @@ std::vector<Figure> choose(const std::vector<std::string>& names, std::vector<Pr
   for (const Figure& figure : figures()) known.emplace_back(figure.name);
   for (const std::string& name : names) {
     if (std::ranges::count(known, name) > 0) continue;
-    problems.push_back({name, "no such figure" + did_you_mean(name, known) +
-                                  " There are: " + comma_separated(known)});
+    problems.push_back(
+        {name,
+         "no such figure" + did_you_mean(name, known, "There are: " + comma_separated(known))});
   }
   std::vector<Figure> chosen;
   for (const Figure& figure : figures()) {

@@ -109,9 +109,9 @@ void read_assignment(const Formula& formula, const std::string& symbol, const st
   const bool is_result = symbol == formula.result.symbol;
   if (is_result) unit = formula.result.unit;
   if (!unit) {
-    problems.push_back({symbol, "is no input of " + std::string(formula.id) +
-                                    did_you_mean(symbol, symbols) +
-                                    " There are: " + comma_separated(symbols)});
+    problems.push_back(
+        {symbol, "is no input of " + std::string(formula.id) +
+                     did_you_mean(symbol, symbols, "There are: " + comma_separated(symbols))});
     return;
   }
   if (inputs.values.contains(symbol) || inputs.unknown == symbol) {
@@ -182,7 +182,7 @@ const Formula& read_formula(const std::string& id) {
   std::vector<std::string> ids;
   for (const Formula& formula : formulas()) ids.emplace_back(formula.id);
   throw ConfigError(
-      {{id, "no such formula" + did_you_mean(id, ids) + " stepsim formula lists them all."}});
+      {{id, "no such formula" + did_you_mean(id, ids, "stepsim formula lists them all")}});
 }
 
 Answer answer(const Formula& formula, std::span<const std::string> words,

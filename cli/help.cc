@@ -25,7 +25,7 @@ Usage:
   stepsim schedule NAME [options]    simulate and compare pipeline schedules
   stepsim topology CLUSTER [options] measure and draw a cluster's network
   stepsim formula [ID] [SYMBOL=...]  list, explain, evaluate or solve a closed form
-  stepsim validate [ID...]           the closed forms against simulation, and why they differ
+  stepsim validate [ID|WORD...]      what the books say against simulation, and why they differ
   stepsim figures --out DIR          the books' figures, drawn from simulation
   stepsim import hf CONFIG.json      print a published model as a model file
   stepsim accuracy FILE.csv...       compare predictions with measured tables
@@ -127,10 +127,12 @@ constexpr const char* kValidate =
 difference, the range in which the mechanism puts that difference, and the mechanism.
 
 Usage:
-  stepsim validate                 every experiment
+  stepsim validate                 every experiment, a minute or less
+  stepsim validate fsdp            what the books say about a thing: any word of a chapter's name, of
+                                   a statement or of a regime ("part 5", bubble, nvswitch, latency)
   stepsim validate S3 S5.knee      experiments and rows by id
   stepsim validate B1              the rows that test a formula
-  stepsim validate --list          what there is
+  stepsim validate --list          what there is, with the books' statements
   stepsim validate --cases         the worked figures of the books, through stepsim formula
 
 Exit status 1 unless every row is as expected. docs/validation.md has the results.
@@ -203,8 +205,9 @@ void refuse_subcommand(const std::string& name) {
   const std::vector<std::string> subcommands = {"run",      "accuracy", "collective", "formula",
                                                 "network",  "schedule", "topology",   "figures",
                                                 "validate", "import",   "catalog",    "help"};
-  throw ConfigError({{name, "no such subcommand" + did_you_mean(name, subcommands) +
-                                " There are: " + comma_separated(subcommands)}});
+  throw ConfigError(
+      {{name, "no such subcommand" +
+                  did_you_mean(name, subcommands, "There are: " + comma_separated(subcommands))}});
 }
 
 }  // namespace stepsim

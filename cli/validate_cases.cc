@@ -47,9 +47,9 @@ std::vector<EvaluatedCase> evaluate_cases(const std::vector<std::string>& words)
   std::vector<Problem> problems;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (is_known[i]) continue;
-    problems.push_back({words[i], "no worked case, and no formula of one" +
-                                      did_you_mean(words[i], known) +
-                                      " stepsim validate --cases shows them all"});
+    problems.push_back(
+        {words[i], "no worked case, and no formula of one" +
+                       did_you_mean(words[i], known, "stepsim validate --cases shows them all")});
   }
   throw_if_any(std::move(problems));
   return evaluated;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
+#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -71,22 +72,51 @@ po::options_description visible_options() {
 
 // ---- reading ----
 
-// Rows that a word names: an experiment, one of its rows, or the formula that they test.
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return lower;
+}
+
+// What a newcomer has is no id but a word of the chapter: "fsdp", "part 5", "bubble".
+bool speaks_of(std::string_view text, const std::string& word) {
+  constexpr std::size_t kShortest = 3;
+  return word.size() >= kShortest && lower_case(text).find(lower_case(word)) != std::string::npos;
+}
+
+// Rows that a word names: an experiment, one of its rows, or the formula that they test; else those
+// whose chapter, title, statement or regime has it. Not both: an id is an id.
 std::vector<ChosenExperiment> choose(const std::vector<std::string>& words,
                                      std::vector<Problem>& problems) {
-  std::vector<ChosenExperiment> chosen;
+  const std::vector<FormulaExperiment> all = formula_experiments();
   std::vector<std::string> known;
-  std::vector<bool> is_known(words.size(), false);
-  for (const FormulaExperiment& experiment : formula_experiments()) {
+  std::vector<bool> is_id(words.size(), false);
+  for (const FormulaExperiment& experiment : all) {
     known.emplace_back(experiment.id);
+    for (const ExperimentRow& row : experiment.rows()) {
+      known.push_back(row_id(experiment, row));
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i] == experiment.id || words[i] == known.back() || words[i] == row.formula) {
+          is_id[i] = true;
+        }
+      }
+    }
+  }
+  std::vector<ChosenExperiment> chosen;
+  std::vector<bool> is_known(words.size(), false);
+  for (const FormulaExperiment& experiment : all) {
     ChosenExperiment part{.experiment = experiment, .rows = {}};
     for (ExperimentRow& row : experiment.rows()) {
       const std::string id = row_id(experiment, row);
-      known.push_back(id);
       bool is_wanted = words.empty();
       for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string& word = words[i];
         const bool is_named =
-            words[i] == experiment.id || words[i] == id || words[i] == row.formula;
+            is_id[i] ? word == experiment.id || word == id || word == row.formula
+                     : speaks_of(experiment.source, word) || speaks_of(experiment.title, word) ||
+                           speaks_of(experiment.claim, word) || speaks_of(row.regime, word);
         is_known[i] = is_known[i] || is_named;
         is_wanted = is_wanted || is_named;
       }
@@ -101,9 +131,9 @@ std::vector<ChosenExperiment> choose(const std::vector<std::string>& words,
                           "no experiment tests this formula; stepsim validate --list "
                           "shows which are tested"});
     } else {
-      problems.push_back({words[i], "no such experiment, row or formula" +
-                                        did_you_mean(words[i], known) +
-                                        " stepsim validate --list shows them all"});
+      problems.push_back(
+          {words[i], "no such experiment, row, formula or word of a chapter" +
+                         did_you_mean(words[i], known, "stepsim validate --list shows them all")});
     }
   }
   return chosen;
@@ -167,6 +197,7 @@ void add_heading(const FormulaExperiment& experiment, ReportText& report) {
   report.line("{}  {}", report.paint(experiment.id, Paint::kBold),
               report.paint(experiment.title, Paint::kBold));
   report.wrapped(4, fmt::format("\"{}\"", experiment.claim));
+  report.wrapped(4, fmt::format("-- {}", experiment.source));
 }
 
 void add_row(const ExperimentRow& row, const std::vector<RowOutcome>& outcomes,
@@ -245,9 +276,10 @@ std::string outcome_json(const Finished& finished) {
 }
 
 std::string experiment_json(const FormulaExperiment& experiment) {
-  return fmt::format("    {{\"id\": {}, \"title\": {}, \"claim\": {}, \"finding\": {}}}",
-                     json_string(experiment.id), json_string(experiment.title),
-                     json_string(experiment.claim), json_string(experiment.finding));
+  return fmt::format(
+      "    {{\"id\": {}, \"title\": {}, \"source\": {}, \"claim\": {}, \"finding\": {}}}",
+      json_string(experiment.id), json_string(experiment.title), json_string(experiment.source),
+      json_string(experiment.claim), json_string(experiment.finding));
 }
 
 std::string json_of(const ValidateRequest& request, const std::vector<Finished>& finished) {

@@ -54,6 +54,14 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
   return meant == nullptr ? "" : "; did you mean " + *meant + "?";
 }
 
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates,
+                         std::string more) {
+  const std::string hint = did_you_mean(name, candidates);
+  if (hint.empty())
+    more.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(more.front())));
+  return (hint.empty() ? "; " : hint + " ") + more;
+}
+
 std::string comma_separated(std::span<const std::string> names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;

@@ -12,6 +12,10 @@ namespace stepsim {
 // letters but for case and dashes), otherwise nothing. The first of equally close ones wins.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
+// The same and what else to say: "; did you mean zb_h1? There are: ...", or "; there are: ...".
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates,
+                         std::string more);
+
 // "a, b, c"
 std::string comma_separated(std::span<const std::string> names);
 

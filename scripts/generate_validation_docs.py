@@ -24,6 +24,7 @@ HEAD = """# Formulas against simulation
 What the books say about training and serving at scale, beside simulations of what they speak about:
 
     stepsim validate                 all of this page's rows
+    stepsim validate fsdp            those about a thing: any word of a chapter, a statement or a regime
     stepsim validate S5              one experiment
     stepsim validate B1              the rows that test a formula
     stepsim validate --fidelity all --plot DIR
@@ -35,7 +36,11 @@ A row compares what a formula **predicts** with what is **simulated** in one reg
 in which the mechanism puts the difference; it is derived by hand in a comment above the row, before the row
 runs, and a test fails when the simulation leaves it. A formula **holds** in a regime where the difference is
 within the regime's tolerance, 1 % unless it says otherwise. Figures are those of the `flow` network model;
-where another model comes out differently, a second table says so. `docs/formulas.md` has the formulas.
+where another model comes out differently, a second table says so. [formulas.md](formulas.md) has the formulas,
+with the numbers that stand in the second column.
+
+Below, the statements stand by chapter of the book (or lecture) that makes them. To see one tested, run
+`stepsim validate` with its id; to try its formula with your own numbers, `stepsim formula` with the formula's.
 
 """
 
@@ -72,7 +77,8 @@ def verdict(row):
 
 
 def experiment_text(experiment, rows, pictures):
-    lines = [f"## {experiment['id']}: {experiment['title']}", "", f"> {experiment['claim']}", ""]
+    lines = [f"## {experiment['id']}: {experiment['title']}", "",
+             f"> {experiment['claim']}", ">", f"> {experiment['source']}", ""]
     for picture in pictures:
         lines += [f"![{picture.stem}](validation/{picture.name})", ""]
     lines += ["| row | formula | regime | predicted | simulated | difference | expected | | why |",
@@ -116,7 +122,8 @@ def page(answer, pictures):
     parts.append(
         f"{len(answer['experiments'])} experiments, {len(flow)} rows: the formula holds in {holding}, differs as "
         f"derived in {len(flow) - holding - unexpected}, {unexpected} are not as expected.\n")
-    summary = ["| | the books say | rows | hold | largest difference |", "|---|---|--:|--:|--:|"]
+    head = ["| | the statement | rows | hold | largest difference |", "|---|---|--:|--:|--:|"]
+    by_source = {}
     texts = []
     for experiment in answer["experiments"]:
         mine = [by_model for key, by_model in rows.items()
@@ -124,13 +131,20 @@ def page(answer, pictures):
         worst = max((by_model["flow"]["relative_difference"] for by_model in mine
                      if not by_model["flow"]["skipped"]), key=abs)
         link = f"[{experiment['id']}](#{anchor(experiment)})"
-        summary.append(
+        by_source.setdefault(experiment["source"], []).append(
             f"| {link} | {cell(experiment['claim'])} | {len(mine)} "
             f"| {sum(by_model['flow']['holds'] for by_model in mine)} | {percent(worst)} |")
         texts.append(experiment_text(experiment, mine, [
             picture for picture in pictures if picture.name.split("-", 1)[0] == experiment["id"]]))
-    parts.append("\n".join(summary) + "\n")
+    for source in sorted(by_source, key=chapter):
+        parts.append("\n".join([f"**{source}**", "", *head, *by_source[source]]) + "\n")
     return "\n".join(parts + texts)
+
+
+def chapter(source):
+    """The book's parts in order, then the others."""
+    words = source.split(", part ")
+    return (0, int(words[1].split(" ")[0]), "") if len(words) > 1 else (1, 0, source)
 
 
 def anchor(experiment):

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 namespace stepsim {
 namespace {
@@ -129,13 +131,16 @@ Scale make_scale(const Plot& plot, bool horizontal) {
     const double margin = std::max(1.08, std::pow(scale.high / scale.low, 0.03));
     scale.low /= margin;
     scale.high *= margin;
-    set_log_ticks(scale);
+    if (axis.ticks.empty()) set_log_ticks(scale);
   } else {
     // A linear axis of quantities starts at 0 where that costs little.
     if (!horizontal && scale.low > 0 && (has_bars || scale.low < 0.6 * scale.high)) scale.low = 0;
     if (scale.low == scale.high) scale.high = scale.low + 1;
     if (horizontal && has_bars) scale.low -= 0.6, scale.high += 0.6;
-    set_linear_ticks(scale);
+    if (axis.ticks.empty()) set_linear_ticks(scale);
+  }
+  for (const double tick : axis.ticks) {
+    if (tick >= scale.low && tick <= scale.high) scale.ticks.push_back(tick);
   }
   scale.from = horizontal ? kLeft : kTop + kInnerHeight;
   scale.to = horizontal ? kLeft + kInnerWidth : kTop;
@@ -178,17 +183,40 @@ std::string axes(const Plot& plot, const Scale& x, const Scale& y) {
   text += line_between(x.from, y.from, x.to, y.from, "#404040");
   text += line_between(x.from, y.from, x.from, y.to, "#404040");
   text += text_at((x.from + x.to) / 2, y.from + 40, "middle", axis_title(plot.x));
+  // Beside the longest label of a tick, at 6.6 pixels a letter.
+  std::size_t letters = 0;
+  for (const double tick : y.ticks) {
+    letters = std::max(letters, tick_text(tick, plot.y.unit).size());
+  }
+  const double left = std::max(16.0, x.from - 20 - 6.6 * static_cast<double>(letters));
   const double middle = (y.from + y.to) / 2;
-  text += text_at(20, middle, "middle", axis_title(plot.y),
-                  fmt::format(" transform=\"rotate(-90 20 {:.1f})\"", middle));
+  text += text_at(left, middle, "middle", axis_title(plot.y),
+                  fmt::format(" transform=\"rotate(-90 {:.1f} {:.1f})\"", left, middle));
   return text;
 }
 
+// A shape for each colour, so that points in one place can be told apart, in grey too.
 std::string marker(double x, double y, std::string_view color) {
-  return fmt::format(
-      "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"white\" stroke=\"{}\" "
-      "stroke-width=\"2\"/>\n",
-      x, y, color);
+  const auto shape = static_cast<std::size_t>(std::ranges::find(kColors, color) - kColors.begin());
+  const std::string style =
+      fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", color);
+  const auto polygon = [&](std::initializer_list<std::pair<double, double>> corners) {
+    std::string points;
+    for (const auto& [right, down] : corners) {
+      points += fmt::format("{}{:.1f},{:.1f}", points.empty() ? "" : " ", x + right, y + down);
+    }
+    return fmt::format("<polygon points=\"{}\" {}", points, style);
+  };
+  switch (shape % 4) {
+    case 1:
+      return polygon({{-4, -4}, {4, -4}, {4, 4}, {-4, 4}});
+    case 2:
+      return polygon({{0, -6}, {6, 0}, {0, 6}, {-6, 0}});
+    case 3:
+      return polygon({{0, -5}, {5, 4}, {-5, 4}});
+    default:
+      return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" {}", x, y, style);
+  }
 }
 
 std::string bars_of(const PlotCurve& curve, const Scale& x, const Scale& y, std::string_view color,

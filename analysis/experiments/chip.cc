@@ -9,6 +9,7 @@
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/graph_by_hand.h"
 #include "analysis/experiments/small_clusters.h"
+#include "analysis/formulas/sources.h"
 #include "topology/explicit_graph.h"
 #include "workload/kernels.h"
 
@@ -299,11 +300,13 @@ std::vector<ExperimentRow> pcie_rows() {
 
 std::vector<FormulaExperiment> chip_experiments() {
   return {{.id = "S1",
+           .source = kBookRoofline,
            .title = "Roofline of a matmul",
            .claim = "a matmul takes the longer of its arithmetic and its memory traffic",
            .rows = roofline_rows,
            .sweeps = roofline_sweeps},
           {.id = "S2",
+           .source = kBookTpus,
            .title = "Matmul over PCIe",
            .claim = "with weights in host memory a v6e is compute-bound above 61,000 tokens",
            .rows = pcie_rows}};

@@ -23,7 +23,7 @@ Plot ring_all_reduce(const Laboratory& laboratory) {
   constexpr Duration kHop = std::chrono::microseconds(1);
   Plot plot{.title = "All-reduce over a wrapped axis of v5e against its chips",
             .subtitle = "45 GB/s one way a link, 1 us a hop; both directions",
-            .x = {.label = "chips of the axis", .log = true},
+            .x = {.label = "chips of the axis", .log = true, .ticks = {4, 8, 16, 32, 64}},
             .y = {.label = "time", .unit = "s", .log = true},
             .curves = {}};
   for (const auto& [label, size] :

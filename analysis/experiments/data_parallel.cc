@@ -11,6 +11,7 @@
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/graph_by_hand.h"
 #include "analysis/experiments/stack_step.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -345,11 +346,13 @@ std::vector<Sweep> sharded_sweeps() {
 
 std::vector<FormulaExperiment> data_parallel_experiments() {
   return {{.id = "S13",
+           .source = kBookTraining,
            .title = "Data parallelism: where it is compute-bound",
            .claim = "on three axes of v5p data parallelism is compute-bound from 850 tokens a chip",
            .rows = data_parallel_rows,
            .sweeps = data_parallel_sweeps},
           {.id = "S14",
+           .source = kBookTraining,
            .title = "FSDP with prefetch",
            .claim = "FSDP is compute-bound from the same 850 tokens a chip, if weights come ahead",
            .rows = sharded_rows,

@@ -5,6 +5,7 @@
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/hops.h"
 #include "analysis/experiments/small_clusters.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -352,10 +353,12 @@ std::vector<ExperimentRow> cache_sharding_rows() {
 
 std::vector<FormulaExperiment> decoding_experiments() {
   return {{.id = "S29",
+           .source = kBookAppliedInference,
            .title = "KV caches into one decode server",
            .claim = "moving a cache of 1.34 GB to the decode server takes 27 ms",
            .rows = incast_rows},
           {.id = "S41",
+           .source = kBookInference,
            .title = "Decode steps of LLaMA-2 13B",
            .claim = "a decode step reads all caches and all weights; ICI does not count",
            .rows = decode_rows,
@@ -363,6 +366,7 @@ std::vector<FormulaExperiment> decoding_experiments() {
                       "axes of the mesh are busy all the time, which takes two halves of the data "
                       "in opposite orders of axes, as stepsim's own all-reduce has them."},
           {.id = "S45",
+           .source = kBookInference,
            .title = "KV cache sharded by sequences",
            .claim = "the two AllToAlls of a layer are cheap: B N H bytes over 4 W",
            .rows = cache_sharding_rows,

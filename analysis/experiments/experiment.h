@@ -83,9 +83,10 @@ struct Sweep {
 };
 
 struct FormulaExperiment {
-  std::string_view id{};     // "S3"
-  std::string_view title{};  // "Ring AllGather on a wrapped axis"
-  std::string_view claim{};  // what the books say, in a sentence
+  std::string_view id{};      // "S3"
+  std::string_view source{};  // who says it: analysis/formulas/sources.h
+  std::string_view title{};   // "Ring AllGather on a wrapped axis"
+  std::string_view claim{};   // what they say, in a sentence
   std::vector<ExperimentRow> (*rows)() = nullptr;
   std::vector<Sweep> (*sweeps)() = nullptr;
   // Where simulation, hand calculation and the books' readers disagree: who is right, and why.

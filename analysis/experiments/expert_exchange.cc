@@ -9,6 +9,7 @@
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/random_numbers.h"
 #include "analysis/experiments/small_clusters.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -225,6 +226,7 @@ std::vector<ExperimentRow> expert_rows() {
 
 std::vector<FormulaExperiment> expert_exchange_experiments() {
   return {{.id = "S25",
+           .source = kBookGpus,
            .title = "AllToAll of experts",
            .claim = "with 8 experts a token on 8 nodes an AllToAll sends every token to every node",
            .rows = expert_rows}};

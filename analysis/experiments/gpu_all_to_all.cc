@@ -9,6 +9,7 @@
 #include "analysis/experiments/hops.h"
 #include "analysis/experiments/row_table.h"
 #include "analysis/experiments/small_clusters.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -198,6 +199,7 @@ std::vector<ExperimentRow> all_to_all_rows() {
 
 std::vector<FormulaExperiment> gpu_all_to_all_experiments() {
   return {{.id = "S24",
+           .source = kBookGpus,
            .title = "AllToAll in a node and across nodes",
            .claim = "an AllToAll across M nodes takes V (M-1) / (M^2 W) of the nodes' egress",
            .rows = all_to_all_rows,

@@ -6,6 +6,7 @@
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/row_table.h"
 #include "analysis/experiments/small_clusters.h"
+#include "analysis/formulas/sources.h"
 #include "proto/experiment.h"
 
 namespace stepsim {
@@ -225,10 +226,12 @@ std::vector<ExperimentRow> two_nodes_rows() {
 std::vector<FormulaExperiment> gpu_collective_experiments() {
   return {
       {.id = "S20",
+       .source = kLecture7,
        .title = "Flat ring and hierarchical AllReduce",
        .claim = "all-reducing 140 GB of gradients over 32 A100s takes 10.85 s",
        .rows = flat_ring_rows},
       {.id = "S21",
+       .source = kBookGpus,
        .title = "AllGather behind NVSwitches",
        .claim = "an AllGather in a node takes 7/8 V over 450 GB/s",
        .rows = node_all_gather_rows,
@@ -238,6 +241,7 @@ std::vector<FormulaExperiment> gpu_collective_experiments() {
                   "what NCCL 2.29 does any more: nccl-tests has 362 GB/s at 64 MiB on the same "
                   "GPUs."},
       {.id = "S27",
+       .source = kBookGpus,
        .title = "Collectives over two nodes",
        .claim = "over two nodes the NVLink of a node is the bound, not the network",
        .rows = two_nodes_rows}};

@@ -5,6 +5,7 @@
 #include "analysis/experiments/collective_graph.h"
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/small_clusters.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -128,6 +129,7 @@ std::vector<ExperimentRow> switch_rows() {
 std::vector<FormulaExperiment> in_switch_experiments() {
   return {
       {.id = "S23",
+       .source = kBookGpus,
        .title = "AllReduce in the switches",
        .claim = "with in-network reduction an AllReduce takes V / W: 1.75 times as fast in a node",
        .rows = switch_rows,

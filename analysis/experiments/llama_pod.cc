@@ -16,6 +16,7 @@
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/pod_terms.h"
 #include "analysis/experiments/stack_step.h"
+#include "analysis/formulas/sources.h"
 #include "proto/experiment.h"
 #include "schedules/lowering/lower.h"
 
@@ -297,6 +298,7 @@ std::vector<ExperimentRow> llama_rows() {
 
 std::vector<FormulaExperiment> llama_pod_experiments() {
   return {{.id = "S19",
+           .source = kBookAppliedTraining,
            .title = "LLaMA-3 70B on a pod: 2048 ways of FSDP, 4 of tensor parallelism",
            .claim =
                "4.19e6 tokens on 8192 v5p are compute-bound with 4 ways of tensor parallelism, "

@@ -15,6 +15,7 @@
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/pod_terms.h"
 #include "analysis/experiments/stack_step.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -158,14 +159,36 @@ std::vector<ExperimentRow> threshold_rows() {
   return rows;
 }
 
+std::vector<Sweep> threshold_sweeps() {
+  const auto simulated = [](std::int64_t ways, double chunks) {
+    return [ways, chunks](const Laboratory& laboratory, double tokens) {
+      return seconds(laboratory, pod_step(tokens, ways, chunks));
+    };
+  };
+  return {{.name = "S17-mixed-threshold",
+           .title = "FSDP with tensor parallelism on a pod of v5p: step time",
+           .subtitle = "16 two-matmul layers, D 8192, F 32768; formula: the best ways of each",
+           .x = {.label = "tokens a chip", .log = true},
+           .y = {.label = "step", .unit = "s", .log = true},
+           .at = {24, 50, 100, 200, 400, 800, 2400},
+           .only_there = false,
+           .curves = {
+               {.label = "best ways", .predict = best_formula, .simulate = {}},
+               {.label = "12 ways, overlapped", .predict = {}, .simulate = simulated(12, kChunks)},
+               {.label = "8 ways, overlapped", .predict = {}, .simulate = simulated(8, kChunks)},
+               {.label = "8 ways, not overlapped", .predict = {}, .simulate = simulated(8, 1)}}}};
+}
+
 }  // namespace
 
 std::vector<FormulaExperiment> mixed_parallel_experiments() {
   return {{.id = "S17",
+           .source = kBookTraining,
            .title = "FSDP with tensor parallelism on a pod: where it is compute-bound",
            .claim = "4096 v5p are compute-bound from 4.06e5 tokens, 99 a chip, if the two "
                     "communications overlap; from 1.6e6, 397 a chip, if they add",
-           .rows = threshold_rows}};
+           .rows = threshold_rows,
+           .sweeps = threshold_sweeps}};
 }
 
 }  // namespace stepsim

@@ -8,6 +8,7 @@
 
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/stack_step.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -242,11 +243,13 @@ std::vector<ExperimentRow> pipeline_rows() {
 
 std::vector<FormulaExperiment> model_state_experiments() {
   return {{.id = "S35",
+           .source = kBookGpus,
            .title = "ZeRO-3 within a pipeline",
            .claim = "ZeRO-3 sends 3 times the parameters a step; within a pipeline, every "
                     "micro-batch",
            .rows = pipeline_rows},
           {.id = "S37",
+           .source = kLectures78,
            .title = "ZeRO stages: state and bytes",
            .claim = "ZeRO-1 and -2 send what data parallelism sends, ZeRO-3 half as much again",
            .rows = zero_rows}};

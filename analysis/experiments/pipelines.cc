@@ -8,6 +8,7 @@
 
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/pipeline_order.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -46,7 +47,7 @@ std::vector<Sweep> bubble_sweeps() {
   Sweep sweep{.name = "S30-bubble",
               .title = "Bubble of 1F1B",
               .subtitle = "backward twice the forward, messages free",
-              .x = {.label = "micro-batches", .log = true},
+              .x = {.label = "micro-batches", .log = true, .ticks = {1, 2, 4, 8, 16, 32, 64, 128}},
               .y = {.label = "bubble of the whole"},
               .at = {1, 2, 4, 8, 16, 32, 64, 128},
               .only_there = true,
@@ -202,16 +203,19 @@ std::vector<ExperimentRow> interleaved_rows() {
 
 std::vector<FormulaExperiment> pipeline_experiments() {
   return {{.id = "S30",
+           .source = kLecture8,
            .title = "Bubble of GPipe and 1F1B",
            .claim = "GPipe and 1F1B are idle (P - 1)/(m + P - 1) of the step",
            .rows = bubble_rows,
            .sweeps = bubble_sweeps},
           {.id = "S31",
+           .source = kBookGpus,
            .title = "1F1B with messages that take time",
            .claim = "Messages cost 2 (P - 1) t of a step: pipelining is basically free",
            .rows = message_rows,
            .sweeps = message_sweeps},
           {.id = "S32",
+           .source = kLecture8,
            .title = "Interleaved 1F1B",
            .claim = "v chunks a rank cut the bubble to (P - 1)/(v m + P - 1)",
            .rows = interleaved_rows}};

@@ -11,6 +11,7 @@
 #include "analysis/experiments/graph_by_hand.h"
 #include "analysis/experiments/small_clusters.h"
 #include "analysis/experiments/stack_step.h"
+#include "analysis/formulas/sources.h"
 #include "workload/layers.h"
 
 namespace stepsim {
@@ -385,15 +386,18 @@ std::vector<ExperimentRow> straggler_rows() {
 
 std::vector<FormulaExperiment> recipe_experiments() {
   return {{.id = "S38",
+           .source = kKorthikanti,
            .title = "Kept activations and recompute",
            .claim = "full recompute costs a third more arithmetic, and sends nothing more",
            .rows = recompute_rows},
           {.id = "S39",
+           .source = kLecture8,
            .title = "The 3D recipe: 70e9 parameters on 512 A100",
            .claim = "TP 8 in the node, PP 8, DP 8: 6.0 GB of state, and a step of arithmetic, "
                     "activations and the bubble",
            .rows = recipe_rows},
           {.id = "S46",
+           .source = "all of them: none has jitter",
            .title = "Stragglers",
            .claim = "a step takes what its kernels take",
            .rows = straggler_rows}};

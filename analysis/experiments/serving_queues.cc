@@ -7,6 +7,7 @@
 
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/random_numbers.h"
+#include "analysis/formulas/sources.h"
 #include "sim/engine/event_queue.h"
 
 namespace stepsim {
@@ -276,6 +277,7 @@ std::vector<ExperimentRow> eviction_rows() {
 
 std::vector<FormulaExperiment> serving_queue_experiments() {
   return {{.id = "S43",
+           .source = kBookInference,
            .title = "Balance of prefill and decode servers",
            .claim = "three prefill servers keep one decode server busy: 3.29 answers a second",
            .rows = balance_rows,
@@ -283,6 +285,7 @@ std::vector<FormulaExperiment> serving_queue_experiments() {
                "The queue at 91 % load is 1.57 service times (1.43 s) in front of the first token, "
                "which agrees with the approximation of M/D/3; 1.4 service times is a little low."},
           {.id = "S44",
+           .source = kBookInference,
            .title = "Evictions from the cache",
            .claim = "in steady state a step frees B (P + G) / G = 96 cache entries",
            .rows = eviction_rows}};

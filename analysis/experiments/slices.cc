@@ -14,6 +14,7 @@
 #include "analysis/experiments/row_table.h"
 #include "analysis/experiments/small_clusters.h"
 #include "analysis/experiments/stack_step.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -355,6 +356,7 @@ std::vector<ExperimentRow> slice_rows() {
 
 std::vector<FormulaExperiment> slice_experiments() {
   return {{.id = "S18",
+           .source = kBookTraining,
            .title = "Data parallelism between slices",
            .claim = "v5p slices are compute-bound from 73,440 tokens a slice; two from half of it",
            .rows = slice_rows,

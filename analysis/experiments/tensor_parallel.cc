@@ -12,6 +12,7 @@
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/small_clusters.h"
 #include "analysis/experiments/stack_step.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -144,6 +145,32 @@ std::vector<ExperimentRow> tensor_rows() {
   }
   add_small_batch(rows);
   return rows;
+}
+
+std::vector<Sweep> tensor_sweeps() {
+  const auto hidden = [](double ways) {
+    const double m = tensor_math(ways);
+    return 8 * (std::max(m, tensor_comms()) + std::max(2 * m, tensor_comms()));
+  };
+  const auto added = [](double ways) { return 8 * (3 * tensor_math(ways) + 2 * tensor_comms()); };
+  const auto simulated = [](std::int64_t chunks) {
+    return [chunks](const Laboratory& laboratory, double ways) {
+      return seconds(laboratory, tensor_step(static_cast<std::int64_t>(ways), chunks));
+    };
+  };
+  return {
+      {.name = "S15-tensor-parallel",
+       .title = "Tensor parallelism on one axis of v5p: step time",
+       .subtitle = "8 two-matmul layers, D 8192, F 28672, 4,096 tokens",
+       .x = {.label = "ways", .log = true, .ticks = {4, 8, 16, 32}},
+       .y = {.label = "step", .unit = "s", .log = true},
+       .at = {4, 8, 16, 32},
+       .only_there = false,
+       .curves = {
+           {.label = "hidden (E4), collective matmuls in 32 chunks",
+            .predict = hidden,
+            .simulate = simulated(32)},
+           {.label = "added (E6), not overlapped", .predict = added, .simulate = simulated(1)}}}};
 }
 
 // ---- S16 ----
@@ -329,24 +356,55 @@ std::vector<ExperimentRow> mixed_rows() {
   return rows;
 }
 
+std::vector<Sweep> mixed_sweeps() {
+  const auto mesh = [](double fsdp) -> const Mixed& {
+    return *std::ranges::find(kMixed, static_cast<std::int64_t>(fsdp), &Mixed::fsdp);
+  };
+  const auto simulated = [mesh](std::int64_t chunks) {
+    return [mesh, chunks](const Laboratory& laboratory, double fsdp) {
+      StackStep step = mixed_step(mesh(fsdp));
+      if (mesh(fsdp).tensor > 1) step.plan.tensor_chunks = chunks;
+      return seconds(laboratory, step);
+    };
+  };
+  Sweep sweep{.name = "S16-mixed",
+              .title = "FSDP beside tensor parallelism on 64 v5p: step time of 48,000 tokens",
+              .subtitle = "32 two-matmul layers, D 8192, F 32768; whole axes for each",
+              .x = {.label = "ways of FSDP (of 64)", .log = true, .ticks = {}},
+              .y = {.label = "step", .unit = "s"},
+              .at = {},
+              .only_there = true,
+              .curves = {{.label = "collective matmuls in 32 chunks",
+                          .predict = [mesh](double fsdp) { return mixed_formula(mesh(fsdp)); },
+                          .simulate = simulated(32)},
+                         {.label = "not overlapped", .predict = {}, .simulate = simulated(1)}}};
+  for (const Mixed& mixed : kMixed) sweep.at.push_back(static_cast<double>(mixed.fsdp));
+  sweep.x.ticks = sweep.at;
+  return {sweep};
+}
+
 }  // namespace
 
 std::vector<FormulaExperiment> tensor_parallel_experiments() {
   return {
       {.id = "S15",
+       .source = kBookTraining,
        .title = "Tensor parallelism on the critical path",
        .claim = "up to F W / C ways of tensor parallelism are free, if matmuls hide them",
        .rows = tensor_rows,
+       .sweeps = tensor_sweeps,
        .finding =
            "In a forward, collective matmuls leave a chunk of the shorter side, as the books "
            "say: 2 % from 32 chunks on. The backward gathers its input again beside them, on the "
            "same ring: that is what stays at 32 chunks, 5 % here, and more on links that serve "
            "messages in order."},
       {.id = "S16",
+       .source = kBookTraining,
        .title = "FSDP beside tensor parallelism: the best ways of each",
        .claim = "on v5p 4x4x4 48,000 tokens want 13.7 ways of FSDP and 4.7 of tensor "
                 "parallelism; 16 and 4 are the best whole axes",
-       .rows = mixed_rows}};
+       .rows = mixed_rows,
+       .sweeps = mixed_sweeps}};
 }
 
 }  // namespace stepsim

@@ -7,6 +7,7 @@
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/hops.h"
 #include "analysis/experiments/small_clusters.h"
+#include "analysis/formulas/sources.h"
 #include "sim/program_builder.h"
 
 namespace stepsim {
@@ -91,7 +92,7 @@ std::vector<Sweep> ring_all_gather_sweeps() {
   return {{.name = "S3-ring-all-gather",
            .title = "AllGather of 64 MiB on a wrapped axis",
            .subtitle = "45 GB/s one way a link, no latency",
-           .x = {.label = "chips of the axis"},
+           .x = {.label = "chips of the axis", .ticks = {4, 8, 12, 16, 24, 32}},
            .y = {.label = "time", .unit = "s"},
            .at = {4, 6, 8, 12, 16, 24, 32},
            .only_there = true,
@@ -391,15 +392,18 @@ std::vector<ExperimentRow> all_reduce_rows() {
 
 std::vector<FormulaExperiment> tpu_collective_experiments() {
   return {{.id = "S3",
+           .source = kBookSharding,
            .title = "Ring AllGather on a wrapped axis",
            .claim = "an AllGather over a wrapped axis takes V / W, however many chips share it",
            .rows = ring_all_gather_rows,
            .sweeps = ring_all_gather_sweeps},
           {.id = "S4",
+           .source = kBookSharding,
            .title = "AllGather on a line",
            .claim = "bf16[2048, 8192] over 4 chips of a v5e 8x4 takes V / W = 373 us",
            .rows = line_all_gather_rows},
           {.id = "S5",
+           .source = kBookSharding,
            .title = "AllGather that latency binds",
            .claim = "a collective takes the larger of its latency and its bytes over bandwidth",
            .rows = latency_rows,
@@ -407,6 +411,7 @@ std::vector<FormulaExperiment> tpu_collective_experiments() {
            .finding = "The sum of both terms is what measurements show too: the book itself "
                       "measured 8 us where its formula says 3."},
           {.id = "S6",
+           .source = kBookSharding,
            .title = "AllGather over three axes",
            .claim = "over M axes an AllGather is M times as fast",
            .rows = three_axes_rows,
@@ -414,6 +419,7 @@ std::vector<FormulaExperiment> tpu_collective_experiments() {
                       "the one before it. Where pieces go on at once it costs 2.25 times: the last "
                       "axis carries 48 of the 63 shards that a chip receives."},
           {.id = "S7",
+           .source = kBookSharding,
            .title = "AllReduce on a ring",
            .claim = "an AllReduce is a ReduceScatter and an AllGather: 2 V / W",
            .rows = all_reduce_rows,

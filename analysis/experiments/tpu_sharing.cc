@@ -7,6 +7,7 @@
 #include "analysis/experiments/hops.h"
 #include "analysis/experiments/row_table.h"
 #include "analysis/experiments/small_clusters.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -278,6 +279,7 @@ std::vector<ExperimentRow> short_group_rows() {
 
 std::vector<FormulaExperiment> tpu_sharing_experiments() {
   return {{.id = "S8",
+           .source = kBookSharding,
            .title = "AllToAll on rings, lines and tori",
            .claim = "an AllToAll costs a quarter of an AllGather: V / (4 W)",
            .rows = all_to_all_rows,
@@ -286,10 +288,12 @@ std::vector<FormulaExperiment> tpu_sharing_experiments() {
                "not 10 to 60 % more as one would guess from queues alone: all but the two links "
                "into one chip idle, and fair sharing lets all senders of a step end together."},
           {.id = "S10",
+           .source = kBookTraining,
            .title = "Two collectives on one axis",
            .claim = "communications on different axes overlap: the longer one counts",
            .rows = sharing_rows},
           {.id = "S11",
+           .source = kBookTraining,
            .title = "TP group shorter than its axis",
            .claim = "TP over one axis of a v5p is compute-bound up to F / 2550 ways",
            .rows = short_group_rows,

@@ -9,6 +9,7 @@
 #include "analysis/experiments/experiment_groups.h"
 #include "analysis/experiments/pipeline_order.h"
 #include "analysis/experiments/stack_step.h"
+#include "analysis/formulas/sources.h"
 
 namespace stepsim {
 namespace {
@@ -197,10 +198,12 @@ std::vector<ExperimentRow> peak_rows() {
 std::vector<FormulaExperiment> zero_bubble_experiments() {
   return {
       {.id = "S34",
+       .source = "DeepSeek-AI, DualPipe: table of its README",
        .title = "Zero bubble and DualPipe",
        .claim = "ZB1P idles (P - 1)(F + B - 2 W), DualPipe (P/2 - 1)(F&B + B - 3 W)",
        .rows = zero_bubble_rows},
       {.id = "S36",
+       .source = kLecture8,
        .title = "Activations in flight",
        .claim =
            "1F1B holds min(m, P - p) micro-batches on stage p, interleaved P (1 + (P - 1)/(P v))",

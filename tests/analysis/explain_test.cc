@@ -13,6 +13,7 @@
 #include "analysis/experiments/stack_step.h"
 #include "schedules/lowering/lower.h"
 #include "sim/simulate.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 namespace {
@@ -172,6 +173,68 @@ TEST(ExplainTest, SaysWhatALineAndItsTripsCost) {
   EXPECT_NEAR(amount(ring, "latency"), 8 * 3e-6, 1e-9);
   EXPECT_EQ(amount(ring, "lines"), 0);
   EXPECT_NEAR(ring.simulated, whole * 3 / 4 + 8 * 3e-6, 1e-8);
+}
+
+ModelSpec small_decoder() {
+  ModelSpec decoder{.name = "decoder", .layers = 4, .hidden = 1024, .intermediate = 4096};
+  decoder.heads = 8;
+  decoder.kv_heads = 2;
+  decoder.head_dim = 128;
+  decoder.vocabulary = 32000;
+  return decoder;
+}
+
+// Keys and values of a ring hide behind attention from C / (W G) tokens a chip: 1e15 / (100e9 x 4)
+// = 2,500. 2,048 of 4,096 tokens a chip hide 2048 / 2500 of what goes round.
+TEST(ExplainTest, AttentionHidesARotationAsFarAsItsTokensReach) {
+  ParallelPlan plan = plan_of(1, 1, 1);
+  plan.cp = 2;
+  plan.sequence = 4096;
+  for (const ContextMode mode : {ContextMode::kZigzagRing, ContextMode::kUlysses}) {
+    plan.cp_mode = mode;
+    const Explanation explanation = explanation_of(small_decoder(), plan, one_node(2, 100_GBps));
+    const ExplainedPart& exposed = part_named(explanation.parts, "exposed cp");
+    double whole = 0;
+    for (const ExplainedTraffic& one : explanation.traffic) {
+      if (one.axis == "cp") whole += one.predicted;
+    }
+    const bool rotates = mode == ContextMode::kZigzagRing;
+    EXPECT_NEAR(exposed.predicted, rotates ? whole * (1 - 2048.0 / 2500) : whole, 1e-9);
+    EXPECT_EQ(exposed.formula, rotates ? "E23" : "");
+    const auto limit =
+        std::ranges::find(explanation.limits, std::string("E23"), &ExplainedThreshold::formula);
+    EXPECT_EQ(limit != explanation.limits.end(), rotates);
+    if (rotates) EXPECT_EQ(limit->limit, 2500);
+  }
+}
+
+// With experts divided over ranks, each reduces the gradients of its own: E / ep of them count.
+TEST(ExplainTest, ExpertsOfARankDecideWhereDataParallelismIsComputeBound) {
+  ModelSpec model = small_decoder();
+  model.experts = {.routed = 8, .per_token = 2, .intermediate = 1024};
+  ParallelPlan plan = plan_of(1, 4, 1);
+  const auto limit = [&] {
+    return limit_of(explanation_of(model, plan, one_node(4, 100_GBps)), "E12").limit;
+  };
+  const double alone = limit();
+  plan.ep = 2;
+  EXPECT_NEAR(limit(), alone / 2, 1e-6 * alone);
+}
+
+// Weights of 2 bytes whatever matmuls compute in; of experts only what a rank gathers.
+TEST(ExplainTest, MemoryCountsWeightsInTheirOwnTypeAndExpertsByTheirOwnRanks) {
+  ModelSpec model = small_decoder();
+  model.experts = {.routed = 8, .per_token = 2, .intermediate = 1024};
+  ParallelPlan plan = plan_of(1, 4, 1);
+  plan.zero = 3;
+  plan.ep = 4;  // no replicas of experts: nothing of them is gathered
+  const Explanation explanation = explanation_of(model, plan, one_node(4, 100_GBps));
+  const ExplainedPart& gathered = part_named(explanation.memory, "gathered parameters");
+  const ExplainedPart& weights = part_named(explanation.memory, "parameters");
+  const double experts = 4.0 * 8 * 3 * 1024 * 1024;
+  const double dense = static_cast<double>(parameter_count(model)) - experts;
+  EXPECT_NEAR(gathered.predicted, 2 * 2 * dense / 4, 1);
+  EXPECT_NEAR(weights.predicted, 2 * (dense / 4 + experts / 4), 1);
 }
 
 // 1F1B of 4 equal stages and 8 micro-batches: (P - 1)/m = 3/8 of the work, and messages that take

@@ -218,7 +218,7 @@ class ValidateTest(StepsimTest):
         text = self.expect_refused(
             ["validate", "S99", "S5.kne", "J5", "--fidelity", "packets"],
             "S99: no such experiment, row or formula",
-            "S5.kne: no such experiment, row or formula; did you mean S5.knee?",
+            "S5.kne: no such experiment, row, formula or word of a chapter; did you mean S5.knee?",
             "J5: no experiment tests this formula",
             "--fidelity: must be latency-bandwidth, flow, packet or all, is \"packets\"")
         self.assertIn("4 problems", text)

@@ -39,6 +39,24 @@ TEST(PlotSvgTest, TicksOfQuantitiesHaveTheirUnits) {
   EXPECT_NE(svg.find(">10 us<"), std::string::npos);
 }
 
+TEST(PlotSvgTest, GivenTicksAreTheOnlyOnes) {
+  Plot plot = two_curves();
+  plot.x = {.label = "chips", .log = true, .ticks = {1e3, 4e3, 1e7}};
+  const std::string svg = plot_svg(plot);
+  EXPECT_NE(svg.find(">4,000<"), std::string::npos);
+  EXPECT_EQ(svg.find(">10,000<"), std::string::npos);
+  EXPECT_EQ(svg.find(">10,000,000<"), std::string::npos) << "outside of the axis";
+}
+
+TEST(PlotSvgTest, ColoursHaveShapesOfTheirOwn) {
+  Plot plot = two_curves();
+  plot.curves.push_back(
+      {.label = "tree", .mark = PlotMark::kPoints, .points = {{1e3, 2e-6}, {1e6, 2e-5}}});
+  const std::string svg = plot_svg(plot);
+  EXPECT_EQ(count(svg, "<circle"), 3u);
+  EXPECT_EQ(count(svg, "<polygon"), 3u);
+}
+
 TEST(PlotSvgTest, TextIsEscaped) {
   EXPECT_NE(plot_svg(two_curves()).find("time &lt; bytes &amp; &quot;more&quot;"),
             std::string::npos);

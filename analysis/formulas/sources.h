@@ -1,0 +1,34 @@
+// The documents that stepsim is measured against, as formulas and experiments name them.
+
+#pragma once
+
+#include <string_view>
+
+namespace stepsim {
+
+inline constexpr std::string_view kBookTraining =
+    "How to Scale Your Model, part 5 (How to Parallelize a Transformer for Training)";
+inline constexpr std::string_view kBookRoofline =
+    "How to Scale Your Model, part 1 (All About Rooflines)";
+inline constexpr std::string_view kBookTpus =
+    "How to Scale Your Model, part 2 (How to Think About TPUs)";
+inline constexpr std::string_view kBookSharding =
+    "How to Scale Your Model, part 3 (Sharded Matrices and How to Multiply Them)";
+inline constexpr std::string_view kBookTransformers =
+    "How to Scale Your Model, part 4 (All the Transformer Math You Need to Know)";
+inline constexpr std::string_view kBookAppliedTraining =
+    "How to Scale Your Model, part 6 (Training LLaMA 3 on TPUs)";
+inline constexpr std::string_view kBookInference =
+    "How to Scale Your Model, part 7 (All About Transformer Inference)";
+inline constexpr std::string_view kBookAppliedInference =
+    "How to Scale Your Model, part 8 (Serving LLaMA 3-70B on TPUs)";
+inline constexpr std::string_view kBookGpus =
+    "How to Scale Your Model, part 12 (How to Think About GPUs)";
+inline constexpr std::string_view kLecture7 = "Stanford CS336, lecture 7 (parallelism)";
+inline constexpr std::string_view kLecture8 = "Stanford CS336, lecture 8 (parallelism)";
+inline constexpr std::string_view kLectures78 = "Stanford CS336, lectures 7 and 8 (parallelism)";
+inline constexpr std::string_view kKorthikanti =
+    "Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models (arXiv "
+    "2205.05198)";
+
+}  // namespace stepsim

@@ -310,9 +310,9 @@ std::vector<ExperimentRow> sharded_rows() {
   rows.back().expected_unshared = around(alone / sharded_formula(850, 32) - 1);
   // Packets of both queue up in turn, first come first served, the gather's before those of the
   // reduce-scatter, which starts when its layer ends: the gather is through a message earlier, at
-  // most one of a shard.
+  // most one of a shard, which goes whole: two of the 63 that pass each link in a.
   rows.back().expected_packets = {
-      (by_hand - 32 * a / 63) / sharded_formula(850, 32) - 1 - kRounding,
+      (by_hand - 32 * 2 * a / 63) / sharded_formula(850, 32) - 1 - kRounding,
       rows.back().expected.high};
   add_one_channel(rows);
   return rows;

@@ -88,7 +88,7 @@ Usage:
 
 NAME is naive, naive_sequential, gpipe, gpipe_lifo, 1f1b, eager_1f1b, interleaved_1f1b,
 breadth_first, breadth_first_lifo, zb_h1, zb_h1_quickstart, zb_h2, zb_auto_1p, zb_auto_2p,
-interleaved_zb1p, zbv_hand, zbv_auto, v_half, v_min, dualpipe, dualpipev, chimera or hanayo. A FILE
+interleaved_zb1p, zbv_hand, zbv_auto, v_half, v_min, dualpipe, dualpipev, chimera, hanayo or optimal. A FILE
 has a line a rank with its ops in order: F0.0 F1.0 BW0.0 BW1.0 (micro-batch, dot, chunk). Times are
 of one micro-batch on one chunk and take units: 5us, 1.5ms.
 

@@ -2,6 +2,8 @@
 
 #include <bit>
 #include <cassert>
+#include <limits>
+#include <stdexcept>
 
 namespace stepsim {
 
@@ -9,7 +11,9 @@ Streams::Streams(const OpGraph& graph, std::uint32_t steps) : steps_(steps) {
   first_of_rank_.reserve(graph.ranks.size() + 1);
   for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
     const Program& program = graph.programs[graph.ranks[rank].program.index()];
-    assert(program.streams.size() <= 64);
+    if (program.streams.size() > std::numeric_limits<std::uint16_t>::max()) {
+      throw std::length_error("a program may have up to 65535 streams");
+    }
     first_of_rank_.push_back(count());
     for (std::size_t s = 0; s < program.streams.size(); ++s) {
       const Stream& stream = program.streams[s];
@@ -18,7 +22,7 @@ Streams::Streams(const OpGraph& graph, std::uint32_t steps) : steps_(steps) {
       state.rank = rank;
       state.first_op = stream.first_op;
       state.ops = stream.ops;
-      state.local = static_cast<std::uint8_t>(s);
+      state.local = static_cast<std::uint16_t>(s);
       state.computes = stream.computes;
       if (stream.ops == 0) state.step = steps;
       states_.push_back(state);
@@ -39,9 +43,9 @@ bool Streams::ready(std::uint32_t stream) {
     State& depended_on = of_rank[dependency.stream.index()];
     const std::uint64_t until = needed(depended_on, dependency, state.step);
     if (depended_on.completed < until) {
-      state.waits_on = static_cast<std::uint8_t>(dependency.stream.index());
+      state.waits_on = static_cast<std::uint16_t>(dependency.stream.index());
       state.waits_until = until;
-      depended_on.waiters |= std::uint64_t{1} << state.local;
+      depended_on.waiters |= std::uint64_t{1} << state.local % 64;
       return false;
     }
   }
@@ -91,12 +95,19 @@ void Streams::end(std::uint32_t stream, Time now, std::vector<std::uint32_t>& wo
   }
   woken.push_back(stream);
   const std::uint32_t first = first_of_rank_[state.rank];
+  const std::uint32_t behind = first_of_rank_[state.rank + 1];
   for (std::uint64_t left = state.waiters; left != 0; left &= left - 1) {
-    const auto waiter = static_cast<std::uint32_t>(std::countr_zero(left));
-    if (state.completed >= states_[first + waiter].waits_until) {
-      state.waiters &= ~(std::uint64_t{1} << waiter);
-      woken.push_back(first + waiter);
+    const auto bit = static_cast<std::uint32_t>(std::countr_zero(left));
+    bool waits = false;
+    for (std::uint32_t waiter = first + bit; waiter < behind; waiter += 64) {
+      if (states_[waiter].waits_on != state.local) continue;
+      if (state.completed >= states_[waiter].waits_until) {
+        woken.push_back(waiter);
+      } else {
+        waits = true;
+      }
     }
+    if (!waits) state.waiters &= ~(std::uint64_t{1} << bit);
   }
 }
 

@@ -22,7 +22,7 @@ namespace stepsim {
 
 class Streams {
  public:
-  // REQUIRES: at most 64 streams a program, steps >= 1.
+  // REQUIRES: steps >= 1. Throws std::length_error above 65,535 streams a program.
   Streams(const OpGraph& graph, std::uint32_t steps);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(states_.size()); }
@@ -78,15 +78,15 @@ class Streams {
     Time ended_at;
     std::uint64_t completed = 0;  // ops ended, over all steps
     std::uint64_t waits_until = 0;
-    std::uint64_t waiters = 0;  // local streams that wait for this one, a bit each
+    std::uint64_t waiters = 0;  // local streams that may wait for this one: bit local % 64
     std::uint32_t rank = 0;
     std::uint32_t first_op = 0;
     std::uint32_t ops = 0;  // in a step
     std::uint32_t position = 0;
     std::uint32_t step = 0;
     std::uint32_t next_dependency = 0;  // of op(): those before it are known to have ended
-    std::uint8_t local = 0;
-    std::uint8_t waits_on = 0;
+    std::uint16_t local = 0;
+    std::uint16_t waits_on = 0;
     bool running = false;
     bool computes = false;
   };

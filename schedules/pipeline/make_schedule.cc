@@ -257,8 +257,8 @@ class Checks {
     if (!request_.memory_limit) return;
     const std::int64_t limit = *request_.memory_limit;
     if (!plans_by_cost(request_.name)) {
-      add("memory_limit", fmt::format("must not be given for {}: only zb_auto_1p, zb_auto_2p and "
-                                      "zbv_auto are planned within one; is {}",
+      add("memory_limit", fmt::format("must not be given for {}: only zb_auto_1p, zb_auto_2p, "
+                                      "zbv_auto and optimal are planned within one; is {}",
                                       schedule(), limit));
       return;
     }

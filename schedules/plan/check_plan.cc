@@ -129,6 +129,13 @@ void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
   rules.require(
       static_cast<std::int64_t>(plan.layout.size()) == stages_of(plan), "layout",
       "has " + std::to_string(plan.layout.size()) + " stages, but " + describe_stages(plan));
+  // An empty stage in the middle would hand on what it has not made.
+  for (std::size_t stage = 1; stage + 1 < plan.layout.size(); ++stage) {
+    rules.require(plan.layout[stage] != 0, "layout",
+                  "has no layers in stage " + std::to_string(stage) +
+                      "; only the first stage, with the embedding, and the last, with the head, "
+                      "may have none");
+  }
   rules.require(sum == model.layers, "layout",
                 "adds up to " + std::to_string(sum) + " layers, but the model has " +
                     std::to_string(model.layers));

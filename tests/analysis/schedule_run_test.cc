@@ -44,6 +44,17 @@ TEST(ScheduleRunTest, GoldenOrdersTakeWhatTheirReplaysTook) {
   }
 }
 
+// A rank has a stream for each of them.
+TEST(ScheduleRunTest, HundredSendsInFlightAreExact) {
+  for (const ScheduleName name : {ScheduleName::kGPipe, ScheduleName::kInterleaved,
+                                  ScheduleName::kZeroBubbleVAuto, ScheduleName::kDualPipeV}) {
+    ScheduleRequest request{.name = name, .stages = 4, .microbatches = 48};
+    request.costs = {1, 1, 1, 60};
+    ASSERT_TRUE(check(request).empty()) << name_of(name);
+    expect_equal(make_schedule(request), request.costs, std::string(name_of(name)));
+  }
+}
+
 // Sends that take longer than ops overtake nobody and hold up nobody; times near the largest that
 // a double holds exactly, and beyond it.
 TEST(ScheduleRunTest, LongSendsAndLongTimesAreExact) {

@@ -118,6 +118,9 @@ TEST(ParallelPlanTest, ALayoutHasAsManyStagesAsThePlanAndAsManyLayersAsTheModel)
   ParallelPlan plan = small_plan();
   plan.layout = {3, 5};
   EXPECT_TRUE(check(plan, small_model(8), eight_chips()).empty());
+  plan.layout = {4, 0, 4};
+  EXPECT_TRUE(
+      mentions(check(plan, small_model(8), eight_chips()), "layout", "has no layers in stage 1"));
   plan.layout = {3, 3, 3};
   const auto problems = check(plan, small_model(8), eight_chips());
   EXPECT_TRUE(mentions(problems, "layout", "has 3 stages, but pp is 2"));

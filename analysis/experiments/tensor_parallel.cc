@@ -165,7 +165,7 @@ std::vector<Sweep> tensor_sweeps() {
        .x = {.label = "ways", .log = true, .ticks = {4, 8, 16, 32}},
        .y = {.label = "step", .unit = "s", .log = true},
        .at = {4, 8, 16, 32},
-       .only_there = false,
+       .only_there = true,
        .curves = {
            {.label = "hidden (E4), collective matmuls in 32 chunks",
             .predict = hidden,

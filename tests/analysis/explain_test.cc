@@ -168,11 +168,11 @@ TEST(ExplainTest, SaysWhatALineAndItsTripsCost) {
   EXPECT_NEAR(amount(line, "(n-1)/n"), -whole / 4, 1e-9);
   EXPECT_NEAR(amount(line, "lines, not rings"), whole * 3 / 4, 1e-9);
   EXPECT_NEAR(line.simulated, whole * 3 / 2, 1e-8);
-  // Three trips of each of eight collectives.
+  // Two trips, half way round both ways, of each of eight collectives.
   const ExplainedTraffic ring = traffic_on(1us, true);
-  EXPECT_NEAR(amount(ring, "latency"), 8 * 3e-6, 1e-9);
+  EXPECT_NEAR(amount(ring, "latency"), 8 * 2e-6, 1e-9);
   EXPECT_EQ(amount(ring, "lines"), 0);
-  EXPECT_NEAR(ring.simulated, whole * 3 / 4 + 8 * 3e-6, 1e-8);
+  EXPECT_NEAR(ring.simulated, whole * 3 / 4 + 8 * 2e-6, 1e-8);
 }
 
 ModelSpec small_decoder() {
@@ -204,7 +204,9 @@ TEST(ExplainTest, AttentionHidesARotationAsFarAsItsTokensReach) {
     const auto limit =
         std::ranges::find(explanation.limits, std::string("E23"), &ExplainedThreshold::formula);
     EXPECT_EQ(limit != explanation.limits.end(), rotates);
-    if (rotates) EXPECT_EQ(limit->limit, 2500);
+    if (rotates) {
+      EXPECT_EQ(limit->limit, 2500);
+    }
   }
 }
 

@@ -217,7 +217,7 @@ class ValidateTest(StepsimTest):
     def test_refuses_with_all_problems_at_once(self):
         text = self.expect_refused(
             ["validate", "S99", "S5.kne", "J5", "--fidelity", "packets"],
-            "S99: no such experiment, row or formula",
+            "S99: no such experiment, row, formula or word of a chapter; did you mean S19?",
             "S5.kne: no such experiment, row, formula or word of a chapter; did you mean S5.knee?",
             "J5: no experiment tests this formula",
             "--fidelity: must be latency-bandwidth, flow, packet or all, is \"packets\"")
@@ -750,8 +750,8 @@ class CollectiveTest(StepsimTest):
         answer = json.loads(result.stdout)
         self.assertEqual(list(answer), [
             "op", "algorithm", "why", "ranks", "bytes", "time_s",
-            "algorithm_bandwidth_bytes_per_s", "bus_bandwidth_bytes_per_s", "formula_s", "steps",
-            "protocol", "channels", "compute_share", "memory_share", "hottest_links",
+            "algorithm_bandwidth_bytes_per_s", "bus_bandwidth_bytes_per_s", "formula_s", "formula_is",
+            "steps", "protocol", "channels", "compute_share", "memory_share", "hottest_links",
             "simulator"])
         self.assertEqual((answer["op"], answer["ranks"], answer["steps"]), ("all-reduce", 8, 14))
         self.assertAlmostEqual(answer["time_s"] / answer["formula_s"], 1, delta=1e-3)

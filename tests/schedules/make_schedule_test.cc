@@ -103,21 +103,20 @@ TEST(MakeScheduleTest, RefusesWhatIsNoNumberOfChunks) {
 }
 
 TEST(MakeScheduleTest, RefusesEveryWrongNumberAtOnce) {
-  EXPECT_EQ(
-      problems_of({.stages = 0,
-                   .microbatches = -3,
-                   .chunks = 7,
-                   .costs = {0, -1, 0, -5},
-                   .memory_limit = 3}),
-      "stages: must be at least 1, is 0\n"
-      "microbatches: must be at least 1, is -3\n"
-      "chunks: must be 1 for 1f1b, is 7\n"
-      "memory_limit: must not be given for 1f1b: only zb_auto_1p, zb_auto_2p and zbv_auto are "
-      "planned within one; is 3\n"
-      "forward_time: must be positive, is 0\n"
-      "backward_input_time: must be positive, is -1\n"
-      "backward_weight_time: must be positive, is 0\n"
-      "send_time: must be at least 0, is -5\n");
+  EXPECT_EQ(problems_of({.stages = 0,
+                         .microbatches = -3,
+                         .chunks = 7,
+                         .costs = {0, -1, 0, -5},
+                         .memory_limit = 3}),
+            "stages: must be at least 1, is 0\n"
+            "microbatches: must be at least 1, is -3\n"
+            "chunks: must be 1 for 1f1b, is 7\n"
+            "memory_limit: must not be given for 1f1b: only zb_auto_1p, zb_auto_2p, zbv_auto and "
+            "optimal are planned within one; is 3\n"
+            "forward_time: must be positive, is 0\n"
+            "backward_input_time: must be positive, is -1\n"
+            "backward_weight_time: must be positive, is 0\n"
+            "send_time: must be at least 0, is -5\n");
   EXPECT_EQ(problems_of({.name = ScheduleName::kNaive, .stages = 4, .microbatches = 2}),
             "microbatches: must be 1 (naive_sequential runs more) for naive, is 2; nearest legal: "
             "1\n");

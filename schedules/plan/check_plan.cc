@@ -382,6 +382,10 @@ void check_recompute_modules(const ParallelPlan& plan, const ModelSpec& model, R
   rules.require(plan.recompute != Recompute::kAlternate || !model.qk_norm, "recompute",
                 "is alternate, which can't be simulated yet for a model that normalises q and k: "
                 "none, selective, matmuls or full");
+  rules.require(plan.recompute != Recompute::kAlternate || !plan.overlap_shared_experts,
+                "recompute",
+                "is alternate, which can't be simulated yet with overlap_shared_experts: none, "
+                "selective, matmuls or full");
   const std::vector<RecomputeModule> there = modules_of(model);
   std::string names;
   for (const RecomputeModule module : there) {

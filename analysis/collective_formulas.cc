@@ -1,5 +1,7 @@
 #include "analysis/collective_formulas.h"
 
+#include <algorithm>
+
 #include "analysis/formula_parts.h"
 
 namespace stepsim {
@@ -56,7 +58,10 @@ std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput
     case Choice::kBidirectionalRing:
       return flat_rings(input, parts);
     case Choice::kHierarchical:
-      return parts.any_torus ? torus_rings(input) : level_by_level(input);
+      if (parts.torus && !std::ranges::all_of(input.levels, &FormulaLevel::wraps)) {
+        return std::nullopt;  // the way back of a ring on a line meets the way there
+      }
+      return parts.any_torus && !parts.torus ? torus_rings(input) : level_by_level(input);
     case Choice::kAxisAfterAxis:
     case Choice::kMultiAxis:
       return torus_rings(input);

@@ -375,7 +375,7 @@ std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task
     case AlgorithmChoice::kBidirectionalRing:
       return rings(flattened(shape), {{{0}, false}, {{0}, true}});
     case AlgorithmChoice::kHierarchical:
-      if (has_torus_axis(shape)) {
+      if (has_torus_axis(shape) && !is_torus(shape)) {  // slices
         return std::make_unique<MultiAxis>(task, shape, rotated_orders(shape));
       }
       return rings(shape, {{innermost_first(shape), false}});

@@ -228,6 +228,11 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
       rules.require(value <= 1, field,
                     "is " + std::to_string(value) + ", but the model has no routed experts: 1");
     }
+    for (const auto& [field, value] :
+         {std::pair{"node_limit", plan.node_limit}, std::pair{"expert_node", plan.expert_node}}) {
+      rules.require(value == 0, field,
+                    "is " + std::to_string(value) + ", but the model has no routed experts: 0");
+    }
     rules.require(plan.dispatch == Dispatch::kAllToAll, "dispatch",
                   "is two_level, but the model has no routed experts: all_to_all");
     for (const auto& [field, value] :

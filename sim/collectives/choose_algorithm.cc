@@ -199,7 +199,7 @@ std::string why_shape(AlgorithmChoice choice, const GroupShape& shape) {
                  ? "the group spans slices: all links of the torus in a slice, then between slices"
                  : "the group spans several levels: most of the data stay inside the inner ones";
     default:
-      return "on a switch one ring already fills every port";
+      return "no levels and no box of torus axes: one ring already fills every port";
   }
 }
 

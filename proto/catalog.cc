@@ -73,6 +73,14 @@ CatalogAnswer find(CatalogKind kind, std::string_view name) {
                             " There are: " + comma_separated(names)};
 }
 
+std::vector<SourceText> catalog_tables(std::string_view folder) {
+  std::vector<SourceText> tables;
+  for (const CatalogFile& file : catalog_files()) {
+    if (file.kind == folder) tables.push_back(source_of(file));
+  }
+  return tables;
+}
+
 WorkedCaseTexts worked_case_texts() {
   WorkedCaseTexts texts;
   for (const CatalogFile& file : catalog_files()) {

@@ -43,6 +43,9 @@ struct CatalogAnswer {
 };
 CatalogAnswer find(CatalogKind kind, std::string_view name);
 
+// The files of a folder of tables, whose entries are not of a kind: "hardware", "software".
+std::vector<SourceText> catalog_tables(std::string_view folder);
+
 // The worked figures of the books, as analysis/formulas/worked_cases.h reads them. They are no kind
 // of their own: nothing can be run with them.
 struct WorkedCaseTexts {

@@ -115,13 +115,6 @@ double HuggingFaceConfig::number_or(std::string_view key, double absent) {
   return absent;
 }
 
-std::string HuggingFaceConfig::text_or(std::string_view key, std::string absent) {
-  if (!has(key)) return absent;
-  if (at(key).is_string()) return at(key).get<std::string>();
-  refuse(key, "", "must be a text, is " + at(key).dump());
-  return absent;
-}
-
 std::vector<std::string> HuggingFaceConfig::texts(std::string_view key) {
   std::vector<std::string> result;
   if (!has(key)) return result;

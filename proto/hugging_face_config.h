@@ -33,7 +33,6 @@ class HuggingFaceConfig {
   std::int64_t count_or(std::string_view key, std::string_view field, std::int64_t absent);
   bool flag_or(std::string_view key, bool absent);
   double number_or(std::string_view key, double absent);
-  std::string text_or(std::string_view key, std::string absent);
   // A list of texts or of whole numbers; empty if absent.
   std::vector<std::string> texts(std::string_view key);
   std::vector<std::int64_t> numbers(std::string_view key);

@@ -1,21 +1,15 @@
-#include "proto/catalog_data.h"
+#include "proto/catalog.h"
 #include "proto/experiment.h"
 #include "proto/hardware.pb.h"
-#include "proto/message_file.h"
 
 namespace stepsim {
 
 std::vector<Hardware> load_hardware() {
   ProblemList problems;
   std::vector<Hardware> table;
-  for (const CatalogFile& file : catalog_files()) {
-    if (file.kind != "hardware") continue;
+  for (const SourceText& source : catalog_tables("hardware")) {
     file::HardwareTable message;
-    read_message(
-        {.name = "catalog/hardware/" + std::string(file.name) + std::string(file.extension),
-         .extension = std::string(file.extension),
-         .text = std::string(file.text)},
-        "", message, problems);
+    read_message(source, "", message, problems);
     for (const file::Hardware& entry : message.hardware()) {
       Hardware& hardware = table.emplace_back();
       hardware.names.assign(entry.name().begin(), entry.name().end());

@@ -2,9 +2,8 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/text_format.h>
 
-#include "proto/catalog_data.h"
+#include "proto/catalog.h"
 #include "proto/experiment.h"
-#include "proto/message_file.h"
 #include "proto/software.pb.h"
 
 namespace stepsim {
@@ -38,14 +37,9 @@ std::vector<std::pair<std::string, std::string>> chips_of(const file::Software& 
 std::vector<Software> load_software() {
   ProblemList problems;
   std::vector<Software> table;
-  for (const CatalogFile& file : catalog_files()) {
-    if (file.kind != "software") continue;
+  for (const SourceText& source : catalog_tables("software")) {
     file::SoftwareTable message;
-    read_message(
-        {.name = "catalog/software/" + std::string(file.name) + std::string(file.extension),
-         .extension = std::string(file.extension),
-         .text = std::string(file.text)},
-        "", message, problems);
+    read_message(source, "", message, problems);
     for (const file::Software& entry : message.software()) {
       table.push_back({.name = entry.name(),
                        .sources = {entry.source().begin(), entry.source().end()},

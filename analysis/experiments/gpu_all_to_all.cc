@@ -6,6 +6,7 @@
 
 #include "analysis/experiments/collective_graph.h"
 #include "analysis/experiments/experiment_groups.h"
+#include "analysis/experiments/h100_nodes.h"
 #include "analysis/experiments/hops.h"
 #include "analysis/experiments/row_table.h"
 #include "analysis/experiments/small_clusters.h"
@@ -14,18 +15,7 @@
 namespace stepsim {
 namespace {
 
-constexpr double kNvlink = 450e9;  // B/s one way, H100
-constexpr double kNic = 50e9;      // B/s, of a GPU
-constexpr double kNode = 8 * kNic;
 constexpr double kExact = 1e-4;
-
-DgxSuperPodSpec h100_nodes(int nodes) {
-  DgxSuperPodSpec spec;
-  spec.nodes = nodes;
-  spec.nvlink_bandwidth = Bandwidth(kNvlink);
-  spec.nic_bandwidth = Bandwidth(kNic);
-  return spec;
-}
 
 // With trips of 1 us a link of the network and 0.5 us of NVLink.
 DgxSuperPodSpec distant_h100_nodes(int nodes) {

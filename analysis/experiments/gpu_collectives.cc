@@ -4,6 +4,7 @@
 
 #include "analysis/experiments/collective_graph.h"
 #include "analysis/experiments/experiment_groups.h"
+#include "analysis/experiments/h100_nodes.h"
 #include "analysis/experiments/row_table.h"
 #include "analysis/experiments/small_clusters.h"
 #include "analysis/formulas/sources.h"
@@ -12,22 +13,11 @@
 namespace stepsim {
 namespace {
 
-constexpr double kNvlink = 450e9;  // B/s one way, H100
-constexpr double kNic = 50e9;      // B/s, of a GPU
-constexpr double kNode = 8 * kNic;
 constexpr double kMiB = 1 << 20;
 constexpr double kExact = 1e-4;
 
 Duration seconds_of(double seconds) {
   return duration_from_seconds(seconds);
-}
-
-DgxSuperPodSpec h100_nodes(int nodes) {
-  DgxSuperPodSpec spec;
-  spec.nodes = nodes;
-  spec.nvlink_bandwidth = Bandwidth(kNvlink);
-  spec.nic_bandwidth = Bandwidth(kNic);
-  return spec;
 }
 
 // ---- S20 ----

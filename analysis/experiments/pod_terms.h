@@ -10,11 +10,6 @@ namespace stepsim {
 inline constexpr double kPodWidth = 8192;  // D
 inline constexpr double kChunks = 32;      // of collective matmuls
 
-// A ring of n moves (n-1)/n of what the formulas count.
-inline double of_a_ring(double ways) {
-  return (ways - 1) / ways;
-}
-
 // Arithmetic of a forward, `tokens` a chip.
 inline double pod_math(double tokens, double mlp_width) {
   return predict("E7.math",

@@ -69,4 +69,9 @@ std::pair<double, double> collective_matmuls_on_packets(double layers, double m,
 // gathered or not reduced yet comes on top. REQUIRES: the step was recorded.
 double least_state(const SimulationResult& result);
 
+// A ring of n moves (n-1)/n of what the formulas count.
+inline double of_a_ring(double ways) {
+  return (ways - 1) / ways;
+}
+
 }  // namespace stepsim

@@ -19,10 +19,6 @@ namespace {
 
 constexpr double kD = 8192;
 
-double of_a_ring(double ways) {
-  return (ways - 1) / ways;
-}
-
 // ---- S15 ----
 
 constexpr double kTensorF = 28672;

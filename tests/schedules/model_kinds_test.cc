@@ -18,12 +18,6 @@ namespace {
 
 using namespace literals;
 
-ModelSpec named(std::string name) {
-  ModelSpec model = small_model();
-  model.name = std::move(name);
-  return model;
-}
-
 ModelSpec with_latent_attention() {
   ModelSpec model = named("latent attention");
   model.kv_heads = 8;

@@ -22,12 +22,6 @@ using namespace literals;
 
 constexpr auto kActivations = static_cast<std::size_t>(MemoryCategory::kActivations);
 
-ModelSpec named(std::string name) {
-  ModelSpec model = small_model();
-  model.name = std::move(name);
-  return model;
-}
-
 ModelSpec with_everything() {
   ModelSpec model = named("latent attention and shared experts");
   model.kv_heads = 8;

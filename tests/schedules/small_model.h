@@ -2,6 +2,9 @@
 
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "workload/model_spec.h"
 
 namespace stepsim {
@@ -15,6 +18,12 @@ inline ModelSpec small_model(std::int64_t layers = 4) {
           .kv_heads = 4,
           .head_dim = 64,
           .vocabulary = 1000};
+}
+
+inline ModelSpec named(std::string name) {
+  ModelSpec model = small_model();
+  model.name = std::move(name);
+  return model;
 }
 
 }  // namespace stepsim

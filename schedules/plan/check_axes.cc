@@ -1,0 +1,105 @@
+#include <optional>
+#include <set>
+#include <string>
+
+#include "schedules/plan/plan_rules.h"
+
+namespace stepsim {
+namespace {
+
+std::string list_of_levels(const Places& places) {
+  std::string text;
+  for (const Level& level : places.levels) {
+    text += (text.empty() ? "" : ", ") + level.name + " (" + std::to_string(level.size) + ")";
+  }
+  return text;
+}
+
+constexpr double kMostLayerPasses = 4e6;
+
+}  // namespace
+
+void check_sizes(const ParallelPlan& plan, Rules& rules) {
+  rules.at_least("tp", 1, plan.tp);
+  rules.at_least("cp", 1, plan.cp);
+  rules.at_least("dp", 1, plan.dp);
+  rules.at_least("pp", 1, plan.pp);
+  rules.at_least("ep", 1, plan.ep);
+  rules.at_least("etp", 1, plan.etp);
+  rules.at_least("microbatch", 1, plan.microbatch);
+  rules.at_least("global_batch", 1, plan.global_batch);
+  rules.at_least("sequence", 1, plan.sequence);
+  const std::set<PlanAxis> named(plan.order.begin(), plan.order.end());
+  rules.require(named.size() == kPlanAxes, "order",
+                "must name each of tp, cp, dp and pp once, innermost first");
+}
+
+void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (plan.dp >= 1 && plan.microbatch >= 1) {
+    rules.multiple_of(
+        "global_batch", plan.global_batch,
+        "dp x microbatch = " + std::to_string(plan.dp) + " x " + std::to_string(plan.microbatch),
+        plan.dp * plan.microbatch);
+  }
+  rules.require(model.learned_positions == 0 || plan.sequence <= model.learned_positions,
+                "sequence",
+                "is " + std::to_string(plan.sequence) + " tokens, but the model has " +
+                    std::to_string(model.learned_positions) + " learned positions");
+  if (plan.dp >= 1 && plan.pp >= 1 && plan.microbatch >= 1) {
+    // About 25 ops a layer and micro-batch, 50 bytes each.
+    const double passes =
+        static_cast<double>(plan.microbatches()) * static_cast<double>(model.layers);
+    rules.require(passes <= kMostLayerPasses, "global_batch",
+                  "makes " + std::to_string(plan.microbatches()) + " micro-batches a rank of " +
+                      std::to_string(model.layers) +
+                      " layers, more than a step can hold (4 million layers x micro-batches): "
+                      "raise dp or microbatch");
+  }
+}
+
+void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
+  for (const PlanAxis axis :
+       {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData, PlanAxis::kPipeline}) {
+    if (plan.size_of(axis) < 1 || plan.size_of(axis) > 100'000'000) return;
+  }
+  const auto chips = static_cast<std::int64_t>(places.chips.size());
+  const std::string ranks = "tp x cp x dp x pp = " + std::to_string(plan.tp) + " x " +
+                            std::to_string(plan.cp) + " x " + std::to_string(plan.dp) + " x " +
+                            std::to_string(plan.pp);
+  const std::int64_t of_a_replica = plan.tp * plan.cp * plan.pp;
+  const std::int64_t most = chips / of_a_replica;
+  rules.require(plan.ranks() <= chips, "ranks",
+                ranks + " is more than the cluster's " + std::to_string(chips) + " chips" +
+                    (most > 0 ? "; nearest: dp = " + std::to_string(most) : ""));
+  rules.require(plan.ranks() >= chips || plan.allow_idle_chips, "ranks",
+                ranks + " leaves " + std::to_string(chips - plan.ranks()) + " of the cluster's " +
+                    std::to_string(chips) + " chips idle: " +
+                    (most * of_a_replica == chips ? "dp = " + std::to_string(most) + ", or " : "") +
+                    "set allow_idle_chips if that is meant");
+}
+
+void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules) {
+  std::set<PlanAxis> axes;
+  std::set<std::string> levels;
+  for (const AxisMapping& mapping : plan.map) {
+    const std::string field = "map." + std::string(name_of(mapping.axis));
+    rules.require(axes.insert(mapping.axis).second, field, "is mapped twice");
+    std::int64_t size = 1;
+    bool known = true;
+    for (const std::string& name : mapping.levels) {
+      const std::optional<std::size_t> level = places.find(name);
+      rules.require(level.has_value(), field,
+                    "names level '" + name + "', but the cluster has " + list_of_levels(places));
+      rules.require(levels.insert(name).second, field,
+                    "uses level '" + name + "', which is mapped already");
+      known = known && level.has_value();
+      if (level) size *= places.levels[*level].size;
+    }
+    rules.require(!known || size == plan.size_of(mapping.axis), field,
+                  "its levels have " + std::to_string(size) + " places, but " +
+                      std::string(name_of(mapping.axis)) + " is " +
+                      std::to_string(plan.size_of(mapping.axis)));
+  }
+}
+
+}  // namespace stepsim

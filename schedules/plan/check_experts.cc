@@ -1,0 +1,100 @@
+#include <string>
+#include <utility>
+
+#include "schedules/plan/expert_places.h"
+#include "schedules/plan/plan_rules.h"
+
+namespace stepsim {
+
+void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const ExpertSpec& experts = model.experts;
+  if (experts.routed == 0) {
+    for (const auto& [field, value] : {std::pair{"ep", plan.ep}, std::pair{"etp", plan.etp}}) {
+      rules.require(value <= 1, field,
+                    "is " + std::to_string(value) + ", but the model has no routed experts: 1");
+    }
+    for (const auto& [field, value] :
+         {std::pair{"node_limit", plan.node_limit}, std::pair{"expert_node", plan.expert_node}}) {
+      rules.require(value == 0, field,
+                    "is " + std::to_string(value) + ", but the model has no routed experts: 0");
+    }
+    rules.require(plan.dispatch == Dispatch::kAllToAll, "dispatch",
+                  "is two_level, but the model has no routed experts: all_to_all");
+    for (const auto& [field, value] :
+         {std::pair{"overlap_expert_parallel", plan.overlap_expert_parallel},
+          std::pair{"overlap_shared_experts", plan.overlap_shared_experts}}) {
+      rules.require(!value, field, "is true, but the model has no routed experts: false");
+    }
+    for (const auto& [field, type] : {std::pair{"dispatch_dtype", plan.dispatch_type},
+                                      std::pair{"combine_dtype", plan.combine_type}}) {
+      rules.require(!type, field,
+                    "is " + std::string(type ? name_of(*type) : "") +
+                        ", but the model has no routed experts: leave it out");
+    }
+    return;
+  }
+  rules.require(plan.dispatch == Dispatch::kTwoLevel || plan.node_limit == 0, "node_limit",
+                "is " + std::to_string(plan.node_limit) +
+                    ", but a copy for each expert goes straight to it (dispatch = all_to_all): 0, "
+                    "or dispatch = two_level");
+  for (const auto& [field, value] :
+       {std::pair{"overlap_expert_parallel", plan.overlap_expert_parallel},
+        std::pair{"overlap_shared_experts", plan.overlap_shared_experts}}) {
+    rules.require(!value || plan.ep > 1, field, "is true, but with ep = 1 nothing travels: false");
+  }
+  if (plan.overlap_shared_experts) {
+    rules.require(experts.shared_intermediate > 0, "overlap_shared_experts",
+                  "is true, but the model has no shared experts: false");
+    rules.require(plan.tp <= 1, "overlap_shared_experts",
+                  "is true with tp = " + std::to_string(plan.tp) +
+                      ", whose own collectives stand around the shared experts: tp = 1");
+    const bool fuses = plan.overlap_expert_parallel || plan.schedule == ScheduleName::kDualPipe ||
+                       plan.schedule == ScheduleName::kDualPipeV;
+    rules.require(!fuses, "overlap_shared_experts",
+                  "is true, but fused forwards and backwards run beside the all-to-alls already: "
+                  "false");
+  }
+  rules.divides("ep", plan.ep, "model's routed experts", experts.routed);
+  rules.divides("etp", plan.etp, "width of an expert", experts.intermediate);
+  rules.divides("tp", plan.tp, "width of the shared experts", experts.shared_intermediate);
+  rules.require(plan.tp <= 1 || plan.sequence_parallel, "sequence_parallel",
+                "is false, but with experts and tp = " + std::to_string(plan.tp) +
+                    " tensor ranks would all send the same tokens: true");
+  if (plan.tp < 1 || plan.cp < 1 || plan.dp < 1 || plan.etp < 1) return;
+  const std::int64_t ranks = plan.tp * plan.cp * plan.dp;
+  rules.divides("etp", plan.etp, "ranks of a stage, tp x cp x dp", ranks);
+  if (ranks % plan.etp == 0) {
+    rules.divides("ep", plan.ep, "ranks of a stage, tp x cp x dp / etp", ranks / plan.etp);
+  }
+}
+
+void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const Places& places,
+                         Rules& rules) {
+  // Loads of another number of experts are the model's problem.
+  const std::size_t loads = model.experts.load.size();
+  if (loads > 0 && static_cast<std::int64_t>(loads) != model.experts.routed) return;
+  if (!routes_by_matrix(model, plan)) return;
+  std::int64_t node = plan.ep;
+  if (plan.dispatch == Dispatch::kTwoLevel) {
+    node = ranks_of_expert_node(plan, places);
+    rules.require(node > 0, "dispatch",
+                  "is two_level, but the " + std::to_string(plan.ep) +
+                      " ranks of ep do not stand in nodes, as many in each and in the same places "
+                      "of it: all_to_all, or another order or map");
+    if (node == 0) return;
+    rules.require(plan.expert_node == 0 || plan.expert_node == node, "expert_node",
+                  "is " + std::to_string(plan.expert_node) + ", but in each node of the cluster " +
+                      std::to_string(node) + " neighbouring ranks of ep stand: " +
+                      std::to_string(node) + ", or 0 for as many as there are");
+  }
+  ExpertRouting routing = expert_routing(model, plan, node);
+  for (const Problem& problem : check(routing)) {
+    const bool of_plan = problem.field == "node_limit";
+    rules.require(false, of_plan ? problem.field : "ep",
+                  of_plan ? problem.message
+                          : "routes tokens to the model's experts, of which " + problem.field +
+                                " " + problem.message);
+  }
+}
+
+}  // namespace stepsim

@@ -1,0 +1,50 @@
+#include <string>
+
+#include "schedules/plan/plan_rules.h"
+#include "schedules/plan/plan_schedule.h"
+
+namespace stepsim {
+
+void check_sharding(const ParallelPlan& plan, Rules& rules) {
+  rules.at_least("gradient_bucket_parameters", 1, plan.gradient_bucket_parameters);
+  rules.at_least("prefetch", 0, plan.prefetch);
+  rules.at_least("shard", 0, plan.shard);
+  rules.require(plan.gradient_bytes == 2 || plan.gradient_bytes == 4, "gradient_bytes",
+                "must be 2 (bf16) or 4 (fp32), is " + std::to_string(plan.gradient_bytes));
+  rules.require(plan.zero >= 0 && plan.zero <= 3, "zero",
+                "must be 0 (replicated), 1 (optimizer state divided), 2 (and gradients) or 3 "
+                "(FSDP), is " +
+                    std::to_string(plan.zero));
+  rules.require(plan.shard != 1, "shard",
+                "is 1, which divides nothing: 2 and more, or 0 for all replicas");
+  if (plan.shard > 0) {
+    rules.require(plan.zero >= 1, "shard",
+                  "is " + std::to_string(plan.shard) +
+                      ", but with zero = 0 nothing is divided: zero must be 1, 2 or 3");
+    rules.require(placement_of(plan) != Placement::kBidirectional, "shard",
+                  "is " + std::to_string(plan.shard) +
+                      " with a schedule that holds two copies of each stage: only 0");
+    if (plan.cp >= 1 && plan.dp >= 1) {
+      rules.divides("shard", plan.shard, "replicas, cp x dp", plan.replicas());
+    }
+  }
+  rules.require(plan.reshard_after_forward || plan.zero == 3, "reshard_after_forward",
+                "is false, but only FSDP (zero = 3) gathers parameters for the forward");
+  rules.require(!plan.shared_master || plan.zero == 3, "shared_master",
+                "is true, but zero is " + std::to_string(plan.zero) +
+                    ": only FSDP (zero = 3) computes with weights that it casts while gathering");
+  rules.require(!plan.shared_master || plan.optimizer_bytes >= 4, "optimizer_bytes",
+                "is " + std::to_string(plan.optimizer_bytes) +
+                    ", but with shared_master 4 of them are the fp32 weights: 4 or more");
+  rules.require(!plan.overlap_parameters || plan.zero == 1 || plan.zero == 2, "overlap_parameters",
+                "is true, but zero is " + std::to_string(plan.zero) +
+                    ": parameters are gathered after the optimizer with zero = 1 or 2 only");
+  if (!plan.hold_gradients && plan.dp >= 1 && plan.microbatch >= 1) {
+    rules.require(plan.microbatches() == 1, "state_bytes",
+                  "is 10, without a place for gradients, but they are summed over " +
+                      std::to_string(plan.microbatches()) +
+                      " micro-batches: 12, 16 or 18, or a single micro-batch");
+  }
+}
+
+}  // namespace stepsim

@@ -1,0 +1,85 @@
+#include <string>
+#include <utility>
+
+#include "schedules/plan/plan_rules.h"
+
+namespace stepsim {
+namespace {
+
+// Collective matmuls.
+void check_chunks(const ParallelPlan& plan, Rules& rules) {
+  rules.at_least("tensor_chunks", 1, plan.tensor_chunks);
+  rules.require(plan.tensor_chunks <= 1 || plan.divides_tokens(), "tensor_chunks",
+                "is " + std::to_string(plan.tensor_chunks) +
+                    ", but matmuls are cut by the tokens that are gathered or scattered: needs tp "
+                    "above 1 and sequence_parallel");
+  rules.require(plan.tensor_chunks <= 1 || plan.cp * plan.ep * plan.etp <= 1, "tensor_chunks",
+                "is " + std::to_string(plan.tensor_chunks) +
+                    ", which goes with tp, dp and pp only: cp, ep and etp must be 1");
+}
+
+}  // namespace
+
+void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  rules.divides("tp", plan.tp, "model's attention heads", model.heads);
+  // Key-value heads fewer than tensor ranks are on several of them each.
+  if (plan.tp >= 1 && model.kv_heads >= 1 && plan.tp % model.kv_heads != 0) {
+    rules.divides("tp", plan.tp, "model's key-value heads", model.kv_heads);
+  }
+  rules.divides("tp", plan.tp, "model's MLP width", model.intermediate);
+  if (plan.sequence_parallel && plan.microbatch >= 1 && plan.cp >= 1 &&
+      plan.sequence % plan.cp == 0) {
+    rules.divides("tp", plan.tp, "tokens of a micro-batch, as sequence parallelism asks",
+                  plan.microbatch * plan.sequence / plan.cp);
+  }
+  check_chunks(plan, rules);
+}
+
+void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (plan.tensor_width <= 1) {
+    rules.at_least("tensor_width", 1, plan.tensor_width);
+    return;
+  }
+  const std::string is = "is " + std::to_string(plan.tensor_width);
+  rules.divides("tensor_width", plan.tensor_width, "tensor ranks (tp)", plan.tp);
+  rules.require(plan.tensor_width != plan.tp, "tensor_width",
+                is + ", all of tp: some ranks must divide the features");
+  rules.divides("tp", plan.tp, "model's width, as tensor_width asks", model.hidden);
+  if (model.kind != ModelKind::kMlpStack) {
+    rules.divides("tp", plan.tp, "model's key-value heads, as tensor_width asks", model.kv_heads);
+  }
+  const auto only = [&](bool holds, const char* what) {
+    rules.require(holds, "tensor_width", is + ", which goes with " + what);
+  };
+  only(plan.sequence_parallel, "sequence_parallel only: the residual stream is divided");
+  only(model.experts.routed == 0, "dense models only");
+  only(model.latent.kv_rank == 0, "plain attention only, not latent");
+  only(model.prediction_modules == 0, "models without multi-token prediction");
+  only(plan.tensor_chunks <= 1 && !plan.overlap_tensor,
+       "tensor_chunks = 1 and overlap_tensor = false");
+  only(plan.recompute == Recompute::kNone || plan.recompute == Recompute::kFull,
+       "recompute none or full");
+}
+
+void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (plan.cp <= 1) return;
+  const bool halves =
+      plan.cp_mode == ContextMode::kZigzagRing || plan.cp_mode == ContextMode::kAllGather;
+  rules.multiple_of("sequence", plan.sequence,
+                    (halves ? "2 x cp = " : "cp = ") + std::to_string((halves ? 2 : 1) * plan.cp) +
+                        " (cp_mode is " + std::string(name_of(plan.cp_mode)) + ")",
+                    (halves ? 2 : 1) * plan.cp);
+  const bool ring = plan.cp_mode == ContextMode::kRing || plan.cp_mode == ContextMode::kZigzagRing;
+  rules.require(plan.fused_attention || !ring, "fused_attention",
+                "is false, but the chunks of a ring are merged by a fused kernel: true, or cp_mode "
+                "all_gather or ulysses");
+  if (plan.cp_mode != ContextMode::kUlysses || plan.tp < 1) return;
+  for (const auto& [what, heads] :
+       {std::pair{"attention heads", model.heads}, std::pair{"key-value heads", model.kv_heads}}) {
+    if (heads % plan.tp != 0) continue;
+    rules.divides("cp", plan.cp, std::string(what) + " of a tensor rank, as cp_mode = ulysses asks",
+                  heads / plan.tp);
+  }
+}
+
+}  // namespace stepsim

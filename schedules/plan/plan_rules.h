@@ -1,0 +1,78 @@
+// The rules of a plan by section, each in a file of its own, and what they are written with. A rule
+// that fails names the field, its value, what it has to agree with, and the nearest values that
+// would do. Values that are not positive are reported once, by the section that they belong to; all
+// others pass over them.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schedules/plan/parallel_plan.h"
+#include "sim/base/error.h"
+#include "sim/network/places.h"
+#include "workload/model_spec.h"
+
+namespace stepsim {
+
+// "4 or 8": the divisors of `whole` next to `part`.
+std::string nearest_divisors(std::int64_t part, std::int64_t whole);
+
+// Collects problems.
+class Rules {
+ public:
+  void require(bool holds, std::string field, std::string message);
+  void at_least(const std::string& field, std::int64_t least, std::int64_t value);
+  // `whole` must be a multiple of `part`, which is the value of `field`.
+  void divides(const std::string& field, std::int64_t part, const std::string& what,
+               std::int64_t whole);
+  // `whole`, the value of `field`, must be a multiple of `part`.
+  void multiple_of(const std::string& field, std::int64_t whole, const std::string& what,
+                   std::int64_t part);
+  bool good() const { return problems_.empty(); }
+  std::vector<Problem> take() { return std::move(problems_); }
+
+ private:
+  std::vector<Problem> problems_;
+};
+
+// ---- check_axes.cc: the mesh, the batch, and where ranks sit ----
+
+void check_sizes(const ParallelPlan& plan, Rules& rules);
+void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules);
+void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules);
+
+// ---- check_tensor.cc: what tensor and context ranks divide ----
+
+void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);  // of weights
+void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+
+// ---- check_stages.cc: layers of the pipeline's stages; its schedule: plan_schedule.h ----
+
+void check_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+
+// ---- check_experts.cc ----
+
+void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+// REQUIRES: nothing is wrong with the plan so far.
+void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const Places& places,
+                         Rules& rules);
+
+// ---- check_sharding.cc: what replicas divide, and how gradients and parameters travel ----
+
+void check_sharding(const ParallelPlan& plan, Rules& rules);
+
+// ---- check_recompute.cc ----
+
+void check_recompute(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+
+// ---- check_optimizer.cc: the optimizer's step and its state, and what lives on the host ----
+
+void check_optimizer(const ParallelPlan& plan, Rules& rules);
+void check_offload(const ParallelPlan& plan, Rules& rules);
+
+}  // namespace stepsim

@@ -21,12 +21,16 @@
 //   4. (m-2H+h+1) F near & BW far, F far & BW near   (at the turn the first pair is not fused)
 //   5. (H-1-h) BW far, F far & BW near   6. (h+1) backward far, backward near: first half BW,
 //   the other half B   7. (H-1-h) W, B near   8. (h+1) W.   W is always the oldest that is due.
+//
+// Messages: an op notes its receives before it and its sends behind it, and what is noted goes as
+// one batch before the next op; some are noted earlier or later than that, as the code says.
 
 #pragma once
 
 #include <cstdint>
 
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/posting.h"
 
 namespace stepsim {
 
@@ -35,5 +39,8 @@ PipelineSchedule dualpipe(std::int32_t stages, std::int32_t microbatches);
 
 // REQUIRES: stages >= 2, microbatches >= 2 x stages.
 PipelineSchedule dualpipev(std::int32_t stages, std::int32_t microbatches);
+
+// REQUIRES: the schedule came from one of these.
+Posting dual_pipe_posting(const PipelineSchedule& schedule);
 
 }  // namespace stepsim

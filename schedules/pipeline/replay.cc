@@ -142,7 +142,8 @@ class Replayer {
   void needs_of(std::int32_t rank, const PipelineOp& op, const Visit& visit) const {
     const Parts parts = parts_of(op);
     const auto from = [&](const Need& need) {
-      visit(need, rank_of(need) == rank ? 0 : costs_[at(need.stage)].send);
+      const std::int32_t boundary = need.is_forward ? need.stage : need.stage - 1;
+      visit(need, rank_of(need) == rank ? 0 : costs_[at(boundary)].send);
     };
     if (parts.forward) {
       const std::int32_t stage = stage_of(schedule_, rank, parts.forward->second);
@@ -165,14 +166,6 @@ class Replayer {
     return first;
   }
 
-  std::int64_t time_of(std::int32_t rank, const PipelineOp& op) const {
-    const PipelineCosts& costs = costs_[at(stage_of(schedule_, rank, op.chunk))];
-    if (op.kind != PipelineOpKind::kForwardBackward || costs.fused) {
-      return stepsim::time_of(op, costs);
-    }
-    return costs.forward + costs_[at(stage_of(schedule_, rank, op.backward_chunk))].backward();
-  }
-
   bool try_next(std::int32_t rank) {
     const PipelineOp& op = list(rank)[next_[at(rank)]];
     std::int64_t start = free_at_[at(rank)];
@@ -183,7 +176,7 @@ class Replayer {
       start = std::max(start, end + send);
     });
     if (!is_ready) return false;
-    const std::int64_t time = time_of(rank, op);
+    const std::int64_t time = time_of(schedule_, rank, op, costs_);
     result_.starts[at(rank)].push_back(start);
     free_at_[at(rank)] = start + time;
     work_[at(rank)] += time;
@@ -251,6 +244,16 @@ std::vector<PipelineCosts> same_for_all(const PipelineSchedule& schedule,
 }
 
 }  // namespace
+
+std::int64_t time_of(const PipelineSchedule& schedule, std::int32_t rank, const PipelineOp& op,
+                     std::span<const PipelineCosts> stages) {
+  const auto costs_of = [&](std::int32_t chunk) -> const PipelineCosts& {
+    return stages[static_cast<std::size_t>(stage_of(schedule, rank, chunk))];
+  };
+  const PipelineCosts& costs = costs_of(op.chunk);
+  if (op.kind != PipelineOpKind::kForwardBackward || costs.fused) return time_of(op, costs);
+  return costs.forward + costs_of(op.backward_chunk).backward();
+}
 
 PipelineReplay replay(const PipelineSchedule& schedule, std::span<const PipelineCosts> stages) {
   Replayer replayer(schedule, stages);

@@ -47,9 +47,13 @@ PipelineReplay replay(const PipelineSchedule& schedule, const PipelineCosts& cos
 std::optional<PipelineReplay> try_replay(const PipelineSchedule& schedule,
                                          const PipelineCosts& costs);
 
-// Uneven stages: costs of each global stage; the send time is that of the sending stage, a fused
-// time, where one is given, that of the forward's stage.
+// Uneven stages: costs of each global stage; its send time is that of the messages between it and
+// the next stage, both ways; a fused time, where one is given, that of the forward's stage.
 PipelineReplay replay(const PipelineSchedule& schedule, std::span<const PipelineCosts> stages);
+
+// What an op takes on its rank, with costs of each global stage.
+std::int64_t time_of(const PipelineSchedule& schedule, std::int32_t rank, const PipelineOp& op,
+                     std::span<const PipelineCosts> stages);
 
 // The cycle of waits that keeps the lists from running, a wait a line; empty if they run:
 //   rank 0 at BW0.0 (op 2 of its list) waits for the backward of micro-batch 0 on chunk 0, which is

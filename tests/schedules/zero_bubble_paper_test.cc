@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/posted_replay.h"
 #include "schedules/pipeline/replay.h"
 #include "tests/reference_folder.h"
-#include "tests/schedules/posted_replay.h"
 
 namespace stepsim {
 namespace {
@@ -186,73 +186,90 @@ TEST(ZeroBubblePaperTest, StepTimesAreShortByWhatThePaperDoesNotProfile) {
   EXPECT_NEAR(median_of(interleaved), -0.117, 0.004);
 }
 
+struct PaperModel {
+  double layers, hidden, microbatch;  // table 3 of the paper; 1,024 tokens
+  double message_bytes() const { return 2 * microbatch * 1024 * hidden; }
+};
+const PaperModel& model_of(const PaperRow& row) {
+  static const std::map<std::string, PaperModel> kModels = {{"1.5B", {22, 2304, 6}},
+                                                            {"6.2B", {30, 4096, 3}},
+                                                            {"14.6B", {46, 5120, 1}},
+                                                            {"28.3B", {62, 6144, 1}}};
+  return kModels.at(row.id.substr(4, row.id.find("_p") - 4));
+}
+
+constexpr std::int64_t kNode = 8;  // GPUs
+
+// Of a message within a node: the printed T_comm of the settings of one node, by their bytes.
+double nanoseconds_a_byte() {
+  std::vector<double> rates;
+  for (const PaperRow& row : paper_rows("zb5")) {
+    if (row.stages != kNode || row.schedule != "1F1B") continue;
+    rates.push_back(static_cast<double>(row.costs.send) / model_of(row).message_bytes());
+  }
+  return median_of(rates);
+}
+
+// Costs of each global stage. The printed T_comm is the mean over the P - 1 hops of a message that
+// goes down the pipeline and back (the authors' bootstrap_and_profile_p2p_communication()), of
+// which those between nodes are slower: they take what those within nodes leave of the sum.
+std::vector<PipelineCosts> costs_of_stages(const PaperRow& row, const PipelineCosts& costs) {
+  const double within = nanoseconds_a_byte() * model_of(row).message_bytes();
+  const double hops = static_cast<double>(row.stages / kNode - 1);
+  const double inner = static_cast<double>(row.stages) - 1 - hops;
+  const double sum = static_cast<double>(row.stages - 1) * static_cast<double>(costs.send);
+  std::vector<PipelineCosts> stages(static_cast<std::size_t>(row.stages * row.chunks), costs);
+  if (hops == 0) return stages;
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    const bool leaves_node = (static_cast<std::int64_t>(stage) + 1) % kNode == 0;
+    stages[stage].send = std::llround(leaves_node ? (sum - inner * within) / hops : within);
+  }
+  return stages;
+}
+
 // What the printed times leave out and what follows from the papers and the runtimes without a look
 // at the measurements, the same for all rows:
-//   messages     posted as each runtime does (posted_replay.h), so that a transfer begins at the
-//   end
-//                of an op on both sides, and not by itself where its data is made;
+//   messages     posted in batches as each runtime does (posting.h), so that a transfer begins at
+//                the end of an op on both sides, and not by itself where its data is made;
+//   nodes        a message to the next node takes longer than one within: costs_of_stages();
 //   optimizer    a parameter of the stage costs 58 bytes of memory traffic: its gradient copied
-//   (8),
-//                unscaled and checked (8), squared for the norm (4) and cleared (4), Adam (28), the
-//                weight in half precision (6), at nine tenths of an A100's 2,039 GB/s. A stage in
-//                the middle has (layers + 2) / p layers of 12 h^2 (the first and last one less).
+//                (8), unscaled and checked (8), squared for the norm (4) and cleared (4), Adam
+//                (28), the weight in half precision (6), at nine tenths of an A100's 2,039 GB/s. A
+//                stage in the middle has (layers + 2) / p layers of 12 h^2 (the first and last one
+//                less).
 double step_of(const PaperRow& row) {
-  struct Model {
-    double layers, hidden;
-  };
-  static const std::map<std::string, Model> kModels = {
-      {"1.5B", {22, 2304}}, {"6.2B", {30, 4096}}, {"14.6B", {46, 5120}}, {"28.3B", {62, 6144}}};
   const ScheduleRequest request = request_of(row);
   const PipelineSchedule schedule = make_schedule(request);
-  const Posting posting = row.schedule == "1F1B"     ? Posting::kMegatron
-                          : row.schedule == "1F1B-I" ? Posting::kMegatronByTurns
-                                                     : Posting::kPlanned;
-  const std::int64_t span = PostedReplay(schedule, request.costs, posting, row.stages).span();
-  EXPECT_GE(span, 0) << row.id;
-  const std::string name = row.id.substr(4, row.id.find("_p") - 4);
-  const auto& [layers, hidden] = kModels.at(name);
+  const std::vector<PipelineCosts> costs = costs_of_stages(row, request.costs);
+  const Posting posting = make_posting(posting_rule(request.name), schedule, request.costs);
+  const PipelineReplay replayed = replay_posted(schedule, costs, posting);
+  const std::int64_t span = replayed.ideal + replayed.span_bubble;
+  const auto& [layers, hidden, microbatch] = model_of(row);
   const double parameters = 12 * hidden * hidden * (layers + 2) / static_cast<double>(row.stages);
   return static_cast<double>(span) * 1e-9 + parameters * 58 / (0.9 * 2.039e12);
 }
 
-// All 48 steps from the printed times alone. What is left is in the work of each micro-batch (it
-// grows with m), alike for one schedule and another, and larger on two nodes and more: slower chips
-// among many, and communication kernels beside the compute, for neither of which anything is
-// printed.
+// All 48 steps from the printed times alone: 1F1B 3.1 %, interleaved 6.4 %, ZB-1p 5.8 %, ZB-2p 8.3
+// % in the middle, together 5.96 %. What is left grows with the micro-batches, and with how much of
+// the messages runs beside compute: communication kernels that hold multiprocessors while they
+// wait, of which nothing is printed.
 TEST(ZeroBubblePaperTest, StepTimesAreWithinSixPercentInTheMiddle) {
   std::map<std::string, std::vector<double>> errors;
   std::vector<double> all;
   for (const PaperRow& row : paper_rows("zb5")) {
     if (!row.step_time_s) continue;
     const double error = step_of(row) / *row.step_time_s - 1;
-    EXPECT_LT(error, 0) << row.id;
-    EXPECT_GT(error, -0.12) << row.id;
+    EXPECT_LT(error, 0.08) << row.id;
+    EXPECT_GT(error, -0.09) << row.id;
     errors[row.schedule].push_back(std::abs(error));
     all.push_back(std::abs(error));
   }
   ASSERT_EQ(all.size(), 48U);
   EXPECT_LT(median_of(all), 0.06);
-  EXPECT_LT(median_of(errors["1F1B"]), 0.055);
-  EXPECT_LT(median_of(errors["ZB-1p"]), 0.05);
-  EXPECT_LT(median_of(errors["ZB-2p"]), 0.07);
-  EXPECT_LT(median_of(errors["1F1B-I"]), 0.09);
-}
-
-// A message that nothing holds up takes as long as in a replay.
-TEST(PostedReplayTest, IsAReplayWhereMessagesAreFree) {
-  const PipelineCosts free{10, 12, 8, 0};
-  const auto span_of = [&](ScheduleName name, Posting posting, std::int64_t chunks) {
-    const ScheduleRequest request{
-        .name = name, .stages = 4, .microbatches = 12, .chunks = chunks, .costs = free};
-    const PipelineSchedule schedule = make_schedule(request);
-    const PipelineReplay replayed = replay(schedule, free);
-    EXPECT_GE(PostedReplay(schedule, free, posting, 4).span(), replayed.ideal) << name_of(name);
-    return PostedReplay(schedule, free, posting, 4).span() - replayed.ideal - replayed.span_bubble;
-  };
-  EXPECT_EQ(span_of(ScheduleName::kOneForwardOneBackward, Posting::kMegatron, 1), 0);
-  EXPECT_GE(span_of(ScheduleName::kInterleaved, Posting::kMegatronByTurns, 2), 0);
-  EXPECT_EQ(span_of(ScheduleName::kZeroBubbleH1, Posting::kPlanned, 1), 0);
-  EXPECT_EQ(span_of(ScheduleName::kZeroBubbleAuto1P, Posting::kPlanned, 1), 0);
+  EXPECT_LT(median_of(errors["1F1B"]), 0.035);
+  EXPECT_LT(median_of(errors["ZB-1p"]), 0.06);
+  EXPECT_LT(median_of(errors["ZB-2p"]), 0.085);
+  EXPECT_LT(median_of(errors["1F1B-I"]), 0.07);
 }
 
 // With that taken from the 1F1B run of the same setting, other schedules are predicted: 36 steps.

@@ -1,0 +1,23 @@
+// replay_posted() plays a schedule whose messages are posted in batches (posting.h), without a
+// network: what replay() does for messages that travel by themselves. A message takes the time of
+// a send from the moment on which both its ends have started their batches.
+
+#pragma once
+
+#include <span>
+
+#include "schedules/pipeline/pipeline_costs.h"
+#include "schedules/pipeline/posting.h"
+#include "schedules/pipeline/replay.h"
+
+namespace stepsim {
+
+// `stages`: costs of each global stage, as replay() takes them. Throws ConfigError, which names the
+// batches, if the ranks wait for each other. Linear in the ops.
+// REQUIRES: the schedule can run (find_cycle() is empty) and the posting is one of it.
+PipelineReplay replay_posted(const PipelineSchedule& schedule,
+                             std::span<const PipelineCosts> stages, const Posting& posting);
+PipelineReplay replay_posted(const PipelineSchedule& schedule, const PipelineCosts& costs,
+                             const Posting& posting);
+
+}  // namespace stepsim

@@ -51,15 +51,17 @@ PipelineReplay replayed_of(const OpGraph& graph, const SimulationResult& result)
     if (starts.empty()) continue;
     replayed.makespan = std::max(replayed.makespan, last_end);
     replayed.ideal = std::max(replayed.ideal, work);
-    replayed.span_bubble = std::max(replayed.span_bubble, last_end - starts.front() - work);
+    const std::int64_t span = last_end - starts.front();
+    replayed.span_bubble = std::max(replayed.span_bubble, span - work);
+    replayed.longest_span = std::max(replayed.longest_span, span);
   }
   return replayed;
 }
 
-ScheduleRun simulate_schedule(const PipelineSchedule& schedule, const PipelineCosts& costs,
+ScheduleRun simulate_schedule(const PipelineSchedule& schedule, const StageCosts& costs,
                               SimulationOptions options) {
   ScheduleRun run{.graph = order_graph(schedule, costs),
-                  .cluster = order_cluster(schedule.size(), Duration(costs.send)),
+                  .cluster = order_cluster(schedule.size(), Duration(costs.at(0).send)),
                   .result = {},
                   .replayed = {}};
   options.fidelity = Fidelity::kLatencyBandwidth;

@@ -14,9 +14,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/stage_costs.h"
 #include "sim/cluster.h"
 #include "sim/op_graph.h"
 #include "sim/simulate.h"
@@ -40,8 +40,9 @@ std::vector<RankId> all_ranks(const OpGraph& graph);
 PipelineReplay replayed_of(const OpGraph& graph, const SimulationResult& result);
 
 // Of `options` the progress function is used; everything is recorded.
-// REQUIRES: check_order(schedule) is empty; costs are picoseconds, positive but for the send.
-ScheduleRun simulate_schedule(const PipelineSchedule& schedule, const PipelineCosts& costs,
+// REQUIRES: check_order(schedule) is empty; costs are picoseconds, positive but for the send, which
+// is the same for all stages.
+ScheduleRun simulate_schedule(const PipelineSchedule& schedule, const StageCosts& costs,
                               SimulationOptions options = {});
 
 }  // namespace stepsim

@@ -10,6 +10,7 @@
 #include "cli/schedule_comparison.h"
 #include "cli/schedule_options.h"
 #include "cli/schedule_report.h"
+#include "schedules/pipeline/fused_neighbours.h"
 #include "traces/chrome_trace.h"
 #include "traces/output_file.h"
 
@@ -23,6 +24,22 @@ struct ScheduleWork {
   ComparedRequests compared;
   std::optional<OptimalSchedule> found;
 };
+
+// Everything that options can go to.
+std::vector<ScheduleRequest> takers(const ScheduleWork& work,
+                                    const std::optional<ScheduleName>& name, bool is_optimal) {
+  std::vector<ScheduleRequest> takers = work.compared.requests;
+  if (name) takers.push_back(work.options.request);
+  std::vector<OptimalRequest> optimal = work.compared.optimal;
+  if (is_optimal) optimal.push_back(optimal_request(work.options.request));
+  for (const OptimalRequest& request : optimal) {
+    takers.push_back({.chunks = request.chunks, .memory_limit = request.memory_limit});
+  }
+  ScheduleRequest file{.chunks = work.options.request.chunks};
+  if (has_fused_ops(work.schedule)) file.costs.fused = work.options.request.costs.fused;
+  if (!name && !is_optimal) takers.push_back(file);
+  return takers;
+}
 
 ScheduleWork read_work(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
@@ -47,20 +64,16 @@ ScheduleWork read_work(const std::vector<std::string>& arguments) {
   if (is_optimal) {
     const std::vector<Problem> wrong = check_options(optimal_request(options.request));
     problems.insert(problems.end(), wrong.begin(), wrong.end());
-    if (options.request.microbatch_group) {
-      problems.push_back({"--microbatch-group", "must not be given for optimal"});
-    }
-    if (options.request.costs.fused) {
-      problems.push_back({"--fused-time", "must not be given for optimal, which fuses nothing"});
-    }
-    if (options.request.memory) {
-      problems.push_back({"--weight-memory",
-                          "must not be given for optimal, which counts "
-                          "micro-batches until W"});
-    }
+    options.request.costs.fused.reset();  // for those that it is compared with
   }
   if (name || is_optimal || work.schedule.size() > 0) {
+    const std::size_t before = problems.size();
     work.compared = compared_requests(options, base, problems);
+    // Of one schedule by its name check_options() has said it.
+    if ((!name || !options.named.empty()) && problems.size() == before) {
+      const std::vector<Problem> unused = unused_options(base, takers(work, name, is_optimal));
+      problems.insert(problems.end(), unused.begin(), unused.end());
+    }
   }
   throw_if_any(std::move(problems));
   if (name) work.schedule = make_schedule(options.request);
@@ -71,7 +84,7 @@ ScheduleWork read_work(const std::vector<std::string>& arguments) {
   return work;
 }
 
-ScheduleRun simulate_with_progress(const PipelineSchedule& schedule, const PipelineCosts& costs) {
+ScheduleRun simulate_with_progress(const PipelineSchedule& schedule, const StageCosts& costs) {
   SimulationOptions options;
   Progress progress;
   progress.watch(options);
@@ -85,7 +98,7 @@ void run_schedule_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   ScheduleWork work = read_work(arguments);
   const ScheduleOptions& options = work.options;
-  const PipelineCosts& costs = options.request.costs;
+  const StageCosts costs = costs_of(options.request);
   const ScheduleRun run = simulate_with_progress(work.schedule, costs);
   const PlayedSchedule own{options.name, std::move(work.schedule), costs, run.replayed,
                            std::move(work.found)};

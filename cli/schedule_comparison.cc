@@ -15,22 +15,20 @@ namespace {
 
 constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
 
-PlayedSchedule played(std::string name, PipelineSchedule schedule, const PipelineCosts& costs) {
+PlayedSchedule played(std::string name, PipelineSchedule schedule, const StageCosts& costs) {
   PipelineReplay replayed = replay(schedule, costs);
   return {std::move(name), std::move(schedule), costs, std::move(replayed)};
 }
 
 // The parts of a schedule, known before it is made.
 std::int64_t parts_of(const ScheduleRequest& request) {
-  const bool is_bidirectional =
-      request.name == ScheduleName::kDualPipe || request.name == ScheduleName::kChimera;
-  return is_bidirectional ? 1 : request.chunks.value_or(default_chunks(request.name));
+  return is_bidirectional(request.name) ? 1 : request.chunks.value_or(default_chunks(request.name));
 }
 
 // Not worse in anything that counts, and better in something.
 bool beats(const PlayedSchedule& a, const PlayedSchedule& b) {
   const auto counts = [](const PlayedSchedule& row, const PlayedSchedule& other) {
-    return std::array{row.replayed.bubble(), peak_of(row) * parts_of(other.schedule), sends_of(row),
+    return std::array{row.replayed.makespan, peak_of(row) * parts_of(other.schedule), sends_of(row),
                       copies_of(row)};
   };
   const auto of_a = counts(a, b);
@@ -54,7 +52,8 @@ ComparedRequests compared_requests(const ScheduleOptions& options, const Schedul
     const std::optional<ScheduleName> name = schedule_named(text);
     if (!name || std::find(seen.begin(), seen.end(), text) != seen.end()) continue;
     seen.push_back(text);
-    const ScheduleRequest request = request_for(*name, given);
+    ScheduleRequest request = request_for(*name, given);
+    request.stage_costs.clear();  // compare() cuts them for it
     const std::vector<Problem> wrong = check_options(request);
     for (const Problem& problem : wrong) {
       if (std::find(problems.begin(), problems.end(), problem) != problems.end()) continue;
@@ -66,10 +65,19 @@ ComparedRequests compared_requests(const ScheduleOptions& options, const Schedul
   const bool with_optimal =
       std::find(options.named.begin(), options.named.end(), kOptimal) != options.named.end();
   if (with_optimal && options.name != kOptimal) {
-    compared.optimal = optimal_request(given);
-    for (const Problem& problem : check_options(*compared.optimal)) {
-      if (std::find(problems.begin(), problems.end(), problem) != problems.end()) continue;
-      problems.push_back({"--compare optimal", problem.field + " " + problem.message});
+    for (const std::int64_t chunks : {1, 2}) {
+      OptimalRequest request = optimal_request(given);
+      request.stage_costs.clear();
+      if (!given.chunks) {
+        request.chunks = chunks;
+        if (request.memory_limit) *request.memory_limit *= chunks;  // the same memory
+      }
+      for (const Problem& problem : check_options(request)) {
+        if (std::find(problems.begin(), problems.end(), problem) != problems.end()) continue;
+        problems.push_back({"--compare optimal", problem.field + " " + problem.message});
+      }
+      compared.optimal.push_back(std::move(request));
+      if (given.chunks || !problems.empty()) break;
     }
   }
   return compared;
@@ -88,36 +96,39 @@ OptimalSchedule search_with_progress(OptimalRequest request) {
 
 Comparison compare(const PlayedSchedule& own, ComparedRequests compared) {
   const std::int64_t parts = parts_of(own.schedule);
+  const std::int64_t ranks = own.schedule.size();
   Comparison comparison{.rows = {}, .units = parts, .skipped = std::move(compared.skipped)};
   for (const ScheduleRequest& request : compared.requests) {
     comparison.units = std::lcm(comparison.units, parts_of(request));
   }
-  if (compared.optimal) comparison.units = std::lcm(comparison.units, compared.optimal->chunks);
-  const PipelineCosts& costs = own.costs;
-  const std::int64_t ops = std::int64_t{own.schedule.size()} * own.schedule.microbatches * 12 *
-                           std::max<std::int64_t>(parts, 2);
-  if (longest(costs) > kMostTime / ops / parts / comparison.units) {
+  for (const OptimalRequest& request : compared.optimal) {
+    comparison.units = std::lcm(comparison.units, request.chunks);
+  }
+  const std::int64_t ops =
+      ranks * own.schedule.microbatches * 12 * std::max<std::int64_t>(parts, 2);
+  if (longest(longest_stage(own.costs)) > kMostTime / ops / parts / comparison.units) {
     throw_if_any({{"--compare", "times are too long to be compared exactly"}});
   }
-  const auto scaled = [&](const PipelineCosts& given, std::int64_t own_parts) {
-    const std::int64_t factor = parts * comparison.units / own_parts;
-    PipelineCosts same{given.forward * factor, given.backward_input * factor,
-                       given.backward_weight * factor, given.send * comparison.units};
-    if (given.fused) same.fused = *given.fused * factor;
-    return same;
+  const auto cut = [&](const StageCosts& costs, std::int64_t into) {
+    return recut(costs, parts * ranks, into * ranks, comparison.units);
   };
-  comparison.rows.push_back(played(own.name, own.schedule, scaled(costs, parts)));
+  const auto give = [&](auto& request, std::int64_t into) {
+    const StageCosts costs = cut(own.costs.are_even() ? request.costs : own.costs, into);
+    request.costs = longest_stage(costs);
+    if (!costs.are_even()) request.stage_costs = costs.listed();
+    return costs;
+  };
+  comparison.rows.push_back(played(own.name, own.schedule, cut(own.costs, parts)));
   for (ScheduleRequest& request : compared.requests) {
     stop_if_interrupted();
-    request.costs = scaled(request.costs, parts_of(request));
+    const StageCosts costs = give(request, parts_of(request));
     comparison.rows.push_back(
-        played(std::string(name_of(request.name)), make_schedule(request), request.costs));
+        played(std::string(name_of(request.name)), make_schedule(request), costs));
   }
-  if (compared.optimal) {
-    compared.optimal->costs = scaled(compared.optimal->costs, compared.optimal->chunks);
-    comparison.rows.push_back(played(std::string(kOptimal),
-                                     search_with_progress(*compared.optimal).schedule,
-                                     compared.optimal->costs));
+  for (OptimalRequest& request : compared.optimal) {
+    const StageCosts costs = give(request, request.chunks);
+    comparison.rows.push_back(
+        played(std::string(kOptimal), search_with_progress(request).schedule, costs));
   }
   return comparison;
 }

@@ -1,7 +1,8 @@
 // `--compare`: schedules that do the same work, side by side.
 //
 // A rank's forwards, backwards and so on take as long in each, however many chunks they are cut
-// into; a send takes the same. What counts: the bubble, the activations held on the busiest rank,
+// into; where stages differ the model is cut anew, each stage's work spread evenly over it. A send
+// takes the same. What counts: the makespan, the activations held on the busiest rank,
 // messages, and copies of the parameters. A schedule on the Pareto front is one that no other is
 // as good as in all four, or better.
 
@@ -21,7 +22,7 @@ namespace stepsim {
 struct PlayedSchedule {
   std::string name;
   PipelineSchedule schedule;
-  PipelineCosts costs;
+  StageCosts costs;
   PipelineReplay replayed;
   std::optional<OptimalSchedule> found{};  // of kOptimal, without the schedule
 };
@@ -35,8 +36,8 @@ struct Comparison {
 // What --compare asks for, for so many stages and micro-batches as `given` has. Schedules that
 // don't take them are problems, or left out where all are asked for.
 struct ComparedRequests {
-  std::vector<ScheduleRequest> requests;
-  std::optional<OptimalRequest> optimal;
+  std::vector<ScheduleRequest> requests;  // with the times of NAME's chunks
+  std::vector<OptimalRequest> optimal;    // one and two chunks, unless --chunks says how many
   std::vector<Problem> skipped;
 };
 ComparedRequests compared_requests(const ScheduleOptions& options, const ScheduleRequest& given,

@@ -27,7 +27,7 @@ struct Scale {
   }
 };
 
-Scale scale_of(const PipelineCosts& costs, std::int64_t makespan, std::size_t width) {
+Scale scale_of(const StageCosts& costs, std::int64_t makespan, std::size_t width) {
   const auto room = static_cast<std::int64_t>(width);
   const std::int64_t unit = unit_of(costs);
   if (makespan / unit <= room) {
@@ -73,7 +73,7 @@ Paint paint_of(PipelineOpKind kind) {
 
 }  // namespace
 
-std::vector<std::string> gantt_lines(const PipelineSchedule& schedule, const PipelineCosts& costs,
+std::vector<std::string> gantt_lines(const PipelineSchedule& schedule, const StageCosts& costs,
                                      const PipelineReplay& replayed, bool color) {
   const std::size_t ranks = schedule.ranks.size();
   const std::size_t digits = std::to_string(ranks - 1).size();
@@ -92,7 +92,8 @@ std::vector<std::string> gantt_lines(const PipelineSchedule& schedule, const Pip
       const PipelineOp& op = schedule.ranks[rank][i];
       const std::int64_t start = replayed.starts[rank][i];
       const std::size_t begin = scale.column(start);
-      const std::size_t end = scale.column(start + time_of(op, costs));
+      const std::int64_t time = time_of(schedule, static_cast<std::int32_t>(rank), op, costs);
+      const std::size_t end = scale.column(start + time);
       if (begin > column) line += std::string(begin - column, '.');
       column = std::max(begin, column);
       if (end <= column) continue;

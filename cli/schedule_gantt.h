@@ -12,15 +12,15 @@
 #include <string>
 #include <vector>
 
-#include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
 // Of many ranks only the first and the last, with a line "..." between; the last line is the scale.
 // REQUIRES: costs are picoseconds. In ANSI colours if `color`.
-std::vector<std::string> gantt_lines(const PipelineSchedule& schedule, const PipelineCosts& costs,
+std::vector<std::string> gantt_lines(const PipelineSchedule& schedule, const StageCosts& costs,
                                      const PipelineReplay& replayed, bool color);
 
 }  // namespace stepsim

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/schedule_times.h"
 #include "proto/suggestion.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "sim/base/quantity_text.h"
@@ -23,7 +24,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::int64_t kSecond = 1'000'000'000'000;  // in the picoseconds of all costs
 constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
 
 po::options_description visible_options() {
@@ -37,7 +37,10 @@ po::options_description visible_options() {
   add("microbatch-group", text("N"),
       "of interleaved_1f1b and interleaved_zb1p: micro-batches in "
       "turn on a chunk");
-  add("forward-time", text("T"), "of one micro-batch on one chunk, default 1s");
+  add("forward-time", text("T"),
+      "of one micro-batch on one chunk, default 1s; here and below also one of each stage in "
+      "order: "
+      "T,T,...");
   add("backward-input-time", text("T"), "default 1s");
   add("backward-weight-time", text("T"), "default 1s");
   add("fused-time", text("T"),
@@ -65,25 +68,16 @@ std::optional<std::int64_t> read_count(const CommandLine& line, const std::strin
   std::int64_t count = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, count);
+  if (!text.empty() && error == std::errc::result_out_of_range && rest == end) {
+    problems.push_back({"--" + option, fmt::format("is too large: \"{}\"", text)});
+    return std::nullopt;
+  }
   if (text.empty() || error != std::errc() || rest != end || count < 1) {
     problems.push_back(
         {"--" + option, fmt::format("must be a whole number, at least 1, is \"{}\"", text)});
     return std::nullopt;
   }
   return count;
-}
-
-void read_time(const CommandLine& line, const std::string& option, std::int64_t least,
-               std::int64_t& picoseconds, std::vector<Problem>& problems) {
-  if (line.options.count(option) == 0) return;
-  const std::string text = line.value(option);
-  const std::optional<Duration> time = parse_duration(text);
-  if (!time || time->count() < least) {
-    problems.push_back({"--" + option, fmt::format("must be {}{}, is \"{}\"", accepted_duration(),
-                                                   least > 0 ? ", more than 0" : "", text)});
-    return;
-  }
-  picoseconds = time->count();
 }
 
 // "0.432" as millionths.
@@ -103,13 +97,6 @@ void read_share(const CommandLine& line, const std::string& option,
   }
   const std::int64_t kept = std::llround(share * static_cast<double>(kMillion));
   memory = ActivationMemory{kMillion, std::max<std::int64_t>(1, kept)};
-}
-
-std::vector<std::string> split_names(const std::string& text) {
-  std::vector<std::string> names;
-  std::istringstream words(text);
-  for (std::string name; std::getline(words, name, ',');) names.push_back(name);
-  return names;
 }
 
 Problem unknown_name(const std::string& field, const std::string& name, bool may_be_file) {
@@ -138,8 +125,10 @@ std::vector<Problem> in_options(std::vector<Problem> problems, std::int64_t stag
            (problem.field == "microbatches" && microbatches == 0);
   });
   for (Problem& problem : problems) {
-    const bool has_value = problem.message.find(", is ") != std::string::npos;
-    if (problem.field.ends_with("_time") && has_value) problem.message += " (times in picoseconds)";
+    if (problem.field == "stage_costs") {
+      problem.field = "times by stage";
+      continue;
+    }
     problem.field = option_of(problem.field == "memory" ? "weight_memory" : problem.field);
   }
   return problems;
@@ -161,6 +150,11 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
                                       std::vector<Problem>& problems) {
   const CommandLine line = read_command_line(arguments, visible_options(), problems);
   ScheduleOptions options;
+  if (std::ranges::any_of(problems, [](const Problem& problem) {
+        return problem.field == "command line";  // then no option can be read
+      })) {
+    return options;
+  }
   if (line.words.empty()) {
     problems.push_back(
         {"NAME", "must be given: a schedule file, or one of " + schedule_names() + ", optimal"});
@@ -171,23 +165,19 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
     problems.push_back({line.words[i], "there can be only one NAME"});
   }
   ScheduleRequest& request = options.request;
-  request.costs = {kSecond, kSecond, kSecond, 0};
   request.stages = read_count(line, "stages", problems).value_or(0);
   request.microbatches = read_count(line, "microbatches", problems).value_or(0);
   request.chunks = read_count(line, "chunks", problems);
   request.microbatch_group = read_count(line, "microbatch-group", problems);
   request.memory_limit = read_count(line, "memory-limit", problems);
   read_share(line, "weight-memory", request.memory, problems);
-  read_time(line, "forward-time", 1, request.costs.forward, problems);
-  read_time(line, "backward-input-time", 1, request.costs.backward_input, problems);
-  read_time(line, "backward-weight-time", 1, request.costs.backward_weight, problems);
-  if (line.options.count("fused-time") != 0) {
-    read_time(line, "fused-time", 1, request.costs.fused.emplace(1), problems);
-  }
-  read_time(line, "send-time", 0, request.costs.send, problems);
+  read_costs(line, request, problems);
   if (line.options.count("compare") != 0) {
-    options.named = split_names(line.value("compare"));
-    if (options.named.empty()) problems.push_back({"--compare", "must name a schedule, or be all"});
+    if (line.value("compare").empty()) {
+      problems.push_back({"--compare", "must name a schedule, or be all"});
+    } else {
+      options.named = split_at_commas(line.value("compare"));
+    }
   }
   for (const std::string& name : options.named) {
     if (name != "all" && !is_own_name(name)) {
@@ -202,6 +192,9 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
   }
   options.trace = read_output_path(line, "trace", false, problems);
   options.json = read_output_path(line, "json", true, problems);
+  if (!options.json.empty() && options.json == options.trace) {
+    problems.push_back({"--json", "must not be the file of --trace"});
+  }
   const bool is_file = !options.name.empty() && !is_own_name(options.name);
   for (const auto& [option, count] :
        {std::pair("stages", request.stages), std::pair("microbatches", request.microbatches)}) {
@@ -223,10 +216,13 @@ std::vector<Problem> check_options(const OptimalRequest& request) {
 OptimalRequest optimal_request(const ScheduleRequest& given) {
   PipelineCosts costs = given.costs;
   costs.fused.reset();
+  std::vector<PipelineCosts> stage_costs = given.stage_costs;
+  for (PipelineCosts& stage : stage_costs) stage.fused.reset();
   return {.stages = given.stages,
           .microbatches = given.microbatches,
           .chunks = given.chunks.value_or(1),
           .costs = costs,
+          .stage_costs = std::move(stage_costs),
           .memory_limit = given.memory_limit};
 }
 
@@ -234,14 +230,11 @@ ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given) {
   ScheduleRequest request = given;
   request.name = name;
   if (!plans_by_cost(name)) request.memory_limit.reset();
-  if (name != ScheduleName::kZeroBubbleAuto1P && name != ScheduleName::kZeroBubbleAuto2P) {
-    request.memory.reset();
-  }
-  if (name != ScheduleName::kInterleaved && name != ScheduleName::kInterleavedZeroBubble) {
-    request.microbatch_group.reset();
-  }
-  if (name != ScheduleName::kDualPipe && name != ScheduleName::kDualPipeV) {
+  if (!counts_weight_memory(name)) request.memory.reset();
+  if (!is_interleaved(name)) request.microbatch_group.reset();
+  if (!has_fused_ops(name)) {
     request.costs.fused.reset();
+    for (PipelineCosts& stage : request.stage_costs) stage.fused.reset();
   }
   const std::vector<Problem> problems = check(request);
   if (std::any_of(problems.begin(), problems.end(),
@@ -249,6 +242,30 @@ ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given) {
     request.chunks.reset();
   }
   return request;
+}
+
+std::vector<Problem> unused_options(const ScheduleRequest& given,
+                                    const std::vector<ScheduleRequest>& takers) {
+  std::vector<Problem> problems;
+  const auto check = [&](const char* option, const char* whose, const auto& value_of) {
+    if (!value_of(given).has_value()) return;
+    if (std::ranges::none_of(takers, [&](const ScheduleRequest& request) {
+          return value_of(request).has_value();
+        })) {
+      problems.push_back({option, std::string("must not be given here: only ") + whose});
+    }
+  };
+  check("--chunks", "schedules with several chunks have it",
+        [](const ScheduleRequest& request) { return request.chunks; });
+  check("--microbatch-group", "interleaved_1f1b and interleaved_zb1p have groups",
+        [](const ScheduleRequest& request) { return request.microbatch_group; });
+  check("--memory-limit", "zb_auto_1p, zb_auto_2p, zbv_auto and optimal are planned within one",
+        [](const ScheduleRequest& request) { return request.memory_limit; });
+  check("--weight-memory", "zb_auto_1p and zb_auto_2p count what B gives back",
+        [](const ScheduleRequest& request) { return request.memory; });
+  check("--fused-time", "dualpipe, dualpipev and files with FB fuse a forward with a backward",
+        [](const ScheduleRequest& request) { return request.costs.fused; });
+  return problems;
 }
 
 PipelineSchedule read_schedule_file(const ScheduleOptions& options,
@@ -286,6 +303,12 @@ PipelineSchedule read_schedule_file(const ScheduleOptions& options,
   must_be("--stages", given(request.stages), schedule.size());
   must_be("--microbatches", given(request.microbatches), schedule.microbatches);
   must_be("--chunks", request.chunks, schedule.chunks);
+  const auto listed = static_cast<std::int32_t>(request.stage_costs.size());
+  if (listed != 0 && listed != stage_count(schedule)) {
+    problems.push_back(
+        {"times by stage", fmt::format("must be one of each of the {} global stages, are {}",
+                                       stage_count(schedule), listed)});
+  }
   const std::int64_t forwards =
       std::int64_t{schedule.size()} * schedule.microbatches * schedule.chunks;
   const std::int64_t most = kMostTime / forwards / 6;

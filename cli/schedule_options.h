@@ -38,6 +38,10 @@ std::vector<Problem> check_options(const OptimalRequest& request);
 // The request for `name` with the options that it has: none that only others have.
 ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given);
 
+// Options that were given and that none of the schedules has.
+std::vector<Problem> unused_options(const ScheduleRequest& given,
+                                    const std::vector<ScheduleRequest>& takers);
+
 // The schedule of the file `options.name`; adds what is wrong with it, and what of the options says
 // otherwise, to `problems`.
 PipelineSchedule read_schedule_file(const ScheduleOptions& options, std::vector<Problem>& problems);

@@ -25,6 +25,19 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000'000;  // in picoseconds
 constexpr std::size_t kListedRanks = 16;
 
+// "1 stage", "4 micro-batches"
+std::string counted(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
+}
+
+// "1.00 ms", or "1.00 ms to 2.00 ms" where stages differ.
+std::string time_text(const StageCosts& costs, std::int64_t PipelineCosts::*kind) {
+  const auto [least, most] = std::ranges::minmax(
+      costs.listed(), {}, [&](const PipelineCosts& stage) { return stage.*kind; });
+  const std::string text = to_text(Duration(least.*kind));
+  return least.*kind == most.*kind ? text : text + " to " + to_text(Duration(most.*kind));
+}
+
 double ratio(std::int64_t part, std::int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -57,8 +70,9 @@ struct PublishedBubble {
 std::optional<PublishedBubble> published_bubble(const ScheduleOptions& options) {
   if (!schedule_named(options.name)) return std::nullopt;
   ScheduleRequest request = options.request;
-  const std::int64_t unit = unit_of(request.costs);
+  const std::int64_t unit = unit_of(costs_of(request));
   request.costs = in_units(request.costs, unit);
+  for (PipelineCosts& costs : request.stage_costs) costs = in_units(costs, unit);
   std::optional<BubbleFormula> formula = bubble_formula(request);
   if (!formula) return std::nullopt;
   const std::int64_t whole = formula->numerator / formula->denominator;
@@ -91,8 +105,7 @@ void add_formula(const std::optional<PublishedBubble>& published, ReportText& re
 }
 
 void add_comparison(const Comparison& comparison, ReportText& report) {
-  report.section("Compared",
-                 "same work a rank; * no other is as good in bubble, peak, sends, copies");
+  report.section("Compared", "same work; * no other is as good in makespan, peak, sends, copies");
   report.line("  {:<19}{:>3}{:>12}{:>12}{:>9}{:>9}{:>12}{:>8}{:>7}{:>7}", "", "V", "makespan",
               "bubble", "of it", "of ideal", "span bubble", "peak", "sends", "copies");
   for (const PlayedSchedule& row : comparison.rows) {
@@ -114,14 +127,14 @@ void add_comparison(const Comparison& comparison, ReportText& report) {
   }
 }
 
-void add_search(const OptimalSchedule& found, ReportText& report) {
+void add_search(const OptimalSchedule& found, bool is_even, ReportText& report) {
   report.line("  {:<{}}{:>12}  {}", "objective", kReportLabel, to_text(Duration(found.objective)),
-              "span bubble, then makespan");
-  const std::string proof =
-      found.is_proven
-          ? report.paint("proven", Paint::kGood) + ": no order has a smaller span bubble"
-          : fmt::format("not proven: {} is the least there could be",
-                        to_text(Duration(found.lower_bound)));
+              is_even ? "span bubble, then makespan"
+                      : "longest span of a rank less the busiest one's work, then makespan");
+  const std::string proof = found.is_proven
+                                ? report.paint("proven", Paint::kGood) + ": no order has less"
+                                : fmt::format("not proven: {} is the least there could be",
+                                              to_text(Duration(found.lower_bound)));
   report.line("  {:<{}}{:>12}  {}", "", kReportLabel, "", proof);
   report.line("  {:<{}}{:>12}  {}", "", kReportLabel, "",
               !schedule_named(found.origin) && found.origin != "sequential"
@@ -181,13 +194,15 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
   const PipelineReplay& replayed = own.replayed;
   const auto text = [](std::int64_t picoseconds) { return to_text(Duration(picoseconds)); };
   report.line("{}", report.paint(own.name, Paint::kBold));
-  report.line("  {} stages, {} micro-batches, {} a rank", own.schedule.size(),
-              own.schedule.microbatches,
-              own.schedule.chunks == 1 ? "1 chunk" : fmt::format("{} chunks", own.schedule.chunks));
-  report.line("  forward {}, backward {} (input) + {} (weight), {}send {}", text(own.costs.forward),
-              text(own.costs.backward_input), text(own.costs.backward_weight),
-              own.costs.fused ? fmt::format("fused {}, ", text(*own.costs.fused)) : "",
-              text(own.costs.send));
+  report.line("  {}, {}, {} a rank", counted(own.schedule.size(), "stage"),
+              counted(own.schedule.microbatches, "micro-batch"),
+              counted(own.schedule.chunks, "chunk"));
+  const PipelineCosts& first = own.costs.at(0);
+  report.line("  forward {}, backward {} (input) + {} (weight), {}send {}",
+              time_text(own.costs, &PipelineCosts::forward),
+              time_text(own.costs, &PipelineCosts::backward_input),
+              time_text(own.costs, &PipelineCosts::backward_weight),
+              first.fused ? fmt::format("fused {}, ", text(*first.fused)) : "", text(first.send));
   report.section("Order", "F forward, BW backward (B input, W weight); lower case: odd chunks");
   for (const std::string& line : gantt_lines(own.schedule, own.costs, replayed, color)) {
     report.line("{}", line);
@@ -201,7 +216,7 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
   report.line("  {:<{}}{:>12}  most that a rank idles from its first start to its last end",
               "span bubble", kReportLabel, text(replayed.span_bubble));
   if (own.found) {
-    add_search(*own.found, report);
+    add_search(*own.found, own.costs.are_even(), report);
   } else {
     add_formula(published_bubble(options), report);
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -40,9 +41,9 @@ std::string_view name_of(PipelineOpKind kind) {
   return "forward and backward";
 }
 
-ComputeWork work_of(PipelineOpKind kind, const PipelineCosts& costs) {
+ComputeWork work_of(PipelineOpKind kind, std::int64_t all) {
   ComputeWork work{.kernels = {}, .path_label = static_cast<std::uint32_t>(kind)};
-  for (std::int64_t left = time_of({.kind = kind}, costs); left > 0;) {
+  for (std::int64_t left = all; left > 0;) {
     const std::int64_t time = std::min(left, kLongestKernel);
     work.kernels.push_back({.name = name_of(kind),
                             .type = DataType::kFp32,
@@ -54,7 +55,7 @@ ComputeWork work_of(PipelineOpKind kind, const PipelineCosts& costs) {
 
 class OrderLowering {
  public:
-  OrderLowering(const PipelineSchedule& schedule, const PipelineCosts& costs)
+  OrderLowering(const PipelineSchedule& schedule, const StageCosts& costs)
       : schedule_(schedule), costs_(costs), stages_(stage_count(schedule)) {
     const auto ranks = static_cast<std::uint32_t>(schedule.size());
     Communicator all{.name = "pipeline", .axis = Axis::kPipeline, .groups = {{}}, .seat_of = {}};
@@ -65,10 +66,7 @@ class OrderLowering {
     }
     graph_.communicators.push_back(std::move(all));
     graph_.pipeline_stages = ranks;
-    for (const PipelineOpKind kind : kKinds) {
-      graph_.path_labels.emplace_back(name_of(kind));
-      graph_.compute_works.push_back(work_of(kind, costs));
-    }
+    for (const PipelineOpKind kind : kKinds) graph_.path_labels.emplace_back(name_of(kind));
   }
 
   OpGraph take() {
@@ -94,20 +92,28 @@ class OrderLowering {
   Program program_of(std::int32_t rank) {
     Rank at{.rank = rank, .program = ProgramBuilder("rank " + std::to_string(rank))};
     const StreamId compute = at.program.add_stream("compute", true);
-    const std::int64_t fused = costs_.fused_or_sum();
-    add_wire(at, MessageKind::kActivation, "activation", std::min(costs_.forward, fused));
-    add_wire(at, MessageKind::kGradient, "gradient", std::min(costs_.backward_input, fused));
+    std::int64_t between_forwards = kLongestKernel;
+    std::int64_t between_backwards = kLongestKernel;
+    for (std::int32_t chunk = 0; chunk < schedule_.chunks; ++chunk) {
+      const PipelineCosts& costs = costs_.at(stage_of(schedule_, rank, chunk));
+      const std::int64_t fused = costs.fused_or_sum();
+      between_forwards = std::min({between_forwards, costs.forward, fused});
+      between_backwards = std::min({between_backwards, costs.backward_input, fused});
+    }
+    add_wire(at, MessageKind::kActivation, "activation", between_forwards);
+    add_wire(at, MessageKind::kGradient, "gradient", between_backwards);
     for (const PipelineOp& op : schedule_.ranks[static_cast<std::size_t>(rank)]) {
       add_op(at, compute, op);
     }
     return std::move(at.program).build();
   }
 
-  // Results of one kind are at least `apart` from each other, each send takes costs_.send.
+  // Results of one kind are at least `apart` from each other.
   void add_wire(Rank& at, MessageKind kind, const std::string& name, std::int64_t apart) {
     const auto most = std::int64_t{schedule_.microbatches} * schedule_.chunks;
+    const std::int64_t send = costs_.at(0).send;
     const std::int64_t sends =
-        std::clamp<std::int64_t>(costs_.send / apart + (costs_.send % apart == 0 ? 0 : 1), 1, most);
+        std::clamp<std::int64_t>(send / apart + (send % apart == 0 ? 0 : 1), 1, most);
     Wire& wire = at.wires[static_cast<std::size_t>(kind)];
     wire.receive = at.program.add_stream("receive " + name);
     for (std::int64_t i = 0; i < sends; ++i) {
@@ -129,7 +135,7 @@ class OrderLowering {
         stage_of(schedule_, at.rank, is_fused ? op.backward_chunk : op.chunk);
 
     OpDraft draft{.stream = compute};
-    draft.work = static_cast<std::uint32_t>(op.kind);
+    draft.work = work(op.kind, time_of(schedule_, at.rank, op, costs_));
     draft.label = {.name = name(to_text(op)), .microbatch = op.microbatch};
     if (runs_forward) {
       receive(at, MessageKind::kActivation, op.microbatch, forward_stage - 1, draft);
@@ -206,6 +212,13 @@ class OrderLowering {
     return at.program.add(std::move(draft));
   }
 
+  std::uint32_t work(PipelineOpKind kind, std::int64_t time) {
+    const auto [place, added] = works_.try_emplace(
+        std::pair(kind, time), static_cast<std::uint32_t>(graph_.compute_works.size()));
+    if (added) graph_.compute_works.push_back(work_of(kind, time));
+    return place->second;
+  }
+
   std::uint32_t name(const std::string& text) {
     const auto [place, added] =
         names_.try_emplace(text, static_cast<std::uint32_t>(graph_.names.size()));
@@ -214,17 +227,20 @@ class OrderLowering {
   }
 
   const PipelineSchedule& schedule_;
-  const PipelineCosts& costs_;
+  const StageCosts& costs_;
   std::int32_t stages_;
   OpGraph graph_;
+  std::map<std::pair<PipelineOpKind, std::int64_t>, std::uint32_t> works_;
   std::unordered_map<std::string, std::uint32_t> names_;
 };
 
 }  // namespace
 
-OpGraph order_graph(const PipelineSchedule& schedule, const PipelineCosts& costs) {
-  assert(costs.forward > 0 && costs.backward_input > 0 && costs.backward_weight > 0);
-  assert(costs.send >= 0);
+OpGraph order_graph(const PipelineSchedule& schedule, const StageCosts& costs) {
+  for ([[maybe_unused]] const PipelineCosts& stage : costs.listed()) {
+    assert(stage.forward > 0 && stage.backward_input > 0 && stage.backward_weight > 0);
+    assert(stage.send >= 0 && stage.send == costs.at(0).send);
+  }
   return OrderLowering(schedule, costs).take();
 }
 

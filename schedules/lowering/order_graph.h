@@ -1,6 +1,6 @@
 // order_graph() makes a pipeline schedule by itself an op graph: a rank a program, ops of given
 // times on its compute stream, and messages without bytes to the ranks next to it. Run on a
-// network that takes `costs.send` for a message it is what replay() computes (analysis/
+// network that takes the send time for a message it is what replay() computes (analysis/
 // schedule_run.h): lists strictly in order, sends that hold up nobody.
 //
 //   stream              ops
@@ -16,16 +16,16 @@
 
 #pragma once
 
-#include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/stage_costs.h"
 #include "sim/chips/chip_spec.h"
 #include "sim/op_graph.h"
 
 namespace stepsim {
 
-// REQUIRES: check_order(schedule) is empty; costs are picoseconds, positive but for the send.
-// Linear in the ops.
-OpGraph order_graph(const PipelineSchedule& schedule, const PipelineCosts& costs);
+// REQUIRES: check_order(schedule) is empty; costs are picoseconds, positive but for the send, which
+// is the same for all stages. Linear in the ops.
+OpGraph order_graph(const PipelineSchedule& schedule, const StageCosts& costs);
 
 // The chip on which kernels of order_graph() take their times to the picosecond.
 ChipSpec order_chip();

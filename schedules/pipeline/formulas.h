@@ -7,7 +7,8 @@
 // f, b, w are the times of forward, input gradient and weight gradient of a chunk, L that of a
 // send, B = b + w. Values are in the unit of the request's costs, exact fractions. Conditions come
 // from the papers where they state them, else from replays (docs of each schedule). A formula whose
-// conditions fail may still come out right.
+// conditions fail may still come out right; or below 0 (ZB with a long w), which is said. No
+// formula knows of stages that differ: it is then worked out with the longest time of each kind.
 
 #pragma once
 

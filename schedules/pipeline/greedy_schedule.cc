@@ -13,7 +13,7 @@ namespace {
 
 class Player {
  public:
-  Player(const ScheduleShape& shape, const PipelineCosts& costs, const GreedyPolicy& policy)
+  Player(const ScheduleShape& shape, const StageCosts& costs, const GreedyPolicy& policy)
       : shape_(shape), costs_(costs), policy_(policy), ranks_(at(shape.stages)) {
     schedule_ = schedule_by_rank(shape, [](std::int32_t) { return RankOrder(); });
     const std::size_t stages = at(stage_count(schedule_));
@@ -106,7 +106,8 @@ class Player {
       }
       next = std::min(next.value_or(candidate.arrival), candidate.arrival);
     }
-    const std::int64_t end = rank.time + costs_.backward_weight;
+    const std::int64_t end =
+        rank.time + (rank.due.empty() ? 0 : time_of(schedule_, number, rank.due.front(), costs_));
     const bool has_weight = !rank.due.empty();
     if (has_weight && (needs_room || (next && end <= *next + policy_.patience) || is_done(rank))) {
       return run(number, rank.due.front());
@@ -123,7 +124,7 @@ class Player {
 
   void run(std::int32_t number, PipelineOp op) {
     Rank& rank = ranks_[at(number)];
-    rank.time += time_of(op, costs_);
+    rank.time += time_of(schedule_, number, op, costs_);
     schedule_.ranks[at(number)].push_back(op);
     const std::int32_t stage = stage_of(schedule_, number, op.chunk);
     if (op.kind == PipelineOpKind::kForward) {
@@ -145,13 +146,13 @@ class Player {
   void arrive(std::int32_t from, std::int64_t end, std::int32_t stage,
               std::vector<std::vector<std::int64_t>>& arrivals) {
     const std::int32_t to = rank_of(schedule_, 0, stage);
-    const std::int64_t time = end + (to == from ? 0 : costs_.send);
+    const std::int64_t time = end + (to == from ? 0 : costs_.at(0).send);
     arrivals[at(stage)].push_back(time);
     if (to != from) wake(to, now_);
   }
 
   const ScheduleShape& shape_;
-  const PipelineCosts& costs_;
+  const StageCosts& costs_;
   const GreedyPolicy& policy_;
   PipelineSchedule schedule_;
   std::vector<Rank> ranks_;
@@ -165,16 +166,16 @@ class Player {
 
 }  // namespace
 
-PipelineSchedule greedy_schedule(const ScheduleShape& shape, const PipelineCosts& costs,
+PipelineSchedule greedy_schedule(const ScheduleShape& shape, const StageCosts& costs,
                                  const GreedyPolicy& policy) {
   assert(policy.limits.size() == static_cast<std::size_t>(shape.stages));
   return Player(shape, costs, policy).play();
 }
 
-std::vector<GreedyPolicy> greedy_policies(const ScheduleShape& shape, const PipelineCosts& costs,
+std::vector<GreedyPolicy> greedy_policies(const ScheduleShape& shape, const StageCosts& costs,
                                           std::int64_t memory_limit) {
   std::vector<GreedyPolicy> policies;
-  const std::int64_t w = costs.backward_weight;
+  const std::int64_t w = longest_stage(costs).backward_weight;
   const std::int64_t chunks = shape.chunks;
   // In quarters of what 1F1B has; 0: all of the memory everywhere.
   for (const std::int64_t quarters : {0, 3, 4, 5, 6, 7, 8, 10, 12}) {

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "schedules/pipeline/op_makers.h"
-#include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
@@ -33,12 +33,12 @@ struct GreedyPolicy {
 
 // REQUIRES: placement kLoop or kV; costs positive, the send time not negative; a limit a rank, each
 // at least the number of chunks.
-PipelineSchedule greedy_schedule(const ScheduleShape& shape, const PipelineCosts& costs,
+PipelineSchedule greedy_schedule(const ScheduleShape& shape, const StageCosts& costs,
                                  const GreedyPolicy& policy);
 
 // The policies that are worth trying first, within so many in flight on each rank: limits as 1F1B
 // has them (P - r on rank r) times a factor, or all the memory everywhere.
-std::vector<GreedyPolicy> greedy_policies(const ScheduleShape& shape, const PipelineCosts& costs,
+std::vector<GreedyPolicy> greedy_policies(const ScheduleShape& shape, const StageCosts& costs,
                                           std::int64_t memory_limit);
 
 }  // namespace stepsim

@@ -17,6 +17,8 @@
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/pipeline/schedule_name.h"
+#include "schedules/pipeline/schedule_rules.h"
+#include "schedules/pipeline/stage_costs.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
@@ -27,21 +29,20 @@ struct ScheduleRequest {
   std::int64_t microbatches = 0;
   std::optional<std::int64_t> chunks{};            // a rank; not given: default_chunks()
   std::optional<std::int64_t> microbatch_group{};  // of the interleaved ones: interleaved.h
-  PipelineCosts costs{};                       // zb_auto_1p, zb_auto_2p and zbv_auto plan by them
+  PipelineCosts costs{};  // zb_auto_1p, zb_auto_2p and zbv_auto plan by them
+  // Instead of `costs` where stages differ: one a global stage, all with the same send time.
+  std::vector<PipelineCosts> stage_costs{};
   std::optional<std::int64_t> memory_limit{};  // of the same, in micro-batches x chunks
   std::optional<ActivationMemory> memory{};    // of zb_auto_1p and zb_auto_2p
 };
 
-// 1, or 2 where a schedule needs or takes several.
-std::int64_t default_chunks(ScheduleName name);
-
-// Whether the order depends on the costs, so that a memory limit can be given.
-bool plans_by_cost(ScheduleName name);
+StageCosts costs_of(const ScheduleRequest& request);
 
 // Every rule that the request breaks, with the nearest values that would be legal.
 std::vector<Problem> check(const ScheduleRequest& request);
 
-// REQUIRES: check(request) is empty.
+// The planners by costs take those of each stage (zb_auto_1p, zb_auto_2p) or, as their authors do,
+// the median of all stages (zbv_auto). REQUIRES: check(request) is empty.
 PipelineSchedule make_schedule(const ScheduleRequest& request);
 
 }  // namespace stepsim

@@ -13,6 +13,8 @@
 #include "schedules/pipeline/order_polish.h"
 #include "schedules/pipeline/order_search.h"
 #include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/span_bound.h"
+#include "schedules/pipeline/split_backwards.h"
 
 namespace stepsim {
 namespace {
@@ -28,16 +30,17 @@ constexpr std::int64_t kWordsAPlannedOp = 80;
 constexpr std::int64_t kWordsAReplayedOp = 6;
 constexpr std::int64_t kMakespanShare = 8;  // an eighth into the makespan, on top
 constexpr std::int64_t kNoWidth = std::int64_t{1} << 40;
+constexpr std::int64_t kAnyMakespan = std::int64_t{1} << 62;
 constexpr std::int64_t kNarrowestBeam = 8;
 
 // A schedule and what counts.
 struct Candidate {
   PipelineSchedule schedule;
   std::string origin;
-  std::int64_t span_bubble = 0;
+  std::int64_t span = 0;  // the longest of a rank
   std::int64_t makespan = 0;
 
-  std::tuple<std::int64_t, std::int64_t> rank() const { return {span_bubble, makespan}; }
+  std::tuple<std::int64_t, std::int64_t> rank() const { return {span, makespan}; }
 };
 
 class Optimizer {
@@ -46,8 +49,10 @@ class Optimizer {
       : request_(request),
         memory_limit_(std::min(request.memory_limit.value_or(forwards()), forwards())),
         effort_left_(request.effort) {
-    unit_ = unit_of(request.costs);
-    costs_ = in_units(request.costs, unit_);
+    const StageCosts given =
+        request.stage_costs.empty() ? StageCosts(request.costs) : StageCosts(request.stage_costs);
+    unit_ = unit_of(given);
+    costs_ = in_units(given, unit_);
   }
 
   OptimalSchedule run() {
@@ -59,14 +64,17 @@ class Optimizer {
     }
     seed();
     seed_policies();
-    std::int64_t bound = lower_bound(placements_.front());
-    for (const Placement placement : placements_) bound = std::min(bound, lower_bound(placement));
-    bool is_proven = best_->span_bubble <= bound;
+    std::int64_t bound = kAnyMakespan;
+    for (const Placement placement : placements_) {
+      bound = std::min(bound, span_bound(shape(placement), costs_, memory_limit_));
+    }
+    bool is_proven = best_->span <= bound;
     if (!is_proven) is_proven = search_spans(bound);
     shorten_makespan();
+    const std::int64_t work = replay(best_->schedule, costs_).ideal;
     return {.schedule = std::move(best_->schedule),
-            .objective = best_->span_bubble * unit_,
-            .lower_bound = (is_proven ? best_->span_bubble : bound) * unit_,
+            .objective = (best_->span - work) * unit_,
+            .lower_bound = ((is_proven ? best_->span : bound) - work) * unit_,
             .is_proven = is_proven,
             .origin = std::move(best_->origin),
             .states = states_};
@@ -87,11 +95,18 @@ class Optimizer {
   std::optional<Rank> offer(PipelineSchedule schedule, std::string origin) {
     const PipelineReplay replayed = replay(schedule, costs_);
     if (*std::ranges::max_element(replayed.peak_in_flight) > memory_limit_) return std::nullopt;
-    const Rank rank(replayed.span_bubble, replayed.makespan);
-    Candidate candidate{std::move(schedule), std::move(origin), replayed.span_bubble,
+    const Rank rank(replayed.longest_span, replayed.makespan);
+    Candidate candidate{std::move(schedule), std::move(origin), replayed.longest_span,
                         replayed.makespan};
     if (!best_ || rank < best_->rank()) best_ = std::move(candidate);
     return rank;
+  }
+
+  void offer_published(const ScheduleRequest& request) {
+    if (!check(request).empty()) return;
+    const PipelineSchedule schedule = make_schedule(request);
+    if (std::ranges::find(placements_, schedule.placement) == placements_.end()) return;
+    offer(split_backwards(schedule), std::string(name_of(request.name)));
   }
 
   void seed() {
@@ -101,12 +116,12 @@ class Optimizer {
                               .stages = request_.stages,
                               .microbatches = request_.microbatches,
                               .chunks = request_.chunks,
-                              .costs = costs_};
-      if (plans_by_cost(name)) request.memory_limit = memory_limit_;
-      if (!check(request).empty()) continue;
-      PipelineSchedule schedule = make_schedule(request);
-      if (std::ranges::find(placements_, schedule.placement) == placements_.end()) continue;
-      offer(split_backwards(schedule), std::string(name_of(name)));
+                              .costs = longest_stage(costs_)};
+      if (!costs_.are_even()) request.stage_costs = costs_.listed();
+      offer_published(request);
+      if (!plans_by_cost(name)) continue;
+      request.memory_limit = memory_limit_;
+      offer_published(request);
     }
   }
 
@@ -158,8 +173,15 @@ class Optimizer {
       if (least > memory_limit_) continue;
       for (std::int64_t i = 0; i < kMost && effort_left_ > enough; ++i) {
         const auto other = [&](std::int64_t time) { return time * (60 + below(81)); };
-        request.costs = {other(costs_.forward), other(costs_.backward_input),
-                         other(costs_.backward_weight), below(4 * kScale * costs_.send + 1)};
+        std::vector<PipelineCosts> told;
+        for (const PipelineCosts& stage : costs_.listed()) {
+          told.push_back(
+              {other(stage.forward), other(stage.backward_input), other(stage.backward_weight)});
+        }
+        const std::int64_t send = below(4 * kScale * costs_.at(0).send + 1);
+        for (PipelineCosts& stage : told) stage.send = send;
+        request.costs = longest_stage(told);
+        if (!costs_.are_even()) request.stage_costs = std::move(told);
         request.memory_limit = memory_limit_;
         if (below(2) == 0) request.memory_limit = least + below(memory_limit_ - least + 1);
         if (!check(request).empty()) break;
@@ -168,7 +190,7 @@ class Optimizer {
         effort_left_ -= kWordsAPlannedOp * ops();
         ++states_;
         offer(std::move(schedule), "planning with other times");
-        if (best_->span_bubble <= bound || !goes_on()) return;
+        if (best_->span <= bound || !goes_on()) return;
       }
     }
   }
@@ -188,7 +210,7 @@ class Optimizer {
     const auto below = [&random](std::size_t count) { return random() % count; };
     const std::int64_t enough = effort_left_ - request_.effort / kClimbShare;
     for (std::size_t turn = 0; effort_left_ > enough && !guided_.empty(); ++turn) {
-      if (best_->span_bubble <= bound || !goes_on()) return;
+      if (best_->span <= bound || !goes_on()) return;
       Guided& guided = guided_[turn % guided_.size()];
       GreedyPolicy policy = guided.policy;
       const std::size_t ranks = policy.limits.size();
@@ -199,8 +221,8 @@ class Optimizer {
         policy.limits[rank] = std::clamp(policy.limits[rank] + by, request_.chunks, memory_limit_);
       }
       if (below(4) == 0) {
-        policy.patience =
-            static_cast<std::int64_t>(below(static_cast<std::size_t>(costs_.backward_weight) + 1));
+        const std::int64_t weight = longest_stage(costs_).backward_weight;
+        policy.patience = static_cast<std::int64_t>(below(static_cast<std::size_t>(weight) + 1));
       }
       const std::optional<Rank> rank = play(guided.placement, policy);
       if (rank && *rank <= guided.rank) guided = {guided.placement, std::move(policy), *rank};
@@ -223,44 +245,31 @@ class Optimizer {
     });
   }
 
-  // A rank's first B comes when a micro-batch has been to the last stage and back; until then there
-  // is nothing to run but the forwards that memory holds.
-  std::int64_t lower_bound(Placement placement) const {
-    const PipelineSchedule stages =
-        schedule_by_rank(shape(placement), [](std::int32_t) { return RankOrder(); });
-    const std::int32_t last = stage_count(stages) - 1;
-    const auto crosses = [&](std::int32_t stage) {  // from `stage` to the next one
-      return rank_of(stages, 0, stage) != rank_of(stages, 0, stage + 1);
-    };
-    std::int64_t bound = 0;
-    for (std::int32_t rank = 0; rank < stages.size(); ++rank) {
-      std::int32_t deepest = 0;
-      for (std::int32_t chunk = 0; chunk < stages.chunks; ++chunk) {
-        deepest = std::max(deepest, stage_of(stages, rank, chunk));
-      }
-      std::int64_t first_backward = costs_.forward;  // after the rank's first start
-      for (std::int32_t stage = rank; stage < last; ++stage) {
-        const std::int64_t send = crosses(stage) ? costs_.send : 0;
-        first_backward += send + costs_.forward;
-        if (stage >= deepest) first_backward += send + costs_.backward_input;
-      }
-      bound =
-          std::max(bound, first_backward - std::min(memory_limit_, forwards()) * costs_.forward);
-    }
-    return bound;
-  }
-
-  std::vector<std::int64_t> deadlines(std::int64_t span_bubble, std::int64_t makespan) const {
+  // For the longest span of a rank and the makespan to be at most these.
+  std::vector<std::int64_t> deadlines(std::int64_t span, std::int64_t makespan) const {
     std::vector<std::int64_t> ends;
-    for (std::int64_t rank = 0; rank < request_.stages; ++rank) {
-      const std::int64_t start = rank * (costs_.forward + costs_.send);
-      ends.push_back(std::min(start + forwards() * costs_.all() + span_bubble, makespan));
+    std::int64_t start = 0;
+    for (std::int32_t rank = 0; rank < request_.stages; ++rank) {
+      ends.push_back(std::min(start + span, makespan));
+      start += costs_.at(rank).forward + costs_.at(rank).send;
     }
     return ends;
   }
 
+  // W of a rank's chunks take as long (order_search.h).
+  bool is_searchable(Placement placement) const {
+    const PipelineSchedule stages =
+        schedule_by_rank(shape(placement), [](std::int32_t) { return RankOrder(); });
+    for (std::int32_t stage = 0; stage < stage_count(stages); ++stage) {
+      const std::int32_t first = rank_of(stages, 0, stage);
+      if (costs_.at(stage).backward_weight != costs_.at(first).backward_weight) return false;
+    }
+    return true;
+  }
+
   OrderSearchResult search(Placement placement, std::vector<std::int64_t> ends,
                            const OrderSearchLimits& limits) {
+    if (!is_searchable(placement)) return {.was_stopped = true};
     OrderSearchRequest search{.shape = shape(placement),
                               .costs = costs_,
                               .memory_limit = memory_limit_,
@@ -283,28 +292,30 @@ class Optimizer {
 
   // True if no order has a smaller span bubble than the best one now.
   bool search_spans(std::int64_t bound) {
-    constexpr std::int64_t kAnyMakespan = std::int64_t{1} << 62;
     bool is_proven = true;
     const auto each = static_cast<std::int64_t>(placements_.size());
     for (const Placement placement : placements_) {
       const OrderSearchLimits limits{kNoWidth, request_.effort / kExactShare / each};
-      is_proven =
-          search(placement, deadlines(best_->span_bubble - 1, kAnyMakespan), limits).is_complete &&
-          is_proven;
-      if (best_->span_bubble <= bound) return true;
+      is_proven = search(placement, deadlines(best_->span - 1, kAnyMakespan), limits).is_complete &&
+                  is_proven;
+      if (best_->span <= bound) return true;
     }
     if (is_proven) return true;
     for (const auto improve : {&Optimizer::replan, &Optimizer::climb, &Optimizer::polish_best}) {
       (this->*improve)(bound);
-      if (best_->span_bubble <= bound) return true;
+      if (best_->span <= bound) return true;
+    }
+    if (std::ranges::none_of(placements_,
+                             [&](Placement placement) { return is_searchable(placement); })) {
+      return false;
     }
     // Wider and wider beams, from the start whenever one has found something.
     for (std::int64_t width = kNarrowestBeam; effort_left_ > 0; width *= 2) {
       bool all_seen = true;
       for (const Placement placement : placements_) {
-        const OrderSearchResult result = search(
-            placement, deadlines(best_->span_bubble - 1, kAnyMakespan), {width, effort_left_});
-        if (best_->span_bubble <= bound) return true;
+        const OrderSearchResult result =
+            search(placement, deadlines(best_->span - 1, kAnyMakespan), {width, effort_left_});
+        if (best_->span <= bound) return true;
         all_seen = all_seen && result.is_complete;
       }
       if (all_seen) return true;
@@ -319,7 +330,7 @@ class Optimizer {
     for (const Placement placement : placements_) {
       for (std::int64_t width = kNarrowestBeam, left = each; left > 0; width *= 8) {
         const OrderSearchResult result =
-            search(placement, deadlines(best_->span_bubble, best_->makespan - 1), {width, left});
+            search(placement, deadlines(best_->span, best_->makespan - 1), {width, left});
         left -= result.words;
         if (result.is_complete || result.was_stopped) break;
       }
@@ -327,7 +338,7 @@ class Optimizer {
   }
 
   const OptimalRequest& request_;
-  PipelineCosts costs_;  // in units
+  StageCosts costs_ = PipelineCosts{};  // in units
   std::int64_t unit_ = 1;
   std::int64_t memory_limit_;
   std::vector<Placement> placements_;
@@ -339,33 +350,14 @@ class Optimizer {
 
 }  // namespace
 
-PipelineSchedule split_backwards(const PipelineSchedule& schedule) {
-  PipelineSchedule split = schedule;
-  for (RankOrder& order : split.ranks) {
-    RankOrder ops;
-    for (const PipelineOp& op : order) {
-      const bool is_fused = op.kind == PipelineOpKind::kForwardBackward;
-      if (is_fused) ops.push_back(forward_op(op.microbatch, op.chunk));
-      if (is_fused || op.kind == PipelineOpKind::kBackward) {
-        ops.push_back(is_fused ? input_op(op.backward_microbatch, op.backward_chunk)
-                               : input_op(op.microbatch, op.chunk));
-        ops.push_back(weight_of(ops.back()));
-      } else {
-        ops.push_back(op);
-      }
-    }
-    order = std::move(ops);
-  }
-  return split;
-}
-
 std::vector<Problem> check(const OptimalRequest& request) {
   // The same limits of size and time as those of a schedule with any number of chunks.
   ScheduleRequest as_published{.name = ScheduleName::kBreadthFirst,
                                .stages = request.stages,
                                .microbatches = request.microbatches,
                                .chunks = request.chunks,
-                               .costs = request.costs};
+                               .costs = request.costs,
+                               .stage_costs = request.stage_costs};
   std::vector<Problem> problems = check(as_published);
   if (request.placement == Placement::kBidirectional) {
     problems.push_back({"placement", "must be a loop or a V: every stage is held once"});

@@ -17,16 +17,17 @@ using Score = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // the smal
 constexpr std::size_t kUsualReach = 2;
 constexpr std::size_t kFarReach = 12;  // every fourth step
 
-std::optional<Score> score_of(const PipelineSchedule& schedule, const PipelineCosts& costs,
+std::optional<Score> score_of(const PipelineSchedule& schedule, const StageCosts& costs,
                               std::int64_t memory_limit) {
   const std::optional<PipelineReplay> replayed = try_replay(schedule, costs);
   if (!replayed || std::ranges::max(replayed->peak_in_flight) > memory_limit) return std::nullopt;
   std::int64_t spans = 0;
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     const std::vector<std::int64_t>& starts = replayed->starts[rank];
-    spans += starts.back() - starts.front() + time_of(schedule.ranks[rank].back(), costs);
+    spans += starts.back() - starts.front() +
+             time_of(schedule, static_cast<std::int32_t>(rank), schedule.ranks[rank].back(), costs);
   }
-  return Score(replayed->span_bubble, spans, replayed->makespan);
+  return Score(replayed->longest_span, spans, replayed->makespan);
 }
 
 // Whether the first may stand before the second.
@@ -61,7 +62,7 @@ bool move_op(RankOrder& order, std::size_t from, std::size_t to) {
 
 }  // namespace
 
-PipelineSchedule polish(PipelineSchedule schedule, const PipelineCosts& costs,
+PipelineSchedule polish(PipelineSchedule schedule, const StageCosts& costs,
                         const PolishLimits& limits) {
   std::optional<Score> best = score_of(schedule, costs, limits.memory_limit);
   std::mt19937 random(1);

@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "schedules/pipeline/op_makers.h"
-#include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
@@ -38,7 +38,7 @@ struct OrderSearchLimits {
 
 struct OrderSearchRequest {
   ScheduleShape shape{};  // placement kLoop or kV
-  PipelineCosts costs{};
+  StageCosts costs = PipelineCosts{};
   std::int64_t memory_limit = 0;          // micro-batches x chunks in flight on a rank
   std::vector<std::int64_t> deadlines{};  // by rank: when its last op must have ended
   OrderSearchLimits limits{};
@@ -57,7 +57,9 @@ struct OrderSearchResult {
   std::int64_t words = 0;
 };
 
-// REQUIRES: costs positive, the send time not negative; memory_limit >= chunks; a deadline a rank.
+// REQUIRES: costs positive, the send time not negative and the same everywhere; W takes as long on
+// all chunks of a rank (a state doesn't know of which one the next is); memory_limit >= chunks; a
+// deadline a rank.
 OrderSearchResult search_orders(const OrderSearchRequest& request);
 
 }  // namespace stepsim

@@ -23,6 +23,7 @@ struct PipelineCosts {
   std::int64_t backward() const { return backward_input + backward_weight; }
   std::int64_t all() const { return forward + backward(); }
   std::int64_t fused_or_sum() const { return fused.value_or(all()); }
+  friend bool operator==(const PipelineCosts&, const PipelineCosts&) = default;
 };
 
 // The longest unit in which all of them are whole, and the same costs in it.

@@ -19,9 +19,8 @@ constexpr std::int64_t kNotYet = -1;
 
 class PostedReplayer {
  public:
-  PostedReplayer(const PipelineSchedule& schedule, std::span<const PipelineCosts> stages,
-                 const Posting& posting)
-      : schedule_(schedule), costs_(stages), posting_(posting), ranks_(schedule.ranks.size()) {
+  PostedReplayer(const PipelineSchedule& schedule, const StageCosts& costs, const Posting& posting)
+      : schedule_(schedule), costs_(costs), posting_(posting), ranks_(schedule.ranks.size()) {
     const auto cells = static_cast<std::size_t>(2 * stage_count(schedule)) *
                        static_cast<std::size_t>(schedule.microbatches);
     starts_.assign(cells, {kNotYet, kNotYet});
@@ -51,12 +50,14 @@ class PostedReplayer {
     PipelineReplay result = replay(schedule_, costs_);  // peaks and work are the same
     result.makespan = 0;
     result.span_bubble = 0;
+    result.longest_span = 0;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       result.starts[rank] = ranks_[rank].starts;
       if (result.starts[rank].empty()) continue;
       const std::int64_t span = ranks_[rank].end - result.starts[rank].front();
       result.makespan = std::max(result.makespan, ranks_[rank].end);
       result.span_bubble = std::max(result.span_bubble, span - ranks_[rank].work);
+      result.longest_span = std::max(result.longest_span, span);
     }
     return result;
   }
@@ -124,7 +125,7 @@ class PostedReplayer {
       const MessageWay way = way_of(schedule_, rank, message);
       const auto& [sent, received] = starts_[cell(message, way)];
       if (sent == kNotYet || received == kNotYet) return false;
-      end = std::max(end, std::max(sent, received) + costs_[at(way.boundary)].send);
+      end = std::max(end, std::max(sent, received) + costs_.at(way.boundary).send);
     }
     for (const PostedMessage& message : messages) {
       if (!message.is_send) arrivals_[cell(message, way_of(schedule_, rank, message))] = end;
@@ -178,7 +179,7 @@ class PostedReplayer {
   }
 
   const PipelineSchedule& schedule_;
-  std::span<const PipelineCosts> costs_;  // by stage
+  const StageCosts& costs_;
   const Posting& posting_;
   std::vector<Rank> ranks_;
   std::vector<std::array<std::int64_t, 2>> starts_{};  // of a message, at its two ends
@@ -188,19 +189,13 @@ class PostedReplayer {
 
 }  // namespace
 
-PipelineReplay replay_posted(const PipelineSchedule& schedule,
-                             std::span<const PipelineCosts> stages, const Posting& posting) {
-  PostedReplayer replayer(schedule, stages, posting);
+PipelineReplay replay_posted(const PipelineSchedule& schedule, const StageCosts& costs,
+                             const Posting& posting) {
+  PostedReplayer replayer(schedule, costs, posting);
   if (!replayer.run()) {
     throw ConfigError({{"schedule", "can't run with its messages in batches:" + replayer.waits()}});
   }
   return replayer.result();
-}
-
-PipelineReplay replay_posted(const PipelineSchedule& schedule, const PipelineCosts& costs,
-                             const Posting& posting) {
-  const std::vector<PipelineCosts> stages(static_cast<std::size_t>(stage_count(schedule)), costs);
-  return replay_posted(schedule, stages, posting);
 }
 
 }  // namespace stepsim

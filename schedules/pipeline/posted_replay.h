@@ -4,20 +4,15 @@
 
 #pragma once
 
-#include <span>
-
-#include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/posting.h"
 #include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
-// `stages`: costs of each global stage, as replay() takes them. Throws ConfigError, which names the
-// batches, if the ranks wait for each other. Linear in the ops.
+// Throws ConfigError, which names the batches, if the ranks wait for each other. Linear in the ops.
 // REQUIRES: the schedule can run (find_cycle() is empty) and the posting is one of it.
-PipelineReplay replay_posted(const PipelineSchedule& schedule,
-                             std::span<const PipelineCosts> stages, const Posting& posting);
-PipelineReplay replay_posted(const PipelineSchedule& schedule, const PipelineCosts& costs,
+PipelineReplay replay_posted(const PipelineSchedule& schedule, const StageCosts& costs,
                              const Posting& posting);
 
 }  // namespace stepsim

@@ -180,7 +180,7 @@ Batches batches_of(const std::vector<PlannedEntry>& list, const PipelineSchedule
   return batches;
 }
 
-Posting planned(const PipelineSchedule& schedule, std::span<const PipelineCosts> costs) {
+Posting planned(const PipelineSchedule& schedule, const StageCosts& costs) {
   const PipelineReplay plan = replay(schedule, costs);
   const auto stages = static_cast<std::size_t>(stage_count(schedule));
   // When the activation (gradient) that crosses a boundary has been made, by micro-batch.
@@ -275,8 +275,7 @@ std::vector<PostedMessage> outputs_of(const PipelineSchedule& schedule, std::int
   return messages_of(schedule, rank, op, true);
 }
 
-Posting make_posting(PostingRule rule, const PipelineSchedule& schedule,
-                     std::span<const PipelineCosts> costs) {
+Posting make_posting(PostingRule rule, const PipelineSchedule& schedule, const StageCosts& costs) {
   if (rule == PostingRule::kPlanned) return planned(schedule, costs);
   if (rule == PostingRule::kCommitted) return dual_pipe_posting(schedule);
   Posting posting{.ranks = {}, .waits_for_all = true};
@@ -285,12 +284,6 @@ Posting make_posting(PostingRule rule, const PipelineSchedule& schedule,
                                                             : Turns(schedule, rank).batches());
   }
   return posting;
-}
-
-Posting make_posting(PostingRule rule, const PipelineSchedule& schedule,
-                     const PipelineCosts& costs) {
-  const std::vector<PipelineCosts> stages(static_cast<std::size_t>(stage_count(schedule)), costs);
-  return make_posting(rule, schedule, stages);
 }
 
 }  // namespace stepsim

@@ -31,12 +31,11 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/pipeline/schedule_name.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
@@ -78,11 +77,7 @@ std::vector<PostedMessage> outputs_of(const PipelineSchedule& schedule, std::int
                                       const PipelineOp& op);
 
 // REQUIRES: check_order(schedule) is empty, and the schedule is one that has the rule (any with
-// kPlanned). `costs`, of each global stage, are read with kPlanned only. Linear in the ops
-// (kPlanned: sorted).
-Posting make_posting(PostingRule rule, const PipelineSchedule& schedule,
-                     std::span<const PipelineCosts> costs);
-Posting make_posting(PostingRule rule, const PipelineSchedule& schedule,
-                     const PipelineCosts& costs);
+// kPlanned). `costs` are read with kPlanned only. Linear in the ops (kPlanned: sorted).
+Posting make_posting(PostingRule rule, const PipelineSchedule& schedule, const StageCosts& costs);
 
 }  // namespace stepsim

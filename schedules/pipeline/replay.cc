@@ -49,9 +49,9 @@ Parts parts_of(const PipelineOp& op) {
 
 class Replayer {
  public:
-  Replayer(const PipelineSchedule& schedule, std::span<const PipelineCosts> stages)
-      : schedule_(schedule), costs_(stages), stages_(stage_count(schedule)) {
-    assert(static_cast<std::int32_t>(stages.size()) == stages_);
+  Replayer(const PipelineSchedule& schedule, const StageCosts& costs)
+      : schedule_(schedule), costs_(costs), stages_(stage_count(schedule)) {
+    assert(costs.are_even() || static_cast<std::int32_t>(costs.listed().size()) == stages_);
     const std::size_t ranks = schedule.ranks.size();
     const auto table =
         static_cast<std::size_t>(stages_) * static_cast<std::size_t>(schedule.microbatches);
@@ -92,6 +92,7 @@ class Replayer {
       result_.makespan = std::max(result_.makespan, free_at_[rank]);
       result_.ideal = std::max(result_.ideal, work_[rank]);
       result_.span_bubble = std::max(result_.span_bubble, span - work_[rank]);
+      result_.longest_span = std::max(result_.longest_span, span);
     }
     return std::move(result_);
   }
@@ -143,7 +144,7 @@ class Replayer {
     const Parts parts = parts_of(op);
     const auto from = [&](const Need& need) {
       const std::int32_t boundary = need.is_forward ? need.stage : need.stage - 1;
-      visit(need, rank_of(need) == rank ? 0 : costs_[at(boundary)].send);
+      visit(need, rank_of(need) == rank ? 0 : costs_.at(boundary).send);
     };
     if (parts.forward) {
       const std::int32_t stage = stage_of(schedule_, rank, parts.forward->second);
@@ -225,7 +226,7 @@ class Replayer {
   }
 
   const PipelineSchedule& schedule_;
-  std::span<const PipelineCosts> costs_;  // by stage
+  const StageCosts& costs_;
   std::int32_t stages_;
   std::vector<std::int64_t> forward_ends_;  // by micro-batch and stage
   std::vector<std::int64_t> backward_ends_;
@@ -238,25 +239,10 @@ class Replayer {
   PipelineReplay result_;
 };
 
-std::vector<PipelineCosts> same_for_all(const PipelineSchedule& schedule,
-                                        const PipelineCosts& costs) {
-  return std::vector<PipelineCosts>(static_cast<std::size_t>(stage_count(schedule)), costs);
-}
-
 }  // namespace
 
-std::int64_t time_of(const PipelineSchedule& schedule, std::int32_t rank, const PipelineOp& op,
-                     std::span<const PipelineCosts> stages) {
-  const auto costs_of = [&](std::int32_t chunk) -> const PipelineCosts& {
-    return stages[static_cast<std::size_t>(stage_of(schedule, rank, chunk))];
-  };
-  const PipelineCosts& costs = costs_of(op.chunk);
-  if (op.kind != PipelineOpKind::kForwardBackward || costs.fused) return time_of(op, costs);
-  return costs.forward + costs_of(op.backward_chunk).backward();
-}
-
-PipelineReplay replay(const PipelineSchedule& schedule, std::span<const PipelineCosts> stages) {
-  Replayer replayer(schedule, stages);
+PipelineReplay replay(const PipelineSchedule& schedule, const StageCosts& costs) {
+  Replayer replayer(schedule, costs);
   if (!replayer.run()) {
     throw ConfigError(
         {{"schedule", "can't run, its ranks wait for each other:" + replayer.cycle()}});
@@ -265,20 +251,19 @@ PipelineReplay replay(const PipelineSchedule& schedule, std::span<const Pipeline
 }
 
 PipelineReplay replay(const PipelineSchedule& schedule, const PipelineCosts& costs) {
-  return replay(schedule, same_for_all(schedule, costs));
+  return replay(schedule, StageCosts(costs));
 }
 
 std::optional<PipelineReplay> try_replay(const PipelineSchedule& schedule,
-                                         const PipelineCosts& costs) {
-  const std::vector<PipelineCosts> stages = same_for_all(schedule, costs);
-  Replayer replayer(schedule, stages);
+                                         const StageCosts& costs) {
+  Replayer replayer(schedule, costs);
   if (!replayer.run()) return std::nullopt;
   return replayer.take_result();
 }
 
 std::string find_cycle(const PipelineSchedule& schedule) {
-  const std::vector<PipelineCosts> costs = same_for_all(schedule, {});
-  Replayer replayer(schedule, costs);
+  const StageCosts any = PipelineCosts{};
+  Replayer replayer(schedule, any);
   return replayer.run() ? "" : replayer.cycle();
 }
 

@@ -20,12 +20,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
@@ -34,7 +34,8 @@ struct PipelineReplay {
   std::vector<std::int64_t> peak_in_flight{};       // by rank, micro-batches x chunks
   std::int64_t makespan = 0;                        // last end of all, from time 0
   std::int64_t ideal = 0;                           // work of the busiest rank
-  std::int64_t span_bubble = 0;  // most that a rank idles between its first start and last end
+  std::int64_t span_bubble = 0;   // most that a rank idles between its first start and last end
+  std::int64_t longest_span = 0;  // of a rank, from its first start to its last end
 
   std::int64_t bubble() const { return makespan - ideal; }
 };
@@ -44,16 +45,9 @@ struct PipelineReplay {
 PipelineReplay replay(const PipelineSchedule& schedule, const PipelineCosts& costs);
 
 // Nothing if the lists can't run.
-std::optional<PipelineReplay> try_replay(const PipelineSchedule& schedule,
-                                         const PipelineCosts& costs);
+std::optional<PipelineReplay> try_replay(const PipelineSchedule& schedule, const StageCosts& costs);
 
-// Uneven stages: costs of each global stage; its send time is that of the messages between it and
-// the next stage, both ways; a fused time, where one is given, that of the forward's stage.
-PipelineReplay replay(const PipelineSchedule& schedule, std::span<const PipelineCosts> stages);
-
-// What an op takes on its rank, with costs of each global stage.
-std::int64_t time_of(const PipelineSchedule& schedule, std::int32_t rank, const PipelineOp& op,
-                     std::span<const PipelineCosts> stages);
+PipelineReplay replay(const PipelineSchedule& schedule, const StageCosts& costs);
 
 // The cycle of waits that keeps the lists from running, a wait a line; empty if they run:
 //   rank 0 at BW0.0 (op 2 of its list) waits for the backward of micro-batch 0 on chunk 0, which is

@@ -86,6 +86,8 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 class Reader {
  public:
   PipelineSchedule read(std::string_view text) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     int line = 0;
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
@@ -122,8 +124,8 @@ class Reader {
         count(op->backward_microbatch, op->backward_chunk);
       } else {
         add(line, fmt::format("\"{}\" is no op: must be like F3.0, B3.0, W3.0, BW3.0 or FB5.0/2.1 "
-                              "(micro-batch.chunk)",
-                              word));
+                              "(micro-batch.chunk; micro-batch below {}, chunk below {})",
+                              word, kMostMicrobatches, kMostChunks));
       }
     }
     schedule_.ranks.push_back(std::move(order));

@@ -2,56 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
-
-#include "schedules/pipeline/order_search.h"
 
 namespace stepsim {
-
-SearchProblem::SearchProblem(const OrderSearchRequest& request)
-    : ranks(request.shape.stages),
-      chunks(request.shape.chunks),
-      microbatches(request.shape.microbatches),
-      memory_limit(request.memory_limit),
-      costs(request.costs),
-      deadlines(request.deadlines) {
-  const PipelineSchedule shape =
-      schedule_by_rank(request.shape, [](std::int32_t) { return RankOrder(); });
-  const std::int32_t stages = stage_count(shape);
-  for (std::int32_t stage = 0; stage < stages; ++stage) {
-    rank_at.push_back(rank_of(shape, 0, stage));
-    chunk_at.push_back(chunk_of(shape, 0, stage));
-    is_local.push_back(stage > 0 && rank_at.back() == rank_at[static_cast<std::size_t>(stage - 1)]);
-  }
-  for (std::int32_t rank = 0; rank < ranks; ++rank) {
-    for (std::int32_t chunk = 0; chunk < chunks; ++chunk) {
-      stage_of_.push_back(static_cast<std::size_t>(stepsim::stage_of(shape, rank, chunk)));
-    }
-    first_start.push_back(rank * (costs.forward + costs.send));
-  }
-  const auto last = static_cast<std::size_t>(stages - 1);
-  way_to_end.assign(last + 1, costs.backward_input);
-  std::vector<std::int64_t> back(last + 1, 0);  // from B on the last stage to B here
-  for (std::size_t stage = last; stage-- > 0;) {
-    const std::int64_t send = is_local[stage + 1] != 0 ? 0 : costs.send;
-    way_to_end[stage] = way_to_end[stage + 1] + send + costs.forward;
-    back[stage] = back[stage + 1] + send + costs.backward_input;
-  }
-  way_back.assign(back.begin(), back.begin() + ranks);
-}
-
-std::int64_t SearchProblem::time_of_move(std::int32_t move) const {
-  if (is_weight(move)) return costs.backward_weight;
-  return is_forward(move) ? costs.forward : costs.backward_input;
-}
-
-std::int64_t SearchProblem::ops() const {
-  return std::int64_t{3} * ranks * chunks * microbatches;
-}
-
-std::size_t SearchProblem::counts_size() const {
-  return static_cast<std::size_t>(ranks * (2 * chunks + 2));
-}
 
 SearchState::SearchState(const SearchProblem& problem)
     : problem_(&problem),
@@ -128,7 +80,7 @@ bool SearchState::may_run(std::int32_t rank, std::int32_t move) const {
   // W before what could have run: not unless memory was in the way.
   const std::int64_t ready = arrival(rank, move);
   const bool was_ready =
-      ready != kUnknown && ready <= free_[at(rank)] - problem_->costs.backward_weight;
+      ready != kUnknown && ready <= free_[at(rank)] - problem_->weight_time[at(rank)];
   if (!was_ready) return true;
   return problem_->is_forward(move) && in_flight(rank) + 1 >= problem_->memory_limit;
 }
@@ -140,7 +92,7 @@ bool SearchState::fits_before(std::int32_t rank, std::int32_t move, std::int64_t
     if (other == move) continue;
     // With several chunks an F that comes earlier may take the place of another chunk's.
     if (problem_->is_forward(other) && problem_->chunks > 1 && problem_->memory_binds()) continue;
-    const std::int64_t time = problem_->time_of_move(other);
+    const std::int64_t time = problem_->time_of_move(rank, other);
     if (free_[at(rank)] + time > end || !can_run_now(rank, other)) continue;
     const std::int64_t ready = arrival(rank, other);
     if (ready == kUnknown || std::max(free_[at(rank)], ready) + time > end) continue;
@@ -186,7 +138,7 @@ bool SearchState::start(std::int32_t rank, std::int32_t move) {
     }
     waiting_[at(rank)] = kNothing;
     after_weight_[at(rank)] = is_weight ? 1 : 0;
-    const std::int64_t end = begin + problem_->time_of_move(move);
+    const std::int64_t end = begin + problem_->time_of_move(rank, move);
     free_[at(rank)] = end;
     if (is_weight) return true;
     const std::size_t stage = problem_->stage_of(rank, chunk);
@@ -202,7 +154,7 @@ bool SearchState::start(std::int32_t rank, std::int32_t move) {
     if (!is_sent) return true;
     const std::size_t to = is_forward ? stage + 1 : stage - 1;
     auto& queue = is_forward ? activations_[to] : gradients_[to];
-    queue.push_back(end + problem_->costs.send);
+    queue.push_back(end + problem_->send);
     const std::int32_t reader = problem_->rank_at[to];
     const std::int32_t reads = problem_->chunk_at[to] + (is_forward ? 0 : problem_->chunks);
     if (waiting_[at(reader)] != reads || queue.size() > 1) return true;
@@ -223,130 +175,6 @@ bool SearchState::run(std::int32_t rank, std::int32_t move) {
   return start(rank, move) && update_bounds();
 }
 
-// How many ops of a kind have run, at a stage.
-std::int32_t SearchState::ran(bool is_forward, std::size_t stage) const {
-  const std::int32_t rank = problem_->rank_at[stage];
-  const std::int32_t chunk = problem_->chunk_at[stage];
-  const std::int32_t move = is_forward ? chunk : problem_->chunks + chunk;
-  return (is_forward ? forwards_ : backwards_)[cell(rank, chunk)] -
-         (waiting_[at(rank)] == move ? 1 : 0);
-}
-
-// When the input of the next op of a kind is there at the earliest: the way of that micro-batch
-// from where it is now, each rank on it first running what it must before.
-std::int64_t SearchState::earliest_input(std::int32_t rank, std::int32_t move) const {
-  const bool is_forward = problem_->is_forward(move);
-  const std::size_t goal = problem_->stage_of(rank, problem_->chunk_of_move(move));
-  const std::int32_t microbatch = ran(is_forward, goal);
-  const std::size_t last = problem_->rank_at.size() - 1;
-  std::int64_t time = 0;  // when the input of the next op on the way is there
-  const auto pass = [&](bool forward, std::size_t stage) {
-    const std::int64_t one = forward ? problem_->costs.forward : problem_->costs.backward_input;
-    const std::int64_t before = microbatch - ran(forward, stage);
-    const std::size_t crossed = forward ? stage + 1 : stage;  // the boundary behind it
-    const bool is_sent = crossed > 0 && crossed <= last && problem_->is_local[crossed] == 0;
-    time = std::max(time, free_[at(problem_->rank_at[stage])] + before * one) + one +
-           (is_sent ? problem_->costs.send : 0);
-  };
-  const auto arrived = [&](bool forward, std::size_t stage) {
-    const auto& queue = (forward ? activations_ : gradients_)[stage];
-    const auto place = static_cast<std::size_t>(microbatch - ran(forward, stage));
-    return place < queue.size() ? queue[place] : 0;
-  };
-  const std::size_t top = is_forward ? goal : last;
-  std::size_t stage = top;
-  if (!is_forward) {
-    std::size_t back = goal;
-    while (back < last && ran(false, back + 1) <= microbatch) ++back;
-    if (back < last) {  // B has come down to the stage above `back`
-      time = arrived(false, back);
-      for (; back > goal; --back) pass(false, back);
-      return time;
-    }
-  }
-  while (stage > 0 && ran(true, stage - 1) <= microbatch) --stage;
-  time = arrived(true, stage);
-  for (; stage < top; ++stage) {
-    if (ran(true, stage) <= microbatch) pass(true, stage);
-  }
-  if (!is_forward) {
-    if (ran(true, last) <= microbatch) pass(true, last);
-    for (stage = last; stage > goal; --stage) pass(false, stage);
-  }
-  return time;
-}
-
-// When the rank can go on at the earliest.
-std::int64_t SearchState::earliest(std::int32_t rank) const {
-  if (waiting_[at(rank)] == kNothing) return free_[at(rank)];
-  return std::max(free_[at(rank)], earliest_input(rank, waiting_[at(rank)]));
-}
-
-// How long the rank will be idle for lack of gradients, whatever else it runs until then.
-std::int64_t SearchState::idle_for_gradient(std::int32_t rank) const {
-  if (waiting_[at(rank)] != kNothing) return 0;
-  const std::int64_t due = backwards_of(rank) - weights_[at(rank)];
-  const std::int64_t room = problem_->memory_limit - in_flight(rank) + due;
-  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  std::int64_t forwards_left = 0;
-  std::int64_t gradient = kNever;
-  for (std::int32_t chunk = 0; chunk < problem_->chunks; ++chunk) {
-    forwards_left += problem_->microbatches - forwards_[cell(rank, chunk)];
-    if (backwards_[cell(rank, chunk)] == problem_->microbatches) continue;
-    gradient = std::min(gradient, earliest_input(rank, problem_->chunks + chunk));
-  }
-  if (gradient == kNever) return 0;
-  const std::int64_t until_then = std::min(forwards_left, room) * problem_->costs.forward +
-                                  due * problem_->costs.backward_weight;
-  return std::max<std::int64_t>(0, gradient - until_then - free_[at(rank)]);
-}
-
-// False if a rank can't end in time.
-bool SearchState::update_bounds() {
-  const SearchProblem& problem = *problem_;
-  const PipelineCosts& costs = problem.costs;
-  const std::int64_t all = std::int64_t{problem.microbatches} * problem.chunks;
-  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 2;
-  std::int64_t last_stage = kNever;  // end of its last B at the earliest
-  std::int64_t upwards = kNever;     // end of the last B of the ranks from here on
-  score_ = {};
-  for (std::int32_t rank = problem.ranks; rank-- > 0;) {
-    const std::int64_t begin = earliest(rank);
-    const std::int32_t waits_for = waiting_[at(rank)];
-    std::int64_t forward_work = 0;
-    for (std::int32_t chunk = 0; chunk < problem.chunks; ++chunk) {
-      const std::int64_t left =
-          problem.microbatches - forwards_[cell(rank, chunk)] + (waits_for == chunk ? 1 : 0);
-      forward_work += left * costs.forward;
-      if (left > 0) {
-        last_stage = std::max(
-            last_stage, begin + forward_work + problem.way_to_end[problem.stage_of(rank, chunk)]);
-      }
-    }
-    const std::int64_t backwards_left =
-        all - backwards_of(rank) + (waits_for >= problem.chunks ? 1 : 0);
-    const std::int64_t work = forward_work + backwards_left * costs.backward_input;
-    const std::int64_t worked = begin + work + idle_for_gradient(rank);
-    std::int64_t end = worked + (all - weights_[at(rank)]) * costs.backward_weight;
-    if (backwards_left > 0) {
-      upwards = std::max(worked, upwards + costs.backward_input + costs.send);
-      end = std::max(end, upwards + costs.backward_weight);
-    }
-    if (end > problem.deadlines[at(rank)]) return false;
-    score_.span = std::max(score_.span, end - problem.first_start[at(rank)]);
-    score_.makespan = std::max(score_.makespan, end);
-    score_.sum += end;
-  }
-  if (last_stage == kNever) return true;
-  for (std::int32_t rank = 0; rank < problem.ranks; ++rank) {
-    const std::int64_t end = last_stage + problem.way_back[at(rank)] + costs.backward_weight;
-    if (end > problem.deadlines[at(rank)]) return false;
-    score_.span = std::max(score_.span, end - problem.first_start[at(rank)]);
-    score_.makespan = std::max(score_.makespan, end);
-  }
-  return true;
-}
-
 void SearchState::pack(PackedState& packed) const {
   packed.counts.clear();
   packed.counts.insert(packed.counts.end(), forwards_.begin(), forwards_.end());
@@ -361,7 +189,7 @@ void SearchState::pack(PackedState& packed) const {
     // An arrival before its rank is free is as good as any other such.
     const std::size_t rank = at(problem_->rank_at[stage]);
     const std::int64_t matters =
-        free_[rank] - (after_weight_[rank] != 0 ? problem_->costs.backward_weight : 0);
+        free_[rank] - (after_weight_[rank] != 0 ? problem_->weight_time[rank] : 0);
     for (const auto* queue : {&activations_[stage], &gradients_[stage]}) {
       for (const std::int64_t time : *queue) packed.times.push_back(std::max(time, matters));
     }

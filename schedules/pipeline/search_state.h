@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "schedules/pipeline/op_makers.h"
-#include "schedules/pipeline/pipeline_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
@@ -30,7 +30,7 @@ class SearchProblem {
   bool is_weight(std::int32_t move) const { return move == 2 * chunks; }
   bool is_forward(std::int32_t move) const { return move < chunks; }
   std::int32_t chunk_of_move(std::int32_t move) const { return move % chunks; }
-  std::int64_t time_of_move(std::int32_t move) const;
+  std::int64_t time_of_move(std::int32_t rank, std::int32_t move) const;
   std::int64_t ops() const;  // of all ranks
   std::size_t counts_size() const;
   bool memory_binds() const { return memory_limit < std::int64_t{microbatches} * chunks; }
@@ -43,17 +43,20 @@ class SearchProblem {
   std::int32_t chunks;
   std::int32_t microbatches;
   std::int64_t memory_limit;
-  PipelineCosts costs;
+  std::int64_t send;
   std::span<const std::int64_t> deadlines;
 
   // By stage.
   std::vector<std::int32_t> rank_at;
   std::vector<std::int32_t> chunk_at;
-  std::vector<char> is_local;            // the stage before it is on the same rank
+  std::vector<char> is_local;  // the stage before it is on the same rank
+  std::vector<std::int64_t> forward_time;
+  std::vector<std::int64_t> input_time;
   std::vector<std::int64_t> way_to_end;  // from the end of F here to that of B on the last stage
   // By rank.
   std::vector<std::int64_t> way_back;  // from the end of B on the last stage to that on chunk 0
   std::vector<std::int64_t> first_start;
+  std::vector<std::int64_t> weight_time;
 
  private:
   std::vector<std::size_t> stage_of_;

@@ -19,7 +19,7 @@ struct Options {
 struct Task {
   std::int32_t stages = 0;
   std::int32_t microbatches = 0;
-  PipelineCosts costs{};
+  StageCosts costs;
   std::int64_t memory_limit = 0;  // in units of `memory`
   ActivationMemory memory{};
 };
@@ -69,12 +69,13 @@ class Planner {
 
  private:
   RankPlan& at(std::int32_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  const PipelineCosts& costs(std::int32_t rank) const { return task_.costs.at(rank); }
 
   std::int64_t forward_arrival(std::int32_t rank, std::int32_t microbatch) {
-    return at(rank - 1).forward_ends[static_cast<std::size_t>(microbatch)] + task_.costs.send;
+    return at(rank - 1).forward_ends[static_cast<std::size_t>(microbatch)] + costs(rank - 1).send;
   }
   std::int64_t gradient_arrival(std::int32_t rank, std::int32_t microbatch) {
-    return at(rank + 1).input_ends[static_cast<std::size_t>(microbatch)] + task_.costs.send;
+    return at(rank + 1).input_ends[static_cast<std::size_t>(microbatch)] + costs(rank).send;
   }
 
   // How much longer this rank may idle than it has without being the one that idles most.
@@ -94,7 +95,7 @@ class Planner {
     RankPlan& rank = at(number);
     const std::int32_t i = rank.forwards();
     const std::int64_t arrival = number == 0 ? rank.free_at : forward_arrival(number, i);
-    run(rank, std::max(rank.free_at, arrival), task_.costs.forward);
+    run(rank, std::max(rank.free_at, arrival), costs(number).forward);
     rank.forward_ends.push_back(rank.free_at);
     rank.held += task_.memory.forward;
     rank.order.push_back(forward_op(i));
@@ -105,7 +106,7 @@ class Planner {
     const std::int32_t i = rank.inputs();
     const std::int64_t arrival =
         number + 1 == task_.stages ? rank.free_at : gradient_arrival(number, i);
-    run(rank, std::max(rank.free_at, arrival), task_.costs.backward_input);
+    run(rank, std::max(rank.free_at, arrival), costs(number).backward_input);
     rank.held -= task_.memory.forward - task_.memory.weight;
     rank.input_ends.push_back(rank.free_at);
     rank.order.push_back(input_op(i));
@@ -113,7 +114,7 @@ class Planner {
 
   void put_weight(std::int32_t number) {
     RankPlan& rank = at(number);
-    run(rank, rank.free_at, task_.costs.backward_weight);
+    run(rank, rank.free_at, costs(number).backward_weight);
     rank.held -= task_.memory.weight;
     rank.order.push_back(weight_op(rank.weights++));
   }
@@ -121,7 +122,7 @@ class Planner {
   // Weight gradients until `arrival`.
   void fill(std::int32_t number, std::int64_t arrival) {
     RankPlan& rank = at(number);
-    while (rank.has_weights() && rank.free_at + task_.costs.backward_weight <= arrival) {
+    while (rank.has_weights() && rank.free_at + costs(number).backward_weight <= arrival) {
       put_weight(number);
     }
     if (!rank.has_weights() || rank.free_at >= arrival) return;
@@ -129,25 +130,25 @@ class Planner {
   }
 
   void warm_up() {
-    const PipelineCosts& costs = task_.costs;
     const std::int32_t last = task_.stages - 1;
     for (std::int32_t rank = 0; rank <= last; ++rank) put_forward(rank);
     std::vector<std::int32_t> more(static_cast<std::size_t>(task_.stages), 0);
     const auto more_of = [&](std::int32_t rank) -> std::int32_t& {
       return more[static_cast<std::size_t>(rank)];
     };
-    std::int64_t gradient = at(last).free_at + costs.backward_input;
+    std::int64_t gradient = at(last).free_at + costs(last).backward_input;
     for (std::int32_t rank = last - 1; rank >= 0; --rank) {
       std::int64_t time = at(rank).free_at;
       std::int64_t held = at(rank).held + task_.memory.forward;
-      const std::int64_t arrival = gradient + costs.send;
+      const std::int64_t arrival = gradient + costs(rank).send;
+      const std::int64_t forward = costs(rank).forward;
       while (1 + more_of(rank) < task_.microbatches && held <= task_.memory_limit) {
-        if (options_.in_time ? time + costs.forward > arrival : time >= arrival) break;
-        time += costs.forward;
+        if (options_.in_time ? time + forward > arrival : time >= arrival) break;
+        time += forward;
         held += task_.memory.forward;
         ++more_of(rank);
       }
-      gradient = std::max(time, arrival) + costs.backward_input;
+      gradient = std::max(time, arrival) + costs(rank).backward_input;
     }
     for (std::int32_t rank = 1; rank <= last; ++rank) {
       while (more_of(rank) > 0 && more_of(rank) >= more_of(rank - 1) &&
@@ -163,18 +164,20 @@ class Planner {
 
   // Whether the rank had better run another forward before its next backward.
   bool wants_forward(std::int32_t number) {
-    const PipelineCosts& costs = task_.costs;
     const RankPlan& rank = at(number);
     if (rank.forwards() >= task_.microbatches) return false;
     if (!options_.put_off || number + 1 >= task_.stages) return true;
     const RankPlan& next = at(number + 1);
     if (rank.forwards() < next.forwards() + 2) return true;
-    const std::int64_t gradient = next.free_at + costs.forward + costs.backward_input + costs.send;
+    const PipelineCosts& of_next = costs(number + 1);
+    const std::int64_t gradient =
+        next.free_at + of_next.forward + of_next.backward_input + costs(number).send;
     if (rank.free_at >= gradient) return false;
     const std::int64_t missing = rank.held + task_.memory.forward - task_.memory_limit;
     const std::int64_t each = task_.memory.weight;
     const std::int64_t to_free = missing <= 0 ? 0 : (missing + each - 1) / each;
-    if (rank.free_at + costs.forward + to_free * costs.backward_weight <= gradient) return true;
+    const std::int64_t own = costs(number).forward + to_free * costs(number).backward_weight;
+    if (rank.free_at + own <= gradient) return true;
     return gradient - rank.free_at > slack(number);
   }
 
@@ -206,7 +209,7 @@ class Planner {
 
 }  // namespace
 
-PipelineSchedule zb_auto(std::int32_t stages, std::int32_t microbatches, const PipelineCosts& costs,
+PipelineSchedule zb_auto(std::int32_t stages, std::int32_t microbatches, const StageCosts& costs,
                          std::int64_t memory_limit, const ActivationMemory& memory) {
   PipelineSchedule best{.microbatches = microbatches};
   std::optional<std::int64_t> shortest;

@@ -18,7 +18,8 @@
 // without flash attention), which lets 2 P reach no bubble with measured times too.
 // For f = b = w, free sends and M >= 2 P: the bubble of ZB-H1 with P, none (from a rank's first
 // start to its last end) with 2 P. With other times 2 P is not always enough for none. The order
-// depends on the costs. Any M >= 1. Time: 8 x 3 P M ops.
+// depends on the costs, which may differ from stage to stage, as in the authors' code. Any M >= 1.
+// Time: 8 x 3 P M ops.
 
 #pragma once
 
@@ -26,12 +27,13 @@
 
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
 // REQUIRES: stages, microbatches, memory_limit >= 1; costs positive, the send time not negative;
 // 0 < memory.weight <= memory.forward.
-PipelineSchedule zb_auto(std::int32_t stages, std::int32_t microbatches, const PipelineCosts& costs,
+PipelineSchedule zb_auto(std::int32_t stages, std::int32_t microbatches, const StageCosts& costs,
                          std::int64_t memory_limit, const ActivationMemory& memory = {});
 
 }  // namespace stepsim

@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-void expect_equal(const PipelineSchedule& schedule, const PipelineCosts& costs,
+void expect_equal(const PipelineSchedule& schedule, const StageCosts& costs,
                   const std::string& title) {
   const PipelineReplay simulated = simulate_schedule(schedule, costs).replayed;
   const PipelineReplay expected = replay(schedule, costs);
@@ -23,6 +23,7 @@ void expect_equal(const PipelineSchedule& schedule, const PipelineCosts& costs,
   EXPECT_EQ(simulated.makespan, expected.makespan) << title;
   EXPECT_EQ(simulated.ideal, expected.ideal) << title;
   EXPECT_EQ(simulated.span_bubble, expected.span_bubble) << title;
+  EXPECT_EQ(simulated.longest_span, expected.longest_span) << title;
 }
 
 // All 341 orders out of their authors' own code, with all three sets of costs.
@@ -69,6 +70,21 @@ TEST(ScheduleRunTest, LongSendsAndLongTimesAreExact) {
       if (name == ScheduleName::kNaive) request.microbatches = 1;
       ASSERT_TRUE(check(request).empty()) << name_of(name);
       expect_equal(make_schedule(request), costs, std::string(name_of(name)));
+    }
+  }
+}
+
+TEST(ScheduleRunTest, UnevenStagesAreExact) {
+  for (const ScheduleName name : kScheduleNames) {
+    for (const std::int64_t send : {0, 1, 40}) {
+      ScheduleRequest request{.name = name, .stages = 4, .microbatches = 12};
+      if (name == ScheduleName::kNaive) request.microbatches = 1;
+      const std::int64_t stages = stage_count(name, 4, default_chunks(name));
+      for (std::int64_t stage = 0; stage < stages; ++stage) {
+        request.stage_costs.push_back({9 + 5 * stage % 7, 12 - stage, 1 + 3 * stage % 5, send});
+      }
+      ASSERT_TRUE(check(request).empty()) << name_of(name);
+      expect_equal(make_schedule(request), costs_of(request), std::string(name_of(name)));
     }
   }
 }

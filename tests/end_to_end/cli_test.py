@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import resource
 import signal
 import subprocess
@@ -1003,11 +1004,78 @@ class ScheduleTest(StepsimTest):
                          "--memory-limit", "2", "--compare", "optimal")
         # (P - 1)(f + b - w) = 14 ms instead of 1F1B's 30.
         self.assertRegex(result.stdout, r"\n\* optimal +1 +134 ms +14.0 ms ")
+        # In two chunks as well, with the same memory: four halves. At least (P - 1) f / 2 before
+        # the other rank begins.
+        row = re.search(r"\n. optimal +2 +(\d+) ms", result.stdout)
+        self.assertGreaterEqual(int(row.group(1)), 125)
+        self.assertLess(int(row.group(1)), 134)
         result = stepsim("schedule", "optimal", "--stages", "2", "--microbatches", "4", *times)
-        self.assertIn("proven: no order has a smaller span bubble", result.stdout)
+        self.assertIn("proven: no order has less", result.stdout)
         self.expect_refused(["schedule", "optimal", "--stages", "2", "--microbatches", "4",
                              "--chunks", "2", "--memory-limit", "1", "--microbatch-group", "2"],
                             "--memory-limit: must be at least 2", "--microbatch-group")
+
+    def test_stages_may_take_different_times(self):
+        # The last of 2 stages takes twice as long: F 1 and 2, BW 2 and 4. By hand: rank 1 runs from
+        # 1 to 13 without a pause, then BW1 on rank 0.
+        times = ["--forward-time", "1,2", "--backward-input-time", "1,2",
+                 "--backward-weight-time", "1,2"]
+        answer = self.answer("gpipe", "--stages", "2", "--microbatches", "2", *times)
+        self.assertEqual(answer["start_s"], [[0, 1, 9, 13], [1, 3, 5, 9]])
+        self.assertEqual((answer["makespan_s"], answer["bubble_s"]), (15, 3))
+        self.assertIs(answer["formula"]["holds"], False)
+        self.assertIn("all stages must take the same times", answer["formula"]["because"][0])
+        result = stepsim("schedule", "gpipe", "--stages", "2", "--microbatches", "2", *times,
+                         "--trace", str(self.folder / "uneven.json"))
+        self.assertIn("\n  rank 1  ....F0------F1------BW0-------------BW1-------------........\n",
+                      result.stdout)
+        self.assertIn("forward 1.00 s to 2.00 s", result.stdout)
+        events = json.loads((self.folder / "uneven.json").read_text())["traceEvents"]
+        self.assertEqual([event["dur"] for event in events
+                          if event["ph"] == "X" and event["name"] == "BW0.0"], [2e6, 4e6])
+        # The same model in halves, the slow ones on both ranks then: 2 x (3 + 6) s each.
+        rows = self.answer("gpipe", "--stages", "2", "--microbatches", "2", *times, "--compare",
+                           "breadth_first,chimera")["comparison"]
+        self.assertEqual([(row["schedule"], row["makespan_s"] - row["bubble_s"]) for row in rows],
+                         [("gpipe", 12), ("breadth_first", 9), ("chimera", 9)])
+        # All alike are one.
+        self.assertEqual(self.answer("zb_h1", "--stages", "2", "--microbatches", "4",
+                                     "--forward-time", "1s,1s")["formula"]["holds"], True)
+        optimal = self.answer("optimal", "--stages", "2", "--microbatches", "4", *times)
+        self.assertIs(optimal["proven"], True)
+        self.expect_refused(["schedule", "1f1b", "--stages", "2", "--microbatches", "2",
+                             "--forward-time", "1,2,3", "--backward-input-time", "1,2"],
+                            "--backward-input-time: must be one time, or 3 as --forward-time has")
+        self.expect_refused(["schedule", "zbv_auto", "--stages", "2", "--microbatches", "2", *times],
+                            "times by stage: must be one of each of the 4 global stages, are 2")
+        self.expect_refused(["schedule", "1f1b", "--stages", "2", "--microbatches", "2",
+                             "--forward-time", "1,,2"], '--forward-time: must be a time', 'is ""')
+
+    def test_times_below_a_picosecond_and_beyond_all_are_refused(self):
+        sizes = ["--stages", "2", "--microbatches", "2"]
+        for text in ("0.3ps", "1e-13", "107 days", "1e30"):
+            self.expect_refused(["schedule", "1f1b", *sizes, "--forward-time", text],
+                                "at least 1 ps and less than 106 days", f'is "{text}"')
+        self.expect_refused(["schedule", "1f1b", *sizes, "--send-time", "0.3ps"],
+                            "0 or at least 1 ps")
+        self.assertEqual(self.answer("1f1b", *sizes, "--forward-time", "1ps",
+                                     "--send-time", "0")["start_s"][1][0], 1e-12)
+
+    def test_options_that_nothing_takes_are_refused(self):
+        path = self.write("plain.schedule", "F0.0 BW0.0\nF0.0 BW0.0\n")
+        self.expect_refused(["schedule", path, "--memory-limit", "3", "--fused-time", "3s"],
+                            "--memory-limit: must not be given here", "--fused-time: must not be")
+        sizes = ["--stages", "4", "--microbatches", "8"]
+        self.expect_refused(["schedule", "1f1b", *sizes, "--compare", "gpipe", "--chunks", "2",
+                             "--weight-memory", "0.5", "--microbatch-group", "4"],
+                            "--chunks: must not be given here", "--weight-memory: must not be",
+                            "--microbatch-group: must not be")
+        result = stepsim("schedule", "optimal", *sizes, "--compare", "dualpipe", "--fused-time",
+                         "2500ms")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        same = str(self.folder / "one.json")
+        self.expect_refused(["schedule", "1f1b", *sizes, "--json", same, "--trace", same],
+                            "--json: must not be the file of --trace")
 
     def test_a_file_is_a_schedule(self):
         path = self.write("own.schedule", "F0.0 F1.0 BW0.0 BW1.0\nF0.0 BW0.0 F1.0 BW1.0\n")
@@ -1015,6 +1083,12 @@ class ScheduleTest(StepsimTest):
         # 1F1B by hand: 2 x 3 s of work and 3 s of bubble.
         self.assertEqual((answer["stages"], answer["makespan_s"]), (2, 9))
         self.assertIsNone(answer["formula"])
+        # With the line ends of Windows, a byte order mark and blank lines it is the same.
+        path = self.write("windows.schedule",
+                          "\ufeffF0.0 F1.0 BW0.0 BW1.0  \r\n\r\nF0.0 BW0.0 F1.0 BW1.0\r\n")
+        self.assertEqual(self.answer(path)["start_s"], answer["start_s"])
+        path = self.write("large.schedule", "F99999999999.0 BW0.0\n")
+        self.expect_refused(["schedule", path], "micro-batch below 1048576, chunk below 1024")
         path = self.write("bad.schedule", "F0.0 BW0.0 X\n")
         self.expect_refused(["schedule", path, "--chunks", "0"], 'line 1: "X" is no op',
                             "--chunks: must be a whole number")
@@ -1028,7 +1102,7 @@ class ScheduleTest(StepsimTest):
              "--forward-time", "nan", "--backward-input-time", "-1", "--backward-weight-time", "0",
              "--send-time", "-1us", "--memory-limit", "4"],
             "--forward-time: must be a time", "--backward-input-time: must be a time",
-            'more than 0, is "0"', '--send-time: must be a time', "--chunks: must be 2",
+            'at least 1 ps and less than 106 days, is "0"', '--send-time: must be a time', "--chunks: must be 2",
             "nearest legal: 8", "--memory-limit: must not be given")
         self.expect_refused(["schedule", "zb_h11", "--compare", "1fb1"], "did you mean zb_h1?",
                             "--compare: \"1fb1\" is no schedule")

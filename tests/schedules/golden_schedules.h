@@ -54,7 +54,8 @@ inline std::vector<GoldenSchedule> golden_schedules() {
   for (const std::filesystem::path& path : files) {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
-      GoldenSchedule golden{.json = nlohmann::json::parse(line)};
+      GoldenSchedule golden;
+      golden.json = nlohmann::json::parse(line);
       const nlohmann::json& json = golden.json;
       std::string name = json["schedule"];
       golden.is_optimum = name.starts_with("zb_ilp_");

@@ -368,5 +368,30 @@ TEST(BubbleFormulaTest, SaysWhyItDoesNotHold) {
   EXPECT_NE(replay(make_schedule(request), request.costs).bubble(), formula->numerator);
 }
 
+// A long w makes the zero-bubble formulas negative: that is as published, and said to be nothing.
+TEST(BubbleFormulaTest, KnowsThatNoBubbleIsNegative) {
+  for (const ScheduleName name : {ScheduleName::kZeroBubbleH1, ScheduleName::kZeroBubbleH2,
+                                  ScheduleName::kInterleavedZeroBubble, ScheduleName::kDualPipeV}) {
+    const ScheduleRequest request{
+        .name = name, .stages = 4, .microbatches = 8, .costs = {1, 1, 9, 0}};
+    const std::optional<BubbleFormula> formula = bubble_formula(request);
+    EXPECT_LT(formula->numerator, 0) << name_of(name);
+    EXPECT_EQ(formula->broken.back(), "no bubble is less than 0: the formula says nothing here");
+    EXPECT_GE(replay(make_schedule(request), request.costs).bubble(), 0) << name_of(name);
+  }
+}
+
+TEST(BubbleFormulaTest, TakesTheLongestOfUnevenStages) {
+  const ScheduleRequest request{.name = ScheduleName::kGPipe,
+                                .stages = 2,
+                                .microbatches = 8,
+                                .stage_costs = {{1, 5, 2, 1}, {3, 4, 2, 1}}};
+  const std::optional<BubbleFormula> formula = bubble_formula(request);
+  EXPECT_EQ(formula->numerator, 3 + 5 + 2 + 2);
+  EXPECT_EQ(formula->broken,
+            (std::vector<std::string>{
+                "all stages must take the same times: it is worked out with the longest"}));
+}
+
 }  // namespace
 }  // namespace stepsim

@@ -16,6 +16,7 @@
 #include "schedules/pipeline/order_polish.h"
 #include "schedules/pipeline/replay.h"
 #include "schedules/pipeline/schedule_file.h"
+#include "schedules/pipeline/span_bound.h"
 #include "tests/schedules/golden_schedules.h"
 
 namespace stepsim {
@@ -25,8 +26,10 @@ namespace {
 PipelineReplay expect_sound(const OptimalRequest& request, const OptimalSchedule& optimal,
                             const std::string& title) {
   EXPECT_EQ(check_order(optimal.schedule), std::vector<Problem>{}) << title;
-  const PipelineReplay replayed = replay(optimal.schedule, request.costs);
-  EXPECT_EQ(replayed.span_bubble, optimal.objective) << title;
+  const StageCosts costs =
+      request.stage_costs.empty() ? StageCosts(request.costs) : StageCosts(request.stage_costs);
+  const PipelineReplay replayed = replay(optimal.schedule, costs);
+  EXPECT_EQ(replayed.longest_span - replayed.ideal, optimal.objective) << title;
   EXPECT_LE(optimal.lower_bound, optimal.objective) << title;
   if (request.memory_limit) {
     EXPECT_LE(std::ranges::max(replayed.peak_in_flight), *request.memory_limit) << title;
@@ -102,8 +105,11 @@ std::vector<RankOrder> every_list(std::int32_t microbatches, std::int32_t chunks
   return lists;
 }
 
-// The least span bubble of all combinations of lists that can run.
+// The shortest that the longest span of a rank is, over its work, in all combinations of lists that
+// can run.
 std::int64_t least_of_all(const OptimalRequest& request, Placement placement) {
+  const StageCosts costs =
+      request.stage_costs.empty() ? StageCosts(request.costs) : StageCosts(request.stage_costs);
   const std::vector<RankOrder> lists =
       every_list(static_cast<std::int32_t>(request.microbatches),
                  static_cast<std::int32_t>(request.chunks), *request.memory_limit);
@@ -115,7 +121,7 @@ std::int64_t least_of_all(const OptimalRequest& request, Placement placement) {
   const std::function<void()> extend = [&] {
     if (schedule.size() == static_cast<std::int32_t>(request.stages)) {
       if (find_cycle(schedule).empty()) {
-        least = std::min(least, replay(schedule, request.costs).span_bubble);
+        least = std::min(least, replay(schedule, costs).longest_span);
       }
       return;
     }
@@ -127,6 +133,90 @@ std::int64_t least_of_all(const OptimalRequest& request, Placement placement) {
   };
   extend();
   return least;
+}
+
+void expect_bound(const OptimalRequest& request, Placement placement, std::int64_t least,
+                  const std::string& title) {
+  const ScheduleShape shape{static_cast<std::int32_t>(request.stages),
+                            static_cast<std::int32_t>(request.microbatches),
+                            static_cast<std::int32_t>(request.chunks), placement};
+  const StageCosts costs =
+      request.stage_costs.empty() ? StageCosts(request.costs) : StageCosts(request.stage_costs);
+  EXPECT_LE(span_bound(shape, costs, *request.memory_limit), least) << title;
+}
+
+// Stages that differ. Where a rank's chunks differ in W nothing is searched, and no order is worse
+// than the best of all by much.
+TEST(OptimalScheduleTest, IsTheBestOfAllOrdersOnUnevenStages) {
+  std::mt19937 random(11);
+  const auto from_one_to = [&random](std::int64_t most) {
+    return 1 + static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(most));
+  };
+  struct Shape {
+    std::int64_t stages, microbatches, chunks, most_memory;
+  };
+  constexpr Shape kShapes[] = {
+      {2, 2, 1, 2}, {2, 3, 1, 3}, {3, 2, 1, 2}, {3, 3, 1, 2}, {2, 2, 2, 3}};
+  for (int i = 0; i < 100; ++i) {
+    const Shape& shape = kShapes[i % 5];
+    OptimalRequest request{
+        .stages = shape.stages, .microbatches = shape.microbatches, .chunks = shape.chunks};
+    const std::int64_t send = from_one_to(4) - 1;
+    const std::int64_t weight = from_one_to(9);
+    for (std::int64_t stage = 0; stage < shape.stages * shape.chunks; ++stage) {
+      request.stage_costs.push_back(
+          {from_one_to(9), from_one_to(9), shape.chunks == 1 ? from_one_to(9) : weight, send});
+    }
+    request.costs = longest_stage(request.stage_costs);
+    request.memory_limit = shape.chunks - 1 + from_one_to(shape.most_memory - shape.chunks + 1);
+    const std::string title = "case " + std::to_string(i);
+    const OptimalSchedule optimal = optimal_schedule(request);
+    const std::int64_t span = expect_sound(request, optimal, title).longest_span;
+    EXPECT_TRUE(optimal.is_proven) << title;
+    std::int64_t least = least_of_all(request, Placement::kLoop);
+    expect_bound(request, Placement::kLoop, least, title);
+    if (request.chunks > 1) {
+      const std::int64_t least_v = least_of_all(request, Placement::kV);
+      expect_bound(request, Placement::kV, least_v, title);
+      least = std::min(least, least_v);
+    }
+    EXPECT_EQ(span, least) << title;
+  }
+}
+
+// W that differ within a rank: no search, but an order that is no worse than the published ones.
+TEST(OptimalScheduleTest, ChunksWithOtherWeightTimesAreScheduledAllTheSame) {
+  OptimalRequest request{.stages = 3, .microbatches = 6, .chunks = 2, .effort = 2'000'000};
+  for (std::int64_t stage = 0; stage < 6; ++stage) {
+    request.stage_costs.push_back({4 + stage, 5, 2 + stage, 1});
+  }
+  request.costs = longest_stage(request.stage_costs);
+  request.memory_limit = 6;
+  const OptimalSchedule optimal = optimal_schedule(request);
+  const PipelineReplay own = expect_sound(request, optimal, "uneven W");
+  const ScheduleRequest published{.name = ScheduleName::kZeroBubbleVHand,
+                                  .stages = 3,
+                                  .microbatches = 6,
+                                  .stage_costs = request.stage_costs};
+  EXPECT_LE(own.longest_span, replay(make_schedule(published), costs_of(published)).longest_span);
+}
+
+// The last forward of rank 0 waits for M - K micro-batches and has all its way to go: the bubble of
+// ZB-H1, (P - 1)(f + b - w + 4 L), can't be beaten with its memory. By hand for P = 6, M = 15 and
+// 14, 13, 10, 4: 5 x 17 + 5 x 16 = 165. One in flight: rank 0 runs M times the way and W.
+TEST(SpanBoundTest, IsWhatMemoryForces) {
+  EXPECT_EQ(span_bound({6, 15}, PipelineCosts{14, 13, 10, 4}, 6), 15 * 37 + 165);
+  EXPECT_EQ(span_bound({3, 4}, PipelineCosts{4, 5, 2, 1}, 1), 4 * (3 * 9 + 4 * 1 + 2));
+  EXPECT_EQ(span_bound({1, 7}, PipelineCosts{4, 5, 2, 1}, 7), 7 * 11);
+  for (const std::int32_t stages : {8, 16, 32}) {
+    const ScheduleRequest h1{.name = ScheduleName::kZeroBubbleH1,
+                             .stages = stages,
+                             .microbatches = 3 * stages,
+                             .costs = {10, 12, 8, 0}};
+    EXPECT_EQ(span_bound({stages, 3 * stages}, h1.costs, stages),
+              replay(make_schedule(h1), h1.costs).longest_span)
+        << stages;
+  }
 }
 
 TEST(OptimalScheduleTest, IsTheBestOfAllOrders) {
@@ -156,8 +246,15 @@ TEST(OptimalScheduleTest, IsTheBestOfAllOrders) {
     expect_sound(request, optimal, title);
     EXPECT_TRUE(optimal.is_proven) << title;
     std::int64_t least = least_of_all(request, Placement::kLoop);
-    if (request.chunks > 1) least = std::min(least, least_of_all(request, Placement::kV));
-    EXPECT_EQ(optimal.objective, least) << title;
+    expect_bound(request, Placement::kLoop, least, title);
+    if (request.chunks > 1) {
+      const std::int64_t least_v = least_of_all(request, Placement::kV);
+      expect_bound(request, Placement::kV, least_v, title);
+      least = std::min(least, least_v);
+    }
+    EXPECT_EQ(optimal.objective + request.microbatches * request.chunks * request.costs.all(),
+              least)
+        << title;
     improved += optimal.origin == "search" ? 1 : 0;
   }
   EXPECT_GT(improved, 5);
@@ -205,6 +302,44 @@ TEST(OptimalScheduleTest, IsNeverWorseThanWhatIsPublished) {
     }
   }
   EXPECT_GT(beaten, 10);
+}
+
+TEST(OptimalScheduleTest, IsNeverWorseThanWhatIsPublishedWhateverTheTimes) {
+  std::mt19937 random(23);
+  const auto between = [&random](std::int64_t least, std::int64_t most) {
+    return least +
+           static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(most - least + 1));
+  };
+  for (int i = 0; i < 60; ++i) {
+    const std::int64_t stages = between(2, 7);
+    const std::int64_t chunks = between(1, 2);
+    OptimalRequest request{.stages = stages,
+                           .microbatches = between(2, 3 * stages),
+                           .chunks = chunks,
+                           .memory_limit = between(chunks, 2 * stages * chunks),
+                           .effort = 500'000};
+    const std::int64_t send = between(0, 5);
+    const bool is_even = i % 2 == 0;
+    for (std::int64_t stage = 0; stage < stages * chunks; ++stage) {
+      const PipelineCosts costs{between(1, 20), between(1, 20), between(1, 20), send};
+      request.stage_costs.push_back(is_even && stage > 0 ? request.stage_costs[0] : costs);
+    }
+    request.costs = longest_stage(request.stage_costs);
+    const OptimalSchedule optimal = optimal_schedule(request);
+    const PipelineReplay own = expect_sound(request, optimal, std::to_string(i));
+    for (const ScheduleName name : kScheduleNames) {
+      ScheduleRequest published{.name = name,
+                                .stages = stages,
+                                .microbatches = request.microbatches,
+                                .chunks = chunks,
+                                .costs = request.costs,
+                                .stage_costs = request.stage_costs};
+      if (!check(published).empty() || is_bidirectional(name)) continue;
+      const PipelineReplay replayed = replay(make_schedule(published), costs_of(published));
+      if (std::ranges::max(replayed.peak_in_flight) > *request.memory_limit) continue;
+      EXPECT_LE(own.longest_span, replayed.longest_span) << name_of(name) << " " << i;
+    }
+  }
 }
 
 // With 10, 12, 8 and 2 P micro-batches the authors' heuristic leaves 12 for P = 4, M = 8; the least

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "schedules/pipeline/hanayo.h"
 #include "schedules/pipeline/replay.h"
@@ -146,6 +150,111 @@ TEST(HanayoTest, WavesBeatOneForwardOneBackward) {
           EXPECT_LE(peak, std::min(microbatches, 2 * stages) * chunks);
         }
       }
+    }
+  }
+}
+
+// Again from the paper's words, by events instead of slots, with nothing of hanayo.cc: a wave goes
+// down the ranks and up again, a backward takes two forwards, a rank that is free runs what is
+// ready. Ready on a rank are at most one forward and one backward a chunk.
+std::vector<std::vector<std::string>> waves(int ranks, int microbatches, int waves,
+                                            bool forwards_first, int& end) {
+  const int stages = 2 * waves * ranks;
+  const auto rank_at = [&](int stage) {
+    const int along = stage % (2 * ranks);
+    return along < ranks ? along : 2 * ranks - 1 - along;
+  };
+  const int kNotYet = 1 << 30;
+  // [0]: end of F, [1]: end of BW, by stage and micro-batch.
+  std::vector<std::vector<int>> ends[2];
+  for (auto& kind : ends) {
+    kind.assign(static_cast<std::size_t>(stages),
+                std::vector<int>(static_cast<std::size_t>(microbatches), kNotYet));
+  }
+  const auto end_of = [&](int kind, int stage, int i) -> int& {
+    return ends[kind][static_cast<std::size_t>(stage)][static_cast<std::size_t>(i)];
+  };
+  std::vector<std::vector<std::string>> lists(static_cast<std::size_t>(ranks));
+  std::vector<int> free_at(static_cast<std::size_t>(ranks), 0);
+  end = 0;
+  for (int left = 2 * stages * microbatches, now = 0; left > 0; ++now) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (free_at[static_cast<std::size_t>(rank)] > now) continue;
+      std::tuple<int, bool, int> best(kNotYet, true, 0);
+      int best_kind = -1;
+      int best_stage = 0;
+      for (int stage = 0; stage < stages; ++stage) {
+        if (rank_at(stage) != rank) continue;
+        for (const int kind : {0, 1}) {
+          int i = 0;
+          while (i < microbatches && end_of(kind, stage, i) != kNotYet) ++i;
+          if (i == microbatches) continue;
+          bool is_ready = true;
+          if (kind == 0) {
+            if (stage > 0) is_ready = end_of(0, stage - 1, i) <= now;
+            if (stage == 0 && i >= 2 * ranks) is_ready = end_of(1, 0, i - 2 * ranks) <= now;
+          } else {
+            is_ready = end_of(0, stage, i) <= now &&
+                       (stage + 1 == stages || end_of(1, stage + 1, i) <= now);
+          }
+          const std::tuple key(i / ranks, (kind == 0) != forwards_first, i);
+          if (is_ready && key < best) {
+            best = key;
+            best_kind = kind;
+            best_stage = stage;
+          }
+        }
+      }
+      if (best_kind < 0) continue;
+      const int i = std::get<2>(best);
+      const int chunk = best_stage / ranks;
+      end_of(best_kind, best_stage, i) = free_at[static_cast<std::size_t>(rank)] =
+          now + 1 + best_kind;
+      end = std::max(end, now + 1 + best_kind);
+      lists[static_cast<std::size_t>(rank)].push_back(
+          (best_kind == 0 ? "F" : "BW") + std::to_string(i) + "." + std::to_string(chunk));
+      --left;
+    }
+  }
+  return lists;
+}
+
+TEST(HanayoTest, IsWhatThePaperSays) {
+  for (const int ranks : {2, 3, 4, 8}) {
+    for (const int turns : {1, 2, 3}) {
+      for (const int microbatches : {1, ranks, 2 * ranks + 1, 4 * ranks}) {
+        int end = 0;
+        int other_end = 0;
+        auto lists = waves(ranks, microbatches, turns, false, end);
+        auto others = waves(ranks, microbatches, turns, true, other_end);
+        if (other_end < end) lists = others;
+        const PipelineSchedule schedule = hanayo(ranks, microbatches, 2 * turns);
+        EXPECT_EQ(replay(schedule, {1, 1, 1, 0}).makespan, std::min(end, other_end));
+        for (int rank = 0; rank < ranks; ++rank) {
+          std::vector<std::string> order;
+          for (const PipelineOp& op : schedule.ranks[static_cast<std::size_t>(rank)]) {
+            order.push_back(to_text(op));
+          }
+          EXPECT_EQ(order, lists[static_cast<std::size_t>(rank)])
+              << ranks << " " << turns << " " << microbatches;
+        }
+      }
+    }
+  }
+}
+
+// M = P, a backward of two forwards. One wave: rank 0 has its micro-batches' 6 P of work, and the
+// last one enters it at P - 1, is at the turn P - 1 later, up P later, and goes all the way back,
+// 4 P: 4 (P - 1) of bubble. More waves: up to P / 2 more where their ops meet, of 6 P W of work, so
+// that the share falls as the paper says.
+TEST(HanayoTest, HasTheBubbleOfItsPaperForOneMicrobatchARank) {
+  for (const std::int32_t ranks : {2, 3, 4, 8, 16}) {
+    EXPECT_EQ(replay(hanayo(ranks, ranks, 2), {1, 1, 1, 0}).bubble(), 4 * (ranks - 1)) << ranks;
+    for (const std::int32_t turns : {2, 4}) {
+      const PipelineReplay replayed = replay(hanayo(ranks, ranks, 2 * turns), {1, 1, 1, 0});
+      EXPECT_GE(replayed.bubble(), 4 * (ranks - 1)) << ranks << " " << turns;
+      EXPECT_LE(replayed.bubble(), 4 * (ranks - 1) + ranks / 2) << ranks << " " << turns;
+      EXPECT_EQ(replayed.ideal, 6 * ranks * turns);
     }
   }
 }

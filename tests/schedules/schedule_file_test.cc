@@ -51,7 +51,8 @@ TEST(ScheduleFileTest, ReadsBackWhatItWrites) {
 
 TEST(ScheduleFileTest, NamesEveryWordThatIsNoOp) {
   const std::string rule =
-      "must be like F3.0, B3.0, W3.0, BW3.0 or FB5.0/2.1 (micro-batch.chunk)\n";
+      "must be like F3.0, B3.0, W3.0, BW3.0 or FB5.0/2.1 (micro-batch.chunk; micro-batch below "
+      "1048576, chunk below 1024)\n";
   EXPECT_EQ(problems_of("F0.0 f1.0\nplacement: ring\nF0 FB0.0 BW0.0x F-1.0 F99999999999.0 F0.\n"),
             "line 1: \"f1.0\" is no op: " + rule +
                 "line 2: placement must be loop, v or bidirectional, is \"ring\"\n" +

@@ -20,13 +20,14 @@ struct Counted {
   std::uint32_t to = 0;
   double trip = 0;
   std::size_t links_end = 0;  // in Round::links, from that of the message before
+  Bandwidth last_width{};     // of the last of them
   double alone = 0;           // seconds on its narrowest link
   double bytes = 0;           // on the wire
 };
 
 struct Round {
   std::vector<Counted> messages;
-  std::vector<LinkId> links;
+  std::vector<LinkId> links;  // where switches are adaptive, groups of links in their places
 };
 
 class Counter {
@@ -38,7 +39,7 @@ class Counter {
         algorithm_(algorithm),
         cost_(cost),
         of_node_(chips_per_node(cluster.places)),
-        total_(cluster.fabric.links().size(), 0.0),
+        total_(cluster.fabric.links_and_groups(), 0.0),
         load_(total_.size(), 0.0),
         first_trip_(total_.size(), std::numeric_limits<double>::infinity()),
         trips_(algorithm.lanes(), std::vector<Duration>(algorithm.rounds())),
@@ -102,6 +103,27 @@ class Counter {
     return node < cluster_.adders.size() ? cluster_.adders[node] : std::nullopt;
   }
 
+  // uses_ and latency_ of a message. What goes over one link of a group is also the group's.
+  void find_uses(const CollectiveMessage& message, std::uint32_t from) {
+    const Fabric& fabric = cluster_.fabric;
+    uses_.clear();
+    latency_ = Duration{};
+    if (message.link) {
+      latency_ = fabric.link(*message.link).latency;
+      const LinkUse spread = fabric.spread(*message.link);
+      if (spread.link != *message.link) uses_.push_back(spread);
+      uses_.push_back({*message.link, 1});
+      return;
+    }
+    route_.clear();
+    cluster_.router->route(cluster_.places.chips[chips_[from]],
+                           cluster_.places.chips[chips_[message.to]], 0, route_);
+    for (const LinkId link : route_) {
+      latency_ += fabric.link(link).latency;
+      uses_.push_back(fabric.spread(link));
+    }
+  }
+
   // The messages of a round over their links.
   void lay_out(std::uint32_t round) {
     round_.messages.clear();
@@ -112,27 +134,25 @@ class Counter {
         if (!message) continue;
         const auto kind = static_cast<std::size_t>(kind_of(*message, from));
         const std::size_t begin = round_.links.size();
-        if (message->link) {
-          round_.links.push_back(*message->link);
-        } else {
-          cluster_.router->route(cluster_.places.chips[chips_[from]],
-                                 cluster_.places.chips[chips_[message->to]], 0, round_.links);
-        }
+        find_uses(*message, from);
         Duration trip = cost_.hop[kind];
         const double bytes = static_cast<double>(message->bytes.value()) * cost_.wire[kind];
         double alone = 0;
-        for (std::size_t i = begin; i < round_.links.size(); ++i) {
-          const Link& link = cluster_.fabric.link(round_.links[i]);
-          trip += link.latency;
-          const double seconds = bytes / link.bandwidth.value();
+        Bandwidth width{};
+        for (const LinkUse& use : uses_) {
+          width = cluster_.fabric.width(use);
+          const double seconds = bytes / width.value();
           alone = std::max(alone, seconds);
-          load_[round_.links[i].index()] += seconds;
+          load_[use.link.index()] += seconds;
+          round_.links.push_back(use.link);
         }
+        trip += latency_;
         if (message->link && message->reduce) {
           if (const auto adder = adder_of(*message->link)) {
             load_[adder->index()] += static_cast<double>(message->bytes.value()) /
                                      cluster_.fabric.link(*adder).bandwidth.value();
             round_.links.push_back(*adder);
+            width = cluster_.fabric.link(*adder).bandwidth;
           }
         }
         const double trip_s = to_seconds(trip);
@@ -150,6 +170,7 @@ class Counter {
                                    .to = message->to,
                                    .trip = trip_s,
                                    .links_end = round_.links.size(),
+                                   .last_width = width,
                                    .alone = alone,
                                    .bytes = bytes});
       }
@@ -216,8 +237,7 @@ class Counter {
       Arrivals& there = arrivals_[last.index()];
       const double start = ends_[i] - message.alone;
       if (there.work == 0 || start < there.start) there.start = start;
-      const Link& link = cluster_.fabric.link(last);
-      there.work += message.bytes / link.bandwidth.value();
+      there.work += message.bytes / message.last_width.value();
       there.lane = message.lane;
       there.to = message.to;
     }
@@ -301,6 +321,9 @@ class Counter {
   };
   std::vector<Wait> waits_;
   Round round_;
+  std::vector<LinkId> route_;  // of a message
+  std::vector<LinkUse> uses_;
+  Duration latency_{};
   bool even_ = true;
   double in_step_ = 0;
 };

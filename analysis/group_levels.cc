@@ -30,9 +30,9 @@ Route route_between(const Cluster& cluster, std::uint32_t from, std::uint32_t to
   cluster.router->route(cluster.places.chips[from], cluster.places.chips[to], 0, links);
   Route route{.links = {}, .trip = cost.hop[kind]};
   for (const LinkId id : links) {
-    const Link& link = cluster.fabric.link(id);
-    route.links.emplace_back(id, link.bandwidth / cost.wire[kind]);
-    route.trip += link.latency;
+    const LinkUse use = cluster.fabric.spread(id);
+    route.links.emplace_back(use.link, cluster.fabric.width(use) / cost.wire[kind]);
+    route.trip += cluster.fabric.link(id).latency;
   }
   return route;
 }

@@ -86,6 +86,7 @@ struct RouteSample {
   std::vector<LinkId> links;
   Bandwidth narrowest{};
   Duration latency{};
+  std::uint64_t paths = 1;  // that adaptive switches spread a message over
 };
 
 struct Measures {
@@ -120,9 +121,13 @@ RouteSample sample(const BuiltTopology& built, std::string level, std::uint32_t 
   built.router->route(route.from, route.to, 0, route.links);
   for (const LinkId id : route.links) {
     const Link& link = built.fabric.link(id);
+    const Bandwidth width = built.fabric.width(built.fabric.spread(id));
     const bool first = route.narrowest == Bandwidth(0);
-    route.narrowest = first ? link.bandwidth : std::min(route.narrowest, link.bandwidth);
+    route.narrowest = first ? width : std::min(route.narrowest, width);
     route.latency += link.latency;
+    if (const auto group = built.fabric.group_of(id)) {
+      route.paths *= built.fabric.alternatives(*group, link.from).size();
+    }
   }
   return route;
 }
@@ -256,9 +261,10 @@ std::string report_of(const ClusterSpec& cluster, const BuiltTopology& built,
     report.section("Routes", "from the first chip to the middle of each level, and of all");
   }
   for (const RouteSample& route : measures.routes) {
-    report.line("  {:<{}}{} hops, {}{}", route.level, kReportLabel, route.links.size(),
+    report.line("  {:<{}}{} hops, {}{}{}", route.level, kReportLabel, route.links.size(),
                 to_text(route.narrowest),
-                route.latency > Duration(0) ? ", " + to_text(route.latency) : "");
+                route.latency > Duration(0) ? ", " + to_text(route.latency) : "",
+                route.paths > 1 ? fmt::format("; adaptive, one of {} paths", route.paths) : "");
     add_path(built, route, report);
   }
   if (!options.dot.empty() || !options.json.empty()) report.blank();
@@ -313,11 +319,11 @@ std::string json_of(const ClusterSpec& cluster, const BuiltTopology& built,
     }
     text += fmt::format(
         "{}\n    {{\"level\": \"{}\", \"from\": \"{}\", \"to\": \"{}\", "
-        "\"bandwidth_bytes_per_s\": {}, \"latency_s\": {}, \"links\": [{}]}}",
+        "\"bandwidth_bytes_per_s\": {}, \"latency_s\": {}, \"paths\": {}, \"links\": [{}]}}",
         std::exchange(comma, ","), json_escaped(route.level),
         json_escaped(built.fabric.node(route.from).name),
         json_escaped(built.fabric.node(route.to).name), route.narrowest.value(),
-        exact_seconds(route.latency), links);
+        exact_seconds(route.latency), route.paths, links);
   }
   return text + "\n  ]\n}\n";
 }

@@ -13,7 +13,9 @@ std::string element(const std::string& path, const char* list, int number) {
 PathChoice to_path_choice(const FieldReader& fields) {
   PathChoice choice;
   fields.read("routing", choice.rule,
-              {{"destination", PathRule::kDestination}, {"ecmp", PathRule::kEcmp}});
+              {{"destination", PathRule::kDestination},
+               {"ecmp", PathRule::kEcmp},
+               {"adaptive", PathRule::kAdaptive}});
   fields.read("routing_seed", choice.seed);
   return choice;
 }

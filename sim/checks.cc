@@ -20,20 +20,33 @@ void check_streams(const Streams& streams) {
 
 void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
                  Time end) {
-  for (std::uint32_t i = 0; i < routed.size(); ++i) {
-    const double carried = network.carried(LinkId(i), end);
-    if (std::abs(carried - routed[i]) > 1e-9 * routed[i] + 1e-3) {
-      throw std::logic_error("check failed: " + std::to_string(routed[i]) +
-                             " bytes were routed over link " + cluster.fabric.link_name(LinkId(i)) +
-                             ", but its rate adds up to " + std::to_string(carried));
+  const Fabric& fabric = cluster.fabric;
+  const auto check = [&](double expected, double carried, const std::string& where) {
+    if (std::abs(carried - expected) > 1e-9 * expected + 1e-3) {
+      throw std::logic_error("check failed: " + std::to_string(expected) +
+                             " bytes were routed over " + where + ", but its rate adds up to " +
+                             std::to_string(carried));
     }
+  };
+  for (std::uint32_t i = 0; i < fabric.links().size(); ++i) {
+    if (fabric.group_of(LinkId(i))) continue;
+    check(routed[i], network.carried(LinkId(i), end), "link " + fabric.link_name(LinkId(i)));
+  }
+  for (std::uint32_t g = 0; g < fabric.groups().size(); ++g) {
+    const std::vector<LinkId>& links = fabric.groups()[g].links;
+    double carried = 0;
+    for (const LinkId link : links) carried += network.carried(link, end);
+    check(static_cast<double>(links.size()) * routed[fabric.group_id(g).index()], carried,
+          "the group of link " + fabric.link_name(links.front()));
   }
 }
 
-void check_sprayed_links(const std::vector<double>& routed, const Network& network, Time end) {
-  const double expected = std::accumulate(routed.begin(), routed.end(), 0.0);
+void check_sprayed_links(const Cluster& cluster, const std::vector<double>& routed,
+                         const Network& network, Time end) {
+  const std::size_t links = cluster.fabric.links().size();
+  const double expected = std::accumulate(routed.data(), routed.data() + links, 0.0);
   double carried = 0;
-  for (std::uint32_t i = 0; i < routed.size(); ++i) carried += network.carried(LinkId(i), end);
+  for (std::uint32_t i = 0; i < links; ++i) carried += network.carried(LinkId(i), end);
   if (std::abs(carried - expected) > 1e-9 * expected + 1e-3) {
     throw std::logic_error("check failed: " + std::to_string(expected) +
                            " bytes were routed over all links together, but they carried " +

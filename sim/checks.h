@@ -18,12 +18,14 @@ namespace stepsim {
 // Every op ran once, and no stream did two things at once.
 void check_streams(const Streams& streams);
 
-// The integral of every link's rate over time is what was routed over it, within 1e-9.
+// The integral of every link's rate over time is what was routed over it, within 1e-9; of links of
+// a group, that of all of them. `routed`: as Transport::routed_bytes().
 void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
                  Time end);
 
 // The same for all links together: packets that are sprayed take other routes, of equal length.
-void check_sprayed_links(const std::vector<double>& routed, const Network& network, Time end);
+void check_sprayed_links(const Cluster& cluster, const std::vector<double>& routed,
+                         const Network& network, Time end);
 
 // What had to be sent for each axis, in all steps, is what the plan says for one. (Nothing to check
 // without planned bytes. An algorithm may forward, or a switch add: what was really sent is in the

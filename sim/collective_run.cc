@@ -79,13 +79,21 @@ ChipShare CollectiveRuns::taken(std::uint32_t stream) {
   return plan_of(work, group).taken;
 }
 
-// Appends the links of a message and returns the sum of their latencies.
+// Appends what a message uses and returns the latency of its way.
 Duration CollectiveRuns::way(const CollectiveMessage& message, std::uint32_t from,
                              const std::vector<std::uint32_t>& chips,
-                             std::vector<LinkId>& links) const {
-  if (!message.link) return transport_.route(chips[from], chips[message.to], links);
-  links.push_back(*message.link);
-  return transport_.cluster().fabric.link(*message.link).latency;
+                             std::vector<LinkUse>& uses) const {
+  const Fabric& fabric = transport_.cluster().fabric;
+  if (message.link) {  // the very link, which is one of its group nevertheless
+    uses.push_back({*message.link, 1});
+    const LinkUse spread = fabric.spread(*message.link);
+    if (spread.link != *message.link) uses.push_back(spread);
+    return fabric.link(*message.link).latency;
+  }
+  std::vector<LinkId> links;
+  const Duration latency = transport_.route(chips[from], chips[message.to], links);
+  for (const LinkId link : links) uses.push_back(fabric.spread(link));
+  return latency;
 }
 
 // Links of a tree of switches are those of the node, or of the network where it spans several
@@ -128,7 +136,7 @@ void CollectiveRuns::add_to_adder(const CollectiveMessage& message,
   const NodeId to = cluster.fabric.link(*message.link).to;
   if (to.index() >= cluster.adders.size() || !cluster.adders[to.index()]) return;
   Load& adder = load[*cluster.adders[to.index()]];
-  adder.data += message.bytes.value();
+  adder.data += static_cast<double>(message.bytes.value());
   adder.wire += static_cast<double>(message.bytes.value());
 }
 
@@ -137,7 +145,7 @@ void CollectiveRuns::add_to_adder(const CollectiveMessage& message,
 void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>& chips) const {
   const CollectiveAlgorithm& algorithm = *plan.algorithm;
   std::map<LinkId, Load> load;
-  std::vector<LinkId> links;
+  std::vector<LinkUse> uses;
   std::vector<std::vector<Duration>> latency_of_round(algorithm.lanes(),
                                                       std::vector<Duration>(algorithm.rounds()));
   std::vector<std::uint32_t> next(algorithm.endpoints());
@@ -150,9 +158,10 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
       Duration latency{};
       std::size_t kind = 0;
       auto close_edge = [&] {
-        for (const LinkId link : links) {
-          load[link].data += bytes;
-          load[link].wire += static_cast<double>(bytes) * plan.cost.wire[kind];
+        for (const LinkUse& use : uses) {
+          const double of_link = static_cast<double>(bytes) * use.weight;
+          load[use.link].data += of_link;
+          load[use.link].wire += of_link * plan.cost.wire[kind];
         }
         if (member < algorithm.members()) plan.sent += Bytes(bytes);
         bytes = 0;
@@ -163,16 +172,16 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
         if (message->to != peer) {
           close_edge();
           peer = message->to;
-          links.clear();
+          uses.clear();
           kind = static_cast<std::size_t>(hop_kind(*message, member, chips));
-          latency = way(*message, member, chips, links) + plan.cost.hop[kind];
+          latency = way(*message, member, chips, uses) + plan.cost.hop[kind];
         }
         bytes += message->bytes.value();
         if (message->reduce && message->link) add_to_adder(*message, load);
         latency_of_round[lane][round] = std::max(latency_of_round[lane][round], latency);
       }
       close_edge();
-      links.clear();
+      uses.clear();
       next[member] = peer;
       hop[member] = latency;
     }
@@ -189,7 +198,7 @@ void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>
     if (bytes.data == 0) continue;
     plan.uses.push_back({link, bytes.wire / most});
     if (!transport_.cluster().library.ideal()) {
-      plan.data.push_back(static_cast<double>(bytes.data));
+      plan.data.push_back(bytes.data);
     }
   }
 }

@@ -115,14 +115,14 @@ class CollectiveRuns {
 
   const Plan& plan_of(std::uint32_t work, std::uint32_t group);
   Plan make_plan(std::uint32_t work, std::uint32_t group) const;
-  struct Load {  // of a link
-    std::int64_t data = 0;
+  struct Load {  // of a link, or of a link of a group
+    double data = 0;
     double wire = 0;
   };
   void add_to_adder(const CollectiveMessage& message, std::map<LinkId, Load>& load) const;
   void pipeline_edges(Plan& plan, const std::vector<std::uint32_t>& chips) const;
   Duration way(const CollectiveMessage& message, std::uint32_t from,
-               const std::vector<std::uint32_t>& chips, std::vector<LinkId>& links) const;
+               const std::vector<std::uint32_t>& chips, std::vector<LinkUse>& uses) const;
   HopKind hop_kind(const CollectiveMessage& message, std::uint32_t from,
                    const std::vector<std::uint32_t>& chips) const;
   std::uint32_t open_run(std::uint32_t work, std::uint32_t group, std::uint32_t stream);

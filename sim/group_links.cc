@@ -41,7 +41,9 @@ GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips
     cluster.router->route(cluster.places.chips[chips[member]], cluster.places.chips[chips[next]], 0,
                           route);
     Bandwidth& slowest = nodes[member] == nodes[next] ? links.inside : links.network;
-    for (const LinkId link : route) take_slower(slowest, cluster.fabric.link(link).bandwidth);
+    for (const LinkId link : route) {
+      take_slower(slowest, cluster.fabric.width(cluster.fabric.spread(link)));
+    }
   }
   std::ranges::sort(nodes);
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());

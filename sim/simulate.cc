@@ -79,7 +79,7 @@ class Simulation {
         cluster_(cluster),
         options_(options),
         network_(make_network(cluster, options)),
-        transport_(cluster, *network_),
+        transport_(cluster, *network_, options.fidelity == Fidelity::kPacket),
         streams_(graph, options.steps),
         channels_(graph, streams_, transport_),
         collectives_(graph, streams_, transport_, options.granularity, options.fidelity),
@@ -372,13 +372,12 @@ SimulationResult Simulation::result() {
   // Of what links carry, the share of the library (flags, gaps) is no data; sprayed packets take
   // other links than those that were routed.
   const bool sprayed = options_.fidelity == Fidelity::kPacket && options_.packets.spraying;
-  const bool counts_data = !cluster_.library.ideal() && !sprayed;
   for (std::uint32_t i = 0; i < cluster_.fabric.links().size(); ++i) {
     const double carried = network_->carried(LinkId(i), now());
     const double capacity = cluster_.fabric.link(LinkId(i)).bandwidth.value();
     const double seconds = to_seconds(now().since_start);
     result.links.push_back({.link = LinkId(i),
-                            .bytes = counts_data ? transport_.data_bytes()[i] : carried,
+                            .bytes = sprayed ? carried : transport_.data_of(LinkId(i), carried),
                             .utilization = seconds > 0 ? carried / (capacity * seconds) : 0});
   }
   recorder_.finish(now(), *network_, result);
@@ -390,7 +389,7 @@ SimulationResult Simulation::result() {
   result.statistics.packet_hops = network.packet_hops;
   check_streams(streams_);
   if (sprayed) {
-    check_sprayed_links(transport_.routed_bytes(), *network_, now());
+    check_sprayed_links(cluster_, transport_.routed_bytes(), *network_, now());
   } else {
     check_links(cluster_, transport_.routed_bytes(), *network_, now());
   }

@@ -17,12 +17,14 @@ namespace stepsim {
 
 class Transport {
  public:
-  Transport(const Cluster& cluster, Network& network)
+  // by_packets: the network moves packets, which choose among the links of a group themselves.
+  Transport(const Cluster& cluster, Network& network, bool by_packets)
       : cluster_(cluster),
         network_(network),
+        by_packets_(by_packets),
         chips_per_node_(chips_per_node(cluster.places)),
-        routed_(cluster.fabric.links().size(), 0.0),
-        data_(cluster.library.ideal() ? 0 : cluster.fabric.links().size(), 0.0) {}
+        routed_(cluster.fabric.links_and_groups(), 0.0),
+        data_(cluster.library.ideal() ? 0 : routed_.size(), 0.0) {}
 
   const Cluster& cluster() const { return cluster_; }
 
@@ -53,17 +55,23 @@ class Transport {
 
   TransferOwner take(TransferId ended) { return table_.remove(ended); }
 
-  const std::vector<double>& routed_bytes() const { return routed_; }  // by LinkId
-  const std::vector<double>& data_bytes() const {                      // of them, data
-    return cluster_.library.ideal() ? routed_ : data_;
-  }
+  // By LinkId, then by group: of a group, of its average link, with all that names one of its
+  // links.
+  const std::vector<double>& routed_bytes() const { return routed_; }
+
+  // Of the bytes that a link has carried, data.
+  double data_of(LinkId link, double carried) const;
 
  private:
+  void book(LinkId link, double bytes, double data);
+  void start_message(Time now, const Transfer& message, Bytes data, const TransferOwner& owner);
+
   // Along the route in links_.
   void send_routed(Time now, Duration latency, Bytes bytes, Bytes wire, const TransferOwner& owner);
 
   const Cluster& cluster_;
   Network& network_;
+  bool by_packets_;
   std::uint32_t chips_per_node_;
   TransferTable<TransferOwner> table_;
   std::vector<double> routed_;

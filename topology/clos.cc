@@ -132,6 +132,30 @@ ClosLinks connect(const ClosShape& shape, Fabric& fabric) {
   return links;
 }
 
+// Packets that go up from a leaf are spread over its spines, and come down from all of them; those
+// that leave a pod go up from its spines to all cores, and come down from them.
+void add_groups(const ClosShape& shape, const ClosLinks& links, Fabric& fabric) {
+  const auto add = [&](const std::vector<LinkId>& up, std::size_t first, std::size_t count) {
+    if (count < 2) return;
+    std::vector<LinkId> upward;
+    std::vector<LinkId> downward;
+    for (std::size_t i = first; i < first + count; ++i) {
+      upward.push_back(up[i]);
+      downward.emplace_back(up[i].index() + 1);
+    }
+    fabric.add_group(std::move(upward));
+    fabric.add_group(std::move(downward));
+  };
+  const std::size_t spines = shape.spines_per_pod;
+  for (std::size_t leaf = 0; leaf * spines < links.leaf_up.size(); ++leaf) {
+    add(links.leaf_up, leaf * spines, spines);
+  }
+  const std::size_t to_cores = spines * shape.cores_per_plane;
+  for (std::size_t pod = 0; pod * to_cores < links.spine_up.size(); ++pod) {
+    add(links.spine_up, pod * to_cores, to_cores);
+  }
+}
+
 std::vector<Level> full_levels(const ClosShape& shape) {
   const Level pod = {.name = "pod", .size = shape.pods};
   if (!shape.is_rail_optimised) {
@@ -154,6 +178,7 @@ BuiltTopology build(const ClosShape& shape) {
         built.fabric.add(NodeKind::kChip, fmt::format("chip{}", endpoint)));
   }
   ClosLinks links = connect(shape, built.fabric);
+  if (shape.routing.rule == PathRule::kAdaptive) add_groups(shape, links, built.fabric);
   built.places.levels = levels_of_first(full_levels(shape), shape.endpoints);
   built.router = std::make_unique<ClosRouter>(shape, std::move(links));
   return built;

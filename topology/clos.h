@@ -19,7 +19,9 @@
 // Routes go up as far as they must: one leaf, one pod (spine: one of the pod's), or cores (spine,
 // then one of its plane). By destination, the spine is d mod spines and the core d / spines mod
 // cores, where d is the destination's number on its rail; so every pod uses one spine and one core
-// for a destination, and all destinations of a leaf are spread evenly.
+// for a destination, and all destinations of a leaf are spread evenly. Adaptive routing spreads a
+// message over all spines of a pod, and over all cores between pods: the links from a leaf to its
+// spines are a group, those from the spines of a pod to all cores, and the same downwards.
 
 #pragma once
 

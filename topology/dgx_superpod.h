@@ -30,7 +30,8 @@
 //
 // Without oversubscription, and where spines divide the nodes of a unit, a spine-leaf link carries
 // all the cards below it at full rate; different senders may still meet on an uplink, as with any
-// static routing.
+// static routing. With adaptive routing they don't: whatever crosses a leaf's uplinks is spread
+// over all of them.
 //
 // Levels of Places, innermost first: gpu, node, and scalable_unit and pod where there are several
 // full ones. Nodes that fill no whole number of units are gpu x node, without the unit.

@@ -85,6 +85,14 @@ Remains remains_of(const Fabric& whole, const Damage& damage) {
       remains.kept.emplace_back();
     }
   }
+  for (const LinkGroup& group : whole.groups()) {
+    std::vector<LinkId> links;
+    for (const LinkId id : group.links) {
+      if (const auto kept = remains.kept[id.index()]) links.push_back(*kept);
+    }
+    const auto down = static_cast<std::uint32_t>(group.links.size() - links.size());
+    if (!links.empty()) remains.fabric.add_group(std::move(links), down);
+  }
   return remains;
 }
 

@@ -93,9 +93,15 @@ void add_blocks(const BuiltTopology& block, const Joint& joint, BuiltTopology& b
     for (std::size_t node = chips; node < part.nodes().size(); ++node) {
       placed.push_back(built.fabric.add(part.nodes()[node].kind, prefix + part.nodes()[node].name));
     }
+    const auto first_link = static_cast<std::uint32_t>(built.fabric.links().size());
     for (const Link& link : part.links()) {
       built.fabric.connect_one_way(placed[link.from.index()], placed[link.to.index()],
                                    link.bandwidth, link.latency);
+    }
+    for (const LinkGroup& group : part.groups()) {
+      std::vector<LinkId> links;
+      for (const LinkId id : group.links) links.emplace_back(first_link + id.index());
+      built.fabric.add_group(std::move(links));
     }
   }
 }
@@ -133,6 +139,16 @@ std::vector<LinkId> add_plane(const Fabric& part, const std::vector<NodeId>& gat
     const auto to = placed[link.to.index()];
     added.push_back(from && to ? fabric.connect_one_way(*from, *to, link.bandwidth, link.latency)
                                : LinkId());
+  }
+  for (const LinkGroup& group : part.groups()) {
+    std::vector<LinkId> links;
+    for (const LinkId id : group.links) {
+      const Link& link = part.link(id);
+      if (placed[link.from.index()] && placed[link.to.index()]) {
+        links.push_back(added[id.index()]);
+      }
+    }
+    if (!links.empty()) fabric.add_group(std::move(links));
   }
   return added;
 }

@@ -16,7 +16,12 @@ Bandwidth to_peers(const BuiltTopology& built, std::uint32_t stride, std::uint32
     peers.push_back(chips[member * stride]);
     route.clear();
     built.router->route(chips[0], peers.back(), 0, route);
-    for (const LinkId link : route) usable[link.index()] = true;
+    for (const LinkId link : route) {
+      usable[link.index()] = true;
+      const auto group = built.fabric.group_of(link);
+      if (!group) continue;
+      for (const LinkId other : built.fabric.groups()[*group].links) usable[other.index()] = true;
+    }
   }
   return flow_between(built.fabric, {chips[0]}, peers, &usable);
 }

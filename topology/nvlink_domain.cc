@@ -88,6 +88,18 @@ BuiltTopology build(const NvlinkDomainSpec& spec) {
                                             spec.link_latency));
     }
   }
+  if (spec.routing.rule == PathRule::kAdaptive && switches.size() > 1) {
+    for (std::size_t gpu = 0; gpu < built.places.chips.size(); ++gpu) {
+      std::vector<LinkId> up;
+      std::vector<LinkId> down;
+      for (std::size_t over = 0; over < switches.size(); ++over) {
+        up.push_back(gpu_up[gpu * switches.size() + over]);
+        down.emplace_back(up.back().index() + 1);
+      }
+      built.fabric.add_group(std::move(up));
+      built.fabric.add_group(std::move(down));
+    }
+  }
   built.places.levels = {{.name = "gpu", .size = static_cast<std::uint32_t>(spec.gpus)}};
   built.router =
       std::make_unique<NvlinkRouter>(spec.routing, std::move(switch_of_link), std::move(gpu_up),

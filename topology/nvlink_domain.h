@@ -18,7 +18,8 @@
 // and NVSwitch give to one large transfer: it is cut into pieces over all links. With ports a
 // message takes ONE switch, so at most its GPU's links to that switch: right for many small
 // messages or sprayed packets, too slow for one large flow. The switch is that of link number
-// (destination modulo links) or a hash (PathChoice).
+// (destination modulo links) or a hash (PathChoice); with adaptive routing a message is spread over
+// all switches, in proportion to its GPU's links.
 //
 // Levels of Places: gpu.
 

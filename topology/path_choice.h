@@ -3,9 +3,12 @@
 //   kDestination  destination modulo k: all messages to one chip take one path down, so static
 //                 permutations meet little, and nothing depends on the sender or the flow key
 //   kEcmp         a hash of (seed, source, destination, flow key): what switches do with
-//   five-tuples.
-//                 Flows of one pair with different keys spread; a network model that gives every
-//                 packet its own key sprays packets
+//                 five-tuples. Flows of one pair with different keys spread; a network model that
+//                 gives every packet its own key sprays packets
+//   kAdaptive     each switch sends each packet out of the least loaded of the ports that lead to
+//                 its destination on a shortest path (InfiniBand: the ports of an AR group;
+//                 Spectrum-X). A route names the path by destination and stands for all of them:
+//                 the builder makes groups of the links that packets are spread over (fabric.h)
 
 #pragma once
 
@@ -13,7 +16,7 @@
 
 namespace stepsim {
 
-enum class PathRule : std::uint8_t { kDestination, kEcmp };
+enum class PathRule : std::uint8_t { kDestination, kEcmp, kAdaptive };
 
 struct PathChoice {
   PathRule rule = PathRule::kDestination;
@@ -44,7 +47,7 @@ constexpr std::uint64_t hash_of(std::uint64_t seed, const Flow& flow) {
 // digits of it (number / paths of the stage before) and its own `stage`.
 constexpr std::uint32_t choose(const PathChoice& choice, const Flow& flow, std::uint32_t number,
                                std::uint32_t stage, std::uint32_t paths) {
-  if (choice.rule == PathRule::kDestination) return number % paths;
+  if (choice.rule != PathRule::kEcmp) return number % paths;
   return static_cast<std::uint32_t>(hash_of(choice.seed + stage, flow) % paths);
 }
 

@@ -10,6 +10,7 @@
 #include "sim/network/packet_messages.h"
 #include "sim/network/packet_port.h"
 #include "sim/network/packet_timing.h"
+#include "sim/network/port_choice.h"
 
 namespace stepsim {
 namespace {
@@ -20,6 +21,7 @@ class CreditNetwork final : public Network {
       : fabric_(fabric),
         buffer_bytes_(options.buffer_bytes->value()),
         messages_(fabric, options),
+        choice_(fabric, messages_),
         links_(static_cast<std::uint32_t>(fabric.links().size())),
         events_(2 * fabric.links().size()),
         timing_(options),
@@ -36,7 +38,7 @@ class CreditNetwork final : public Network {
   void settle(Time now) override {
     for (const PacketMessages::Slot slot : messages_.take_starting()) {
       messages_.cut(slot, [&](std::uint32_t place, std::uint32_t bytes, std::int64_t packets) {
-        queue(now.since_start.count(), {packets, place, slot, bytes, true});
+        begin(now.since_start.count(), {packets, place, slot, bytes, true});
       });
     }
     events_.flush();
@@ -87,6 +89,7 @@ class CreditNetwork final : public Network {
   struct Flying {
     std::int64_t arrival = 0;
     std::uint32_t place = 0;  // of the hop that they fly over
+    std::uint32_t next = 0;   // link for which they will queue
     PacketMessages::Slot slot = 0;
     std::uint32_t bytes = 0;
   };
@@ -98,13 +101,30 @@ class CreditNetwork final : public Network {
     RingQueue<std::uint32_t> waiting;  // ports that wait for room in this one's queue
     std::int64_t reserved = 0;         // bytes in the queue, or on their way to it
     std::int64_t leaving = 0;          // of them, those of the packet that is being sent
+    std::int64_t own = 0;              // bytes in the queue that come from the source
+    std::uint32_t next = 0;            // link that the first packet of the queue goes on over
     bool is_sending = false;
     bool is_waiting = false;  // for room in the queue of the next port
     SentBytes sent;
   };
 
-  void queue(std::int64_t now, const Packets& packets) {
-    const std::uint32_t link = messages_.hop(packets.place).link();
+  auto load() const {
+    return [this](std::uint32_t link) { return ports_[link].reserved + ports_[link].own; };
+  }
+
+  // Packets of a message at its source; where that has several ports, each packet chooses.
+  void begin(std::int64_t now, Packets packets) {
+    std::int64_t left = packets.count;
+    if (messages_.hop(packets.place).may_choose()) packets.count = 1;
+    for (; left > 0; left -= packets.count) {
+      const std::uint32_t link = choice_.first(packets.place, load());
+      ports_[link].own += packets.count * packets.bytes;
+      queue(now, packets, link);
+    }
+  }
+
+  // `link` is the hop at the packets' place or another one of its group.
+  void queue(std::int64_t now, const Packets& packets, std::uint32_t link) {
     Port& port = ports_[link];
     if (!port.queue.empty()) {
       Packets& last = port.queue.back();
@@ -124,7 +144,8 @@ class CreditNetwork final : public Network {
     if (port.is_sending || port.is_waiting || port.queue.empty()) return;
     const Packets& first = port.queue.front();
     if (!messages_.hop(first.place).is_last()) {
-      Port& next = ports_[messages_.hop(first.place + 1).link()];
+      port.next = choice_.after(link, first.place + 1, load());
+      Port& next = ports_[port.next];
       if (!next.waiting.empty() || next.reserved + first.bytes > buffer_bytes_) {
         port.is_waiting = true;
         next.waiting.push_back(link);
@@ -145,14 +166,15 @@ class CreditNetwork final : public Network {
     port.sent.append(now, now, each, 1, first.bytes);
     port.is_sending = true;
     port.leaving = first.from_source ? 0 : first.bytes;
+    if (first.from_source) port.own -= first.bytes;
     events_.set(link, end);
     if (hop.is_last()) {
       messages_.arrive(first.slot, 1, end + port.wire.latency);
     } else {
-      const PacketWire& next = ports_[messages_.hop(first.place + 1).link()].wire;
+      const PacketWire& next = ports_[port.next].wire;
       const std::int64_t arrival = now + timing_.until_queued(port.wire, next, first.bytes);
       if (port.flying.empty()) events_.set(links_ + link, arrival);
-      port.flying.push_back({arrival, first.place, first.slot, first.bytes});
+      port.flying.push_back({arrival, first.place, port.next, first.slot, first.bytes});
     }
     if (--first.count == 0) port.queue.pop_front();
   }
@@ -181,17 +203,16 @@ class CreditNetwork final : public Network {
     port.flying.pop_front();
     events_.set(links_ + link,
                 port.flying.empty() ? FinishTree::kNever : port.flying.front().arrival);
-    queue(now, {1, first.place + 1, first.slot, first.bytes, false});
+    queue(now, {1, first.place + 1, first.slot, first.bytes, false}, first.next);
   }
 
   // The port whose queue has no room for the first packet of this one's.
-  std::uint32_t blocker_of(std::uint32_t link) const {
-    return messages_.hop(ports_[link].queue.front().place + 1).link();
-  }
+  std::uint32_t blocker_of(std::uint32_t link) const { return ports_[link].next; }
 
   const Fabric& fabric_;
   const std::int64_t buffer_bytes_;
   PacketMessages messages_;
+  PortChoice choice_;
   const std::uint32_t links_;
   FinishTree events_;  // by link: the port ends sending; links_ + link: a packet is there
   const PacketTiming timing_;

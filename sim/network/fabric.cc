@@ -1,5 +1,6 @@
 #include "sim/network/fabric.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -21,6 +22,32 @@ LinkId Fabric::connect(NodeId a, NodeId b, Bandwidth bandwidth, Duration latency
   const LinkId forth = connect_one_way(a, b, bandwidth, latency);
   connect_one_way(b, a, bandwidth, latency);
   return forth;
+}
+
+void Fabric::add_group(std::vector<LinkId> links, std::uint32_t down) {
+  assert(!links.empty());
+  std::ranges::sort(links, [this](LinkId a, LinkId b) {
+    const NodeId from = link(a).from;
+    const NodeId other = link(b).from;
+    return from != other ? from < other : a < b;
+  });
+  double sum = 0;
+  for (const LinkId id : links) {
+    assert(!group_of(id) && link(id).latency == link(links.front()).latency);
+    if (id.index() >= group_of_.size()) group_of_.resize(id.index() + 1, kNoGroup);
+    group_of_[id.index()] = static_cast<std::uint32_t>(groups_.size());
+    sum += link(id).bandwidth.value();
+  }
+  const Bandwidth mean(sum / static_cast<double>(links.size()));
+  const Duration latency = link(links.front()).latency;
+  groups_.push_back(
+      {.links = std::move(links), .bandwidth = mean, .latency = latency, .down = down});
+}
+
+std::span<const LinkId> Fabric::alternatives(std::uint32_t group, NodeId node) const {
+  const auto leaving = std::ranges::equal_range(groups_[group].links, node, {},
+                                                [this](LinkId id) { return link(id).from; });
+  return {leaving.begin(), leaving.end()};
 }
 
 std::string Fabric::link_name(LinkId id) const {

@@ -42,15 +42,15 @@ std::int64_t rounded_finish(std::int64_t settled, double left) {
 }  // namespace
 
 FairSharing::FairSharing(const Fabric& fabric, std::optional<std::uint64_t> evaluation_limit)
-    : books_(fabric.links().size()),
-      queue_(fabric.links().size(), largest_capacity(fabric)),
-      finishes_(fabric.links().size()),
-      pushed_(fabric.links().size() + 1),
+    : books_(fabric.links_and_groups()),
+      queue_(fabric.links_and_groups(), largest_capacity(fabric)),
+      finishes_(fabric.links_and_groups()),
+      pushed_(fabric.links_and_groups() + 1),
       evaluation_limit_(evaluation_limit) {
-  links_.reserve(fabric.links().size());
-  for (const stepsim::Link& link : fabric.links()) {
-    links_.push_back(
-        {.level = kInfinite, .capacity = link.bandwidth.value() / kPicosecondsPerSecond});
+  links_.reserve(books_.size());
+  for (std::uint32_t id = 0; id < books_.size(); ++id) {
+    links_.push_back({.level = kInfinite,
+                      .capacity = fabric.bandwidth(LinkId(id)).value() / kPicosecondsPerSecond});
   }
 }
 

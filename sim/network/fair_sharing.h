@@ -1,6 +1,7 @@
 // FairSharing keeps the max-min fair rates of active transfers while transfers come and go, and
 // knows when the next one will be through. It is the inside of FlowNetwork, which adds latencies
-// and the interface; times here are plain picoseconds, rates bytes per picosecond.
+// and the interface; times here are plain picoseconds, rates bytes per picosecond. A group of links
+// is a link like any other here, with the bandwidth of its average link.
 //
 // What is computed. Transfer f at rate r uses weight(f, l) * r of each of its links l. Rates are
 // max-min fair over transfers: no rate can grow without another, not larger one shrinking. A set
@@ -103,7 +104,7 @@ class FairSharing {
   // FinishTree::kNever if no transfer is active. Valid after settle().
   std::int64_t next_finish() const { return finishes_.earliest(); }
 
-  double carried(LinkId link, std::int64_t at) const;  // bytes
+  double carried(LinkId link, std::int64_t at) const;  // bytes; of a group: of its average link
   std::uint64_t rate_updates() const { return rate_updates_; }
   std::uint64_t evaluations() const { return evaluations_; }
   std::uint64_t refills() const { return refills_; }

@@ -58,7 +58,8 @@ void FlowNetwork::advance(Time to, std::vector<TransferId>& done) {
 }
 
 double FlowNetwork::carried(LinkId link, Time at) const {
-  return sharing_.carried(link, at.since_start.count());
+  return bytes_over(fabric_, link,
+                    [&](LinkId id) { return sharing_.carried(id, at.since_start.count()); });
 }
 
 NetworkStatistics FlowNetwork::statistics() const {

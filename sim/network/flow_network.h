@@ -44,8 +44,9 @@ struct FlowNetworkOptions {
 
 class FlowNetwork final : public Network {
  public:
+  // The fabric outlives the network.
   explicit FlowNetwork(const Fabric& fabric, const FlowNetworkOptions& options = {})
-      : sharing_(fabric, options.evaluation_limit) {}
+      : fabric_(fabric), sharing_(fabric, options.evaluation_limit) {}
 
   void start(Time now, TransferId id, const Transfer& transfer) override;
   void settle(Time now) override;
@@ -58,6 +59,7 @@ class FlowNetwork final : public Network {
   const FairSharing& sharing() const { return sharing_; }
 
  private:
+  const Fabric& fabric_;
   FairSharing sharing_;
   InstantQueue waiting_;  // for the end of the latency, or of a transfer that needs no time
   std::vector<FairSharing::Slot> slots_;  // of one instant

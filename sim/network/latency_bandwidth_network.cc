@@ -15,7 +15,7 @@ constexpr double kPicosecondsPerSecond = 1e12;
 class LatencyBandwidthNetwork final : public Network {
  public:
   explicit LatencyBandwidthNetwork(const Fabric& fabric)
-      : fabric_(fabric), loads_(fabric.links().size()) {}
+      : fabric_(fabric), loads_(fabric.links_and_groups()) {}
 
   void start(Time now, TransferId id, const Transfer& transfer) override {
     const std::uint32_t slot = take_slot();
@@ -26,8 +26,7 @@ class LatencyBandwidthNetwork final : public Network {
     moving.is_active = false;
     for (const LinkUse& use : transfer.uses) {
       assert(use.weight > 0 && use.weight <= 1);
-      const Bandwidth share = fabric_.link(use.link).bandwidth / use.weight;
-      moving.bandwidth = std::min(moving.bandwidth, share);
+      moving.bandwidth = std::min(moving.bandwidth, fabric_.width(use));
     }
     push({now + transfer.latency, id, slot});
   }
@@ -64,8 +63,10 @@ class LatencyBandwidthNetwork final : public Network {
   }
 
   double carried(LinkId link, Time at) const override {
-    const Load& load = loads_[link.index()];
-    return load.carried + load.rate * to_picoseconds(at - load.since);
+    return bytes_over(fabric_, link, [&](LinkId id) {
+      const Load& load = loads_[id.index()];
+      return load.carried + load.rate * to_picoseconds(at - load.since);
+    });
   }
 
   NetworkStatistics statistics() const override { return {.transfers = transfers_}; }
@@ -160,7 +161,7 @@ class LatencyBandwidthNetwork final : public Network {
   }
 
   const Fabric& fabric_;
-  std::vector<Load> loads_;  // by LinkId
+  std::vector<Load> loads_;  // by LinkId, then by group
   std::vector<Moving> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::vector<Event> events_;  // a heap, earliest on top

@@ -7,7 +7,10 @@
 //
 // A transfer is `bytes`, a latency, and (link, weight) pairs. While it moves at rate r it uses
 // weight * r of each of its links; its largest weight is 1. A message is a path of weight 1; a
-// multicast or a pipelined collective is one transfer over all its edges. Its life:
+// multicast or a pipelined collective is one transfer over all its edges. In the place of a link of
+// a group (adaptive routing: fabric.h) stands the group, with the weight on each of its links. What
+// does cross one link of a group, whatever the switches would choose, names both. A network of
+// packets is always given the links of a path, and chooses for itself. The life of a transfer:
 //
 //   start() --latency--> active: moves its bytes at the rate that the model gives it --> done
 //
@@ -28,20 +31,17 @@
 
 #include "sim/base/ids.h"
 #include "sim/base/units.h"
+#include "sim/network/fabric.h"
 
 namespace stepsim {
-
-struct LinkUse {
-  LinkId link;
-  double weight = 1;  // in (0, 1]; a transfer names a link at most once
-};
 
 struct Transfer {
   Bytes bytes;       // over the link of weight 1
   Duration latency;  // before the first byte moves
   std::span<const LinkUse> uses;
-  std::uint64_t order = 0;  // packets: of messages that start together the lowest goes first, and
-                            // of equal ones the lowest id
+  std::uint64_t order = 0;   // packets: of messages that start together the lowest goes first, and
+                             // of equal ones the lowest id
+  bool keeps_links = false;  // packets: no other link of a group is chosen
 };
 
 struct NetworkStatistics {

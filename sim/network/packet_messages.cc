@@ -16,6 +16,7 @@ void PacketMessages::start(Time now, TransferId id, const Transfer& transfer) {
   message.id = id;
   message.order = transfer.order;
   message.routes = 1;
+  message.is_sprayed = spraying_ && !transfer.keeps_links;
   message.latest = 0;
   message.bytes = transfer.bytes.value();
   message.words.size = 0;
@@ -24,13 +25,13 @@ void PacketMessages::start(Time now, TransferId id, const Transfer& transfer) {
     return;
   }
   message.packets_left = (message.bytes - 1) / packet_bytes_ + 1;
-  if (spraying_) {
+  if (message.is_sprayed) {
     spray(message, fabric_.link(transfer.uses.front().link).from,
           fabric_.link(transfer.uses.back().link).to);
   } else {
     links_.clear();
     for (const LinkUse& use : transfer.uses) links_.push_back(use.link);
-    add_route(message, links_);
+    add_route(message, links_, transfer.keeps_links);
   }
   count_hops(message);
   starting_.push_back(slot);
@@ -49,11 +50,15 @@ void PacketMessages::check_message(const Transfer& transfer) const {
   }
 }
 
-void PacketMessages::add_route(Message& message, std::span<const LinkId> links) {
+std::uint32_t PacketMessages::word_of(LinkId link, bool keeps_links) const {
+  assert(link.index() < Hop::kChoiceMark);
+  return link.index() | (!keeps_links && fabric_.group_of(link) ? Hop::kChoiceMark : 0);
+}
+
+void PacketMessages::add_route(Message& message, std::span<const LinkId> links, bool keeps_links) {
   for (std::size_t i = 0; i < links.size(); ++i) {
-    assert(links[i].index() < Hop::kLastMark);
     const std::uint32_t mark = i + 1 == links.size() ? Hop::kLastMark : 0;
-    words_.push_back(message.words, links[i].index() | mark);
+    words_.push_back(message.words, word_of(links[i], keeps_links) | mark);
   }
 }
 
@@ -67,7 +72,7 @@ void PacketMessages::spray(Message& message, NodeId from, NodeId to) {
     spraying_->router->route(from, to, key, links_);
     if (links_.empty()) throw std::logic_error("the router of a packet network gave no route");
     beginning_.push_back(static_cast<std::uint32_t>(sprayed_.size()) + message.routes);
-    for (const LinkId link : links_) sprayed_.push_back(link.index());
+    for (const LinkId link : links_) sprayed_.push_back(word_of(link, false));
     sprayed_.back() |= Hop::kLastMark;
   }
   for (const std::uint32_t offset : beginning_) words_.push_back(message.words, offset);
@@ -76,7 +81,7 @@ void PacketMessages::spray(Message& message, NodeId from, NodeId to) {
 
 std::uint32_t PacketMessages::first_place(Slot slot, std::uint32_t route) const {
   const Message& message = messages_[slot];
-  if (message.routes == 1 && !spraying_) return message.words.begin;
+  if (!message.is_sprayed) return message.words.begin;
   return message.words.begin + words_.word(message.words.begin + route);
 }
 
@@ -84,9 +89,8 @@ void PacketMessages::count_hops(const Message& message) {
   const auto packets = static_cast<std::uint64_t>(message.packets_left);
   const std::uint32_t* words = words_.data(message.words);
   for (std::uint32_t route = 0; route < message.routes; ++route) {
-    const std::uint32_t begin = spraying_ ? words[route] : 0;
-    const std::uint32_t end =
-        spraying_ && route + 1 < message.routes ? words[route + 1] : message.words.size;
+    const std::uint32_t begin = message.is_sprayed ? words[route] : 0;
+    const std::uint32_t end = route + 1 < message.routes ? words[route + 1] : message.words.size;
     const std::uint64_t of_route =
         packets / message.routes + (route < packets % message.routes ? 1 : 0);
     statistics_.packet_hops += of_route * (end - begin);

@@ -8,8 +8,8 @@
 //   messages.take_ended(now, done);
 //
 // A route is a run of words, one a link, at consecutive places; the word of the last link is
-// marked. A packet carries its place, so that neither message nor route need be looked up on its
-// way.
+// marked, and those of links that stand for their group. A packet carries its place, so that
+// neither message nor route need be looked up on its way.
 
 #pragma once
 
@@ -29,10 +29,13 @@ namespace stepsim {
 struct Hop {
   std::uint32_t word;
 
-  std::uint32_t link() const { return word & ~kLastMark; }
+  std::uint32_t link() const { return word & (kChoiceMark - 1); }
   bool is_last() const { return (word & kLastMark) != 0; }
+  // Switches may choose another link of its group.
+  bool may_choose() const { return (word & kChoiceMark) != 0; }
 
   static constexpr std::uint32_t kLastMark = 1U << 31;
+  static constexpr std::uint32_t kChoiceMark = 1U << 30;
 };
 
 class PacketMessages {
@@ -93,11 +96,12 @@ class PacketMessages {
   struct Message {
     TransferId id;
     std::uint32_t routes = 1;
+    bool is_sprayed = false;
     std::uint64_t order = 0;
     std::int64_t bytes = 0;
     std::int64_t packets_left = 0;
     std::int64_t latest = 0;  // arrival so far
-    PooledArray words;        // the route; of several routes: where each begins, then the routes
+    PooledArray words;        // the route; if sprayed: where each begins, then the routes
   };
 
   // ArrayPool with access to a word by its place in the pool: an array of a message does not move
@@ -111,7 +115,8 @@ class PacketMessages {
   // The place of the first hop of one of the routes that packets take in turns.
   std::uint32_t first_place(Slot slot, std::uint32_t route) const;
   void check_message(const Transfer& transfer) const;
-  void add_route(Message& message, std::span<const LinkId> links);
+  std::uint32_t word_of(LinkId link, bool keeps_links) const;
+  void add_route(Message& message, std::span<const LinkId> links, bool keeps_links);
   void spray(Message& message, NodeId from, NodeId to);
   void count_hops(const Message& message);
 

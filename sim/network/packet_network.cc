@@ -25,6 +25,7 @@
 #include "sim/network/packet_messages.h"
 #include "sim/network/packet_port.h"
 #include "sim/network/packet_timing.h"
+#include "sim/network/port_choice.h"
 
 namespace stepsim {
 namespace {
@@ -54,6 +55,7 @@ class UnlimitedPacketNetwork final : public Network {
  public:
   UnlimitedPacketNetwork(const Fabric& fabric, const PacketOptions& options)
       : messages_(fabric, options),
+        choice_(fabric, messages_),
         next_arrivals_(fabric.links().size()),
         timing_(options),
         ports_(fabric.links().size()) {
@@ -69,7 +71,7 @@ class UnlimitedPacketNetwork final : public Network {
   void settle(Time now) override {
     for (const PacketMessages::Slot slot : messages_.take_starting()) {
       messages_.cut(slot, [&](std::uint32_t place, std::uint32_t bytes, std::int64_t packets) {
-        queue(now.since_start.count(), slot, place, bytes, packets);
+        begin(now.since_start.count(), slot, place, bytes, packets);
       });
     }
     next_arrivals_.flush();
@@ -117,6 +119,13 @@ class UnlimitedPacketNetwork final : public Network {
     SentBytes sent;
   };
 
+  // How long the port of a link is busy with what it has.
+  auto load_at(std::int64_t now) const {
+    return [this, now](std::uint32_t link) {
+      return std::max<std::int64_t>(ports_[link].free_at - now, 0);
+    };
+  }
+
   // The first packet on its way over `link` has come to its end.
   void hand_over(std::int64_t now, std::uint32_t link) {
     Port& port = ports_[link];
@@ -131,14 +140,23 @@ class UnlimitedPacketNetwork final : public Network {
     }
     next_arrivals_.set(
         link, port.trains.empty() ? FinishTree::kNever : port.trains.front().first_arrival);
-    queue(now, slot, place + 1, bytes, 1);
+    queue(now, slot, place + 1, choice_.after(link, place + 1, load_at(now)), bytes, 1);
   }
 
-  // Puts packets into the queue of the link at `place`.
-  void queue(std::int64_t now, PacketMessages::Slot slot, std::uint32_t place, std::uint32_t bytes,
+  // Packets of a message at its source; where that has several ports, each packet chooses.
+  void begin(std::int64_t now, PacketMessages::Slot slot, std::uint32_t place, std::uint32_t bytes,
              std::int64_t packets) {
+    const std::int64_t together = messages_.hop(place).may_choose() ? 1 : packets;
+    for (; packets > 0; packets -= together) {
+      queue(now, slot, place, choice_.first(place, load_at(now)), bytes, together);
+    }
+  }
+
+  // Puts packets into the queue of `link`, which is the hop at `place` or another one of its group.
+  void queue(std::int64_t now, PacketMessages::Slot slot, std::uint32_t place, std::uint32_t link,
+             std::uint32_t bytes, std::int64_t packets) {
     const Hop hop = messages_.hop(place);
-    Port& port = ports_[hop.link()];
+    Port& port = ports_[link];
     const std::int64_t each = timing_.time_of(port.wire, bytes);
     const std::int64_t begin = std::max(now, port.free_at);
     port.free_at = PacketTiming::end_of(begin, each, packets, port.wire);
@@ -156,13 +174,14 @@ class UnlimitedPacketNetwork final : public Network {
       }
     }
     port.last_train_end = port.free_at;
-    const PacketWire& next = ports_[messages_.hop(place + 1).link()].wire;
+    const PacketWire& next = ports_[choice_.fastest(place + 1)].wire;
     const std::int64_t arrival = begin + timing_.until_queued(port.wire, next, bytes);
     port.trains.push_back({arrival, packets, place, slot, bytes});
-    if (was_empty) next_arrivals_.set(hop.link(), arrival);
+    if (was_empty) next_arrivals_.set(link, arrival);
   }
 
   PacketMessages messages_;
+  PortChoice choice_;
   FinishTree next_arrivals_;  // by link: of the first packet on its way to a next port
   const PacketTiming timing_;
   std::vector<Port> ports_;           // by link

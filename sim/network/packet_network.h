@@ -23,6 +23,10 @@
 //     transfer has no bytes or no links: then it is done at start + latency.
 //   - NetworkStatistics counts packet-hops, and rates do not exist.
 //
+// Adaptive routing, where the fabric has groups of links (fabric.h): each packet takes the port
+// with the shortest queue of those that lead on (port_choice.h), here when it queues, with finite
+// buffers when the port before it begins to send it. A transfer that `keeps_links` chooses nothing.
+//
 // Options, off by default:
 //   - Finite buffers, lossless: a port sends a packet only when the queue of the next port has room
 //     for all of it, which is then reserved; the room is free again when the packet has left that

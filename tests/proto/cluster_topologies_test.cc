@@ -152,7 +152,9 @@ TEST(ClusterTopologiesTest, EveryTopologyIsReadFromItsFields) {
   EXPECT_EQ(ports.routing.seed, 3U);
   EXPECT_EQ(std::get<PcieBoxSpec>(read("pcie_box { gpus: 4 sockets: 1 }")).gpus, 4);
   const auto tree = std::get<FatTreeSpec>(
-      read("fat_tree { switch_ports: 8 tiers: 2 taper: 1.5 link_bandwidth: '400Gbps' }"));
+      read("fat_tree { switch_ports: 8 tiers: 2 taper: 1.5 link_bandwidth: '400Gbps' routing: "
+           "'adaptive' }"));
+  EXPECT_EQ(tree.routing.rule, PathRule::kAdaptive);
   EXPECT_EQ(tree.tiers, 2);
   EXPECT_EQ(tree.taper, 1.5);
   EXPECT_EQ(tree.link_bandwidth, Bandwidth(50e9));

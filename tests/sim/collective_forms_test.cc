@@ -80,8 +80,10 @@ TEST(CollectiveFormsTest, HoldOnASwitch) {
   EXPECT_LT(tally.bounds, 40);  // trees in chunks; folds of other than powers of two
 }
 
-Cluster nodes_of(int nodes, int gpus) {
+Cluster nodes_of(int nodes, int gpus, const PathChoice& routing = {}, int nodes_a_unit = 32) {
   DgxSuperPodSpec spec;
+  spec.routing = routing;
+  spec.nodes_per_scalable_unit = nodes_a_unit;
   spec.nodes = nodes;
   spec.gpus_per_node = gpus;
   spec.nvlink_bandwidth = 450_GBps;
@@ -99,6 +101,14 @@ TEST(CollectiveFormsTest, HoldOverNodes) {
   sweep(nodes_of(5, 8), "2 of 5 nodes", tally, {0, 1, 8, 9, 16, 17, 24, 25, 32, 33});
   sweep(nodes_of(3, 8), "odd members", tally, {0, 1, 2, 8, 9, 10, 11, 16});
   EXPECT_GT(tally.exact, 2 * tally.bounds);  // stepped rounds that run into each other
+}
+
+TEST(CollectiveFormsTest, HoldOverSpinesThatAdaptiveSwitchesChoose) {
+  Tally tally;
+  const PathChoice adaptive{.rule = PathRule::kAdaptive};
+  sweep(nodes_of(4, 4, adaptive, 2), "2 units of 2 nodes", tally);
+  sweep(nodes_of(6, 2, adaptive, 2), "3 units of 2 nodes", tally);
+  EXPECT_GT(tally.exact, 2 * tally.bounds);
 }
 
 TEST(CollectiveFormsTest, HoldOnTori) {

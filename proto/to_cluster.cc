@@ -71,6 +71,7 @@ CommunicationUnits to_communication(const file::Communication& communication,
   CommunicationUnits spec;
   const std::string prefix = "cluster.chip.communication.";
   const FieldReader fields(communication, prefix, problems);
+  fields.read("nvls", spec.nvls);
   fields.read("units", spec.units);
   if (fields.has("compute_share") || fields.has("memory_share")) {
     spec.fixed = {.compute_share = communication.compute_share(),

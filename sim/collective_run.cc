@@ -52,7 +52,7 @@ CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t
   const GroupShape shape = stepsim::describe(cluster, chips);
   const CollectiveTask task = task_of(graph_, collective, group);
   AlgorithmChoice choice = collective.algorithm;
-  if (!cluster.library.ideal()) {
+  if (!cluster.library.ideal() || cluster.chip.communication.nvls) {
     const LibraryChoice chosen =
         choose_with_library(cluster.library, task, switches_can_add(collective.type), choice, shape,
                             links_of(cluster, chips, collective.type));

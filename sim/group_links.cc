@@ -48,6 +48,12 @@ GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips
   std::ranges::sort(nodes);
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   links.nodes = static_cast<std::uint32_t>(nodes.size());
+  links.nvls = cluster.chip.communication.nvls && cluster.library.inside == HopKind::kNvlink;
+  const auto adder = std::ranges::find_if(
+      cluster.adders, [](const std::optional<LinkId>& link) { return link.has_value(); });
+  if (adder != cluster.adders.end()) {
+    links.switch_adders = cluster.fabric.link(**adder).bandwidth;
+  }
   return links;
 }
 

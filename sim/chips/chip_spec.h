@@ -72,6 +72,8 @@ struct CommunicationUnits {
   std::array<Bandwidth, kDataTypes> reduction{};
   std::optional<CommunicationCost>
       fixed{};  // every collective takes this, whatever the library says
+  // The switch between the chips of a node adds up and copies (NVLink SHARP, since NVLink 4).
+  bool nvls = false;
 };
 
 struct ChipSpec {

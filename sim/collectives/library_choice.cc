@@ -315,6 +315,22 @@ LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveT
                  std::string(name_of(protocol))};
 }
 
+// Whether nothing is faster than the one switch between all members. Rings take (n - 1) / n of the
+// data over each link, twice for an all-reduce; the switch has to take in what all members have.
+bool is_best_in_switch(const CollectiveTask& task, bool floating, const GroupShape& shape,
+                       const GroupLinks& links) {
+  if (!links.nvls || links.nodes != 1) return false;
+  if (!refusal(task.op, AlgorithmChoice::kNvls, shape).empty()) return false;
+  const bool adds = task.op == CollectiveOp::kAllReduce || task.op == CollectiveOp::kReduce ||
+                    task.op == CollectiveOp::kReduceScatter;
+  if (!adds) return true;
+  if (!floating) return false;
+  const double n = links.members;
+  const double passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
+  return links.switch_adders.value() == 0 ||
+         n / links.switch_adders.value() <= passes * (n - 1) / n / links.inside.value();
+}
+
 }  // namespace
 
 LibraryChoice choose_with_library(const CommunicationLibrary& library, const CollectiveTask& task,
@@ -322,6 +338,11 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
                                   const GroupLinks& links) {
   ChosenAlgorithm chosen = resolve(task, asked, shape);
   if (library.ideal()) {
+    if (asked == AlgorithmChoice::kAuto && is_best_in_switch(task, floating, shape, links)) {
+      chosen = {AlgorithmChoice::kNvls,
+                "the switch of the node adds and copies: one trip, and each link carries the data "
+                "once"};
+    }
     return {.algorithm = chosen.choice, .cost = {}, .protocol = {}, .why = std::move(chosen.why)};
   }
   if (moves_messages(task.op)) return by_messages(library, task, std::move(chosen), links);

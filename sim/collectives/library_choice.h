@@ -13,6 +13,10 @@
 //
 // What it holds of the chips follows from the channels that the protocol opens (library.h).
 //
+// Without a library (ideal) it goes by closed forms: in a node whose switch adds up and copies that
+// takes one trip and S/W, (n - 1) / n of it where shards are sent, which nothing is faster than,
+// unless switches add slowly; else as choose_algorithm.h says.
+//
 // Algorithms that NCCL does not have, or that are asked for by name, get the protocol that is
 // expected to be best for a ring of as many rounds.
 
@@ -37,6 +41,8 @@ struct GroupLinks {
   Bandwidth network{};  // between nodes; 0: none
   Bandwidth adder{};    // sums of this type that a compute unit of the chips makes; 0: no limit
   Bandwidth memory{};   // what the chips read and write; 0: no limit
+  bool nvls = false;    // the switch between the chips of a node adds up and copies,
+  Bandwidth switch_adders{};  // so many bytes of operands a second; 0: as fast as they come
 };
 
 // What is added to the transfers of one collective or message.

@@ -1,0 +1,100 @@
+// What `auto` takes without a communication library where the switch of a node adds up and copies.
+
+#include "sim/collectives/library_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "sim/group_links.h"
+#include "tests/sim/idle_collective.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+
+Cluster node_of(int gpus, bool nvls) {
+  Cluster cluster = one_node(gpus, 100_GBps, 100ns);
+  cluster.chip.communication.nvls = nvls;
+  return cluster;
+}
+
+AlgorithmChoice taken(const Cluster& cluster, CollectiveOp op, DataType type = DataType::kBf16,
+                      const std::vector<std::uint32_t>& chips = {}) {
+  const std::vector<std::uint32_t> members = chips.empty() ? all_chips(cluster) : chips;
+  return choose_with_library(cluster.library, {.op = op, .bytes = 1_GB}, switches_can_add(type),
+                             AlgorithmChoice::kAuto, describe(cluster, members),
+                             links_of(cluster, members, type))
+      .algorithm;
+}
+
+constexpr CollectiveOp kInSwitch[] = {CollectiveOp::kAllReduce, CollectiveOp::kAllGather,
+                                      CollectiveOp::kReduceScatter, CollectiveOp::kBroadcast,
+                                      CollectiveOp::kReduce};
+
+TEST(IdealLibraryTest, TakesTheSwitchThatAddsAndCopies) {
+  for (const int gpus : {2, 3, 8}) {
+    for (const CollectiveOp op : kInSwitch) {
+      EXPECT_EQ(taken(node_of(gpus, true), op), AlgorithmChoice::kNvls) << name_of(op);
+      EXPECT_NE(taken(node_of(gpus, false), op), AlgorithmChoice::kNvls) << name_of(op);
+    }
+  }
+  EXPECT_EQ(taken(node_of(8, true), CollectiveOp::kAllToAll), AlgorithmChoice::kDirect);
+}
+
+// 8 members, 100 GB/s: all-reduce of 800 MB 8 ms in place of 14, shards 7; a trip is 200 ns.
+TEST(IdealLibraryTest, NothingIsFasterThanWhatItTakes) {
+  const Cluster cluster = node_of(8, true);
+  for (const CollectiveOp op : kInSwitch) {
+    CollectiveWork work{.communicator = CommunicatorId(0),
+                        .op = op,
+                        .bytes = Bytes(800'000'000),
+                        .type = DataType::kBf16};
+    const double automatic = simulated(cluster, work, Granularity::kPipelined);
+    const bool shards = op == CollectiveOp::kAllGather || op == CollectiveOp::kReduceScatter;
+    EXPECT_DOUBLE_EQ(automatic, (shards ? 7e-3 : 8e-3) + 200e-9) << name_of(op);
+    EXPECT_EQ(simulated(cluster, work, Granularity::kStepped), automatic);
+    for (const AlgorithmChoice other : algorithms_for(op, shape_of(cluster))) {
+      work.algorithm = other;
+      EXPECT_GE(simulated(cluster, work, Granularity::kPipelined), automatic) << name_of(other);
+    }
+  }
+}
+
+TEST(IdealLibraryTest, SwitchesAddFloatingPointNumbersOnly) {
+  const Cluster cluster = node_of(8, true);
+  EXPECT_EQ(taken(cluster, CollectiveOp::kAllReduce, DataType::kInt8), AlgorithmChoice::kRing);
+  EXPECT_EQ(taken(cluster, CollectiveOp::kReduceScatter, DataType::kFp8), AlgorithmChoice::kRing);
+  EXPECT_EQ(taken(cluster, CollectiveOp::kAllGather, DataType::kFp8), AlgorithmChoice::kNvls);
+}
+
+// 8 members bring 8 S of operands; a ring takes 14/8 S over links of 100 GB/s: 457 GB/s is as fast.
+TEST(IdealLibraryTest, LeavesASwitchThatAddsSlowly) {
+  for (const std::int64_t adders : {456, 458}) {
+    Cluster cluster = node_of(8, true);
+    cluster.adders = add_adders(Bandwidth(1e9 * static_cast<double>(adders)), cluster.fabric);
+    EXPECT_EQ(taken(cluster, CollectiveOp::kAllReduce),
+              adders < 457 ? AlgorithmChoice::kRing : AlgorithmChoice::kNvls);
+    EXPECT_EQ(taken(cluster, CollectiveOp::kAllGather), AlgorithmChoice::kNvls) << "nothing to add";
+  }
+}
+
+TEST(IdealLibraryTest, OtherSwitchesAreNotTaken) {
+  DgxSuperPodSpec spec;
+  spec.nodes = 2;
+  Cluster cluster = cluster_of(spec);
+  cluster.chip.communication.nvls = true;
+  EXPECT_EQ(taken(cluster, CollectiveOp::kAllReduce), AlgorithmChoice::kHierarchical);
+  EXPECT_EQ(taken(cluster, CollectiveOp::kAllReduce, DataType::kBf16, {0, 8}),
+            AlgorithmChoice::kRing)
+      << "a leaf between two nodes";
+  EXPECT_EQ(taken(cluster, CollectiveOp::kAllReduce, DataType::kBf16, {1, 2, 5}),
+            AlgorithmChoice::kNvls);
+  cluster.library.inside = HopKind::kPcie;
+  EXPECT_EQ(taken(cluster, CollectiveOp::kAllReduce, DataType::kBf16, {1, 2, 5}),
+            AlgorithmChoice::kRing);
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -60,17 +60,21 @@ LayerOp cross_entropy(const Part& part) {
                      {.kept = 4, .forward_workspace = t, .backward_workspace = t}, op);
       break;
     case LossKernels::kSeparate:
-      // Copy, log-softmax in two reads; zeros, gradient of the log-softmax, rounding. PyTorch's
-      // loss over a tensor group makes the exponentials, a sum and a product one by one. The block
-      // of the logits themselves is free by then, but too small for anything else that is made.
-      make_in_passes(part, {{t, 4}, {4, 0}, {4, 4}},
-                     part.shard.tensor > 1
-                         ? std::vector<Pass>{{0, 4}, {4, 4}, {8, 4}, {4, 4}, {4, t}}
-                         : std::vector<Pass>{{0, 4}, {8, 4}, {4, t}},
-                     {.kept = 4,
-                      .forward_workspace = t + 4,
-                      .backward_workspace = t + (part.shard.tensor > 1 ? 12 : 8)},
-                     op);
+      // PyTorch's log-softmax is one kernel that reads three times: for the largest value, the sum
+      // and its result; backwards twice, for a sum and for its result (SoftMax.cu). In place each
+      // of as many steps is a kernel that writes too, so that moves more. Copy, log-softmax; zeros,
+      // gradient of the log-softmax, rounding.
+      if (part.shard.tensor == 1) {
+        make_in_passes(part, {{t, 4}, {4, 0}, {4, 0}, {4, 4}}, {{0, 4}, {4, 0}, {8, 4}, {4, t}},
+                       {.kept = 4, .forward_workspace = t + 4, .backward_workspace = t + 8}, op);
+        break;
+      }
+      // Over a tensor group (loss_parallel) all is made one by one: copy, largest, difference,
+      // exponential, sum, result; zeros, exponential, sum, product, rounding. The block of the
+      // logits themselves is free by then, but too small for anything else that is made.
+      make_in_passes(part, {{t, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}},
+                     {{0, 4}, {4, 4}, {8, 4}, {4, 4}, {4, t}},
+                     {.kept = 4, .forward_workspace = t + 8, .backward_workspace = t + 12}, op);
       break;
   }
   op.forward.front().read += targets;

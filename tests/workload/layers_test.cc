@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -278,6 +280,41 @@ TEST(LayersTest, ALossInPassesKeepsFp32) {
     return op_named(head_of(loss, 1), "unembedding").backward_workspace;
   };
   EXPECT_EQ(workspace(LossKernels::kInPlace) - workspace(LossKernels::kFused), Bytes(logits * 2));
+}
+
+// Bytes of device memory for each bf16 logit, forward and backward, counted off the software:
+// Megatron-LM's passes (vocab_parallel cross entropy) write in place; PyTorch's log-softmax reads
+// three times and writes once (SoftMax.cu), backwards it reads one tensor twice and one once; over
+// a tensor group its loss_parallel has a kernel for each step.
+TEST(LayersTest, TrafficOfALoss) {
+  const std::int64_t tokens = 1024;
+  const auto traffic = [&](LossKernels loss, std::int64_t tensor, bool forward) {
+    const Layer head =
+        build_layers(llama3_70b(), {.sequence_length = tokens, .tensor = tensor, .loss = loss})
+            .head;
+    const LayerOp& op = op_named(head, "cross_entropy");
+    double bytes = 0;
+    for (const Kernel& kernel : forward ? op.forward : op.input_gradient) {
+      bytes += static_cast<double>((kernel.read + kernel.written).value());
+    }
+    return std::round(bytes / static_cast<double>(tokens * 128'256 / tensor));
+  };
+  using enum LossKernels;
+  EXPECT_EQ(traffic(kFused, 1, true), 2);
+  EXPECT_EQ(traffic(kFused, 1, false), 2 + 2);
+  EXPECT_EQ(traffic(kInPlace, 1, true), 6 + 4 + 8 + 8 + 4 + 8);
+  EXPECT_EQ(traffic(kInPlace, 1, false), 8 + 6);
+  EXPECT_EQ(traffic(kSeparate, 1, true), 6 + 4 + 4 + 8);
+  EXPECT_EQ(traffic(kSeparate, 1, false), 4 + 4 + 12 + 6);
+  EXPECT_EQ(traffic(kSeparate, 8, true), 6 + 4 + 8 + 8 + 4 + 8);
+  EXPECT_EQ(traffic(kSeparate, 8, false), 4 + 8 + 12 + 8 + 6);
+  for (const std::int64_t tensor : {1, 8}) {
+    const auto all = [&](LossKernels loss) {
+      return traffic(loss, tensor, true) + traffic(loss, tensor, false);
+    };
+    EXPECT_LT(all(kFused), std::min(all(kInPlace), all(kSeparate)));
+    EXPECT_EQ(all(kSeparate) < all(kInPlace), tensor == 1) << "one kernel in place of several";
+  }
 }
 
 TEST(LayersTest, TheLookupDoesNoArithmeticForward) {

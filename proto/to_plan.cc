@@ -110,7 +110,7 @@ void read_recompute_modules(const FieldReader& fields, ParallelPlan& spec) {
   if (text.empty()) fields.add("recompute_modules", "is empty, must be some of " + names);
 }
 
-// Bytes of a parameter in all: weight, gradient, optimizer state.
+// Bytes of a parameter in all: weight, gradient, optimizer state if there is one.
 struct StateAccounting {
   std::int64_t total;
   std::int64_t gradient;
@@ -137,7 +137,7 @@ void read_state_bytes(const FieldReader& fields, ParallelPlan& spec) {
     if (fields.has(part)) fields.add(part, "can't be given beside state_bytes");
   }
   spec.gradient_bytes = found->gradient;
-  spec.optimizer_bytes = found->optimizer;
+  if (spec.optimizer != Optimizer::kNone) spec.optimizer_bytes = found->optimizer;
   spec.hold_gradients = found->hold_gradients;
 }
 

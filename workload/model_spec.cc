@@ -91,6 +91,15 @@ void check_experts(const ExpertSpec& experts, Rules& rules) {
   }
   rules.require(fine && sum > 0, "experts.load",
                 "must be numbers of at least 0, one of them positive");
+  if (!fine || experts.per_token < 1 || experts.per_token >= experts.routed) return;
+  for (std::size_t expert = 0; expert < experts.load.size(); ++expert) {
+    const double load = experts.load[expert];
+    rules.require(load * static_cast<double>(experts.per_token) < sum, "experts.load",
+                  "must be less than 1 / experts.per_token (" + std::to_string(experts.per_token) +
+                      ") of the sum, as a token goes to an expert once; is " +
+                      std::to_string(load) + " of " + std::to_string(sum) + " for expert " +
+                      std::to_string(expert));
+  }
 }
 
 }  // namespace

@@ -286,9 +286,11 @@ void read_type(const Row& row, PlanKeys& plan) {
 
 void read_overlap(const Row& row, PlanKeys& plan) {
   const std::string_view overlap = row.text("overlap");
-  if (overlap.starts_with("no overlap") || overlap.starts_with("no gradient all-reduce")) {
-    plan.set_flag("overlap_gradients", false);
-  }
+  const std::string_view zero = row.text("zero_stage");
+  const bool divides = zero.starts_with("2") || zero.starts_with("3") || zero.starts_with("FSDP");
+  const bool at_the_end =
+      overlap.starts_with("no overlap") || overlap.starts_with("no gradient all-reduce");
+  if (at_the_end && !divides) plan.set_flag("overlap_gradients", false);
   if (contains(overlap, "overlap-param-gather")) plan.set_flag("overlap_parameters", true);
   const bool tensor = contains(overlap, "TP_COMM_OVERLAP=True") ||
                       contains(overlap, "--tp-comm-overlap") ||

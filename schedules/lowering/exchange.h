@@ -18,6 +18,8 @@ struct OpExchange {
   std::vector<LayerStep> after_forward{};
   std::vector<LayerStep> before_backward{};  // before its input gradient
   std::vector<LayerStep> after_backward{};   // after its weight gradient
+  // The op behind it that reads what before_forward brings, where that is not its own input.
+  std::optional<std::size_t> receiver{};
   // Its kernels begin a step in the forward, and end one in the backward.
   bool starts_step = false;
   // Beside its input gradient, in the background; its weight gradient waits for their tickets.

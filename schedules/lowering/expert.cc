@@ -157,6 +157,10 @@ ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
 }
 
 Layer shared_experts_beside_dispatch(Layer block) {
+  // Ops read the one before them unless they say otherwise: those that move, and those behind them.
+  for (std::size_t i = 1; i < block.ops.size(); ++i) {
+    if (block.ops[i].reads.empty()) block.ops[i].reads = {block.ops[i - 1].name};
+  }
   const auto first = std::ranges::find(block.ops, Region::kExpert, &LayerOp::region);
   std::stable_partition(block.ops.begin(), first, [](const LayerOp& op) { return !is_shared(op); });
   return block;
@@ -182,6 +186,7 @@ std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan&
   shared.before_forward.back().kind = LayerStep::Kind::kDetached;
   dispatch.before_forward.clear();
   dispatch.after_backward.back().kind = LayerStep::Kind::kDetached;
+  shared.receiver = dispatch.op;
   shared.starts_step = dispatch.starts_step = true;
   return {std::move(shared), std::move(dispatch), std::move(combine)};
 }

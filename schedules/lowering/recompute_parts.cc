@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "schedules/lowering/recompute_choice.h"
@@ -83,8 +84,26 @@ class Remaking {
     for (const std::size_t source : choice_.sources(i)) {
       if (choice_.makes_again(source)) make(source);
     }
+    receive(i);
+  }
+
+  // What arrives for experts beside the shared ones does so again if both run again; by itself if
+  // only the experts do.
+  void receive(std::size_t i) {
+    const OpExchange& own = exchange(i);
+    if (own.receiver) {
+      const bool both = choice_.is_module(i) && choice_.is_module(*own.receiver);
+      if (!both || std::exchange(done_[*own.receiver].received, true)) return;
+      return append(own.before_forward);
+    }
     if (!choice_.ops()[i].receives_again || std::exchange(done_[i].received, true)) return;
-    append(exchange(i).before_forward);
+    append(own.before_forward);
+    const auto beside = std::ranges::find(exchanges_, std::optional(i), &OpExchange::receiver);
+    if (beside == exchanges_.end()) return;
+    append(beside->before_forward);
+    for (LayerStep& step : steps_) {
+      if (step.kind == LayerStep::Kind::kDetached) step.kind = LayerStep::Kind::kCollective;
+    }
   }
 
   // Of the stretch of the T region around an op that reads what was gathered at its beginning.
@@ -130,6 +149,10 @@ class Remaking {
       restored += choice_.ops()[reader].input_restored;
     }
     const std::size_t before = steps_.size();
+    if (exchange(i).starts_step) {
+      steps_.emplace_back();
+      steps_.back().recomputes = true;
+    }
     if (!exchange(i).forward.empty()) {
       append(exchange(i).forward);
     } else if (!ops_[i].forward.empty()) {
@@ -183,7 +206,8 @@ Layer recompute_parts(Layer block, const ParallelPlan& plan, Bytes boundary,
     const Bytes let_go = chosen.kept + chosen.restored + chosen.input_restored;
     std::vector<LayerStep> steps = remaking.before_backward(i);
     std::vector<LayerStep> own = remaking.inside(i);
-    if (steps.empty() && own.empty() && chosen.kept == block.ops[i].saved) continue;
+    const bool as_before = chosen.kept == block.ops[i].saved && let_go == block.ops[i].saved;
+    if (steps.empty() && own.empty() && as_before) continue;
     OpExchange& exchange = exchange_at(exchanges, i);
     exchange.kept = chosen.kept;
     for (LayerStep& step : exchange.forward) {

@@ -33,6 +33,11 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
     }
     return;
   }
+  rules.require(plan.dispatch == Dispatch::kAllToAll || plan.ep != 1, "dispatch",
+                "is two_level, but with ep = 1 nothing travels: all_to_all, or ep above 1");
+  rules.require(plan.dispatch == Dispatch::kTwoLevel || plan.expert_node == 0, "expert_node",
+                "is " + std::to_string(plan.expert_node) +
+                    ", but only dispatch = two_level knows nodes: 0, or two_level");
   rules.require(plan.dispatch == Dispatch::kTwoLevel || plan.node_limit == 0, "node_limit",
                 "is " + std::to_string(plan.node_limit) +
                     ", but a copy for each expert goes straight to it (dispatch = all_to_all): 0, "
@@ -70,10 +75,8 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
 
 void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const Places& places,
                          Rules& rules) {
-  // Loads of another number of experts are the model's problem.
-  const std::size_t loads = model.experts.load.size();
-  if (loads > 0 && static_cast<std::int64_t>(loads) != model.experts.routed) return;
-  if (!routes_by_matrix(model, plan)) return;
+  // Loads that no routing has are the model's problem.
+  if (!routes_by_matrix(model, plan) || !check(model).empty()) return;
   std::int64_t node = plan.ep;
   if (plan.dispatch == Dispatch::kTwoLevel) {
     node = ranks_of_expert_node(plan, places);
@@ -89,11 +92,7 @@ void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const
   }
   ExpertRouting routing = expert_routing(model, plan, node);
   for (const Problem& problem : check(routing)) {
-    const bool of_plan = problem.field == "node_limit";
-    rules.require(false, of_plan ? problem.field : "ep",
-                  of_plan ? problem.message
-                          : "routes tokens to the model's experts, of which " + problem.field +
-                                " " + problem.message);
+    rules.require(false, problem.field, problem.message);
   }
 }
 

@@ -1,13 +1,42 @@
 #include <string>
+#include <utility>
 
 #include "schedules/plan/plan_rules.h"
 
 namespace stepsim {
 
-void check_optimizer(const ParallelPlan& plan, Rules& rules) {
+namespace {
+
+// Keys that say where and how state is held, or how it is updated.
+void check_no_optimizer(const ParallelPlan& plan, Rules& rules) {
+  for (const auto& [field, value] : {std::pair{"offload_optimizer", plan.offload_optimizer},
+                                     std::pair{"shared_master", plan.shared_master},
+                                     std::pair{"post_validation", plan.post_validation}}) {
+    rules.require(!value, field,
+                  "is true, but optimizer is none, which has no state and no step: false, or adam");
+  }
+  rules.require(plan.optimizer_bytes == ParallelPlan{}.optimizer_bytes, "optimizer_bytes",
+                "is " + std::to_string(plan.optimizer_bytes) +
+                    ", but optimizer is none, which has no state: leave it out, or adam");
+}
+
+// What is summed for the norm: nothing where all ranks have all gradients.
+bool norm_travels(const ParallelPlan& plan, const ModelSpec& model) {
+  const bool alike = plan.zero == 0 && (model.experts.routed == 0 || plan.ep == 1);
+  return plan.tp * plan.pp > 1 || (!alike && plan.replicas() > 1);
+}
+
+}  // namespace
+
+void check_optimizer(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.at_least("optimizer_bytes", 1, plan.optimizer_bytes);
   rules.require(plan.clip_gradients || !plan.post_validation, "post_validation",
                 "is true, but without clip_gradients there is no norm to wait for");
+  rules.require(!plan.clip_gradients || !plan.post_validation || norm_travels(plan, model),
+                "post_validation",
+                "is true, but every rank has all gradients, so that none waits for another's norm: "
+                "false, or pp above 1");
+  if (plan.optimizer == Optimizer::kNone) check_no_optimizer(plan, rules);
 }
 
 void check_offload(const ParallelPlan& plan, Rules& rules) {

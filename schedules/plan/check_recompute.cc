@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "schedules/plan/plan_rules.h"
+#include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
 namespace {
@@ -22,13 +23,6 @@ std::vector<RecomputeModule> modules_of(const ModelSpec& model) {
 }
 
 void check_recompute_modules(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.require(plan.recompute != Recompute::kAlternate || !model.qk_norm, "recompute",
-                "is alternate, which can't be simulated yet for a model that normalises q and k: "
-                "none, selective, matmuls or full");
-  rules.require(plan.recompute != Recompute::kAlternate || !plan.overlap_shared_experts,
-                "recompute",
-                "is alternate, which can't be simulated yet with overlap_shared_experts: none, "
-                "selective, matmuls or full");
   const std::vector<RecomputeModule> there = modules_of(model);
   std::string names;
   for (const RecomputeModule module : there) {
@@ -50,18 +44,40 @@ void check_recompute_modules(const ParallelPlan& plan, const ModelSpec& model, R
                     ": only selective takes modules");
 }
 
+// Blocks in a row that run again, of the stage that has the most.
+std::int64_t most_in_a_row(const ParallelPlan& plan, const ModelSpec& model) {
+  std::int64_t most = 0;
+  for (const std::int64_t layers : plan.layout) most = std::max(most, layers);
+  if (plan.layout.empty()) most = model.layers / std::max<std::int64_t>(1, stages_of(plan));
+  return plan.recompute_layers > 0 ? std::min(most, plan.recompute_layers) : most;
+}
+
+// With one input for several blocks.
+void check_groups(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (plan.recompute_block <= 1) return;
+  const std::string is = "is " + std::to_string(plan.recompute_block);
+  rules.require(plan.recompute == Recompute::kFull, "recompute_block",
+                is + ", but recompute is " + std::string(name_of(plan.recompute)) +
+                    ": only full keeps inputs of blocks");
+  if (plan.recompute != Recompute::kFull || plan.pp < 1) return;
+  rules.require(most_in_a_row(plan, model) > 1, "recompute_block",
+                is + ", but no stage has two blocks in a row that run again: 1");
+  rules.require(plan.pp > 1 || !splits_all_backwards(plan), "recompute_block",
+                is + ", but on one stage of " + std::string(schedule_text(plan)) +
+                    " all blocks have run again before the weight gradients free the first: 1, or "
+                    "a schedule with whole backwards");
+}
+
 }  // namespace
 
 void check_recompute(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.at_least("recompute_block", 1, plan.recompute_block);
   rules.at_least("recompute_layers", 0, plan.recompute_layers);
-  rules.require(plan.recompute_block <= 1 || plan.recompute == Recompute::kFull, "recompute_block",
-                "is " + std::to_string(plan.recompute_block) + ", but recompute is " +
-                    std::string(name_of(plan.recompute)) + ": only full keeps inputs of blocks");
+  check_groups(plan, model, rules);
   rules.require(plan.recompute_layers == 0 || plan.recompute != Recompute::kNone,
                 "recompute_layers",
                 "is " + std::to_string(plan.recompute_layers) +
-                    ", but recompute is none: selective, matmuls or full");
+                    ", but recompute is none: selective, matmuls, alternate or full");
   check_recompute_modules(plan, model, rules);
 }
 

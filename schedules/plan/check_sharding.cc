@@ -4,10 +4,7 @@
 #include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
-
 void check_sharding(const ParallelPlan& plan, Rules& rules) {
-  rules.at_least("gradient_bucket_parameters", 1, plan.gradient_bucket_parameters);
-  rules.at_least("prefetch", 0, plan.prefetch);
   rules.at_least("shard", 0, plan.shard);
   rules.require(plan.gradient_bytes == 2 || plan.gradient_bytes == 4, "gradient_bytes",
                 "must be 2 (bf16) or 4 (fp32), is " + std::to_string(plan.gradient_bytes));
@@ -36,15 +33,35 @@ void check_sharding(const ParallelPlan& plan, Rules& rules) {
   rules.require(!plan.shared_master || plan.optimizer_bytes >= 4, "optimizer_bytes",
                 "is " + std::to_string(plan.optimizer_bytes) +
                     ", but with shared_master 4 of them are the fp32 weights: 4 or more");
-  rules.require(!plan.overlap_parameters || plan.zero == 1 || plan.zero == 2, "overlap_parameters",
-                "is true, but zero is " + std::to_string(plan.zero) +
-                    ": parameters are gathered after the optimizer with zero = 1 or 2 only");
   if (!plan.hold_gradients && plan.dp >= 1 && plan.microbatch >= 1) {
     rules.require(plan.microbatches() == 1, "state_bytes",
                   "is 10, without a place for gradients, but they are summed over " +
                       std::to_string(plan.microbatches()) +
                       " micro-batches: 12, 16 or 18, or a single micro-batch");
   }
+}
+
+void check_overlap_of_replicas(const ParallelPlan& plan, Rules& rules) {
+  const ParallelPlan usual;
+  rules.at_least("gradient_bucket_parameters", 1, plan.gradient_bucket_parameters);
+  rules.at_least("prefetch", 0, plan.prefetch);
+  const std::string zero_is = "zero is " + std::to_string(plan.zero);
+  rules.require(plan.prefetch == usual.prefetch || plan.zero == 3, "prefetch",
+                "is " + std::to_string(plan.prefetch) + ", but " + zero_is +
+                    ": only FSDP (zero = 3) gathers layers ahead; leave it out");
+  const bool reduces_at_once = plan.zero == 2 || plan.zero == 3;
+  rules.require(plan.overlap_gradients || !reduces_at_once, "overlap_gradients",
+                "is false, but " + zero_is +
+                    ", which divides gradients while the backward goes on: true, or zero 0 or 1");
+  rules.require(!plan.overlap_parameters || plan.zero == 1 || plan.zero == 2, "overlap_parameters",
+                "is true, but " + zero_is +
+                    ": parameters are gathered after the optimizer with zero = 1 or 2 only");
+  const bool cuts = plan.zero != 3 || plan.offload_optimizer;  // gradients, or state on the host
+  rules.require(plan.gradient_bucket_parameters == usual.gradient_bucket_parameters || cuts,
+                "gradient_bucket_parameters",
+                "is " + std::to_string(plan.gradient_bucket_parameters) +
+                    ", but FSDP (zero = 3) reduces layer by layer: leave it out, or zero 0, 1 or "
+                    "2");
 }
 
 }  // namespace stepsim

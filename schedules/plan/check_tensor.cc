@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "schedules/plan/plan_rules.h"
+#include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
 namespace {
@@ -16,6 +17,17 @@ void check_chunks(const ParallelPlan& plan, Rules& rules) {
   rules.require(plan.tensor_chunks <= 1 || plan.cp * plan.ep * plan.etp <= 1, "tensor_chunks",
                 "is " + std::to_string(plan.tensor_chunks) +
                     ", which goes with tp, dp and pp only: cp, ep and etp must be 1");
+}
+
+// An input gradient beside its weight gradient.
+void check_overlap(const ParallelPlan& plan, Rules& rules) {
+  if (!plan.overlap_tensor) return;
+  rules.require(plan.tp != 1, "overlap_tensor",
+                "is true, but with tp = 1 no input gradients are reduced: false, or tp above 1");
+  rules.require(!splits_all_backwards(plan), "overlap_tensor",
+                "is true, but " + std::string(schedule_text(plan)) +
+                    " runs all weight gradients apart from the input gradients, which nothing is "
+                    "beside: false, or a schedule with whole backwards");
 }
 
 }  // namespace
@@ -33,6 +45,7 @@ void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
                   plan.microbatch * plan.sequence / plan.cp);
   }
   check_chunks(plan, rules);
+  check_overlap(plan, rules);
 }
 
 void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -62,6 +75,10 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
 }
 
 void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  rules.require(plan.cp != 1 || plan.cp_mode == ParallelPlan{}.cp_mode, "cp_mode",
+                "is " + std::string(name_of(plan.cp_mode)) +
+                    ", but with cp = 1 every rank has all keys and values: leave it out, or cp "
+                    "above 1");
   if (plan.cp <= 1) return;
   const bool halves =
       plan.cp_mode == ContextMode::kZigzagRing || plan.cp_mode == ContextMode::kAllGather;

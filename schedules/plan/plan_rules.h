@@ -65,14 +65,19 @@ void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const
 // ---- check_sharding.cc: what replicas divide, and how gradients and parameters travel ----
 
 void check_sharding(const ParallelPlan& plan, Rules& rules);
+void check_overlap_of_replicas(const ParallelPlan& plan, Rules& rules);
 
 // ---- check_recompute.cc ----
 
 void check_recompute(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 
+// ---- check_types.cc: types of what is computed, kept and sent, and kinds of kernels ----
+
+void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+
 // ---- check_optimizer.cc: the optimizer's step and its state, and what lives on the host ----
 
-void check_optimizer(const ParallelPlan& plan, Rules& rules);
+void check_optimizer(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 void check_offload(const ParallelPlan& plan, Rules& rules);
 
 }  // namespace stepsim

@@ -32,6 +32,9 @@ bool plans_by_cost(const ParallelPlan& plan);
 // bubble is outside the span of each rank (zb_h2, zb_auto_2p, zbv_hand, zbv_auto, optimal).
 bool overlaps_steps(const ParallelPlan& plan);
 
+// Whether no rank makes the gradients of inputs and of weights in one op.
+bool splits_all_backwards(const ParallelPlan& plan);
+
 // Every rule of its schedule that the plan breaks, with the nearest legal values. Sizes that are
 // not positive are somebody else's problem.
 std::vector<Problem> check_schedule(const ParallelPlan& plan);

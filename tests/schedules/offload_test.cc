@@ -29,7 +29,7 @@ ParallelPlan plan_of(std::int64_t dp, std::int64_t pp, int zero) {
   plan.zero = zero;
   plan.global_batch = dp * 4;
   plan.sequence = 256;
-  plan.gradient_bucket_parameters = 1'000'000;
+  if (zero < 3) plan.gradient_bucket_parameters = 1'000'000;
   return plan;
 }
 

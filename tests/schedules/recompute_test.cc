@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/experiments/small_clusters.h"
+#include "schedules/lowering/expert.h"
 #include "schedules/lowering/lower.h"
 #include "sim/simulate.h"
 #include "tests/schedules/small_model.h"
@@ -96,6 +97,7 @@ std::vector<ParallelPlan> ways(const ModelSpec& model, const ParallelPlan& base)
     if (check(plan, model, cluster.places).empty()) plans.push_back(std::move(plan));
   };
   add(Recompute::kMatmuls, {});
+  add(Recompute::kAlternate, {});
   add(Recompute::kFull, {});
   std::vector<RecomputeModule> all;
   for (std::size_t i = 0; i < kRecomputeModules; ++i) {
@@ -141,6 +143,9 @@ TEST(RecomputeTest, EveryWayRunsWithEveryAxisAndSchedule) {
       bases.push_back(plan_of(2, 2, 2, 1));
       bases.back().ep = 2;
       bases.back().etp = 2;
+      bases.push_back(plan_of(1, 4, 1, 1));
+      bases.back().ep = 2;
+      bases.back().overlap_shared_experts = model.experts.shared_intermediate > 0;
     }
     for (const ScheduleName schedule : {ScheduleName::kZeroBubbleH1, ScheduleName::kDualPipeV}) {
       bases.push_back(plan_of(2, 1, 2, 0));
@@ -194,6 +199,58 @@ TEST(RecomputeTest, AlternateKeepsEverySecondMatmul) {
   other = 2.0 * tokens * (d * kv + d * d + d * f);
   // Four layers and four micro-batches: three matmuls more, no attention.
   EXPECT_DOUBLE_EQ((alternate.flops - matmuls.flops).value(), 4 * 4 * (other - attention_flops));
+}
+
+// simulate() frees all that is kept: also where a part of what an op kept is dropped and as much of
+// another comes to it, as v behind a norm of q and k alone.
+TEST(RecomputeTest, AlternateFreesWhatItKeeps) {
+  for (const std::int64_t kv_heads : {1, 2, 4, 8}) {
+    ModelSpec model = named("norms of q and k");
+    model.qk_norm = true;
+    model.kv_heads = kv_heads;
+    for (const std::int64_t tp : {1, 2, 4}) {
+      ParallelPlan plan = plan_of(tp, 1, 2, 0);
+      plan.recompute = Recompute::kAlternate;
+      run(model, plan);
+      plan.schedule = ScheduleName::kZeroBubbleH1;
+      run(model, plan);
+    }
+    ParallelPlan plan = plan_of(1, 1, 1, 0);
+    plan.recompute = Recompute::kAlternate;
+    const Layer block = block_of(model, plan);
+    const std::vector<OpRecompute> ops = recomputed_ops(block, plan);
+    const auto norm = std::ranges::find(block.ops, "qk_norm", &LayerOp::name);
+    const OpRecompute& of_norm = ops[static_cast<std::size_t>(norm - block.ops.begin())];
+    const std::int64_t q = 2 * 256 * 512, k = 2 * 256 * 64 * kv_heads, v = k;
+    EXPECT_EQ(of_norm.kept.value(), q + v) << "k is made again";
+    EXPECT_EQ(of_norm.input_restored.value(), k);
+  }
+}
+
+// Where the shared experts run beside the dispatch they come behind it, but read what they read
+// before, and nothing else is kept or sent again.
+TEST(RecomputeTest, SharedExpertsBesideTheDispatchKeepTheSame) {
+  const auto expert = static_cast<std::size_t>(Axis::kExpert);
+  for (const ModelSpec& model : kinds()) {
+    if (model.experts.shared_intermediate == 0) continue;
+    SCOPED_TRACE(model.name);
+    ParallelPlan base = plan_of(1, 4, 1, 1);
+    base.ep = 4;
+    for (ParallelPlan plan : ways(model, base)) {
+      const bool alternate = plan.recompute == Recompute::kAlternate;  // goes by the order of ops
+      const Layer block = block_of(model, plan);
+      const Bytes kept_in_order = kept(recomputed_ops(block, plan));
+      const SimulationResult in_order = run(model, plan);
+      plan.overlap_shared_experts = true;
+      const SimulationResult beside = run(model, plan);
+      const Layer moved = shared_experts_beside_dispatch(block);
+      if (!alternate) {
+        EXPECT_EQ(kept(recomputed_ops(moved, plan)), kept_in_order);
+        EXPECT_EQ(beside.flops, in_order.flops);
+      }
+      EXPECT_EQ(beside.bytes_by_axis[expert], in_order.bytes_by_axis[expert]);
+    }
+  }
 }
 
 // Every matmul with weights runs once forward and twice backward, however much is made again.
@@ -300,6 +357,31 @@ TEST(RecomputeTest, SeveralBlocksShareOneInput) {
   const Bytes three = 3 * block.saved();
   EXPECT_EQ(grouped.memory_peaks[0].by_category[kActivations], ids + input + three);
   EXPECT_EQ(single.memory_peaks[0].by_category[kActivations], ids + 7 * input + block.saved());
+}
+
+// What has run again stays until the weight gradients where these come later: groups save inputs of
+// micro-batches in flight. Of 4 on the first of 4 stages, the one that goes backwards stands whole.
+TEST(RecomputeTest, GroupsSaveInputsInFlightWithSplitBackwards) {
+  const ModelSpec model = small_model(8);
+  ParallelPlan plan = plan_of(1, 1, 4, 0);
+  plan.global_batch = 8;
+  plan.schedule = ScheduleName::kZeroBubbleH1;
+  plan.recompute = Recompute::kFull;
+  const SimulationResult single = run(model, plan);
+  plan.recompute_block = 2;
+  const SimulationResult grouped = run(model, plan);
+  EXPECT_EQ(grouped.flops, single.flops);
+  const auto activations = [](const SimulationResult& result, std::size_t rank) {
+    return result.memory_peaks[rank].by_category[kActivations];
+  };
+  const Bytes input(2 * 256 * 512);
+  // While the second block goes backwards the first stands whole; by itself it comes when of the
+  // second only what the weight gradients read is left: as much, but for the log-sum-exp.
+  const Bytes statistics(256 * 8 * 4);
+  EXPECT_EQ(activations(single, 0) - activations(grouped, 0), 3 * input - statistics)
+      << "of 2 blocks, one";
+  EXPECT_EQ(activations(grouped, 3) - activations(single, 3), statistics)
+      << "none waits on the last stage";
 }
 
 // FSDP gathers a block for its forward, for the forward again, and for its backward; the last one

@@ -107,6 +107,21 @@ TEST(ModelSpecTest, ExpertsAndWindowsAreCheckedToo) {
             }));
 }
 
+// Top-2 of 8: an expert that gets half of all copies gets every token.
+TEST(ModelSpecTest, NoExpertGetsATokenTwice) {
+  ModelSpec model = mixtral_8x7b();
+  model.experts.load = {6, 1, 1, 1, 1, 1, 1, 1};
+  EXPECT_EQ(check(model), std::vector<Problem>{});
+  model.experts.load = {9, 1, 1, 1, 1, 1, 1, 1};
+  EXPECT_EQ(check(model),
+            (std::vector<Problem>{
+                {"experts.load",
+                 "must be less than 1 / experts.per_token (2) of the sum, as a token goes to an "
+                 "expert once; is 9.000000 of 16.000000 for expert 0"}}));
+  model.experts.per_token = 8;
+  EXPECT_EQ(check(model), std::vector<Problem>{}) << "every token goes to all";
+}
+
 TEST(ModelSpecTest, LayersTakeTurns) {
   ModelSpec model = mixtral_8x7b();
   model.window = 1024;

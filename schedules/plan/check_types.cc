@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "schedules/plan/plan_rules.h"
+
+namespace stepsim {
+namespace {
+
+bool is_a_byte(DataType type) {
+  return size_of(type) == Bytes(1);
+}
+
+// A type that is given, other than what it would be without.
+void check_unused(const char* field, std::optional<DataType> given, DataType usual, bool used,
+                  const std::string& why, Rules& rules) {
+  rules.require(
+      !given || *given == usual || used, field,
+      "is " + std::string(name_of(given.value_or(usual))) + ", but " + why + ": leave it out");
+}
+
+// Keys of what a stack of MLPs does not have.
+void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
+  const std::string none = ", but the model is an mlp_stack, which has no ";
+  rules.require(plan.fused_attention, "fused_attention", "is false" + none + "attention: true");
+  rules.require(plan.loss == LossKernels::kFused, "loss",
+                "is " + std::string(name_of(plan.loss)) + none + "loss: leave it out");
+  rules.require(!plan.activation_input_type, "activation_input_dtype",
+                "is given" + none + "activation functions: leave it out");
+  rules.require(plan.scale_block == 0, "scale_block",
+                "is " + std::to_string(plan.scale_block) + none + "scales: 0");
+  rules.require(plan.recompute != Recompute::kMatmuls && plan.recompute != Recompute::kAlternate,
+                "recompute",
+                "is " + std::string(name_of(plan.recompute)) + none +
+                    "kernels beside its matmuls: none, selective or full");
+}
+
+}  // namespace
+
+void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const bool sends_tokens = model.experts.routed > 0 && plan.ep * plan.etp != 1;
+  const DataType activations = plan.activations();
+  // Tokens are ordered by expert in the type in which they are sent, also where none are.
+  const bool dispatches = model.experts.routed > 0 && !plan.dispatch_type;
+  check_unused("communication_dtype", plan.communication_type, activations,
+               plan.tp != 1 || plan.cp != 1 || dispatches,
+               "with tp = 1 and cp = 1 it is the type of nothing that is sent (messages of the "
+               "pipeline have that of the activations)",
+               rules);
+  if (model.experts.routed > 0) {
+    check_unused("combine_dtype", plan.combine_type, activations, sends_tokens,
+                 "with ep = 1 no results travel", rules);
+  }
+  const std::optional<DataType> kept = plan.activation_input_type;
+  rules.require(!kept || size_of(*kept) <= size_of(activations), "activation_input_dtype",
+                "is " + std::string(name_of(kept.value_or(activations))) +
+                    ", but activations are " + std::string(name_of(activations)) +
+                    ": the same, or a narrower type");
+  if (model.kind == ModelKind::kMlpStack) check_of_decoders(plan, rules);
+  const DataType types[] = {plan.type,
+                            plan.weights(),
+                            activations,
+                            plan.communicated(),
+                            plan.dispatched(),
+                            plan.combined(),
+                            kept.value_or(activations)};
+  rules.require(plan.scale_block == 0 || std::ranges::any_of(types, is_a_byte), "scale_block",
+                "is " + std::to_string(plan.scale_block) +
+                    ", but no values have one byte: 0, or dtype fp8 or int8");
+}
+
+std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip) {
+  if (chip.peak_of(plan.type) > Throughput(0)) return {};
+  std::string supported;
+  for (int i = 0; i < kDataTypes; ++i) {
+    const auto type = static_cast<DataType>(i);
+    if (chip.peak_of(type) > Throughput(0)) {
+      supported += (supported.empty() ? "" : ", ") + std::string(name_of(type));
+    }
+  }
+  return {{"dtype", "is " + std::string(name_of(plan.type)) + ", but " + chip.name +
+                        " has a peak throughput for " + supported + " only"}};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,205 @@
+// Keys that nothing in a plan acts on are refused, with what would be accepted; the same keys where
+// they do act are not, nor is a default that is written out.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analysis/experiments/small_clusters.h"
+#include "schedules/pipeline/make_schedule.h"
+#include "schedules/plan/parallel_plan.h"
+#include "schedules/plan/plan_schedule.h"
+#include "tests/schedules/small_model.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+using Change = std::function<void(ParallelPlan&)>;
+
+// Eight ranks of everything that the model has.
+ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero = 0) {
+  ParallelPlan plan;
+  plan.tp = tp;
+  plan.dp = dp;
+  plan.pp = pp;
+  plan.zero = zero;
+  plan.global_batch = 8 * dp;
+  plan.sequence = 128;
+  return plan;
+}
+
+ModelSpec with_experts() {
+  ModelSpec model = small_model(8);
+  model.experts = {.routed = 8, .per_token = 2, .intermediate = 256};
+  return model;
+}
+
+ModelSpec mlp_stack() {
+  return {.name = "stack",
+          .kind = ModelKind::kMlpStack,
+          .layers = 8,
+          .hidden = 512,
+          .intermediate = 1024};
+}
+
+struct Case {
+  std::string field;
+  Change change;
+  ParallelPlan dead;   // where it is refused
+  std::string says;    // a part of the message
+  ParallelPlan alive;  // where it is not
+  ModelSpec model = small_model(8);
+  ModelSpec alive_model = small_model(8);
+};
+
+ParallelPlan with(ParallelPlan plan, const Change& change) {
+  change(plan);
+  return plan;
+}
+
+std::vector<Problem> problems(const ParallelPlan& plan, const ModelSpec& model) {
+  return check(plan, model, one_node(static_cast<int>(plan.ranks()), 1_GBps).places);
+}
+
+std::vector<Case> cases() {
+  using enum ScheduleName;
+  const Change zb = [](ParallelPlan& plan) { plan.schedule = kZeroBubbleH1; };
+  const Change full = [](ParallelPlan& plan) { plan.recompute = Recompute::kFull; };
+  const Change no_optimizer = [](ParallelPlan& plan) { plan.optimizer = Optimizer::kNone; };
+  const Change bucket = [](ParallelPlan& plan) { plan.gradient_bucket_parameters = 1000; };
+  const Change ahead = [](ParallelPlan& plan) { plan.prefetch = 3; };
+  const Change none_ahead = [](ParallelPlan& plan) { plan.prefetch = 0; };
+  const Change at_the_end = [](ParallelPlan& plan) { plan.overlap_gradients = false; };
+  const Change tensor = [](ParallelPlan& plan) { plan.overlap_tensor = true; };
+  const Change ulysses = [](ParallelPlan& plan) { plan.cp_mode = ContextMode::kUlysses; };
+  const Change two_blocks = [](ParallelPlan& plan) { plan.recompute_block = 2; };
+  const Change offload = [](ParallelPlan& plan) { plan.offload_optimizer = true; };
+  const Change ahead_of_norm = [](ParallelPlan& plan) {
+    plan.clip_gradients = plan.post_validation = true;
+  };
+  const Change state = [](ParallelPlan& plan) { plan.optimizer_bytes = 8; };
+  const Change sends_fp8 = [](ParallelPlan& plan) { plan.communication_type = DataType::kFp8; };
+  const Change combines_fp8 = [](ParallelPlan& plan) { plan.combine_type = DataType::kFp8; };
+  const Change scales = [](ParallelPlan& plan) { plan.scale_block = 128; };
+  const Change fp8 = [](ParallelPlan& plan) { plan.type = DataType::kFp8; };
+  const Change wide = [](ParallelPlan& plan) { plan.activation_input_type = DataType::kFp32; };
+  const Change narrow = [](ParallelPlan& plan) { plan.activation_input_type = DataType::kFp8; };
+  const Change two_level = [](ParallelPlan& plan) { plan.dispatch = Dispatch::kTwoLevel; };
+  const Change node = [](ParallelPlan& plan) { plan.expert_node = 8; };
+  const Change ep = [](ParallelPlan& plan) { plan.ep = 8; };
+  const Change scores = [](ParallelPlan& plan) { plan.fused_attention = false; };
+  const Change in_place = [](ParallelPlan& plan) { plan.loss = LossKernels::kInPlace; };
+  const Change matmuls = [](ParallelPlan& plan) { plan.recompute = Recompute::kMatmuls; };
+  ParallelPlan context = plan_of(2, 2, 1);
+  context.cp = 2;
+  const ParallelPlan experts = with(plan_of(1, 8, 1), ep);
+  return {
+      {"prefetch", ahead, plan_of(1, 8, 1), "is 3, but zero is 0", plan_of(1, 8, 1, 3)},
+      {"prefetch", none_ahead, plan_of(1, 8, 1, 2), "is 0, but zero is 2", plan_of(1, 8, 1, 3)},
+      {"gradient_bucket_parameters", bucket, plan_of(1, 8, 1, 3), "reduces layer by layer",
+       plan_of(1, 8, 1, 2)},
+      {"gradient_bucket_parameters", bucket, plan_of(2, 4, 1, 3), "is 1000, but FSDP",
+       with(plan_of(1, 8, 1, 3), offload)},
+      {"overlap_gradients", at_the_end, plan_of(1, 8, 1, 3), "is false, but zero is 3",
+       plan_of(1, 8, 1, 1)},
+      {"overlap_gradients", at_the_end, plan_of(1, 8, 1, 2), "is false, but zero is 2",
+       plan_of(1, 8, 1, 0)},
+      {"overlap_tensor", tensor, plan_of(1, 8, 1), "with tp = 1", plan_of(2, 4, 1)},
+      {"overlap_tensor", tensor, with(plan_of(2, 1, 4), zb), "but zb_h1 runs", plan_of(2, 1, 4)},
+      {"cp_mode", ulysses, plan_of(2, 4, 1), "is ulysses, but with cp = 1", context},
+      {"recompute_block", two_blocks, with(plan_of(1, 1, 8), full), "no stage has two blocks",
+       with(plan_of(1, 2, 4), full)},
+      {"recompute_block", two_blocks, with(with(plan_of(1, 8, 1), full), zb),
+       "on one stage of zb_h1", with(with(plan_of(1, 2, 4), full), zb)},
+      {"offload_optimizer", offload, with(plan_of(1, 8, 1), no_optimizer), "optimizer is none",
+       plan_of(1, 8, 1)},
+      {"post_validation", ahead_of_norm, with(plan_of(1, 2, 4), no_optimizer), "optimizer is none",
+       plan_of(1, 2, 4)},
+      {"post_validation", ahead_of_norm, plan_of(1, 8, 1), "every rank has all gradients",
+       plan_of(1, 8, 1, 1)},
+      {"optimizer_bytes", state, with(plan_of(1, 8, 1), no_optimizer), "is 8, but optimizer is",
+       plan_of(1, 8, 1)},
+      {"communication_dtype", sends_fp8, plan_of(1, 2, 4), "is fp8, but with tp = 1",
+       plan_of(2, 1, 4)},
+      {"combine_dtype", combines_fp8, plan_of(1, 8, 1), "with ep = 1", experts, with_experts(),
+       with_experts()},
+      {"scale_block", scales, plan_of(1, 8, 1), "no values have one byte",
+       with(plan_of(1, 8, 1), fp8)},
+      {"activation_input_dtype", wide, plan_of(1, 8, 1), "is fp32, but activations are bf16",
+       with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.activation_type = DataType::kFp32; })},
+      {"dispatch", two_level, plan_of(1, 8, 1), "with ep = 1", experts, with_experts(),
+       with_experts()},
+      {"expert_node", node, experts, "only dispatch = two_level", with(experts, two_level),
+       with_experts(), with_experts()},
+      {"fused_attention", scores, plan_of(1, 8, 1), "no attention", plan_of(1, 8, 1), mlp_stack()},
+      {"loss", in_place, plan_of(1, 8, 1), "no loss", plan_of(1, 8, 1), mlp_stack()},
+      {"activation_input_dtype", narrow, plan_of(1, 8, 1), "no activation functions",
+       plan_of(1, 8, 1), mlp_stack()},
+      {"recompute", matmuls, plan_of(1, 8, 1), "is matmuls", plan_of(1, 8, 1), mlp_stack()},
+  };
+}
+
+TEST(PlanKeysTest, KeysThatNothingActsOnAreRefused) {
+  for (const Case& of : cases()) {
+    SCOPED_TRACE(of.field + ": " + of.says);
+    EXPECT_EQ(problems(of.dead, of.model), std::vector<Problem>{}) << "without the key";
+    const std::vector<Problem> found = problems(with(of.dead, of.change), of.model);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].field, of.field);
+    EXPECT_NE(found[0].message.find(of.says), std::string::npos) << found[0].message;
+    EXPECT_EQ(problems(with(of.alive, of.change), of.alive_model), std::vector<Problem>{});
+  }
+}
+
+// What is not there is not switched off or limited in vain: sizes of axes change, other keys stay.
+TEST(PlanKeysTest, SwitchesAreOffWhereThereIsNothing) {
+  ParallelPlan plan = plan_of(1, 1, 1, 1);
+  plan.sequence_parallel = plan.overlap_pipeline = plan.overlap_gradients = false;
+  plan.gradient_bucket_parameters = 1000;
+  EXPECT_EQ(problems(plan, small_model(8)), std::vector<Problem>{});
+}
+
+TEST(PlanKeysTest, DefaultsThatAreWrittenOutAreFine) {
+  ParallelPlan plan = plan_of(1, 8, 1);
+  plan.communication_type = plan.combine_type = plan.activation_input_type = DataType::kBf16;
+  EXPECT_EQ(problems(plan, with_experts()), std::vector<Problem>{});
+}
+
+// What a plan takes for granted of the published schedules, by what they make.
+TEST(PlanKeysTest, SchedulesThatSplitAllBackwardsAreKnown) {
+  for (const ScheduleName name : kScheduleNames) {
+    const ScheduleRequest request{.name = name,
+                                  .stages = 4,
+                                  .microbatches = name == ScheduleName::kNaive ? 1 : 16,
+                                  .chunks = default_chunks(name)};
+    ASSERT_EQ(check(request), std::vector<Problem>{}) << name_of(name);
+    bool whole = false;
+    for (const std::vector<PipelineOp>& order : make_schedule(request).ranks) {
+      whole = whole || std::ranges::count(order, PipelineOpKind::kBackward, &PipelineOp::kind) > 0;
+    }
+    ParallelPlan plan = plan_of(1, 1, 4);
+    plan.schedule = name;
+    EXPECT_EQ(splits_all_backwards(plan), !whole) << name_of(name);
+  }
+}
+
+TEST(PlanKeysTest, OverlappedExpertsOfOtherSchedulesAreRefusedInTheWordsOfThePlan) {
+  ParallelPlan plan = plan_of(1, 4, 2);
+  plan.ep = 4;
+  plan.overlap_expert_parallel = true;
+  plan.schedule = ScheduleName::kNaiveSequential;
+  const std::vector<Problem> found = problems(plan, with_experts());
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0], (Problem{"overlap_expert_parallel",
+                               "is true, but with naive_sequential a forward that runs by turns "
+                               "with the backward before it would wait for the end of that "
+                               "backward on another rank: eager_1f1b, interleaved_1f1b, or 1f1b on "
+                               "one stage"}));
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -248,6 +248,7 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   fields.read("tensor_chunks", spec.tensor_chunks);
   fields.read("tensor_width", spec.tensor_width);
   fields.read("overlap_pipeline", spec.overlap_pipeline);
+  fields.read("batch_p2p", spec.batch_p2p);
   fields.read("overlap_expert_parallel", spec.overlap_expert_parallel);
   fields.read("overlap_shared_experts", spec.overlap_shared_experts);
   fields.read("clip_gradients", spec.clip_gradients);

@@ -113,9 +113,8 @@ std::string Channels::describe_mismatch(const Open& open, const Message& message
 }
 
 std::string Channels::describe(const Key& key) {
-  return std::string(key.kind == MessageKind::kActivation ? "activation" : "gradient") +
-         ", micro-batch " + std::to_string(key.microbatch) + ", boundary " +
-         std::to_string(key.boundary);
+  return std::string(name_of(key.kind)) + ", micro-batch " + std::to_string(key.microbatch) +
+         ", boundary " + std::to_string(key.boundary);
 }
 
 void Channels::one_done(std::uint32_t stream, Meetings& meetings) {
@@ -148,9 +147,9 @@ std::string Channels::waits_for(std::uint32_t stream, std::vector<std::uint32_t>
     ranks.push_back(peer);
     text += (text.empty() ? "" : " and ") +
             std::string(message.is_send ? "the receive" : "the send") + " of " +
-            (message.kind == MessageKind::kActivation ? "activation" : "gradient") +
-            ", micro-batch " + std::to_string(message.microbatch) + ", boundary " +
-            std::to_string(message.boundary) + " by rank " + std::to_string(peer);
+            std::string(name_of(message.kind)) + ", micro-batch " +
+            std::to_string(message.microbatch) + ", boundary " + std::to_string(message.boundary) +
+            " by rank " + std::to_string(peer);
   }
   return text;
 }

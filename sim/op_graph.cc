@@ -15,6 +15,11 @@ std::string_view name_of(MemoryCategory category) {
   return kNames[static_cast<std::size_t>(category)];
 }
 
+std::string_view name_of(MessageKind kind) {
+  constexpr std::array<std::string_view, 3> kNames = {"activation", "gradient", "state"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 std::span<const Dependency> Program::dependencies_of(std::uint32_t op) const {
   const std::uint32_t begin = op == 0 ? 0 : ops[op - 1].dependencies_end;
   return std::span(dependencies).subspan(begin, ops[op].dependencies_end - begin);

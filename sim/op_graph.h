@@ -89,7 +89,12 @@ struct CollectiveWork {
   friend bool operator==(const CollectiveWork&, const CollectiveWork&) = default;
 };
 
-enum class MessageKind : std::uint8_t { kActivation, kGradient };
+enum class MessageKind : std::uint8_t {
+  kActivation,
+  kGradient,
+  kState,  // of the step as a whole: the norm of its gradients
+};
+std::string_view name_of(MessageKind kind);  // "activation"
 
 // One half of a point-to-point message. A send and a receive match when source, destination,
 // kind, micro-batch and boundary are equal (and the step): never by order.

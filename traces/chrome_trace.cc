@@ -228,10 +228,10 @@ class TraceWriter {
       const Communicator& communicator = graph_.communicators[message.communicator.index()];
       const std::uint32_t group = communicator.seat_of[rank.index()].group;
       bytes += message.bytes;
-      events_.append(R"({}"{} {} of micro-batch {} {} rank {}")",
-                     &message == &messages[0] ? "" : ",", message.is_send ? "send" : "receive",
-                     message.kind == MessageKind::kActivation ? "activation" : "gradient",
-                     message.microbatch, message.is_send ? "to" : "from",
+      events_.append(R"({}"{} {})", &message == &messages[0] ? "" : ",",
+                     message.is_send ? "send" : "receive", name_of(message.kind));
+      if (message.microbatch >= 0) events_.append(" of micro-batch {}", message.microbatch);
+      events_.append(R"( {} rank {}")", message.is_send ? "to" : "from",
                      communicator.groups[group][message.peer].index());
     }
     events_.append(R"(],"bytes":{})", bytes.value());

@@ -1,6 +1,7 @@
 #include "schedules/lowering/lower.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -129,7 +130,12 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
   }
   // Replicas with whole gradients have the same norm.
   const bool alike = plan.zero == 0 && plan.ep == 1;
-  if (plan.clip_gradients && (alike ? plan.tp * plan.pp : plan.ranks()) > 1) {
+  const std::int64_t of_a_stage = alike ? plan.tp : plan.ranks() / plan.pp;
+  if (plan.clip_gradients && plan.post_validation && of_a_stage > 1) {
+    result.norm = alike ? add("gradient norm", Axis::kOther, {PlanAxis::kTensor})
+                        : add("gradient norm", Axis::kOther,
+                              {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData});
+  } else if (plan.clip_gradients && !plan.post_validation && of_a_stage * plan.pp > 1) {
     result.norm = alike
                       ? add("gradient norm", Axis::kOther, {PlanAxis::kTensor, PlanAxis::kPipeline})
                       : tables.communicator(everybody(plan, "gradient norm", Axis::kOther));
@@ -185,6 +191,8 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
   graph.ranks = place(model, plan, places);
   GraphTables tables(graph);
   const PipelineSchedule schedule = schedule_of(plan, costs);
+  std::optional<Posting> posting;
+  if (const auto rule = posting_rule(plan)) posting = make_posting(*rule, schedule, costs);
   const PlanCommunicators communicators = add_communicators(model, plan, schedule, tables);
   const std::int32_t stages = stage_count(schedule);
   std::vector<std::int32_t> first_block{0};
@@ -225,6 +233,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     Stage writing{.plan = plan,
                   .communicators = communicators,
                   .schedule = schedule,
+                  .posting = posting ? &*posting : nullptr,
                   .tables = tables,
                   .number = rank,
                   .chunks = {},

@@ -85,7 +85,7 @@ OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> compl
     const std::vector<Dependency> own =
         early ? std::vector<Dependency>{after(complete[i].by)} : ready;
     std::vector<Dependency> known = own;
-    if (plan.clip_gradients && !plan.post_validation) known = valid;
+    if (plan.clip_gradients) known = valid;
     const auto copy = [&](std::int64_t bytes) { return Bytes(sizes[i] * bytes); };
     if (on_host) {
       const OpRef gradients =

@@ -13,8 +13,8 @@ namespace stepsim {
 // Weights, gradients, optimizer state and fixed overhead, from the start of the run to its end.
 void hold_model_state(Stage& stage, Bytes fixed_memory);
 
-// The sum of squares of this rank's gradients, summed over all ranks whose gradients differ;
-// returns what the optimizer then waits for.
+// The sum of squares of this rank's gradients, summed over all ranks whose gradients differ (with
+// post-validation over those of its stage); returns what the optimizer then waits for.
 std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> dependencies);
 
 // Adam on this rank's part of the parameters: reads gradient and state, writes state and the weight

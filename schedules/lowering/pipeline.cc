@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::int32_t kAnyBoundary = -1;
 
-std::string name_of(MessageKind kind) {
-  return kind == MessageKind::kActivation ? "activation" : "gradient";
-}
-
 void append(std::vector<Dependency>& all, std::vector<Dependency> more) {
   all.insert(all.end(), more.begin(), more.end());
 }
@@ -23,6 +19,10 @@ void append(std::vector<Dependency>& all, std::vector<Dependency> more) {
 StageMessages::StageMessages(Stage& stage)
     : stage_(stage),
       bytes_(stage.plan.sequence_parallel ? stage.boundary / stage.plan.tp : stage.boundary) {
+  if (stage.posting != nullptr) {
+    batches_ = stage.builder.add_stream("messages");
+    return;
+  }
   struct Single {
     bool is_send;
     MessageKind kind;
@@ -50,7 +50,7 @@ StageMessages::StageMessages(Stage& stage)
     const bool is_only = std::ranges::count_if(lines, [&](const Single& other) {
                            return other.is_send == line.is_send && other.kind == line.kind;
                          }) == 1;
-    std::string name = (line.is_send ? "send " : "receive ") + name_of(line.kind);
+    std::string name = (line.is_send ? "send " : "receive ") + std::string(name_of(line.kind));
     if (!is_only) name += (line.is_send ? " to " : " from ") + std::to_string(line.peer);
     if (line.boundary != kAnyBoundary) name += " behind stage " + std::to_string(line.boundary);
     streams_.emplace(Line{line.is_send, {line.peer}, {line.kind}, line.boundary},
@@ -85,6 +85,7 @@ std::int32_t StageMessages::boundary_of_line(std::int32_t boundary) const {
 }
 
 StreamId StageMessages::stream_for(const std::vector<Message>& batch) {
+  if (stage_.posting != nullptr) return batches_;
   Line line{batch[0].is_send,
             {},
             {},
@@ -93,7 +94,7 @@ StreamId StageMessages::stream_for(const std::vector<Message>& batch) {
   for (const Message& message : batch) {
     std::get<1>(line).push_back(message.peer);
     std::get<2>(line).push_back(message.kind);
-    name += " " + name_of(message.kind) + (message.is_send ? " to " : " from ") +
+    name += " " + std::string(name_of(message.kind)) + (message.is_send ? " to " : " from ") +
             std::to_string(message.peer);
   }
   const auto [place, added] = streams_.try_emplace(std::move(line));
@@ -111,7 +112,7 @@ OpRef StageMessages::post(const std::vector<Message>& batch, std::vector<Depende
     const std::uint32_t index = stage_.tables.message(message);
     if (i == 0) op.work = index;
     name += (i == 0 ? "" : " and ") + std::string(message.is_send ? "send " : "receive ") +
-            name_of(message.kind);
+            std::string(name_of(message.kind));
     op.memory_changes.push_back(
         {.category = MemoryCategory::kBuffers, .at_end = false, .bytes = bytes_});
     if (message.is_send) {
@@ -123,6 +124,33 @@ OpRef StageMessages::post(const std::vector<Message>& batch, std::vector<Depende
   return stage_.builder.add(std::move(op));
 }
 
+std::vector<Dependency> StageMessages::post_batches(std::size_t op) {
+  if (stage_.posting == nullptr) return {};
+  const auto rank = static_cast<std::size_t>(stage_.number);
+  const std::vector<PostedBatch>& batches = stage_.posting->ranks[rank];
+  for (; next_batch_ < batches.size() && batches[next_batch_].before == op; ++next_batch_) {
+    std::vector<Message> messages;
+    std::vector<Dependency> needs;
+    if (stage_.last_compute) needs.push_back(after(*stage_.last_compute));
+    for (const PostedMessage& posted : batches[next_batch_].messages) {
+      const Handover handover{
+          posted.is_activation ? MessageKind::kActivation : MessageKind::kGradient,
+          posted.microbatch, posted.chunk};
+      messages.push_back(message(handover, *way(handover, posted.is_send), posted.is_send));
+      if (posted.is_send) append(needs, made_by_.extract(key_of(handover)).mapped());
+    }
+    last_batch_ = post(messages, std::move(needs));
+    for (const PostedMessage& posted : batches[next_batch_].messages) {
+      if (posted.is_send) continue;
+      brought_by_[{posted.is_activation ? MessageKind::kActivation : MessageKind::kGradient,
+                   posted.microbatch, posted.chunk}] = *last_batch_;
+    }
+  }
+  const bool is_end = op == stage_.schedule.ranks[rank].size();
+  if (!last_batch_ || !(is_end || stage_.posting->waits_for_all)) return {};
+  return {after(*last_batch_)};
+}
+
 std::vector<Dependency> StageMessages::receive(const std::vector<Handover>& inputs) {
   std::vector<Dependency> waits = std::exchange(sent_, {});
   std::vector<Message> batch;
@@ -130,7 +158,11 @@ std::vector<Dependency> StageMessages::receive(const std::vector<Handover>& inpu
     const auto from = way(input, false);
     if (!from) continue;
     if (from->peer != stage_.number) {
-      batch.push_back(message(input, *from, false));
+      if (stage_.posting == nullptr) {
+        batch.push_back(message(input, *from, false));
+      } else if (!stage_.posting->waits_for_all) {
+        waits.push_back(after(brought_by_.at(key_of(input))));
+      }
       continue;
     }
     const auto handed = handed_.find({input.kind, input.microbatch, from->boundary});
@@ -161,6 +193,10 @@ void StageMessages::send(std::vector<Result> results) {
       const bool is_loss = to->boundary + 1 == stage_count(stage_.schedule);
       handed_[{is_loss ? MessageKind::kGradient : output.kind, output.microbatch, to->boundary}] =
           std::move(result.made_by);
+      continue;
+    }
+    if (stage_.posting != nullptr) {
+      made_by_[key_of(output)] = std::move(result.made_by);
       continue;
     }
     batch.push_back(message(output, *to, true));

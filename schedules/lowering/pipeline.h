@@ -8,6 +8,10 @@
 // messages travel beside the compute (docs/decisions/0006). The messages of a fused op are one
 // batch at its start and one at its end, which end together; each direction has a stream for them.
 //
+// With plan.batch_p2p all messages are in one stream, in batches of sends and receives as the
+// runtime of the schedule posts them (posting.h): a batch goes when the compute before it in the
+// rank's order has ended, and the next op waits for it, or only the one whose input it brings.
+//
 // Without overlap (plan.overlap_pipeline) the next pass waits until what the one before has sent
 // has arrived, as where a blocking batch of sends and receives stands between passes. Weight
 // gradients, which nobody waits for, don't wait.
@@ -40,7 +44,12 @@ class StageMessages {
  public:
   explicit StageMessages(Stage& stage);
 
-  // What has to have ended before passes with these inputs start; posts their receives together.
+  // Posts the batches that go before the op of this number in the rank's order (behind the last
+  // one: its size); what has to have ended before the op starts. Nothing without batches.
+  std::vector<Dependency> post_batches(std::size_t op);
+
+  // What has to have ended before passes with these inputs start; posts their receives together, if
+  // they are not in batches.
   std::vector<Dependency> receive(const std::vector<Handover>& inputs);
 
   // The buffer in which an input arrives; 0 if it does not come from another rank.
@@ -50,7 +59,7 @@ class StageMessages {
     Handover output;
     std::vector<Dependency> made_by;
   };
-  // Hands on what passes have made; posts their sends together.
+  // Hands on what passes have made; posts their sends together, if they are not in batches.
   void send(std::vector<Result> results);
 
  private:
@@ -73,6 +82,17 @@ class StageMessages {
   std::map<std::tuple<MessageKind, std::int32_t, std::int32_t>, std::vector<Dependency>>
       handed_;                    // on this rank, by kind, micro-batch and boundary
   std::vector<Dependency> sent_;  // without overlap, since the last receive
+
+  // In batches.
+  using HandoverKey = std::tuple<MessageKind, std::int32_t, std::int32_t>;  // micro-batch, chunk
+  static HandoverKey key_of(const Handover& handover) {
+    return {handover.kind, handover.microbatch, handover.chunk};
+  }
+  StreamId batches_{};
+  std::size_t next_batch_ = 0;
+  std::optional<OpRef> last_batch_{};
+  std::map<HandoverKey, OpRef> brought_by_{};
+  std::map<HandoverKey, std::vector<Dependency>> made_by_{};  // not yet posted
 };
 
 }  // namespace stepsim

@@ -24,11 +24,15 @@ PipelineSchedule one_after_the_other(const ParallelPlan& plan, std::int32_t micr
                             .chunks = static_cast<std::int32_t>(chunks_of(plan)),
                             .placement = placement_of(plan)};
   std::vector<PipelineOp> order;
+  const bool has_copies = schedule.placement == Placement::kBidirectional;
   for (std::int32_t microbatch = 0; microbatch < microbatches; ++microbatch) {
-    for (std::int32_t chunk = 0; chunk < schedule.chunks; ++chunk) {
+    // Each direction has a chunk of its own.
+    const std::int32_t first = has_copies && microbatch >= microbatches / 2 ? 1 : 0;
+    const std::int32_t end = has_copies ? first + 1 : schedule.chunks;
+    for (std::int32_t chunk = first; chunk < end; ++chunk) {
       order.push_back({PipelineOpKind::kForward, microbatch, chunk});
     }
-    for (std::int32_t chunk = schedule.chunks; chunk-- > 0;) {
+    for (std::int32_t chunk = end; chunk-- > first;) {
       order.push_back({PipelineOpKind::kBackwardInput, microbatch, chunk});
       order.push_back({PipelineOpKind::kBackwardWeight, microbatch, chunk});
     }
@@ -89,6 +93,7 @@ PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
   constexpr std::int32_t kTimed = 1;  // the second of two
   ParallelPlan timed = plan;
   timed.global_batch = plan.dp * plan.microbatch * (kTimed + 1);
+  timed.batch_p2p = false;
   timed.own_schedule = one_after_the_other(plan, kTimed + 1);
   const OpGraph graph = lower(model, timed, cluster.places, cluster.chip);
   SimulationOptions options;
@@ -103,7 +108,7 @@ PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
   for (const Timeline& timeline : result.timelines) {
     const std::array<Duration, kParts> times = times_of(graph, timeline, kTimed);
     for (std::size_t part = 0; part < kParts; ++part) {
-      parts[part].push_back(times[part].count() / chunks_of(plan));
+      parts[part].push_back(times[part].count() * plan.pp / stages_of(plan));
     }
     add_sends(graph, timeline, kTimed, sends);
   }

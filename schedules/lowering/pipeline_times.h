@@ -1,7 +1,8 @@
 // pipeline_times() measures what the ops of a chunk take under a plan, for schedules that are
-// planned by such times (zb_auto_1p, zb_auto_2p, zbv_auto). Their authors profile the first steps
-// of a run and take the median over the ranks; here two micro-batches go through the pipeline one
-// after the other, and the second one is timed: kernels, and the collectives that they wait for.
+// planned by such times (zb_auto_1p, zb_auto_2p, zbv_auto, or messages in planned batches). Their
+// authors profile the first steps of a run and take the median over the ranks; here two
+// micro-batches go through the pipeline one after the other, and the second one is timed: kernels,
+// and the collectives that they wait for.
 //
 //   const PipelineCosts costs = pipeline_times(model, plan, cluster);
 //   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, costs);

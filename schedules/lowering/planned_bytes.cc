@@ -5,6 +5,7 @@
 
 #include "schedules/lowering/context.h"
 #include "schedules/lowering/expert.h"
+#include "schedules/lowering/post_validation.h"
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/stage.h"
 #include "schedules/lowering/weight_stationary.h"
@@ -271,12 +272,17 @@ std::int64_t all_expert_bytes(const ParallelPlan& plan, const ModelLayers& layer
   return sum * plan.microbatches();
 }
 
-// The norm of all gradients: one fp32 value.
+// The norm of all gradients: one fp32 value. With post-validation within the stages, and then along
+// the pipeline and back.
 std::int64_t norm_bytes(const ParallelPlan& plan) {
   if (!plan.clip_gradients) return 0;
   const bool alike = plan.zero == 0 && plan.ep == 1;
-  const std::int64_t members = alike ? plan.tp * plan.pp : plan.ranks();
-  return plan.ranks() / members * 2 * (members - 1) * size_of(DataType::kFp32).value();
+  const std::int64_t of_a_stage = alike ? plan.tp : plan.ranks() / plan.pp;
+  const std::int64_t members = plan.post_validation ? of_a_stage : of_a_stage * plan.pp;
+  const std::int64_t reduced =
+      plan.ranks() / members * 2 * (members - 1) * size_of(DataType::kFp32).value();
+  if (!plan.post_validation) return reduced;
+  return reduced + plan.ranks() / plan.pp * 2 * (plan.pp - 1) * kGlobalState.value();
 }
 
 std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers) {

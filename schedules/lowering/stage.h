@@ -9,6 +9,7 @@
 //   fully_sharded.h   FSDP: parameters gathered before a layer runs, gradients divided after
 //   data_parallel.h   gradients reduced in buckets, parameters gathered after the optimizer
 //   optimizer.h       the optimizer step
+//   post_validation.h the norm of all gradients, known only after it
 //   offload.h         optimizer state and activations on the host
 
 #pragma once
@@ -23,6 +24,7 @@
 #include "schedules/lowering/graph_tables.h"
 #include "schedules/lowering/tensor.h"
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/posting.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/program_builder.h"
 
@@ -51,7 +53,7 @@ struct PlanCommunicators {
   std::array<std::optional<CommunicatorId>, kLanes> lanes;  // by Lane
   std::optional<CommunicatorId> pipeline;
   std::optional<CommunicatorId> tied_embedding;
-  std::optional<CommunicatorId> norm;  // ranks whose gradients differ
+  std::optional<CommunicatorId> norm;  // ranks whose gradients differ; post-validation: of a stage
   ReplicaGroups dense;
   ReplicaGroups experts;
   // Two copies of each stage: the same for the second half of the stages, as each rank completes
@@ -83,6 +85,7 @@ struct Stage {
   const ParallelPlan& plan;
   const PlanCommunicators& communicators;
   const PipelineSchedule& schedule;
+  const Posting* posting;  // nullptr: each message by itself
   GraphTables& tables;
   std::int32_t number = 0;  // of the rank in the pipeline
   std::vector<StageChunk> chunks;

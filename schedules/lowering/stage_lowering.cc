@@ -14,6 +14,7 @@
 #include "schedules/lowering/offload.h"
 #include "schedules/lowering/optimizer.h"
 #include "schedules/lowering/pipeline.h"
+#include "schedules/lowering/post_validation.h"
 
 namespace stepsim {
 namespace {
@@ -137,6 +138,7 @@ class StageLowering {
       lanes_[lane] = stage.builder.add_stream(std::string(name_of(static_cast<Lane>(lane))));
     }
     messages_.emplace(stage);
+    if (stage.plan.post_validation) validation_.emplace(stage);
     if (stage.plan.offload_activations) offloaded_.emplace(stage);
     if (stage.plan.zero == 3) {
       sharded_.emplace(stage);
@@ -145,7 +147,10 @@ class StageLowering {
     }
   }
 
-  void write(const PipelineOp& op, const Completes& completes) {
+  // The op of this number in the rank's order.
+  void write(std::size_t number, const PipelineOp& op, const Completes& completes) {
+    append(stage_.waits, messages_->post_batches(number));
+    if (validation_) append(stage_.waits, validation_->waits_before(number));
     const auto pass = [&](Part part) { return Pass{part, op.microbatch, op.chunk, completes}; };
     switch (op.kind) {
       case PipelineOpKind::kForward:
@@ -168,10 +173,12 @@ class StageLowering {
     }
     std::vector<Dependency> ready =
         sharded_ ? sharded_->reduced() : replicated_->finish_gradients();
+    const auto rank = static_cast<std::size_t>(stage_.number);
+    append(ready, messages_->post_batches(stage_.schedule.ranks[rank].size()));
     sum_sequence_gradients(ready);
     sum_tied_gradients(ready);
     std::vector<Dependency> valid = add_gradient_norm(stage_, ready);
-    if (stage_.plan.post_validation && stage_.plan.clip_gradients) validate_before_backward(valid);
+    if (validation_) valid = validation_->add_to_partial_state(valid);
     const OpRef optimizer = add_optimizer(ready, valid);
     if (sharded_) {
       sharded_->before_next_step(optimizer);
@@ -184,7 +191,7 @@ class StageLowering {
   OpRef add_optimizer(const std::vector<Dependency>& ready, const std::vector<Dependency>& valid) {
     const ParallelPlan& plan = stage_.plan;
     if (!plan.offload_optimizer || plan.optimizer != Optimizer::kAdam) {
-      return stepsim::add_optimizer(stage_, plan.post_validation ? ready : valid);
+      return stepsim::add_optimizer(stage_, valid);
     }
     return add_offloaded_optimizer(
         stage_, replicated_ ? replicated_->complete() : std::vector<CompleteGradients>(), ready,
@@ -207,7 +214,8 @@ class StageLowering {
   }
 
   void together(const Pass& forward, const Pass& backward) {
-    const std::vector<Dependency> waits = messages_->receive({forward.input(), backward.input()});
+    std::vector<Dependency> waits = messages_->receive({forward.input(), backward.input()});
+    append(waits, stage_.take_waits());
     const auto walk_of = [&](const Pass& pass) {
       return Walk{.pass = pass,
                   .stops = stops_of(pass, chunk_of(pass)),
@@ -294,16 +302,6 @@ class StageLowering {
       offloaded_->before_forward(unit);
     } else if (pass.part != Part::kWeightGradients) {
       offloaded_->before_backward(unit, pass.microbatch);
-    }
-  }
-
-  // The optimizer went ahead; forwards of the next step may, but no backward, before it is known
-  // whether that has to be taken back.
-  void validate_before_backward(const std::vector<Dependency>& valid) {
-    if (!first_backward_) return;
-    for (Dependency norm : valid) {
-      norm.previous_step = true;
-      stage_.builder.add_dependency(*first_backward_, norm);
     }
   }
 
@@ -435,12 +433,12 @@ class StageLowering {
          .bytes = std::exchange(stage_.unread, Bytes(0))}};
     stage_.last_compute = newest_compute_ = stage_.builder.add(std::move(op));
     if (!stage_.first_compute) stage_.first_compute = stage_.last_compute;
-    if (!first_backward_ && !pass.is_forward()) first_backward_ = stage_.last_compute;
   }
 
   Stage& stage_;
   std::array<std::optional<StreamId>, kLanes> lanes_;
   std::optional<StageMessages> messages_;
+  std::optional<PostValidation> validation_;
   std::optional<FullySharded> sharded_;  // one of these two
   std::optional<DataParallel> replicated_;
   std::optional<ActivationOffload> offloaded_;
@@ -448,7 +446,6 @@ class StageLowering {
   std::optional<OpRef> gathered_again_;  // in the background, until a step needs it
   std::optional<OpRef> detached_;        // the compute op after the next waits for it
   std::optional<OpRef> newest_compute_;
-  std::optional<OpRef> first_backward_;  // of the step
   std::vector<Complete> deferred_;
 };
 
@@ -483,7 +480,7 @@ Program lower_stage(Stage stage, Bytes fixed_memory) {
   const std::vector<PipelineOp>& order =
       stage.schedule.ranks[static_cast<std::size_t>(stage.number)];
   const std::vector<Completes> completed = completed_by(order, stage.chunks.size());
-  for (std::size_t i = 0; i < order.size(); ++i) lowering.write(order[i], completed[i]);
+  for (std::size_t i = 0; i < order.size(); ++i) lowering.write(i, order[i], completed[i]);
   lowering.finish_step();
   return std::move(stage.builder).build();
 }

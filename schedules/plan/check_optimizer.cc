@@ -4,7 +4,6 @@
 #include "schedules/plan/plan_rules.h"
 
 namespace stepsim {
-
 namespace {
 
 // Keys that say where and how state is held, or how it is updated.
@@ -20,22 +19,14 @@ void check_no_optimizer(const ParallelPlan& plan, Rules& rules) {
                     ", but optimizer is none, which has no state: leave it out, or adam");
 }
 
-// What is summed for the norm: nothing where all ranks have all gradients.
-bool norm_travels(const ParallelPlan& plan, const ModelSpec& model) {
-  const bool alike = plan.zero == 0 && (model.experts.routed == 0 || plan.ep == 1);
-  return plan.tp * plan.pp > 1 || (!alike && plan.replicas() > 1);
-}
-
 }  // namespace
 
-void check_optimizer(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+void check_optimizer(const ParallelPlan& plan, Rules& rules) {
   rules.at_least("optimizer_bytes", 1, plan.optimizer_bytes);
   rules.require(plan.clip_gradients || !plan.post_validation, "post_validation",
                 "is true, but without clip_gradients there is no norm to wait for");
-  rules.require(!plan.clip_gradients || !plan.post_validation || norm_travels(plan, model),
-                "post_validation",
-                "is true, but every rank has all gradients, so that none waits for another's norm: "
-                "false, or pp above 1");
+  rules.require(plan.pp != 1 || !plan.post_validation, "post_validation",
+                "is true, but one stage waits for no other: pp above 1, or false");
   if (plan.optimizer == Optimizer::kNone) check_no_optimizer(plan, rules);
 }
 

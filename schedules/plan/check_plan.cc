@@ -19,7 +19,7 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, con
   check_sharding(plan, rules);
   check_overlap_of_replicas(plan, rules);
   check_recompute(plan, model, rules);
-  check_optimizer(plan, model, rules);
+  check_optimizer(plan, rules);
   check_offload(plan, rules);
   check_types(plan, model, rules);
   check_chips(plan, places, rules);

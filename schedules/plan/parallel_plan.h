@@ -156,6 +156,7 @@ struct ParallelPlan {
   bool overlap_tensor = false;     // reduce-scatter of an input gradient beside the weight gradient
   std::int64_t tensor_chunks = 1;  // above 1: collective matmuls, each in so many chunks
   bool overlap_pipeline = true;    // messages between stages beside compute
+  bool batch_p2p = false;  // ... in batches, as the runtime of the schedule posts them (posting.h)
   // All-to-alls of experts: each backward runs with the forward behind it, by turns
   // (fused_neighbours.h); or the shared experts run beside the dispatch and, in the backward,
   // beside the way back.

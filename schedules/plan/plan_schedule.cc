@@ -117,7 +117,17 @@ std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_
                              : plan.layout[static_cast<std::size_t>(stage)];
 }
 
+std::optional<PostingRule> posting_rule(const ParallelPlan& plan) {
+  if (!plan.batch_p2p) return std::nullopt;
+  // Orders of no runtime.
+  if (plan.own_schedule || plan.optimal_schedule) return PostingRule::kPlanned;
+  const PostingRule rule = posting_rule(plan.schedule);
+  return plan.overlap_expert_parallel && rule != PostingRule::kCommitted ? PostingRule::kPlanned
+                                                                         : rule;
+}
+
 bool plans_by_cost(const ParallelPlan& plan) {
+  if (posting_rule(plan) == PostingRule::kPlanned) return true;
   if (plan.own_schedule) return false;
   return plan.optimal_schedule || plans_by_cost(plan.schedule);
 }
@@ -163,6 +173,14 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
     for (Problem& problem : check(request_of(plan, {}))) {
       problems.push_back(in_words_of_plan(std::move(problem), plan));
     }
+  }
+  if (plan.batch_p2p && plan.pp == 1) {
+    problems.push_back({"batch_p2p", "is true, but one stage sends nothing: pp above 1, or false"});
+  }
+  if (plan.batch_p2p && !plan.overlap_pipeline) {
+    problems.push_back({"batch_p2p",
+                        "is true, which says by itself what waits for messages: overlap_pipeline "
+                        "has to stay true"});
   }
   if (plan.overlap_expert_parallel && problems.empty()) {
     const PipelineSchedule order = schedule_of(plan, {});

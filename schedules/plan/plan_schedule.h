@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/posting.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/base/error.h"
 
@@ -25,7 +27,10 @@ std::int64_t stages_of(const ParallelPlan& plan);
 // Layers of a global stage of a model with so many. REQUIRES: they are divided as check() asks.
 std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_t layers);
 
-// Whether the order depends on how long the ops take.
+// By which rule the messages between stages are posted in batches; nothing without batch_p2p.
+std::optional<PostingRule> posting_rule(const ParallelPlan& plan);
+
+// Whether the order, or the places of its messages, depend on how long the ops take.
 bool plans_by_cost(const ParallelPlan& plan);
 
 // Whether a step overlaps with the next one, so that two have to be simulated: schedules whose

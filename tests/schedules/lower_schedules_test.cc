@@ -10,6 +10,7 @@
 #include "schedules/lowering/lower.h"
 #include "schedules/lowering/pipeline_times.h"
 #include "schedules/lowering/tensor.h"
+#include "schedules/pipeline/posted_replay.h"
 #include "schedules/pipeline/replay.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "schedules/plan/plan_schedule.h"
@@ -177,6 +178,63 @@ TEST(LowerSchedulesTest, PassesTakeWhatTheReplayOfTheirTimesTakes) {
         replay(schedule_of(plan, {}), costs_of_stages(plan, cluster.chip));
     EXPECT_EQ(end_of_passes(graph, result).count(), expected.makespan) << name_of(schedule);
   }
+}
+
+// In batches too, where messages take as long as some passes: what replay_posted() says.
+TEST(LowerSchedulesTest, BatchesTakeWhatTheirReplayTakes) {
+  for (const ScheduleName schedule : kScheduleNames) {
+    ParallelPlan plan = plan_of(schedule);
+    plan.batch_p2p = true;
+    const Cluster cluster = one_node(kStages, Bandwidth(1e30), 10us);  // two links a message
+    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    SimulationOptions options;
+    for (std::uint32_t rank = 0; rank < kStages; ++rank) options.recorded_ranks.emplace_back(rank);
+    const SimulationResult result = simulate(graph, cluster, options);
+    const PipelineSchedule order = schedule_of(plan, {});
+    std::vector<PipelineCosts> costs = costs_of_stages(plan, cluster.chip);
+    for (PipelineCosts& of : costs) of.send = Duration(20us).count();
+    const Posting posting = make_posting(*posting_rule(plan), order, PipelineCosts{});
+    EXPECT_EQ(end_of_passes(graph, result).count(), replay_posted(order, costs, posting).makespan)
+        << name_of(schedule);
+  }
+}
+
+// Batches change when messages go, not what is computed, sent and held at the end (always-on
+// checks), in every mesh.
+TEST(LowerSchedulesTest, BatchesRunWithAnyPlan) {
+  for (const ScheduleName schedule : kScheduleNames) {
+    for (const int zero : {0, 1, 3}) {
+      ParallelPlan plan = plan_of(schedule, 2, 2);
+      plan.zero = zero;
+      plan.batch_p2p = true;
+      if (!check_schedule(plan).empty()) continue;
+      ParallelPlan alone = plan;
+      alone.batch_p2p = false;
+      const Cluster cluster = cluster_for(plan);
+      const SimulationResult result = run(model(), plan, cluster, {.steps = 2});
+      EXPECT_EQ(result.flops, run(model(), alone, cluster, {.steps = 2}).flops);
+    }
+  }
+}
+
+// Both directions of chimera are timed, for batches that are planned by times.
+TEST(LowerSchedulesTest, TimesOfTwoDirectionsAreThoseOfAStage) {
+  ParallelPlan plan = plan_of(ScheduleName::kChimera);
+  plan.batch_p2p = true;
+  const Cluster cluster = cluster_for(plan);
+  EXPECT_EQ(pipeline_times(model(), plan, cluster).forward,
+            costs_of_stages(plan, cluster.chip)[1].forward / 1000);
+}
+
+TEST(LowerSchedulesTest, BatchesNeedSomebodyToSendTo) {
+  ParallelPlan plan = plan_of(ScheduleName::kOneForwardOneBackward);
+  plan.batch_p2p = true;
+  plan.overlap_pipeline = false;
+  EXPECT_EQ(check_schedule(plan).size(), 1U);
+  plan.overlap_pipeline = true;
+  EXPECT_TRUE(check_schedule(plan).empty());
+  plan.pp = 1;
+  EXPECT_EQ(check_schedule(plan).size(), 1U);
 }
 
 // Schedules that are planned by times get those of the model's own kernels (the median stage has no
@@ -352,6 +410,58 @@ TEST(LowerSchedulesTest, PostValidationKeepsTheBubbleBetweenStepsClosed) {
   EXPECT_LT(after.breakdown.bubble, before.breakdown.bubble);
   EXPECT_LT(after.step_time, before.step_time);
   EXPECT_GT(after.step_time, without.step_time);
+}
+
+// The first compute op of a step with this in its name.
+const TimelineOp& first_op(const OpGraph& graph, const Timeline& timeline, const std::string& name,
+                           std::uint32_t step, std::int32_t microbatch = -1) {
+  const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
+  return *std::ranges::find_if(timeline.ops, [&](const TimelineOp& op) {
+    const OpLabel& label = program.labels[op.op];
+    return op.step == step && program.ops[op.op].kind == OpKind::kCompute &&
+           label.microbatch == microbatch &&
+           graph.names[label.name].find(name) != std::string::npos;
+  });
+}
+
+// Rank r goes ahead with 2 (P - 1 - r) forwards of the next step, before the last rank has summed
+// up its gradients, and no further.
+TEST(LowerSchedulesTest, PostValidationLetsNoForwardPastTheNorm) {
+  for (const ScheduleName schedule :
+       {ScheduleName::kZeroBubbleH2, ScheduleName::kZeroBubbleVHand, ScheduleName::kDualPipe}) {
+    ParallelPlan plan = plan_of(schedule);
+    plan.clip_gradients = true;
+    plan.post_validation = true;
+    // The last rank is late with its last micro-batches: the others are at the next step long
+    // since.
+    Cluster cluster = cluster_for(plan);
+    OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    const Program& last = graph.programs.back();
+    for (std::uint32_t op = 0; op < last.ops.size(); ++op) {
+      if (last.ops[op].kind != OpKind::kCompute || last.labels[op].microbatch >= 0) continue;
+      if (graph.names[last.labels[op].name] != "gradient norm") continue;
+      ComputeWork slow = graph.compute_works[last.ops[op].work];
+      slow.kernels[0].read = Bytes(100'000 * slow.kernels[0].read.value());
+      graph.programs.back().ops[op].work = static_cast<std::uint32_t>(graph.compute_works.size());
+      graph.compute_works.push_back(slow);
+    }
+    SimulationOptions options{.steps = 2};
+    for (std::uint32_t rank = 0; rank < kStages; ++rank) options.recorded_ranks.emplace_back(rank);
+    const SimulationResult result = simulate(graph, cluster, options);
+    const Time known = first_op(graph, result.timelines[kStages - 1], "gradient norm", 0).ended;
+    const PipelineSchedule schedule_of_plan = schedule_of(plan, {});
+    const std::vector<PipelineOp>& order = schedule_of_plan.ranks[0];
+    std::int32_t ahead = 0;
+    while (ahead < 2 * (kStages - 1) && order[static_cast<std::size_t>(ahead) + 1] ==
+                                            PipelineOp{PipelineOpKind::kForward, ahead + 1, 0}) {
+      ++ahead;
+    }
+    EXPECT_GT(ahead, 1) << name_of(schedule);
+    for (std::int32_t microbatch = 0; microbatch <= ahead; ++microbatch) {
+      const Time start = first_op(graph, result.timelines[0], "forward", 1, microbatch).started;
+      EXPECT_EQ(start < known, microbatch < ahead) << name_of(schedule) << " " << microbatch;
+    }
+  }
 }
 
 // Several chunks of the optimal schedule lie as a V, within the memory of 1F1B.

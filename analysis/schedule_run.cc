@@ -59,8 +59,8 @@ PipelineReplay replayed_of(const OpGraph& graph, const SimulationResult& result)
 }
 
 ScheduleRun simulate_schedule(const PipelineSchedule& schedule, const StageCosts& costs,
-                              SimulationOptions options) {
-  ScheduleRun run{.graph = order_graph(schedule, costs),
+                              SimulationOptions options, const Posting* posting) {
+  ScheduleRun run{.graph = order_graph(schedule, costs, posting),
                   .cluster = order_cluster(schedule.size(), Duration(costs.at(0).send)),
                   .result = {},
                   .replayed = {}};

@@ -1,6 +1,7 @@
 // simulate_schedule() runs a pipeline schedule by itself through simulate(): a ring of ranks whose
 // links take the send time and have room for everything, eager sends, ops of given times. Lists
-// run strictly in order, so what comes out is what replay() computes, by other code.
+// run strictly in order, so what comes out is what replay() computes, by other code; with messages
+// in batches what replay_posted() does.
 //
 //   const ScheduleRun run = simulate_schedule(schedule, {.forward = 10, ...});   // picoseconds
 //   run.replayed.bubble();
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/posting.h"
 #include "schedules/pipeline/replay.h"
 #include "schedules/pipeline/stage_costs.h"
 #include "sim/cluster.h"
@@ -39,10 +41,11 @@ std::vector<RankId> all_ranks(const OpGraph& graph);
 // What a simulation of order_graph() took. REQUIRES: all ranks were recorded.
 PipelineReplay replayed_of(const OpGraph& graph, const SimulationResult& result);
 
-// Of `options` the progress function is used; everything is recorded.
+// Of `options` the progress function is used; everything is recorded. Without a posting messages
+// travel by themselves.
 // REQUIRES: check_order(schedule) is empty; costs are picoseconds, positive but for the send, which
 // is the same for all stages.
 ScheduleRun simulate_schedule(const PipelineSchedule& schedule, const StageCosts& costs,
-                              SimulationOptions options = {});
+                              SimulationOptions options = {}, const Posting* posting = nullptr);
 
 }  // namespace stepsim

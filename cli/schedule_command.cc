@@ -84,12 +84,15 @@ ScheduleWork read_work(const std::vector<std::string>& arguments) {
   return work;
 }
 
-ScheduleRun simulate_with_progress(const PipelineSchedule& schedule, const StageCosts& costs) {
+ScheduleRun simulate_with_progress(const PipelineSchedule& schedule, const StageCosts& costs,
+                                   std::optional<PostingRule> rule) {
   SimulationOptions options;
   Progress progress;
   progress.watch(options);
   stop_if_interrupted();
-  return simulate_schedule(schedule, costs, std::move(options));
+  if (!rule) return simulate_schedule(schedule, costs, std::move(options));
+  const Posting posting = make_posting(*rule, schedule, costs);
+  return simulate_schedule(schedule, costs, std::move(options), &posting);
 }
 
 }  // namespace
@@ -99,11 +102,12 @@ void run_schedule_command(const std::vector<std::string>& arguments) {
   ScheduleWork work = read_work(arguments);
   const ScheduleOptions& options = work.options;
   const StageCosts costs = costs_of(options.request);
-  const ScheduleRun run = simulate_with_progress(work.schedule, costs);
+  const std::optional<PostingRule> posting = posting_of(options, options.name);
+  const ScheduleRun run = simulate_with_progress(work.schedule, costs, posting);
   const PlayedSchedule own{options.name, std::move(work.schedule), costs, run.replayed,
-                           std::move(work.found)};
+                           posting,      std::move(work.found)};
   std::optional<Comparison> comparison;
-  if (!options.named.empty()) comparison = compare(own, std::move(work.compared));
+  if (!options.named.empty()) comparison = compare(options, own, std::move(work.compared));
   std::optional<OutputFile> trace;
   if (!options.trace.empty()) {
     trace.emplace(options.trace);

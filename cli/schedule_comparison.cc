@@ -9,15 +9,20 @@
 
 #include "cli/progress.h"
 #include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/posted_replay.h"
 
 namespace stepsim {
 namespace {
 
 constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
 
-PlayedSchedule played(std::string name, PipelineSchedule schedule, const StageCosts& costs) {
-  PipelineReplay replayed = replay(schedule, costs);
-  return {std::move(name), std::move(schedule), costs, std::move(replayed)};
+PlayedSchedule played(const ScheduleOptions& options, std::string name, PipelineSchedule schedule,
+                      const StageCosts& costs) {
+  const std::optional<PostingRule> rule = posting_of(options, name);
+  PipelineReplay replayed =
+      rule ? replay_posted(schedule, costs, make_posting(*rule, schedule, costs))
+           : replay(schedule, costs);
+  return {std::move(name), std::move(schedule), costs, std::move(replayed), rule};
 }
 
 // The parts of a schedule, known before it is made.
@@ -94,7 +99,14 @@ OptimalSchedule search_with_progress(OptimalRequest request) {
   return optimal;
 }
 
-Comparison compare(const PlayedSchedule& own, ComparedRequests compared) {
+std::optional<PostingRule> posting_of(const ScheduleOptions& options, const std::string& name) {
+  if (!options.batch_p2p) return std::nullopt;
+  const std::optional<ScheduleName> published = schedule_named(name);
+  return published ? posting_rule(*published) : PostingRule::kPlanned;
+}
+
+Comparison compare(const ScheduleOptions& options, const PlayedSchedule& own,
+                   ComparedRequests compared) {
   const std::int64_t parts = parts_of(own.schedule);
   const std::int64_t ranks = own.schedule.size();
   Comparison comparison{.rows = {}, .units = parts, .skipped = std::move(compared.skipped)};
@@ -118,17 +130,17 @@ Comparison compare(const PlayedSchedule& own, ComparedRequests compared) {
     if (!costs.are_even()) request.stage_costs = costs.listed();
     return costs;
   };
-  comparison.rows.push_back(played(own.name, own.schedule, cut(own.costs, parts)));
+  comparison.rows.push_back(played(options, own.name, own.schedule, cut(own.costs, parts)));
   for (ScheduleRequest& request : compared.requests) {
     stop_if_interrupted();
     const StageCosts costs = give(request, parts_of(request));
     comparison.rows.push_back(
-        played(std::string(name_of(request.name)), make_schedule(request), costs));
+        played(options, std::string(name_of(request.name)), make_schedule(request), costs));
   }
   for (OptimalRequest& request : compared.optimal) {
     const StageCosts costs = give(request, request.chunks);
     comparison.rows.push_back(
-        played(std::string(kOptimal), search_with_progress(request).schedule, costs));
+        played(options, std::string(kOptimal), search_with_progress(request).schedule, costs));
   }
   return comparison;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/schedule_options.h"
+#include "schedules/pipeline/posting.h"
 #include "schedules/pipeline/replay.h"
 
 namespace stepsim {
@@ -24,6 +25,7 @@ struct PlayedSchedule {
   PipelineSchedule schedule;
   StageCosts costs;
   PipelineReplay replayed;
+  std::optional<PostingRule> posting{};    // messages in batches
   std::optional<OptimalSchedule> found{};  // of kOptimal, without the schedule
 };
 
@@ -46,8 +48,13 @@ ComparedRequests compared_requests(const ScheduleOptions& options, const Schedul
 // Shows how far it is; throws SimulationInterrupted where it is interrupted.
 OptimalSchedule search_with_progress(OptimalRequest request);
 
+// How the messages of a schedule go: in batches with --batch-p2p, a file's and an optimal order's
+// as planned.
+std::optional<PostingRule> posting_of(const ScheduleOptions& options, const std::string& name);
+
 // Throws ConfigError if times are too long for exact sums.
-Comparison compare(const PlayedSchedule& own, ComparedRequests compared);
+Comparison compare(const ScheduleOptions& options, const PlayedSchedule& own,
+                   ComparedRequests compared);
 
 // Parts of 1/P of the model that a micro-batch meets on a rank: the unit of its peak in flight.
 std::int64_t parts_of(const PipelineSchedule& schedule);

@@ -55,6 +55,9 @@ po::options_description visible_options() {
   add("compare", text("NAMES"),
       "a table of NAME and these (a,b,... or all) with the same work; "
       "each takes the options above that it has");
+  add("batch-p2p",
+      "messages in batches, as the runtime of the schedule's authors posts them, "
+      "not by themselves");
   add("trace", text("FILE"), "NAME as a Chrome trace for Perfetto, every rank; .gz compresses it");
   add("json", text("FILE"), "NAME's result as JSON; - for standard output, and nothing else there");
   add("help", "this text");
@@ -172,6 +175,7 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
   request.memory_limit = read_count(line, "memory-limit", problems);
   read_share(line, "weight-memory", request.memory, problems);
   read_costs(line, request, problems);
+  options.batch_p2p = line.options.count("batch-p2p") != 0;
   if (line.options.count("compare") != 0) {
     if (line.value("compare").empty()) {
       problems.push_back({"--compare", "must name a schedule, or be all"});

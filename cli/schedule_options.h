@@ -20,6 +20,7 @@ struct ScheduleOptions {
   std::string name;                // of a schedule, kOptimal, or a file
   ScheduleRequest request;         // 0 stages or micro-batches: not given, or not readable
   std::vector<std::string> named;  // --compare; may be "all"
+  bool batch_p2p = false;
   std::string trace;
   std::string json;
 };

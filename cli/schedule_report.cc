@@ -60,6 +60,20 @@ void add_wrapped(std::string_view text, ReportText& report) {
   report.line("{}", line);
 }
 
+std::string_view batches_text(PostingRule rule) {
+  switch (rule) {
+    case PostingRule::kAroundOps:
+      return "around each op, as Megatron-LM posts them";
+    case PostingRule::kByTurns:
+      return "behind each pair of ops, as Megatron-LM posts them";
+    case PostingRule::kCommitted:
+      return "before each op, as DualPipe commits them";
+    case PostingRule::kPlanned:
+      break;
+  }
+  return "as planned, by the zero bubble runtime";
+}
+
 struct PublishedBubble {
   BubbleFormula formula;
   Duration value{};
@@ -75,6 +89,9 @@ std::optional<PublishedBubble> published_bubble(const ScheduleOptions& options) 
   for (PipelineCosts& costs : request.stage_costs) costs = in_units(costs, unit);
   std::optional<BubbleFormula> formula = bubble_formula(request);
   if (!formula) return std::nullopt;
+  if (options.batch_p2p && options.request.costs.send > 0) {
+    formula->broken.push_back("messages must travel by themselves, go in batches (--batch-p2p)");
+  }
   const std::int64_t whole = formula->numerator / formula->denominator;
   const std::int64_t rest = formula->numerator % formula->denominator;
   const Duration value(whole * unit + rest * unit / formula->denominator);
@@ -203,6 +220,7 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
               time_text(own.costs, &PipelineCosts::backward_input),
               time_text(own.costs, &PipelineCosts::backward_weight),
               first.fused ? fmt::format("fused {}, ", text(*first.fused)) : "", text(first.send));
+  if (own.posting) report.line("  messages in batches {}", batches_text(*own.posting));
   report.section("Order", "F forward, BW backward (B input, W weight); lower case: odd chunks");
   for (const std::string& line : gantt_lines(own.schedule, own.costs, replayed, color)) {
     report.line("{}", line);
@@ -247,7 +265,7 @@ std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& 
       "{{\n  \"schedule\": \"{}\",\n  \"stages\": {},\n  \"microbatches\": {},\n"
       "  \"chunks\": {},\n  \"per_rank\": {},\n  \"start_s\": {},\n  \"makespan_s\": {},\n"
       "  \"bubble_s\": {},\n  \"bubble_fraction\": {},\n  \"bubble_over_ideal\": {},\n"
-      "  \"span_bubble_s\": {},\n  \"peak_in_flight\": [{}],\n  \"formula\": {}{}{}\n}}\n",
+      "  \"span_bubble_s\": {},\n  \"peak_in_flight\": [{}],\n  \"formula\": {}{}{}{}\n}}\n",
       json_escaped(own.name), own.schedule.size(), own.schedule.microbatches, own.schedule.chunks,
       json_list(
           own.schedule.ranks,
@@ -268,6 +286,7 @@ std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& 
                         seconds(own.found->objective), own.found->is_proven,
                         seconds(own.found->lower_bound), json_escaped(own.found->origin))
           : "",
+      own.posting ? ",\n  \"batch_p2p\": true" : "",
       comparison ? ",\n  \"comparison\": " + comparison_json(*comparison) : "");
 }
 

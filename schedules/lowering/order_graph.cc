@@ -55,8 +55,8 @@ ComputeWork work_of(PipelineOpKind kind, std::int64_t all) {
 
 class OrderLowering {
  public:
-  OrderLowering(const PipelineSchedule& schedule, const StageCosts& costs)
-      : schedule_(schedule), costs_(costs), stages_(stage_count(schedule)) {
+  OrderLowering(const PipelineSchedule& schedule, const StageCosts& costs, const Posting* posting)
+      : schedule_(schedule), costs_(costs), posting_(posting), stages_(stage_count(schedule)) {
     const auto ranks = static_cast<std::uint32_t>(schedule.size());
     Communicator all{.name = "pipeline", .axis = Axis::kPipeline, .groups = {{}}, .seat_of = {}};
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
@@ -87,11 +87,18 @@ class OrderLowering {
     std::int32_t rank = 0;
     ProgramBuilder program;
     std::array<Wire, 2> wires{};  // by MessageKind
+    // In batches.
+    StreamId line{};
+    std::size_t next_batch = 0;
+    std::optional<OpRef> last_compute{};
+    std::optional<OpRef> last_batch{};
+    std::map<PostedMessage, OpRef> brought_by{};
   };
 
   Program program_of(std::int32_t rank) {
     Rank at{.rank = rank, .program = ProgramBuilder("rank " + std::to_string(rank))};
     const StreamId compute = at.program.add_stream("compute", true);
+    if (posting_ != nullptr) return program_in_batches(at, compute);
     std::int64_t between_forwards = kLongestKernel;
     std::int64_t between_backwards = kLongestKernel;
     for (std::int32_t chunk = 0; chunk < schedule_.chunks; ++chunk) {
@@ -106,6 +113,61 @@ class OrderLowering {
       add_op(at, compute, op);
     }
     return std::move(at.program).build();
+  }
+
+  Program program_in_batches(Rank& at, StreamId compute) {
+    at.line = at.program.add_stream("messages");
+    const std::vector<PipelineOp>& order = schedule_.ranks[static_cast<std::size_t>(at.rank)];
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      post_batches(at, i);
+      add_op(at, compute, order[i]);
+    }
+    post_batches(at, order.size());
+    return std::move(at.program).build();
+  }
+
+  // Those that go before the op of this number.
+  void post_batches(Rank& at, std::size_t op) {
+    const std::vector<PostedBatch>& batches = posting_->ranks[static_cast<std::size_t>(at.rank)];
+    for (; at.next_batch < batches.size() && batches[at.next_batch].before == op; ++at.next_batch) {
+      const std::vector<PostedMessage>& messages = batches[at.next_batch].messages;
+      OpDraft draft{.stream = at.line, .kind = OpKind::kMessages, .axis = Axis::kPipeline};
+      draft.work = static_cast<std::uint32_t>(graph_.messages.size());
+      draft.work_count = static_cast<std::uint32_t>(messages.size());
+      std::string what;
+      for (const PostedMessage& message : messages) {
+        const MessageWay way = way_of(schedule_, at.rank, message);
+        const MessageKind kind =
+            message.is_activation ? MessageKind::kActivation : MessageKind::kGradient;
+        graph_.messages.push_back({.is_send = message.is_send,
+                                   .kind = kind,
+                                   .communicator = CommunicatorId(0),
+                                   .peer = static_cast<std::uint32_t>(way.peer),
+                                   .microbatch = message.microbatch,
+                                   .boundary = way.boundary,
+                                   .bytes = {}});
+        what += what.empty() ? "" : " and ";
+        what += message.is_send ? "send " : "receive ";
+        what += stepsim::name_of(kind);
+      }
+      draft.label = {.name = name(what), .microbatch = messages.front().microbatch};
+      if (at.last_compute) draft.dependencies.push_back(after(*at.last_compute));
+      at.last_batch = at.program.add(std::move(draft));
+      for (const PostedMessage& message : messages) {
+        if (!message.is_send) at.brought_by[message] = *at.last_batch;
+      }
+    }
+  }
+
+  // What an op waits for on the line of batches.
+  void wait_for_batches(const Rank& at, const PipelineOp& op, OpDraft& draft) const {
+    if (posting_->waits_for_all) {
+      if (at.last_batch) draft.dependencies.push_back(after(*at.last_batch));
+      return;
+    }
+    for (const PostedMessage& input : inputs_of(schedule_, at.rank, op)) {
+      draft.dependencies.push_back(after(at.brought_by.at(input)));
+    }
   }
 
   // Results of one kind are at least `apart` from each other.
@@ -137,6 +199,7 @@ class OrderLowering {
     OpDraft draft{.stream = compute};
     draft.work = work(op.kind, time_of(schedule_, at.rank, op, costs_));
     draft.label = {.name = name(to_text(op)), .microbatch = op.microbatch};
+    if (posting_ != nullptr) wait_for_batches(at, op, draft);
     if (runs_forward) {
       receive(at, MessageKind::kActivation, op.microbatch, forward_stage - 1, draft);
       draft.memory_changes.push_back({.at_end = false, .bytes = Bytes(1)});
@@ -144,6 +207,7 @@ class OrderLowering {
     if (runs_input) receive(at, MessageKind::kGradient, backward_microbatch, backward_stage, draft);
     if (runs_weight) draft.memory_changes.push_back({.at_end = true, .bytes = Bytes(1)});
     const OpRef computed = at.program.add(std::move(draft));
+    at.last_compute = computed;
     if (runs_forward) {
       send(at, MessageKind::kActivation, op.microbatch, forward_stage, computed);
     }
@@ -156,6 +220,7 @@ class OrderLowering {
   // there is one and it is another rank.
   std::optional<std::uint32_t> peer(const Rank& at, std::int32_t microbatch, std::int32_t boundary,
                                     std::int32_t other_stage) const {
+    if (posting_ != nullptr) return std::nullopt;  // nothing by itself
     if (boundary < 0 || boundary + 1 >= stages_) return std::nullopt;
     const std::int32_t rank = rank_of(schedule_, microbatch, other_stage);
     if (rank == at.rank) return std::nullopt;
@@ -203,10 +268,9 @@ class OrderLowering {
              std::vector<Dependency> dependencies) {
     OpDraft draft{.stream = stream, .kind = OpKind::kMessages, .axis = Axis::kPipeline};
     draft.work = static_cast<std::uint32_t>(graph_.messages.size());
-    draft.label = {
-        .name = name(std::string(message.is_send ? "send " : "receive ") +
-                     (message.kind == MessageKind::kActivation ? "activation" : "gradient")),
-        .microbatch = message.microbatch};
+    draft.label = {.name = name(std::string(message.is_send ? "send " : "receive ") +
+                                std::string(stepsim::name_of(message.kind))),
+                   .microbatch = message.microbatch};
     draft.dependencies = std::move(dependencies);
     graph_.messages.push_back(message);
     return at.program.add(std::move(draft));
@@ -228,6 +292,7 @@ class OrderLowering {
 
   const PipelineSchedule& schedule_;
   const StageCosts& costs_;
+  const Posting* posting_;
   std::int32_t stages_;
   OpGraph graph_;
   std::map<std::pair<PipelineOpKind, std::int64_t>, std::uint32_t> works_;
@@ -236,12 +301,13 @@ class OrderLowering {
 
 }  // namespace
 
-OpGraph order_graph(const PipelineSchedule& schedule, const StageCosts& costs) {
+OpGraph order_graph(const PipelineSchedule& schedule, const StageCosts& costs,
+                    const Posting* posting) {
   for ([[maybe_unused]] const PipelineCosts& stage : costs.listed()) {
     assert(stage.forward > 0 && stage.backward_input > 0 && stage.backward_weight > 0);
     assert(stage.send >= 0 && stage.send == costs.at(0).send);
   }
-  return OrderLowering(schedule, costs).take();
+  return OrderLowering(schedule, costs, posting).take();
 }
 
 ChipSpec order_chip() {

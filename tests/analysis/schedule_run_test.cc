@@ -8,6 +8,7 @@
 #include <string>
 
 #include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/posted_replay.h"
 #include "schedules/pipeline/replay.h"
 #include "tests/schedules/golden_schedules.h"
 
@@ -41,6 +42,23 @@ TEST(ScheduleRunTest, GoldenOrdersTakeWhatTheirReplaysTook) {
                 golden.json["peak_in_flight"].get<std::vector<std::int64_t>>())
           << golden.title() << " " << name;
       expect_equal(schedule, costs, golden.title() + " " + name);
+    }
+  }
+}
+
+// The same in batches, with rendezvous.
+TEST(ScheduleRunTest, GoldenOrdersInBatchesTakeWhatTheirReplaysTake) {
+  for (const GoldenSchedule& golden : golden_schedules()) {
+    const PipelineSchedule schedule = golden.order();
+    for (const auto& [name, costs] : golden_costs()) {
+      const Posting posting = make_posting(posting_rule(golden.request.name), schedule, costs);
+      const PipelineReplay simulated = simulate_schedule(schedule, costs, {}, &posting).replayed;
+      const PipelineReplay expected = replay_posted(schedule, costs, posting);
+      EXPECT_EQ(simulated.starts, expected.starts) << golden.title() << " " << name;
+      EXPECT_EQ(simulated.makespan, expected.makespan) << golden.title() << " " << name;
+      EXPECT_EQ(simulated.span_bubble, expected.span_bubble) << golden.title() << " " << name;
+      EXPECT_EQ(simulated.longest_span, expected.longest_span) << golden.title() << " " << name;
+      EXPECT_EQ(simulated.peak_in_flight, expected.peak_in_flight) << golden.title();
     }
   }
 }

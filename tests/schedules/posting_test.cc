@@ -13,7 +13,6 @@
 #include "schedules/pipeline/posted_replay.h"
 #include "sim/base/error.h"
 #include "tests/schedules/golden_schedules.h"
-#include "tests/schedules/run_schedule.h"
 
 namespace stepsim {
 namespace {
@@ -77,9 +76,8 @@ TEST(PostingTest, PostsEveryMessageOnceAtBothEnds) {
   }
 }
 
-// No runtime gets stuck; where messages take no time the batches cost nothing; and simulate() with
-// rendezvous takes exactly as long as the replay.
-TEST(PostingTest, EveryScheduleRunsInBatchesAsSimulated) {
+// No runtime gets stuck, and where messages take no time the batches cost nothing.
+TEST(PostingTest, EveryScheduleRunsInBatches) {
   for (const GoldenSchedule& golden : golden_schedules()) {
     const PipelineSchedule schedule = golden.order();
     for (const auto& [name, costs] : golden_costs()) {
@@ -91,9 +89,6 @@ TEST(PostingTest, EveryScheduleRunsInBatchesAsSimulated) {
       if (costs.send == 0) {
         EXPECT_EQ(posted.makespan, free.makespan) << golden.title() << " " << name;
       }
-      EXPECT_EQ(run_schedule(schedule, costs, posting).step_time,
-                RunnableSchedule::milliseconds(posted.makespan))
-          << golden.title() << " " << name;
     }
   }
 }

@@ -3,12 +3,11 @@
 //
 // Streams as in lowering: compute, and one for each of send and receive, peer, activation and
 // gradient (and boundary, if shares_ways()). The messages of a fused op are one batch at its start
-// and one at its end. With a Posting, one stream of its batches.
+// and one at its end.
 
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,28 +16,20 @@
 #include "analysis/experiments/small_clusters.h"
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/posting.h"
 
 namespace stepsim {
 
 class RunnableSchedule {
  public:
   // A unit of `costs` is a millisecond.
-  RunnableSchedule(const PipelineSchedule& schedule, const PipelineCosts& costs, bool eager,
-                   const Posting* posting = nullptr)
+  RunnableSchedule(const PipelineSchedule& schedule, const PipelineCosts& costs, bool eager)
       : schedule_(schedule),
         costs_(costs),
         eager_(eager),
         hand_(static_cast<std::uint32_t>(schedule.size()), ranks_of(schedule)),
         all_(hand_.communicator({}, Axis::kPipeline)) {
     for (rank_ = 0; rank_ < schedule.size(); ++rank_) {
-      if (posting == nullptr) {
-        for (const PipelineOp& op : schedule.ranks[index()]) add(op);
-        continue;
-      }
-      last_.reset();
-      bring_.clear();
-      for (std::size_t i = 0; i <= schedule.ranks[index()].size(); ++i) add_posted(i, *posting);
+      for (const PipelineOp& op : schedule.ranks[index()]) add(op);
     }
   }
 
@@ -108,40 +99,6 @@ class RunnableSchedule {
     return {after(hand_.messages(index(), stream->second, messages, std::move(needs)))};
   }
 
-  // The same op when the messages of the ranks are posted in batches, all on one stream.
-  void add_posted(std::size_t number, const Posting& posting) {
-    const std::vector<PostedBatch>& batches = posting.ranks[index()];
-    const std::vector<PipelineOp>& order = schedule_.ranks[index()];
-    const bool is_end = number == order.size();
-    std::vector<PostedMessage> inputs;
-    if (!is_end) inputs = inputs_of(schedule_, rank_, order[number]);
-    std::vector<Dependency> needs;
-    for (const PostedBatch& batch : batches) {
-      if (batch.before != number) continue;
-      std::vector<Half> halves;
-      for (const PostedMessage& message : batch.messages) {
-        add_half(halves, message.is_send,
-                 message.is_activation ? MessageKind::kActivation : MessageKind::kGradient,
-                 message.microbatch, message.chunk);
-      }
-      const auto [stream, added] = streams_.try_emplace(std::to_string(rank_) + " batches");
-      if (added) stream->second = hand_.stream(index(), stream->first);
-      std::vector<Message> messages;
-      for (const Half& half : halves) messages.push_back(half.message);
-      std::vector<Dependency> behind;
-      if (last_) behind.push_back(after(*last_));
-      const Dependency posted =
-          after(hand_.messages(index(), stream->second, messages, std::move(behind)));
-      if (posting.waits_for_all) needs = {posted};
-      for (const PostedMessage& message : batch.messages) bring_[message] = posted;
-    }
-    if (is_end) return;
-    if (!posting.waits_for_all) {
-      for (const PostedMessage& input : inputs) needs.push_back(bring_.at(input));
-    }
-    last_ = hand_.compute_for(index(), milliseconds(time_of(order[number], costs_)), needs);
-  }
-
   void add(const PipelineOp& op) {
     const bool is_fused = op.kind == PipelineOpKind::kForwardBackward;
     std::vector<Half> receives;
@@ -169,20 +126,12 @@ class RunnableSchedule {
   GraphByHand hand_;
   CommunicatorId all_;
   std::int32_t rank_ = 0;  // whose program is written
-  std::optional<OpRef> last_{};
-  std::map<PostedMessage, Dependency> bring_{};
   std::map<std::string, StreamId> streams_;
 };
 
 inline SimulationResult run_schedule(const PipelineSchedule& schedule, const PipelineCosts& costs,
                                      bool eager = false) {
   return RunnableSchedule(schedule, costs, eager).run();
-}
-
-// With rendezvous, messages in batches.
-inline SimulationResult run_schedule(const PipelineSchedule& schedule, const PipelineCosts& costs,
-                                     const Posting& posting) {
-  return RunnableSchedule(schedule, costs, false, &posting).run();
 }
 
 }  // namespace stepsim

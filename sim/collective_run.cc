@@ -1,110 +1,9 @@
 #include "sim/collective_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "sim/collective_task.h"
-#include "sim/collectives/choose_algorithm.h"
-#include "sim/collectives/library_choice.h"
-#include "sim/collectives/round_ends.h"
-#include "sim/group_links.h"
-#include "sim/group_shape.h"
-
 namespace stepsim {
-
-CollectiveRuns::CollectiveRuns(const OpGraph& graph, const Streams& streams, Transport& transport,
-                               Granularity granularity, Fidelity fidelity)
-    : graph_(graph),
-      streams_(streams),
-      transport_(transport),
-      granularity_(granularity),
-      fidelity_(fidelity),
-      plans_(graph.collective_works.size()),
-      groups_(graph.communicators.size()) {
-  for (std::size_t c = 0; c < graph.communicators.size(); ++c) {
-    for (const std::vector<RankId>& group : graph.communicators[c].groups) {
-      groups_[c].emplace_back().posted.assign(group.size(), 0);
-    }
-  }
-  for (std::size_t w = 0; w < plans_.size(); ++w) {
-    plans_[w].resize(
-        graph.communicators[graph.collective_works[w].communicator.index()].groups.size());
-  }
-}
-
-// --- What an algorithm does in a group -----------------------------------------------------------
-
-const CollectiveRuns::Plan& CollectiveRuns::plan_of(std::uint32_t work, std::uint32_t group) {
-  std::unique_ptr<Plan>& plan = plans_[work][group];
-  if (!plan) plan = std::make_unique<Plan>(make_plan(work, group));
-  return *plan;
-}
-
-CollectiveRuns::Plan CollectiveRuns::make_plan(std::uint32_t work, std::uint32_t group) const {
-  const CollectiveWork& collective = graph_.collective_works[work];
-  std::vector<std::uint32_t> chips;
-  for (const RankId rank : graph_.communicators[collective.communicator.index()].groups[group]) {
-    chips.push_back(graph_.ranks[rank.index()].chip);
-  }
-  Plan plan;
-  const Cluster& cluster = transport_.cluster();
-  const GroupShape shape = stepsim::describe(cluster, chips);
-  const CollectiveTask task = task_of(graph_, collective, group);
-  AlgorithmChoice choice = collective.algorithm;
-  if (!cluster.library.ideal() || cluster.chip.communication.nvls) {
-    const LibraryChoice chosen =
-        choose_with_library(cluster.library, task, switches_can_add(collective.type), choice, shape,
-                            links_of(cluster, chips, collective.type));
-    choice = chosen.algorithm;
-    plan.cost = chosen.cost;
-  }
-  plan.taken = taken_of(cluster.chip, plan.cost);
-  plan.algorithm = choose_algorithm(task, choice, shape);
-  plan.at_once = granularity_ == Granularity::kPipelined ||
-                 (fidelity_ != Fidelity::kPacket && plan.algorithm->cuts_through());
-  if (plan.at_once) {
-    pipeline_edges(plan, chips);
-    plan.algorithm.reset();
-  }
-  return plan;
-}
-
-ChipShare CollectiveRuns::taken(std::uint32_t stream) {
-  const std::uint32_t work = streams_.program_of(stream).ops[streams_.op(stream)].work;
-  const Communicator& communicator =
-      graph_.communicators[graph_.collective_works[work].communicator.index()];
-  const std::uint32_t group = communicator.seat_of[streams_.rank_of(stream)].group;
-  if (communicator.groups[group].size() == 1) return {};
-  return plan_of(work, group).taken;
-}
-
-// Appends what a message uses and returns the latency of its way.
-Duration CollectiveRuns::way(const CollectiveMessage& message, std::uint32_t from,
-                             const std::vector<std::uint32_t>& chips,
-                             std::vector<LinkUse>& uses) const {
-  const Fabric& fabric = transport_.cluster().fabric;
-  if (message.link) {  // the very link, which is one of its group nevertheless
-    uses.push_back({*message.link, 1});
-    const LinkUse spread = fabric.spread(*message.link);
-    if (spread.link != *message.link) uses.push_back(spread);
-    return fabric.link(*message.link).latency;
-  }
-  std::vector<LinkId> links;
-  const Duration latency = transport_.route(chips[from], chips[message.to], links);
-  for (const LinkId link : links) uses.push_back(fabric.spread(link));
-  return latency;
-}
-
-// Links of a tree of switches are those of the node, or of the network where it spans several
-// and the link does not say that it is inside one.
-HopKind CollectiveRuns::hop_kind(const CollectiveMessage& message, std::uint32_t from,
-                                 const std::vector<std::uint32_t>& chips) const {
-  if (!message.link) return transport_.hop_kind(chips[from], chips[message.to]);
-  return message.in_node ? transport_.cluster().library.inside
-                         : transport_.hop_kind(chips.front(), chips.back());
-}
-
 namespace {
 
 // What `members` send together when each byte goes once to each place that needs it; an all-reduce
@@ -128,79 +27,42 @@ Bytes least_bytes(CollectiveOp op, Bytes bytes, std::int64_t members) {
 
 }  // namespace
 
-// What a switch adds up goes through its adder.
-void CollectiveRuns::add_to_adder(const CollectiveMessage& message,
-                                  std::map<LinkId, Load>& load) const {
-  const Cluster& cluster = transport_.cluster();
-  if (cluster.adders.empty()) return;
-  const NodeId to = cluster.fabric.link(*message.link).to;
-  if (to.index() >= cluster.adders.size() || !cluster.adders[to.index()]) return;
-  Load& adder = load[*cluster.adders[to.index()]];
-  adder.data += static_cast<double>(message.bytes.value());
-  adder.wire += static_cast<double>(message.bytes.value());
+CollectiveRuns::CollectiveRuns(const OpGraph& graph, const Streams& streams, Transport& transport,
+                               Granularity granularity, Fidelity fidelity)
+    : graph_(graph),
+      streams_(streams),
+      transport_(transport),
+      granularity_(granularity),
+      fidelity_(fidelity),
+      plans_(graph.collective_works.size()),
+      groups_(graph.communicators.size()) {
+  for (std::size_t c = 0; c < graph.communicators.size(); ++c) {
+    for (const std::vector<RankId>& group : graph.communicators[c].groups) {
+      groups_[c].emplace_back().posted.assign(group.size(), 0);
+    }
+  }
+  for (std::size_t w = 0; w < plans_.size(); ++w) {
+    plans_[w].resize(
+        graph.communicators[graph.collective_works[w].communicator.index()].groups.size());
+  }
 }
 
-// Sums the messages of all rounds edge by edge. A member sends to few peers, many rounds in a row
-// to the same one, so the bytes are collected until the peer changes.
-void CollectiveRuns::pipeline_edges(Plan& plan, const std::vector<std::uint32_t>& chips) const {
-  const CollectiveAlgorithm& algorithm = *plan.algorithm;
-  std::map<LinkId, Load> load;
-  std::vector<LinkUse> uses;
-  std::vector<std::vector<Duration>> latency_of_round(algorithm.lanes(),
-                                                      std::vector<Duration>(algorithm.rounds()));
-  std::vector<std::uint32_t> next(algorithm.endpoints());
-  std::vector<Duration> hop(algorithm.endpoints());
-  Duration relayed{};
-  for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
-    for (std::uint32_t member = 0; member < algorithm.endpoints(); ++member) {
-      std::uint32_t peer = kNobody;
-      std::int64_t bytes = 0;
-      Duration latency{};
-      std::size_t kind = 0;
-      auto close_edge = [&] {
-        for (const LinkUse& use : uses) {
-          const double of_link = static_cast<double>(bytes) * use.weight;
-          load[use.link].data += of_link;
-          load[use.link].wire += of_link * plan.cost.wire[kind];
-        }
-        if (member < algorithm.members()) plan.sent += Bytes(bytes);
-        bytes = 0;
-      };
-      for (std::uint32_t round = 0; round < algorithm.rounds(); ++round) {
-        const auto message = algorithm.message(lane, round, member);
-        if (!message) continue;
-        if (message->to != peer) {
-          close_edge();
-          peer = message->to;
-          uses.clear();
-          kind = static_cast<std::size_t>(hop_kind(*message, member, chips));
-          latency = way(*message, member, chips, uses) + plan.cost.hop[kind];
-        }
-        bytes += message->bytes.value();
-        if (message->reduce && message->link) add_to_adder(*message, load);
-        latency_of_round[lane][round] = std::max(latency_of_round[lane][round], latency);
-      }
-      close_edge();
-      uses.clear();
-      next[member] = peer;
-      hop[member] = latency;
-    }
-    if (algorithm.relays()) {
-      relayed = std::max(relayed, end_of_relay(algorithm.rounds(), next, hop));
-    }
+const CollectivePlan& CollectiveRuns::plan_of(std::uint32_t work, std::uint32_t group) {
+  std::unique_ptr<CollectivePlan>& plan = plans_[work][group];
+  if (!plan) {
+    plan = std::make_unique<CollectivePlan>(
+        plan_collective(graph_, transport_, work, group, granularity_, fidelity_));
   }
-  double most = 0;
-  for (const auto& [link, bytes] : load) most = std::max(most, bytes.wire);
-  plan.bytes = Bytes(static_cast<std::int64_t>(std::ceil(most)));
-  plan.latency =
-      plan.cost.start + (algorithm.relays() ? relayed : end_of_rounds(algorithm, latency_of_round));
-  for (const auto& [link, bytes] : load) {
-    if (bytes.data == 0) continue;
-    plan.uses.push_back({link, bytes.wire / most});
-    if (!transport_.cluster().library.ideal()) {
-      plan.data.push_back(bytes.data);
-    }
-  }
+  return *plan;
+}
+
+ChipShare CollectiveRuns::taken(std::uint32_t stream) {
+  const std::uint32_t work = streams_.program_of(stream).ops[streams_.op(stream)].work;
+  const Communicator& communicator =
+      graph_.communicators[graph_.collective_works[work].communicator.index()];
+  const std::uint32_t group = communicator.seat_of[streams_.rank_of(stream)].group;
+  if (communicator.groups[group].size() == 1) return {};
+  return plan_of(work, group).taken;
 }
 
 // --- Arrival -------------------------------------------------------------------------------------
@@ -307,7 +169,7 @@ void CollectiveRuns::all_posted(Run& run, std::uint32_t index, Time now, Meeting
     asked_[asked_of] += run.plan->sent;
   }
   if (!stepped) {
-    const Plan& plan = *run.plan;
+    const CollectivePlan& plan = *run.plan;
     const CollectiveWork& collective = graph_.collective_works[run.work];
     const Axis axis = graph_.communicators[collective.communicator.index()].axis;
     sent_[static_cast<std::size_t>(axis)] += plan.sent;

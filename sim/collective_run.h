@@ -2,11 +2,9 @@
 // collective, and must agree in operation, bytes, type and algorithm.
 //
 //   pipelined  one transfer over all the edges of the algorithm, from the moment the last member
-//              has posted: a pipeline runs at the speed of its slowest edge. The weight of a link
-//              is the sum of the bytes of all messages over it, the latency is that of one trip
-//              through all rounds; both are summed from the very messages that a stepped run
-//              sends. Phases (levels of a hierarchy) are fully overlapped.
-//              Also stepped where switches add and copy while the data come (not as packets).
+//              has posted: a pipeline runs at the speed of its slowest edge. Phases (levels of a
+//              hierarchy) are fully overlapped. Also stepped where switches add and copy while the
+//              data come (not as packets). collective_plan.h sums it up.
 //   stepped    every message of every round is a transfer. A member takes part in the rounds that
 //              its own arrival and its earlier receipts allow, and is done when its own last
 //              messages have left and arrived.
@@ -17,14 +15,11 @@
 #pragma once
 
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "sim/collectives/algorithm.h"
-#include "sim/collectives/library_choice.h"
-#include "sim/compute.h"
+#include "sim/collective_plan.h"
 #include "sim/meeting.h"
 #include "sim/op_graph.h"
 #include "sim/simulate.h"
@@ -57,19 +52,6 @@ class CollectiveRuns {
   std::string waits_for(std::uint32_t stream, std::vector<std::uint32_t>& ranks) const;
 
  private:
-  // A work in a group: the algorithm and, as one transfer, all its edges.
-  struct Plan {
-    std::unique_ptr<CollectiveAlgorithm> algorithm;
-    bool at_once = false;  // one transfer
-    Bytes sent;            // by all members
-    Bytes bytes;
-    Duration latency{};
-    std::vector<LinkUse> uses;
-    std::vector<double> data;  // bytes of it over each link that are data; empty: all
-    LibraryCost cost{};
-    ChipShare taken{};
-  };
-
   struct LaneState {             // of a member, stepped
     std::uint32_t sent = 0;      // rounds whose message has left, or that have none
     std::uint32_t received = 0;  // rounds of which everything has arrived, or that have nothing
@@ -89,7 +71,7 @@ class CollectiveRuns {
   };
 
   struct Run {
-    const Plan* plan = nullptr;
+    const CollectivePlan* plan = nullptr;
     std::uint32_t work = 0;
     std::uint32_t group = 0;
     std::uint32_t endpoints = 0;  // of the algorithm; stepped only
@@ -113,18 +95,7 @@ class CollectiveRuns {
     std::uint32_t first_open = 0;
   };
 
-  const Plan& plan_of(std::uint32_t work, std::uint32_t group);
-  Plan make_plan(std::uint32_t work, std::uint32_t group) const;
-  struct Load {  // of a link, or of a link of a group
-    double data = 0;
-    double wire = 0;
-  };
-  void add_to_adder(const CollectiveMessage& message, std::map<LinkId, Load>& load) const;
-  void pipeline_edges(Plan& plan, const std::vector<std::uint32_t>& chips) const;
-  Duration way(const CollectiveMessage& message, std::uint32_t from,
-               const std::vector<std::uint32_t>& chips, std::vector<LinkUse>& uses) const;
-  HopKind hop_kind(const CollectiveMessage& message, std::uint32_t from,
-                   const std::vector<std::uint32_t>& chips) const;
+  const CollectivePlan& plan_of(std::uint32_t work, std::uint32_t group);
   std::uint32_t open_run(std::uint32_t work, std::uint32_t group, std::uint32_t stream);
   void check_agreement(const Run& run, std::uint32_t stream) const;
   void all_posted(Run& run, std::uint32_t index, Time now, Meetings& meetings);
@@ -148,8 +119,8 @@ class CollectiveRuns {
   Transport& transport_;
   Granularity granularity_;
   Fidelity fidelity_;
-  std::vector<std::vector<std::unique_ptr<Plan>>> plans_;  // by work and group
-  std::vector<std::vector<GroupState>> groups_;            // by communicator and group
+  std::vector<std::vector<std::unique_ptr<CollectivePlan>>> plans_;  // by work and group
+  std::vector<std::vector<GroupState>> groups_;                      // by communicator and group
   std::vector<Run> runs_;
   std::vector<std::uint32_t> free_;
   std::array<Bytes, kAxes> sent_{};

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "proto/case_elements.h"
+#include "proto/case_fields.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"
 
@@ -18,149 +17,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr double kPicosecondsPerSecond = 1e12;
-constexpr double kMostPicoseconds = 9.2e18;
-constexpr double kMostWhole = 9007199254740992.0;  // 2^53: doubles above have gaps
-constexpr std::size_t kMostProblems = 1000;
 constexpr const char* kFlowFormat = "stepsim-oracle-flow/1";
 constexpr const char* kPacketFormat = "stepsim-oracle-packet/1";
-
-std::string shown(const Json& value) {
-  constexpr std::size_t kLongest = 60;
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
-  return text;
-}
-
-class Problems {
- public:
-  void add(std::string field, std::string message) {
-    if (++count_ <= kMostProblems) problems_.push_back({std::move(field), std::move(message)});
-  }
-  void add(std::vector<Problem> problems) {
-    for (Problem& problem : problems) add(std::move(problem.field), std::move(problem.message));
-  }
-
-  std::size_t count() const { return count_; }
-
-  void throw_if_any() && {
-    if (count_ > kMostProblems) {
-      problems_.push_back({"and so on", fmt::format("{} more", count_ - kMostProblems)});
-    }
-    stepsim::throw_if_any(std::move(problems_));
-  }
-
- private:
-  std::vector<Problem> problems_;
-  std::size_t count_ = 0;
-};
-
-// The fields of one link or flow, and what is wrong with them. Every method that returns nothing
-// has said why, or found no such field where that is allowed.
-class Fields {
- public:
-  Fields(const std::string& list, std::size_t index, const Json& object, Problems& problems)
-      : list_(list), index_(index), object_(object), problems_(problems) {
-    if (!object.is_object()) complain("", "must be an object, is " + shown(object));
-  }
-
-  bool is_object() const { return object_.is_object(); }
-  bool has(const char* key) const { return is_object() && object_.contains(key); }
-
-  void complain(const std::string& key, const std::string& message) {
-    const bool has_id = has("id") && key != "id";
-    problems_.add(fmt::format("{}[{}]{}{}", list_, index_, key.empty() ? "" : ".", key),
-                  message + (has_id ? fmt::format(" ({} {})", list_ == "links" ? "link" : "flow",
-                                                  shown(object_["id"]))
-                                    : ""));
-  }
-
-  const Json* find(const char* key) {
-    if (!is_object()) return nullptr;
-    const auto found = object_.find(key);
-    if (found != object_.end()) return &*found;
-    complain(key, "is missing");
-    return nullptr;
-  }
-
-  std::optional<std::string> id(const char* key) {
-    const Json* const value = find(key);
-    return value == nullptr ? std::nullopt : id_of(key, *value);
-  }
-
-  std::optional<std::string> id_of(const std::string& key, const Json& value) {
-    if (value.is_string() || value.is_number_integer()) {
-      return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    }
-    complain(key, "must be a string or a whole number, is " + shown(value));
-    return std::nullopt;
-  }
-
-  // Finite.
-  std::optional<double> number(const char* key) {
-    const Json* const value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (value->is_number() && std::isfinite(value->get<double>())) return value->get<double>();
-    complain(key, "must be a number, is " + shown(*value));
-    return std::nullopt;
-  }
-
-  std::optional<double> positive(const char* key) {
-    const std::optional<double> value = number(key);
-    if (!value || *value > 0) return value;
-    complain(key, "must be above 0, is " + shown(object_[key]));
-    return std::nullopt;
-  }
-
-  // Not negative; 1e9 is whole too.
-  std::optional<std::int64_t> whole(const char* key) {
-    const Json* const value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (value->is_number_unsigned() &&
-        value->get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
-      return value->get<std::int64_t>();
-    }
-    if (value->is_number_float()) {
-      const double number = value->get<double>();
-      if (number >= 0 && number <= kMostWhole && std::floor(number) == number) {
-        return static_cast<std::int64_t>(number);
-      }
-    }
-    complain(key, "must be a whole number from 0 to 9223372036854775807, is " + shown(*value));
-    return std::nullopt;
-  }
-
-  // `seconds` or, before it, `picoseconds`: exact.
-  std::optional<Duration> duration(const char* seconds, const char* picoseconds) {
-    if (has(picoseconds)) {
-      const std::optional<std::int64_t> count = whole(picoseconds);
-      if (!count) return std::nullopt;
-      if (static_cast<double>(*count) < kMostPicoseconds) return Duration(*count);
-      complain(picoseconds, "must be below 9.2e18 (106 days), is " + std::to_string(*count));
-      return std::nullopt;
-    }
-    const std::optional<double> value = number(seconds);
-    if (!value) return std::nullopt;
-    if (*value >= 0 && *value * kPicosecondsPerSecond < kMostPicoseconds) {
-      return Duration(std::llround(*value * kPicosecondsPerSecond));
-    }
-    complain(seconds, "must be a time from 0 to 9200000 s, is " + shown(object_[seconds]));
-    return std::nullopt;
-  }
-
-  // Nothing if it is no list.
-  const Json* list(const char* key) {
-    const Json* const value = find(key);
-    if (value == nullptr || value->is_array()) return value;
-    complain(key, "must be a list of ids, is " + shown(*value));
-    return nullptr;
-  }
-
- private:
-  const std::string& list_;
-  std::size_t index_;
-  const Json& object_;
-  Problems& problems_;
-};
 
 class CaseLoader {
  public:
@@ -171,11 +29,11 @@ class CaseLoader {
  private:
   bool wants(const std::string& list);
   void read_element(const std::string& list, std::size_t index, const Json& element);
-  void read_link(Fields fields);
-  void read_flow(Fields fields, std::size_t index);
-  void read_route(Fields& fields, const Json& route);
-  void check_ends(Fields& fields);
-  void read_after(Fields& fields, const Json& after, std::size_t index, bool is_flow_kept);
+  void read_link(CaseFields fields);
+  void read_flow(CaseFields fields, std::size_t index);
+  void read_route(CaseFields& fields, const Json& route);
+  void check_ends(CaseFields& fields);
+  void read_after(CaseFields& fields, const Json& after, std::size_t index, bool is_flow_kept);
   void read_expected(const Json& element);
   void check_format();
   void read_packet_rules();
@@ -197,7 +55,7 @@ class CaseLoader {
   };
 
   const std::string path_;
-  Problems problems_;
+  CaseProblems problems_;
   NetworkCase result_;
   std::set<std::string> lists_begun_;  // in any reading of the file
   std::set<std::string> lists_to_read_{"links", "flows", "expect"};
@@ -255,7 +113,7 @@ void CaseLoader::read_element(const std::string& list, std::size_t index, const 
     read_expected(element);
     return;
   }
-  const Fields fields(list, index, element, problems_);
+  const CaseFields fields(list, index, element, problems_);
   if (list == "links") {
     read_link(fields);
   } else {
@@ -263,7 +121,7 @@ void CaseLoader::read_element(const std::string& list, std::size_t index, const 
   }
 }
 
-void CaseLoader::read_link(Fields fields) {
+void CaseLoader::read_link(CaseFields fields) {
   const std::optional<std::string> id = fields.id("id");
   const std::optional<std::string> from = fields.id("from");
   const std::optional<std::string> to = fields.id("to");
@@ -289,7 +147,7 @@ void CaseLoader::read_link(Fields fields) {
                                  latency.value_or(Duration::zero()));
 }
 
-void CaseLoader::read_flow(Fields fields, std::size_t index) {
+void CaseLoader::read_flow(CaseFields fields, std::size_t index) {
   const std::optional<std::string> id = fields.id("id");
   const std::optional<std::int64_t> bytes = fields.whole("bytes");
   const std::optional<Duration> start = fields.duration("start_s", "start_ps");
@@ -306,7 +164,7 @@ void CaseLoader::read_flow(Fields fields, std::size_t index) {
   result_.flows.add(Time{start.value_or(Duration::zero())}, Bytes(bytes.value_or(0)), route_);
 }
 
-void CaseLoader::read_route(Fields& fields, const Json& route) {
+void CaseLoader::read_route(CaseFields& fields, const Json& route) {
   bool is_complete = true;
   const auto flow = static_cast<std::uint32_t>(result_.flows.flows.size());
   for (std::size_t i = 0; i < route.size(); ++i) {
@@ -332,7 +190,7 @@ void CaseLoader::read_route(Fields& fields, const Json& route) {
   if (is_complete) check_ends(fields);
 }
 
-void CaseLoader::check_ends(Fields& fields) {
+void CaseLoader::check_ends(CaseFields& fields) {
   const std::optional<std::string> src = fields.has("src") ? fields.id("src") : std::nullopt;
   const std::optional<std::string> dst = fields.has("dst") ? fields.id("dst") : std::nullopt;
   if (route_.empty()) {
@@ -351,7 +209,7 @@ void CaseLoader::check_ends(Fields& fields) {
   }
 }
 
-void CaseLoader::read_after(Fields& fields, const Json& after, std::size_t index,
+void CaseLoader::read_after(CaseFields& fields, const Json& after, std::size_t index,
                             bool is_flow_kept) {
   const auto flow = static_cast<std::uint32_t>(result_.flows.flows.size());
   for (std::size_t i = 0; i < after.size(); ++i) {

@@ -1,0 +1,63 @@
+// The fields of one link or flow of a network case, read one by one, and what is wrong with them.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/units.h"
+
+namespace stepsim {
+
+// A value as a message shows it: at most 60 characters and an ellipsis.
+std::string shown(const nlohmann::json& value);
+
+// The first thousand problems of a file, and how many there are.
+class CaseProblems {
+ public:
+  void add(std::string field, std::string message);
+  void add(std::vector<Problem> problems);
+
+  // Throws ConfigError.
+  void throw_if_any() &&;
+
+ private:
+  std::vector<Problem> problems_;
+  std::size_t count_ = 0;
+};
+
+// Every method that returns nothing has said why, or found no such field where that is allowed.
+class CaseFields {
+ public:
+  // Of element `index` of `list` ("links" or "flows"); all three outlive this.
+  CaseFields(const std::string& list, std::size_t index, const nlohmann::json& object,
+             CaseProblems& problems);
+
+  bool has(const char* key) const { return object_.is_object() && object_.contains(key); }
+
+  void complain(const std::string& key, const std::string& message);
+
+  std::optional<std::string> id(const char* key);
+  std::optional<std::string> id_of(const std::string& key, const nlohmann::json& value);
+  std::optional<double> number(const char* key);  // finite
+  std::optional<double> positive(const char* key);
+  std::optional<std::int64_t> whole(const char* key);  // not negative; 1e9 is whole too
+  // `seconds` or, before it, `picoseconds`: exact.
+  std::optional<Duration> duration(const char* seconds, const char* picoseconds);
+  const nlohmann::json* list(const char* key);  // nothing if it is no list
+
+ private:
+  const nlohmann::json* find(const char* key);
+
+  const std::string& list_;
+  std::size_t index_;
+  const nlohmann::json& object_;
+  CaseProblems& problems_;
+};
+
+}  // namespace stepsim

@@ -12,22 +12,25 @@
 #include "schedules/pipeline/make_schedule.h"
 #include "schedules/pipeline/order_polish.h"
 #include "schedules/pipeline/order_search.h"
+#include "schedules/pipeline/order_seeds.h"
 #include "schedules/pipeline/replay.h"
 #include "schedules/pipeline/span_bound.h"
-#include "schedules/pipeline/split_backwards.h"
 
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kExactShare = 2;   // half of the effort goes into the exact search
-constexpr std::int64_t kClimbShare = 4;   // a quarter into list scheduling
-constexpr std::int64_t kReplanShare = 8;  // an eighth into the planners with other times
-constexpr std::int64_t kPolishShare = 8;  // an eighth into moving single ops
+// Of the effort: the exact search as long as it is small, moves of single ops, more of the exact
+// search, planners with other times, list scheduling, moves again, a beam.
+constexpr std::int64_t kFirstShare = 16;
+constexpr std::int64_t kPolishShare = 4;
+constexpr std::int64_t kExactShare = 4;
+constexpr std::int64_t kReplanShare = 16;
+constexpr std::int64_t kClimbShare = 16;
 // What takes as long as a word of the search, an op: of list scheduling and a replay, of planning
-// in all variants, of a replay.
+// in all variants; and how many ops of moves do.
 constexpr std::int64_t kWordsAnOp = 16;
 constexpr std::int64_t kWordsAPlannedOp = 80;
-constexpr std::int64_t kWordsAReplayedOp = 6;
+constexpr std::int64_t kPolishedOpsAWord = 6;
 constexpr std::int64_t kMakespanShare = 8;  // an eighth into the makespan, on top
 constexpr std::int64_t kNoWidth = std::int64_t{1} << 40;
 constexpr std::int64_t kAnyMakespan = std::int64_t{1} << 62;
@@ -102,26 +105,17 @@ class Optimizer {
     return rank;
   }
 
-  void offer_published(const ScheduleRequest& request) {
-    if (!check(request).empty()) return;
-    const PipelineSchedule schedule = make_schedule(request);
-    if (std::ranges::find(placements_, schedule.placement) == placements_.end()) return;
-    offer(split_backwards(schedule), std::string(name_of(request.name)));
-  }
-
   void seed() {
-    for (const Placement placement : placements_) offer(one_at_a_time(placement), "sequential");
-    for (const ScheduleName name : kScheduleNames) {
-      ScheduleRequest request{.name = name,
-                              .stages = request_.stages,
-                              .microbatches = request_.microbatches,
-                              .chunks = request_.chunks,
-                              .costs = longest_stage(costs_)};
-      if (!costs_.are_even()) request.stage_costs = costs_.listed();
-      offer_published(request);
-      if (!plans_by_cost(name)) continue;
-      request.memory_limit = memory_limit_;
-      offer_published(request);
+    for (const Placement placement : placements_) {
+      offer(one_at_a_time(shape(placement)), "sequential");
+    }
+    for (const PublishedOrder& published : published_orders(request_, costs_, memory_limit_)) {
+      const Placement placement = published.schedule.placement;
+      if (std::ranges::find(placements_, placement) == placements_.end()) continue;
+      const std::optional<Rank> rank = offer(published.schedule, published.origin);
+      if (rank && (!best_published_ || *rank < best_published_->first)) {
+        best_published_ = {*rank, published.schedule};
+      }
     }
   }
 
@@ -195,13 +189,23 @@ class Optimizer {
     }
   }
 
-  void polish_best(std::int64_t bound) {
-    const std::int64_t steps = request_.effort / kPolishShare / (kWordsAReplayedOp * ops());
-    effort_left_ -= steps * kWordsAReplayedOp * ops();
-    states_ += steps;
-    offer(polish(best_->schedule, costs_,
-                 {.memory_limit = memory_limit_, .steps = steps, .enough = bound}),
-          "search");
+  // The best order, and the best published one: what is not the best can become it.
+  void polish_orders(std::int64_t bound) {
+    std::vector<PipelineSchedule> orders{best_->schedule};
+    if (best_published_ && best_published_->second.ranks != best_->schedule.ranks) {
+      orders.push_back(best_published_->second);
+    }
+    const std::int64_t words =
+        request_.effort / kPolishShare / static_cast<std::int64_t>(orders.size());
+    const std::int64_t steps = words * kPolishedOpsAWord / ops();
+    for (PipelineSchedule& order : orders) {
+      effort_left_ -= words;
+      states_ += steps;
+      const PolishLimits limits{
+          .memory_limit = memory_limit_, .steps = steps, .enough = bound, .seed = ++seed_};
+      offer(polish(std::move(order), costs_, limits), "search");
+      if (best_->span <= bound || !goes_on()) return;
+    }
   }
 
   // Small changes of the best policies, kept where they do no harm.
@@ -227,22 +231,6 @@ class Optimizer {
       const std::optional<Rank> rank = play(guided.placement, policy);
       if (rank && *rank <= guided.rank) guided = {guided.placement, std::move(policy), *rank};
     }
-  }
-
-  // Fits into any memory: one micro-batch through all stages and back, then the next.
-  PipelineSchedule one_at_a_time(Placement placement) const {
-    return schedule_by_rank(shape(placement), [&](std::int32_t) {
-      RankOrder order;
-      const auto chunks = static_cast<std::int32_t>(request_.chunks);
-      for (std::int32_t i = 0; i < request_.microbatches; ++i) {
-        for (std::int32_t chunk = 0; chunk < chunks; ++chunk) order.push_back(forward_op(i, chunk));
-        for (std::int32_t chunk = chunks; chunk-- > 0;) {
-          order.push_back(input_op(i, chunk));
-          order.push_back(weight_op(i, chunk));
-        }
-      }
-      return order;
-    });
   }
 
   // For the longest span of a rank and the makespan to be at most these.
@@ -290,18 +278,25 @@ class Optimizer {
     return request_.progress(request_.progress_context, 1 - left);
   }
 
-  // True if no order has a smaller span bubble than the best one now.
-  bool search_spans(std::int64_t bound) {
+  // Looks for shorter spans with so many words of states; true if there are none.
+  bool search_all(std::int64_t bound, std::int64_t words) {
     bool is_proven = true;
     const auto each = static_cast<std::int64_t>(placements_.size());
     for (const Placement placement : placements_) {
-      const OrderSearchLimits limits{kNoWidth, request_.effort / kExactShare / each};
-      is_proven = search(placement, deadlines(best_->span - 1, kAnyMakespan), limits).is_complete &&
-                  is_proven;
+      const OrderSearchResult result =
+          search(placement, deadlines(best_->span - 1, kAnyMakespan), {kNoWidth, words / each});
       if (best_->span <= bound) return true;
+      is_proven = is_proven && result.is_complete;
     }
-    if (is_proven) return true;
-    for (const auto improve : {&Optimizer::replan, &Optimizer::climb, &Optimizer::polish_best}) {
+    return is_proven;
+  }
+
+  // True if no order has a shorter span than the best one now.
+  bool search_spans(std::int64_t bound) {
+    if (search_all(bound, request_.effort / kFirstShare)) return true;
+    polish_orders(bound);
+    if (best_->span <= bound || search_all(bound, request_.effort / kExactShare)) return true;
+    for (const auto improve : {&Optimizer::replan, &Optimizer::climb, &Optimizer::polish_orders}) {
       (this->*improve)(bound);
       if (best_->span <= bound) return true;
     }
@@ -343,6 +338,8 @@ class Optimizer {
   std::int64_t memory_limit_;
   std::vector<Placement> placements_;
   std::optional<Candidate> best_;
+  std::optional<std::pair<Rank, PipelineSchedule>> best_published_;
+  std::uint32_t seed_ = 0;      // of moves
   std::vector<Guided> guided_;  // the best policies, best first
   std::int64_t effort_left_;
   std::int64_t states_ = 0;

@@ -23,9 +23,10 @@ namespace {
 // search, planners with other times, list scheduling, moves again, a beam.
 constexpr std::int64_t kFirstShare = 16;
 constexpr std::int64_t kPolishShare = 4;
-constexpr std::int64_t kExactShare = 4;
-constexpr std::int64_t kReplanShare = 16;
-constexpr std::int64_t kClimbShare = 16;
+constexpr std::int64_t kExactShare = 8;
+constexpr std::int64_t kReplanShare = 8;
+constexpr std::int64_t kClimbShare = 8;
+constexpr std::int64_t kWorseShare = 40;  // of F + B + W: what moves may lose at first
 // What takes as long as a word of the search, an op: of list scheduling and a replay, of planning
 // in all variants; and how many ops of moves do.
 constexpr std::int64_t kWordsAnOp = 16;
@@ -198,11 +199,15 @@ class Optimizer {
     const std::int64_t words =
         request_.effort / kPolishShare / static_cast<std::int64_t>(orders.size());
     const std::int64_t steps = words * kPolishedOpsAWord / ops();
+    const std::int64_t worse = longest_stage(costs_).all() / kWorseShare;
     for (PipelineSchedule& order : orders) {
       effort_left_ -= words;
       states_ += steps;
-      const PolishLimits limits{
-          .memory_limit = memory_limit_, .steps = steps, .enough = bound, .seed = ++seed_};
+      const PolishLimits limits{.memory_limit = memory_limit_,
+                                .steps = steps,
+                                .enough = bound,
+                                .worse = worse,
+                                .seed = ++seed_};
       offer(polish(std::move(order), costs_, limits), "search");
       if (best_->span <= bound || !goes_on()) return;
     }

@@ -14,15 +14,15 @@
 // al., arXiv 2401.10241, appendix: their integer programme minimises the same). It starts from
 // every published schedule with as many chunks a rank and one copy of the parameters that keeps
 // within the memory, the planners (ZB auto, ZB-V) with their own limit and with all of it, so it is
-// never worse than they are. Orders of list scheduling (greedy_schedule.h) join them, which are much
-// better where memory is short of what the published ones were made for. Then it searches
+// never worse than they are. Orders of list scheduling (greedy_schedule.h) join them, which are
+// much better where memory is short of what the published ones were made for. Then it searches
 // (order_search.h): exactly for as long as that stays small. If it does not, single ops of the best
 // order and of the best published one are moved (order_polish.h), the planners are told somewhat
 // other times, the numbers that guide list scheduling are changed a little at a time, and ops are
-// moved again, all at random with a fixed seed: what decides large pipelines. The last of the effort
-// goes into a beam. A proof is either an exact search that found nothing better, or an objective
-// equal to the bound of span_bound.h. (Chunks of a rank whose W differ are not searched: list
-// scheduling, planners and moves only.)
+// moved again, all at random with a fixed seed: what decides large pipelines. The last of the
+// effort goes into a beam. A proof is either an exact search that found nothing better, or an
+// objective equal to the bound of span_bound.h. (Chunks of a rank whose W differ are not searched:
+// list scheduling, planners and moves only.)
 //
 // Several chunks: both ways to lay out the stages, loop and V, are searched, unless one is given.
 // Orders use split backwards, which are never worse than whole ones.

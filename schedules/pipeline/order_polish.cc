@@ -14,8 +14,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t kUsualReach = 2;
-constexpr std::size_t kFarReach = 12;     // every fourth step
-constexpr std::int64_t kWorseShare = 40;  // of F + B + W: what the longest span may lose at first
+constexpr std::size_t kFarReach = 12;  // every fourth step
 
 // Whether the first may stand before the second.
 bool may_precede(const PipelineOp& first, const PipelineOp& second) {
@@ -103,8 +102,7 @@ PipelineSchedule polish(PipelineSchedule schedule, const StageCosts& costs,
   OrderLists::Spans now = *orders.spans();
   OrderLists::Spans best = now;
   std::vector<std::vector<std::int32_t>> best_lists = orders.lists();
-  const PipelineCosts longest = longest_stage(costs);
-  const std::int64_t most_worse = ranks * longest.all() / kWorseShare;
+  const std::int64_t most_worse = ranks * limits.worse;
   std::mt19937 random(limits.seed);
   const auto below = [&random](std::size_t count) { return random() % count; };
   for (std::int64_t step = 0; step < limits.steps && best.longest > limits.enough; ++step) {

@@ -4,7 +4,7 @@
 // 1990); the best order on the way is what comes out.
 //
 //   const PipelineSchedule better = polish(order, PipelineCosts{10, 12, 8, 1},
-//                                          {.memory_limit = 8, .steps = 100'000});
+//                                          {.memory_limit = 8, .steps = 100'000, .worse = 1});
 //
 // Better: a shorter longest span of a rank; then less time of all ranks together between their
 // first start and last end, which leads on where the worst rank has not moved yet. Each kind of op
@@ -24,6 +24,7 @@ struct PolishLimits {
   std::int64_t memory_limit = 0;  // micro-batches x chunks in flight on a rank
   std::int64_t steps = 0;
   std::int64_t enough = 0;  // ends at this longest span
+  std::int64_t worse = 0;   // by so much the longest span may get longer at first
   std::uint32_t seed = 1;
 };
 

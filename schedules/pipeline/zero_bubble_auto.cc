@@ -151,6 +151,9 @@ class Planner {
       gradient = std::max(time, arrival) + costs(rank).backward_input;
     }
     for (std::int32_t rank = 1; rank <= last; ++rank) {
+      // On uneven stages a rank may have time for all of them, which the one before has not: the
+      // authors' code would then wait for what comes later.
+      more_of(rank) = std::min(more_of(rank), more_of(rank - 1));
       while (more_of(rank) > 0 && more_of(rank) >= more_of(rank - 1) &&
              1 + more_of(rank) < task_.microbatches) {
         --more_of(rank);

@@ -4,6 +4,11 @@
 #include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
+namespace {
+
+constexpr std::int64_t kLeastPart = 1'000'000;
+
+}  // namespace
 void check_sharding(const ParallelPlan& plan, Rules& rules) {
   rules.at_least("shard", 0, plan.shard);
   rules.require(plan.gradient_bytes == 2 || plan.gradient_bytes == 4, "gradient_bytes",
@@ -62,6 +67,13 @@ void check_overlap_of_replicas(const ParallelPlan& plan, Rules& rules) {
                 "is " + std::to_string(plan.gradient_bucket_parameters) +
                     ", but FSDP (zero = 3) reduces layer by layer: leave it out, or zero 0, 1 or "
                     "2");
+  // Not whole layers then: a rank's part is cut into so many.
+  rules.require(
+      plan.zero != 3 || !plan.offload_optimizer || plan.gradient_bucket_parameters >= kLeastPart,
+      "gradient_bucket_parameters",
+      "is " + std::to_string(plan.gradient_bucket_parameters) +
+          ", but with FSDP state on the host moves in parts of so many parameters: " +
+          std::to_string(kLeastPart) + " or more");
 }
 
 }  // namespace stepsim

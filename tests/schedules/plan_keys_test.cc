@@ -70,7 +70,7 @@ std::vector<Case> cases() {
   const Change zb = [](ParallelPlan& plan) { plan.schedule = kZeroBubbleH1; };
   const Change full = [](ParallelPlan& plan) { plan.recompute = Recompute::kFull; };
   const Change no_optimizer = [](ParallelPlan& plan) { plan.optimizer = Optimizer::kNone; };
-  const Change bucket = [](ParallelPlan& plan) { plan.gradient_bucket_parameters = 1000; };
+  const Change bucket = [](ParallelPlan& plan) { plan.gradient_bucket_parameters = 1'000'000; };
   const Change ahead = [](ParallelPlan& plan) { plan.prefetch = 3; };
   const Change none_ahead = [](ParallelPlan& plan) { plan.prefetch = 0; };
   const Change at_the_end = [](ParallelPlan& plan) { plan.overlap_gradients = false; };
@@ -102,7 +102,7 @@ std::vector<Case> cases() {
       {"prefetch", none_ahead, plan_of(1, 8, 1, 2), "is 0, but zero is 2", plan_of(1, 8, 1, 3)},
       {"gradient_bucket_parameters", bucket, plan_of(1, 8, 1, 3), "reduces layer by layer",
        plan_of(1, 8, 1, 2)},
-      {"gradient_bucket_parameters", bucket, plan_of(2, 4, 1, 3), "is 1000, but FSDP",
+      {"gradient_bucket_parameters", bucket, plan_of(2, 4, 1, 3), "is 1000000, but FSDP",
        with(plan_of(1, 8, 1, 3), offload)},
       {"overlap_gradients", at_the_end, plan_of(1, 8, 1, 3), "is false, but zero is 3",
        plan_of(1, 8, 1, 1)},
@@ -152,6 +152,16 @@ TEST(PlanKeysTest, KeysThatNothingActsOnAreRefused) {
     EXPECT_EQ(found[0].field, of.field);
     EXPECT_NE(found[0].message.find(of.says), std::string::npos) << found[0].message;
     EXPECT_EQ(problems(with(of.alive, of.change), of.alive_model), std::vector<Problem>{});
+  }
+}
+
+// FSDP's part of the state has no layers: as small as one parameter it would be millions of copies.
+TEST(PlanKeysTest, StateOnTheHostMovesInLargeParts) {
+  ParallelPlan plan = plan_of(1, 8, 1, 3);
+  plan.offload_optimizer = true;
+  for (const std::int64_t bucket : {999'999, 1'000'000}) {
+    plan.gradient_bucket_parameters = bucket;
+    EXPECT_EQ(problems(plan, small_model(8)).empty(), bucket == 1'000'000);
   }
 }
 

@@ -12,7 +12,7 @@ Cluster build_cluster(const ClusterSpec& spec, bool with_hosts) {
 Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology topology) {
   Cluster cluster =
       build_cluster(experiment.cluster, std::move(topology), experiment.plan.offloads());
-  cluster.chip = sustained(cluster.chip);
+  cluster.chip = with_sm_margin(sustained(cluster.chip), experiment.plan.sm_margin);
   return cluster;
 }
 

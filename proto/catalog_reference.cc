@@ -1,5 +1,6 @@
 #include "proto/catalog_reference.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,20 @@
 
 namespace stepsim {
 namespace {
+
+// Timings of a library stand for those of the same path and protocol that it starts from: the
+// others stay.
+void keep_other_timings(const file::Library& base, file::Library& changes) {
+  if (changes.timing_size() == 0) return;
+  file::Library kept;
+  for (const file::ProtocolTiming& timing : base.timing()) {
+    const auto replaces = [&timing](const file::ProtocolTiming& other) {
+      return other.path() == timing.path() && other.protocol() == timing.protocol();
+    };
+    if (std::ranges::none_of(changes.timing(), replaces)) *kept.add_timing() = timing;
+  }
+  changes.mutable_timing()->MergeFrom(kept.timing());
+}
 
 // Puts `message` over the catalog entry that it names, if it names one.
 template <typename Message>
@@ -36,6 +51,7 @@ bool resolve_catalog(Message& message, CatalogKind kind, const std::string& fiel
     if (!base.has_name()) base.set_name(message.catalog());
   }
   message.clear_catalog();
+  if constexpr (requires { base.timing(); }) keep_other_timings(base, message);
   put_over(base, message);
   message = std::move(base);
   return true;

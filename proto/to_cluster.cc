@@ -63,6 +63,22 @@ Efficiency to_efficiency(const file::Efficiency& efficiency, ProblemList& proble
   fields.read("elementwise_fraction", spec.elementwise_fraction);
   fields.read("memory_fraction", spec.memory_fraction);
   fields.read("memory_ramp", spec.memory_ramp);
+  for (int i = 0; i < efficiency.elementwise_of_size(); ++i) {
+    const file::ElementwiseEfficiency& of = efficiency.elementwise_of(i);
+    const FieldReader reader(of, prefix + "elementwise_of[" + std::to_string(i) + "].", problems);
+    std::size_t kind = 1;  // a plain one is what memory_fraction is for
+    while (kind < kElementwiseKinds && name_of(static_cast<ElementwiseKind>(kind)) != of.kind()) {
+      ++kind;
+    }
+    if (kind == kElementwiseKinds) {
+      reader.add("kind", "must be norm, rope or rounding; is \"" + of.kind() + "\"");
+      continue;
+    }
+    reader.read("memory_fraction", spec.elementwise_of[kind]);
+    if (spec.elementwise_of[kind] == 0) {
+      reader.add("memory_fraction", "must be given, above 0 and at most 1");
+    }
+  }
   return spec;
 }
 

@@ -29,6 +29,8 @@ constexpr std::int64_t kMostTokens = 1 << 27;
 constexpr std::int64_t kMostParameters = std::int64_t{1} << 40;
 constexpr std::int64_t kMostBytesOfAParameter = 64;
 constexpr int kMostPrefetch = 1000;
+constexpr std::int64_t kMostBitsOfAValue = 32;
+constexpr std::int64_t kMostUnits = 1'000'000;
 constexpr std::int64_t kMostStages = 10'000;
 constexpr std::int64_t kMostLayers = 1'000'000;
 
@@ -204,6 +206,8 @@ void check_sizes(ParallelPlan& plan, ProblemList& problems) {
   within("shard", 0, kMostRanksOfAnAxis, plan.shard);
   within("expert_node", 0, kMostRanksOfAnAxis, plan.expert_node);
   within("scale_block", 0, kMostTokens, plan.scale_block);
+  within("attention_result_bits", 0, kMostBitsOfAValue, plan.attention_result_bits);
+  within("sm_margin", 0, kMostUnits, plan.sm_margin);
   within("node_limit", 0, kMostRanksOfAnAxis, plan.node_limit);
   within("recompute_block", 1, kMostStages, plan.recompute_block);
   within("recompute_layers", 0, kMostStages, plan.recompute_layers);
@@ -258,6 +262,10 @@ ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
   fields.read("host_optimizer", spec.host_optimizer);
   fields.read("offload_layers", spec.offload_layers);
   fields.read("fused_attention", spec.fused_attention);
+  fields.read("fused_elementwise", spec.fused_elementwise);
+  fields.read("transpose_weights", spec.transpose_weights);
+  fields.read("attention_result_bits", spec.attention_result_bits);
+  fields.read("sm_margin", spec.sm_margin);
   fields.read("loss", spec.loss, choices<LossKernels>(kLossKernels));
   fields.read("gradient_placeholders", spec.gradient_placeholders);
   fields.read("shared_master", spec.shared_master);

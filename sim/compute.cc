@@ -33,6 +33,9 @@ ChipShare taken_of(const ChipSpec& chip, const LibraryCost& cost) {
 
 ComputeRuns::ComputeRuns(const OpGraph& graph, const ChipSpec& chip)
     : graph_(graph),
+      margin_(chip.communication.margin == 0 ? 0
+                                             : static_cast<double>(chip.communication.margin) /
+                                                   static_cast<double>(chip.communication.units)),
       kernels_(graph.compute_works.size()),
       durations_(graph.compute_works.size()),
       flops_(graph.compute_works.size()),
@@ -85,7 +88,9 @@ Duration ComputeRuns::pace(const State& state, ChipShare taken) {
   std::vector<Pace>& paces = durations_[state.work];
   auto found = std::ranges::find(paces, taken, &Pace::taken);
   if (found == paces.end()) {
-    const CommunicationCost cost{.compute_share = fraction(taken.compute),
+    // Of the units that kernels run on.
+    const double more = std::max(0.0, fraction(taken.compute) - margin_) / (1 - margin_);
+    const CommunicationCost cost{.compute_share = std::min(kMostTaken, more),
                                  .memory_share = fraction(taken.memory)};
     Duration total{};
     for (const KernelTime& kernel : kernels_[state.work]) total += slowed(kernel, cost);

@@ -4,9 +4,10 @@
 // The kernels of a run follow one another; a run takes the sum of their times. A collective of a
 // GPU holds a share of the arithmetic units and of the memory bandwidth from its start to its end:
 // its channels over the units of the chip, and what it reads and writes over the bandwidth of the
-// memory. Several add up, to at most kMostTaken. At each change the fraction of the run that is
-// left is rescaled to the new pace, and a new end is scheduled; an end event is stale when its time
-// is not the rank's ends_at().
+// memory. Several add up, to at most kMostTaken. Units that kernels leave to communication anyway
+// (CommunicationUnits::margin) are held first, and cost nothing more. At each change the fraction
+// of the run that is left is rescaled to the new pace, and a new end is scheduled; an end event is
+// stale when its time is not the rank's ends_at().
 
 #pragma once
 
@@ -68,6 +69,7 @@ class ComputeRuns {
   Duration pace(const State& state, ChipShare taken);
 
   const OpGraph& graph_;
+  double margin_ = 0;                             // of the chip's units, left to communication
   std::vector<std::vector<KernelTime>> kernels_;  // by work
   std::vector<std::vector<Pace>> durations_;      // by work, nothing taken first; as needed
   std::vector<Flops> flops_;                      // by work

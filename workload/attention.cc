@@ -19,7 +19,8 @@ std::int64_t qk_width(const Part& part) {
 // Rotates pairs of features of q and k: two multiplications and an addition a value.
 LayerOp rope(const Part& part) {
   const std::int64_t elements = part.tokens * qk_width(part);
-  const Kernel rotation = part.elementwise("rope", {.elements = elements, .flops = 3});
+  const Kernel rotation =
+      part.elementwise("rope", {.elements = elements, .flops = 3, .kind = ElementwiseKind::kRope});
   LayerOp op{.name = "rope", .region = Region::kTensor};
   op.forward = {rotation};
   op.input_gradient = {rotation};
@@ -34,9 +35,13 @@ LayerOp qk_norm(const Part& part) {
   const std::int64_t elements = part.tokens * qk_width(part);
   LayerOp op{.name = "qk_norm", .region = Region::kTensor};
   op.parameters = 2 * part.model.head_dim;
-  op.forward = {part.elementwise(op.name, {.elements = elements, .flops = 4})};
-  op.input_gradient = {part.elementwise(
-      op.name, {.elements = elements, .reads = 2, .flops = 9, .accumulated = op.parameters})};
+  op.forward = {part.elementwise(
+      op.name, {.elements = elements, .flops = 4, .kind = ElementwiseKind::kNorm})};
+  op.input_gradient = {part.elementwise(op.name, {.elements = elements,
+                                                  .reads = 2,
+                                                  .flops = 9,
+                                                  .accumulated = op.parameters,
+                                                  .kind = ElementwiseKind::kNorm})};
   keep_input(op, part.size(elements));
   op.input = part.size(part.tokens * qkv_width(part));
   op.passed_on = op.input - part.size(elements);
@@ -74,6 +79,14 @@ AttentionSizes sizes(const Part& part, const AttentionShape& shape) {
           .scores = shape.sequences * shape.queries * shape.keys * shape.heads};
 }
 
+// Values of attention's result in DataTypes::attention_result_bits, with their scales.
+Bytes kept_result(const Part& part, std::int64_t values) {
+  const DataTypes& types = part.shard.types;
+  const std::int64_t scales =
+      types.scale_block > 0 ? (values + types.scale_block - 1) / types.scale_block : 0;
+  return Bytes((values * types.attention_result_bits + 7) / 8) + scales * size_of(DataType::kFp32);
+}
+
 LayerOp fused(const Part& part, const AttentionShape& shape) {
   const DataType type = part.shard.types.activations;
   const auto [inputs, output, scores] = sizes(part, shape);
@@ -82,6 +95,15 @@ LayerOp fused(const Part& part, const AttentionShape& shape) {
   op.input_gradient = {attention_backward("attention", type, shape)};
   keep_input(op, inputs);
   op.saved_result = output;
+  if (part.shard.types.attention_result_bits > 0) {
+    const std::int64_t values = part.tokens * shape.heads * shape.v_dim;
+    op.saved_result = kept_result(part, values);
+    op.again = op.forward;
+    op.forward.push_back(rounding("round_result", type, values, output, op.saved_result));
+    Kernel widen = part.elementwise("widen_result", {.elements = values, .reads = 0});
+    widen.read = op.saved_result;
+    op.input_gradient.insert(op.input_gradient.begin(), widen);
+  }
   op.saved_inside = log_sum_exp_size(shape);
   op.saved += op.saved_result + op.saved_inside;
   op.backward_workspace = inputs + output;
@@ -162,7 +184,8 @@ std::vector<LayerOp> attention_branch(const Part& part, const BlockKind& kind) {
   ops.push_back(project_partial(part, {.name = "out_projection",
                                        .inputs = part.heads * model.v_dim(),
                                        .outputs = part.hidden(),
-                                       .narrow = true}));
+                                       .narrow = true,
+                                       .keeps_wide = true}));
   if (model.parallel_branches) return ops;
   if (model.post_norms) ops.push_back(norm(part, "attention_post_norm"));
   ops.push_back(residual(part, "attention_residual", model.attention_bias));

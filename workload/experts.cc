@@ -29,6 +29,13 @@ ExpertPart expert_part(const Part& part) {
           .width = spec.intermediate / shard.expert_tensor};
 }
 
+constexpr std::int64_t kPlaceBytes = 4;  // where each copy belongs
+
+// A token comes once to each chip, for all of its experts there.
+bool copied_by_receiver(const Part& part) {
+  return part.shard.arriving_tokens > 0;
+}
+
 // Scores of the routed experts and, of those, the best.
 LayerOp router(const Part& part) {
   const ExpertSpec& spec = part.model.experts;
@@ -47,38 +54,69 @@ LayerOp router(const Part& part) {
   if (spec.shared_intermediate == 0) keep_input(op, part.own_stream());
   op.saved_inside =
       scores * size_of(DataType::kFp32) + Bytes(part.own_tokens * spec.per_token * kChoiceBytes);
+  if (copied_by_receiver(part)) {
+    op.saved_inside += Bytes(part.own_tokens * spec.per_token * kPlaceBytes);
+  }
   op.saved += op.saved_inside;
   return op;
 }
 
+// Tokens, and gradients of their results, travel in the type that matmuls multiply.
+bool travels_narrow(const Part& part) {
+  return part.narrows() && part.shard.types.dispatch == part.shard.types.matmul;
+}
+
+// So many rows become copies for each expert, ordered by expert, in the type in which they travel.
+Kernel copy_rows(const Part& part, std::int64_t rows, std::int64_t copies) {
+  const DataType type = part.shard.types.dispatch;
+  Kernel kernel = elementwise("permute", type, {.elements = copies * part.hidden(), .reads = 0});
+  kernel.read = part.scaled_size(rows * part.hidden(), type);
+  kernel.written = part.scaled_size(copies * part.hidden(), type);
+  return kernel;
+}
+
+// And back: the copies of each row are summed up.
+Kernel sum_copies(const Part& part, std::int64_t copies, std::int64_t rows) {
+  Kernel kernel =
+      part.elementwise("unpermute", {.elements = copies * part.hidden(), .writes = 0, .flops = 1});
+  kernel.written = part.size(rows * part.hidden());
+  return kernel;
+}
+
 // Copies of each token, ordered by where they go; and back, summed up.
 LayerOp permute(const Part& part) {
-  const std::int64_t copied = part.own_tokens * part.model.experts.per_token * part.hidden();
+  const std::int64_t copies = part.own_tokens * part.model.experts.per_token;
   LayerOp op{.name = "permute"};
-  if (part.shard.types.dispatch == part.shard.types.matmul) {
+  // Shared experts have rounded the same tokens, unless they take those of the whole group.
+  const bool is_rounded = part.model.experts.shared_intermediate > 0 && part.shard.tensor == 1;
+  if (travels_narrow(part) && !is_rounded) {
     add_rounding(part, "round_input", part.own_tokens * part.hidden(), op.forward);
   }
-  op.forward.push_back(elementwise(op.name, part.shard.types.dispatch, {.elements = copied}));
-  op.input_gradient = {part.elementwise(op.name, {.elements = copied, .writes = 0, .flops = 1})};
-  op.input_gradient.front().written = part.own_stream();
   op.reads = {"mlp_norm"};
   op.input = part.own_stream();
-  op.forward_workspace = copied * size_of(part.shard.types.dispatch);
-  op.backward_workspace = part.size(copied) + part.own_stream();
+  if (copied_by_receiver(part)) return op;
+  op.forward.push_back(copy_rows(part, part.own_tokens, copies));
+  op.input_gradient = {sum_copies(part, copies, part.own_tokens)};
+  op.forward_workspace = copies * part.hidden() * size_of(part.shard.types.dispatch);
+  op.backward_workspace = part.size(copies * part.hidden()) + part.own_stream();
   return op;
 }
 
 LayerOp unpermute(const Part& part) {
   const std::int64_t copies = part.own_tokens * part.model.experts.per_token;
-  constexpr std::int64_t kPlaceBytes = 4;  // where each copy belongs
   LayerOp op{.name = "unpermute"};
-  op.forward = {
-      part.elementwise(op.name, {.elements = copies * part.hidden(), .writes = 0, .flops = 1})};
-  op.forward.front().written = part.own_stream();
-  op.input_gradient = {part.elementwise(op.name, {.elements = copies * part.hidden(), .reads = 0})};
-  op.input_gradient.front().read = part.own_stream();
-  op.input = part.size(copies * part.hidden());
+  if (travels_narrow(part)) {
+    add_rounding(part, "round_gradient", part.own_tokens * part.hidden(), op.input_gradient);
+  }
+  if (copied_by_receiver(part)) {
+    op.input = part.own_stream();
+    op.backward_workspace = part.own_stream();
+    return op;
+  }
   op.saved = op.saved_inside = Bytes(copies * kPlaceBytes);
+  op.forward = {sum_copies(part, copies, part.own_tokens)};
+  op.input_gradient.push_back(copy_rows(part, part.own_tokens, copies));
+  op.input = part.size(copies * part.hidden());
   op.forward_workspace = part.size(copies * part.hidden());
   op.backward_workspace = op.forward_workspace + part.own_stream();
   return op;
@@ -88,24 +126,38 @@ struct ExpertProjection {
   std::string_view name;
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
-  bool arrives_narrow = false;  // its input came in the operands' type already
+  bool arrives = false;  // its input came over the network
+  bool returns = false;  // its results go back there, and their gradients came from there
 };
 
 LayerOp project_grouped(const Part& part, const ExpertPart& mine,
                         const ExpertProjection& projection) {
-  const auto& [name, inputs, outputs, arrives_narrow] = projection;
+  const auto& [name, inputs, outputs, arrives, returns] = projection;
   const DataTypes& types = part.shard.types;
   const MatmulTypes product{types.matmul, types.activations};
   const MatmulTypes accumulated{types.matmul, types.gradients};
   const std::int64_t rows = mine.copies;
+  const std::int64_t tokens = part.shard.arriving_tokens;
+  const bool narrow_input = arrives && travels_narrow(part);
+  const bool narrow_gradient = returns && travels_narrow(part);
   LayerOp op{.name = name, .region = Region::kExpert};
-  if (!arrives_narrow) add_rounding(part, "round_input", rows * inputs, op.forward);
-  add_gradient_rounding(part, rows * outputs, op.input_gradient);
+  if (arrives && copied_by_receiver(part)) op.forward.push_back(copy_rows(part, tokens, rows));
+  if (!narrow_input) add_rounding(part, "round_input", rows * inputs, op.forward);
+  if (returns && copied_by_receiver(part)) {
+    op.input_gradient.push_back(copy_rows(part, tokens, rows));
+  }
+  if (narrow_gradient) {
+    add_turning(part, "turn_gradient", rows * outputs, false, op);
+  } else {
+    add_gradient_rounding(part, rows * outputs, op);
+  }
+  add_transpose(part, mine.experts * inputs * outputs, op);
   op.forward.push_back(grouped_matmul(
       name, product, {.groups = mine.experts, .rows = rows, .n = outputs, .k = inputs}));
   op.input_gradient.push_back(grouped_matmul(
       name, product, {.groups = mine.experts, .rows = rows, .n = inputs, .k = outputs}));
-  add_turning(part, rows * inputs, op.weight_gradient);
+  add_turning(part, "turn_input", rows * inputs, !narrow_input && !part.shard.fused_elementwise,
+              op);
   op.weight_gradient.push_back(accumulating_grouped_matmul(
       name, accumulated, {.groups = mine.experts, .rows = rows, .n = outputs, .k = inputs}));
   keep_input(op, part.operand_size(rows * inputs));
@@ -118,6 +170,17 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
         "bias_gradient",
         {.elements = rows * outputs, .writes = 0, .flops = 1, .accumulated = biases}));
     op.parameters += biases;
+  }
+  if (!copied_by_receiver(part)) return op;
+  if (arrives) {
+    op.input_gradient.push_back(sum_copies(part, rows, tokens));
+    op.forward_workspace = part.scaled_size(tokens * inputs, types.dispatch);
+    op.backward_workspace += part.size(tokens * inputs);
+  }
+  if (returns) {
+    op.forward.push_back(sum_copies(part, rows, tokens));
+    op.forward_workspace = part.size((rows + tokens) * outputs);
+    op.backward_workspace += part.scaled_size(tokens * outputs, types.dispatch);
   }
   return op;
 }
@@ -195,8 +258,6 @@ TokenRouting token_routing(const Part& part) {
 
 std::vector<LayerOp> expert_branch(const Part& part) {
   const ExpertPart mine = expert_part(part);
-  const DataTypes& types = part.shard.types;
-  const bool narrow = types.dispatch == types.matmul;
   std::vector<LayerOp> ops;
   ops.push_back(branch_norm(part, "mlp_norm"));
   add_shared_experts(part, ops);
@@ -206,12 +267,22 @@ std::vector<LayerOp> expert_branch(const Part& part) {
                                 {.name = "expert_gate_up_projection",
                                  .inputs = part.hidden(),
                                  .outputs = part.mlp_inputs() * mine.width,
-                                 .arrives_narrow = narrow}));
+                                 .arrives = true}));
   ops.push_back(
       mlp_activation(part, "expert_activation", Region::kExpert, mine.copies, mine.width));
-  ops.push_back(project_grouped(
-      part, mine,
-      {.name = "expert_down_projection", .inputs = mine.width, .outputs = part.hidden()}));
+  if (!part.shard.fused_elementwise) {
+    // The products of each copy's result and its gradient, summed up.
+    Kernel kernel = part.elementwise(
+        "choice_gradient",
+        {.elements = mine.copies * mine.width, .reads = 2, .writes = 0, .flops = 2});
+    kernel.written = mine.copies * size_of(DataType::kFp32);
+    ops.back().input_gradient.push_back(kernel);
+  }
+  ops.push_back(project_grouped(part, mine,
+                                {.name = "expert_down_projection",
+                                 .inputs = mine.width,
+                                 .outputs = part.hidden(),
+                                 .returns = true}));
   ops.push_back(unpermute(part));
   if (part.model.post_norms) ops.push_back(norm(part, "mlp_post_norm"));
   ops.push_back(residual(part, "mlp_residual", false));

@@ -135,7 +135,19 @@ Kernel elementwise(std::string_view name, DataType type, const ElementwiseShape&
           .flops = Flops(static_cast<double>(shape.elements) * static_cast<double>(shape.flops) +
                          static_cast<double>(shape.accumulated)),
           .read = shape.elements * shape.reads * size_of(type) + accumulated,
-          .written = shape.elements * shape.writes * size_of(type) + accumulated};
+          .written = shape.elements * shape.writes * size_of(type) + accumulated,
+          .elementwise = shape.kind};
+}
+
+Kernel rounding(std::string_view name, DataType type, std::int64_t values, Bytes read,
+                Bytes written) {
+  return {.name = name,
+          .kind = KernelKind::kElementwise,
+          .type = type,
+          .flops = Flops(2 * static_cast<double>(values)),
+          .read = read,
+          .written = written,
+          .elementwise = ElementwiseKind::kRounding};
 }
 
 }  // namespace stepsim

@@ -13,6 +13,8 @@
 //               Backward 2.5 x the forward's FLOPs: five matmuls (one recomputes the scores)
 //               where the forward has two (FlashAttention-2, arXiv 2307.08691, section 4.1)
 //   elementwise as many values read and written, and as many FLOPs, an element as it is told
+//   rounding    an elementwise kernel that reads so many bytes and writes so many: values become
+//               narrower, or narrow ones are scaled along the other dimension
 //
 // Each byte counts once: what a kernel reads again it is taken to find in a cache.
 
@@ -85,8 +87,13 @@ struct ElementwiseShape {
   std::int64_t writes = 1;
   std::int64_t flops = 0;        // an element
   std::int64_t accumulated = 0;  // fp32 values, in all, that are read, added to and written
+  ElementwiseKind kind = ElementwiseKind::kPlain;
 };
 
 Kernel elementwise(std::string_view name, DataType type, const ElementwiseShape& shape);
+
+// The largest value of each block is found, then all are scaled by it: two FLOPs a value.
+Kernel rounding(std::string_view name, DataType type, std::int64_t values, Bytes read,
+                Bytes written);
 
 }  // namespace stepsim

@@ -11,9 +11,13 @@ LayerOp latent_norm(const Part& part) {
   LayerOp op{.name = "latent_norm"};
   op.parameters = latent.q_rank + latent.kv_rank;
   const std::int64_t elements = part.own_tokens * op.parameters;
-  op.forward = {part.elementwise(op.name, {.elements = elements, .flops = 4})};
-  op.input_gradient = {part.elementwise(
-      op.name, {.elements = elements, .reads = 2, .flops = 9, .accumulated = op.parameters})};
+  op.forward = {part.elementwise(
+      op.name, {.elements = elements, .flops = 4, .kind = ElementwiseKind::kNorm})};
+  op.input_gradient = {part.elementwise(op.name, {.elements = elements,
+                                                  .reads = 2,
+                                                  .flops = 9,
+                                                  .accumulated = op.parameters,
+                                                  .kind = ElementwiseKind::kNorm})};
   keep_input(op, part.size(elements));
   op.backward_workspace = 2 * part.size(elements);
   return op;
@@ -25,10 +29,10 @@ LayerOp rotate_and_join(const Part& part) {
   const std::int64_t rotated = part.tokens * (part.heads + 1) * latent.rope_dim;
   const std::int64_t keys = part.tokens * part.heads * part.model.qk_dim();
   LayerOp op{.name = "rope", .region = Region::kTensor};
-  op.forward = {part.elementwise("rope", {.elements = rotated, .flops = 3}),
-                part.elementwise("join_keys", {.elements = keys})};
-  op.input_gradient = {part.elementwise("join_keys", {.elements = keys, .flops = 1}),
-                       part.elementwise("rope", {.elements = rotated, .flops = 3})};
+  const Kernel rotation =
+      part.elementwise("rope", {.elements = rotated, .flops = 3, .kind = ElementwiseKind::kRope});
+  op.forward = {rotation, part.elementwise("join_keys", {.elements = keys})};
+  op.input_gradient = {part.elementwise("join_keys", {.elements = keys, .flops = 1}), rotation};
   op.reads = {"key_value_up_projection", "query_up_projection"};
   op.input =
       part.size(part.tokens * part.heads * (part.model.qk_dim() + latent.nope_dim + latent.v_dim));

@@ -20,18 +20,22 @@ void add_bias(const Part& part, std::int64_t tokens, std::int64_t outputs, Layer
 
 // `tokens` rows times the matrix, and both gradients.
 LayerOp multiply(const Part& part, const Projection& projection, std::int64_t tokens) {
-  const auto& [name, inputs, outputs, bias, narrow, flat] = projection;
+  const auto& [name, inputs, outputs, bias, narrow, flat, keeps_wide] = projection;
   const DataTypes& types = part.shard.types;
   const MatmulTypes product{operand_type(part, projection), types.activations};
   const MatmulTypes accumulated{product.operands, types.gradients};
   LayerOp op{.name = name, .region = Region::kTensor};
   if (narrow) {
     add_rounding(part, "round_input", tokens * inputs, op.forward);
-    add_gradient_rounding(part, tokens * outputs, op.input_gradient);
+    add_gradient_rounding(part, tokens * outputs, op);
+    add_transpose(part, inputs * outputs, op);
   }
   op.forward.push_back(matmul(name, product, {.m = tokens, .n = outputs, .k = inputs}));
   op.input_gradient.push_back(matmul(name, product, {.m = tokens, .n = inputs, .k = outputs}));
-  if (narrow) add_turning(part, tokens * inputs, op.weight_gradient);
+  if (narrow) {
+    add_turning(part, "turn_input", tokens * inputs, keeps_wide || !part.shard.fused_elementwise,
+                op);
+  }
   op.weight_gradient.push_back(
       accumulating_matmul(name, accumulated, {.m = outputs, .n = inputs, .k = tokens}));
   op.parameters = inputs * outputs;
@@ -71,27 +75,35 @@ void keep_input(LayerOp& op, Bytes input) {
 
 void add_rounding(const Part& part, std::string_view name, std::int64_t values,
                   std::vector<Kernel>& kernels) {
-  const DataTypes& types = part.shard.types;
-  if (size_of(types.matmul) >= size_of(types.activations)) return;
-  // The largest value of each block is found, then all are scaled by it.
-  Kernel kernel = part.elementwise(name, {.elements = values, .writes = 0, .flops = 2});
-  kernel.written = part.operand_size(values);
-  kernels.push_back(kernel);
+  if (!part.narrows()) return;
+  kernels.push_back(rounding(name, part.shard.types.activations, values, part.size(values),
+                             part.operand_size(values)));
 }
 
-void add_gradient_rounding(const Part& part, std::int64_t values, std::vector<Kernel>& kernels) {
-  const std::size_t before = kernels.size();
-  add_rounding(part, "round_gradient", values, kernels);
-  const bool both_ways = part.shard.types.scale_block > 0 && kernels.size() > before;
-  if (both_ways) kernels.back().written += part.operand_size(values);
+void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op) {
+  if (!part.narrows()) return;
+  add_rounding(part, "round_gradient", values, op.input_gradient);
+  if (part.shard.types.scale_block == 0) return;
+  if (part.shard.fused_elementwise) {
+    op.input_gradient.back().written += part.operand_size(values);
+  } else {
+    add_turning(part, "turn_gradient", values, true, op);
+  }
 }
 
-void add_turning(const Part& part, std::int64_t values, std::vector<Kernel>& kernels) {
+void add_turning(const Part& part, std::string_view name, std::int64_t values, bool wide,
+                 LayerOp& op) {
   const DataTypes& types = part.shard.types;
-  if (types.scale_block == 0 || size_of(types.matmul) >= size_of(types.activations)) return;
-  Kernel kernel = elementwise("turn_input", types.matmul, {.elements = values, .flops = 2});
-  kernel.read = kernel.written = part.operand_size(values);
-  kernels.push_back(kernel);
+  if (!part.narrows() || types.scale_block == 0) return;
+  const Bytes narrow = part.operand_size(values);
+  op.weight_gradient.push_back(rounding(name, wide ? types.activations : types.matmul, values,
+                                        wide ? part.size(values) : narrow, narrow));
+}
+
+void add_transpose(const Part& part, std::int64_t weights, LayerOp& op) {
+  if (!part.narrows() || !part.shard.transpose_weights) return;
+  op.input_gradient.push_back(
+      elementwise("transpose_weight", part.shard.types.matmul, {.elements = weights}));
 }
 
 LayerOp project(const Part& part, const Projection& projection) {
@@ -172,12 +184,14 @@ LayerOp norm(const Part& part, std::string_view name) {
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp op{.name = name};
   // Forward: sum of squares, scaled by deviation and scale; layer norm has mean and shift too.
-  op.forward = {part.elementwise(name, {.elements = elements, .flops = layer_norm ? 7 : 4})};
+  op.forward = {part.elementwise(
+      name, {.elements = elements, .flops = layer_norm ? 7 : 4, .kind = ElementwiseKind::kNorm})};
   op.forward.front().read += part.size(part.norm_parameters());
   op.input_gradient = {part.elementwise(name, {.elements = elements,
                                                .reads = 2,
                                                .flops = layer_norm ? 13 : 9,
-                                               .accumulated = part.norm_parameters()})};
+                                               .accumulated = part.norm_parameters(),
+                                               .kind = ElementwiseKind::kNorm})};
   keep_input(op, part.own_stream());
   op.backward_workspace = 2 * part.own_stream();
   op.parameters = part.norm_parameters();

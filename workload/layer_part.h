@@ -28,6 +28,16 @@
 // counted. With scales for blocks of a row the operands of weight gradients are rounded the other
 // way besides.
 //
+// Shard::fused_elementwise says how many kernels that takes:
+//
+//   gradient of a result     fused: read once, rounded both ways. Else read twice, by two kernels
+//   input, the other way     from the narrow one that was kept. Else from the wide one: it is made
+//                            again, or kept for others. What arrived narrow is read narrow
+//   an activation's input    where it is kept narrow: written beside the product and read by the
+//                            backward. Else rounded by one kernel and made wide again by another
+//   the experts' weights     a token has for its experts: their gradient comes out of the backward
+//                            of the experts' activation. Else a kernel reads both its sides again
+//
 // All kernels of an op carry its name, unless they do something else besides. FLOPs of elementwise
 // kernels are rounded counts of arithmetic operations: memory is what bounds them.
 
@@ -67,6 +77,7 @@ struct Part {
     const std::int64_t scales = block > 0 ? (values + block - 1) / block : 0;
     return values * size_of(type) + scales * size_of(DataType::kFp32);
   }
+  bool narrows() const { return size_of(shard.types.matmul) < size_of(shard.types.activations); }
   Bytes stream() const { return size(tokens * hidden()); }          // of all tokens
   Bytes own_stream() const { return size(own_tokens * hidden()); }  // of the S region's tokens
   bool gathers() const { return own_tokens != tokens; }
@@ -83,9 +94,10 @@ struct Projection {
   std::string_view name;
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
-  bool bias = false;    // added in the forward matmul's epilogue
-  bool narrow = false;  // multiplies in DataTypes::matmul, otherwise in that of the activations
-  bool flat = false;    // has the whole width, whatever Shard::tensor_width says
+  bool bias = false;        // added in the forward matmul's epilogue
+  bool narrow = false;      // multiplies in DataTypes::matmul, otherwise in that of the activations
+  bool flat = false;        // has the whole width, whatever Shard::tensor_width says
+  bool keeps_wide = false;  // narrow, but its input is kept in the type of the activations
 };
 
 // T region, all tokens. Keeps nothing: the caller says what.
@@ -106,13 +118,17 @@ void keep_input(LayerOp& op, Bytes input);
 void add_rounding(const Part& part, std::string_view name, std::int64_t values,
                   std::vector<Kernel>& kernels);
 
-// The gradient of a matmul's result. Where scales are of blocks of a row it is rounded both ways:
-// the inner dimension of the weight gradient is the tokens.
-void add_gradient_rounding(const Part& part, std::int64_t values, std::vector<Kernel>& kernels);
+// The gradient of a matmul's result, before its matmuls. Where scales are of blocks of a row it is
+// rounded both ways: the inner dimension of the weight gradient is the tokens.
+void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op);
 
-// The input of a weight gradient then, which was kept by rows: rounded once more, the other way.
-// Goes before its matmul.
-void add_turning(const Part& part, std::int64_t values, std::vector<Kernel>& kernels);
+// An operand of a weight gradient then that is there by rows, narrow or wide: rounded once more,
+// the other way. Goes before its matmul.
+void add_turning(const Part& part, std::string_view name, std::int64_t values, bool wide,
+                 LayerOp& op);
+
+// Of so many weights, before the matmul of an input gradient: Shard::transpose_weights.
+void add_transpose(const Part& part, std::int64_t weights, LayerOp& op);
 
 // A byte a value, written in the forward pass and read in the backward pass.
 void add_dropout_mask(LayerOp& op, std::int64_t values);

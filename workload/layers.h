@@ -16,6 +16,10 @@
 //   S norm | T shared gate_up, act, down | S router, permute | E gate_up, act, down |
 //   S unpermute, add
 //
+// Where a token comes to a chip once for all of its experts there (two-level dispatch), its copies
+// are made and summed up in E, beside the matmuls, and the kernels of the communication library add
+// what the chips send back: permute and unpermute then only round.
+//
 // Variations: latent attention has projections to the latent vectors in S, before T; post-norms
 // stand in S before each addition; parallel branches are one run of T between one norm and one
 // addition.
@@ -62,6 +66,9 @@ struct DataTypes {
   std::int64_t scale_block = 0;
   // As which the input of an MLP's activation is kept; nothing: in the type of the activations.
   std::optional<DataType> activation_input{};
+  // Bits of a value of attention's result as it is kept, with scales for blocks as above; 0: as the
+  // activations. 12 is DeepSeek-V3's E5M6 (section 3.3.3).
+  std::int64_t attention_result_bits = 0;
 };
 
 // One type for everything but the accumulators of gradients.
@@ -98,6 +105,15 @@ struct Shard {
   // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
   // keep the scores: 2 bytes a pair and head, 5 with dropout.
   bool fused_attention = true;
+  // Each result of an elementwise kernel along with the others that read the same, or by a kernel
+  // of its own, as in DeepSeek-V3's training: see layer_part.h.
+  bool fused_elementwise = true;
+  // Weights of matmuls in one byte are turned round for the input gradient of every micro-batch;
+  // else once a step, which is not counted.
+  bool transpose_weights = false;
+  // Of the tokens of all ranks of the experts, those that come to this chip, each once for all of
+  // its experts here: two-level dispatch. 0: a copy for each expert comes, in their order.
+  std::int64_t arriving_tokens = 0;
   LossKernels loss = LossKernels::kFused;
   DataTypes types{};
 };
@@ -112,6 +128,7 @@ struct LayerOp {
   std::string_view name;  // a literal: "qkv_projection"
   Region region = Region::kSequence;
   std::vector<Kernel> forward{};
+  std::vector<Kernel> again{};  // when its forward runs again by itself; none: as `forward`
   std::vector<Kernel> input_gradient{};
   std::vector<Kernel> weight_gradient{};  // of matmul weights and embedding tables
   // Kept from its forward to its weight gradient (or input gradient): its input, what only its own

@@ -20,8 +20,19 @@ LayerOp mlp_activation(const Part& part, std::string_view name, Region region, s
   if (types.activation_input && size_of(*types.activation_input) < size_of(types.activations)) {
     // Written once more, and read in place of the wide one.
     const Bytes narrow = part.scaled_size(elements * inputs, *types.activation_input);
-    op.forward.front().written += narrow;
-    op.input_gradient.front().read += narrow - kept;
+    op.again = op.forward;
+    if (part.shard.fused_elementwise) {
+      op.forward.front().written += narrow;
+      op.again.front().read += narrow - kept;
+      op.input_gradient.front().read += narrow - kept;
+    } else {
+      // Made wide again once, for its forward and its backward.
+      op.forward.push_back(
+          rounding("round_input", types.activations, elements * inputs, kept, narrow));
+      Kernel widen = part.elementwise("widen_input", {.elements = elements * inputs, .reads = 0});
+      widen.read = narrow;
+      op.input_gradient.insert(op.input_gradient.begin(), widen);
+    }
     kept = narrow;
   }
   keep_input(op, kept);

@@ -156,6 +156,13 @@ ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
   return exchange;
 }
 
+std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& plan,
+                             const ExpertExchange& exchange, std::int64_t expert_rank) {
+  const Bytes arrived =
+      received(exchange.matrices[kThere], static_cast<std::uint32_t>(expert_rank));
+  return plan.etp * (arrived.value() / routing.dispatched.value());
+}
+
 Layer shared_experts_beside_dispatch(Layer block) {
   // Ops read the one before them unless they say otherwise: those that move, and those behind them.
   for (std::size_t i = 1; i < block.ops.size(); ++i) {

@@ -40,6 +40,11 @@ struct ExpertExchange {
 ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
                                const TokenRouting& routing, const Places& places);
 
+// Tokens of all ranks that come to the chip with the `expert_rank`-th part of the experts, and to
+// those that share it, each once. REQUIRES: a two-level dispatch; exchange has matrices.
+std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& plan,
+                             const ExpertExchange& exchange, std::int64_t expert_rank);
+
 // The shared experts moved between the dispatch and the routed ones, which they run beside
 // (overlap_shared_experts; Megatron-Core: --moe-shared-expert-overlap).
 Layer shared_experts_beside_dispatch(Layer block);

@@ -9,6 +9,7 @@
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/weight_stationary.h"
 #include "workload/attention.h"
+#include "workload/experts.h"
 
 namespace stepsim {
 namespace {
@@ -22,7 +23,8 @@ DataTypes data_types(const ParallelPlan& plan) {
           .dispatch = plan.dispatched(),
           .combine = plan.combined(),
           .scale_block = plan.scale_block,
-          .activation_input = plan.activation_input_type};
+          .activation_input = plan.activation_input_type,
+          .attention_result_bits = plan.attention_result_bits};
 }
 
 // What distinguishes blocks of each kind.
@@ -117,13 +119,19 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .expert_tensor = plan.etp,
           .expert_rank = role.expert_rank,
           .fused_attention = plan.fused_attention,
+          .fused_elementwise = plan.fused_elementwise,
+          .transpose_weights = plan.transpose_weights,
           .loss = plan.loss,
           .types = data_types(plan)};
 }
 
 LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
                          const ExpertExchange& exchange) {
-  const Shard shard = shard_of(plan, role);
+  Shard shard = shard_of(plan, role);
+  if (plan.dispatch == Dispatch::kTwoLevel && !exchange.matrices.empty()) {
+    shard.arriving_tokens =
+        arriving_tokens(token_routing(part_of(model, shard)), plan, exchange, role.expert_rank);
+  }
   LoweredModel lowered{.layers = build_layers(model, shard),
                        .attention = {},
                        .embedding = {},

@@ -54,6 +54,7 @@ class Remaking {
       while (first > 0 && choice_.is_module(first - 1)) --first;
       for (std::size_t op = first; op <= i; ++op) make(op);
     }
+    if (arrived_ > Bytes(0)) compute().kept += std::exchange(arrived_, Bytes(0));
     return std::move(steps_);
   }
 
@@ -153,22 +154,30 @@ class Remaking {
       steps_.emplace_back();
       steps_.back().recomputes = true;
     }
-    if (!exchange(i).forward.empty()) {
-      append(exchange(i).forward);
-    } else if (!ops_[i].forward.empty()) {
-      LayerStep& step = compute();
-      step.workspace = std::max(step.workspace, ops_[i].forward_workspace);
-      const DroppedColumns& dropped = choice_.dropped(i);
-      const std::vector<Kernel> kernels =
-          dropped.any() ? part_of(ops_[i].forward, dropped) : ops_[i].forward;
-      step.kernels.insert(step.kernels.end(), kernels.begin(), kernels.end());
-      step.kept += restored;
+    if (exchange(i).forward.empty()) {
+      run_kernels(i, restored);
       return;
     }
+    append(exchange(i).forward);
     const auto first =
         std::find_if(steps_.begin() + static_cast<std::ptrdiff_t>(before), steps_.end(),
                      [](const LayerStep& step) { return step.kind == LayerStep::Kind::kCompute; });
     if (first != steps_.end()) first->kept = restored;
+  }
+
+  void run_kernels(std::size_t i, Bytes restored) {
+    const LayerOp& op = ops_[i];
+    if (op.forward.empty()) {
+      arrived_ += restored;
+      return;
+    }
+    LayerStep& step = compute();
+    step.workspace = std::max(step.workspace, op.forward_workspace);
+    const DroppedColumns& dropped = choice_.dropped(i);
+    const std::vector<Kernel>& whole = op.again.empty() ? op.forward : op.again;
+    const std::vector<Kernel> kernels = dropped.any() ? part_of(whole, dropped) : whole;
+    step.kernels.insert(step.kernels.end(), kernels.begin(), kernels.end());
+    step.kept += restored + std::exchange(arrived_, Bytes(0));
   }
 
   LayerStep& compute() {
@@ -191,6 +200,8 @@ class Remaking {
   };
   std::vector<Done> done_;
   std::vector<LayerStep> steps_;
+  // What comes back with an op that has no kernels of its own: with the next kernels.
+  Bytes arrived_{};
 };
 
 }  // namespace

@@ -50,7 +50,10 @@ bool is_projection(const LayerOp& op) {
 }
 
 RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op) {
-  if (op.forward.empty()) return RecomputePolicy::kKeep;
+  // Those may have no kernels, but stand between others of their module.
+  if (op.forward.empty() && !one_of(op.name, {"permute", "unpermute"})) {
+    return RecomputePolicy::kKeep;
+  }
   if (plan.recompute == Recompute::kMatmuls) {
     return is_projection(op) || one_of(op.name, {"permute", "unpermute"})
                ? RecomputePolicy::kKeep

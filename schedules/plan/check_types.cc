@@ -29,10 +29,67 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
                 "is given" + none + "activation functions: leave it out");
   rules.require(plan.scale_block == 0, "scale_block",
                 "is " + std::to_string(plan.scale_block) + none + "scales: 0");
+  rules.require(plan.attention_result_bits == 0, "attention_result_bits",
+                "is " + std::to_string(plan.attention_result_bits) + none + "attention: 0");
+  rules.require(!plan.transpose_weights, "transpose_weights",
+                "is true" + none + "kernels beside its matmuls: false");
   rules.require(plan.recompute != Recompute::kMatmuls && plan.recompute != Recompute::kAlternate,
                 "recompute",
                 "is " + std::string(name_of(plan.recompute)) + none +
                     "kernels beside its matmuls: none, selective or full");
+}
+
+// Of matmuls that are narrower than the activations, and of what is kept narrow.
+void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const DataType wide = plan.activations();
+  const bool narrows = size_of(plan.type) < size_of(wide);
+  rules.require(!plan.transpose_weights || narrows, "transpose_weights",
+                "is true, but matmuls read " + std::string(name_of(plan.type)) +
+                    " either way round: false, or dtype fp8");
+  const bool keeps_narrow =
+      plan.activation_input_type && size_of(*plan.activation_input_type) < size_of(wide);
+  const bool acts = (narrows && plan.scale_block > 0) || keeps_narrow || model.experts.routed > 0;
+  rules.require(plan.fused_elementwise || acts, "fused_elementwise",
+                "is false, but nothing is rounded by blocks or kept narrow, and there are no "
+                "experts: true");
+  const std::int64_t bits = plan.attention_result_bits;
+  if (bits == 0) return;
+  const std::int64_t most = 8 * size_of(wide).value();
+  const std::string is = "is " + std::to_string(bits);
+  rules.require(bits > 0 && bits < most, "attention_result_bits",
+                is + ", but activations are " + std::string(name_of(wide)) + ": 1 to " +
+                    std::to_string(most - 1) + ", or 0 to keep them as they are");
+  rules.require(plan.fused_attention, "attention_result_bits",
+                is + ", but the kernels of fused_attention = false read their results as they "
+                     "are: 0, or fused_attention = true");
+  rules.require(plan.cp <= 1, "attention_result_bits",
+                is + " with cp = " + std::to_string(plan.cp) +
+                    ", whose chunks are merged into the result: 0, or cp = 1");
+}
+
+void check_margin(const ParallelPlan& plan, const ChipSpec& chip, Rules& rules) {
+  const std::int64_t units = chip.communication.units;
+  const std::string is = "is " + std::to_string(plan.sm_margin);
+  rules.require(plan.sm_margin == 0 || units > 0, "sm_margin",
+                is + ", but on " + chip.name +
+                    " communication takes no units that kernels could leave to it: 0");
+  rules.require(units == 0 || plan.sm_margin < units, "sm_margin",
+                is + " of the " + std::to_string(units) + " units of " + chip.name + ": at most " +
+                    std::to_string(units - 1));
+}
+
+void check_type(const ParallelPlan& plan, const ChipSpec& chip, Rules& rules) {
+  if (chip.peak_of(plan.type) > Throughput(0)) return;
+  std::string supported;
+  for (int i = 0; i < kDataTypes; ++i) {
+    const auto type = static_cast<DataType>(i);
+    if (chip.peak_of(type) > Throughput(0)) {
+      supported += (supported.empty() ? "" : ", ") + std::string(name_of(type));
+    }
+  }
+  rules.require(false, "dtype",
+                "is " + std::string(name_of(plan.type)) + ", but " + chip.name +
+                    " has a peak throughput for " + supported + " only");
 }
 
 }  // namespace
@@ -56,6 +113,7 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
                 "is " + std::string(name_of(kept.value_or(activations))) +
                     ", but activations are " + std::string(name_of(activations)) +
                     ": the same, or a narrower type");
+  check_rounding(plan, model, rules);
   if (model.kind == ModelKind::kMlpStack) check_of_decoders(plan, rules);
   const DataType types[] = {plan.type,
                             plan.weights(),
@@ -70,16 +128,10 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
 }
 
 std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip) {
-  if (chip.peak_of(plan.type) > Throughput(0)) return {};
-  std::string supported;
-  for (int i = 0; i < kDataTypes; ++i) {
-    const auto type = static_cast<DataType>(i);
-    if (chip.peak_of(type) > Throughput(0)) {
-      supported += (supported.empty() ? "" : ", ") + std::string(name_of(type));
-    }
-  }
-  return {{"dtype", "is " + std::string(name_of(plan.type)) + ", but " + chip.name +
-                        " has a peak throughput for " + supported + " only"}};
+  Rules rules;
+  check_type(plan, chip, rules);
+  check_margin(plan, chip, rules);
+  return rules.take();
 }
 
 }  // namespace stepsim

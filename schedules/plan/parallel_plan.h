@@ -128,8 +128,12 @@ struct ParallelPlan {
   std::optional<DataType> dispatch_type;  // tokens, and gradients, on their way to the experts
   std::optional<DataType> combine_type;   // and back
   std::optional<DataType> activation_input_type;  // as which inputs of MLPs' activations are kept
-  std::int64_t scale_block = 0;  // values of one byte that share an fp32 scale; 0: a whole tensor
-  bool fused_attention = true;   // else scores are written to memory, and kept
+  std::int64_t scale_block = 0;    // values of one byte that share an fp32 scale; 0: a whole tensor
+  bool fused_attention = true;     // else scores are written to memory, and kept
+  bool fused_elementwise = true;   // else more kernels than one read the same (layer_part.h)
+  bool transpose_weights = false;  // of one byte, for the input gradient of each micro-batch
+  std::int64_t attention_result_bits = 0;  // of a value, as it is kept; 0: as the activations
+  std::int64_t sm_margin = 0;  // units of the chip that all kernels leave to communication
   LossKernels loss = LossKernels::kFused;
   // Kernels that add weight gradients to an accumulator leave autograd an empty tensor in its
   // place: one of each shape of a block's weights stays for good (Transformer Engine).

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -138,6 +139,26 @@ ChipSpec sustained(const ChipSpec& chip) {
   return slower;
 }
 
+ChipSpec with_sm_margin(const ChipSpec& chip, std::int64_t units) {
+  if (units == 0) return chip;
+  assert(units > 0 && units < chip.communication.units);
+  ChipSpec fewer = chip;
+  fewer.communication.margin = units;
+  const double left =
+      1 - static_cast<double>(units) / static_cast<double>(chip.communication.units);
+  for (Throughput& peak : fewer.peak) peak = Throughput(peak.value() * left);
+  Efficiency& efficiency = fewer.efficiency;
+  for (double& fraction : efficiency.elementwise_of) fraction *= left;
+  const auto reserve = [units](MatmulEfficiency& matmul) {
+    if (matmul.compute_units > units) matmul.compute_units -= units;
+  };
+  reserve(efficiency.matmul);
+  for (std::optional<MatmulEfficiency>& matmul : efficiency.matmul_of) {
+    if (matmul) reserve(*matmul);
+  }
+  return fewer;
+}
+
 std::vector<Problem> check(const ChipSpec& spec) {
   Checker checker;
   for (std::size_t type = 0; type < spec.peak.size(); ++type) {
@@ -172,6 +193,12 @@ std::vector<Problem> check(const ChipSpec& spec) {
   checker.not_negative("efficiency.attention_head_ramp", efficiency.attention_head_ramp);
   checker.fraction("efficiency.elementwise_fraction", efficiency.elementwise_fraction);
   checker.fraction("efficiency.memory_fraction", efficiency.memory_fraction);
+  for (std::size_t kind = 0; kind < kElementwiseKinds; ++kind) {
+    if (efficiency.elementwise_of[kind] == 0) continue;
+    checker.fraction(
+        "efficiency.elementwise_of." + std::string(name_of(static_cast<ElementwiseKind>(kind))),
+        efficiency.elementwise_of[kind]);
+  }
   checker.not_negative("efficiency.memory_ramp",
                        static_cast<double>(efficiency.memory_ramp.value()));
   checker.fraction("sustained_clock", spec.sustained_clock);
@@ -199,8 +226,11 @@ KernelTime time_of(const Kernel& kernel, const ChipSpec& chip) {
   if (bytes > 0) {
     // bytes / (peak x fraction x bytes / (bytes + ramp))
     const double ramp = static_cast<double>(chip.efficiency.memory_ramp.value());
-    time.memory_s =
-        (bytes + ramp) / (chip.memory_bandwidth.value() * chip.efficiency.memory_fraction);
+    const double at_peak = (bytes + ramp) / chip.memory_bandwidth.value();
+    time.memory_s = at_peak / chip.efficiency.memory_fraction;
+    const double reached =
+        chip.efficiency.elementwise_of[static_cast<std::size_t>(kernel.elementwise)];
+    if (reached > 0) time.compute_s = std::max(time.compute_s, at_peak / reached);
   }
   time.overhead = chip.launch_overhead;
   time.total = slowed(time, {});

@@ -15,7 +15,10 @@
 //              sequences of heads of 128, times ramps: s / (s + length_ramp) of the keys,
 //              t / (t + tile_ramp x units) of the blocks of 128 queries, and
 //              d / (d + head_ramp), 1 at d = 128, of the head dimension
-//   memory     a fraction of peak, times bytes / (bytes + ramp) for small kernels
+//   memory     a fraction of peak, times bytes / (bytes + ramp) for small kernels. Elementwise
+//              kernels of some kinds reach less: not the memory holds them up but what their units
+//              keep in flight. So the time of those is compute time here, which grows as units
+//              are taken away, and not as others use the memory
 //
 // Not modelled: caches, clocks that throttle, different kernels running side by side.
 
@@ -53,6 +56,8 @@ struct Efficiency {
   double attention_head_ramp = 0;    // head dimension
   double elementwise_fraction = 1;   // of fp32 peak: elementwise arithmetic is rarely the bound
   double memory_fraction = 1;
+  // Of the memory's peak too, by ElementwiseKind, where all units run it; 0: as memory_fraction.
+  std::array<double, kElementwiseKinds> elementwise_of{};
   Bytes memory_ramp{};  // kernel size at which half of the bandwidth is reached
 };
 
@@ -67,6 +72,9 @@ struct CommunicationCost {
 struct CommunicationUnits {
   std::int64_t units =
       0;  // streaming multiprocessors; 0: links are driven by DMA, nothing is taken
+  // Of those, what kernels leave to communication all the time (with_sm_margin); collectives hold
+  // these first.
+  std::int64_t margin = 0;
   // By DataType, what one unit adds up: bytes of sums a second, each of which is two operands read
   // and one result written. 0: faster than anything it can read.
   std::array<Bandwidth, kDataTypes> reduction{};
@@ -94,6 +102,12 @@ struct ChipSpec {
 
 // The chip in a long step: its peaks at the sustained clock.
 ChipSpec sustained(const ChipSpec& chip);
+
+// The chip whose kernels run on all but `units` of its units, which are communication's even while
+// there is none: arithmetic in proportion, waves of tiles on those that are left. Memory is as
+// before.
+// REQUIRES: 0 <= units; 0 or less than communication.units.
+ChipSpec with_sm_margin(const ChipSpec& chip, std::int64_t units);
 
 // Empty when the spec makes sense: positive rates and sizes, fractions in (0, 1], shares in [0, 1).
 std::vector<Problem> check(const ChipSpec& spec);

@@ -24,4 +24,10 @@ std::string_view name_of(DataType type) {
   return kFacts[static_cast<std::size_t>(type)].name;
 }
 
+std::string_view name_of(ElementwiseKind kind) {
+  constexpr std::array<std::string_view, kElementwiseKinds> kNames{"plain", "norm", "rope",
+                                                                   "rounding"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 }  // namespace stepsim

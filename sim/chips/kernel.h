@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -23,6 +24,17 @@ enum class KernelKind : std::uint8_t {
   kElementwise,        // norms, activations, residual additions, casts, optimizer updates
 };
 
+// What an elementwise kernel does with its rows, where that decides how much of the memory's
+// bandwidth it reaches.
+enum class ElementwiseKind : std::uint8_t {
+  kPlain,     // goes once over its values
+  kNorm,      // a row is read whole before any of it is written
+  kRope,      // rotates some features of each head
+  kRounding,  // the largest value of each block is found before the block is rounded to a byte
+};
+inline constexpr std::size_t kElementwiseKinds = 4;
+std::string_view name_of(ElementwiseKind kind);  // "norm"
+
 // Kernels are compared and deduplicated by value.
 struct Kernel {
   std::string_view name;  // a literal: "qkv_projection"
@@ -38,6 +50,7 @@ struct Kernel {
   std::int64_t n = 0;
   std::int64_t k = 0;
   bool accumulates = false;  // kMatmul: adds its result to what is in memory
+  ElementwiseKind elementwise = ElementwiseKind::kPlain;  // kElementwise
 
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };

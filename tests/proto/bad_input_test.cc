@@ -65,6 +65,23 @@ TEST_F(BadInputTest, NegativeAndZeroAndNanQuantitiesAreRefused) {
   EXPECT_TRUE(has_line(lines, "cluster.chip.efficiency.matmul.peak_fraction: must be above 0"));
 }
 
+TEST_F(BadInputTest, KindsOfElementwiseKernelsAreThoseThatThereAre) {
+  const Lines lines = problems_with(R"(catalog: "dgx-h100-8")",
+                                    R"(catalog: "dgx-h100-8" chip { efficiency {
+         elementwise_of { kind: "softmax" memory_fraction: 0.5 } elementwise_of { kind: "norm" }
+         elementwise_of { kind: "rope" memory_fraction: -0.5 } } })");
+  EXPECT_EQ(lines.size(), 3U);
+  EXPECT_TRUE(has_line(lines,
+                       "cluster.chip.efficiency.elementwise_of[0].kind: must be norm, rope "
+                       "or rounding; is \"softmax\""));
+  EXPECT_TRUE(has_line(lines,
+                       "cluster.chip.efficiency.elementwise_of[1].memory_fraction: must be "
+                       "given, above 0 and at most 1"));
+  EXPECT_TRUE(has_line(lines,
+                       "cluster.chip.efficiency.elementwise_of.rope: must be above 0 and at "
+                       "most 1, is -0.5"));
+}
+
 TEST_F(BadInputTest, NegativeAndZeroSizesAreRefused) {
   EXPECT_TRUE(has_line(problems_with("tp: 2", "tp: 0"), "plan.tp: must be at least 1, is 0"));
   EXPECT_TRUE(has_line(problems_with("sequence: 8192", "sequence: -1"),

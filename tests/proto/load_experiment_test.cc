@@ -233,5 +233,44 @@ TEST_F(LoadExperimentTest, AChipOfTheCatalogMayBeChangedInPlace) {
   EXPECT_EQ(chip.memory_bandwidth, 4000_GBps);
 }
 
+// The margin is the plan's, the units are the chip's.
+TEST_F(LoadExperimentTest, StepsRunOnUnitsThatAreNotCommunications) {
+  ExperimentSource source = from("llama3-8b-dgx-h100-8");
+  source.overrides.push_back("plan.sm_margin=33");
+  LoadedExperiment loaded = load_with_topology(source);
+  const ChipSpec whole = sustained(loaded.experiment.cluster.chip);
+  const Cluster cluster = cluster_for_steps(loaded.experiment, std::move(loaded.topology));
+  EXPECT_EQ(cluster.chip.communication.margin, 33);
+  EXPECT_EQ(cluster.chip.peak_of(DataType::kBf16).value(),
+            0.75 * whole.peak_of(DataType::kBf16).value());
+}
+
+TEST_F(LoadExperimentTest, KindsOfElementwiseKernelsAreNamed) {
+  const std::string file = write("kinds.textproto", R"(
+    model { catalog: "llama3-8b" }
+    cluster { catalog: "dgx-h100-8" chip { efficiency {
+      elementwise_of { kind: "norm" memory_fraction: 0.5 }
+      elementwise_of { kind: "rounding" memory_fraction: 0.7 } } } }
+    plan { dp: 8 global_batch: 8 sequence: 1024 })");
+  const auto& of = load_experiment(from(file)).cluster.chip.efficiency.elementwise_of;
+  EXPECT_EQ(of[static_cast<std::size_t>(ElementwiseKind::kPlain)], 0);
+  EXPECT_EQ(of[static_cast<std::size_t>(ElementwiseKind::kNorm)], 0.5);
+  EXPECT_EQ(of[static_cast<std::size_t>(ElementwiseKind::kRounding)], 0.7);
+}
+
+// A timing stands for that of the same path and protocol; the others are those of the start.
+TEST_F(LoadExperimentTest, ALibraryChangesTheTimingsThatItNames) {
+  const CommunicationLibrary base = load_cluster("dgx-h100-8").library;
+  const CommunicationLibrary changed =
+      load_cluster("dgx-h100-8", "nccl-2.29-hopper-deepep-2025.02").library;
+  EXPECT_EQ(changed.timings.size(), base.timings.size());
+  for (const ProtocolTiming& timing : base.timings) {
+    const ProtocolTiming* other = changed.find(timing.path, timing.protocol);
+    ASSERT_NE(other, nullptr);
+    const bool same = timing.path != LibraryPath::kRelay;
+    EXPECT_EQ(other->link_fraction == timing.link_fraction, same) << name_of(timing.path);
+  }
+}
+
 }  // namespace
 }  // namespace stepsim

@@ -7,17 +7,15 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/accuracy/csv_table.h"
 #include "proto/experiment.h"
 #include "schedules/lowering/lower.h"
-#include "schedules/lowering/lowered_model.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/simulate.h"
 #include "tests/reference_folder.h"
-#include "topology/topology.h"
-#include "workload/layers.h"
 
 namespace stepsim {
 namespace {
@@ -37,8 +35,9 @@ double milliseconds(Duration duration) {
 
 struct Chunk {
   double span_ms = 0;
-  double exposed_ms = 0;     // nothing computes
-  double all_to_all_ms = 0;  // data moving
+  double exposed_ms = 0;                       // nothing computes
+  double all_to_all_ms = 0;                    // data moving
+  std::map<std::string, double> kernels_ms{};  // by class
   std::vector<double> dispatches_ms{};
   std::vector<double> combines_ms{};
 };
@@ -47,29 +46,48 @@ bool has(const std::string& name, const char* word) {
   return name.find(word) != std::string::npos;
 }
 
-Experiment chunks() {
+std::string class_of(const Kernel& kernel) {
+  const std::string name(kernel.name);
+  switch (kernel.kind) {
+    case KernelKind::kAttentionForward:
+      return "attention forward";
+    case KernelKind::kAttentionBackward:
+      return "attention backward";
+    case KernelKind::kMatmul:
+      if (kernel.type != DataType::kFp8) return "router";
+      if (kernel.accumulates) return "weight gradients";
+      return kernel.batch > 1 ? "experts" : "dense";
+    case KernelKind::kElementwise:
+      break;
+  }
+  if (kernel.elementwise == ElementwiseKind::kNorm) return "norms";
+  const bool moves = has(name, "widen") || name == "transpose_weight";
+  if (kernel.elementwise == ElementwiseKind::kRounding || moves) return "rounding";
+  if (has(name, "permute")) return "permutations";
+  if (has(name, "activation") || name == "choice_gradient") return "activations";
+  if (name == "rope" || name == "join_keys") return "heads";
+  return "other";
+}
+
+Experiment chunks(std::vector<std::string> overrides = {}) {
   return load_experiment({.experiment = "deepseek-v3-chunks-dgx-h800-256",
                           .model = {},
                           .cluster = {},
                           .plan = {},
-                          .overrides = {}});
+                          .overrides = std::move(overrides)});
 }
 
 // The fused op in the middle of the step, on a rank of stage 1.
-Chunk simulated() {
-  const Experiment experiment = chunks();
+Chunk simulated(const Experiment& experiment) {
   std::vector<PipelineOp> fused = schedule_of(experiment.plan, {}).ranks[1];
   std::erase_if(fused,
                 [](const PipelineOp& op) { return op.kind != PipelineOpKind::kForwardBackward; });
   const std::int32_t forward = fused[fused.size() / 2].microbatch;
   const std::int32_t backward = fused[fused.size() / 2].backward_microbatch;
-  BuiltTopology built = build_topology(experiment.cluster.topology);
-  const Cluster cluster{.fabric = std::move(built.fabric),
-                        .router = std::move(built.router),
-                        .places = std::move(built.places),
-                        .chip = sustained(experiment.cluster.chip),
-                        .library = experiment.cluster.library};
-  const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
+  const Cluster cluster =
+      cluster_for_steps(experiment, build_topology(experiment.cluster.topology));
+  OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
+  vary(experiment.variation, 0, graph);
   constexpr std::uint32_t kRank = 64;
   const SimulationResult result = simulate(graph, cluster, {.recorded_ranks = {RankId(kRank)}});
   const Program& program = graph.programs[graph.ranks[kRank].program.index()];
@@ -91,11 +109,15 @@ Chunk simulated() {
   for (const TimelineOp& op : result.timelines.front().ops) {
     if (op.started < span.begin || op.ended > span.end) continue;
     const double took = milliseconds(op.ended - op.moving);
+    const std::uint32_t work = program.ops[op.op].work;
     if (is_compute(op)) {
       computing += op.ended - op.started;
+      for (const Kernel& kernel : graph.compute_works[work].kernels) {
+        chunk.kernels_ms[class_of(kernel)] += milliseconds(time_of(kernel, cluster.chip).total);
+      }
     } else if (program.ops[op.op].axis == Axis::kExpert) {
-      const auto& work = graph.collective_works[program.ops[op.op].work];
-      (work.type == DataType::kFp8 ? chunk.dispatches_ms : chunk.combines_ms).push_back(took);
+      const bool dispatches = graph.collective_works[work].type == DataType::kFp8;
+      (dispatches ? chunk.dispatches_ms : chunk.combines_ms).push_back(took);
       chunk.all_to_all_ms += took;
     }
   }
@@ -103,85 +125,90 @@ Chunk simulated() {
   return chunk;
 }
 
-double traced_ms(const char* column, const std::string& category) {
-  const CsvTable table =
+const CsvTable& trace() {
+  static const CsvTable table =
       read_csv(reference_folder() / "measured" / "deepseek_v3_train_trace_h800.csv");
-  for (std::size_t record = 0; record < table.records.size(); ++record) {
-    if (table.at(record, "category").starts_with(category)) {
-      return table.number(record, column).value() / 1e3;
-    }
-  }
-  ADD_FAILURE() << category;
-  return 0;
+  return table;
 }
 
-// Times of the kernels of four blocks each way beside 20 of 132 units of communication, as the
-// matmuls of the trace run on 112 (its grids). In the chip file their efficiencies are fitted to
-// this trace (attention, weight gradients) and to DeepGEMM's table (the others): here they only
-// have to add up with the shapes and numbers of our kernels. Two streams share the weight gradients
-// there, and slow one another: their times add up to a fifth more than what they keep the chip
-// busy.
+// Of a category or of the kernels with these words in their names, in all.
+double traced_ms(const std::string& level, const std::vector<std::string>& words,
+                 const char* column = "sum_us") {
+  double sum = 0;
+  for (std::size_t record = 0; record < trace().records.size(); ++record) {
+    if (trace().at(record, "level") != level) continue;
+    const std::string name(trace().at(record, level));
+    const bool wanted = std::ranges::any_of(
+        words, [&name](const std::string& word) { return name.find(word) != std::string::npos; });
+    if (wanted) sum += trace().number(record, column).value() / 1e3;
+  }
+  EXPECT_GT(sum, 0) << words.front();
+  return sum;
+}
+
+// The kernels of a fused op by class, with their numbers, shapes and bytes as they are here. The
+// H800's efficiencies are fitted to DeepGEMM's table (matmuls) and to kernels of this trace
+// (attention, weight gradients, norms, rotation, rounding): what is compared is whether the same
+// kernels run as often and on as much. Two streams share the weight gradients there, and slow one
+// another: their times add up to a fifth more than what they keep the chip busy.
 TEST(TrainingTraceTest, KernelsTakeWhatTheyTakeInTheTrace) {
-  const Experiment experiment = chunks();
-  const ChipSpec chip = sustained(experiment.cluster.chip);
-  const Layer block = build_layers(experiment.model, shard_of(experiment.plan, {})).block(8);
-  const CommunicationCost taken{.compute_share = 20.0 / 132, .memory_share = 0.1};
-  std::map<std::string, double> milliseconds_of;
-  const auto add = [&](const LayerOp& op, const std::vector<Kernel>& kernels, double times) {
-    for (const Kernel& kernel : kernels) {
-      std::string kind = "other";
-      if (kernel.kind == KernelKind::kAttentionForward) kind = "attention forward";
-      if (kernel.kind == KernelKind::kAttentionBackward) kind = "attention backward";
-      if (kernel.kind == KernelKind::kMatmul && kernel.type == DataType::kFp8) {
-        kind = kernel.accumulates             ? "weight gradients"
-               : op.region == Region::kExpert ? "experts"
-                                              : "dense";
-      }
-      milliseconds_of[kind] += 4 * times * milliseconds(slowed(time_of(kernel, chip), taken));
-    }
+  const Chunk chunk = simulated(chunks());
+  const auto expect = [&chunk](const char* kind, double traced, double within) {
+    EXPECT_NEAR(chunk.kernels_ms.at(kind) / traced, 1, within)
+        << kind << ": " << chunk.kernels_ms.at(kind) << " ms, traced " << traced << " ms";
   };
-  for (const LayerOp& op : block.ops) {
-    const bool runs_twice =
-        op.name == "query_up_projection" || op.name == "key_value_up_projection";
-    add(op, op.forward, runs_twice ? 2 : 1);
-    add(op, op.input_gradient, 1);
-    add(op, op.weight_gradient, 1);
-  }
-  const auto ratio = [&](const char* kind, double traced) {
-    return milliseconds_of[kind] / traced;
-  };
-  EXPECT_NEAR(ratio("experts", traced_ms("sum_us", "grouped GEMM fp8")), 1, 0.1);
-  EXPECT_NEAR(ratio("dense", traced_ms("sum_us", "GEMM fp8 dense")), 1, 0.1);
-  EXPECT_NEAR(ratio("attention forward", traced_ms("sum_us", "attention forward")), 1, 0.05);
-  EXPECT_NEAR(ratio("attention backward", traced_ms("sum_us", "attention backward (") +
-                                              traced_ms("sum_us", "attention backward pre")),
-              1, 0.05);
-  const double both_streams = 21.401 + 11.355;
-  EXPECT_NEAR(ratio("weight gradients", both_streams / 1.2), 1, 0.1);
+  expect("experts", traced_ms("category", {"grouped GEMM fp8"}), 0.1);
+  expect("dense", traced_ms("category", {"GEMM fp8 dense"}), 0.1);
+  expect("attention forward", traced_ms("category", {"attention forward"}), 0.05);
+  expect("attention backward", traced_ms("category", {"attention backward"}), 0.05);
+  expect("weight gradients", traced_ms("category", {"GEMM fp8 wgrad"}) / 1.2, 0.1);
+  expect("norms", traced_ms("category", {"RMSNorm"}), 0.1);
+  expect("activations", traced_ms("kernel", {"swiglu"}), 0.1);
+  expect("permutations", traced_ms("kernel", {"expand_to_fused", "reduce_fused_impl"}), 0.15);
+  expect("heads", traced_ms("kernel", {"rotary_kernel", "_copy_tensor_kernel"}), 0.1);
+  expect("rounding",
+         traced_ms("kernel",
+                   {"::per_token_cast", "::per_channel_cast", "transpose<512", "cast_back_impl"}),
+         0.2);
 }
 
-// In the trace communication is exposed for 4.2 of 129 ms. Ours takes 101 ms, as its elementwise
-// kernels (casts, norms, permutations: 38 ms there) run at the speed of memory, and hides all of
-// its all-to-alls, which run as quick as DeepEP's benchmark where those of the trace take 1.4 times
-// as long beside the compute.
+// The fused op takes 119 ms of the trace's 129. What is missing: the choice of experts (kernels on
+// a few units, 1.6 ms) and a hundred small kernels a block, matmuls that are a twentieth slower
+// there, and 4.2 ms in which a rank waits for its peers. Dispatches that build their layout, half
+// of them, take another fourth longer there.
 TEST(TrainingTraceTest, AFusedChunkHidesItsAllToAllsAsTheTraceDoes) {
-  const Chunk chunk = simulated();
+  const Chunk chunk = simulated(chunks());
+  EXPECT_NEAR(chunk.span_ms / 129.012, 0.92, 0.03);
   EXPECT_LE(chunk.exposed_ms, 4.229);
-  EXPECT_NEAR(chunk.span_ms / 129.012, 0.79, 0.05);
   ASSERT_EQ(chunk.dispatches_ms.size(), 8U);  // four blocks, forward and backward
   ASSERT_EQ(chunk.combines_ms.size(), 8U);
-  // Bottleneck rates of DeepEP's benchmark, with what stays in the node: 51 and 50 GB/s of the
-  // copies for 3.62 nodes a token.
-  const double copies = 4096 * 3.62;
+  const double all = traced_ms("category", {"a2a combine", "a2a dispatch"});
+  EXPECT_NEAR(chunk.all_to_all_ms / all, 0.93, 0.05);
+  for (const double combine : chunk.combines_ms) EXPECT_NEAR(combine / 6.074, 1, 0.05);
+  for (const double dispatch : chunk.dispatches_ms) EXPECT_NEAR(dispatch / 3.575, 0.9, 0.05);
+}
+
+// Every all-to-all waits for the slowest of 64 ranks: runs of kernels that vary by 5 % expose
+// some milliseconds, as in the trace, whose communication stream waits for peers a quarter of its
+// time.
+TEST(TrainingTraceTest, RanksThatVaryExposeAllToAlls) {
+  const Chunk chunk = simulated(chunks({"variation.jitter=0.05"}));
+  EXPECT_GT(chunk.exposed_ms, 1);
+  EXPECT_LT(chunk.exposed_ms, 4.229);
+}
+
+// The bottleneck rates of DeepEP's benchmark: bytes of a token for each of its nodes, the own one
+// too. 51 and 50 GB/s of the later README.
+TEST(TrainingTraceTest, AllToAllsTakeWhatTheyTakeInTheBenchmark) {
+  const Chunk chunk =
+      simulated(chunks({"cluster.library.catalog=nccl-2.29-hopper", "plan.sm_margin=0"}));
+  const double copies = 4096 * 3.90;  // sets of 8 experts on at most 4 of 8 nodes
   for (const double dispatch : chunk.dispatches_ms) {
-    EXPECT_NEAR(dispatch / (copies * 7168 * 132 / 128 / 51e6), 1, 0.15);
+    EXPECT_NEAR(dispatch / (copies * 7168 * 132 / 128 / 51e6), 1, 0.1);
   }
   for (const double combine : chunk.combines_ms) {
-    EXPECT_NEAR(combine / (copies * 7168 * 2 / 50e6), 1, 0.15);
+    EXPECT_NEAR(combine / (copies * 7168 * 2 / 50e6), 1, 0.1);
   }
-  EXPECT_LT(chunk.all_to_all_ms, traced_ms("sum_us", "a2a combine") +
-                                     traced_ms("sum_us", "a2a dispatch (forward") +
-                                     traced_ms("sum_us", "a2a dispatch (cached"));
 }
 
 }  // namespace

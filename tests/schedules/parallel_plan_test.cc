@@ -114,6 +114,38 @@ TEST(ParallelPlanTest, RefusesADataTypeThatTheChipDoesNotHave) {
                        "is bf16, but ideal has a peak throughput for fp32, fp16, fp8, int8 only"));
 }
 
+TEST(ParallelPlanTest, KernelsAreOfTypesThatNeedThem) {
+  ParallelPlan plan = small_plan();
+  plan.transpose_weights = true;
+  plan.attention_result_bits = 16;
+  plan.fused_attention = false;
+  plan.cp = 2;
+  plan.cp_mode = ContextMode::kUlysses;
+  const auto problems = check(plan, small_model(8), eight_chips());
+  EXPECT_TRUE(mentions(problems, "transpose_weights", "matmuls read bf16 either way round"));
+  EXPECT_TRUE(mentions(problems, "attention_result_bits", "is 16, but activations are bf16: 1 to"));
+  EXPECT_TRUE(mentions(problems, "attention_result_bits", "fused_attention = true"));
+  EXPECT_TRUE(mentions(problems, "attention_result_bits", "with cp = 2"));
+  plan = small_plan();
+  plan.type = DataType::kFp8;
+  plan.transpose_weights = true;
+  plan.attention_result_bits = 12;
+  EXPECT_TRUE(check(plan, small_model(8), eight_chips()).empty());
+}
+
+TEST(ParallelPlanTest, AMarginIsOfUnitsThatTheChipHas) {
+  ParallelPlan plan = small_plan();
+  ChipSpec chip = ideal_chip();
+  plan.sm_margin = 20;
+  EXPECT_TRUE(
+      mentions(check(plan, chip), "sm_margin", "is 20, but on ideal communication takes no"));
+  chip.communication.units = 20;
+  EXPECT_TRUE(
+      mentions(check(plan, chip), "sm_margin", "is 20 of the 20 units of ideal: at most 19"));
+  chip.communication.units = 21;
+  EXPECT_TRUE(check(plan, chip).empty());
+}
+
 TEST(ParallelPlanTest, ALayoutHasAsManyStagesAsThePlanAndAsManyLayersAsTheModel) {
   ParallelPlan plan = small_plan();
   plan.layout = {3, 5};

@@ -340,6 +340,50 @@ TEST(RecomputeTest, OnlyExpertsThatRunAgainAreSentAgain) {
   EXPECT_EQ(run(model, plan).bytes_by_axis[expert], 3 * (none / 2));
 }
 
+// Also where the experts copy what comes to them, and permute and unpermute have no kernels.
+TEST(RecomputeTest, ExpertsRunAgainBehindATwoLevelDispatch) {
+  ParallelPlan plan = plan_of(1, 4, 1, 1);
+  plan.ep = 4;
+  plan.dispatch = Dispatch::kTwoLevel;
+  plan.recompute = Recompute::kNone;
+  const ModelSpec model = with_everything();
+  const auto expert = static_cast<std::size_t>(Axis::kExpert);
+  const SimulationResult none = run(model, plan);
+  for (const ParallelPlan& way : ways(model, plan)) run(model, way);
+  plan.recompute = Recompute::kSelective;
+  plan.recompute_modules = {RecomputeModule::kExperts};
+  EXPECT_EQ(run(model, plan).bytes_by_axis[expert], 3 * (none.bytes_by_axis[expert] / 2));
+}
+
+// DeepSeek-V3's: what is kept narrow is rounded in the forward only. Its own kernels make it wide.
+TEST(RecomputeTest, WhatIsKeptNarrowIsNotRoundedAgain) {
+  ParallelPlan plan = plan_of(1, 1, 1, 0);
+  plan.type = DataType::kFp8;
+  plan.scale_block = 128;
+  plan.activation_input_type = DataType::kFp8;
+  plan.attention_result_bits = 12;
+  plan.recompute = Recompute::kSelective;
+  using enum RecomputeModule;
+  plan.recompute_modules = {kNorm, kActivation, kLatentUp, kAttention};
+  for (const bool fused : {true, false}) {
+    plan.fused_elementwise = fused;
+    const OpGraph graph =
+        lower(with_everything(), plan, one_node(1, 100_GBps).places, ideal_chip());
+    double rounded = 0;  // results of attention
+    double widened = 0;
+    for (const Op& op : graph.programs.front().ops) {
+      if (op.kind != OpKind::kCompute) continue;
+      for (const Kernel& kernel : graph.compute_works[op.work].kernels) {
+        if (kernel.name == "round_result") rounded += 1;
+        if (kernel.name == "widen_result") widened += 1;
+      }
+    }
+    EXPECT_EQ(rounded, 4 * 4) << "blocks and micro-batches";
+    EXPECT_EQ(widened, rounded);
+    run(with_everything(), plan);
+  }
+}
+
 // Of n blocks in a row one input is kept, and before the backward of the last all n run again: 8
 // blocks in groups of 3, 3 and 2 keep 3 inputs, and at most 3 whole blocks.
 TEST(RecomputeTest, SeveralBlocksShareOneInput) {

@@ -171,6 +171,43 @@ TEST(ChipSpecTest, TheSustainedClockSlowsArithmeticAlone) {
   EXPECT_EQ(sustained(chip).memory_bandwidth, chip.memory_bandwidth);
 }
 
+// Half of 1 TB/s that the units make of it, where the memory would give four fifths: what takes
+// units away slows it, what takes a little of the memory does not.
+TEST(ChipSpecTest, KindsThatStayBehindTheMemoryAreBoundByTheirUnits) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.memory_fraction = 0.8;
+  chip.efficiency.elementwise_of[static_cast<std::size_t>(ElementwiseKind::kNorm)] = 0.5;
+  Kernel kernel{.name = "norm", .read = Bytes(4'000'000), .written = Bytes(4'000'000)};
+  EXPECT_EQ(time_of(kernel, chip).total, Duration(10us)) << "plain";
+  kernel.elementwise = ElementwiseKind::kNorm;
+  const KernelTime time = time_of(kernel, chip);
+  EXPECT_EQ(time.total, Duration(16us));
+  EXPECT_EQ(slowed(time, {.compute_share = 0.2}), Duration(20us));
+  EXPECT_EQ(slowed(time, {.memory_share = 0.2}), Duration(16us));
+  EXPECT_EQ(name_of(ElementwiseKind::kRounding), "rounding");
+  chip.efficiency.elementwise_of[static_cast<std::size_t>(ElementwiseKind::kNorm)] = 1.5;
+  const std::vector<Problem> expected{
+      {"efficiency.elementwise_of.norm", "must be above 0 and at most 1, is 1.5"}};
+  EXPECT_EQ(check(chip), expected);
+}
+
+// 20 of 100 units. 100 tiles are one wave of 100 units, and two waves of 80.
+TEST(ChipSpecTest, UnitsThatAreLeftToCommunicationComputeNothing) {
+  ChipSpec chip = round_chip();
+  chip.communication.units = 100;
+  chip.efficiency.elementwise_of[static_cast<std::size_t>(ElementwiseKind::kRope)] = 0.5;
+  EXPECT_EQ(time_of(cube(), with_sm_margin(chip, 0)).total, Duration(20us));
+  EXPECT_EQ(time_of(cube(), with_sm_margin(chip, 20)).total, Duration(25us));
+  Kernel kernel{.name = "rope", .read = Bytes(8'000'000)};
+  EXPECT_EQ(time_of(kernel, with_sm_margin(chip, 20)).total, Duration(8us)) << "the memory's";
+  kernel.elementwise = ElementwiseKind::kRope;
+  EXPECT_EQ(time_of(kernel, with_sm_margin(chip, 20)).total, Duration(20us)) << "0.4 TB/s";
+  chip.efficiency.matmul = {.tile_m = 100, .tile_n = 100, .compute_units = 100};
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(20us));
+  EXPECT_EQ(time_of(cube(), with_sm_margin(chip, 20)).total, Duration(40us));
+  EXPECT_EQ(with_sm_margin(chip, 20).efficiency.matmul.compute_units, 80);
+}
+
 TEST(ChipSpecTest, EachKindHasItsOwnFraction) {
   ChipSpec chip = round_chip();
   chip.efficiency.attention_forward_fraction = 0.5;

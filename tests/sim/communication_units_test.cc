@@ -150,5 +150,33 @@ TEST(CommunicationUnitsTest, KernelsBesideACollectiveLackItsUnits) {
   EXPECT_EQ(simulate(graph, cluster, {}).step_time, 100ms);
 }
 
+// The same with matmuls of 1 s on 20 units. 5 of them are communication's: the others take 4/3 s,
+// and of the 10 of the all-gather only 5 more are missing while it runs, a third of 15: of 50 ms a
+// third is lost, which takes 1/60 s at the end. With a margin of 10 it takes none besides.
+TEST(CommunicationUnitsTest, CollectivesHoldTheMarginFirst) {
+  const auto step = [](std::int64_t margin, bool gathers) {
+    GraphByHand hand(2);
+    const CommunicatorId all = hand.communicator();
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      hand.compute_for(rank, 1s);
+      if (!gathers) continue;
+      hand.collective(rank, hand.stream(rank, "dp"),
+                      {.communicator = all, .op = CollectiveOp::kAllGather, .bytes = 10_GB});
+    }
+    Cluster cluster = one_node(2, 100_GBps);
+    cluster.chip.communication.units = 20;
+    cluster.chip = with_sm_margin(cluster.chip, margin);
+    cluster.library = library();
+    cluster.library.most_channels = 10;
+    return to_seconds(simulate(hand.build(), cluster, {}).step_time);
+  };
+  EXPECT_NEAR(step(0, false), 1, 1e-9);
+  EXPECT_NEAR(step(0, true), 1.025, 1e-9);
+  EXPECT_NEAR(step(5, false), 4.0 / 3, 1e-9);
+  EXPECT_NEAR(step(5, true), 4.0 / 3 + 1.0 / 60, 1e-6);
+  EXPECT_NEAR(step(10, true), 2, 1e-9);
+  EXPECT_NEAR(step(15, true), 4, 1e-9);
+}
+
 }  // namespace
 }  // namespace stepsim

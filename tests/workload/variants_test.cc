@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/workload/published_models.h"
 #include "workload/layers.h"
@@ -26,6 +27,14 @@ std::string regions_of(const Layer& layer) {
   std::string regions;
   for (const LayerOp& op : layer.ops) regions += "STE"[static_cast<std::size_t>(op.region)];
   return regions;
+}
+
+// "round_input down_projection"
+std::string names_of(const std::vector<Kernel>& kernels) {
+  std::string names;
+  for (const Kernel& kernel : kernels)
+    names += (names.empty() ? "" : " ") + std::string(kernel.name);
+  return names;
 }
 
 Bytes cheap(const Layer& layer) {
@@ -250,13 +259,111 @@ TEST(Fp8Test, InputsOfActivationsAreKeptNarrow) {
             wide.saved - kept);
 }
 
+// Tokens and the gradients of their results: rounded before they leave, turned where they arrive.
 TEST(Fp8Test, TokensThatTravelNarrowArriveNarrow) {
   Shard shard{.sequence_length = 1024};
   shard.types.matmul = shard.types.dispatch = DataType::kFp8;
+  shard.types.scale_block = 128;
   const Layer block = build_layers(mixtral_8x7b(), shard).block(0);
-  EXPECT_EQ(op_named(block, "permute").forward.front().name, "round_input");
-  EXPECT_EQ(op_named(block, "expert_gate_up_projection").forward.size(), 1U);
-  EXPECT_EQ(op_named(block, "expert_gate_up_projection").saved, Bytes(2 * 1024 * 4096));
+  EXPECT_EQ(names_of(op_named(block, "permute").forward), "round_input permute");
+  EXPECT_EQ(names_of(op_named(block, "unpermute").input_gradient), "round_gradient permute");
+  const LayerOp& up = op_named(block, "expert_gate_up_projection");
+  EXPECT_EQ(up.forward.size(), 1U);
+  EXPECT_EQ(up.saved, Bytes(2 * 1024 * 4096 / 128 * 132));
+  const LayerOp& down = op_named(block, "expert_down_projection");
+  EXPECT_EQ(down.input_gradient.size(), 1U);
+  EXPECT_EQ(names_of(down.weight_gradient), "turn_gradient turn_input expert_down_projection");
+  EXPECT_EQ(down.weight_gradient[0].read, Bytes(2 * 1024 * 4096 / 128 * 132)) << "arrived narrow";
+}
+
+// With kernels of their own the gradient is read twice, once for each way; what the backward reads
+// is made wide again first.
+TEST(Fp8Test, SeparateKernelsReadWhatTheyRoundAgain) {
+  Shard shard{.sequence_length = 1024, .fused_elementwise = false};
+  shard.types.matmul = DataType::kFp8;
+  shard.types.scale_block = 128;
+  shard.types.activation_input = DataType::kFp8;
+  const Layer block = build_layers(llama3_8b(), shard).block(0);
+  const LayerOp& down = op_named(block, "down_projection");
+  const Bytes wide(1024 * 4096 * 2);
+  const Bytes narrow(1024 * 4096 / 128 * 132);
+  EXPECT_EQ(names_of(down.input_gradient), "round_gradient down_projection");
+  EXPECT_EQ(down.input_gradient[0].read, wide);
+  EXPECT_EQ(down.input_gradient[0].written, narrow);
+  EXPECT_EQ(names_of(down.weight_gradient), "turn_gradient turn_input down_projection");
+  EXPECT_EQ(down.weight_gradient[0].read, wide);
+  EXPECT_EQ(down.weight_gradient[0].written, narrow);
+  EXPECT_EQ(down.weight_gradient[1].read, Bytes(1024 * 14336 * 2)) << "made again, wide";
+  EXPECT_EQ(down.weight_gradient[1].elementwise, ElementwiseKind::kRounding);
+
+  const LayerOp& activation = op_named(block, "mlp_activation");
+  EXPECT_EQ(names_of(activation.forward), "mlp_activation round_input");
+  EXPECT_EQ(names_of(activation.again), "mlp_activation");
+  EXPECT_EQ(names_of(activation.input_gradient), "widen_input mlp_activation");
+  EXPECT_EQ(activation.input_gradient[0].read, activation.saved);
+  EXPECT_EQ(activation.input_gradient[0].written, Bytes(1024 * 2 * 14336 * 2));
+
+  const Layer experts = build_layers(mixtral_8x7b(), shard).block(0);
+  const std::vector<Kernel>& gradient = op_named(experts, "expert_activation").input_gradient;
+  EXPECT_EQ(names_of(gradient), "widen_input expert_activation choice_gradient");
+  EXPECT_EQ(gradient[2].read, Bytes(2 * 1024 * 14336 * 2 * 2)) << "result and gradient of a copy";
+}
+
+TEST(Fp8Test, WeightsAreTurnedForTheirInputGradient) {
+  Shard shard{.sequence_length = 1024, .transpose_weights = true};
+  const auto of = [&shard](const char* name) {
+    return op_named(build_layers(mixtral_8x7b(), shard).block(0), name).input_gradient;
+  };
+  EXPECT_EQ(names_of(of("out_projection")), "out_projection") << "bf16 is read either way";
+  shard.types.matmul = DataType::kFp8;
+  EXPECT_EQ(names_of(of("out_projection")), "round_gradient transpose_weight out_projection");
+  EXPECT_EQ(of("out_projection")[1].read, Bytes(4096 * 4096));
+  EXPECT_EQ(of("out_projection")[1].written, Bytes(4096 * 4096));
+  EXPECT_EQ(of("expert_down_projection")[1].read, Bytes(8 * 14336 * 4096));
+  EXPECT_EQ(names_of(of("router")), "choose_experts router") << "stays in bf16";
+}
+
+// E5M6: 12 bits and a scale for 128 values, beside the 2 bytes that the next matmul reads.
+TEST(Fp8Test, ResultsOfAttentionAreKeptInSoManyBits) {
+  Shard shard{.sequence_length = 1024};
+  shard.types.scale_block = 128;
+  const LayerOp wide = op_named(build_layers(llama3_8b(), shard).block(0), "attention");
+  shard.types.attention_result_bits = 12;
+  const LayerOp narrow = op_named(build_layers(llama3_8b(), shard).block(0), "attention");
+  const std::int64_t values = 1024 * 4096;
+  EXPECT_EQ(wide.saved_result, Bytes(2 * values));
+  EXPECT_EQ(narrow.saved_result, Bytes(values * 12 / 8 + values / 128 * 4));
+  EXPECT_EQ(wide.saved - narrow.saved, wide.saved_result - narrow.saved_result);
+  EXPECT_EQ(names_of(narrow.forward), "attention round_result");
+  EXPECT_EQ(narrow.forward[1].written, narrow.saved_result);
+  EXPECT_EQ(names_of(narrow.again), "attention");
+  EXPECT_EQ(names_of(narrow.input_gradient), "widen_result attention");
+  EXPECT_EQ(narrow.input_gradient[0].written, wide.saved_result);
+}
+
+// 1,500 tokens come for 2,048 copies: both ways the copies are made and summed up at the experts.
+TEST(ExpertsTest, TokensThatComeOnceAreCopiedAtTheExperts) {
+  Shard shard{.sequence_length = 1024};
+  const Layer sorted = build_layers(mixtral_8x7b(), shard).block(0);
+  shard.arriving_tokens = 1500;
+  const Layer block = build_layers(mixtral_8x7b(), shard).block(0);
+  for (const char* name : {"permute", "unpermute"}) {
+    EXPECT_TRUE(op_named(block, name).forward.empty()) << name;
+    EXPECT_TRUE(op_named(block, name).input_gradient.empty()) << name;
+  }
+  const LayerOp& up = op_named(block, "expert_gate_up_projection");
+  const LayerOp& down = op_named(block, "expert_down_projection");
+  EXPECT_EQ(names_of(up.forward), "permute expert_gate_up_projection");
+  EXPECT_EQ(names_of(up.input_gradient), "expert_gate_up_projection unpermute");
+  EXPECT_EQ(names_of(down.forward), "expert_down_projection unpermute");
+  EXPECT_EQ(names_of(down.input_gradient), "permute expert_down_projection");
+  const Bytes rows(1500 * 4096 * 2);
+  const Bytes copies(2 * 1024 * 4096 * 2);
+  EXPECT_EQ(up.forward[0].read, rows);
+  EXPECT_EQ(up.forward[0].written, copies);
+  EXPECT_EQ(down.forward[1].read, copies);
+  EXPECT_EQ(down.forward[1].written, rows);
+  EXPECT_EQ(block.saved(), sorted.saved());
 }
 
 }  // namespace

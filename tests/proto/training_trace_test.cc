@@ -36,6 +36,7 @@ double milliseconds(Duration duration) {
 struct Chunk {
   double span_ms = 0;
   double exposed_ms = 0;                       // nothing computes
+  double waiting_ms = 0;                       // all-to-alls, for other ranks
   double all_to_all_ms = 0;                    // data moving
   std::map<std::string, double> kernels_ms{};  // by class
   std::vector<double> dispatches_ms{};
@@ -119,6 +120,7 @@ Chunk simulated(const Experiment& experiment) {
       const bool dispatches = graph.collective_works[work].type == DataType::kFp8;
       (dispatches ? chunk.dispatches_ms : chunk.combines_ms).push_back(took);
       chunk.all_to_all_ms += took;
+      chunk.waiting_ms += milliseconds(op.moving - op.started);
     }
   }
   chunk.exposed_ms = chunk.span_ms - milliseconds(computing);
@@ -172,36 +174,43 @@ TEST(TrainingTraceTest, KernelsTakeWhatTheyTakeInTheTrace) {
          0.2);
 }
 
-// The fused op takes 119 ms of the trace's 129. What is missing: the choice of experts (kernels on
-// a few units, 1.6 ms) and a hundred small kernels a block, matmuls that are a twentieth slower
-// there, and 4.2 ms in which a rank waits for its peers. Dispatches that build their layout, half
-// of them, take another fourth longer there.
-TEST(TrainingTraceTest, AFusedChunkHidesItsAllToAllsAsTheTraceDoes) {
+// 127 ms where the trace has 129, nearly as busy with computing and waiting for peers as long. What
+// is missing: the choice of experts (kernels on a few units, 1.6 ms) and a hundred small kernels a
+// block, and matmuls that are a twentieth slower there. Dispatches that build their layout, half of
+// them, take another fourth longer there.
+TEST(TrainingTraceTest, AFusedChunkTakesAsLongAsInTheTrace) {
   const Chunk chunk = simulated(chunks());
-  EXPECT_NEAR(chunk.span_ms / 129.012, 0.92, 0.03);
-  EXPECT_LE(chunk.exposed_ms, 4.229);
+  EXPECT_NEAR(chunk.span_ms / 129.012, 0.98, 0.02);
+  EXPECT_NEAR((chunk.span_ms - chunk.exposed_ms) / 124.286, 0.96, 0.02);
+  EXPECT_NEAR(chunk.exposed_ms, 4.229, 4);
+  const double waits = traced_ms("category", {"waits for peers"});
+  EXPECT_NEAR(chunk.waiting_ms / waits, 1, 0.2) << waits;
   ASSERT_EQ(chunk.dispatches_ms.size(), 8U);  // four blocks, forward and backward
   ASSERT_EQ(chunk.combines_ms.size(), 8U);
-  const double all = traced_ms("category", {"a2a combine", "a2a dispatch"});
-  EXPECT_NEAR(chunk.all_to_all_ms / all, 0.93, 0.05);
-  for (const double combine : chunk.combines_ms) EXPECT_NEAR(combine / 6.074, 1, 0.05);
-  for (const double dispatch : chunk.dispatches_ms) EXPECT_NEAR(dispatch / 3.575, 0.9, 0.05);
+  const double moving = traced_ms("category", {"a2a combine", "a2a dispatch"});
+  EXPECT_NEAR(chunk.all_to_all_ms / moving, 0.95, 0.05);
+  for (const double combine : chunk.combines_ms) EXPECT_NEAR(combine / 6.074, 1, 0.06);
+  for (const double dispatch : chunk.dispatches_ms) EXPECT_NEAR(dispatch / 3.575, 0.92, 0.05);
 }
 
-// Every all-to-all waits for the slowest of 64 ranks: runs of kernels that vary by 5 % expose
-// some milliseconds, as in the trace, whose communication stream waits for peers a quarter of its
-// time.
-TEST(TrainingTraceTest, RanksThatVaryExposeAllToAlls) {
-  const Chunk chunk = simulated(chunks({"variation.jitter=0.05"}));
-  EXPECT_GT(chunk.exposed_ms, 1);
-  EXPECT_LT(chunk.exposed_ms, 4.229);
+std::string even_loads() {
+  std::string loads = "model.experts.load=1";
+  for (int expert = 1; expert < 256; ++expert) loads += ",1";
+  return loads;
+}
+
+// Where ranks are alike nobody waits, and every all-to-all is hidden.
+TEST(TrainingTraceTest, EvenLoadsExposeNothing) {
+  const Chunk chunk = simulated(chunks({even_loads()}));
+  EXPECT_NEAR(chunk.span_ms / 129.012, 0.92, 0.02);
+  EXPECT_LT(chunk.exposed_ms, 0.1);
+  EXPECT_LT(chunk.waiting_ms, 0.1);
 }
 
 // The bottleneck rates of DeepEP's benchmark: bytes of a token for each of its nodes, the own one
 // too. 51 and 50 GB/s of the later README.
 TEST(TrainingTraceTest, AllToAllsTakeWhatTheyTakeInTheBenchmark) {
-  const Chunk chunk =
-      simulated(chunks({"cluster.library.catalog=nccl-2.29-hopper", "plan.sm_margin=0"}));
+  const Chunk chunk = simulated(chunks({"cluster.library.catalog=nccl-2.29-hopper", even_loads()}));
   const double copies = 4096 * 3.90;  // sets of 8 experts on at most 4 of 8 nodes
   for (const double dispatch : chunk.dispatches_ms) {
     EXPECT_NEAR(dispatch / (copies * 7168 * 132 / 128 / 51e6), 1, 0.1);

@@ -204,9 +204,10 @@ void add_breaches(RowTable& rows) {
       add(rows, "slices-2-fsdp", ", links inside as they are",
           "574 tokens a chip are compute-bound between slices, but not inside them: 850 are needed",
           real, kTokens, {3 * 8 * f + d, 3 * 8 * f + 2 * m + d});
-  inside.not_on_packets =
-      "chips of a host take turns on its card, so the colours of the gathers after it fall out of "
-      "step and meet on links, all step long: between one and three times f, not derived closer";
+  // Chips of a host take turns on its card, so the colours of the gathers after it fall out of step
+  // and meet on links, all step long: a gather takes between one and three times f.
+  inside.expected_packets = DifferenceRange{(3 * 8 * f + d) / inside.predicted - 1,
+                                            (3 * 8 * 3 * f + 2 * m + d) / inside.predicted - 1};
   // Unshared, gathers and reduce-scatters of a backward go side by side: f forward, 2 m backward;
   // each chip of a host has its whole bandwidth: d / 4.
   inside.expected_unshared = {(8 * (f + 2 * m) + d / 4) / inside.predicted - 1,

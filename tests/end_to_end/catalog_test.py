@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""stepsim catalog and import, as a person runs it: catalog_test.py PATH-TO-STEPSIM."""
+import json
+
+from program import SMALL, StepsimTest, main, stepsim
+
+
+class CatalogTest(StepsimTest):
+    def test_lists_and_prints(self):
+        everything = stepsim("catalog").stdout
+        self.assertIn("experiments\n", everything)
+        self.assertIn("  llama3-70b-dgx-h100-512\n", everything)
+        self.assertIn("llama3-70b\n", stepsim("catalog", "models").stdout)
+        self.assertIn('"num_hidden_layers": 80', stepsim("catalog", "model", "llama3-70b").stdout)
+        self.assertIn("nodes: 13", stepsim("catalog", "clusters", "dgx-h100-104").stdout)
+
+    def test_what_it_prints_can_be_run(self):
+        experiment = stepsim("catalog", "experiments", SMALL).stdout
+        cluster = stepsim("catalog", "clusters", "dgx-h100-8").stdout
+        path = self.write("mine.textproto", experiment)
+        cluster_path = self.write("cluster.textproto", cluster)
+        mine = json.loads(stepsim("run", path, "--cluster", cluster_path, "--json", "-").stdout)
+        built_in = json.loads(stepsim("run", SMALL, "--json", "-").stdout)
+        self.assertEqual(mine["step_time_s"], built_in["step_time_s"])
+
+    def test_refuses_what_is_not_there(self):
+        self.expect_refused(["catalog", "modells"], 'KIND: must be one of', "did you mean models?")
+        self.expect_refused(["catalog", "models", "lama3-8b"], "did you mean llama3-8b?")
+
+
+class ImportTest(StepsimTest):
+    def test_prints_a_model_file_that_runs_as_the_config_does(self):
+        config = self.write("config.json", stepsim("catalog", "models", "llama3-8b").stdout)
+        imported = stepsim("import", "hf", config)
+        self.assertEqual(imported.returncode, 0, imported.stderr)
+        self.assertTrue(imported.stdout.startswith("# From config.json: 8,030,261,248 parameters.\n"))
+        model = self.write("model.textproto", imported.stdout)
+        mine = json.loads(stepsim("run", SMALL, "--model", model, "--json", "-").stdout)
+        by_name = json.loads(stepsim("run", SMALL, "--json", "-").stdout)
+        self.assertEqual(mine["step_time_s"], by_name["step_time_s"])
+
+    def test_says_how_many_parameters_are_active(self):
+        config = self.write("config.json", stepsim("catalog", "models", "deepseek-v3").stdout)
+        self.assertIn(
+            "671,026,404,352 parameters, 37,552,282,624 active for a token, 11,610,067,968 for "
+            "multi-token prediction besides.", stepsim("import", "hf", config).stdout)
+
+    def test_refuses_what_it_does_not_know(self):
+        config = self.write("config.json", '{"model_type": "mamba"}')
+        self.expect_refused(["import", "hf", config], "config.json: model_type: must be ",
+                            'is "mamba"')
+        self.expect_refused(["import", "onnx", config], 'FORMAT: must be hf, is "onnx"')
+        self.expect_refused(["import", "hf"], "CONFIG: must be given")
+
+
+if __name__ == "__main__":
+    main()

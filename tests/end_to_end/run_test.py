@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""stepsim run, as a person runs it: run_test.py PATH-TO-STEPSIM."""
+import json
+import pathlib
+
+from program import SMALL, StepsimTest, main, stepsim
+
+
+class RunTest(StepsimTest):
+    def test_prints_the_table_and_writes_the_files(self):
+        result_path = str(self.folder / "result.json")
+        trace_path = str(self.folder / "trace.json.gz")
+        result = stepsim("run", SMALL, "--json", result_path, "--trace", trace_path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "")
+        self.assertIn("step time", result.stdout)
+        self.assertNotIn("\x1b", result.stdout)
+        self.assertEqual(self.files(), ["result.json", "trace.json.gz"])
+        data = json.loads(pathlib.Path(result_path).read_text())
+        self.assertGreater(data["step_time_s"], 0)
+        self.assertEqual(list(data)[-1], "simulator")
+
+    def test_json_alone_on_standard_output(self):
+        result = stepsim("run", SMALL, "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("step_time_s", json.loads(result.stdout))
+        self.assertEqual(result.stderr, "")
+
+    def test_the_same_input_gives_the_same_bytes(self):
+        outputs = []
+        for run in ("first", "second"):
+            trace = self.folder / f"{run}.trace.json"
+            text = stepsim("run", SMALL, "--json", "-", "--trace", str(trace)).stdout
+            head, separator, _ = text.partition('"simulator"')
+            self.assertTrue(separator)
+            outputs.append((head, trace.read_bytes()))
+        self.assertEqual(outputs[0], outputs[1])
+
+    def test_flags_alone_are_the_experiment_of_the_catalog(self):
+        flags = ["--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                 "tp=2,dp=4,zero=1,microbatch=1,global-batch=64,sequence=8192"]
+        by_flags = json.loads(stepsim("run", *flags, "--json", "-").stdout)
+        by_name = json.loads(stepsim("run", SMALL, "--json", "-").stdout)
+        self.assertEqual(by_flags["step_time_s"], by_name["step_time_s"])
+
+    def test_a_hugging_face_config_is_a_model(self):
+        config = stepsim("catalog", "models", "llama3-8b").stdout
+        path = self.write("config.json", config)
+        mine = stepsim("run", SMALL, "--model", path, "--json", "-")
+        self.assertEqual(mine.returncode, 0, mine.stderr)
+        by_name = json.loads(stepsim("run", SMALL, "--json", "-").stdout)
+        self.assertEqual(json.loads(mine.stdout)["step_time_s"], by_name["step_time_s"])
+
+    def test_overrides_change_the_run(self):
+        base = json.loads(stepsim("run", SMALL, "--json", "-").stdout)
+        halved = json.loads(
+            stepsim("run", SMALL, "--set", "plan.global_batch=32", "--json", "-").stdout)
+        self.assertLess(halved["step_time_s"], base["step_time_s"])
+        self.assertEqual(2 * halved["model_flops_per_step"], base["model_flops_per_step"])
+
+    def test_traces_the_ranks_that_were_asked_for(self):
+        trace = self.folder / "trace.json"
+        result = stepsim("run", SMALL, "--trace", str(trace), "--trace-ranks", "0,5-6")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        names = [event["args"]["name"] for event in json.loads(trace.read_text())["traceEvents"]
+                 if event["name"] == "process_name"]
+        ranks = [name.split()[1] for name in names if name.startswith("rank ")]
+        self.assertEqual(ranks, ["0", "5", "6"])
+
+    def test_a_plan_that_does_not_fit_is_a_result(self):
+        plan = ["--set", "plan.tp=1", "--set", "plan.dp=8", "--set", "plan.zero=0"]
+        result = stepsim("run", SMALL, *plan, "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertFalse(json.loads(result.stdout)["memory"]["fits"])
+        self.assertEqual(stepsim("run", SMALL, *plan, "--require-fit").returncode, 1)
+        self.assertEqual(stepsim("run", SMALL, "--require-fit").returncode, 0)
+
+
+class RunScheduleTest(StepsimTest):
+    PLAN = "tp=1,dp=2,pp=4,global-batch=32,sequence=2048"
+
+    def run_with(self, keys):
+        result = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                         f"{self.PLAN},{keys}", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_schedules_overlap_steps_where_their_bubble_is_between_them(self):
+        # What is left is the wait for the last stage, which has the head besides its layers.
+        plain = self.run_with("schedule=1f1b")
+        split = self.run_with("schedule=zb_auto_2p")
+        self.assertEqual((plain["steps"], split["steps"]), (1, 2))
+        self.assertLess(split["breakdown_s"]["bubble"], 0.8 * plain["breakdown_s"]["bubble"])
+        self.assertGreater(split["memory"]["peak_bytes"], plain["memory"]["peak_bytes"])
+
+    def test_a_schedule_of_ones_own_comes_from_a_file(self):
+        ranks = ["F0.0 F1.0 BW0.0 BW1.0"] * 3 + ["F0.0 BW0.0 F1.0 BW1.0"]
+        path = self.write("own.schedule", "\n".join(ranks))
+        keys = f"global-batch=4,schedule={path}"
+        result = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                         f"tp=1,dp=2,pp=4,sequence=2048,{keys}", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.expect_refused(["run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                             f"{self.PLAN},schedule={path}"],
+                            "plan.global_batch: makes micro-batches: 16, but the schedule's file")
+
+    def test_a_layout_has_commas(self):
+        plain = self.run_with("schedule=interleaved_1f1b")
+        uneven = self.run_with("layout=3,4*6,5,schedule=interleaved_1f1b")
+        self.assertLess(plain["step_time_s"], uneven["step_time_s"])
+
+
+if __name__ == "__main__":
+    main()

@@ -95,7 +95,7 @@ OpRef add_adam(Stage& stage, std::int64_t parameters, std::vector<Dependency> de
       .type = DataType::kFp32,
       .flops = Flops(kAdamFlops * static_cast<double>(parameters)),
       .read = Bytes(parameters * (plan.gradient_bytes + plan.optimizer_bytes)),
-      .written = Bytes(parameters * (plan.optimizer_bytes + size_of(plan.type).value()))};
+      .written = Bytes(parameters * (plan.optimizer_bytes + size_of(plan.weights()).value()))};
   return add_compute(stage, {adam}, "optimizer", std::move(dependencies));
 }
 

@@ -18,7 +18,7 @@ void hold_model_state(Stage& stage, Bytes fixed_memory);
 std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> dependencies);
 
 // Adam on this rank's part of the parameters: reads gradient and state, writes state and the weight
-// in the compute type; 15 FLOPs a parameter.
+// in its own type; 15 FLOPs a parameter.
 OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies);
 
 // The same for so many parameters.

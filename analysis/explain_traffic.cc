@@ -127,6 +127,7 @@ struct Sums {
   Costs costs{.algorithm = {}};
   double unstated = 0;  // simulated time of collectives without a closed form
   double simulated = 0;
+  double beside = 0;  // what messages take while others of their batch do too
   double waiting = 0;
   std::size_t ranks = 2;
   AlgorithmChoice algorithm = AlgorithmChoice::kRing;
@@ -147,7 +148,7 @@ class Collector {
       const double waiting = role.share * to_seconds(entry.moving - entry.started);
       if (op.kind == OpKind::kCollective) {
         add_collective(graph.collective_works[op.work], op.axis, role, moving, waiting);
-      } else if (op.kind == OpKind::kMessages) {
+      } else if (op.kind == OpKind::kMessages && op.axis == Axis::kPipeline) {
         add_messages(op, role, moving, waiting);
       }
     }
@@ -208,6 +209,7 @@ class Collector {
       messages_.bytes += role.share * static_cast<double>(message.bytes.value());
       add_costs(messages_, costs, role.share);
       messages_.simulated += moving / op.work_count;
+      messages_.beside += moving - moving / op.work_count;
       messages_.waiting += waiting / op.work_count;
     }
   }
@@ -263,7 +265,9 @@ class Collector {
     add("latency of the trips", sums.costs.trips);
     add("the library: start, protocol, slower hops", sums.costs.library);
     add("algorithms for which no closed form is stated", sums.unstated);
-    add("links shared with other traffic", sums.simulated - sums.costs.idle() - sums.unstated);
+    add("beside other messages of a batch", -sums.beside);
+    add("links shared with other traffic, other ends not there yet",
+        sums.simulated + sums.beside - sums.costs.idle() - sums.unstated);
     return traffic;
   }
 

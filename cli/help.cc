@@ -35,7 +35,7 @@ Usage:
 
 Try: stepsim run llama3-70b-dgx-h100-512
 
-Exit status: 0 done; 1 the answer is no (--require-fit, validate); 2 the input is wrong; 3 stepsim is wrong;
+Exit status: 0 done; 1 the answer is no (--require-fit, validate, an order that never ends); 2 the input is wrong; 3 stepsim is wrong;
 130 interrupted.
 )";
 

@@ -81,7 +81,8 @@ struct PublishedBubble {
 };
 
 // In the largest unit in which all times are whole, so that its conditions read well.
-std::optional<PublishedBubble> published_bubble(const ScheduleOptions& options) {
+std::optional<PublishedBubble> published_bubble(const ScheduleOptions& options,
+                                                const PlayedSchedule& own) {
   if (!schedule_named(options.name)) return std::nullopt;
   ScheduleRequest request = options.request;
   const std::int64_t unit = unit_of(costs_of(request));
@@ -89,7 +90,7 @@ std::optional<PublishedBubble> published_bubble(const ScheduleOptions& options) 
   for (PipelineCosts& costs : request.stage_costs) costs = in_units(costs, unit);
   std::optional<BubbleFormula> formula = bubble_formula(request);
   if (!formula) return std::nullopt;
-  if (options.batch_p2p && options.request.costs.send > 0) {
+  if (own.posting && replay(own.schedule, own.costs).starts != own.replayed.starts) {
     formula->broken.push_back("messages must travel by themselves, go in batches (--batch-p2p)");
   }
   const std::int64_t whole = formula->numerator / formula->denominator;
@@ -139,20 +140,29 @@ void add_comparison(const Comparison& comparison, ReportText& report) {
   }
   report.line("  V: chunks a rank; peak: activations of one micro-batch on 1/P of the model;");
   report.line("  sends: messages in a step; copies: of the parameters");
+  if (comparison.rows.front().posting) {
+    report.line("  messages of each in batches, as its runtime posts them");
+  }
   for (const Problem& problem : comparison.skipped) {
     add_wrapped(problem.field.substr(10) + " left out: " + problem.message, report);
   }
 }
 
-void add_search(const OptimalSchedule& found, bool is_even, ReportText& report) {
+void add_search(const PlayedSchedule& own, ReportText& report) {
+  const OptimalSchedule& found = *own.found;
   report.line("  {:<{}}{:>12}  {}", "objective", kReportLabel, to_text(Duration(found.objective)),
-              is_even ? "span bubble, then makespan"
-                      : "longest span of a rank less the busiest one's work, then makespan");
+              own.costs.are_even()
+                  ? "span bubble, then makespan"
+                  : "longest span of a rank less the busiest one's work, then makespan");
   const std::string proof = found.is_proven
                                 ? report.paint("proven", Paint::kGood) + ": no order has less"
                                 : fmt::format("not proven: {} is the least there could be",
                                               to_text(Duration(found.lower_bound)));
   report.line("  {:<{}}{:>12}  {}", "", kReportLabel, "", proof);
+  if (own.posting) {
+    report.line("  {:<{}}{:>12}  searched with messages that travel by themselves", "",
+                kReportLabel, "");
+  }
   report.line("  {:<{}}{:>12}  {}", "", kReportLabel, "",
               !schedule_named(found.origin) && found.origin != "sequential"
                   ? fmt::format("found by {}, {} states", found.origin, grouped(found.states))
@@ -234,9 +244,9 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
   report.line("  {:<{}}{:>12}  most that a rank idles from its first start to its last end",
               "span bubble", kReportLabel, text(replayed.span_bubble));
   if (own.found) {
-    add_search(*own.found, own.costs.are_even(), report);
+    add_search(own, report);
   } else {
-    add_formula(published_bubble(options), report);
+    add_formula(published_bubble(options, own), report);
   }
   report.section("Peak in flight", "micro-batches x chunks, by rank; held until W or BW is done");
   report.line("  {}", peaks_text(replayed.peak_in_flight));
@@ -251,7 +261,7 @@ std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& 
                           const std::optional<Comparison>& comparison) {
   const PipelineReplay& replayed = own.replayed;
   const auto seconds = [](std::int64_t time) { return exact_seconds(Duration(time)); };
-  const std::optional<PublishedBubble> published = published_bubble(options);
+  const std::optional<PublishedBubble> published = published_bubble(options, own);
   const std::string formula =
       !published
           ? "null"
@@ -283,7 +293,7 @@ std::string schedule_json(const ScheduleOptions& options, const PlayedSchedule& 
       own.found
           ? fmt::format(",\n  \"objective_s\": {},\n  \"proven\": {},\n  \"lower_bound_s\": {},\n"
                         "  \"origin\": \"{}\"",
-                        seconds(own.found->objective), own.found->is_proven,
+                        seconds(own.found->objective), own.found->is_proven && !own.posting,
                         seconds(own.found->lower_bound), json_escaped(own.found->origin))
           : "",
       own.posting ? ",\n  \"batch_p2p\": true" : "",

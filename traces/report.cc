@@ -157,7 +157,11 @@ class Report : private ReportText {
       axes += fmt::format("{} {}, ", name_of(axis), plan.size_of(axis));
     }
     if (plan.pp > 1) axes += fmt::format("{}, ", schedule_text(plan));
+    if (plan.batch_p2p) axes += "messages in batches, ";
     if (plan.zero > 0) axes += plan.zero == 3 ? "FSDP, " : fmt::format("ZeRO-{}, ", plan.zero);
+    if (plan.clip_gradients) {
+      axes += plan.post_validation ? "clipped with post-validation, " : "clipped, ";
+    }
     line("  {}micro-batch {}, {}", axes, plan.microbatch, name_of(plan.type));
     line("  {} sequences of {} tokens a step", grouped(plan.global_batch), grouped(plan.sequence));
   }

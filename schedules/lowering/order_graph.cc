@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "schedules/lowering/message_names.h"
 #include "sim/program_builder.h"
 
 namespace stepsim {
@@ -134,7 +136,6 @@ class OrderLowering {
       OpDraft draft{.stream = at.line, .kind = OpKind::kMessages, .axis = Axis::kPipeline};
       draft.work = static_cast<std::uint32_t>(graph_.messages.size());
       draft.work_count = static_cast<std::uint32_t>(messages.size());
-      std::string what;
       for (const PostedMessage& message : messages) {
         const MessageWay way = way_of(schedule_, at.rank, message);
         const MessageKind kind =
@@ -146,11 +147,10 @@ class OrderLowering {
                                    .microbatch = message.microbatch,
                                    .boundary = way.boundary,
                                    .bytes = {}});
-        what += what.empty() ? "" : " and ";
-        what += message.is_send ? "send " : "receive ";
-        what += stepsim::name_of(kind);
       }
-      draft.label = {.name = name(what), .microbatch = messages.front().microbatch};
+      const auto posted = std::span<const Message>(graph_.messages).subspan(draft.work);
+      draft.label = {.name = name(stepsim::name_of(posted)),
+                     .microbatch = messages.front().microbatch};
       if (at.last_compute) draft.dependencies.push_back(after(*at.last_compute));
       at.last_batch = at.program.add(std::move(draft));
       for (const PostedMessage& message : messages) {

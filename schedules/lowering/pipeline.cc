@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "schedules/lowering/message_names.h"
+
 namespace stepsim {
 namespace {
 
@@ -106,13 +108,10 @@ OpRef StageMessages::post(const std::vector<Message>& batch, std::vector<Depende
   OpDraft op{.stream = stream_for(batch), .kind = OpKind::kMessages, .axis = Axis::kPipeline};
   op.dependencies = std::move(dependencies);
   op.work_count = static_cast<std::uint32_t>(batch.size());
-  std::string name;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const Message& message = batch[i];
     const std::uint32_t index = stage_.tables.message(message);
     if (i == 0) op.work = index;
-    name += (i == 0 ? "" : " and ") + std::string(message.is_send ? "send " : "receive ") +
-            std::string(name_of(message.kind));
     op.memory_changes.push_back(
         {.category = MemoryCategory::kBuffers, .at_end = false, .bytes = bytes_});
     if (message.is_send) {
@@ -120,7 +119,7 @@ OpRef StageMessages::post(const std::vector<Message>& batch, std::vector<Depende
           {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = bytes_});
     }
   }
-  op.label = stage_.label(name, -1, batch[0].microbatch);
+  op.label = stage_.label(name_of(batch), -1, batch[0].microbatch);
   return stage_.builder.add(std::move(op));
 }
 

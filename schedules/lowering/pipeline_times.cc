@@ -94,6 +94,8 @@ PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
   ParallelPlan timed = plan;
   timed.global_batch = plan.dp * plan.microbatch * (kTimed + 1);
   timed.batch_p2p = false;
+  // Two directions end in different orders, and the copies of a stage would wait for each other.
+  if (placement_of(plan) == Placement::kBidirectional) timed.zero = std::min(plan.zero, 1);
   timed.own_schedule = one_after_the_other(plan, kTimed + 1);
   const OpGraph graph = lower(model, timed, cluster.places, cluster.chip);
   SimulationOptions options;

@@ -133,6 +133,7 @@ bool plans_by_cost(const ParallelPlan& plan) {
 }
 
 bool overlaps_steps(const ParallelPlan& plan) {
+  if (plan.post_validation) return true;
   if (plan.own_schedule || plan.pp == 1) return false;
   if (plan.optimal_schedule) return true;
   return plan.schedule == ScheduleName::kZeroBubbleH2 ||
@@ -182,7 +183,15 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
                         "is true, which says by itself what waits for messages: overlap_pipeline "
                         "has to stay true"});
   }
-  if (plan.overlap_expert_parallel && problems.empty()) {
+  const bool fuses_by_itself =
+      !plan.own_schedule && !plan.optimal_schedule &&
+      (plan.schedule == ScheduleName::kDualPipe || plan.schedule == ScheduleName::kDualPipeV);
+  if (plan.overlap_expert_parallel && fuses_by_itself) {
+    problems.push_back({"overlap_expert_parallel",
+                        fmt::format("is true, but {} fuses forwards and backwards by itself: leave "
+                                    "it out",
+                                    schedule_text(plan))});
+  } else if (plan.overlap_expert_parallel && problems.empty()) {
     const PipelineSchedule order = schedule_of(plan, {});
     if (!has_fused_ops(order)) {
       problems.push_back({"overlap_expert_parallel",

@@ -34,7 +34,8 @@ std::optional<PostingRule> posting_rule(const ParallelPlan& plan);
 bool plans_by_cost(const ParallelPlan& plan);
 
 // Whether a step overlaps with the next one, so that two have to be simulated: schedules whose
-// bubble is outside the span of each rank (zb_h2, zb_auto_2p, zbv_hand, zbv_auto, optimal).
+// bubble is outside the span of each rank (zb_h2, zb_auto_2p, zbv_hand, zbv_auto, optimal), and
+// post-validation.
 bool overlaps_steps(const ParallelPlan& plan);
 
 // Whether no rank makes the gradients of inputs and of weights in one op.

@@ -1,0 +1,31 @@
+// The name of messages that are posted together: "send activation and receive 2 gradients". The
+// same for the same messages in any order, so that traces show them in one colour.
+
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/op_graph.h"
+
+namespace stepsim {
+
+inline std::string name_of(std::span<const Message> batch) {
+  std::string name;
+  for (const bool is_send : {true, false}) {
+    for (const MessageKind kind :
+         {MessageKind::kActivation, MessageKind::kGradient, MessageKind::kState}) {
+      int count = 0;
+      for (const Message& message : batch) {
+        if (message.is_send == is_send && message.kind == kind) ++count;
+      }
+      if (count == 0) continue;
+      name += (name.empty() ? "" : " and ") + std::string(is_send ? "send " : "receive ") +
+              (count == 1 ? "" : std::to_string(count) + " ") + std::string(name_of(kind)) +
+              (count == 1 ? "" : "s");
+    }
+  }
+  return name;
+}
+
+}  // namespace stepsim

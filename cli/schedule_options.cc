@@ -129,8 +129,11 @@ std::vector<Problem> in_options(std::vector<Problem> problems, std::int64_t stag
   });
   for (Problem& problem : problems) {
     if (problem.field == "stage_costs") {
-      problem.field = "times by stage";
+      problem.field = "--forward-time and other times by stage";
       continue;
+    }
+    if (problem.field.ends_with("_time") && problem.message.ends_with("so many ops")) {
+      problem.message += ", in picoseconds";
     }
     problem.field = option_of(problem.field == "memory" ? "weight_memory" : problem.field);
   }
@@ -309,9 +312,9 @@ PipelineSchedule read_schedule_file(const ScheduleOptions& options,
   must_be("--chunks", request.chunks, schedule.chunks);
   const auto listed = static_cast<std::int32_t>(request.stage_costs.size());
   if (listed != 0 && listed != stage_count(schedule)) {
-    problems.push_back(
-        {"times by stage", fmt::format("must be one of each of the {} global stages, are {}",
-                                       stage_count(schedule), listed)});
+    problems.push_back({"--forward-time and other times by stage",
+                        fmt::format("must be one of each of the {} global stages, are {}",
+                                    stage_count(schedule), listed)});
   }
   const std::int64_t forwards =
       std::int64_t{schedule.size()} * schedule.microbatches * schedule.chunks;

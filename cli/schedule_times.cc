@@ -14,7 +14,8 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000'000;  // in the picoseconds of all costs
+constexpr std::int64_t kSecond = 1'000'000'000'000;        // in the picoseconds of all costs
+constexpr std::int64_t kMostTime = std::int64_t{1} << 62;  // 53.4 days
 
 // Whether a time that was read as a picosecond is less than one: reading rounds up.
 bool is_below_picosecond(const std::string& text) {
@@ -35,13 +36,14 @@ std::vector<std::int64_t> read_times(const CommandLine& line, const std::string&
   std::vector<std::int64_t> times;
   for (const std::string& text : may_be_list ? split_at_commas(whole) : std::vector{whole}) {
     const std::optional<Duration> time = parse_duration(text);
-    if (time && time->count() >= least && !is_below_picosecond(text)) {
+    const bool is_in_range = time && time->count() >= least && time->count() <= kMostTime;
+    if (is_in_range && !is_below_picosecond(text)) {
       times.push_back(time->count());
       continue;
     }
     problems.push_back(
         {"--" + option,
-         fmt::format("must be {}{}, {} and less than 106 days, is \"{}\"", accepted_duration(),
+         fmt::format("must be {}{}, {} and at most 53 days, is \"{}\"", accepted_duration(),
                      may_be_list ? " (or one of each stage: T,T,...)" : "",
                      least > 0 ? "at least 1 ps" : "0 or at least 1 ps", text)});
     return {};
@@ -77,6 +79,7 @@ void read_costs(const CommandLine& line, ScheduleRequest& request, std::vector<P
   std::array<std::vector<std::int64_t>, kKinds.size()> times;
   const char* first_list = nullptr;
   std::size_t stages = 1;
+  bool lists_agree = true;
   for (std::size_t i = 0; i < kKinds.size(); ++i) {
     const auto& [option, kind] = kKinds[i];
     times[i] = read_times(line, option, 1, true, problems);
@@ -90,10 +93,10 @@ void read_costs(const CommandLine& line, ScheduleRequest& request, std::vector<P
       problems.push_back(
           {std::string("--") + option, fmt::format("must be one time, or {} as --{} has, are {}",
                                                    stages, first_list, times[i].size())});
-      return;
+      lists_agree = false;
     }
   }
-  if (stages == 1) return;
+  if (stages == 1 || !lists_agree) return;
   request.stage_costs.assign(stages, request.costs);
   for (std::size_t i = 0; i < kKinds.size(); ++i) {
     for (std::size_t stage = 0; stage < stages; ++stage) {

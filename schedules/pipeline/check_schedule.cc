@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -246,6 +247,18 @@ class Checks {
     return problems_.size() == before;
   }
 
+  // The field of the longest time.
+  const char* longest_time() const {
+    const PipelineCosts costs = longest_stage(costs_of(request_));
+    const std::array<std::pair<std::int64_t, const char*>, 5> times = {
+        {{costs.forward, "forward_time"},
+         {costs.backward_input, "backward_input_time"},
+         {costs.backward_weight, "backward_weight_time"},
+         {costs.send, "send_time"},
+         {costs.fused.value_or(0), "fused_time"}}};
+    return std::ranges::max_element(times, {}, [](const auto& time) { return time.first; })->second;
+  }
+
   void check_size(bool has_costs) {
     const std::int64_t chunks = request_.chunks.value_or(default_chunks(request_.name));
     const std::int64_t forwards = request_.stages * request_.microbatches * chunks;
@@ -257,7 +270,7 @@ class Checks {
       // All ops and their sends one after the other must fit in 64 bits.
       const std::int64_t most = kMostTime / forwards / 6;
       if (longest(longest_stage(costs_of(request_))) > most) {
-        add("forward_time", fmt::format("times must be at most {} for so many ops", most));
+        add(longest_time(), fmt::format("must be at most {} for so many ops", most));
       }
     }
   }

@@ -180,7 +180,7 @@ class ScheduleTest(StepsimTest):
         sizes = ["--stages", "2", "--microbatches", "2"]
         for text in ("0.3ps", "1e-13", "107 days", "1e30"):
             self.expect_refused(["schedule", "1f1b", *sizes, "--forward-time", text],
-                                "at least 1 ps and less than 106 days", f'is "{text}"')
+                                "at least 1 ps and at most 53 days", f'is "{text}"')
         self.expect_refused(["schedule", "1f1b", *sizes, "--send-time", "0.3ps"],
                             "0 or at least 1 ps")
         self.assertEqual(self.answer("1f1b", *sizes, "--forward-time", "1ps",
@@ -241,7 +241,7 @@ class ScheduleTest(StepsimTest):
              "--forward-time", "nan", "--backward-input-time", "-1", "--backward-weight-time", "0",
              "--send-time", "-1us", "--memory-limit", "4"],
             "--forward-time: must be a time", "--backward-input-time: must be a time",
-            'at least 1 ps and less than 106 days, is "0"', '--send-time: must be a time', "--chunks: must be 2",
+            'at least 1 ps and at most 53 days, is "0"', '--send-time: must be a time', "--chunks: must be 2",
             "nearest legal: 8", "--memory-limit: must not be given")
         self.expect_refused(["schedule", "zb_h11", "--compare", "1fb1"], "did you mean zb_h1?",
                             "--compare: \"1fb1\" is no schedule")

@@ -5,6 +5,7 @@
 //   tensor.h          collectives between the steps of a layer (before the program is written)
 //   recompute.h       forward steps again before the backward (before the program is written)
 //   stage_lowering.h  the order of the pipeline schedule, and the steps of each pass
+//   pass.h            what a pass over a chunk is
 //   pipeline.h        messages to and from the neighbouring stages
 //   fully_sharded.h   FSDP: parameters gathered before a layer runs, gradients divided after
 //   data_parallel.h   gradients reduced in buckets, parameters gathered after the optimizer

@@ -13,6 +13,7 @@
 #include "schedules/lowering/fully_sharded.h"
 #include "schedules/lowering/offload.h"
 #include "schedules/lowering/optimizer.h"
+#include "schedules/lowering/pass.h"
 #include "schedules/lowering/pipeline.h"
 #include "schedules/lowering/post_validation.h"
 
@@ -21,84 +22,6 @@ namespace {
 
 void append(std::vector<Dependency>& all, const std::vector<Dependency>& more) {
   all.insert(all.end(), more.begin(), more.end());
-}
-
-enum class Part : std::uint8_t {
-  kForward,
-  kBackward,
-  kInputGradients,
-  kWeightGradients,
-  kBackwardByParts,  // the whole backward as split: of a fused op
-};
-
-// Which gradients of a chunk are complete with a pass: of layers whose weight gradients may be
-// split from the backward, and of those that have them with the gradients of their inputs
-// (embeddings).
-struct Completes {
-  bool weights = false;
-  bool inputs = false;
-};
-
-// One pass over a chunk with a micro-batch.
-struct Pass {
-  Part part = Part::kForward;
-  std::int32_t microbatch = 0;
-  std::int32_t chunk = 0;
-  Completes completes{};
-
-  bool is_forward() const { return part == Part::kForward; }
-  Handover input() const {
-    return {is_forward() ? MessageKind::kActivation : MessageKind::kGradient, microbatch, chunk};
-  }
-  const std::vector<LayerStep>& steps_of(const LoweredLayer& layer, bool again) const {
-    if (again) return layer.again;
-    if (is_forward()) return layer.forward;
-    return part == Part::kBackward ? layer.backward : layer.split_backward;
-  }
-  bool has(const LayerStep& step) const {
-    if (part == Part::kInputGradients) return !step.weight_gradient;
-    if (part == Part::kWeightGradients) return step.weight_gradient;
-    return true;
-  }
-  bool completes_gradients_of(const LoweredLayer& layer) const {
-    if (is_forward()) return false;
-    if (part == Part::kInputGradients) return completes.inputs && !layer.has_weight_part();
-    if (part == Part::kWeightGradients) return completes.weights && layer.has_weight_part();
-    return layer.has_weight_part() ? completes.weights : completes.inputs;
-  }
-  // A layer without split weight gradients has what gradients it has with those of its inputs.
-  LayerVisit visit(const LoweredLayer& layer) const {
-    const bool by_parts = part == Part::kInputGradients || part == Part::kWeightGradients;
-    return {.reads_parameters = part != Part::kWeightGradients,
-            .makes_gradients =
-                !is_forward() &&
-                (!by_parts || layer.has_weight_part() == (part == Part::kWeightGradients))};
-  }
-};
-
-// A pass comes to a layer: with its own steps, or with the forward again that a backward behind the
-// layer needs.
-struct Stop {
-  const StageUnit* unit = nullptr;
-  bool again = false;
-};
-
-std::vector<Stop> stops_of(const Pass& pass, const StageChunk& chunk) {
-  std::vector<Stop> stops;
-  if (pass.is_forward()) {
-    for (const StageUnit& unit : chunk.units) stops.push_back({&unit});
-    return stops;
-  }
-  const auto runs_again = [&](std::size_t i) { return !chunk.units[i].layer->again.empty(); };
-  for (std::size_t i = chunk.units.size(); i-- > 0;) {
-    if (!runs_again(i) && pass.part != Part::kWeightGradients) {
-      std::size_t first = i;
-      while (first > 0 && runs_again(first - 1)) --first;
-      for (; first < i; ++first) stops.push_back({&chunk.units[first], true});
-    }
-    stops.push_back({&chunk.units[i]});
-  }
-  return stops;
 }
 
 // How far the writing of a pass has come, and what its next op waits for.
@@ -151,19 +74,20 @@ class StageLowering {
   void write(std::size_t number, const PipelineOp& op, const Completes& completes) {
     append(stage_.waits, messages_->post_batches(number));
     if (validation_) append(stage_.waits, validation_->waits_before(number));
-    const auto pass = [&](Part part) { return Pass{part, op.microbatch, op.chunk, completes}; };
+    const auto pass = [&](PassPart part) { return Pass{part, op.microbatch, op.chunk, completes}; };
     switch (op.kind) {
       case PipelineOpKind::kForward:
-        return alone(pass(Part::kForward));
+        return alone(pass(PassPart::kForward));
       case PipelineOpKind::kBackward:
-        return alone(pass(Part::kBackward));
+        return alone(pass(PassPart::kBackward));
       case PipelineOpKind::kBackwardInput:
-        return alone(pass(Part::kInputGradients));
+        return alone(pass(PassPart::kInputGradients));
       case PipelineOpKind::kBackwardWeight:
-        return run(pass(Part::kWeightGradients));
+        return run(pass(PassPart::kWeightGradients));
       case PipelineOpKind::kForwardBackward:
-        return together(pass(Part::kForward), {Part::kBackwardByParts, op.backward_microbatch,
-                                               op.backward_chunk, completes});
+        return together(
+            pass(PassPart::kForward),
+            {PassPart::kBackwardByParts, op.backward_microbatch, op.backward_chunk, completes});
     }
   }
 
@@ -300,7 +224,7 @@ class StageLowering {
   void enter_offloaded(const StageUnit& unit, const Pass& pass) {
     if (pass.is_forward()) {
       offloaded_->before_forward(unit);
-    } else if (pass.part != Part::kWeightGradients) {
+    } else if (pass.part != PassPart::kWeightGradients) {
       offloaded_->before_backward(unit, pass.microbatch);
     }
   }
@@ -364,7 +288,7 @@ class StageLowering {
 
   // Weight gradients among the steps of B don't wait for B's collectives.
   static bool is_aside(const LayerStep& step, const Pass& pass) {
-    return step.weight_gradient && pass.part == Part::kBackwardByParts;
+    return step.weight_gradient && pass.part == PassPart::kBackwardByParts;
   }
 
   void write(const LayerStep& step, const StageUnit& unit, const Pass& pass) {
@@ -448,25 +372,6 @@ class StageLowering {
   std::optional<OpRef> newest_compute_;
   std::vector<Complete> deferred_;
 };
-
-// What each op of a rank completes: the last ones of each chunk that make gradients.
-std::vector<Completes> completed_by(const std::vector<PipelineOp>& order, std::size_t chunks) {
-  std::vector<Completes> completed(order.size());
-  std::vector<Completes> found(chunks);
-  for (std::size_t i = order.size(); i-- > 0;) {
-    const PipelineOp& op = order[i];
-    if (op.kind == PipelineOpKind::kForward) continue;
-    const bool fused = op.kind == PipelineOpKind::kForwardBackward;
-    Completes& chunk = found[static_cast<std::size_t>(fused ? op.backward_chunk : op.chunk)];
-    if (op.kind != PipelineOpKind::kBackwardInput) {
-      completed[i].weights = !std::exchange(chunk.weights, true);
-    }
-    if (op.kind != PipelineOpKind::kBackwardWeight) {
-      completed[i].inputs = !std::exchange(chunk.inputs, true);
-    }
-  }
-  return completed;
-}
 
 }  // namespace
 

@@ -1,0 +1,85 @@
+// Pass is one way over the layers of a chunk with a micro-batch: the forward, the backward or a
+// part of it. What each does in a layer, in which order it comes to the layers, and which gradients
+// are complete behind it.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "schedules/lowering/fully_sharded.h"
+#include "schedules/lowering/lowered_model.h"
+#include "schedules/lowering/pipeline.h"
+#include "schedules/lowering/stage.h"
+
+namespace stepsim {
+
+enum class PassPart : std::uint8_t {
+  kForward,
+  kBackward,
+  kInputGradients,
+  kWeightGradients,
+  kBackwardByParts,  // the whole backward as split: of a fused op
+};
+
+// Which gradients of a chunk are complete with a pass: of layers whose weight gradients may be
+// split from the backward, and of those that have them with the gradients of their inputs
+// (embeddings).
+struct Completes {
+  bool weights = false;
+  bool inputs = false;
+};
+
+// One pass over a chunk with a micro-batch.
+struct Pass {
+  PassPart part = PassPart::kForward;
+  std::int32_t microbatch = 0;
+  std::int32_t chunk = 0;
+  Completes completes{};
+
+  bool is_forward() const { return part == PassPart::kForward; }
+  Handover input() const {
+    return {is_forward() ? MessageKind::kActivation : MessageKind::kGradient, microbatch, chunk};
+  }
+  const std::vector<LayerStep>& steps_of(const LoweredLayer& layer, bool again) const {
+    if (again) return layer.again;
+    if (is_forward()) return layer.forward;
+    return part == PassPart::kBackward ? layer.backward : layer.split_backward;
+  }
+  bool has(const LayerStep& step) const {
+    if (part == PassPart::kInputGradients) return !step.weight_gradient;
+    if (part == PassPart::kWeightGradients) return step.weight_gradient;
+    return true;
+  }
+  bool completes_gradients_of(const LoweredLayer& layer) const {
+    if (is_forward()) return false;
+    if (part == PassPart::kInputGradients) return completes.inputs && !layer.has_weight_part();
+    if (part == PassPart::kWeightGradients) return completes.weights && layer.has_weight_part();
+    return layer.has_weight_part() ? completes.weights : completes.inputs;
+  }
+  // A layer without split weight gradients has what gradients it has with those of its inputs.
+  LayerVisit visit(const LoweredLayer& layer) const {
+    const bool by_parts = part == PassPart::kInputGradients || part == PassPart::kWeightGradients;
+    return {.reads_parameters = part != PassPart::kWeightGradients,
+            .makes_gradients =
+                !is_forward() &&
+                (!by_parts || layer.has_weight_part() == (part == PassPart::kWeightGradients))};
+  }
+};
+
+// A pass comes to a layer: with its own steps, or with the forward again that a backward behind the
+// layer needs.
+struct Stop {
+  const StageUnit* unit = nullptr;
+  bool again = false;
+};
+
+// Forwards go up, backwards down; a run of layers whose forward runs again comes just before the
+// backward of the layer behind it.
+std::vector<Stop> stops_of(const Pass& pass, const StageChunk& chunk);
+
+// What each op of a rank completes: the last ones of each chunk that make gradients.
+std::vector<Completes> completed_by(const std::vector<PipelineOp>& order, std::size_t chunks);
+
+}  // namespace stepsim

@@ -334,9 +334,11 @@ class StageLowering {
     PathLabel path = pass.is_forward() ? PathLabel::kForward : PathLabel::kBackward;
     if (step.recomputes) path = PathLabel::kRecompute;
     op.work = stage_.tables.compute(step.kernels, static_cast<std::uint32_t>(path));
-    op.label = stage_.label(unit.name + " " + word_for(path, step.weight_gradient) + ": " +
-                                std::string(step.kernels.front().name),
-                            unit.number, pass.microbatch);
+    // Without kernels it takes no time: what a collective has brought is held from here on.
+    const std::string_view what = step.kernels.empty() ? "arrival" : step.kernels.front().name;
+    op.label = stage_.label(
+        unit.name + " " + word_for(path, step.weight_gradient) + ": " + std::string(what),
+        unit.number, pass.microbatch);
     if (!is_aside(step, pass)) op.dependencies = stage_.take_waits();
     if (step.needs_background) {
       op.dependencies.push_back(after(*std::exchange(gathered_again_, std::nullopt)));

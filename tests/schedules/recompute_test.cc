@@ -346,13 +346,17 @@ TEST(RecomputeTest, ExpertsRunAgainBehindATwoLevelDispatch) {
   plan.ep = 4;
   plan.dispatch = Dispatch::kTwoLevel;
   plan.recompute = Recompute::kNone;
-  const ModelSpec model = with_everything();
   const auto expert = static_cast<std::size_t>(Axis::kExpert);
-  const SimulationResult none = run(model, plan);
-  for (const ParallelPlan& way : ways(model, plan)) run(model, way);
-  plan.recompute = Recompute::kSelective;
-  plan.recompute_modules = {RecomputeModule::kExperts};
-  EXPECT_EQ(run(model, plan).bytes_by_axis[expert], 3 * (none.bytes_by_axis[expert] / 2));
+  ModelSpec with_norms = with_everything();  // which read what came back, and keep it
+  with_norms.post_norms = true;
+  for (const ModelSpec& model : {with_everything(), with_norms}) {
+    const SimulationResult none = run(model, plan);
+    for (const ParallelPlan& way : ways(model, plan)) run(model, way);
+    ParallelPlan again = plan;
+    again.recompute = Recompute::kSelective;
+    again.recompute_modules = {RecomputeModule::kExperts};
+    EXPECT_EQ(run(model, again).bytes_by_axis[expert], 3 * (none.bytes_by_axis[expert] / 2));
+  }
 }
 
 // DeepSeek-V3's: what is kept narrow is rounded in the forward only. Its own kernels make it wide.

@@ -166,7 +166,8 @@ class Drawing {
   void place_nodes() {
     std::map<std::string, std::size_t> by_key;
     std::size_t outside = 0;  // nodes that are in no box
-    for (const Reach& reach : reaches_) outside += reach.first / box_ != reach.last / box_ ? 1 : 0;
+    for (const Reach& reach : reaches_)
+      outside += reach.first / box_ != reach.last / box_ ? 1U : 0U;
     const bool merges_outside = is_collapsed() && outside > options_.most_switches;
     for (std::size_t node = 0; node < reaches_.size(); ++node) {
       const Node& what = built_.fabric.nodes()[node];

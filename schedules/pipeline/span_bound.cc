@@ -52,8 +52,8 @@ class Bound {
       own_[at(steps_[step].rank)].push_back(step);
     }
     const std::int64_t ops = 2 * std::int64_t{count} * shape.microbatches;
-    window_ = static_cast<std::int32_t>(
-        std::clamp<std::int64_t>(kMostWork / ops / (3 * shape.chunks), 8, shape.microbatches));
+    window_ = static_cast<std::int32_t>(std::min<std::int64_t>(
+        shape.microbatches, std::max<std::int64_t>(kMostWork / ops / (3 * shape.chunks), 8)));
   }
 
   std::int64_t run() {

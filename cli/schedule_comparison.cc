@@ -14,8 +14,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
-
 PlayedSchedule played(const ScheduleOptions& options, std::string name, PipelineSchedule schedule,
                       const StageCosts& costs) {
   const std::optional<PostingRule> rule = posting_of(options, name);

@@ -24,8 +24,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
-
 po::options_description visible_options() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   po::options_description options("Options", 100, 50);

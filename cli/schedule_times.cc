@@ -14,8 +14,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000'000;        // in the picoseconds of all costs
-constexpr std::int64_t kMostTime = std::int64_t{1} << 62;  // 53.4 days
+constexpr std::int64_t kSecond = 1'000'000'000'000;  // in the picoseconds of all costs
 
 // Whether a time that was read as a picosecond is less than one: reading rounds up.
 bool is_below_picosecond(const std::string& text) {

@@ -35,17 +35,9 @@ LayerOp qk_norm(const Part& part) {
   const std::int64_t elements = part.tokens * qk_width(part);
   LayerOp op{.name = "qk_norm", .region = Region::kTensor};
   op.parameters = 2 * part.model.head_dim;
-  op.forward = {part.elementwise(
-      op.name, {.elements = elements, .flops = 4, .kind = ElementwiseKind::kNorm})};
-  op.input_gradient = {part.elementwise(op.name, {.elements = elements,
-                                                  .reads = 2,
-                                                  .flops = 9,
-                                                  .accumulated = op.parameters,
-                                                  .kind = ElementwiseKind::kNorm})};
-  keep_input(op, part.size(elements));
+  make_rms_norm(part, elements, op);
   op.input = part.size(part.tokens * qkv_width(part));
   op.passed_on = op.input - part.size(elements);
-  op.backward_workspace = 2 * part.size(elements);
   return op;
 }
 

@@ -10,16 +10,7 @@ LayerOp latent_norm(const Part& part) {
   const LatentSpec& latent = part.model.latent;
   LayerOp op{.name = "latent_norm"};
   op.parameters = latent.q_rank + latent.kv_rank;
-  const std::int64_t elements = part.own_tokens * op.parameters;
-  op.forward = {part.elementwise(
-      op.name, {.elements = elements, .flops = 4, .kind = ElementwiseKind::kNorm})};
-  op.input_gradient = {part.elementwise(op.name, {.elements = elements,
-                                                  .reads = 2,
-                                                  .flops = 9,
-                                                  .accumulated = op.parameters,
-                                                  .kind = ElementwiseKind::kNorm})};
-  keep_input(op, part.size(elements));
-  op.backward_workspace = 2 * part.size(elements);
+  make_rms_norm(part, part.own_tokens * op.parameters, op);
   return op;
 }
 

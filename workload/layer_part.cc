@@ -179,6 +179,18 @@ LayerOp project_own(const Part& part, const Projection& projection) {
   return op;
 }
 
+void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op) {
+  op.forward = {part.elementwise(
+      op.name, {.elements = elements, .flops = 4, .kind = ElementwiseKind::kNorm})};
+  op.input_gradient = {part.elementwise(op.name, {.elements = elements,
+                                                  .reads = 2,
+                                                  .flops = 9,
+                                                  .accumulated = op.parameters,
+                                                  .kind = ElementwiseKind::kNorm})};
+  keep_input(op, part.size(elements));
+  op.backward_workspace = 2 * part.size(elements);
+}
+
 LayerOp norm(const Part& part, std::string_view name) {
   const bool layer_norm = part.model.norm == NormKind::kLayer;
   const std::int64_t elements = part.own_tokens * part.hidden();

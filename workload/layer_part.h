@@ -134,6 +134,9 @@ void add_transpose(const Part& part, std::int64_t weights, LayerOp& op);
 void add_dropout_mask(LayerOp& op, std::int64_t values);
 
 LayerOp norm(const Part& part, std::string_view name);
+// Makes `op`, which has its name and its scales (parameters), an RMS norm of other values than the
+// stream's: kernels, what it keeps and what its backward works in.
+void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op);
 // At the entry of a branch: its input's gradient is added to that of the residual stream.
 LayerOp branch_norm(const Part& part, std::string_view name);
 // The branch's result joins the residual stream. The bias of the projection before is added here,

@@ -1,15 +1,21 @@
-// The name of messages that are posted together: "send activation and receive 2 gradients". The
-// same for the same messages in any order, so that traces show them in one colour.
+// Messages that are posted together, in the op graph.
 
 #pragma once
 
 #include <span>
 #include <string>
 
+#include "schedules/pipeline/posting.h"
 #include "sim/op_graph.h"
 
 namespace stepsim {
 
+inline MessageKind kind_of(const PostedMessage& message) {
+  return message.is_activation ? MessageKind::kActivation : MessageKind::kGradient;
+}
+
+// "send activation and receive 2 gradients": the same for the same messages in any order, so that
+// traces show them in one colour.
 inline std::string name_of(std::span<const Message> batch) {
   std::string name;
   for (const bool is_send : {true, false}) {

@@ -138,10 +138,8 @@ class OrderLowering {
       draft.work_count = static_cast<std::uint32_t>(messages.size());
       for (const PostedMessage& message : messages) {
         const MessageWay way = way_of(schedule_, at.rank, message);
-        const MessageKind kind =
-            message.is_activation ? MessageKind::kActivation : MessageKind::kGradient;
         graph_.messages.push_back({.is_send = message.is_send,
-                                   .kind = kind,
+                                   .kind = kind_of(message),
                                    .communicator = CommunicatorId(0),
                                    .peer = static_cast<std::uint32_t>(way.peer),
                                    .microbatch = message.microbatch,
@@ -268,8 +266,7 @@ class OrderLowering {
              std::vector<Dependency> dependencies) {
     OpDraft draft{.stream = stream, .kind = OpKind::kMessages, .axis = Axis::kPipeline};
     draft.work = static_cast<std::uint32_t>(graph_.messages.size());
-    draft.label = {.name = name(std::string(message.is_send ? "send " : "receive ") +
-                                std::string(stepsim::name_of(message.kind))),
+    draft.label = {.name = name(stepsim::name_of(std::span(&message, 1))),
                    .microbatch = message.microbatch};
     draft.dependencies = std::move(dependencies);
     graph_.messages.push_back(message);

@@ -132,17 +132,14 @@ std::vector<Dependency> StageMessages::post_batches(std::size_t op) {
     std::vector<Dependency> needs;
     if (stage_.last_compute) needs.push_back(after(*stage_.last_compute));
     for (const PostedMessage& posted : batches[next_batch_].messages) {
-      const Handover handover{
-          posted.is_activation ? MessageKind::kActivation : MessageKind::kGradient,
-          posted.microbatch, posted.chunk};
+      const Handover handover{kind_of(posted), posted.microbatch, posted.chunk};
       messages.push_back(message(handover, *way(handover, posted.is_send), posted.is_send));
       if (posted.is_send) append(needs, made_by_.extract(key_of(handover)).mapped());
     }
     last_batch_ = post(messages, std::move(needs));
     for (const PostedMessage& posted : batches[next_batch_].messages) {
       if (posted.is_send) continue;
-      brought_by_[{posted.is_activation ? MessageKind::kActivation : MessageKind::kGradient,
-                   posted.microbatch, posted.chunk}] = *last_batch_;
+      brought_by_[{kind_of(posted), posted.microbatch, posted.chunk}] = *last_batch_;
     }
   }
   const bool is_end = op == stage_.schedule.ranks[rank].size();

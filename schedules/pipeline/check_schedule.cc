@@ -16,7 +16,6 @@ constexpr std::int64_t kMostMicrobatches = 1 << 20;
 constexpr std::int64_t kMostChunks = 1 << 10;
 constexpr std::int64_t kMostForwards = 1 << 24;              // stages x micro-batches x chunks
 constexpr std::int64_t kMostMemory = std::int64_t{1} << 40;  // times kMostMicrobatches: 60 bits
-constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
 
 // " (5, 6, 10)": every group size that would do; empty if there is none.
 std::string legal_groups(std::int64_t stages, std::int64_t microbatches) {

@@ -9,6 +9,9 @@
 
 namespace stepsim {
 
+// Of a time in costs: all ops one after the other must fit in 64 bits. In picoseconds 53.4 days.
+inline constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
+
 enum class ChunkRule : std::uint8_t { kOne, kTwo, kAny, kEven };
 ChunkRule chunk_rule(ScheduleName name);
 

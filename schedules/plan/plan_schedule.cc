@@ -119,11 +119,9 @@ std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_
 
 std::optional<PostingRule> posting_rule(const ParallelPlan& plan) {
   if (!plan.batch_p2p) return std::nullopt;
-  // Orders of no runtime.
-  if (plan.own_schedule || plan.optimal_schedule) return PostingRule::kPlanned;
-  const PostingRule rule = posting_rule(plan.schedule);
-  return plan.overlap_expert_parallel && rule != PostingRule::kCommitted ? PostingRule::kPlanned
-                                                                         : rule;
+  const bool has_runtime =
+      !plan.own_schedule && !plan.optimal_schedule && !plan.overlap_expert_parallel;
+  return has_runtime ? posting_rule(plan.schedule) : PostingRule::kPlanned;
 }
 
 bool plans_by_cost(const ParallelPlan& plan) {
@@ -184,8 +182,7 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
                         "has to stay true"});
   }
   const bool fuses_by_itself =
-      !plan.own_schedule && !plan.optimal_schedule &&
-      (plan.schedule == ScheduleName::kDualPipe || plan.schedule == ScheduleName::kDualPipeV);
+      !plan.own_schedule && !plan.optimal_schedule && has_fused_ops(plan.schedule);
   if (plan.overlap_expert_parallel && fuses_by_itself) {
     problems.push_back({"overlap_expert_parallel",
                         fmt::format("is true, but {} fuses forwards and backwards by itself: leave "

@@ -145,6 +145,16 @@ void expect_bound(const OptimalRequest& request, Placement placement, std::int64
   EXPECT_LE(span_bound(shape, costs, *request.memory_limit), least) << title;
 }
 
+// The least span of all orders in every placement, which the bound of each does not exceed.
+std::int64_t least_with_bounds(const OptimalRequest& request, const std::string& title) {
+  std::int64_t least = least_of_all(request, Placement::kLoop);
+  expect_bound(request, Placement::kLoop, least, title);
+  if (request.chunks == 1) return least;
+  const std::int64_t least_v = least_of_all(request, Placement::kV);
+  expect_bound(request, Placement::kV, least_v, title);
+  return std::min(least, least_v);
+}
+
 // Stages that differ. Where a rank's chunks differ in W nothing is searched, and no order is worse
 // than the best of all by much.
 TEST(OptimalScheduleTest, IsTheBestOfAllOrdersOnUnevenStages) {
@@ -173,13 +183,7 @@ TEST(OptimalScheduleTest, IsTheBestOfAllOrdersOnUnevenStages) {
     const OptimalSchedule optimal = optimal_schedule(request);
     const std::int64_t span = expect_sound(request, optimal, title).longest_span;
     EXPECT_TRUE(optimal.is_proven) << title;
-    std::int64_t least = least_of_all(request, Placement::kLoop);
-    expect_bound(request, Placement::kLoop, least, title);
-    if (request.chunks > 1) {
-      const std::int64_t least_v = least_of_all(request, Placement::kV);
-      expect_bound(request, Placement::kV, least_v, title);
-      least = std::min(least, least_v);
-    }
+    const std::int64_t least = least_with_bounds(request, title);
     EXPECT_EQ(span, least) << title;
   }
 }
@@ -245,13 +249,7 @@ TEST(OptimalScheduleTest, IsTheBestOfAllOrders) {
     const OptimalSchedule optimal = optimal_schedule(request);
     expect_sound(request, optimal, title);
     EXPECT_TRUE(optimal.is_proven) << title;
-    std::int64_t least = least_of_all(request, Placement::kLoop);
-    expect_bound(request, Placement::kLoop, least, title);
-    if (request.chunks > 1) {
-      const std::int64_t least_v = least_of_all(request, Placement::kV);
-      expect_bound(request, Placement::kV, least_v, title);
-      least = std::min(least, least_v);
-    }
+    const std::int64_t least = least_with_bounds(request, title);
     EXPECT_EQ(optimal.objective + request.microbatches * request.chunks * request.costs.all(),
               least)
         << title;

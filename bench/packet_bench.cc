@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "bench/network_loads.h"
-#include "sim/network/packet_network.h"
+#include "sim/network/packets/packet_network.h"
 
 namespace stepsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "schedules/pipeline/make_schedule.h"
-#include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/replay/replay.h"
 
 namespace stepsim {
 namespace {

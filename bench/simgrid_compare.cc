@@ -36,7 +36,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/network_case.h"
+#include "proto/network_case/network_case.h"
 #include "sim/network/flow_network.h"
 
 namespace stepsim {

@@ -1,6 +1,6 @@
 # Writes OUTPUT, the C++ table of the texts of FILES (relative to SOURCE).
 set(text "// Generated from catalog/ by catalog/embed.cmake.\n")
-string(APPEND text "#include \"proto/catalog_data.h\"\n\nnamespace stepsim {\n\n")
+string(APPEND text "#include \"proto/catalog/catalog_data.h\"\n\nnamespace stepsim {\n\n")
 string(APPEND text "std::span<const CatalogFile> catalog_files() {\n")
 string(APPEND text "  static constexpr CatalogFile kFiles[] = {\n")
 foreach(file IN LISTS FILES)

@@ -15,7 +15,7 @@
 #include "cli/command_line.h"
 #include "cli/progress.h"
 #include "cli/run_outputs.h"
-#include "proto/catalog.h"
+#include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
 #include "traces/json_text.h"
 #include "traces/output_file.h"

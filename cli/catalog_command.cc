@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "proto/catalog.h"
+#include "proto/catalog/catalog.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"
 

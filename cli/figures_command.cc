@@ -8,7 +8,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "analysis/experiments/figures.h"
+#include "analysis/studies/figures.h"
 #include "cli/command_line.h"
 #include "cli/progress.h"
 #include "cli/run_outputs.h"

@@ -1,6 +1,6 @@
 #include "cli/import_command.h"
 
-#include "proto/import_model.h"
+#include "proto/hugging_face/import_model.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

@@ -13,28 +13,28 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/explain.h"
-#include "analysis/metrics.h"
+#include "analysis/step/explain.h"
+#include "analysis/step/metrics.h"
 #include "cli/accuracy_command.h"
 #include "cli/catalog_command.h"
-#include "cli/collective_command.h"
+#include "cli/collective/collective_command.h"
 #include "cli/figures_command.h"
-#include "cli/formula_command.h"
+#include "cli/formula/formula_command.h"
 #include "cli/help.h"
 #include "cli/import_command.h"
 #include "cli/network_command.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
-#include "cli/run_options.h"
+#include "cli/run/run_options.h"
 #include "cli/run_outputs.h"
-#include "cli/schedule_command.h"
+#include "cli/schedule/schedule_command.h"
 #include "cli/topology_command.h"
-#include "cli/validate_command.h"
+#include "cli/validate/validate_command.h"
 #include "cli/version.h"
+#include "experiment/pipeline_times.h"
 #include "schedules/lowering/lower.h"
-#include "schedules/lowering/pipeline_times.h"
-#include "sim/cluster.h"
-#include "sim/simulate.h"
+#include "sim/hardware/cluster.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {

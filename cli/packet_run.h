@@ -2,9 +2,9 @@
 
 #pragma once
 
-#include "sim/cluster.h"
-#include "sim/op_graph.h"
-#include "sim/simulate.h"
+#include "sim/hardware/cluster.h"
+#include "sim/program/op_graph.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "sim/base/units.h"
-#include "sim/simulate.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/metrics.h"
-#include "cli/run_options.h"
+#include "analysis/step/metrics.h"
+#include "cli/run/run_options.h"
 
 namespace stepsim {
 

@@ -17,7 +17,7 @@
 #include "cli/command_line.h"
 #include "cli/progress.h"
 #include "cli/run_outputs.h"
-#include "proto/experiment.h"
+#include "experiment/experiment.h"
 #include "sim/base/quantity_text.h"
 #include "topology/dot.h"
 #include "topology/graph_measures.h"

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "proto/catalog.h"
-#include "proto/catalog_reference.h"
-#include "proto/experiment.h"
+#include "experiment/experiment.h"
+#include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_reference.h"
 #include "proto/experiment.pb.h"
-#include "proto/hugging_face.h"
+#include "proto/hugging_face/hugging_face.h"
 #include "proto/message_fields.h"
 #include "proto/mlp_stack_text.h"
 #include "proto/plan_text.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "experiment/experiment.h"
 #include "proto/cluster.pb.h"
-#include "proto/experiment.h"
 #include "proto/model.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/problem_list.h"

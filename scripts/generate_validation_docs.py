@@ -29,7 +29,7 @@ What the books say about training and serving at scale, beside simulations of wh
     stepsim validate B1              the rows that test a formula
     stepsim validate --fidelity all --plot DIR
 
-Written by `scripts/generate_validation_docs.py` from the program; change `analysis/experiments/`, not this
+Written by `scripts/generate_validation_docs.py` from the program; change `analysis/studies/`, not this
 page.
 
 A row compares what a formula **predicts** with what is **simulated** in one regime. **Expected** is the range

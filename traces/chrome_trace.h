@@ -27,9 +27,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/cluster.h"
-#include "sim/op_graph.h"
-#include "sim/simulation_result.h"
+#include "sim/hardware/cluster.h"
+#include "sim/program/op_graph.h"
+#include "sim/run/simulation_result.h"
 #include "traces/output_file.h"
 
 namespace stepsim {

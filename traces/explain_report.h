@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "analysis/explain.h"
+#include "analysis/step/explain.h"
 
 namespace stepsim {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/metrics.h"
+#include "analysis/step/metrics.h"
 #include "traces/report.h"
 
 namespace stepsim {

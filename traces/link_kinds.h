@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster.h"
+#include "sim/hardware/cluster.h"
 
 namespace stepsim {
 

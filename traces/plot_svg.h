@@ -1,5 +1,5 @@
-// plot_svg() writes a Plot (analysis/plot.h) as a picture of its own: SVG 1.1, no scripts, no
-// fonts but the reader's sans-serif, the same bytes for the same plot.
+// plot_svg() writes a Plot (analysis/studies/plot.h) as a picture of its own: SVG 1.1, no scripts,
+// no fonts but the reader's sans-serif, the same bytes for the same plot.
 //
 //     title
 //     y label  |      o   o            axes are linear or logarithmic, ticks are round numbers with
@@ -16,7 +16,7 @@
 
 #include <string>
 
-#include "analysis/plot.h"
+#include "analysis/studies/plot.h"
 
 namespace stepsim {
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "analysis/metrics.h"
+#include "analysis/step/metrics.h"
 
 namespace stepsim {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/op_graph.h"
-#include "sim/simulation_result.h"
+#include "sim/program/op_graph.h"
+#include "sim/run/simulation_result.h"
 
 namespace stepsim {
 

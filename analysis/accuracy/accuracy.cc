@@ -7,7 +7,7 @@
 #include "analysis/accuracy/predict_collectives.h"
 #include "analysis/accuracy/predict_kernels.h"
 #include "analysis/accuracy/predict_training_runs.h"
-#include "sim/simulate.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "analysis/accuracy/csv_table.h"
-#include "proto/experiment.h"
+#include "experiment/experiment.h"
 
 namespace stepsim {
 

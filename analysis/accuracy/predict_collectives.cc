@@ -10,9 +10,9 @@
 #include "analysis/accuracy/row_fields.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/choose_algorithm.h"
-#include "sim/group_shape.h"
-#include "sim/program_builder.h"
-#include "sim/simulate.h"
+#include "sim/hardware/group_shape.h"
+#include "sim/program/program_builder.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {

@@ -7,8 +7,8 @@
 #include "analysis/accuracy/row_fields.h"
 #include "analysis/accuracy/training_run_text.h"
 #include "schedules/lowering/lower.h"
-#include "sim/cluster.h"
-#include "sim/simulate.h"
+#include "sim/hardware/cluster.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/simulate.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 

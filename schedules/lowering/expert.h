@@ -12,8 +12,8 @@
 //                the node before they go back
 //
 // With two_level, a skewed load or a capacity the sizes stand in a matrix of all pairs: what
-// route_tokens() expects (sim/expert_routing.h), in every layer and micro-batch alike. The ranks of
-// hot experts then also have longer kernels (roles, lowered_model.h).
+// route_tokens() expects (workload/expert_routing.h), in every layer and micro-batch alike. The
+// ranks of hot experts then also have longer kernels (roles, lowered_model.h).
 
 #pragma once
 
@@ -22,8 +22,8 @@
 
 #include "schedules/lowering/exchange.h"
 #include "schedules/plan/parallel_plan.h"
-#include "sim/expert_routing.h"
 #include "sim/network/places.h"
+#include "workload/expert_routing.h"
 #include "workload/layers.h"
 
 namespace stepsim {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/op_graph.h"
+#include "sim/program/op_graph.h"
 
 namespace stepsim {
 

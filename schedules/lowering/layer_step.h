@@ -11,7 +11,7 @@
 
 #include "sim/chips/kernel.h"
 #include "sim/collectives/collective.h"
-#include "sim/op_graph.h"
+#include "sim/program/op_graph.h"
 
 namespace stepsim {
 

@@ -11,7 +11,7 @@
 #include "schedules/lowering/offload.h"
 #include "schedules/lowering/planned_bytes.h"
 #include "schedules/lowering/stage_lowering.h"
-#include "schedules/pipeline/fused_neighbours.h"
+#include "schedules/pipeline/orders/fused_neighbours.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/expert_places.h"
 #include "schedules/plan/plan_schedule.h"

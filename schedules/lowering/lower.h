@@ -16,7 +16,7 @@
 #include "schedules/plan/parallel_plan.h"
 #include "sim/chips/chip_spec.h"
 #include "sim/network/places.h"
-#include "sim/op_graph.h"
+#include "sim/program/op_graph.h"
 #include "workload/model_spec.h"
 
 namespace stepsim {

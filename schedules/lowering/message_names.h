@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "schedules/pipeline/posting.h"
-#include "sim/op_graph.h"
+#include "schedules/pipeline/replay/posting.h"
+#include "sim/program/op_graph.h"
 
 namespace stepsim {
 

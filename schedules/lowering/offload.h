@@ -1,4 +1,5 @@
-// Offload keeps on the chip's host what the chip needs only for a while (sim/hosts.h has the way).
+// Offload keeps on the chip's host what the chip needs only for a while (sim/hardware/hosts.h has
+// the way).
 //
 //   optimizer    master weights and moments live on the host. On the chip (ZeRO-Infinity, arXiv
 //                2104.07857): they stream through, bucket by bucket, at most two at a time: 2 x

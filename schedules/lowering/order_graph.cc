@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "schedules/lowering/message_names.h"
-#include "sim/program_builder.h"
+#include "sim/program/program_builder.h"
 
 namespace stepsim {
 namespace {

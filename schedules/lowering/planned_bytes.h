@@ -24,7 +24,7 @@
 
 #include "schedules/lowering/lowered_model.h"
 #include "schedules/plan/parallel_plan.h"
-#include "sim/op_graph.h"
+#include "sim/program/op_graph.h"
 #include "workload/layers.h"
 
 namespace stepsim {

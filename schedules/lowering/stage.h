@@ -25,9 +25,9 @@
 #include "schedules/lowering/graph_tables.h"
 #include "schedules/lowering/tensor.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/posting.h"
+#include "schedules/pipeline/replay/posting.h"
 #include "schedules/plan/parallel_plan.h"
-#include "sim/program_builder.h"
+#include "sim/program/program_builder.h"
 
 namespace stepsim {
 

@@ -29,7 +29,7 @@
 #include "schedules/lowering/layer_step.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/collectives/collective.h"
-#include "sim/op_graph.h"
+#include "sim/program/op_graph.h"
 #include "workload/layers.h"
 
 namespace stepsim {

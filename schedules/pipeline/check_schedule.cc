@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "schedules/pipeline/interleaved.h"
 #include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/orders/interleaved.h"
 
 namespace stepsim {
 namespace {

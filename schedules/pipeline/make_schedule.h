@@ -16,9 +16,9 @@
 
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/replay/stage_costs.h"
 #include "schedules/pipeline/schedule_name.h"
 #include "schedules/pipeline/schedule_rules.h"
-#include "schedules/pipeline/stage_costs.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/replay/replay.h"
 
 namespace stepsim {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "schedules/pipeline/interleaved.h"
+#include "schedules/pipeline/orders/interleaved.h"
 
 namespace stepsim {
 

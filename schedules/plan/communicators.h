@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedules/plan/parallel_plan.h"
-#include "sim/op_graph.h"
+#include "sim/program/op_graph.h"
 
 namespace stepsim {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "schedules/plan/parallel_plan.h"
-#include "sim/expert_routing.h"
 #include "sim/network/places.h"
+#include "workload/expert_routing.h"
 #include "workload/model_spec.h"
 
 namespace stepsim {

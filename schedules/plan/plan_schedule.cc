@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "schedules/pipeline/fused_neighbours.h"
 #include "schedules/pipeline/make_schedule.h"
-#include "schedules/pipeline/optimal_schedule.h"
+#include "schedules/pipeline/orders/fused_neighbours.h"
 #include "schedules/pipeline/schedule_file.h"
+#include "schedules/pipeline/search/optimal_schedule.h"
 
 namespace stepsim {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/posting.h"
+#include "schedules/pipeline/replay/posting.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/base/error.h"
 

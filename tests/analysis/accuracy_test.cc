@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/base/error.h"
-#include "tests/reference_folder.h"
+#include "tests/support/reference_folder.h"
 
 namespace stepsim {
 namespace {

@@ -1,7 +1,7 @@
 // Explanations: what they say of small steps that can be worked out by hand, and that every account
 // of theirs adds up.
 
-#include "analysis/explain.h"
+#include "analysis/step/explain.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <cmath>
 #include <string>
 
-#include "analysis/experiments/small_clusters.h"
-#include "analysis/experiments/stack_step.h"
+#include "analysis/studies/small_clusters.h"
+#include "analysis/studies/stack_step.h"
 #include "schedules/lowering/lower.h"
-#include "sim/simulate.h"
+#include "sim/run/simulate.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/formulas/worked_cases.h"
-#include "proto/catalog.h"
+#include "proto/catalog/catalog.h"
 
 namespace stepsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "analysis/placement.h"
+#include "analysis/step/placement.h"
 
 #include <gtest/gtest.h>
 

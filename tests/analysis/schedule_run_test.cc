@@ -1,6 +1,6 @@
 // Schedules through simulate() against replay(), which shares no code with it.
 
-#include "analysis/schedule_run.h"
+#include "analysis/step/schedule_run.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <string>
 
 #include "schedules/pipeline/make_schedule.h"
-#include "schedules/pipeline/posted_replay.h"
-#include "schedules/pipeline/replay.h"
-#include "tests/schedules/golden_schedules.h"
+#include "schedules/pipeline/replay/posted_replay.h"
+#include "schedules/pipeline/replay/replay.h"
+#include "tests/support/golden_schedules.h"
 
 namespace stepsim {
 namespace {

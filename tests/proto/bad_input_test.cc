@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "schedules/pipeline/schedule_name.h"
-#include "tests/proto/experiment_case.h"
+#include "tests/support/experiment_case.h"
 
 namespace stepsim {
 namespace {

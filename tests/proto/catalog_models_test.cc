@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "proto/catalog.h"
-#include "proto/catalog_reference.h"
+#include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_reference.h"
 #include "proto/to_spec.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"

@@ -1,12 +1,12 @@
-#include "proto/catalog.h"
+#include "proto/catalog/catalog.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "proto/catalog_reference.h"
+#include "proto/catalog/catalog_reference.h"
 #include "proto/to_spec.h"
-#include "tests/proto/experiment_case.h"
+#include "tests/support/experiment_case.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

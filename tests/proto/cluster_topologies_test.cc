@@ -3,11 +3,11 @@
 
 #include <set>
 
-#include "proto/catalog.h"
-#include "proto/catalog_reference.h"
+#include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_reference.h"
 #include "proto/to_spec.h"
-#include "tests/proto/experiment_case.h"
-#include "tests/topology/routes.h"
+#include "tests/support/experiment_case.h"
+#include "tests/support/routes.h"
 #include "topology/graph_measures.h"
 
 namespace stepsim {

@@ -1,8 +1,8 @@
-#include "proto/hugging_face.h"
+#include "proto/hugging_face/hugging_face.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/proto/experiment_case.h"
+#include "tests/support/experiment_case.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

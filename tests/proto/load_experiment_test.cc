@@ -2,7 +2,7 @@
 
 #include "schedules/lowering/lower.h"
 #include "sim/base/units.h"
-#include "tests/proto/experiment_case.h"
+#include "tests/support/experiment_case.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

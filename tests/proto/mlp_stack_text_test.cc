@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "proto/experiment.h"
+#include "experiment/experiment.h"
 
 namespace stepsim {
 namespace {

@@ -14,10 +14,10 @@
 #include <map>
 #include <string>
 
-#include "analysis/experiments/small_clusters.h"
 #include "analysis/formulas/worked_cases.h"
-#include "proto/catalog.h"
-#include "proto/catalog_reference.h"
+#include "analysis/studies/small_clusters.h"
+#include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_reference.h"
 #include "proto/to_spec.h"
 #include "schedules/lowering/lower.h"
 #include "workload/kernels.h"

@@ -1,5 +1,5 @@
 // What the loader of network cases makes of good files and of every kind of bad one.
-#include "proto/network_case.h"
+#include "proto/network_case/network_case.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/name_table.h"
+#include "proto/network_case/name_table.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

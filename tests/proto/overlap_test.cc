@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "proto/experiment.h"
+#include "experiment/experiment.h"
 #include "schedules/lowering/lower.h"
-#include "sim/simulate.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {

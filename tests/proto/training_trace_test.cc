@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "analysis/accuracy/csv_table.h"
-#include "proto/experiment.h"
+#include "experiment/experiment.h"
 #include "schedules/lowering/lower.h"
 #include "schedules/plan/plan_schedule.h"
-#include "sim/simulate.h"
-#include "tests/reference_folder.h"
+#include "sim/run/simulate.h"
+#include "tests/support/reference_folder.h"
 
 namespace stepsim {
 namespace {

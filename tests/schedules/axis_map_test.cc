@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/experiments/small_clusters.h"
+#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/parallel_plan.h"
-#include "sim/group_shape.h"
-#include "sim/simulate.h"
-#include "tests/schedules/small_model.h"
+#include "sim/hardware/group_shape.h"
+#include "sim/run/simulate.h"
+#include "tests/support/small_model.h"
 
 namespace stepsim {
 namespace {

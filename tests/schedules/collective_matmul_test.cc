@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/experiments/small_clusters.h"
-#include "sim/program_builder.h"
-#include "sim/simulate.h"
+#include "analysis/studies/small_clusters.h"
+#include "sim/program/program_builder.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/experiments/small_clusters.h"
+#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
 #include "schedules/plan/expert_places.h"
-#include "sim/simulate.h"
-#include "tests/schedules/small_model.h"
+#include "sim/run/simulate.h"
+#include "tests/support/small_model.h"
 
 namespace stepsim {
 namespace {

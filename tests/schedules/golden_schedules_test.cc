@@ -1,14 +1,14 @@
 // Every schedule against orders out of its authors' own code (tests/reference/schedules).
 
-#include "tests/schedules/golden_schedules.h"
+#include "tests/support/golden_schedules.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "schedules/pipeline/formulas.h"
-#include "schedules/pipeline/replay.h"
-#include "tests/schedules/run_schedule.h"
+#include "schedules/pipeline/replay/replay.h"
+#include "tests/support/run_schedule.h"
 
 namespace stepsim {
 namespace {

@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "analysis/experiments/small_clusters.h"
+#include "analysis/studies/small_clusters.h"
+#include "experiment/pipeline_times.h"
 #include "schedules/lowering/lower.h"
-#include "schedules/lowering/pipeline_times.h"
 #include "schedules/lowering/tensor.h"
-#include "schedules/pipeline/posted_replay.h"
-#include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/replay/posted_replay.h"
+#include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "schedules/plan/plan_schedule.h"
-#include "sim/simulate.h"
-#include "tests/schedules/small_model.h"
+#include "sim/run/simulate.h"
+#include "tests/support/small_model.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 

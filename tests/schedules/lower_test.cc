@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/experiments/small_clusters.h"
-#include "sim/simulate.h"
-#include "tests/schedules/small_model.h"
+#include "analysis/studies/small_clusters.h"
+#include "sim/run/simulate.h"
+#include "tests/support/small_model.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 

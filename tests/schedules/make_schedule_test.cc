@@ -9,8 +9,8 @@
 #include <string>
 
 #include "schedules/pipeline/formulas.h"
-#include "schedules/pipeline/interleaved.h"
-#include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/orders/interleaved.h"
+#include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
 
 namespace stepsim {

@@ -6,9 +6,9 @@
 
 #include <vector>
 
-#include "analysis/experiments/small_clusters.h"
+#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
-#include "sim/simulate.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "schedules/pipeline/one_forward_one_backward.h"
+#include "schedules/pipeline/orders/one_forward_one_backward.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/reference_folder.h"
-#include "tests/schedules/run_schedule.h"
+#include "tests/support/reference_folder.h"
+#include "tests/support/run_schedule.h"
 
 namespace stepsim {
 namespace {

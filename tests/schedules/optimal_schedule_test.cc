@@ -1,7 +1,7 @@
 // The search against the integer programme of the zero-bubble authors, against trying every order,
 // and against every published schedule.
 
-#include "schedules/pipeline/optimal_schedule.h"
+#include "schedules/pipeline/search/optimal_schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -10,14 +10,14 @@
 #include <random>
 #include <string>
 
-#include "schedules/pipeline/greedy_schedule.h"
 #include "schedules/pipeline/make_schedule.h"
-#include "schedules/pipeline/op_makers.h"
-#include "schedules/pipeline/order_polish.h"
-#include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/orders/greedy_schedule.h"
+#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
-#include "schedules/pipeline/span_bound.h"
-#include "tests/schedules/golden_schedules.h"
+#include "schedules/pipeline/search/order_polish.h"
+#include "schedules/pipeline/search/span_bound.h"
+#include "tests/support/golden_schedules.h"
 
 namespace stepsim {
 namespace {

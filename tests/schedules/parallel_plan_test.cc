@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
-#include "analysis/experiments/small_clusters.h"
+#include "analysis/studies/small_clusters.h"
 #include "schedules/plan/communicators.h"
-#include "tests/schedules/small_model.h"
+#include "tests/support/small_model.h"
 
 namespace stepsim {
 namespace {

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
-#include "schedules/pipeline/hanayo.h"
-#include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/orders/hanayo.h"
+#include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "schedules/pipeline/schedule_name.h"
 

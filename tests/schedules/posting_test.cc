@@ -1,6 +1,6 @@
 // Messages in batches, as the runtimes of schedules post them.
 
-#include "schedules/pipeline/posting.h"
+#include "schedules/pipeline/replay/posting.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "schedules/pipeline/posted_replay.h"
+#include "schedules/pipeline/replay/posted_replay.h"
 #include "sim/base/error.h"
-#include "tests/schedules/golden_schedules.h"
+#include "tests/support/golden_schedules.h"
 
 namespace stepsim {
 namespace {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/experiments/small_clusters.h"
+#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/expert.h"
 #include "schedules/lowering/lower.h"
-#include "sim/simulate.h"
-#include "tests/schedules/small_model.h"
+#include "sim/run/simulate.h"
+#include "tests/support/small_model.h"
 #include "workload/layers.h"
 
 namespace stepsim {

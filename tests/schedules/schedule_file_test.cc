@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "schedules/pipeline/dual_pipe.h"
+#include "schedules/pipeline/orders/dual_pipe.h"
 
 namespace stepsim {
 namespace {

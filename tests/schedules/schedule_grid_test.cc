@@ -15,9 +15,9 @@
 
 #include "schedules/pipeline/formulas.h"
 #include "schedules/pipeline/make_schedule.h"
-#include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
-#include "tests/schedules/run_schedule.h"
+#include "tests/support/run_schedule.h"
 
 namespace stepsim {
 namespace {

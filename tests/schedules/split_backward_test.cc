@@ -8,7 +8,7 @@
 
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/tensor.h"
-#include "tests/schedules/small_model.h"
+#include "tests/support/small_model.h"
 
 namespace stepsim {
 namespace {

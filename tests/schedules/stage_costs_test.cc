@@ -1,6 +1,6 @@
 // Stages that take different times: cut anew, replayed, planned for.
 
-#include "schedules/pipeline/stage_costs.h"
+#include "schedules/pipeline/replay/stage_costs.h"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 
 #include "schedules/pipeline/formulas.h"
 #include "schedules/pipeline/make_schedule.h"
-#include "schedules/pipeline/replay.h"
+#include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
-#include "tests/reference_folder.h"
+#include "tests/support/reference_folder.h"
 
 namespace stepsim {
 namespace {

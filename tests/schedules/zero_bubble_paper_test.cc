@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "schedules/pipeline/make_schedule.h"
-#include "schedules/pipeline/posted_replay.h"
-#include "schedules/pipeline/replay.h"
-#include "tests/reference_folder.h"
+#include "schedules/pipeline/replay/posted_replay.h"
+#include "schedules/pipeline/replay/replay.h"
+#include "tests/support/reference_folder.h"
 
 namespace stepsim {
 namespace {

@@ -1,7 +1,7 @@
-// The closed form beside every collective (stated_form(), analysis/group_levels.h) against the
-// simulation, over operations, algorithms, shapes and sizes: within 0.1 % where it says that it is
-// exact, and never above where it says that it is a lower bound. And what every link carries
-// against the definition of the algorithm.
+// The closed form beside every collective (stated_form(), analysis/collective_forms/group_levels.h)
+// against the simulation, over operations, algorithms, shapes and sizes: within 0.1 % where it says
+// that it is exact, and never above where it says that it is a lower bound. And what every link
+// carries against the definition of the algorithm.
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/group_levels.h"
-#include "analysis/phase_schedule.h"
-#include "sim/collective_task.h"
+#include "analysis/collective_forms/group_levels.h"
+#include "analysis/collective_forms/phase_schedule.h"
 #include "sim/collectives/choose_algorithm.h"
-#include "tests/sim/idle_collective.h"
+#include "sim/run/collective_task.h"
+#include "tests/support/idle_collective.h"
 
 namespace stepsim {
 namespace {

@@ -1,5 +1,6 @@
-// On an idle network each algorithm takes its closed form (analysis/collective_formulas.h, FORMULAS
-// groups B and C) within 0.1 %, stepped and pipelined, or to what is written beside the case.
+// On an idle network each algorithm takes its closed form
+// (analysis/collective_forms/collective_formulas.h, FORMULAS groups B and C) within 0.1 %, stepped
+// and pipelined, or to what is written beside the case.
 
 #include <gtest/gtest.h>
 
@@ -7,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/collective_formulas.h"
+#include "analysis/collective_forms/collective_formulas.h"
 #include "sim/collectives/choose_algorithm.h"
-#include "sim/expert_routing.h"
-#include "sim/group_shape.h"
-#include "tests/sim/idle_collective.h"
+#include "sim/hardware/group_shape.h"
+#include "tests/support/idle_collective.h"
+#include "workload/expert_routing.h"
 
 namespace stepsim {
 namespace {

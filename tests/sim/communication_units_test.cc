@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/experiments/graph_by_hand.h"
-#include "analysis/experiments/small_clusters.h"
+#include "analysis/studies/graph_by_hand.h"
+#include "analysis/studies/small_clusters.h"
 #include "sim/collectives/library_choice.h"
-#include "sim/compute.h"
-#include "sim/group_shape.h"
-#include "sim/simulate.h"
+#include "sim/hardware/group_shape.h"
+#include "sim/run/compute.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "sim/network/flow_network.h"
-#include "sim/network/packet_network.h"
+#include "sim/network/packets/packet_network.h"
 #include "sim/network/replay.h"
 
 namespace stepsim {

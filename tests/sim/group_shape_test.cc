@@ -1,11 +1,11 @@
-#include "sim/group_shape.h"
+#include "sim/hardware/group_shape.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <vector>
 
-#include "analysis/experiments/small_clusters.h"
+#include "analysis/studies/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "sim/group_links.h"
-#include "tests/sim/idle_collective.h"
+#include "sim/hardware/group_links.h"
+#include "tests/support/idle_collective.h"
 
 namespace stepsim {
 namespace {

@@ -1,6 +1,6 @@
 // Replays the flow cases of tests/reference/network through FlowNetwork and compares every finish
 // time with the exact one. The README there says where the cases come from and what they mean.
-#include "tests/sim/network_case.h"
+#include "tests/support/network_case.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/network/packet_network.h"
-#include "tests/sim/network_case.h"
+#include "sim/network/packets/packet_network.h"
+#include "tests/support/network_case.h"
 
 namespace stepsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/network/packet_network.h"
+#include "sim/network/packets/packet_network.h"
 
 #include <gtest/gtest.h>
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/experiments/graph_by_hand.h"
-#include "analysis/experiments/small_clusters.h"
-#include "sim/packet_estimate.h"
-#include "sim/simulate.h"
+#include "analysis/studies/graph_by_hand.h"
+#include "analysis/studies/small_clusters.h"
+#include "sim/run/packet_estimate.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {

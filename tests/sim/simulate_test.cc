@@ -1,12 +1,12 @@
-#include "sim/simulate.h"
+#include "sim/run/simulate.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "analysis/experiments/graph_by_hand.h"
-#include "analysis/experiments/small_clusters.h"
+#include "analysis/studies/graph_by_hand.h"
+#include "analysis/studies/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -1,12 +1,12 @@
-#include "sim/variation.h"
+#include "sim/program/variation.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "analysis/experiments/graph_by_hand.h"
-#include "analysis/experiments/small_clusters.h"
-#include "sim/simulate.h"
+#include "analysis/studies/graph_by_hand.h"
+#include "analysis/studies/small_clusters.h"
+#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/topology/routes.h"
+#include "tests/support/routes.h"
 #include "topology/composed.h"
 #include "topology/dgx_superpod.h"
 #include "topology/fat_tree.h"

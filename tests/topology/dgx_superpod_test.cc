@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/quantity_text.h"
-#include "tests/topology/routes.h"
+#include "tests/support/routes.h"
 #include "topology/graph_measures.h"
 
 namespace stepsim {

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "tests/topology/routes.h"
+#include "tests/support/routes.h"
 #include "topology/dgx_superpod.h"
 #include "topology/graph_measures.h"
 #include "topology/torus.h"

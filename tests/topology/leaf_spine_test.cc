@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/topology/routes.h"
+#include "tests/support/routes.h"
 #include "topology/graph_measures.h"
 
 namespace stepsim {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/reference_folder.h"
-#include "tests/topology/routes.h"
+#include "tests/support/reference_folder.h"
+#include "tests/support/routes.h"
 #include "topology/topology.h"
 
 namespace stepsim {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "tests/topology/routes.h"
+#include "tests/support/routes.h"
 #include "topology/graph_measures.h"
 
 namespace stepsim {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/quantity_text.h"
-#include "tests/topology/routes.h"
+#include "tests/support/routes.h"
 #include "topology/graph_measures.h"
 
 namespace stepsim {

@@ -14,7 +14,7 @@
 #include <string>
 #include <tuple>
 
-#include "tests/traces/hand_made_run.h"
+#include "tests/support/hand_made_run.h"
 
 namespace stepsim {
 namespace {

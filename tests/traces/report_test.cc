@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/traces/hand_made_run.h"
+#include "tests/support/hand_made_run.h"
 #include "traces/report_text.h"
 
 namespace stepsim {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/traces/hand_made_run.h"
+#include "tests/support/hand_made_run.h"
 
 namespace stepsim {
 namespace {

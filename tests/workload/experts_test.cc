@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-#include "tests/workload/published_models.h"
+#include "tests/support/published_models.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

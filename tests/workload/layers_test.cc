@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/workload/published_models.h"
+#include "tests/support/published_models.h"
 #include "workload/kernels.h"
 #include "workload/model_counts.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/workload/published_models.h"
+#include "tests/support/published_models.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

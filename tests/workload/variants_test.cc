@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/workload/published_models.h"
+#include "tests/support/published_models.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 

@@ -1,0 +1,343 @@
+#include "analysis/collective_forms/counted_form.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/round_ends.h"
+#include "sim/hardware/group_links.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kSame = 1e-6;  // relative: messages of one round that take equally long
+
+struct Counted {
+  std::uint32_t lane = 0;
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  double trip = 0;
+  std::size_t links_end = 0;  // in Round::links, from that of the message before
+  Bandwidth last_width{};     // of the last of them
+  double alone = 0;           // seconds on its narrowest link
+  double bytes = 0;           // on the wire
+};
+
+struct Round {
+  std::vector<Counted> messages;
+  std::vector<LinkId> links;  // where switches are adaptive, groups of links in their places
+};
+
+class Counter {
+ public:
+  Counter(const Cluster& cluster, std::span<const std::uint32_t> chips,
+          const CollectiveAlgorithm& algorithm, const LibraryCost& cost)
+      : cluster_(cluster),
+        chips_(chips),
+        algorithm_(algorithm),
+        cost_(cost),
+        of_node_(chips_per_node(cluster.places)),
+        total_(cluster.fabric.links_and_groups(), 0.0),
+        load_(total_.size(), 0.0),
+        first_trip_(total_.size(), std::numeric_limits<double>::infinity()),
+        trips_(algorithm.lanes(), std::vector<Duration>(algorithm.rounds())),
+        next_(std::size_t{algorithm.lanes()} * algorithm.endpoints()),
+        hop_(next_.size()),
+        alone_(next_.size(), 0.0) {}
+
+  CountedForm count() {
+    for (std::uint32_t round = 0; round < algorithm_.rounds(); ++round) {
+      lay_out(round);
+      close_round(round);
+    }
+    CountedForm form;
+    form.pipelined = *std::ranges::max_element(total_) + to_seconds(trips());
+    if (algorithm_.cuts_through()) {
+      form.stepped = form.pipelined;
+      form.stepped_exact = true;
+      return form;
+    }
+    if (even_) {
+      form.stepped = in_step_;
+      form.stepped_exact = true;
+      return form;
+    }
+    form.stepped = *std::ranges::max_element(alone_);
+    if (algorithm_.gated()) form.stepped = std::max(form.stepped, longest_way());
+    for (std::size_t link = 0; link < total_.size(); ++link) {
+      if (total_[link] > 0) form.stepped = std::max(form.stepped, first_trip_[link] + total_[link]);
+    }
+    return form;
+  }
+
+ private:
+  HopKind kind_of(const CollectiveMessage& message, std::uint32_t from) const {
+    const auto inside = [&](std::uint32_t a, std::uint32_t b) {
+      return chips_[a] / of_node_ == chips_[b] / of_node_;
+    };
+    const bool in_node =
+        message.link ? message.in_node || inside(0, static_cast<std::uint32_t>(chips_.size() - 1))
+                     : inside(from, message.to);
+    return in_node ? cluster_.library.inside : HopKind::kNetwork;
+  }
+
+  // One way through all rounds; of rings, the way of the last byte.
+  Duration trips() const {
+    if (!algorithm_.relays()) return end_of_rounds(algorithm_, trips_);
+    Duration longest{};
+    for (std::uint32_t lane = 0; lane < algorithm_.lanes(); ++lane) {
+      const auto of_lane = [&](const auto& all) {
+        const auto first = all.begin() + static_cast<std::ptrdiff_t>(seat(lane, 0));
+        return std::vector(first, first + algorithm_.endpoints());
+      };
+      longest = std::max(longest, end_of_relay(algorithm_.rounds(), of_lane(next_), of_lane(hop_)));
+    }
+    return longest;
+  }
+
+  // What adds up in the switch at the end of a link, if it takes time.
+  std::optional<LinkId> adder_of(LinkId link) const {
+    const std::size_t node = cluster_.fabric.link(link).to.index();
+    return node < cluster_.adders.size() ? cluster_.adders[node] : std::nullopt;
+  }
+
+  // uses_ and latency_ of a message. What goes over one link of a group is also the group's.
+  void find_uses(const CollectiveMessage& message, std::uint32_t from) {
+    const Fabric& fabric = cluster_.fabric;
+    uses_.clear();
+    latency_ = Duration{};
+    if (message.link) {
+      latency_ = fabric.link(*message.link).latency;
+      const LinkUse spread = fabric.spread(*message.link);
+      if (spread.link != *message.link) uses_.push_back(spread);
+      uses_.push_back({*message.link, 1});
+      return;
+    }
+    route_.clear();
+    cluster_.router->route(cluster_.places.chips[chips_[from]],
+                           cluster_.places.chips[chips_[message.to]], 0, route_);
+    for (const LinkId link : route_) {
+      latency_ += fabric.link(link).latency;
+      uses_.push_back(fabric.spread(link));
+    }
+  }
+
+  // The messages of a round over their links.
+  void lay_out(std::uint32_t round) {
+    round_.messages.clear();
+    round_.links.clear();
+    for (std::uint32_t lane = 0; lane < algorithm_.lanes(); ++lane) {
+      for (std::uint32_t from = 0; from < algorithm_.endpoints(); ++from) {
+        const auto message = algorithm_.message(lane, round, from);
+        if (!message) continue;
+        const auto kind = static_cast<std::size_t>(kind_of(*message, from));
+        const std::size_t begin = round_.links.size();
+        find_uses(*message, from);
+        Duration trip = cost_.hop[kind];
+        const double bytes = static_cast<double>(message->bytes.value()) * cost_.wire[kind];
+        double alone = 0;
+        Bandwidth width{};
+        for (const LinkUse& use : uses_) {
+          width = cluster_.fabric.width(use);
+          const double seconds = bytes / width.value();
+          alone = std::max(alone, seconds);
+          load_[use.link.index()] += seconds;
+          round_.links.push_back(use.link);
+        }
+        trip += latency_;
+        if (message->link && message->reduce) {
+          if (const auto adder = adder_of(*message->link)) {
+            load_[adder->index()] += static_cast<double>(message->bytes.value()) /
+                                     cluster_.fabric.link(*adder).bandwidth.value();
+            round_.links.push_back(*adder);
+            width = cluster_.fabric.link(*adder).bandwidth;
+          }
+        }
+        const double trip_s = to_seconds(trip);
+        for (std::size_t i = begin; i < round_.links.size(); ++i) {
+          double& first = first_trip_[round_.links[i].index()];
+          first = std::min(first, trip_s);
+        }
+        trips_[lane][round] = std::max(trips_[lane][round], trip);
+        if (algorithm_.relays()) {
+          next_[seat(lane, from)] = message->to;
+          hop_[seat(lane, from)] = trip;
+        }
+        round_.messages.push_back({.lane = lane,
+                                   .from = from,
+                                   .to = message->to,
+                                   .trip = trip_s,
+                                   .links_end = round_.links.size(),
+                                   .last_width = width,
+                                   .alone = alone,
+                                   .bytes = bytes});
+      }
+    }
+  }
+
+  // How long its messages take beside each other, and alone; then the loads are those of all.
+  void close_round(std::uint32_t round) {
+    if (round_.messages.empty()) return;
+    double shortest = std::numeric_limits<double>::infinity();
+    double longest = 0;
+    std::size_t begin = 0;
+    for (const Counted& message : round_.messages) {
+      double busiest = 0;
+      for (std::size_t i = begin; i < message.links_end; ++i) {
+        busiest = std::max(busiest, load_[round_.links[i].index()]);
+      }
+      begin = message.links_end;
+      shortest = std::min(shortest, message.trip + busiest);
+      longest = std::max(longest, message.trip + busiest);
+    }
+    const std::size_t everybody = std::size_t{algorithm_.lanes()} * algorithm_.endpoints();
+    even_ = even_ && !algorithm_.gated() && shortest >= (1 - kSame) * longest &&
+            (algorithm_.rounds() == 1 || round_.messages.size() == everybody);
+    in_step_ += longest;
+
+    ends_.clear();
+    for (const Counted& message : round_.messages) {
+      ends_.push_back(alone_[seat(message.lane, message.from)] + message.trip + message.alone);
+      if (algorithm_.gated()) {
+        ways_.push_back({.slot = slot(message.lane, round, message.from),
+                         .to = slot(message.lane, round, message.to),
+                         .seconds = message.trip + message.alone});
+      }
+    }
+    wait_for_all(round);
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      const Counted& message = round_.messages[i];
+      for (const std::uint32_t who : {message.from, message.to}) {
+        double& end = alone_[seat(message.lane, who)];
+        end = std::max(end, ends_[i]);
+      }
+    }
+    for (const Wait& wait : waits_) {
+      double& end = alone_[seat(wait.lane, wait.to)];
+      end = std::max(end, wait.at);
+    }
+    waits_.clear();
+    for (const LinkId link : round_.links) {
+      total_[link.index()] += load_[link.index()];
+      load_[link.index()] = 0;
+    }
+  }
+
+  // Who gets several messages in a round has all of them when its link has carried them.
+  void wait_for_all(std::uint32_t round) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < round_.messages.size(); ++i) {
+      const Counted& message = round_.messages[i];
+      const LinkId last = round_.links[message.links_end - 1];
+      const std::size_t first = std::exchange(begin, message.links_end);
+      if (first == message.links_end) continue;
+      if (algorithm_.receives(message.lane, round, message.to) < 2) continue;
+      Arrivals& there = arrivals_[last.index()];
+      const double start = ends_[i] - message.alone;
+      if (there.work == 0 || start < there.start) there.start = start;
+      there.work += message.bytes / message.last_width.value();
+      there.lane = message.lane;
+      there.to = message.to;
+    }
+    for (auto& [link, there] : arrivals_) {
+      waits_.push_back({.lane = there.lane, .to = there.to, .at = there.start + there.work});
+    }
+    arrivals_.clear();
+  }
+
+  // Until the last round of a gated algorithm ends, each message alone on its links. Lanes name
+  // rounds of each other, so this goes over all messages until nothing changes any more.
+  double longest_way() const {
+    std::vector<double> ends(slot(algorithm_.lanes(), 0, 0), 0.0);
+    const std::uint32_t endpoints = algorithm_.endpoints();
+    double last = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      const auto raise = [&](std::size_t at, double end) {
+        if (end <= ends[at]) return;
+        ends[at] = end;
+        last = std::max(last, end);
+        moved = true;
+      };
+      for (const Way& way : ways_) {
+        const auto member = static_cast<std::uint32_t>(way.slot % endpoints);
+        const auto round = static_cast<std::uint32_t>(way.slot / endpoints % algorithm_.rounds());
+        const auto lane = static_cast<std::uint32_t>(way.slot / endpoints / algorithm_.rounds());
+        double start = 0;
+        if (round > 0) start = ends[way.slot - endpoints];
+        if (const auto gate = algorithm_.gate(lane, round, member)) {
+          start = std::max(start, ends[slot(gate->lane, gate->round, member)]);
+        }
+        raise(way.slot, start + way.seconds);
+        raise(way.to, start + way.seconds);
+      }
+      // A round is over no sooner than the one before it.
+      for (std::size_t at = endpoints; at < ends.size(); ++at) {
+        if (at / endpoints % algorithm_.rounds() != 0) raise(at, ends[at - endpoints]);
+      }
+    }
+    return last;
+  }
+
+  std::size_t slot(std::uint32_t lane, std::uint32_t round, std::uint32_t member) const {
+    return (std::size_t{lane} * algorithm_.rounds() + round) * algorithm_.endpoints() + member;
+  }
+  std::size_t seat(std::uint32_t lane, std::uint32_t member) const {
+    return std::size_t{lane} * algorithm_.endpoints() + member;
+  }
+
+  const Cluster& cluster_;
+  std::span<const std::uint32_t> chips_;
+  const CollectiveAlgorithm& algorithm_;
+  const LibraryCost& cost_;
+  std::uint32_t of_node_;
+  std::vector<double> total_;       // seconds, by link
+  std::vector<double> load_;        // of the round
+  std::vector<double> first_trip_;  // the shortest of its messages, by link
+  std::vector<std::vector<Duration>> trips_;
+  std::vector<std::uint32_t> next_;  // of algorithms that relay: by lane and member
+  std::vector<Duration> hop_;
+  std::vector<double> alone_;  // seconds when a member is done in a lane, messages alone
+  std::vector<double> ends_;
+  struct Way {
+    std::size_t slot;  // lane, round and sender
+    std::size_t to;    // the same, of the receiver
+    double seconds;
+  };
+  std::vector<Way> ways_;  // of gated algorithms
+  struct Arrivals {
+    double start = 0;
+    double work = 0;
+    std::uint32_t lane = 0;
+    std::uint32_t to = 0;
+  };
+  std::map<std::uint32_t, Arrivals> arrivals_;  // of a round, by link
+  struct Wait {
+    std::uint32_t lane;
+    std::uint32_t to;
+    double at;
+  };
+  std::vector<Wait> waits_;
+  Round round_;
+  std::vector<LinkId> route_;  // of a message
+  std::vector<LinkUse> uses_;
+  Duration latency_{};
+  bool even_ = true;
+  double in_step_ = 0;
+};
+
+}  // namespace
+
+std::optional<CountedForm> counted_form(const Cluster& cluster,
+                                        std::span<const std::uint32_t> chips,
+                                        const CollectiveAlgorithm& algorithm,
+                                        const LibraryCost& cost, std::uint64_t most_slots) {
+  if (std::uint64_t{algorithm.lanes()} * algorithm.rounds() * algorithm.endpoints() > most_slots) {
+    return std::nullopt;
+  }
+  return Counter(cluster, chips, algorithm, cost).count();
+}
+
+}  // namespace stepsim

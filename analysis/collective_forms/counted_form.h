@@ -1,0 +1,43 @@
+// counted_form() is the closed form where only the routes tell: messages that share links on a
+// torus, levels whose links are shared by several members, rows of members over several levels. The
+// messages of every round are laid over the routes, and
+//
+//   pipelined  max over links of B/W, B all bytes over the link, plus the trips of all rounds: the
+//              longest of each, of a ring through all members those of the way round
+//   stepped    sum over rounds of (max over links of B_r/W + t): exact where all messages of a
+//   round
+//              take equally long and every member sends in it (then everybody begins the next round
+//              at the same time, and within a round the busiest link of each message gives it its
+//              even share). Elsewhere a lower bound: no link can carry its bytes faster, and no
+//              member can be done before what it waits for, each message alone on its links.
+//
+// (The congestion form of round-based algorithms: Sack, Gropp 2012; De Sensi and others 2024.)
+//
+// O(messages x route), as pipelined simulation.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "analysis/collective_forms/collective_formulas.h"
+#include "sim/collectives/algorithm.h"
+#include "sim/collectives/library_choice.h"
+#include "sim/hardware/cluster.h"
+
+namespace stepsim {
+
+struct CountedForm {
+  double pipelined = 0;
+  double stepped = 0;
+  bool stepped_exact = false;
+};
+
+// `chips`: of the members. Nothing if there are more than `most_slots` lanes x rounds x members.
+std::optional<CountedForm> counted_form(const Cluster& cluster,
+                                        std::span<const std::uint32_t> chips,
+                                        const CollectiveAlgorithm& algorithm,
+                                        const LibraryCost& cost, std::uint64_t most_slots);
+
+}  // namespace stepsim

@@ -1,0 +1,174 @@
+#include "analysis/collective_forms/group_levels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "analysis/collective_forms/counted_form.h"
+#include "sim/collectives/choose_algorithm.h"
+#include "sim/hardware/group_links.h"
+
+namespace stepsim {
+namespace {
+
+// More messages than that are not counted.
+constexpr std::uint64_t kMostSlots = 1U << 24;
+
+struct Route {
+  std::vector<std::pair<LinkId, Bandwidth>> links;
+  Duration trip{};
+};
+
+Route route_between(const Cluster& cluster, std::uint32_t from, std::uint32_t to,
+                    const LibraryCost& cost) {
+  const std::uint32_t of_node = chips_per_node(cluster.places);
+  const bool inside = from / of_node == to / of_node;
+  const auto kind = static_cast<std::size_t>(inside ? cluster.library.inside : HopKind::kNetwork);
+  std::vector<LinkId> links;
+  cluster.router->route(cluster.places.chips[from], cluster.places.chips[to], 0, links);
+  Route route{.links = {}, .trip = cost.hop[kind]};
+  for (const LinkId id : links) {
+    const LinkUse use = cluster.fabric.spread(id);
+    route.links.emplace_back(use.link, cluster.fabric.width(use) / cost.wire[kind]);
+    route.trip += cluster.fabric.link(id).latency;
+  }
+  return route;
+}
+
+// By level: the most that a member sends to members in other boxes of the levels inside it, or
+// receives from them.
+std::vector<Bytes> busiest_ports(const ByteMatrix& matrix, const GroupShape& shape) {
+  std::vector<Bytes> result;
+  std::uint32_t box = 1;
+  for (const GroupDimension& dimension : shape.dimensions) {
+    std::vector<Bytes> sent(shape.members());
+    std::vector<Bytes> received(shape.members());
+    for (std::uint32_t from = 0; from < shape.members(); ++from) {
+      for (std::uint32_t to = 0; to < shape.members(); ++to) {
+        if (from / box == to / box) continue;
+        const Bytes bytes = matrix.between(shape.order[from], shape.order[to]);
+        sent[from] += bytes;
+        received[to] += bytes;
+      }
+    }
+    result.push_back(
+        std::max(*std::ranges::max_element(sent), *std::ranges::max_element(received)));
+    box *= dimension.size;
+  }
+  return result;
+}
+
+std::string counted_text(const std::optional<CollectiveFormula>& book, bool overlapped,
+                         bool exact) {
+  if (!exact) return "max(busiest link, longest way), counted over the routes";
+  // What is counted of trees over nodes is what the form leaves out: their trips.
+  if (book && book->text.ends_with("trips of the trees")) return book->text;
+  return overlapped ? "max_links B/W + trips, counted over the routes"
+                    : "sum over rounds of max_links B/W + t, counted over the routes";
+}
+
+}  // namespace
+
+FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                           const GroupShape& shape, const LibraryCost& cost) {
+  const auto chip = [&](std::uint32_t position) { return chips[shape.order[position]]; };
+  FormulaGroup group;
+  std::vector<LinkId> ports;       // of the first member, by level
+  std::map<LinkId, double> loads;  // seconds a byte
+  std::uint32_t stride = 1;
+  for (const GroupDimension& dimension : shape.dimensions) {
+    FormulaLevel level{
+        .size = dimension.size, .torus_axis = dimension.torus_axis, .wraps = dimension.wraps};
+    // What each neighbour along the dimension gets when all send to the next one at once; beyond a
+    // torus, also the last to the first.
+    loads.clear();
+    for (std::uint32_t position = 0; position < shape.members(); ++position) {
+      const bool last = position / stride % dimension.size + 1 == dimension.size;
+      if (last && (dimension.torus_axis || dimension.size == 2)) continue;
+      const std::uint32_t next =
+          last ? position - (dimension.size - 1) * stride : position + stride;
+      const Route route = route_between(cluster, chip(position), chip(next), cost);
+      level.trip = std::max(level.trip, last ? Duration{} : route.trip);
+      for (const auto& [link, bandwidth] : route.links) {
+        const double seconds = loads[link] += 1 / bandwidth.value();
+        level.bandwidth = level.bandwidth.value() == 0
+                              ? Bandwidth(1 / seconds)
+                              : std::min(level.bandwidth, Bandwidth(1 / seconds));
+      }
+    }
+    ports.push_back(route_between(cluster, chip(0), chip(stride), cost).links.front().first);
+    const auto same = std::ranges::find(ports, ports.back());
+    if (same + 1 != ports.end()) level.port = static_cast<std::uint32_t>(same - ports.begin());
+    group.levels.push_back(level);
+    stride *= dimension.size;
+  }
+  // The first and the last position differ on every level. On a torus these may be neighbours;
+  // there trips are those of the axes.
+  if (!shape.dimensions.front().torus_axis) {
+    group.farthest = route_between(cluster, chip(0), chip(shape.members() - 1), cost).trip;
+  }
+  return group;
+}
+
+ChosenCollective choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                            const GroupShape& shape, const CollectiveWork& work,
+                            const CollectiveTask& task) {
+  ChosenCollective chosen{
+      .choice = choose_with_library(cluster.library, task, switches_can_add(work.type),
+                                    work.algorithm, shape, links_of(cluster, chips, work.type))};
+  const auto algorithm = choose_algorithm(task, chosen.choice.algorithm, shape);
+  chosen.rounds = algorithm->rounds();
+  chosen.lanes = algorithm->lanes();
+  return chosen;
+}
+
+CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                              const GroupShape& shape, const StatedCollective& stated) {
+  const auto algorithm = choose_algorithm(stated.task, stated.algorithm, shape);
+  FormulaGroup group = formula_group(cluster, chips, shape, stated.cost);
+  std::uint32_t position = 0;
+  while (shape.order[position] != stated.task.root) ++position;
+  for (std::size_t level = 0; level < group.levels.size(); ++level) {
+    group.levels[level].root = position % group.levels[level].size;
+    position /= group.levels[level].size;
+  }
+  CollectiveFormulaInput input{.op = stated.task.op,
+                               .algorithm = stated.algorithm,
+                               .bytes = stated.task.bytes,
+                               .levels = group.levels,
+                               .farthest = group.farthest,
+                               .busiest_ports = {},
+                               .rounds = algorithm->rounds(),
+                               .lanes = algorithm->lanes(),
+                               .rail_trees = shape.tree.nodes.empty() && !shape.rail_trees.empty(),
+                               .one_switch = shape.tree.nodes.size() == shape.members() + 1,
+                               .node_trees = !shape.node_trees.empty()};
+  if (stated.task.matrix != nullptr) {
+    input.busiest_ports = busiest_ports(*stated.task.matrix, shape);
+  }
+  const auto counted = counted_form(cluster, chips, *algorithm, stated.cost, kMostSlots);
+  const auto pipelined = collective_formula(input);
+  if (counted && !stated.overlapped && counted->stepped_exact) {
+    input.overlapped = false;
+    const auto stepped = collective_formula(input);
+    const bool agrees =
+        stepped && std::abs(stepped->seconds - counted->stepped) <= 5e-4 * counted->stepped;
+    if (agrees && stepped->exact) return *stepped;
+    return {.seconds = counted->stepped, .text = counted_text(pipelined, false, true)};
+  }
+  if (pipelined && (!counted || std::abs(pipelined->seconds - counted->pipelined) <=
+                                    5e-4 * counted->pipelined)) {
+    input.overlapped = stated.overlapped;
+    if (auto form = collective_formula(input)) return *form;
+  }
+  if (!counted) return {.seconds = 0, .text = "too many messages to count", .exact = false};
+  CollectiveFormula form{.seconds = stated.overlapped ? counted->pipelined : counted->stepped,
+                         .text = {},
+                         .exact = stated.overlapped || counted->stepped_exact};
+  form.text = counted_text(pipelined, stated.overlapped, form.exact);
+  return form;
+}
+
+}  // namespace stepsim

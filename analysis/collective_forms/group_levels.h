@@ -1,0 +1,55 @@
+// The group of a collective as the closed forms see it: the levels on which its members differ,
+// each with the bandwidth of a member's share and the time of a trip, found on the routes of the
+// cluster.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/collective_forms/collective_formulas.h"
+#include "sim/collectives/collective.h"
+#include "sim/collectives/library_choice.h"
+#include "sim/hardware/cluster.h"
+#include "sim/program/op_graph.h"
+
+namespace stepsim {
+
+struct FormulaGroup {
+  std::vector<FormulaLevel> levels;  // innermost first
+  Duration farthest{};               // a trip between members that differ on every level; 0: torus
+};
+
+// `chips`: the chip number of each member, in the order of `shape`. With what the library adds to
+// hops and bytes. REQUIRES: shape.members() > 1.
+FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                           const GroupShape& shape, const LibraryCost& cost = {});
+
+// What is to be stated: a collective by this algorithm.
+struct StatedCollective {
+  const CollectiveTask& task;
+  AlgorithmChoice algorithm = AlgorithmChoice::kRing;  // not kAuto
+  const LibraryCost& cost;
+  bool overlapped = true;  // pipelined
+};
+
+// The form of collective_formula(), where what it takes for granted of the places of the members
+// holds here: what it says of a pipelined collective is what counted_form() counts. Else what is
+// counted. Without the library's start. REQUIRES: shape.members() > 1; the algorithm can run.
+CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                              const GroupShape& shape, const StatedCollective& stated);
+
+// The algorithm that runs this collective (`task` is task_of() of the work in its graph), with the
+// cluster's library, and in how many rounds
+// and lanes.
+struct ChosenCollective {
+  LibraryChoice choice;
+  std::uint32_t rounds = 0;
+  std::uint32_t lanes = 0;
+};
+ChosenCollective choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                            const GroupShape& shape, const CollectiveWork& work,
+                            const CollectiveTask& task);
+
+}  // namespace stepsim

@@ -1,0 +1,246 @@
+// Closed forms over switched levels, a node innermost: d members a node, W_node in it, M nodes,
+// cards of W. What is left of S bytes after the levels inside it reaches a level: S_i (C9).
+// Levels whose routes begin at the same port of a member (all outside the node, on its card) add
+// up.
+
+#include <cmath>
+
+#include "analysis/collective_forms/formula_parts.h"
+#include "analysis/collective_forms/phase_schedule.h"
+
+namespace stepsim {
+namespace {
+
+using Op = CollectiveOp;
+
+struct Outside {
+  double per_byte = 0;  // 1/W of the slowest level outside the node
+  double trip = 0;
+};
+
+Outside outside_of(const CollectiveFormulaInput& input) {
+  Outside result;
+  for (const FormulaLevel& level : input.levels.subspan(1)) {
+    result.per_byte = std::max(result.per_byte, 1 / level.bandwidth.value());
+    result.trip = std::max(result.trip, to_seconds(level.trip));
+  }
+  return result;
+}
+
+// The rounds of one chunk of `bytes` through the levels: scatter, gather, or both.
+std::vector<LaneRound> through_levels(const CollectiveFormulaInput& input, double bytes,
+                                      std::vector<std::uint32_t>& last_of_phase) {
+  std::vector<LaneRound> scatter;
+  std::vector<std::uint32_t> lengths;
+  for (std::uint32_t i = 0; i < input.levels.size(); ++i) {
+    const FormulaLevel& level = input.levels[i];
+    const LaneRound round{.machine = level.port.value_or(i),
+                          .trip = to_seconds(level.trip),
+                          .work = bytes / level.size / level.bandwidth.value()};
+    scatter.insert(scatter.end(), level.size - 1, round);
+    lengths.push_back(level.size - 1);
+    bytes /= level.size;
+  }
+  std::vector<LaneRound> rounds;
+  std::vector<std::uint32_t> phases;
+  if (input.op != Op::kAllGather) {
+    rounds = scatter;
+    phases = lengths;
+  }
+  if (input.op != Op::kReduceScatter) {
+    rounds.insert(rounds.end(), scatter.rbegin(), scatter.rend());
+    phases.insert(phases.end(), lengths.rbegin(), lengths.rend());
+  }
+  for (const std::uint32_t length : phases) {
+    const auto first = static_cast<std::uint32_t>(last_of_phase.size());
+    last_of_phase.insert(last_of_phase.end(), length, first + length - 1);
+  }
+  return rounds;
+}
+
+// Chunks that follow each other: one enters a phase when the one before it has left it.
+double in_chunks(const std::vector<LaneRound>& chunk, const std::vector<std::uint32_t>& last,
+                 std::uint32_t chunks, bool with_work) {
+  std::vector<std::vector<LaneRound>> lanes(chunks, chunk);
+  for (std::uint32_t lane = 0; lane < chunks; ++lane) {
+    for (std::uint32_t round = 0; round < chunk.size(); ++round) {
+      LaneRound& of = lanes[lane][round];
+      if (!with_work) of.work = 0;
+      if (lane > 0) of.after = {.lane = lane - 1, .round = last[round]};
+    }
+  }
+  return phase_schedule(lanes);
+}
+
+// Of all rounds, on the busiest port.
+double busiest_port(const std::vector<LaneRound>& rounds) {
+  std::vector<double> seconds;
+  for (const LaneRound& round : rounds) {
+    if (seconds.size() <= round.machine) seconds.resize(round.machine + 1, 0.0);
+    seconds[round.machine] += round.work;
+  }
+  return *std::ranges::max_element(seconds);
+}
+
+// The trips round rings that pass all of a node before they go on: between nodes one a node, of the
+// levels that are crossed there.
+double round_trip(const CollectiveFormulaInput& input) {
+  double members = 1;
+  for (const FormulaLevel& level : input.levels) members *= level.size;
+  double trips = 0;
+  for (const FormulaLevel& level : input.levels) {
+    members /= level.size;
+    const bool outermost = &level == &input.levels.back();
+    trips += (members * (level.size - 1) + (outermost ? 1 : 0)) * to_seconds(level.trip);
+  }
+  return trips;
+}
+
+}  // namespace
+
+CollectiveFormula level_by_level(const CollectiveFormulaInput& input) {
+  std::vector<std::uint32_t> last;
+  const std::vector<LaneRound> rounds =
+      through_levels(input, static_cast<double>(input.bytes.value()), last);
+  double sum = 0;
+  double trips = 0;
+  for (const LaneRound& round : rounds) {
+    sum += round.work;
+    trips += round.trip;
+  }
+  return {.seconds = (input.overlapped ? busiest_port(rounds) : sum) + trips,
+          .text = in_passes(input, std::string(input.overlapped ? "max" : "sum") +
+                                       "_i (n_i-1)/n_i S_i/W_i + sum_i (n_i-1) t_i")};
+}
+
+// C9 with all levels at work. Pipelined, only the trips are chunk after chunk; stepped, the last
+// chunk goes through what the others have left.
+CollectiveFormula overlapped_levels(const CollectiveFormulaInput& input) {
+  const auto bytes = static_cast<double>(input.bytes.value());
+  std::vector<std::uint32_t> last;
+  const std::vector<LaneRound> chunk = through_levels(input, bytes / input.lanes, last);
+  if (!input.overlapped) {
+    return {.seconds = in_chunks(chunk, last, input.lanes, true),
+            .text = "sum_i p_i + (C-1) max p_i, p_i = (n_i-1) (S_i/(C n_i W_i) + t_i)" +
+                    std::string(input.op == Op::kAllReduce ? ", there and back" : "")};
+  }
+  const double trips = in_chunks(chunk, last, input.lanes, false);
+  return {.seconds = busiest_port(chunk) * input.lanes + trips,
+          .text = in_passes(input, "max_i (n_i-1)/n_i S_i/W_i") + " + trips of C chunks"};
+}
+
+// A ring a card: what leaves a member over its card, and inside the node to d - 1 others.
+CollectiveFormula rotated_rings(const CollectiveFormulaInput& input) {
+  const FormulaParts parts = parts_of(input);
+  const double cards = input.levels.front().size;
+  const double slowest =
+      std::max(outside_of(input).per_byte, (cards - 1) / input.levels.front().bandwidth.value()) /
+      cards;
+  const double n = parts.members;
+  // Stepped every round waits for the longest trip; of two cards and an odd number of nodes one
+  // crosses between rails. Pipelined the last byte goes all the way round but for one hop a pass,
+  // the shortest ones.
+  const bool crosses = cards == 2 && std::fmod(n / cards, 2) == 1;
+  const double longest = std::max(parts.trip, crosses ? to_seconds(input.farthest) : 0);
+  const double inside = to_seconds(input.levels.front().trip);
+  const bool both_inside = cards > parts.passes;
+  const double left_out =
+      both_inside ? parts.passes * inside : inside + to_seconds(input.levels[1].trip);
+  const double trips = input.overlapped ? parts.passes * round_trip(input) - left_out
+                                        : parts.passes * (n - 1) * longest;
+  return {.seconds = parts.passes * (n - 1) / n * parts.bytes * slowest + trips,
+          .text = in_passes(input, "(n-1)/n S max(1/(d W), (d-1)/(d W_node)) + (n-1) t")};
+}
+
+// In the node (d-1)/d of the data, over the cards (M-1)/M; in chunks, of which one is in the second
+// leg while the next is in the first.
+std::optional<CollectiveFormula> node_relay(const CollectiveFormulaInput& input) {
+  if (!input.busiest_ports.empty()) return std::nullopt;
+  const FormulaParts parts = parts_of(input);
+  const FormulaLevel& inside = input.levels.front();
+  const Outside outside = outside_of(input);
+  const double d = inside.size;
+  const double nodes = parts.members / d;
+  const double bytes = parts.bytes / input.lanes;
+  std::vector<LaneRound> legs(static_cast<std::size_t>(d) - 1,
+                              {.machine = 0,
+                               .trip = to_seconds(inside.trip),
+                               .work = bytes / d / inside.bandwidth.value()});
+  legs.insert(legs.end(), static_cast<std::size_t>(nodes) - 1,
+              {.machine = 1, .trip = outside.trip, .work = bytes / nodes * outside.per_byte});
+  if (input.algorithm == AlgorithmChoice::kNodeForwarding) std::ranges::reverse(legs);
+  std::vector<std::uint32_t> last;
+  for (const std::uint32_t machine : {legs.front().machine, legs.back().machine}) {
+    const auto length = static_cast<std::size_t>(std::ranges::count_if(
+        legs, [&](const LaneRound& round) { return round.machine == machine; }));
+    last.insert(last.end(), length, static_cast<std::uint32_t>(last.size() + length) - 1);
+  }
+  if (!input.overlapped) {
+    return CollectiveFormula{
+        .seconds = in_chunks(legs, last, input.lanes, true),
+        .text =
+            "p + q + (C-1) max(p, q), p = (d-1) (S/(C d W_node) + t), q = (M-1) (S/(C M W) + t)"};
+  }
+  return CollectiveFormula{
+      .seconds = busiest_port(legs) * input.lanes + in_chunks(legs, last, input.lanes, false),
+      .text = "S max((d-1)/(d W_node), (M-1)/(M W)) + trips of C chunks"};
+}
+
+namespace {
+
+// Trees over whole nodes. An all-reduce passes every link of a node with the whole once each way,
+// where its switch adds; else the members exchange shares in it. Each card carries its d-th. Of an
+// all-gather or reduce-scatter over the cards the shards of others on the rail.
+CollectiveFormula whole_nodes(const CollectiveFormulaInput& input, bool sharded) {
+  const FormulaParts parts = parts_of(input);
+  const double d = input.levels.front().size;
+  const double nodes = parts.members / d;
+  const Outside outside = outside_of(input);
+  double inside = input.node_trees ? 1 : (d - 1) / d;
+  double card = 1 / d;
+  std::string text = input.node_trees ? "S max(1/W_node, 1/(d W)) + trips of the trees"
+                                      : "S max((d-1)/(d W_node), 1/(d W)) + trips of the trees";
+  if (input.op == Op::kAllReduce && !input.node_trees) {
+    inside *= 2;
+    text = "S max(2 (d-1)/(d W_node), 1/(d W)) + trips of the trees";
+  }
+  if (input.algorithm == AlgorithmChoice::kDoubleBinaryTree) {
+    card = (nodes == 2 ? 1 : nodes == 3 ? 1.5 : 2) / d;
+    inside = 2 * (d - 1) / d;
+    text = "S max(2 (d-1)/(d W_node), 2/(d W)) + trips of the trees";
+  }
+  if (input.algorithm == AlgorithmChoice::kNvlsTree) {
+    inside = 1;
+    card = (nodes == 2 ? 1 : nodes == 3 ? 1.5 : 2) / d;
+    text = "S max(1/W_node, 2/(d W)) + trips of the trees";
+  }
+  if (sharded) {
+    card = (nodes - 1) / nodes / d;
+    inside = (d - 1) / d;
+    text = "S max((d-1)/(d W_node), (M-1)/(n W)) + trips of the trees";
+  }
+  if (input.op == Op::kBarrier) return {.seconds = 0, .text = "trips of the tree"};
+  return {.seconds = parts.bytes * std::max(inside / input.levels.front().bandwidth.value(),
+                                            card * outside.per_byte),
+          .text = text};
+}
+
+}  // namespace
+
+// C12, C17: once up and once down every link; of shards, all but those of one's own.
+std::optional<CollectiveFormula> in_network(const CollectiveFormulaInput& input) {
+  const FormulaParts parts = parts_of(input);
+  const bool sharded = input.op == Op::kAllGather || input.op == Op::kReduceScatter;
+  if (input.rail_trees || input.algorithm == AlgorithmChoice::kNvlsTree ||
+      input.algorithm == AlgorithmChoice::kDoubleBinaryTree) {
+    return whole_nodes(input, sharded);
+  }
+  double share = sharded ? (parts.members - 1) / parts.members : 1;
+  if (input.op == Op::kBarrier) share = 0;
+  const double trips = input.rounds * to_seconds(input.levels.front().trip);
+  return CollectiveFormula{
+      .seconds = share * parts.bytes / parts.bandwidth + trips,
+      .text = sharded ? "(n-1)/n S/W + trips of the tree" : "S/W + trips of the tree"};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,238 @@
+// Closed forms on tori. Along an axis of n members and links of W:
+//
+//   rings      a ring moves (n-1)/n of what is there, half of it each way: floor(n/2) rounds of a
+//              shard, the last (or first) one of half a shard if n is even. The link of a line to
+//              its end carries n-1 shards; of an all-reduce the scatter fills the links at one end
+//              and the gather those at the other, n shards in all (B1, B3, B4, B7)
+//   direct     data go along the axes in order. All pairs of members that differ by d < n/2 places
+//              on an axis load a link with d shards of the whole line; of the ways that are equally
+//              long the one ahead is taken: h (h+1)/2 with h = floor(n/2). The middle link of a
+//              line is crossed by floor(n/2) ceil(n/2) pairs (after B6)
+//   gather     all that is not on the root's own plane comes in over its two links of the last
+//              axis: of a ring floor(n/2) planes over one of them, of a line all on one side (B11:
+//              at least half of them); scatter leaves over the first axis in the same way
+//
+// Stepped, rotations of a torus whose axes are not alike meet on its axes; on rings all members see
+// the same, so phase_schedule() is exact. On lines the middle is done before the ends are.
+
+#include <cmath>
+#include <numeric>
+
+#include "analysis/collective_forms/formula_parts.h"
+#include "analysis/collective_forms/phase_schedule.h"
+
+namespace stepsim {
+namespace {
+
+using Choice = AlgorithmChoice;
+using Op = CollectiveOp;
+
+double half_of(const FormulaLevel& level) {
+  return std::floor(level.size / 2.0);
+}
+
+double rounds_along(const FormulaLevel& level) {
+  return level.wraps ? half_of(level) : level.size - 1.0;
+}
+
+bool alike(const FormulaLevel& a, const FormulaLevel& b) {
+  return a.size == b.size && a.wraps == b.wraps && a.trip == b.trip &&
+         a.bandwidth.value() == b.bandwidth.value();
+}
+
+// Rounds of a scatter of `bytes` along an axis, or backwards of a gather.
+std::vector<LaneRound> rounds_of(const FormulaLevel& level, std::uint32_t axis, double bytes) {
+  const double shard = bytes / level.size / level.bandwidth.value();
+  std::vector<LaneRound> rounds(static_cast<std::size_t>(rounds_along(level)),
+                                {.machine = axis, .trip = to_seconds(level.trip), .work = shard});
+  if (level.wraps && level.size % 2 == 0) rounds.front().work /= 2;
+  return rounds;
+}
+
+struct Rotations {
+  std::vector<double> busiest;  // seconds, by axis
+  double alone = 0;             // seconds of the longest rotation, with nothing beside it
+  std::vector<std::vector<LaneRound>> lanes;
+};
+
+// The axes of a torus in rotated orders, then the levels outside it. There both ways of a ring
+// share a port.
+Rotations rotations_of(const CollectiveFormulaInput& input, std::size_t axes,
+                       std::size_t rotations) {
+  const double passes = input.op == Op::kAllReduce ? 2 : 1;
+  Rotations result{.busiest = std::vector<double>(input.levels.size(), 0.0), .lanes = {}};
+  for (std::size_t first = 0; first < rotations; ++first) {
+    double bytes = static_cast<double>(input.bytes.value()) / static_cast<double>(rotations);
+    std::vector<LaneRound> scatter;
+    for (std::size_t i = 0; i < input.levels.size(); ++i) {
+      const std::size_t at = i < axes ? (first + i) % axes : i;
+      FormulaLevel level = input.levels[at];
+      if (!level.torus_axis) level.bandwidth = level.bandwidth / 2;
+      level.wraps = level.wraps || !level.torus_axis;
+      const double n = level.size;
+      const double seconds = bytes / level.bandwidth.value();
+      const double line = passes > 1 ? 1 : (n - 1) / n;
+      const std::uint32_t port = level.port.value_or(static_cast<std::uint32_t>(at));
+      result.busiest[port] += seconds * (level.wraps ? passes * (n - 1) / (2 * n) : line);
+      const auto rounds = rounds_of(level, port, bytes);
+      scatter.insert(scatter.end(), rounds.begin(), rounds.end());
+      bytes /= n;
+    }
+    std::vector<LaneRound> lane;
+    if (input.op != Op::kAllGather) lane = scatter;
+    if (input.op != Op::kReduceScatter) lane.insert(lane.end(), scatter.rbegin(), scatter.rend());
+    double alone = 0;
+    for (const LaneRound& round : lane) alone += round.trip + round.work;
+    result.alone = std::max(result.alone, alone);
+    result.lanes.push_back(std::move(lane));
+  }
+  return result;
+}
+
+}  // namespace
+
+CollectiveFormula torus_rings(const CollectiveFormulaInput& input) {
+  const auto axes = static_cast<std::size_t>(std::ranges::count_if(
+      input.levels, [](const FormulaLevel& level) { return level.torus_axis; }));
+  const auto torus = input.levels.first(axes);
+  const bool rotates = input.algorithm != Choice::kAxisAfterAxis;
+  const std::size_t rotations = rotates ? axes : 1;
+  const Rotations all = rotations_of(input, axes, rotations);
+  const bool equal = std::ranges::all_of(
+      torus, [&](const FormulaLevel& level) { return alike(level, torus.front()); });
+  const bool rings =
+      std::ranges::all_of(torus, [](const FormulaLevel& level) { return level.wraps; });
+  const bool lines =
+      std::ranges::none_of(torus, [](const FormulaLevel& level) { return level.wraps; });
+  const double busiest = *std::ranges::max_element(all.busiest);
+  double trips = 0;
+  for (const FormulaLevel& level : input.levels) {
+    const double rounds = level.torus_axis ? rounds_along(level) : half_of(level);
+    trips += rounds * to_seconds(level.trip);
+  }
+  if (input.op == Op::kAllReduce) trips *= 2;
+
+  CollectiveFormula formula;
+  if (input.overlapped) {
+    formula.seconds = busiest + trips;
+  } else if (rings || equal || rotations == 1) {
+    formula.seconds = phase_schedule(all.lanes);
+  } else {
+    formula.seconds = std::max(busiest, all.alone);
+    formula.exact = false;
+  }
+  const std::string many = rotates && axes > 1 ? "M " : "";
+  if (axes < input.levels.size()) {
+    formula.text = "M rotations in the torus, then a ring between slices";
+  } else if (!equal && rotates) {
+    formula.text = input.overlapped ? "max_axis sum_rotations S_ir/W + trips"
+                   : formula.exact  ? "M rotations that share the axes"
+                                    : "max(busiest axis, longest rotation)";
+  } else if (rings) {
+    formula.text = in_passes(input, "(N-1)/N S/(2 " + many + "W) + sum_i floor(n_i/2) t");
+  } else if (lines && input.overlapped && input.op == Op::kAllReduce && axes == 1) {
+    formula.text = "S/W + 2 (n-1) t";
+  } else if (lines && input.op == Op::kAllReduce && input.overlapped) {
+    formula.text = "sum_rotations S_r/W + trips";
+  } else if (lines) {
+    formula.text = in_passes(input, "(N-1)/N S/(" + many + "W) + sum_i (n_i-1) t");
+  } else {
+    formula.text = in_passes(input,
+                             "sum_i of rings (n_i-1)/(2 n_i) S_i/W, lines (n_i-1)/n_i S_i/W, "
+                             "+ trips");
+  }
+  return formula;
+}
+
+CollectiveFormula torus_all_to_all(const CollectiveFormulaInput& input) {
+  const auto bytes = static_cast<double>(input.bytes.value());
+  const std::size_t axes = input.levels.size();
+  const bool rings =
+      std::ranges::all_of(input.levels, [](const FormulaLevel& level) { return level.wraps; });
+  double busiest = 0;
+  double trips = 0;
+  for (const FormulaLevel& level : input.levels) {
+    const double n = level.size;
+    const double odd = level.size % 2;
+    // B6: half of the data each way, a quarter of a ring on average; the middle link of a line is
+    // crossed by a quarter of all pairs.
+    const double ring = (n * n - odd) / (8 * n);
+    busiest = std::max(busiest, (level.wraps ? ring : 2 * ring) * bytes / level.bandwidth.value());
+    trips += rounds_along(level) * to_seconds(level.trip);
+  }
+  CollectiveFormula formula{.seconds = busiest + trips,
+                            .text = "S max_i(n_i)/(8 W) + sum_i (n_i/2) t"};
+  if (!rings) formula.text = "S max(n_i/8 of rings, n_i/4 of lines)/W + trips";
+  if (input.overlapped) return formula;
+  if (!rings) {
+    formula.seconds = busiest;
+    formula.exact = false;
+    return formula;
+  }
+  // Each order of the axes has its share. In hop h data go on that have more than h places to go:
+  // 2 (floor(n/2) - h) shards of the line, one less if n is even, half of them each way.
+  std::vector<std::vector<LaneRound>> lanes(axes);
+  for (std::size_t order = 0; order < axes; ++order) {
+    for (std::size_t i = 0; i < axes; ++i) {
+      const std::size_t axis = (order + i) % axes;
+      const FormulaLevel& level = input.levels[axis];
+      for (double hop = 0; hop < rounds_along(level); ++hop) {
+        const double halves = 2 * (half_of(level) - hop) - (level.size % 2 == 0 ? 1 : 0);
+        lanes[order].push_back({.machine = static_cast<std::uint32_t>(axis),
+                                .trip = to_seconds(level.trip),
+                                .work = halves / 2 * bytes / level.size /
+                                        static_cast<double>(axes) / level.bandwidth.value()});
+      }
+    }
+  }
+  formula.seconds = phase_schedule(lanes);
+  return formula;
+}
+
+std::optional<CollectiveFormula> straight_on_torus(const CollectiveFormulaInput& input) {
+  const auto bytes = static_cast<double>(input.bytes.value());
+  double farthest = 0;
+  double nearest = to_seconds(input.levels.front().trip);
+  double members = 1;
+  for (const FormulaLevel& level : input.levels) {
+    const double hops = level.wraps ? half_of(level) : level.size - 1.0;
+    farthest += hops * to_seconds(level.trip);
+    nearest = std::min(nearest, to_seconds(level.trip));
+    members *= level.size;
+  }
+  CollectiveFormula formula;
+  double busiest = 0;
+  if (input.op == Op::kGather || input.op == Op::kScatter) {
+    if (input.rounds > 1) return std::nullopt;
+    const FormulaLevel& level =
+        input.op == Op::kGather ? input.levels.back() : input.levels.front();
+    const double ahead = level.size - 1.0 - level.root;
+    const double planes = level.wraps ? half_of(level) : std::max<double>(level.root, ahead);
+    busiest = planes / level.size * bytes / level.bandwidth.value();
+    farthest = 0;
+    for (const FormulaLevel& each : input.levels) {
+      const double line = std::max<double>(each.root, each.size - 1.0 - each.root);
+      farthest += (each.wraps ? half_of(each) : line) * to_seconds(each.trip);
+    }
+    formula.text = level.wraps ? "S floor(n/2)/(n W) + trips" : "S max side/(n W) + trips";
+  } else {
+    for (const FormulaLevel& level : input.levels) {
+      const double h = half_of(level);
+      const double pairs = level.wraps ? h * (h + 1) / 2 : h * (level.size - h);
+      busiest = std::max(busiest, pairs / level.size * bytes / level.bandwidth.value());
+    }
+    formula.text = "S max_i h_i (h_i+1)/(2 n_i W) + trips, h = floor(n/2)";
+  }
+  if (input.overlapped) {
+    formula.seconds = busiest + farthest;
+    return formula;
+  }
+  // All leave at once. The busiest link is busy from the first neighbour's data on, and the data
+  // from the farthest member come last.
+  const double pair = bytes / members / input.levels.front().bandwidth.value();
+  formula.seconds = std::max(nearest + busiest, farthest + pair);
+  formula.exact = false;
+  return formula;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,79 @@
+// explain() puts what the closed forms of the books predict beside each part of a simulated step,
+// and says which of their assumptions this run breaks and what that costs.
+//
+//   const Explanation explanation = explain(run);   // timelines of one rank of each role recorded
+//   explanation.step.predicted, .simulated          // seconds
+//   explanation.parts[0].causes                     // why they differ; adds up to the difference
+//
+// The parts are those of the breakdown, so that both columns add up to a step:
+//
+//   compute       model FLOPs / (chips x peak) [D6 and attention]
+//   exposed ...   V / W of what the axis sends; of data parallelism what a perfectly overlapped
+//                 backward (FSDP: whole step) would not hide [E1, E4, E6]
+//   bubble        (P - 1)/m of the predicted work, or the published form of the schedule [G1, G2]
+//   idle          nothing: ranks are alike
+//
+// V / W: all bytes of an array over everything its group has: both directions of all torus axes, or
+// the slowest of its switched levels with what the levels inside leave. From there causes lead to
+// what the run measured: (n-1)/n, lines that do not wrap, trips, other traffic on the same links.
+//
+// Compute, exposed parts and bubble are means over all ranks; collectives are timed on the recorded
+// rank of each role and weighted by the ranks of the role. Complexity: linear in the recorded ops.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/step/metrics.h"
+
+namespace stepsim {
+
+// A reason why simulated and predicted differ.
+struct ExplainedCause {
+  std::string text;
+  double amount = 0;  // in the unit of its part; positive: the simulation has more
+};
+
+struct ExplainedPart {
+  std::string name;     // "exposed tp"
+  std::string formula;  // ids of the formula table: "E6"; empty: none
+  std::string text;     // the formula with this run's numbers
+  double predicted = 0;
+  double simulated = 0;
+  std::vector<ExplainedCause> causes;  // add up to simulated - predicted
+};
+
+// All collectives of a communicator in a step, of a mean rank.
+struct ExplainedTraffic {
+  std::string name;      // of the communicator: "dp gradients"
+  std::string axis;      // "dp"
+  std::string text;      // "26 all-gathers of 1.07 GB over 8 x 4 ranks: hierarchical"
+  double predicted = 0;  // V / W, seconds
+  double simulated = 0;  // while data moved
+  double waiting = 0;    // posted, for peers
+  std::vector<ExplainedCause> causes;
+};
+
+// A limit of the books, and where the run stands.
+struct ExplainedThreshold {
+  std::string formula;
+  std::string text;  // "dp: compute-bound above 850 tokens a chip; you have 512"
+  double limit = 0;
+  double actual = 0;
+  bool met = false;
+};
+
+struct Explanation {
+  ExplainedPart step;                     // the sum of the parts; its causes are their differences
+  std::vector<ExplainedPart> parts;       // seconds
+  std::vector<ExplainedTraffic> traffic;  // seconds
+  std::vector<ExplainedThreshold> limits;
+  std::vector<ExplainedPart> memory;  // bytes by category, of the rank that needs most
+};
+
+// REQUIRES: a timeline of at least one rank of each program is in run.result.
+Explanation explain(const FinishedRun& run);
+
+}  // namespace stepsim

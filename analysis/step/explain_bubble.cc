@@ -1,0 +1,92 @@
+// The bubble: the published form of the schedule with the books' work, then what this run's stages
+// make of it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "analysis/step/explain_parts.h"
+#include "schedules/pipeline/formulas.h"
+#include "schedules/pipeline/make_schedule.h"
+#include "schedules/plan/plan_schedule.h"
+
+namespace stepsim {
+namespace {
+
+std::string formula_id(ScheduleName name) {
+  switch (name) {
+    case ScheduleName::kGPipe:
+    case ScheduleName::kOneForwardOneBackward:
+      return "G1.ratio";
+    case ScheduleName::kInterleaved:
+      return "G2";
+    default:
+      return "";
+  }
+}
+
+// Seconds a step in which a mean rank of each stage was neither in a bubble nor idle.
+std::vector<double> busy_by_stage(const FinishedRun& run) {
+  std::vector<double> busy(run.graph.pipeline_stages, 0.0);
+  std::vector<double> ranks(run.graph.pipeline_stages, 0.0);
+  const double steps = std::max(1.0, static_cast<double>(run.result.steps) - 1);
+  for (std::size_t rank = 0; rank < run.graph.ranks.size(); ++rank) {
+    const Breakdown& parts = run.result.breakdowns[rank];
+    const std::uint32_t stage = run.graph.ranks[rank].pp;
+    busy[stage] += to_seconds(parts.sum() - parts.bubble - parts.idle) / steps;
+    ranks[stage] += 1;
+  }
+  for (std::size_t stage = 0; stage < busy.size(); ++stage) {
+    busy[stage] /= std::max(1.0, ranks[stage]);
+  }
+  return busy;
+}
+
+}  // namespace
+
+PublishedBubble published_bubble(const FinishedRun& run) {
+  const ParallelPlan& plan = run.experiment.plan;
+  PublishedBubble bubble;
+  if (plan.pp == 1 || plan.own_schedule || plan.optimal_schedule) return bubble;
+  const ScheduleRequest request{.name = plan.schedule,
+                                .stages = plan.pp,
+                                .microbatches = plan.microbatches(),
+                                .chunks = chunks_of(plan)};
+  if (!check(request).empty()) return bubble;
+  const auto formula = bubble_formula(request);
+  if (!formula) return bubble;
+  const double work =
+      static_cast<double>(request.costs.all() * request.microbatches * chunks_of(plan));
+  bubble.ratio =
+      static_cast<double>(formula->numerator) / (static_cast<double>(formula->denominator) * work);
+  bubble.formula = formula_id(plan.schedule);
+  bubble.text = fmt::format("{}: {} with {} stages and {} micro-batches is {:.4g} of the work",
+                            name_of(plan.schedule), formula->text, plan.pp, plan.microbatches(),
+                            bubble.ratio);
+  return bubble;
+}
+
+ExplainedPart explain_bubble(const FinishedRun& run, double predicted_work) {
+  const PublishedBubble published = published_bubble(run);
+  const double simulated = to_seconds(run.result.breakdown.bubble);
+  ExplainedPart part{.name = "pipeline bubble",
+                     .formula = published.formula,
+                     .text = published.text,
+                     .predicted = published.ratio * predicted_work,
+                     .simulated = simulated,
+                     .causes = {}};
+  const std::vector<double> busy = busy_by_stage(run);
+  double mean = 0;
+  for (const double stage : busy) mean += stage / static_cast<double>(busy.size());
+  const double longer = published.ratio * (mean - predicted_work);
+  const double uneven = busy.empty() ? 0 : *std::ranges::max_element(busy) - mean;
+  const double scale = std::max(simulated, part.predicted);
+  add_cause(part.causes, "the same share of work that takes longer", longer, scale);
+  add_cause(part.causes, "stages are not equal: all wait for the slowest", uneven, scale);
+  add_cause(part.causes, "messages between stages, and what the order of the schedule makes of it",
+            simulated - part.predicted - longer - uneven, scale);
+  return part;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,57 @@
+// What explain() is put together from; not included outside analysis/explain*.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/step/explain.h"
+
+namespace stepsim {
+
+// The ranks that run one program: how large a part of all, and the timeline of one of them.
+struct ExplainedRole {
+  std::uint32_t program = 0;
+  double share = 0;
+  const Timeline* timeline = nullptr;
+};
+std::vector<ExplainedRole> roles_of(const FinishedRun& run);
+
+// Model FLOPs / (chips x peak), seconds.
+double ideal_compute(const FinishedRun& run);
+
+// explain_compute.cc
+ExplainedPart explain_compute(const FinishedRun& run, const std::vector<ExplainedRole>& roles);
+
+// explain_traffic.cc: every communicator, and the messages of the pipeline.
+std::vector<ExplainedTraffic> explain_traffic(const FinishedRun& run,
+                                              const std::vector<ExplainedRole>& roles);
+
+// What one rank of the group of its first rank takes in and gives out at best, bytes/s: V / W is
+// an all-gather of V over this.
+double group_bandwidth(const FinishedRun& run, const Communicator& communicator);
+const Communicator* find_communicator(const OpGraph& graph, Axis axis);  // the largest groups
+
+// explain_limits.cc
+std::vector<ExplainedThreshold> explain_limits(const FinishedRun& run);
+// Tokens a chip that hide the rotation of keys and values (E23); 0 where nothing goes round.
+double rotation_limit(const FinishedRun& run);
+
+// explain_memory.cc
+std::vector<ExplainedPart> explain_memory(const FinishedRun& run);
+
+// Bubble over work of the published form of the plan's schedule, and its text; ratio 0 without one.
+struct PublishedBubble {
+  double ratio = 0;
+  std::string formula;  // "G1"
+  std::string text;
+};
+PublishedBubble published_bubble(const FinishedRun& run);  // explain_bubble.cc
+ExplainedPart explain_bubble(const FinishedRun& run, double predicted_work);
+
+// Leaves out what is nothing beside `scale`.
+void add_cause(std::vector<ExplainedCause>& causes, std::string text, double amount, double scale);
+
+}  // namespace stepsim

@@ -1,0 +1,57 @@
+// Graphs of collectives alone: the ranks, one to a chip, do nothing else.
+//
+//   // All-gather of 64 MiB over all chips of a ring of 16.
+//   const OpGraph graph =
+//       collective_graph(all_chips(cluster), work_of(CollectiveOp::kAllGather, 64_MiB));
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/studies/laboratory.h"
+#include "sim/hardware/cluster.h"
+#include "sim/program/op_graph.h"
+
+namespace stepsim {
+
+Bytes whole_bytes(double bytes);  // the nearest
+
+std::vector<std::uint32_t> all_chips(const Cluster& cluster);
+
+// Ranks on chips [first, first + count * stride) in strides.
+std::vector<std::uint32_t> some_chips(std::uint32_t first, std::uint32_t count,
+                                      std::uint32_t stride = 1);
+
+// The groups along one axis of a box of ranks whose innermost axis is the first of `sizes`.
+std::vector<std::vector<RankId>> axis_groups(const std::vector<int>& sizes, std::size_t axis);
+
+// Bytes: the larger of one rank's send and receive buffer.
+CollectiveWork work_of(CollectiveOp op, Bytes bytes,
+                       AlgorithmChoice algorithm = AlgorithmChoice::kAuto);
+
+// One collective of all ranks; rank r sits on chips[r]. work.communicator is set here.
+OpGraph collective_graph(const std::vector<std::uint32_t>& chips, CollectiveWork work);
+
+// How long that takes by itself, over all chips of the cluster.
+double collective_seconds(const Laboratory& laboratory, const Cluster& cluster,
+                          const CollectiveWork& work,
+                          Granularity granularity = Granularity::kPipelined);
+
+// Several collectives that start together, each on a stream and communicator of its own; every rank
+// sits on one chip of `chips` and takes part in all of them. groups[i] are the groups of work i,
+// as ranks, and have every rank once.
+struct GroupedCollective {
+  CollectiveWork work{};
+  std::vector<std::vector<RankId>> groups{};
+};
+OpGraph collectives_graph(const std::vector<std::uint32_t>& chips,
+                          const std::vector<GroupedCollective>& collectives);
+
+// A communicator of these groups, which have every rank at most once.
+Communicator communicator_of(std::string name, std::vector<std::vector<RankId>> groups,
+                             std::size_t ranks);
+
+}  // namespace stepsim

@@ -1,0 +1,11 @@
+#include "analysis/studies/figures.h"
+
+namespace stepsim {
+
+std::vector<Figure> figures() {
+  std::vector<Figure> all = training_figures();
+  for (const Figure& figure : collective_figures()) all.push_back(figure);
+  return all;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,28 @@
+// The sources' figures, drawn from simulation: formulas as lines, simulated steps and collectives
+// as points. `stepsim figures` writes them all; docs/figures.md shows them.
+//
+//   for (const Figure& figure : figures()) plot_svg(figure.draw(Laboratory{}));
+
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "analysis/studies/laboratory.h"
+#include "analysis/studies/plot.h"
+
+namespace stepsim {
+
+struct Figure {
+  std::string_view name;  // of the file: "flops-to-comms"
+  std::string_view what;  // a sentence
+  Plot (*draw)(const Laboratory& laboratory);
+};
+
+std::vector<Figure> figures();
+
+// A file each.
+std::vector<Figure> training_figures();    // training_figures.cc
+std::vector<Figure> collective_figures();  // collective_figures.cc
+
+}  // namespace stepsim

@@ -1,0 +1,309 @@
+// S19: LLaMA-3 70B on a pod of v5p, the MLP's two matmuls alone and the whole model.
+//
+// In the derivations, a layer: m = its forward's arithmetic (backward 2 m), f = one pass of its
+// weights or gradients over the FSDP group, k = the gather and the reduce-scatter of its
+// activations in one pass.
+//
+// The pod stands here as a slice of 64 with the same 4 ways of tensor parallelism and the same 512
+// tokens a chip: m and k are those of the pod, and so is f but for (X-1)/X, 15/16 of 16 ways in
+// place of 2047/2048.
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "analysis/formulas/sources.h"
+#include "analysis/studies/pod_terms.h"
+#include "analysis/studies/stack_step.h"
+#include "analysis/studies/study_groups.h"
+#include "experiment/experiment.h"
+#include "schedules/lowering/lower.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kLlamaF = 28672;
+constexpr double kLlamaLayers = 80;
+constexpr double kLlamaTokens = 512;  // a chip: 4.19e6 over 8192
+
+struct LlamaMesh {
+  std::int64_t fsdp;
+  std::int64_t tensor;
+  double axes;
+  const char* map;
+};
+// 4 ways on z, and FSDP over x and y, 16 in place of 2048; or FSDP over all.
+constexpr LlamaMesh kLlamaMixed = {16, 4, 2, "dp:x+y/tp:z"};
+constexpr LlamaMesh kLlamaSharded = {64, 1, 3, "dp:x+y+z"};
+
+StackStep llama_step(const LlamaMesh& mesh, double chunks) {
+  StackStep step{.mlp_width = static_cast<std::int64_t>(kLlamaF),
+                 .layers = static_cast<std::int64_t>(kLlamaLayers),
+                 .tokens = static_cast<std::int64_t>(kLlamaTokens) * mesh.tensor,
+                 .map = mesh.map};
+  step.plan.dp = mesh.fsdp;
+  step.plan.tp = mesh.tensor;
+  step.plan.zero = 3;
+  step.plan.gradient_bytes = 2;
+  step.plan.tensor_chunks = static_cast<std::int64_t>(chunks);
+  return step;
+}
+
+// Simulated: the utilisation of a step. By the formula it is arithmetic over the greatest term.
+void add_layers(std::vector<ExperimentRow>& rows) {
+  const double m = pod_math(kLlamaTokens, kLlamaF);
+  const auto add = [&rows, m](std::string id, std::string regime, std::string why,
+                              const LlamaMesh& mesh, double chunks, double low, double high) {
+    const auto ways = static_cast<double>(mesh.tensor);
+    const double weights = pod_weights(ways, kLlamaF, mesh.axes);
+    const double activations = mesh.tensor > 1 ? pod_activations(kLlamaTokens, ways) : 0;
+    const double work = 3 * kLlamaLayers * m;
+    const double step = kLlamaLayers * (std::max({m, weights, activations}) +
+                                        std::max({2 * m, 2 * weights, activations}));
+    const double predicted = work / step;
+    rows.push_back(
+        {.id = std::move(id),
+         .formula = "E7.math",
+         .regime = std::move(regime),
+         .predicted = predicted,
+         .unit = "",
+         .expected = {work / high / predicted - 1 - 5e-4, work / low / predicted - 1 + 5e-4},
+         .tolerance = 0.02,
+         .why = std::move(why),
+         .simulate = [=](const Laboratory& laboratory) {
+           return work / seconds(laboratory, llama_step(mesh, chunks));
+         }});
+  };
+  const double f = pod_weights(4, kLlamaF, 2) * of_a_ring(16);
+  const double k = pod_activations(kLlamaTokens, 4) * of_a_ring(4);
+  // k is 0.27 m, less than m / 2: of both passes a chunk is left, and 2 f between two steps (S16).
+  const double overlapped = kLlamaLayers * (3 * m + 2 * k / kChunks) + 2 * f;
+  add("mixed", "4 ways of tensor parallelism in collective matmuls: utilisation",
+      "chunks, the first gather and the last reduce-scatter are left", kLlamaMixed, kChunks,
+      overlapped, overlapped);
+  const auto [least, most] = collective_matmuls_on_packets(kLlamaLayers, m, k, kChunks, 2 * f);
+  rows.back().expected_packets = {3 * kLlamaLayers * m / most - 1 - 5e-4,
+                                  3 * kLlamaLayers * m / least - 1 + 5e-4};
+  // Unshared, the backward's chunk has the whole ring.
+  rows.back().expected_unshared =
+      around(3 * kLlamaLayers * m / (kLlamaLayers * (3 * m + 1.5 * k / kChunks) + 2 * f) - 1, 5e-4);
+  const double added = kLlamaLayers * (3 * m + 2 * k) + 2 * f - k / 2;
+  add("mixed-unoverlapped", "4 ways of tensor parallelism, nothing overlapped: utilisation",
+      "activations add to the arithmetic: 85 %, the lower end of what a run could reach",
+      kLlamaMixed, 1, added, added);
+  // 512 tokens a chip are fewer than 850: links carry 3 L f, and stand still for 2 m at most.
+  const double whole = pod_weights(1, kLlamaF, 3) * of_a_ring(64);
+  add("fsdp-only", "FSDP over all chips and three axes: utilisation",
+      "512 tokens a chip are too few for FSDP alone: 63/64 of the weights move", kLlamaSharded, 1,
+      3 * kLlamaLayers * whole, 3 * kLlamaLayers * whole + 2 * m);
+  // Unshared, gathers and reduce-scatters of a backward go side by side behind its 2 m.
+  const double alone = kLlamaLayers * (whole + 2 * m);
+  const double work = 3 * kLlamaLayers * m;
+  const double predicted = rows.back().predicted;
+  rows.back().expected_unshared = {work / (alone + 2 * whole + 2 * m) / predicted - 1,
+                                   work / alone / predicted - 1};
+}
+
+// ---- the whole model ----
+
+constexpr double kModel = 70.55e9;          // parameters
+constexpr double kTable = 128256 * 8192.0;  // of the embedding; the head has as many
+constexpr double kBlock = 855.65e6;
+constexpr double kSequence = 2048;  // tokens: a replica of 4 chips has 2,048
+constexpr double kHidden = 8192;
+
+struct LlamaRun {
+  std::vector<int> slice = {4, 4, 4};
+  std::int64_t fsdp = 16;
+  std::int64_t tensor = 4;
+  std::vector<std::string> fsdp_levels = {"x", "y"};
+  std::int64_t chunks = 1;
+  std::int64_t layers = 80;
+  ChipSpec chip = ideal_v5p({4}).chip;
+};
+
+double seconds(const Laboratory& laboratory, const LlamaRun& llama) {
+  ModelSpec model = load_model("llama3-70b");
+  model.layers = llama.layers;
+  Cluster cluster = ideal_v5p(llama.slice);
+  cluster.chip = llama.chip;
+  ParallelPlan plan;
+  plan.dp = llama.fsdp;
+  plan.tp = llama.tensor;
+  plan.zero = 3;
+  plan.gradient_bytes = 2;
+  plan.tensor_chunks = llama.chunks;
+  plan.optimizer = Optimizer::kNone;
+  plan.global_batch = llama.fsdp;
+  plan.sequence = static_cast<std::int64_t>(kLlamaTokens) * llama.tensor;
+  plan.map = {{.axis = PlanAxis::kData, .levels = llama.fsdp_levels}};
+  if (llama.tensor > 1) plan.map.push_back({.axis = PlanAxis::kTensor, .levels = {"z"}});
+  for (const Problem& problem : check(plan, model, cluster.places)) {
+    throw std::logic_error(problem.field + ": " + problem.message);
+  }
+  SimulationOptions options;
+  options.steps = 2;
+  return laboratory.seconds(lower(model, plan, cluster.places, cluster.chip), cluster, options);
+}
+
+// Seconds of a chip.
+struct LlamaTerms {
+  double work;         // 6 P tokens / C, of D15
+  double arithmetic;   // what the model computes
+  double activations;  // gathers and reduce-scatters of tensor parallelism
+  double weights;      // a pass of all blocks over the FSDP group
+  double tables;       // a pass of the embedding, as long as one of the head
+};
+
+LlamaTerms llama_terms(double layers, double fsdp, double tensor, double axes) {
+  // Of a token: 6 FLOPs a parameter but the embedding's, which is looked up; causal attention 4 s D
+  // / 2 in the forward of a layer, 2.5 times that in its backward.
+  const double parameters = layers * kBlock + kTable;
+  const double attention = 3.5 * 2 * kSequence * kHidden * layers;
+  const double part = of_a_ring(fsdp) * 2 / tensor / (axes * kV5pAxis);
+  // Two gathers and two reduce-scatters of a block in each pass.
+  const double activations =
+      tensor > 1 ? layers * 2 * 4 * of_a_ring(tensor) * 2 * kSequence * kHidden / kV5pAxis : 0;
+  return {.work = predict("D15", {{"P", layers * kBlock + 2 * kTable},
+                                  {"tokens", kLlamaTokens},
+                                  {"Nc", 1},
+                                  {"C", kV5pFlops},
+                                  {"MFU", 1}}),
+          .arithmetic = (6 * parameters + attention) * kLlamaTokens / kV5pFlops,
+          .activations = activations,
+          .weights = layers * kBlock * part,
+          .tables = kTable * part};
+}
+
+void add_model(std::vector<ExperimentRow>& rows) {
+  const auto add = [&rows](std::string id, std::string regime, std::string why,
+                           const LlamaRun& llama, double work, double low, double high) {
+    rows.push_back({.id = std::move(id),
+                    .formula = "D15",
+                    .regime = std::move(regime),
+                    .predicted = 1,
+                    .unit = "",
+                    .expected = {work / high - 1, work / low - 1},
+                    .tolerance = 0.02,
+                    .why = std::move(why),
+                    .simulate = [llama, work](const Laboratory& laboratory) {
+                      return work / seconds(laboratory, llama);
+                    }});
+    rows.back().not_on_packets =
+        "gathers of the whole model are 10^8 packet-hops; the rows of its layers run";
+  };
+  // Utilisation, against 1 of a compute-bound run. Between nothing but arithmetic, one block's pass
+  // and the embedding's at both ends, and all communication of tensor parallelism beside it, which
+  // the loss adds a little to, and gathers of the head that a block does not hide: 4 passes of a
+  // table.
+  const auto add_mixed = [&](std::string id, std::string regime, std::string why,
+                             const LlamaRun& llama, bool exposed) {
+    const auto layers = static_cast<double>(llama.layers);
+    const LlamaTerms terms = llama_terms(layers, static_cast<double>(llama.fsdp), 4, 2);
+    const double ends = 2 * (terms.weights / layers + terms.tables);
+    const double least = terms.arithmetic + ends / 2 + (exposed ? 0.95 * terms.activations : 0);
+    const double most =
+        terms.arithmetic + ends + 4 * terms.tables + (exposed ? 1.05 : 0.4) * terms.activations;
+    add(std::move(id), std::move(regime), std::move(why), llama, terms.work, least, most);
+  };
+  add_mixed(
+      "model", "the whole model, nothing overlapped: utilisation",
+      "tensor parallelism adds its activations: two gathers and two reduce-scatters a block in "
+      "each pass",
+      {}, true);
+  // In collective matmuls a chunk of each pair is left in the forward; the backward gathers two
+  // arrays on one ring (S15): no more than 0.4 of all activations.
+  add_mixed("model-overlapped", "the whole model, collective matmuls in 32 chunks: utilisation",
+            "attention, embedding and the ends of a step are what is left", {.chunks = 32}, false);
+  // The pod itself, 2048 x 4 on 32x64x4, with 4 of the 80 blocks: the same but for 2047/2048. Loss
+  // and tables weigh twenty times as much.
+  add_mixed("pod-2048x4", "2048 x 4 on all 8,192 chips, 4 of the 80 blocks: utilisation",
+            "a block is a block: 128 times the chips change (X-1)/X alone",
+            {.slice = {32, 64, 4}, .fsdp = 2048, .fsdp_levels = {"x", "y"}, .layers = 4}, true);
+  // FSDP alone: weights of all blocks three times, the embedding's twice, the head's three times,
+  // and no more than one backward of a block that they wait for.
+  const LlamaTerms alone = llama_terms(80, 64, 1, 3);
+  const double carried = 3 * alone.weights + 5 * alone.tables;
+  add("model-fsdp-only", "the whole model with FSDP alone over 64 chips: utilisation",
+      "512 tokens a chip are too few for FSDP alone: mixed is faster",
+      {.fsdp = 64, .tensor = 1, .fsdp_levels = {"x", "y", "z"}}, alone.work, carried * 0.985,
+      carried * 1.04);
+  // Unshared, gathers and reduce-scatters of a backward go side by side, behind its arithmetic.
+  const double beside = alone.weights + alone.arithmetic * 2 / 3;
+  rows.back().expected_unshared = {alone.work / (beside + 8 * alone.tables) - 1,
+                                   alone.work / beside - 1};
+}
+
+// 15e12 tokens, 4.19e6 a step.
+void add_days(std::vector<ExperimentRow>& rows) {
+  constexpr double kChips = 8192;
+  const auto days = [](double mfu) {
+    return predict("D15",
+                   {{"P", 70e9}, {"tokens", 15e12}, {"Nc", 8960}, {"C", kV5pFlops}, {"MFU", mfu}}) /
+           86400;
+  };
+  const auto simulated = [](const LlamaRun& llama) {
+    return [llama](const Laboratory& laboratory) {
+      return seconds(laboratory, llama) * 15e12 / (kLlamaTokens * kChips) / 86400;
+    };
+  };
+  const auto add = [&](std::string id, std::string regime, double mfu, DifferenceRange expected,
+                       std::string why, const LlamaRun& llama) {
+    rows.push_back({.id = std::move(id),
+                    .formula = "D15",
+                    .regime = std::move(regime),
+                    .predicted = days(mfu),
+                    .unit = "days",
+                    .expected = expected,
+                    .tolerance = 0.02,
+                    .why = std::move(why),
+                    .simulate = simulated(llama)});
+    rows.back().not_on_packets = rows.front().not_on_packets;
+  };
+  // Chips that always reach their peak. 2048 x 4 is 8,192 of the pod's 8,960, 9.4 % longer; 70.55e9
+  // parameters are 0.8 % more than 70e9; then what collective matmuls leave, as in
+  // model-overlapped.
+  const LlamaTerms terms = llama_terms(80, 16, 4, 2);
+  const double idle = 8960 / kChips * kModel / 70e9;
+  add("days-at-peak", "15e12 tokens on 8,192 of 8,960 chips at 100 % of peak", 1,
+      {idle * terms.arithmetic / terms.work - 1,
+       idle * (terms.arithmetic + 0.4 * terms.activations + 8 * terms.tables) / terms.work - 1},
+      "2048 x 4 leaves 768 chips idle, and a step is not all arithmetic", {.chunks = 32});
+  // The catalog's v5p: matmuls at 0.9 of peak, causal attention at 0.45 and 0.4, nothing
+  // overlapped: arithmetic / 0.9 with 1.3 % more for short inner dimensions, attention's 2.2 %
+  // at 2.3 times, 19 % for activations; norms, activation functions and the loss move at least 10
+  // and at most 30 arrays of tokens x D a block and pass through HBM, 3 to 9 %: 1.36 to 1.45 of the
+  // work, an MFU of 69 to 73 %, and up to 5 points less for kernels that start. The book's 40 % is
+  // what it assumes for everything that goes wrong in a year of chips.
+  const double least = idle * 0.4 / 0.735;
+  const double most = idle * 0.4 / 0.64;
+  add("days", "the same with what a v5p reaches: 44 days at the book's 40 %", 0.4,
+      {least - 1, most - 1},
+      "the book assumes 40 %; kernels and exposed communication alone leave two thirds",
+      {.chip = load_chip("tpu-v5p")});
+}
+
+std::vector<ExperimentRow> llama_rows() {
+  std::vector<ExperimentRow> rows;
+  add_layers(rows);
+  std::vector<ExperimentRow> model;
+  add_model(model);
+  add_days(model);
+  std::ranges::move(model, std::back_inserter(rows));
+  return rows;
+}
+
+}  // namespace
+
+std::vector<FormulaExperiment> llama_pod_experiments() {
+  return {{.id = "S19",
+           .source = kBookAppliedTraining,
+           .title = "LLaMA-3 70B on a pod: 2048 ways of FSDP, 4 of tensor parallelism",
+           .claim =
+               "4.19e6 tokens on 8192 v5p are compute-bound with 4 ways of tensor parallelism, "
+               "and not with FSDP alone",
+           .rows = llama_rows}};
+}
+
+}  // namespace stepsim

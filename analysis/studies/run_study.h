@@ -1,0 +1,35 @@
+// Running the rows of an experiment, and judging them.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/studies/study.h"
+
+namespace stepsim {
+
+struct RowOutcome {
+  std::string id{};  // in full: "S3.split-n16"
+  Fidelity fidelity = Fidelity::kFlow;
+  DifferenceRange expected{};         // of this network model
+  std::optional<double> simulated{};  // nothing: skipped
+  std::string skipped{};              // the reason
+  double difference = 0;              // simulated / predicted - 1
+  bool as_expected = true;            // also where it was skipped
+  bool holds = false;                 // within the regime's tolerance of the formula
+};
+
+std::string row_id(const FormulaExperiment& experiment, const ExperimentRow& row);
+
+// What the row expects on this network model.
+DifferenceRange expected_range(const ExperimentRow& row, Fidelity fidelity);
+
+RowOutcome run_row(const FormulaExperiment& experiment, const ExperimentRow& row,
+                   const Laboratory& laboratory);
+
+// Simulates every point of the sweep. Points that are skipped are left out.
+Plot run_sweep(const Sweep& sweep, const Laboratory& laboratory);
+
+}  // namespace stepsim

@@ -1,0 +1,368 @@
+// S18: data parallelism between slices of v5p, FSDP inside them.
+//
+// In the derivations, a layer: m = its forward's arithmetic (backward 2 m), f = one pass of its
+// weights or gradients over a slice, d = the all-reduce of a chip's part of its gradients over the
+// slices; L layers. A ring of n moves (n-1)/n of what the formulas count.
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "analysis/formulas/sources.h"
+#include "analysis/studies/collective_graph.h"
+#include "analysis/studies/hops.h"
+#include "analysis/studies/row_table.h"
+#include "analysis/studies/small_clusters.h"
+#include "analysis/studies/stack_step.h"
+#include "analysis/studies/study_groups.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kD = 8192;
+constexpr double kF = 32768;
+constexpr double kHost = 25e9;         // B/s into the network, of four chips
+constexpr double kEgress = kHost / 4;  // of a chip
+
+// Slices of `side` cubed chips.
+struct Slices {
+  int slices = 2;
+  int side = 4;
+  double ici = 10;  // how many times as fast as v5p the links of a slice are
+  double oversubscription = 1;
+  std::int64_t layers = 8;
+
+  double chips() const { return side * side * side; }  // of a slice
+};
+
+Cluster cluster_of(const Slices& shape) {
+  TorusSpec torus;
+  for (int axis = 0; axis < 3; ++axis) torus.axes.push_back({.size = shape.side, .wraps = true});
+  torus.link_bandwidth = Bandwidth(kV5pLink * shape.ici);
+  LeafSpineSpec network;
+  network.host_bandwidth = Bandwidth(kHost);
+  // One switch for all hosts, or one a slice with one cable up, which no path can miss.
+  const bool whole = shape.oversubscription == 1;
+  const int hosts = static_cast<int>(shape.chips()) / 4;
+  network.hosts_per_leaf = whole ? hosts * shape.slices : hosts;
+  network.spines = whole ? 0 : 1;
+  network.oversubscription = shape.oversubscription;
+  ComposedSpec spec{.domain = torus, .tiers = {}};
+  spec.tiers.push_back({.name = "slice",
+                        .count = shape.slices,
+                        .fabric = network,
+                        .chips_per_host = 4,
+                        .host_bandwidth = Bandwidth(1e15)});
+  return cluster_of(TopologySpec(spec), ideal_v5p({4}).chip);
+}
+
+StackStep sliced_step(const Slices& shape, double tokens) {
+  const auto chips = static_cast<std::int64_t>(shape.chips());
+  StackStep step{.layers = shape.layers, .tokens = static_cast<std::int64_t>(tokens)};
+  step.plan.dp = shape.slices * chips;
+  step.plan.zero = 3;
+  step.plan.shard = chips;
+  step.plan.gradient_bytes = 2;
+  return step;
+}
+
+// Of a layer.
+struct Terms {
+  double m = 0;
+  double f = 0;
+  double d = 0;
+};
+
+Terms terms(const Slices& shape, double tokens) {
+  const double chips = shape.chips();
+  return {
+      .m = predict("E7.math", {{"B", tokens}, {"D", kD}, {"F", kF}, {"N", 1}, {"C", kV5pFlops}}),
+      .f = (chips - 1) / chips / shape.ici *
+           predict("E2.comms", {{"D", kD}, {"F", kF}, {"W", kV5pAxis}, {"M", 3}}),
+      .d = predict(
+          "C1",
+          {{"n", static_cast<double>(shape.slices)}, {"V", 4 * kD * kF / chips}, {"W", kEgress}})};
+}
+
+double formula(const Slices& shape, double tokens) {
+  const auto [m, f, d] = terms(shape, tokens);
+  return static_cast<double>(shape.layers) * (m + std::max(2 * m, d));
+}
+
+// Tokens of a chip at which arithmetic takes as long as the network.
+double threshold(const Slices& shape) {
+  return predict("E9.slices",
+                 {{"C", kV5pFlops}, {"W", kEgress}, {"s", static_cast<double>(shape.slices)}}) /
+         shape.chips();
+}
+
+std::string text_of(const Slices& shape, double tokens) {
+  return std::to_string(shape.slices) + " slices of " + std::to_string(int(shape.chips())) +
+         " chips, " + std::to_string(int(tokens * shape.chips())) + " tokens a slice";
+}
+
+std::function<double(const Laboratory&)> simulated(const Slices& shape, double tokens) {
+  return [=](const Laboratory& laboratory) {
+    return to_seconds(run(laboratory, sliced_step(shape, tokens), cluster_of(shape)).step_time);
+  };
+}
+
+// The first gather, f, and the last reduction, f inside and d between, stand alone. Compute-bound
+// that is 3 L m + 2 f + d. Else reductions between slices follow each other from the first backward
+// on; the reduce-scatter before them shares its links with the gather of the layer after next,
+// which starts at the same time, and takes 2 f: L m + 2 m + 3 f + L d.
+double by_hand(const Slices& shape, double tokens) {
+  const auto [m, f, d] = terms(shape, tokens);
+  const auto layers = static_cast<double>(shape.layers);
+  return std::max(3 * layers * m + d + 2 * f, (layers + 2) * m + layers * d + 3 * f);
+}
+
+// Where links are not shared, nor is that, and each chip of a host has its whole 25 GB/s: d / 4.
+double by_hand_unshared(const Slices& shape, double tokens) {
+  const auto [m, f, d] = terms(shape, tokens);
+  const auto layers = static_cast<double>(shape.layers);
+  return std::max(3 * layers * m + d / 4, (layers + 2) * m + layers * d / 4) + 2 * f;
+}
+
+constexpr double kMargin = 2e-4;
+
+// On packets the four chips of a host are served one after another, so the chips of a slice go on
+// at different times, and the three colours of their next gather, which fit together when all begin
+// at once, meet on links: a pass takes up to three times its f. Of the passes that stand alone
+// there are three at most. And packets of up to 4 MiB, or messages if those are smaller, are stored
+// in each round once between two links of 25 GB/s.
+DifferenceRange on_packets(const Slices& shape, double tokens, double seconds, double stores = 1) {
+  const double rounds = 2 * (shape.slices - 1);
+  const double message = 4 * kD * kF / shape.chips() / shape.slices;
+  const double stored = stores * rounds * std::min(message, 4.0 * (1 << 20)) / kHost;
+  const double f = terms(shape, tokens).f;
+  const double predicted = formula(shape, tokens);
+  return {(seconds - f) / predicted - 1, (seconds + 6 * f + stored) / predicted - 1};
+}
+
+ExperimentRow& add(RowTable& rows, std::string id, std::string what, std::string why,
+                   const Slices& shape, double tokens, DifferenceRange of_seconds) {
+  const double predicted = formula(shape, tokens);
+  return rows.testing("E9.slices", predicted)
+      .add(std::move(id), text_of(shape, tokens) + what,
+           {of_seconds.low / predicted - 1 - kMargin, of_seconds.high / predicted - 1 + kMargin},
+           std::move(why), simulated(shape, tokens));
+}
+
+void add_thresholds(RowTable& rows) {
+  const auto add_one = [&rows](std::string id, const Slices& shape, double times,
+                               std::string why) -> ExperimentRow& {
+    const double tokens = std::round(threshold(shape) * times);
+    const double hand = by_hand(shape, tokens);
+    // To within a pass of the weights, where so few links' time hardly shows.
+    const double pass = shape.ici > 10 ? terms(shape, tokens).f : 0;
+    ExperimentRow& row = add(rows, std::move(id), "; links inside never bind", std::move(why),
+                             shape, tokens, {hand - pass, hand + pass});
+    row.expected_unshared = around(by_hand_unshared(shape, tokens) / row.predicted - 1, kMargin);
+    row.expected_packets = on_packets(shape, tokens, hand);
+    return row;
+  };
+  // Links inside are ten times as fast as they are, so that only the network between slices binds.
+  const std::string alone = "the last reduction has nothing to hide behind";
+  for (const int slices : {2, 8}) {
+    for (const auto& [name, times] : {std::pair{"half", 0.5}, {"at", 1.0}, {"twice", 2.0}}) {
+      add_one("slices-" + std::to_string(slices) + "-" + name, {.slices = slices}, times, alone);
+    }
+  }
+  add_one("slices-16-at", {.slices = 16}, 1, alone);
+  add_one("slices-16-deep", {.slices = 16, .layers = 32}, 2,
+          "32 layers at twice the threshold: one reduction is 1 % of the step");
+  // 8 times the chips of a slice need as many tokens a slice, an eighth of them a chip.
+  // Links inside are a hundred times as fast here: 72 tokens a chip are few for FSDP too.
+  add_one("larger-slices", {.slices = 2, .side = 8, .ici = 100}, 1,
+          "a slice's tokens decide, not a chip's: more chips have more hosts and less to do");
+  // E9 has no slices in it: its all-reduce moves 2 V, that of 16 slices 15/16 of it.
+  const Slices many{.slices = 16};
+  const double tokens = std::round(threshold(many) / 2);
+  const auto [m, f, d] = terms(many, tokens);
+  const double endless = 8 * (m + d * 16 / 15);
+  const double hand = by_hand(many, tokens);
+  ExperimentRow& row =
+      rows.testing("E9", endless)
+          .add("slices-16-e9", text_of(many, tokens) + ", against endlessly many",
+               around(hand / endless - 1, kMargin),
+               "15/16 of the gradients move; and a backward comes before any of them",
+               simulated(many, tokens));
+  row.expected_unshared = around(by_hand_unshared(many, tokens) / endless - 1, kMargin);
+  const double over = formula(many, tokens) / endless;
+  const DifferenceRange packets = on_packets(many, tokens, hand);
+  row.expected_packets = {(1 + packets.low) * over - 1, (1 + packets.high) * over - 1};
+}
+
+void add_breaches(RowTable& rows) {
+  constexpr double kTokens = 574;  // a chip: 36,736 a slice, the threshold of two slices
+  const Slices real{.ici = 1};
+  const auto [m, f, d] = terms(real, kTokens);
+  // 574 tokens a chip are too few for FSDP inside the slice: it needs 850. Its links carry 3 L f
+  // and stand still for the backward of a layer at most; then comes the last d.
+  ExperimentRow& inside =
+      add(rows, "slices-2-fsdp", ", links inside as they are",
+          "574 tokens a chip are compute-bound between slices, but not inside them: 850 are needed",
+          real, kTokens, {3 * 8 * f + d, 3 * 8 * f + 2 * m + d});
+  // Chips of a host take turns on its card, so the colours of the gathers after it fall out of step
+  // and meet on links, all step long: a gather takes between one and three times f.
+  inside.expected_packets = DifferenceRange{(3 * 8 * f + d) / inside.predicted - 1,
+                                            (3 * 8 * 3 * f + 2 * m + d) / inside.predicted - 1};
+  // Unshared, gathers and reduce-scatters of a backward go side by side: f forward, 2 m backward;
+  // each chip of a host has its whole bandwidth: d / 4.
+  inside.expected_unshared = {(8 * (f + 2 * m) + d / 4) / inside.predicted - 1,
+                              (8 * (f + 2 * m) + 2 * f + 2 * m + d / 4) / inside.predicted - 1};
+  // Uplinks of half the bandwidth: d doubles.
+  const Slices thin{.oversubscription = 2};
+  const double doubled = (8 + 2) * m + 8 * 2 * d + 3 * f / 10;
+  ExperimentRow& narrow =
+      add(rows, "oversubscribed", ", network oversubscribed 2 to 1",
+          "half of the bandwidth: twice the tokens are needed", thin, kTokens, {doubled, doubled});
+  narrow.expected_packets = on_packets(thin, kTokens, doubled, 3);  // at three of its links
+  // Where links are not shared, nothing is oversubscribed, and d is d / 4, which all hides.
+  narrow.expected_unshared =
+      around((3 * 8 * m + d / 4 + 2 * f / 10) / narrow.predicted - 1, kMargin);
+  // Not reduced inside a slice first: one ring through all 128 chips leaves a slice over one host,
+  // which carries 2 x 127/128 of all gradients of a layer.
+  const double ring = 2 * 127.0 / 128 * 4 * kD * kF / kHost;
+  const double predicted = formula({}, kTokens);
+  ExperimentRow& flat =
+      rows.testing("E9.slices", predicted)
+          .add("one-ring", text_of({}, kTokens) + ", one ring through all 128 chips",
+               around(((8 + 2) * m + 8 * ring) / predicted - 1, 0.2),
+               "one host of 16 carries everything, and all of it instead of a half",
+               [](const Laboratory& laboratory) {
+                 StackStep step = sliced_step({}, kTokens);
+                 step.plan.zero = 0;
+                 step.plan.shard = 0;
+                 step.data_algorithm = AlgorithmChoice::kRing;
+                 return to_seconds(run(laboratory, step, cluster_of(Slices{})).step_time);
+               });
+  // Every round waits for the message that crosses, 8.4 MB, and for one packet of 256 KiB more,
+  // which is stored on the way.
+  const double stored = ring * (1 << 18) / (4 * kD * kF / 128);
+  flat.expected_packets = around(((8 + 2) * m + 8 * (ring + stored)) / predicted - 1, 0.2);
+}
+
+// ---- the network alone ----
+
+constexpr double kGradients = 1e9;  // bytes that a host has
+
+Cluster hosts_on_a_switch(int hosts) {
+  LeafSpineSpec spec;
+  spec.leaves = 1;
+  spec.hosts_per_leaf = hosts;
+  spec.host_bandwidth = Bandwidth(kHost);
+  return cluster_of(spec);
+}
+
+// Each of 8 hosts, of 8 slices, sends every other one its eighth, one after another.
+void add_incast(RowTable& rows) {
+  const auto scatter = [](const std::vector<std::vector<std::uint32_t>>& destinations) {
+    return [destinations](const Laboratory& laboratory) {
+      return laboratory.seconds(messages_in_order(destinations, whole_bytes(kGradients / 8)),
+                                hosts_on_a_switch(8));
+    };
+  };
+  rows.testing("B2", predict("B2", {{"V", kGradients}, {"n", 8}, {"W", kHost}}));
+  rows.add("scatter-paced", "reduce-scatter of 8 hosts, each destination in its turn",
+           {-1e-4, 0.004}, "no port has two senders", scatter(rotated_order(8)));
+  // As S24's incast and random orders.
+  ExperimentRow& same =
+      rows.add("scatter-same-order", "the same, everybody to host 0 first", around(3, 1e-4),
+               "28 messages one after another in place of 7", scatter(same_order(8)));
+  same.expected_unshared = around(0, 1e-4);
+  same.expected_packets = {2.8, 3.05};
+  ExperimentRow& random = rows.add(
+      "scatter-random", "the same in orders drawn by lot (mean of 16)", {0.88, 0.88 + 0.42},
+      "without pacing two senders meet at a port while another one idles",
+      [scatter](const Laboratory& laboratory) {
+        double sum = 0;
+        for (std::uint64_t seed = 0; seed < 16; ++seed) {
+          sum += scatter(random_order(8, seed))(laboratory) / 16;
+        }
+        return sum;
+      });
+  random.expected_unshared = around(0, 1e-4);
+  random.expected_packets = {0.62, 0.62 + 0.42};
+}
+
+// Probability that no bin of `bins` has more than `most` of as many balls.
+double none_above(int bins, int most) {
+  const auto n = static_cast<std::size_t>(bins);
+  std::vector<double> ways(n + 1);  // over factorials: of so many balls in the bins so far
+  ways[0] = 1;
+  for (int bin = 0; bin < bins; ++bin) {
+    std::vector<double> next(n + 1);
+    for (std::size_t balls = 0; balls <= n; ++balls) {
+      double factorial = 1;
+      for (std::size_t more = 0; more <= static_cast<std::size_t>(most) && balls + more <= n;
+           ++more) {
+        if (more > 0) factorial *= static_cast<double>(more);
+        next[balls + more] += ways[balls] / factorial;
+      }
+    }
+    ways = std::move(next);
+  }
+  return ways[n] * std::exp(std::lgamma(bins + 1.0) - bins * std::log(bins));
+}
+
+constexpr int kFlows = 16;
+
+// 16 hosts of a slice send to those of the other one, over 16 spines that hashes choose.
+double hashed_flows(const Laboratory& laboratory, std::uint64_t seed) {
+  LeafSpineSpec spec;
+  spec.leaves = 2;
+  spec.hosts_per_leaf = kFlows;
+  spec.spines = kFlows;
+  spec.host_bandwidth = Bandwidth(kHost);
+  spec.routing = {.rule = PathRule::kEcmp, .seed = seed};
+  std::vector<std::vector<std::uint32_t>> destinations(2 * kFlows);
+  for (std::uint32_t host = 0; host < kFlows; ++host) destinations[host] = {host + kFlows};
+  return laboratory.seconds(messages_in_order(destinations, whole_bytes(kGradients)),
+                            cluster_of(spec));
+}
+
+void add_hashes(RowTable& rows) {
+  // The busiest of 16 uplinks has as many flows as the fullest of 16 bins that 16 balls fall into:
+  // 3.08 in the mean, with a deviation of about 0.75; of the mean of 64 seeds that is 0.09, of
+  // which four are allowed.
+  double fullest = 0;
+  for (int most = 0; most < kFlows; ++most) fullest += 1 - none_above(kFlows, most);
+  ExperimentRow& row =
+      rows.testing("A1.comms", predict("A1.comms", {{"V", kGradients}, {"W", kHost}}))
+          .add("ecmp",
+               "16 large flows between two slices, hashed to 16 uplinks (mean of 64 hashes)",
+               around(fullest - 1, 0.37), "some uplinks get three flows, a third of them none",
+               [](const Laboratory& laboratory) {
+                 double sum = 0;
+                 for (std::uint64_t seed = 1; seed <= 64; ++seed) {
+                   sum += hashed_flows(laboratory, seed) / 64;
+                 }
+                 return sum;
+               });
+  row.expected_unshared = around(0, 1e-4);
+}
+
+std::vector<ExperimentRow> slice_rows() {
+  RowTable rows({.tolerance = 0.02});
+  add_thresholds(rows);
+  add_breaches(rows);
+  add_incast(rows);
+  add_hashes(rows);
+  return std::move(rows).take();
+}
+
+}  // namespace
+
+std::vector<FormulaExperiment> slice_experiments() {
+  return {{.id = "S18",
+           .source = kBookTraining,
+           .title = "Data parallelism between slices",
+           .claim = "v5p slices are compute-bound from 73,440 tokens a slice; two from half of it",
+           .rows = slice_rows,
+           .finding = "Reduce-scatters without pacing cost more than the 10 to 50 % that are "
+                      "usually guessed: four times for one order of all, twice for random ones."}};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,111 @@
+#include "analysis/studies/stack_step.h"
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "analysis/studies/small_clusters.h"
+#include "schedules/lowering/lower.h"
+#include "workload/model_spec.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kNoMemoryBound = 1e18;  // B/s
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::vector<AxisMapping> read_map(const std::string& text) {
+  std::vector<AxisMapping> map;
+  if (text.empty()) return map;
+  for (const std::string& entry : split(text, '/')) {
+    const std::size_t colon = entry.find(':');
+    AxisMapping mapping{.levels = split(std::string_view(entry).substr(colon + 1), '+')};
+    for (std::size_t axis = 0; axis < kPlanAxes; ++axis) {
+      if (name_of(static_cast<PlanAxis>(axis)) != entry.substr(0, colon)) continue;
+      mapping.axis = static_cast<PlanAxis>(axis);
+    }
+    map.push_back(std::move(mapping));
+  }
+  return map;
+}
+
+}  // namespace
+
+Cluster ideal_v5p(const std::vector<int>& shape) {
+  TorusSpec torus;
+  for (const int size : shape) torus.axes.push_back({.size = size, .wraps = size > 2});
+  torus.link_bandwidth = Bandwidth(kV5pLink);
+  ChipSpec chip = ideal_chip();
+  chip.peak.fill(Throughput(kV5pFlops));
+  chip.memory_bandwidth = Bandwidth(kNoMemoryBound);
+  return cluster_of(torus, chip);
+}
+
+SimulationResult run(const Laboratory& laboratory, const StackStep& step, const Cluster& cluster) {
+  const ModelSpec model{.name = "mlp_stack",
+                        .kind = ModelKind::kMlpStack,
+                        .layers = step.layers,
+                        .hidden = step.width,
+                        .intermediate = step.mlp_width};
+  ParallelPlan plan = step.plan;
+  plan.microbatch = 1;
+  plan.sequence = step.tokens;
+  plan.global_batch = plan.dp * step.microbatches;
+  plan.map = read_map(step.map);
+  plan.optimizer = step.optimizer ? Optimizer::kAdam : Optimizer::kNone;
+  if (plan.zero < 3) plan.gradient_bucket_parameters = 1;  // a bucket is full with one layer
+  for (const Problem& problem : check(plan, model, cluster.places)) {
+    throw std::logic_error(problem.field + ": " + problem.message);
+  }
+  OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
+  for (CollectiveWork& work : graph.collective_works) {
+    const Axis axis = graph.communicators[work.communicator.index()].axis;
+    const auto& algorithm = axis == Axis::kTensor ? step.tensor_algorithm : step.data_algorithm;
+    if (algorithm && (axis == Axis::kTensor || axis == Axis::kData)) work.algorithm = *algorithm;
+  }
+  SimulationOptions options;
+  options.steps = plan.zero == 3 ? 2 : 1;
+  options.granularity = step.granularity;
+  if (step.record) options.recorded_ranks = {RankId(0)};
+  return laboratory.simulate(graph, cluster, options);
+}
+
+SimulationResult run(const Laboratory& laboratory, const StackStep& step) {
+  return run(laboratory, step, ideal_v5p(step.slice));
+}
+
+double seconds(const Laboratory& laboratory, const StackStep& step) {
+  return to_seconds(run(laboratory, step).step_time);
+}
+
+std::pair<double, double> collective_matmuls_on_packets(double layers, double m, double k,
+                                                        double chunks, double rest) {
+  const double late = layers * (3 * m + k / chunks + k / 2 * (1 + 1 / chunks)) + rest;
+  return {late - layers * m / 2 / chunks, late};
+}
+
+double least_state(const SimulationResult& result) {
+  std::optional<std::int64_t> least;
+  for (const MemorySample& sample : result.timelines.front().memory) {
+    std::int64_t held = 0;
+    for (const MemoryCategory category :
+         {MemoryCategory::kParameters, MemoryCategory::kGradients, MemoryCategory::kOptimizer}) {
+      held += sample.bytes[static_cast<std::size_t>(category)].value();
+    }
+    least = std::min(least.value_or(held), held);
+  }
+  return static_cast<double>(least.value_or(0));
+}
+
+}  // namespace stepsim

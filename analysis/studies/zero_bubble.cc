@@ -1,0 +1,214 @@
+// S34 and S36: pipelines that split their backward, and what is in flight in a pipeline.
+//
+// In the derivations: P stages, m micro-batches, F, B, W forward, input gradient and weight
+// gradient of a micro-batch on a stage. Where only tb is given, B = W = tb / 2.
+
+#include <string>
+#include <utility>
+
+#include "analysis/formulas/sources.h"
+#include "analysis/studies/pipeline_order.h"
+#include "analysis/studies/stack_step.h"
+#include "analysis/studies/study_groups.h"
+
+namespace stepsim {
+namespace {
+
+// ---- S34 ----
+
+// An order as a list scheduler makes it, slot after slot of equal length: every rank takes an input
+// gradient if there is one, else a forward while it has fewer micro-batches than 1F1B in flight,
+// else a weight gradient.
+PipelineSchedule greedy_order(std::int32_t stages, std::int32_t microbatches) {
+  struct Rank {
+    std::int32_t forwards = 0;
+    std::int32_t inputs = 0;
+    std::int32_t weights = 0;
+  };
+  std::vector<Rank> ranks(static_cast<std::size_t>(stages));
+  PipelineSchedule schedule{.microbatches = microbatches};
+  schedule.ranks.resize(ranks.size());
+  while (ranks.front().weights < microbatches || ranks.back().weights < microbatches) {
+    const std::vector<Rank> before = ranks;  // what a slot makes is there in the next one
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      const std::int32_t forwards_here = r == 0 ? microbatches : before[r - 1].forwards;
+      const std::int32_t gradients_here =
+          r + 1 == ranks.size() ? before[r].forwards : before[r + 1].inputs;
+      const auto room = static_cast<std::int32_t>(ranks.size() - r);
+      Rank& rank = ranks[r];
+      std::vector<PipelineOp>& list = schedule.ranks[r];
+      if (rank.inputs < gradients_here) {
+        list.push_back({.kind = PipelineOpKind::kBackwardInput, .microbatch = rank.inputs++});
+      } else if (rank.forwards < forwards_here && rank.forwards - rank.inputs < room) {
+        list.push_back({.kind = PipelineOpKind::kForward, .microbatch = rank.forwards++});
+      } else if (rank.weights < rank.inputs) {
+        list.push_back({.kind = PipelineOpKind::kBackwardWeight, .microbatch = rank.weights++});
+      }
+    }
+  }
+  return schedule;
+}
+
+// Bytes of weights of a rank in a plan of 8 stages.
+double weights_of_a_rank(const Laboratory& laboratory, ScheduleName schedule) {
+  StackStep step{.width = 1024, .mlp_width = 4096, .layers = 16, .tokens = 128};
+  step.microbatches = 20;
+  step.slice = {8};
+  step.plan.pp = 8;
+  step.plan.schedule = schedule;
+  const SimulationResult result = run(laboratory, step);
+  const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
+  return static_cast<double>(
+      peak.by_category[static_cast<std::size_t>(MemoryCategory::kParameters)].value());
+}
+
+std::vector<ExperimentRow> zero_bubble_rows() {
+  std::vector<ExperimentRow> rows;
+  const auto add = [&rows](const Pipeline& pipeline, std::string formula, FormulaValues values,
+                           double hand, std::string regime, std::string why) {
+    const double predicted = predict(formula, values);
+    rows.push_back({.id = short_name(pipeline) + "-" + std::to_string(pipeline.microbatches) +
+                          (pipeline.input == pipeline.weight ? "" : "-10-12-8"),
+                    .formula = std::move(formula),
+                    .regime = std::move(regime),
+                    .predicted = predicted,
+                    .expected = by_hand(hand, predicted),
+                    .tolerance = 0.01,
+                    .why = std::move(why),
+                    .simulate = [pipeline](const Laboratory& laboratory) {
+                      return 1e-3 * in_forwards(run(laboratory, pipeline).bubble());
+                    }});
+  };
+  const FormulaValues equal = {{"P", 8}, {"tf", 1e-3}, {"tb", 2e-3}};
+  FormulaValues with_weights = equal;
+  with_weights["tw"] = 1e-3;
+  FormulaValues fused = {{"P", 8}, {"tfb", 3e-3}, {"tb", 2e-3}, {"tw", 1e-3}};
+  for (const std::int64_t microbatches : {20, 32}) {
+    const auto pipeline = [&](ScheduleName name) {
+      return Pipeline{.name = name, .microbatches = microbatches};
+    };
+    const std::string regime = std::to_string(microbatches) + " micro-batches, F = B = W";
+    add(pipeline(ScheduleName::kOneForwardOneBackward), "G6", equal, 21e-3, regime,
+        "filling and emptying, P - 1 slots of F + B + W each");
+    add(pipeline(ScheduleName::kZeroBubbleH1), "G6.zb1p", with_weights, 7e-3, regime,
+        "weight gradients fill what 1F1B waits: P - 1 times W while it fills and while it empties");
+    add(pipeline(ScheduleName::kZeroBubbleAuto1P), "G6.zb1p", with_weights, 7e-3, regime,
+        "the planner finds as good an order as the one by hand");
+    // (P/2 - 1)(F&B + B - 3 W) = 3 (3 + 2 - 3).
+    add(pipeline(ScheduleName::kDualPipe), "G6.dualpipe", fused, 6e-3, regime,
+        "with F = B and W no longer the formula is exact");
+  }
+  // F, B, W = 1, 1.2, 0.8: ZB-H1 is exact, (P - 1)(F + B - W) = 7 x 1.4. DualPipe's formula is
+  // (P/2 - 1)(F + 2 B - W) = 3 x 2.6, but a longer input gradient holds up only F's successors: the
+  // replay of the authors' order has 3 x 2.4.
+  const auto uneven = [](ScheduleName name) {
+    return Pipeline{.name = name, .microbatches = 20, .input = 1200, .weight = 800};
+  };
+  add(uneven(ScheduleName::kZeroBubbleH1), "G6.zb1p",
+      {{"P", 8}, {"tf", 1e-3}, {"tb", 2e-3}, {"tw", 0.8e-3}}, 9.8e-3,
+      "20 micro-batches, F, B, W = 10, 12, 8", "exact while W is no longer than F and B");
+  add(uneven(ScheduleName::kDualPipe), "G6.dualpipe",
+      {{"P", 8}, {"tfb", 3e-3}, {"tb", 2e-3}, {"tw", 0.8e-3}}, 7.2e-3,
+      "20 micro-batches, F, B, W = 10, 12, 8",
+      "exact only for F = B: a fused op waits for both inputs, whichever is later");
+  // Greedy, weight gradients go only where nothing else can, so they fill what would be idle. But a
+  // rank that takes one is a slot late for the gradient that comes meanwhile, and the ranks behind
+  // it with it. At most that happens to each of the two ends of a rank's steady phase: no order is
+  // below 7 slots, and this one is one or two above.
+  const double zb1p = predict("G6.zb1p", with_weights);
+  for (const std::int32_t microbatches : {20, 32}) {
+    rows.push_back({.id = "greedy-" + std::to_string(microbatches),
+                    .formula = "G6.zb1p",
+                    .regime = std::to_string(microbatches) +
+                              " micro-batches, F = B = W, a greedy list scheduler's order",
+                    .predicted = zb1p,
+                    .expected = {-1e-6, 2.0 / 7 + 1e-6},
+                    .why = "the formula is the best order's, made by hand or by a planner",
+                    .simulate = [microbatches](const Laboratory& laboratory) {
+                      return 1e-3 *
+                             in_forwards(run(laboratory, Pipeline{.microbatches = microbatches},
+                                             greedy_order(8, microbatches))
+                                             .bubble());
+                    }});
+  }
+  // Both directions of DualPipe need every layer's weights: a rank holds stages p and P - 1 - p.
+  constexpr double kParameters = 2.0 * 16 * 1024 * 4096;
+  for (const ScheduleName schedule : {ScheduleName::kOneForwardOneBackward,
+                                      ScheduleName::kZeroBubbleH1, ScheduleName::kDualPipe}) {
+    const bool twice = schedule == ScheduleName::kDualPipe;
+    rows.push_back(
+        {.id = "weights-" + short_name({.name = schedule}),
+         .formula = "F7",
+         .regime = "weights of a rank, " + std::string(name_of(schedule)),
+         .predicted = predict("F7", {{"P", kParameters}, {"TP", 1}, {"PP", 8}}),
+         .unit = "B",
+         .expected = by_hand(twice ? 2 : 1, 1),
+         .why = twice ? "two copies of the model, one for each direction" : "a stage of eight",
+         .simulate = [schedule](const Laboratory& laboratory) {
+           return weights_of_a_rank(laboratory, schedule);
+         }});
+  }
+  return rows;
+}
+
+// ---- S36 ----
+
+std::vector<ExperimentRow> peak_rows() {
+  std::vector<ExperimentRow> rows;
+  const auto add = [&rows](const Pipeline& pipeline, std::size_t stage, std::string formula,
+                           FormulaValues values, double hand, std::string why) {
+    const double predicted = predict(formula, values);
+    rows.push_back({.id = short_name(pipeline) + "-stage-" + std::to_string(stage),
+                    .formula = std::move(formula),
+                    .regime = "stage " + std::to_string(stage) + " of 8, 32 micro-batches",
+                    .predicted = predicted,
+                    .unit = "",
+                    .expected = by_hand(hand, predicted),
+                    .tolerance = 0.001,
+                    .why = std::move(why),
+                    .simulate = [pipeline, stage](const Laboratory& laboratory) {
+                      return static_cast<double>(run(laboratory, pipeline).peak_in_flight[stage]) /
+                             static_cast<double>(pipeline.chunks);
+                    }});
+  };
+  for (const std::size_t stage : {0UL, 5UL, 7UL}) {
+    const FormulaValues values = {{"P", 8}, {"m", 32}, {"p", double(stage)}};
+    add({}, stage, "G3", values, 8 - double(stage),
+        "P - p forwards are ahead when the first gradient comes, then one leaves for each that "
+        "comes");
+    // GPipe runs all forwards first.
+    add({.name = ScheduleName::kGPipe}, stage, "G3", values, 32,
+        "the formula is 1F1B's: GPipe holds all m micro-batches");
+  }
+  // ZB-H1's rank p makes weight gradients p backwards late, and holds their inputs until then: p
+  // micro-batches beside the P - p of 1F1B.
+  for (const std::size_t stage : {0UL, 7UL}) {
+    add({.name = ScheduleName::kZeroBubbleH1}, stage, "G3",
+        {{"P", 8}, {"m", 32}, {"p", double(stage)}}, 8,
+        "inputs of weight gradients that wait are held longer: every stage holds P");
+  }
+  // 2 (P - 1) + (v - 1) P warm-up forwards and the next one: P v + P - 1 chunks of 1/v.
+  add({.name = ScheduleName::kInterleaved, .chunks = 2}, 0, "G3.interleaved", {{"P", 8}, {"v", 2}},
+      (8 * 2 + 7) / 2.0, "P v + P - 1 chunks are in flight, each 1/v of a stage");
+  return rows;
+}
+
+}  // namespace
+
+std::vector<FormulaExperiment> zero_bubble_experiments() {
+  return {
+      {.id = "S34",
+       .source = "DeepSeek-AI, DualPipe: table of its README",
+       .title = "Zero bubble and DualPipe",
+       .claim = "ZB1P idles (P - 1)(F + B - 2 W), DualPipe (P/2 - 1)(F&B + B - 3 W)",
+       .rows = zero_bubble_rows},
+      {.id = "S36",
+       .source = kLecture8,
+       .title = "Activations in flight",
+       .claim =
+           "1F1B holds min(m, P - p) micro-batches on stage p, interleaved P (1 + (P - 1)/(P v))",
+       .rows = peak_rows},
+  };
+}
+
+}  // namespace stepsim

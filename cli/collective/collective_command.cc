@@ -1,0 +1,311 @@
+#include "cli/collective/collective_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "analysis/collective_forms/collective_formulas.h"
+#include "analysis/collective_forms/group_levels.h"
+#include "cli/collective/collective_options.h"
+#include "cli/packet_run.h"
+#include "cli/progress.h"
+#include "cli/run_outputs.h"
+#include "sim/base/quantity_text.h"
+#include "sim/hardware/group_shape.h"
+#include "sim/program/program_builder.h"
+#include "sim/run/collective_task.h"
+#include "sim/run/compute.h"
+#include "traces/chrome_trace.h"
+#include "traces/json_text.h"
+#include "traces/output_file.h"
+#include "traces/plot_svg.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t kListedLinks = 5;
+constexpr int kBarWidth = 32;
+
+struct Point {
+  Bytes bytes;
+  std::string algorithm;
+  std::string protocol;  // of the communication library; empty: none
+  std::string why;
+  std::int64_t channels = 0;
+  ChipShare taken{};  // of each chip, while it runs
+  std::uint32_t steps = 0;
+  CollectiveFormula formula;
+  SimulationResult result;
+};
+
+// ---- running ----
+
+// Every rank runs the same program: one op of one communicator.
+OpGraph graph_of(const CollectiveRequest& request, Bytes bytes) {
+  OpGraph graph;
+  graph.path_labels = {"compute"};
+  graph.collective_works.push_back({.communicator = CommunicatorId(0),
+                                    .op = request.op,
+                                    .bytes = bytes,
+                                    .type = request.type,
+                                    .algorithm = request.algorithm,
+                                    .root = request.root,
+                                    .shift = request.shift});
+  if (request.matrix) {
+    graph.byte_matrices = {*request.matrix};
+    graph.collective_works[0].byte_matrix = 0;
+  }
+  if (!request.permutation.empty()) {
+    graph.permutations = {request.permutation};
+    graph.collective_works[0].permutation = 0;
+  }
+  if (request.steps) {
+    graph.step_lists = {*request.steps};
+    graph.collective_works[0].step_list = 0;
+  }
+  ProgramBuilder builder("rank");
+  builder.add_stream("compute", true);
+  OpDraft op{.stream = builder.add_stream("collective"), .kind = OpKind::kCollective};
+  graph.names = {std::string(name_of(request.op))};
+  builder.add(std::move(op));
+  graph.programs.push_back(std::move(builder).build());
+  Communicator all{.name = "group", .groups = {{}}, .seat_of = {}};
+  for (std::uint32_t rank = 0; rank < request.chips.size(); ++rank) {
+    graph.ranks.push_back({.program = ProgramId(0), .chip = request.chips[rank]});
+    all.groups[0].emplace_back(rank);
+    all.seat_of.push_back({0, rank});
+  }
+  graph.communicators.push_back(std::move(all));
+  return graph;
+}
+
+Point run_one(const CollectiveRequest& request, Bytes bytes) {
+  Point point{.bytes = bytes,
+              .algorithm = "none",
+              .protocol = {},
+              .why = "a group of one costs nothing",
+              .formula = CollectiveFormula{.seconds = 0, .text = "a group of one"},
+              .result = {}};
+  const OpGraph graph = graph_of(request, bytes);
+  if (request.chips.size() > 1) {
+    const GroupShape shape = describe(request.cluster, request.chips);
+    const CollectiveWork& work = graph.collective_works[0];
+    const CollectiveTask task = task_of(graph, work, 0);
+    const auto [chosen, rounds, lanes] =
+        choose_for(request.cluster, request.chips, shape, work, task);
+    point.algorithm = name_of(chosen.algorithm);
+    point.protocol = chosen.protocol;
+    point.why = chosen.why;
+    point.channels = chosen.cost.channels;
+    point.taken = taken_of(request.cluster.chip, chosen.cost);
+    point.steps = rounds;
+    point.formula = stated_form(request.cluster, request.chips, shape,
+                                {.task = task,
+                                 .algorithm = chosen.algorithm,
+                                 .cost = chosen.cost,
+                                 .overlapped = request.granularity == Granularity::kPipelined});
+    if (!request.cluster.library.ideal()) {
+      point.formula.seconds += to_seconds(chosen.cost.start);
+      point.formula.text += " + start, with W and t of " + request.cluster.library.name;
+    }
+  }
+  SimulationOptions options;
+  options.fidelity = request.fidelity;
+  options.granularity = request.granularity;
+  announce_packets(graph, request.cluster, options, request.yes);
+  Progress progress;
+  progress.watch(options);
+  point.result = simulate(graph, request.cluster, options);
+  return point;
+}
+
+double seconds(const Point& point) {
+  return to_seconds(point.result.end.since_start);
+}
+
+// Nothing where there is no time or no data.
+std::optional<double> algorithm_bandwidth(const Point& point) {
+  if (seconds(point) == 0 || point.bytes.value() == 0) return std::nullopt;
+  return static_cast<double>(point.bytes.value()) / seconds(point);
+}
+
+std::optional<double> bus_bandwidth(const CollectiveRequest& request, const Point& point) {
+  const auto bandwidth = algorithm_bandwidth(point);
+  const auto ranks = static_cast<std::uint32_t>(request.chips.size());
+  if (!bandwidth) return std::nullopt;
+  return *bandwidth * bus_factor(request.op, ranks);
+}
+
+// ---- what came out ----
+
+std::string number_or_null(std::optional<double> value) {
+  return value ? fmt::format("{:.6f}", *value) : "null";
+}
+
+std::string formula_json(const Point& point) {
+  return fmt::format("{:.12f}", point.formula.seconds);
+}
+
+std::string links_json(const CollectiveRequest& request, const Point& point) {
+  std::string text = "[";
+  for (const LinkTotal& link : busiest_links(point.result, kListedLinks)) {
+    if (link.bytes <= 0) continue;
+    text += fmt::format("{}\n    {{\"name\": \"{}\", \"utilization\": {:.6f}, \"bytes\": {:.0f}}}",
+                        text.size() == 1 ? "" : ",",
+                        json_escaped(request.cluster.fabric.link_name(link.link)), link.utilization,
+                        link.bytes);
+  }
+  return text + (text.size() == 1 ? "]" : "\n  ]");
+}
+
+std::string simulator_json(const SimulatorStatistics& cost) {
+  return fmt::format(
+      "{{\"events\": {}, \"rate_updates\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
+      "\"peak_rss_bytes\": {}}}",
+      cost.events, cost.rate_updates, cost.wall_s, cost.cpu_s, cost.peak_rss_bytes);
+}
+
+double share(std::int32_t millionths) {
+  return millionths / 1e6;
+}
+
+std::string json_of(const CollectiveRequest& request, const Point& point) {
+  return fmt::format(
+      "{{\n  \"op\": \"{}\",\n  \"algorithm\": \"{}\",\n  \"why\": \"{}\",\n  \"ranks\": {},\n"
+      "  \"bytes\": {},\n  \"time_s\": {},\n  \"algorithm_bandwidth_bytes_per_s\": {},\n"
+      "  \"bus_bandwidth_bytes_per_s\": {},\n  \"formula_s\": {},\n  \"formula_is\": \"{}\",\n"
+      "  \"steps\": {},\n"
+      "  \"protocol\": \"{}\",\n  \"channels\": {},\n  \"compute_share\": {:.6f},\n"
+      "  \"memory_share\": {:.6f},\n"
+      "  \"hottest_links\": {},\n  \"simulator\": {}\n}}",
+      name_of(request.op), point.algorithm, json_escaped(point.why), request.chips.size(),
+      point.bytes.value(), exact_seconds(point.result.end.since_start),
+      number_or_null(algorithm_bandwidth(point)), number_or_null(bus_bandwidth(request, point)),
+      formula_json(point), point.formula.exact ? "exact" : "lower bound", point.steps,
+      point.protocol, point.channels, share(point.taken.compute), share(point.taken.memory),
+      links_json(request, point), simulator_json(point.result.statistics));
+}
+
+std::string json_of(const CollectiveRequest& request, const std::vector<Point>& points) {
+  if (!request.sweep) return json_of(request, points.front()) + "\n";
+  std::string text = fmt::format("{{\"op\": \"{}\", \"ranks\": {}, \"sweep\": [",
+                                 name_of(request.op), request.chips.size());
+  for (const Point& point : points) {
+    text += (text.back() == '[' ? "\n" : ",\n") + json_of(request, point);
+  }
+  return text + "\n]}\n";
+}
+
+std::string bandwidth_text(std::optional<double> value) {
+  return value ? to_text(Bandwidth(*value)) : "-";
+}
+
+std::string heading(const CollectiveRequest& request) {
+  return fmt::format("{} of {} ranks of {}, {} model, {}, library {}\n\n", name_of(request.op),
+                     request.chips.size(), request.cluster_name, name_of(request.fidelity),
+                     name_of(request.granularity), request.cluster.library.name);
+}
+
+std::string report(const CollectiveRequest& request, const Point& point) {
+  std::string text = heading(request);
+  const auto row = [&text](const char* name, const std::string& value) {
+    text += fmt::format("  {:<22} {}\n", name, value);
+  };
+  row("bytes", to_text(point.bytes));
+  row("time", to_text(point.result.end.since_start));
+  row("algorithm",
+      point.algorithm + (point.protocol.empty() ? "" : " " + point.protocol) + ": " + point.why);
+  row("steps", std::to_string(point.steps));
+  if (point.taken != ChipShare{}) {
+    row("takes of each chip",
+        fmt::format("{:.1f} % of the compute units{}, {:.1f} % of the memory bandwidth",
+                    100 * share(point.taken.compute),
+                    point.channels > 0 ? fmt::format(" ({} channels)", point.channels) : "",
+                    100 * share(point.taken.memory)));
+  }
+  row("algorithm bandwidth", bandwidth_text(algorithm_bandwidth(point)));
+  row("bus bandwidth", bandwidth_text(bus_bandwidth(request, point)));
+  const double formula = point.formula.seconds;
+  row("closed form",
+      fmt::format(
+          "{}{} = {}{}", point.formula.exact ? "" : "at least ", point.formula.text,
+          to_text(duration_from_seconds(formula)),
+          formula > 0 ? fmt::format(" ({:+.2f} %)", 100 * (seconds(point) / formula - 1)) : ""));
+  text += fmt::format("\n  {:<40} {:>12} {:>12}\n", "hottest links", "bytes", "used");
+  for (const LinkTotal& link : busiest_links(point.result, kListedLinks)) {
+    if (link.bytes <= 0) continue;
+    text +=
+        fmt::format("  {:<40} {:>12} {:>10.1f} %\n", request.cluster.fabric.link_name(link.link),
+                    to_text(Bytes(std::llround(link.bytes))), 100 * link.utilization);
+  }
+  return text;
+}
+
+std::string sweep_table(const CollectiveRequest& request, const std::vector<Point>& points) {
+  double most = 0;
+  for (const Point& point : points)
+    most = std::max(most, bus_bandwidth(request, point).value_or(0));
+  std::string text = heading(request);
+  text += fmt::format("  {:>12} {:>12} {:>14} {:>14}  {:<18} {}\n", "bytes", "time", "algorithm bw",
+                      "bus bandwidth", "algorithm", "bus bandwidth");
+  for (const Point& point : points) {
+    const double bus = bus_bandwidth(request, point).value_or(0);
+    const int bar = most > 0 ? static_cast<int>(std::lround(kBarWidth * bus / most)) : 0;
+    text += fmt::format("  {:>12} {:>12} {:>14} {:>14}  {:<18} {}\n", to_text(point.bytes),
+                        to_text(point.result.end.since_start),
+                        bandwidth_text(algorithm_bandwidth(point)),
+                        bandwidth_text(bus_bandwidth(request, point)), point.algorithm,
+                        std::string(static_cast<std::size_t>(bar), '#'));
+  }
+  return text;
+}
+
+// Bus bandwidth over size, simulated and by the closed form.
+Plot plot_of(const CollectiveRequest& request, const std::vector<Point>& points) {
+  PlotCurve simulated{.label = "simulated", .mark = PlotMark::kLineAndPoints};
+  PlotCurve formula{.label = "closed form", .mark = PlotMark::kLine};
+  const double factor = bus_factor(request.op, static_cast<std::uint32_t>(request.chips.size()));
+  for (const Point& point : points) {
+    const auto bytes = static_cast<double>(point.bytes.value());
+    if (const auto bus = bus_bandwidth(request, point)) simulated.points.push_back({bytes, *bus});
+    if (point.formula.seconds > 0) {
+      formula.points.push_back({bytes, factor * bytes / point.formula.seconds});
+    }
+  }
+  return {.title = fmt::format("{} of {} ranks of {}", name_of(request.op), request.chips.size(),
+                               request.cluster_name),
+          .subtitle = fmt::format("{} model, {}, library {}", name_of(request.fidelity),
+                                  name_of(request.granularity), request.cluster.library.name),
+          .x = {.label = "bytes", .unit = "B", .log = true},
+          .y = {.label = "bus bandwidth", .unit = "B/s", .log = true},
+          .curves = {std::move(simulated), std::move(formula)}};
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  OutputFile file(path);
+  file.write(text);
+  stop_if_interrupted();
+  file.commit();
+}
+
+}  // namespace
+
+void run_collective_command(const std::vector<std::string>& arguments) {
+  catch_interrupts();
+  const CollectiveRequest request = read_collective_request(arguments);
+  std::vector<Point> points;
+  for (const Bytes bytes : request.sizes) points.push_back(run_one(request, bytes));
+  if (!request.plot.empty()) write_file(request.plot, plot_svg(plot_of(request, points)));
+  if (request.json == "-") {
+    print(json_of(request, points));
+    return;
+  }
+  if (!request.json.empty()) write_file(request.json, json_of(request, points));
+  print(request.sweep ? sweep_table(request, points) : report(request, points.front()));
+}
+
+}  // namespace stepsim

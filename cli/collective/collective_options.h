@@ -1,0 +1,46 @@
+// What `stepsim collective` was asked for: CollectiveRequest is its checked command line.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "sim/chips/kernel.h"
+#include "sim/collectives/collective.h"
+#include "sim/collectives/step_list.h"
+#include "sim/hardware/cluster.h"
+#include "sim/run/simulate.h"
+
+namespace stepsim {
+
+struct CollectiveRequest {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
+  DataType type = DataType::kBf16;
+  std::string cluster_name;
+  Cluster cluster;
+  std::vector<std::uint32_t> chips;  // of the ranks, in their order
+  std::uint32_t root = 0;            // place in `chips`
+  std::uint32_t shift = 1;
+  std::vector<std::uint32_t> permutation;  // permute; empty: by shift
+  std::optional<ByteMatrix> matrix;        // ragged all-to-all
+  std::optional<StepList> steps;           // kCustom
+  std::vector<Bytes> sizes;                // one, or those of a sweep
+  bool sweep = false;
+  Fidelity fidelity = Fidelity::kFlow;
+  Granularity granularity = Granularity::kPipelined;
+  bool yes = false;
+  std::string plot;  // SVG file of a sweep; empty: none
+  std::string json;  // file, or "-" for standard output; empty: none
+};
+
+// Throws ConfigError with everything that is wrong with options, cluster, ranks and output file at
+// once.
+CollectiveRequest read_collective_request(const std::vector<std::string>& arguments);
+
+std::string describe_collective_options();
+
+}  // namespace stepsim

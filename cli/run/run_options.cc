@@ -1,0 +1,304 @@
+#include "cli/run/run_options.h"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "cli/command_line.h"
+#include "cli/rank_list.h"
+#include "schedules/plan/plan_schedule.h"
+#include "traces/output_file.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::uint32_t kMostSteps = 1000;
+constexpr std::uint32_t kMostRanks = 1 << 20;
+
+po::options_description visible_options() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("model", text("NAME|FILE"), "catalog name, config.json of Hugging Face, or a model file");
+  add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
+  add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
+  add("plan", text("KEYS|NAME|FILE"),
+      "keys such as tp=8,pp=4,dp=16,global-batch=1024,sequence=8192; or a catalog name or file");
+  add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      "change one field of the experiment: plan.tp=4; may be repeated");
+  add("fidelity", text("latency-bandwidth|flow|packet|all"),
+      "network model (default: flow); all: the three of them side by side, stepped");
+  add("granularity", text("pipelined|stepped"),
+      "a collective is one transfer, or every message of it (default: pipelined; packets: always "
+      "stepped)");
+  add("packet-bytes", text("N"), "packets: size of a packet (default: 4096)");
+  add("switching", text("store-and-forward|cut-through"),
+      "packets: when a switch sends them on (default: store-and-forward)");
+  add("buffer-bytes", text("N"),
+      "packets: room in the queue of a link, lossless (default: without limit)");
+  add("spraying", text("N"), "packets: spread each message over up to N routes (default: one)");
+  add("yes", "packets: run even if there are more than 10^9 packet-hops");
+  add("steps", text("K"),
+      "training steps simulated (default: 1; 2 for FSDP and for schedules "
+      "that overlap steps)");
+  add("seed", text("N"), "of random numbers, which jitter draws (default: 0)");
+  add("trace", text("FILE"), "Chrome trace JSON for ui.perfetto.dev; compressed if it ends in .gz");
+  add("trace-ranks", text("LIST"), "ranks in the trace: 0,8-15 (default: one of each role)");
+  add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
+  add("attention-flops", text("causal|full"), "how model FLOPs count attention (default: causal)");
+  add("explain",
+      "what the formulas of the books say to each part of the step, and why they differ");
+  add("require-fit", "exit with status 1 if the plan does not fit in memory");
+  add("help", "this text");
+  return options;
+}
+
+template <typename Choice>
+void read_choice(const po::variables_map& values, const char* name,
+                 const std::map<std::string, Choice>& choices, Choice& result,
+                 std::vector<Problem>& problems) {
+  if (values.count(name) == 0) return;
+  const std::string value = values[name].as<std::string>();
+  if (const auto found = choices.find(value); found != choices.end()) {
+    result = found->second;
+    return;
+  }
+  std::string accepted;
+  for (const auto& [choice, meaning] : choices) {
+    accepted += (accepted.empty() ? "" : " or ") + choice;
+  }
+  problems.push_back({std::string("--") + name, "must be " + accepted + ", is \"" + value + "\""});
+}
+
+template <typename Number>
+std::optional<Number> number(std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+void read_numbers(const po::variables_map& values, RunOptions& options,
+                  std::vector<Problem>& problems) {
+  if (values.count("steps") != 0) {
+    const std::string text = values["steps"].as<std::string>();
+    options.steps = number<std::uint32_t>(text);
+    if (!options.steps || *options.steps < 1 || *options.steps > kMostSteps) {
+      problems.push_back({"--steps", "must be a whole number from 1 to " +
+                                         std::to_string(kMostSteps) + ", is \"" + text + "\""});
+    }
+  }
+  if (values.count("seed") != 0) {
+    const std::string text = values["seed"].as<std::string>();
+    const auto seed = number<std::uint64_t>(text);
+    if (!seed) problems.push_back({"--seed", "must be a whole number, is \"" + text + "\""});
+    options.seed = seed.value_or(0);
+  }
+  if (values.count("trace-ranks") != 0 && values.count("trace") == 0) {
+    problems.push_back({"--trace-ranks", "needs --trace, which says where the trace goes"});
+  }
+}
+
+// A whole number from `least` to `most`; the message says so otherwise.
+std::optional<std::int64_t> read_size(const po::variables_map& values, const std::string& name,
+                                      std::int64_t least, std::int64_t most,
+                                      std::vector<Problem>& problems) {
+  if (values.count(name) == 0) return std::nullopt;
+  const std::string text = values[name].as<std::string>();
+  const auto size = number<std::int64_t>(text);
+  if (size && *size >= least && *size <= most) return size;
+  problems.push_back({"--" + name, "must be a whole number from " + std::to_string(least) + " to " +
+                                       std::to_string(most) + ", is \"" + text + "\""});
+  return std::nullopt;
+}
+
+// Packets always go with stepped collectives: a pipelined one is a single transfer over all its
+// edges, which no packet can follow.
+void read_packets(const po::variables_map& values, RunOptions& options,
+                  std::vector<Problem>& problems) {
+  constexpr std::int64_t kMostBytes = std::numeric_limits<std::int32_t>::max();
+  options.yes = values.count("yes") != 0;
+  if (!options.has_packets()) {
+    for (const char* name : {"packet-bytes", "switching", "buffer-bytes", "spraying", "yes"}) {
+      if (values.count(name) == 0) continue;
+      problems.push_back({std::string("--") + name, "needs --fidelity packet or all"});
+    }
+    return;
+  }
+  if (values.count("granularity") != 0 && options.granularity == Granularity::kPipelined) {
+    problems.push_back({"--granularity",
+                        "must be stepped with --fidelity packet or all, is \"pipelined\": a "
+                        "pipelined collective has no messages that packets could carry"});
+  }
+  options.granularity = Granularity::kStepped;
+  PacketOptions& packets = options.packets;
+  if (const auto bytes = read_size(values, "packet-bytes", 1, kMostBytes, problems)) {
+    packets.packet_bytes = Bytes(*bytes);
+    packets.header_bytes = std::min(packets.header_bytes, packets.packet_bytes);
+  }
+  read_choice<Switching>(
+      values, "switching",
+      {{"store-and-forward", Switching::kStoreAndForward}, {"cut-through", Switching::kCutThrough}},
+      packets.switching, problems);
+  if (const auto bytes = read_size(values, "buffer-bytes", packets.packet_bytes.value(),
+                                   std::numeric_limits<std::int64_t>::max() / 2, problems)) {
+    packets.buffer_bytes = Bytes(*bytes);
+  }
+  if (const auto routes = read_size(values, "spraying", 1, 4096, problems)) {
+    packets.spraying = PacketSpraying{.routes = static_cast<std::uint32_t>(*routes)};
+  }
+}
+
+RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems) {
+  const po::variables_map& values = line.options;
+  RunOptions options;
+  const auto text = [&](const char* name) {
+    if (values.count(name) == 0) return std::string();
+    std::string value = values[name].as<std::string>();
+    if (value.empty()) problems.push_back({std::string("--") + name, "must not be empty"});
+    return value;
+  };
+  options.help = values.count("help") != 0;
+  if (!line.words.empty()) options.source.experiment = line.words.front();
+  for (std::size_t i = 1; i < line.words.size(); ++i) {
+    problems.push_back({line.words[i], "there can be only one EXPERIMENT"});
+  }
+  options.source.model = text("model");
+  options.source.cluster = text("cluster");
+  options.source.plan = text("plan");
+  options.source.library = text("library");
+  if (values.count("set") != 0) {
+    options.source.overrides = values["set"].as<std::vector<std::string>>();
+  }
+  const std::vector<Fidelity> all = {Fidelity::kLatencyBandwidth, Fidelity::kFlow,
+                                     Fidelity::kPacket};
+  read_choice<std::vector<Fidelity>>(values, "fidelity",
+                                     {{"latency-bandwidth", {Fidelity::kLatencyBandwidth}},
+                                      {"flow", {Fidelity::kFlow}},
+                                      {"packet", {Fidelity::kPacket}},
+                                      {"all", all}},
+                                     options.fidelities, problems);
+  read_choice<Granularity>(
+      values, "granularity",
+      {{"pipelined", Granularity::kPipelined}, {"stepped", Granularity::kStepped}},
+      options.granularity, problems);
+  read_choice<AttentionFlops>(
+      values, "attention-flops",
+      {{"causal", AttentionFlops::kCausal}, {"full", AttentionFlops::kFull}},
+      options.attention_flops, problems);
+  read_packets(values, options, problems);
+  read_numbers(values, options, problems);
+  options.trace = text("trace");
+  options.json = text("json");
+  options.explain = values.count("explain") != 0;
+  options.require_fit = values.count("require-fit") != 0;
+  if (!options.trace.empty() && options.fidelities.size() > 1) {
+    problems.push_back({"--trace", "is of one run: give one --fidelity instead of all"});
+  }
+  return options;
+}
+
+void check_outputs(const RunOptions& options, std::vector<Problem>& problems) {
+  const auto check_path = [&problems](const char* option, const std::string& path) {
+    for (const Problem& problem : check_writable(path)) {
+      problems.push_back({std::string(option) + " " + problem.field, problem.message});
+    }
+  };
+  if (!options.trace.empty()) check_path("--trace", options.trace);
+  if (!options.json.empty() && !options.json_on_stdout()) check_path("--json", options.json);
+  std::error_code error;
+  if (!options.trace.empty() && std::filesystem::weakly_canonical(options.trace, error) ==
+                                    std::filesystem::weakly_canonical(options.json, error)) {
+    problems.push_back({"--json", "must be another file than --trace, is " + options.json});
+  }
+}
+
+}  // namespace
+
+std::string describe_run_options() {
+  std::ostringstream text;
+  text << visible_options();
+  return text.str();
+}
+
+RunRequest read_run_request(const std::vector<std::string>& arguments) {
+  RunRequest request;
+  std::vector<Problem> problems;
+  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  request.options = read_options(line, problems);
+  RunOptions& options = request.options;
+  if (options.help && problems.empty()) return request;
+  const ExperimentSource& source = options.source;
+  const bool nothing_given = source.experiment.empty() && source.model.empty() &&
+                             source.cluster.empty() && source.plan.empty();
+  if (nothing_given) {
+    problems.push_back({"EXPERIMENT",
+                        "must be given: a file, a catalog name, or --model, "
+                        "--cluster and --plan; see stepsim help run"});
+    throw ConfigError(std::move(problems));
+  }
+  std::uint32_t ranks = kMostRanks;
+  try {
+    LoadedExperiment loaded = load_with_topology(source);
+    request.experiment = std::move(loaded.experiment);
+    request.topology = std::move(loaded.topology);
+    ranks = static_cast<std::uint32_t>(request.experiment.plan.ranks());
+  } catch (const ConfigError& error) {
+    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+  }
+  if (line.options.count("trace-ranks") != 0) {
+    const std::vector<std::uint32_t> traced = read_rank_list(
+        line.value("trace-ranks"),
+        {.option = "--trace-ranks", .what = "ranks of the plan", .count = ranks}, problems);
+    for (const std::uint32_t rank : traced) options.trace_ranks.emplace_back(rank);
+    std::ranges::sort(options.trace_ranks);
+  }
+  check_outputs(options, problems);
+  throw_if_any(std::move(problems));
+  return request;
+}
+
+std::uint32_t steps_of(const RunOptions& options, const ParallelPlan& plan) {
+  const bool gathers_ahead = (plan.zero == 3 || plan.overlap_parameters) && plan.replicas() > 1;
+  return options.steps.value_or(gathers_ahead || overlaps_steps(plan) ? 2 : 1);
+}
+
+SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph,
+                                     Fidelity fidelity) {
+  const RunOptions& options = request.options;
+  SimulationOptions result;
+  result.fidelity = fidelity;
+  result.granularity = options.granularity;
+  result.packets = options.packets;
+  result.steps = steps_of(options, request.experiment.plan);
+  if (!options.trace.empty()) {
+    result.record_links = true;
+    result.recorded_ranks = options.trace_ranks;
+  }
+  const bool one_of_each_role =
+      options.explain || (!options.trace.empty() && options.trace_ranks.empty());
+  if (!one_of_each_role) return result;
+  std::set<ProgramId> roles;
+  for (const RankId rank : result.recorded_ranks) {
+    roles.insert(graph.ranks[rank.index()].program);
+  }
+  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
+    if (roles.insert(graph.ranks[rank].program).second) {
+      result.recorded_ranks.emplace_back(rank);
+    }
+  }
+  return result;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,128 @@
+#include "cli/schedule/schedule_command.h"
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "analysis/step/schedule_run.h"
+#include "cli/progress.h"
+#include "cli/run_outputs.h"
+#include "cli/schedule/schedule_comparison.h"
+#include "cli/schedule/schedule_options.h"
+#include "cli/schedule/schedule_report.h"
+#include "schedules/pipeline/orders/fused_neighbours.h"
+#include "traces/chrome_trace.h"
+#include "traces/output_file.h"
+
+namespace stepsim {
+namespace {
+
+// What there is to run: the schedule, and those it is compared with.
+struct ScheduleWork {
+  ScheduleOptions options;
+  PipelineSchedule schedule;
+  ComparedRequests compared;
+  std::optional<OptimalSchedule> found;
+};
+
+// Everything that options can go to.
+std::vector<ScheduleRequest> takers(const ScheduleWork& work,
+                                    const std::optional<ScheduleName>& name, bool is_optimal) {
+  std::vector<ScheduleRequest> takers = work.compared.requests;
+  if (name) takers.push_back(work.options.request);
+  std::vector<OptimalRequest> optimal = work.compared.optimal;
+  if (is_optimal) optimal.push_back(optimal_request(work.options.request));
+  for (const OptimalRequest& request : optimal) {
+    takers.push_back({.chunks = request.chunks, .memory_limit = request.memory_limit});
+  }
+  ScheduleRequest file{.chunks = work.options.request.chunks};
+  if (has_fused_ops(work.schedule)) file.costs.fused = work.options.request.costs.fused;
+  if (!name && !is_optimal) takers.push_back(file);
+  return takers;
+}
+
+ScheduleWork read_work(const std::vector<std::string>& arguments) {
+  std::vector<Problem> problems;
+  ScheduleWork work{.options = read_schedule_options(arguments, problems),
+                    .schedule = {},
+                    .compared = {},
+                    .found = {}};
+  ScheduleOptions& options = work.options;
+  const std::optional<ScheduleName> name = schedule_named(options.name);
+  ScheduleRequest base = options.request;
+  if (name) {
+    options.request.name = *name;
+    if (!options.named.empty()) options.request = request_for(*name, base);
+    const std::vector<Problem> wrong = check_options(options.request);
+    problems.insert(problems.end(), wrong.begin(), wrong.end());
+  } else if (std::error_code ignored; std::filesystem::exists(options.name, ignored)) {
+    work.schedule = read_schedule_file(options, problems);
+    base.stages = work.schedule.size();
+    base.microbatches = work.schedule.microbatches;
+  }
+  const bool is_optimal = options.name == kOptimal;
+  if (is_optimal) {
+    const std::vector<Problem> wrong = check_options(optimal_request(options.request));
+    problems.insert(problems.end(), wrong.begin(), wrong.end());
+    options.request.costs.fused.reset();  // for those that it is compared with
+  }
+  if (name || is_optimal || work.schedule.size() > 0) {
+    const std::size_t before = problems.size();
+    work.compared = compared_requests(options, base, problems);
+    // Of one schedule by its name check_options() has said it.
+    if ((!name || !options.named.empty()) && problems.size() == before) {
+      const std::vector<Problem> unused = unused_options(base, takers(work, name, is_optimal));
+      problems.insert(problems.end(), unused.begin(), unused.end());
+    }
+  }
+  throw_if_any(std::move(problems));
+  if (name) work.schedule = make_schedule(options.request);
+  if (is_optimal) {
+    work.found = search_with_progress(optimal_request(options.request));
+    work.schedule = std::move(work.found->schedule);
+  }
+  return work;
+}
+
+ScheduleRun simulate_with_progress(const PipelineSchedule& schedule, const StageCosts& costs,
+                                   std::optional<PostingRule> rule) {
+  SimulationOptions options;
+  Progress progress;
+  progress.watch(options);
+  stop_if_interrupted();
+  if (!rule) return simulate_schedule(schedule, costs, std::move(options));
+  const Posting posting = make_posting(*rule, schedule, costs);
+  return simulate_schedule(schedule, costs, std::move(options), &posting);
+}
+
+}  // namespace
+
+void run_schedule_command(const std::vector<std::string>& arguments) {
+  catch_interrupts();
+  ScheduleWork work = read_work(arguments);
+  const ScheduleOptions& options = work.options;
+  const StageCosts costs = costs_of(options.request);
+  const std::optional<PostingRule> posting = posting_of(options, options.name);
+  const ScheduleRun run = simulate_with_progress(work.schedule, costs, posting);
+  const PlayedSchedule own{options.name, std::move(work.schedule), costs, run.replayed,
+                           posting,      std::move(work.found)};
+  std::optional<Comparison> comparison;
+  if (!options.named.empty()) comparison = compare(options, own, std::move(work.compared));
+  std::optional<OutputFile> trace;
+  if (!options.trace.empty()) {
+    trace.emplace(options.trace);
+    write_chrome_trace(run.graph, run.cluster, run.result, *trace);
+  }
+  const std::string json = options.json.empty() ? "" : schedule_json(options, own, comparison);
+  std::optional<OutputFile> json_file;
+  if (!json.empty() && options.json != "-") {
+    json_file.emplace(options.json);
+    json_file->write(json);
+  }
+  stop_if_interrupted();
+  if (trace) trace->commit();
+  if (json_file) json_file->commit();
+  print(options.json == "-" ? json : schedule_report(options, own, comparison));
+}
+
+}  // namespace stepsim

@@ -1,0 +1,26 @@
+// A pipeline schedule as lines of text, one a rank:
+//
+//   rank 0  F0F1F2F3......BW0-F4BW1-
+//   rank 1  ..F0F1F2....BW0-F3BW1-F4
+//
+// F, B, W, BW and FB are the ops, lower case on odd chunks, with the micro-batch where there is
+// room; a dash goes on with an op, a dot is idle. A line is at most kReportWidth wide: if times
+// don't fit, ops shorter than a column can be missing.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/pipeline/pipeline_schedule.h"
+#include "schedules/pipeline/replay/replay.h"
+#include "schedules/pipeline/replay/stage_costs.h"
+
+namespace stepsim {
+
+// Of many ranks only the first and the last, with a line "..." between; the last line is the scale.
+// REQUIRES: costs are picoseconds. In ANSI colours if `color`.
+std::vector<std::string> gantt_lines(const PipelineSchedule& schedule, const StageCosts& costs,
+                                     const PipelineReplay& replayed, bool color);
+
+}  // namespace stepsim

@@ -1,0 +1,334 @@
+#include "cli/schedule/schedule_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "cli/command_line.h"
+#include "cli/schedule/schedule_times.h"
+#include "proto/suggestion.h"
+#include "schedules/pipeline/schedule_file.h"
+#include "sim/base/quantity_text.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description visible_options() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("stages", text("P"), "ranks of the pipeline; must be given unless NAME is a file");
+  add("microbatches", text("M"), "must be given unless NAME is a file");
+  add("chunks", text("V"),
+      "chunks (virtual stages) a rank; by default 1, or 2 where it needs them");
+  add("microbatch-group", text("N"),
+      "of interleaved_1f1b and interleaved_zb1p: micro-batches in "
+      "turn on a chunk");
+  add("forward-time", text("T"),
+      "of one micro-batch on one chunk, default 1s; here and below also one of each stage in "
+      "order: "
+      "T,T,...");
+  add("backward-input-time", text("T"), "default 1s");
+  add("backward-weight-time", text("T"), "default 1s");
+  add("fused-time", text("T"),
+      "of dualpipe, dualpipev and files: a forward fused with a full backward; default their sum");
+  add("send-time", text("T"), "from one rank to the next, default 0");
+  add("memory-limit", text("K"),
+      "of zb_auto_1p, zb_auto_2p, zbv_auto and optimal: micro-batches x chunks "
+      "in flight on a rank");
+  add("weight-memory", text("SHARE"),
+      "of zb_auto_1p and zb_auto_2p: the share of a micro-batch's activations "
+      "that stays from B to W, above 0 up to 1; default 1");
+  add("compare", text("NAMES"),
+      "a table of NAME and these (a,b,... or all) with the same work; "
+      "each takes the options above that it has");
+  add("batch-p2p",
+      "messages in batches, as the runtime of the schedule's authors posts them, "
+      "not by themselves");
+  add("trace", text("FILE"), "NAME as a Chrome trace for Perfetto, every rank; .gz compresses it");
+  add("json", text("FILE"), "NAME's result as JSON; - for standard output, and nothing else there");
+  add("help", "this text");
+  return options;
+}
+
+std::optional<std::int64_t> read_count(const CommandLine& line, const std::string& option,
+                                       std::vector<Problem>& problems) {
+  if (line.options.count(option) == 0) return std::nullopt;
+  const std::string text = line.value(option);
+  std::int64_t count = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, count);
+  if (!text.empty() && error == std::errc::result_out_of_range && rest == end) {
+    problems.push_back({"--" + option, fmt::format("is too large: \"{}\"", text)});
+    return std::nullopt;
+  }
+  if (text.empty() || error != std::errc() || rest != end || count < 1) {
+    problems.push_back(
+        {"--" + option, fmt::format("must be a whole number, at least 1, is \"{}\"", text)});
+    return std::nullopt;
+  }
+  return count;
+}
+
+// "0.432" as millionths.
+void read_share(const CommandLine& line, const std::string& option,
+                std::optional<ActivationMemory>& memory, std::vector<Problem>& problems) {
+  if (line.options.count(option) == 0) return;
+  constexpr std::int64_t kMillion = 1'000'000;
+  const std::string text = line.value(option);
+  double share = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, share);
+  const bool is_number = !text.empty() && error == std::errc() && rest == end;
+  if (!is_number || !(share > 0 && share <= 1)) {
+    problems.push_back(
+        {"--" + option, fmt::format("must be a number above 0, at most 1, is \"{}\"", text)});
+    return;
+  }
+  const std::int64_t kept = std::llround(share * static_cast<double>(kMillion));
+  memory = ActivationMemory{kMillion, std::max<std::int64_t>(1, kept)};
+}
+
+Problem unknown_name(const std::string& field, const std::string& name, bool may_be_file) {
+  return {field,
+          fmt::format(
+              "\"{}\" is no schedule{}{} There are: {}", name, may_be_file ? " and no file" : "",
+              [&] {
+                const std::string hint = did_you_mean(name, all_schedule_names());
+                return hint.empty() ? std::string(".") : hint;
+              }(),
+              schedule_names() + ", optimal")};
+}
+
+std::string option_of(const std::string& field) {
+  std::string option = "--" + field;
+  std::replace(option.begin(), option.end(), '_', '-');
+  return option;
+}
+
+// Problems of a request in terms of options. A count of 0 was not given, or could not be read: that
+// has been said.
+std::vector<Problem> in_options(std::vector<Problem> problems, std::int64_t stages,
+                                std::int64_t microbatches) {
+  std::erase_if(problems, [&](const Problem& problem) {
+    return (problem.field == "stages" && stages == 0) ||
+           (problem.field == "microbatches" && microbatches == 0);
+  });
+  for (Problem& problem : problems) {
+    if (problem.field == "stage_costs") {
+      problem.field = "--forward-time and other times by stage";
+      continue;
+    }
+    if (problem.field.ends_with("_time") && problem.message.ends_with("so many ops")) {
+      problem.message += ", in picoseconds";
+    }
+    problem.field = option_of(problem.field == "memory" ? "weight_memory" : problem.field);
+  }
+  return problems;
+}
+
+bool is_own_name(const std::string& name) {
+  return schedule_named(name).has_value() || name == kOptimal;
+}
+
+}  // namespace
+
+std::vector<std::string> all_schedule_names() {
+  std::vector<std::string> names;
+  for (const ScheduleName name : kScheduleNames) names.emplace_back(name_of(name));
+  return names;
+}
+
+ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
+                                      std::vector<Problem>& problems) {
+  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  ScheduleOptions options;
+  if (std::ranges::any_of(problems, [](const Problem& problem) {
+        return problem.field == "command line";  // then no option can be read
+      })) {
+    return options;
+  }
+  if (line.words.empty()) {
+    problems.push_back(
+        {"NAME", "must be given: a schedule file, or one of " + schedule_names() + ", optimal"});
+  } else {
+    options.name = line.words.front();
+  }
+  for (std::size_t i = 1; i < line.words.size(); ++i) {
+    problems.push_back({line.words[i], "there can be only one NAME"});
+  }
+  ScheduleRequest& request = options.request;
+  request.stages = read_count(line, "stages", problems).value_or(0);
+  request.microbatches = read_count(line, "microbatches", problems).value_or(0);
+  request.chunks = read_count(line, "chunks", problems);
+  request.microbatch_group = read_count(line, "microbatch-group", problems);
+  request.memory_limit = read_count(line, "memory-limit", problems);
+  read_share(line, "weight-memory", request.memory, problems);
+  read_costs(line, request, problems);
+  options.batch_p2p = line.options.count("batch-p2p") != 0;
+  if (line.options.count("compare") != 0) {
+    if (line.value("compare").empty()) {
+      problems.push_back({"--compare", "must name a schedule, or be all"});
+    } else {
+      options.named = split_at_commas(line.value("compare"));
+    }
+  }
+  for (const std::string& name : options.named) {
+    if (name != "all" && !is_own_name(name)) {
+      problems.push_back(unknown_name("--compare", name, false));
+    }
+  }
+  if (!options.name.empty() && !is_own_name(options.name)) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(options.name, ignored)) {
+      problems.push_back(unknown_name("NAME", options.name, true));
+    }
+  }
+  options.trace = read_output_path(line, "trace", false, problems);
+  options.json = read_output_path(line, "json", true, problems);
+  if (!options.json.empty() && options.json == options.trace) {
+    problems.push_back({"--json", "must not be the file of --trace"});
+  }
+  const bool is_file = !options.name.empty() && !is_own_name(options.name);
+  for (const auto& [option, count] :
+       {std::pair("stages", request.stages), std::pair("microbatches", request.microbatches)}) {
+    if (!is_file && count == 0 && line.options.count(option) == 0) {
+      problems.push_back({std::string("--") + option, "must be given"});
+    }
+  }
+  return options;
+}
+
+std::vector<Problem> check_options(const ScheduleRequest& request) {
+  return in_options(check(request), request.stages, request.microbatches);
+}
+
+std::vector<Problem> check_options(const OptimalRequest& request) {
+  return in_options(check(request), request.stages, request.microbatches);
+}
+
+OptimalRequest optimal_request(const ScheduleRequest& given) {
+  PipelineCosts costs = given.costs;
+  costs.fused.reset();
+  std::vector<PipelineCosts> stage_costs = given.stage_costs;
+  for (PipelineCosts& stage : stage_costs) stage.fused.reset();
+  return {.stages = given.stages,
+          .microbatches = given.microbatches,
+          .chunks = given.chunks.value_or(1),
+          .costs = costs,
+          .stage_costs = std::move(stage_costs),
+          .memory_limit = given.memory_limit};
+}
+
+ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given) {
+  ScheduleRequest request = given;
+  request.name = name;
+  if (!plans_by_cost(name)) request.memory_limit.reset();
+  if (!counts_weight_memory(name)) request.memory.reset();
+  if (!is_interleaved(name)) request.microbatch_group.reset();
+  if (!has_fused_ops(name)) {
+    request.costs.fused.reset();
+    for (PipelineCosts& stage : request.stage_costs) stage.fused.reset();
+  }
+  const std::vector<Problem> problems = check(request);
+  if (std::any_of(problems.begin(), problems.end(),
+                  [](const Problem& problem) { return problem.field == "chunks"; })) {
+    request.chunks.reset();
+  }
+  return request;
+}
+
+std::vector<Problem> unused_options(const ScheduleRequest& given,
+                                    const std::vector<ScheduleRequest>& takers) {
+  std::vector<Problem> problems;
+  const auto check = [&](const char* option, const char* whose, const auto& value_of) {
+    if (!value_of(given).has_value()) return;
+    if (std::ranges::none_of(takers, [&](const ScheduleRequest& request) {
+          return value_of(request).has_value();
+        })) {
+      problems.push_back({option, std::string("must not be given here: only ") + whose});
+    }
+  };
+  check("--chunks", "schedules with several chunks have it",
+        [](const ScheduleRequest& request) { return request.chunks; });
+  check("--microbatch-group", "interleaved_1f1b and interleaved_zb1p have groups",
+        [](const ScheduleRequest& request) { return request.microbatch_group; });
+  check("--memory-limit", "zb_auto_1p, zb_auto_2p, zbv_auto and optimal are planned within one",
+        [](const ScheduleRequest& request) { return request.memory_limit; });
+  check("--weight-memory", "zb_auto_1p and zb_auto_2p count what B gives back",
+        [](const ScheduleRequest& request) { return request.memory; });
+  check("--fused-time", "dualpipe, dualpipev and files with FB fuse a forward with a backward",
+        [](const ScheduleRequest& request) { return request.costs.fused; });
+  return problems;
+}
+
+PipelineSchedule read_schedule_file(const ScheduleOptions& options,
+                                    std::vector<Problem>& problems) {
+  const std::string& path = options.name;
+  std::error_code ignored;
+  std::ifstream file(path, std::ios::binary);
+  if (std::filesystem::is_directory(path, ignored) || !file) {
+    problems.push_back({path, "can't be read"});
+    return {};
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  PipelineSchedule schedule;
+  std::vector<Problem> found;
+  try {
+    schedule = parse_schedule(text);
+    found = check_order(schedule);
+  } catch (const ConfigError& error) {
+    found = error.problems();
+  }
+  for (const Problem& problem : found) {
+    problems.push_back({path + " " + problem.field, problem.message});
+  }
+  if (!found.empty()) return schedule;
+  const ScheduleRequest& request = options.request;
+  const auto must_be = [&](const char* option, std::optional<std::int64_t> given,
+                           std::int64_t own) {
+    if (given && *given != own) {
+      problems.push_back({option, fmt::format("must be the file's {}, is {}", own, *given)});
+    }
+  };
+  const auto given = [](std::int64_t count) {
+    return count == 0 ? std::nullopt : std::optional(count);
+  };
+  must_be("--stages", given(request.stages), schedule.size());
+  must_be("--microbatches", given(request.microbatches), schedule.microbatches);
+  must_be("--chunks", request.chunks, schedule.chunks);
+  const auto listed = static_cast<std::int32_t>(request.stage_costs.size());
+  if (listed != 0 && listed != stage_count(schedule)) {
+    problems.push_back({"--forward-time and other times by stage",
+                        fmt::format("must be one of each of the {} global stages, are {}",
+                                    stage_count(schedule), listed)});
+  }
+  const std::int64_t forwards =
+      std::int64_t{schedule.size()} * schedule.microbatches * schedule.chunks;
+  const std::int64_t most = kMostTime / forwards / 6;
+  if (longest(request.costs) > most) {
+    problems.push_back({"--forward-time", fmt::format("times must be at most {} picoseconds for so "
+                                                      "many ops",
+                                                      most)});
+  }
+  return schedule;
+}
+
+std::string describe_schedule_options() {
+  std::ostringstream text;
+  text << visible_options();
+  return text.str();
+}
+
+}  // namespace stepsim

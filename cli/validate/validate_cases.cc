@@ -1,0 +1,114 @@
+#include "cli/validate/validate_cases.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "analysis/formulas/formula_table.h"
+#include "analysis/formulas/worked_cases.h"
+#include "cli/progress.h"
+#include "cli/run_outputs.h"
+#include "proto/catalog/catalog.h"
+#include "proto/suggestion.h"
+#include "sim/base/error.h"
+#include "traces/json_text.h"
+#include "traces/output_file.h"
+#include "traces/report_text.h"
+
+namespace stepsim {
+namespace {
+
+struct EvaluatedCase {
+  WorkedCase worked;
+  CaseOutcome outcome;
+};
+
+bool is_named(const WorkedCase& worked, const std::string& word) {
+  return worked.id == word || worked.formula == word || worked.formula.substr(0, 1) == word;
+}
+
+std::vector<EvaluatedCase> evaluate_cases(const std::vector<std::string>& words) {
+  const WorkedCaseTexts texts = worked_case_texts();
+  std::vector<EvaluatedCase> evaluated;
+  std::vector<std::string> known;
+  std::vector<bool> is_known(words.size(), false);
+  for (const WorkedCase& worked : read_worked_cases(texts.cases, texts.formulas)) {
+    known.push_back(worked.id);
+    known.push_back(worked.formula);
+    bool is_wanted = words.empty();
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (!is_named(worked, words[i])) continue;
+      is_known[i] = true;
+      is_wanted = true;
+    }
+    if (is_wanted) evaluated.push_back({worked, evaluate_case(worked)});
+  }
+  std::vector<Problem> problems;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (is_known[i]) continue;
+    problems.push_back(
+        {words[i], "no worked case, and no formula of one" +
+                       did_you_mean(words[i], known, "stepsim validate --cases shows them all")});
+  }
+  throw_if_any(std::move(problems));
+  return evaluated;
+}
+
+std::string text_of(const std::vector<EvaluatedCase>& cases) {
+  ReportText report(shows_color(STDOUT_FILENO));
+  std::size_t wrong = 0;
+  std::size_t misprinted = 0;
+  report.line("{:<5}{:<15}{:>14} {:>14} {:<10}  {}", "case", "formula", "computed", "printed", "",
+              "what");
+  for (const auto& [worked, outcome] : cases) {
+    const bool is_misprint = worked.verdict != "ok" && worked.verdict != "derived";
+    wrong += outcome.agrees ? 0u : 1u;
+    misprinted += is_misprint ? 1u : 0u;
+    report.line("{:<5}{:<15}{:>14.6g} {:>14} {:<10}  {}{}", worked.id, worked.formula,
+                outcome.value, worked.printed.empty() ? "-" : worked.printed, worked.unit,
+                worked.quantity,
+                !outcome.agrees ? report.paint("  NOT RIGHT", Paint::kBad)
+                : is_misprint   ? report.paint("  printed wrongly", Paint::kDim)
+                                : "");
+  }
+  report.blank();
+  report.line("{} worked figures, {}; {} are printed wrongly or loosely in their source",
+              cases.size(),
+              wrong == 0 ? report.paint("every one comes out right", Paint::kGood)
+                         : report.paint(fmt::format("{} NOT RIGHT", wrong), Paint::kBad),
+              misprinted);
+  return report.text();
+}
+
+std::string json_of(const std::vector<EvaluatedCase>& cases) {
+  const auto string = [](std::string_view text) { return "\"" + json_escaped(text) + "\""; };
+  std::string text = "{\n  \"worked_cases\": [";
+  for (const auto& [worked, outcome] : cases) {
+    text += text.back() == '[' ? "\n" : ",\n";
+    text += fmt::format(
+        "    {{\"id\": {}, \"formula\": {}, \"inputs\": {}, \"quantity\": {}, \"source\": {}, "
+        "\"computed\": {}, \"expected\": {}, \"unit\": {}, \"tolerance\": {}, \"printed\": {}, "
+        "\"verdict\": {}, \"note\": {}, \"as_expected\": {}}}",
+        string(worked.id), string(worked.formula), string(worked.inputs), string(worked.quantity),
+        string(worked.source), outcome.value, worked.expected, string(worked.unit),
+        worked.tolerance, string(worked.printed), string(worked.verdict), string(worked.note),
+        outcome.agrees);
+  }
+  return text + "\n  ]\n}\n";
+}
+
+}  // namespace
+
+bool validate_cases(const std::vector<std::string>& words, const std::string& json) {
+  const std::vector<EvaluatedCase> cases = evaluate_cases(words);
+  if (!json.empty() && json != "-") {
+    OutputFile file(json);
+    file.write(json_of(cases));
+    file.commit();
+  }
+  print(json == "-" ? json_of(cases) : text_of(cases));
+  return std::ranges::all_of(cases, [](const EvaluatedCase& one) { return one.outcome.agrees; });
+}
+
+}  // namespace stepsim

@@ -1,0 +1,370 @@
+#include "cli/validate/validate_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/program_options.hpp>
+#include <cctype>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+
+#include "analysis/formulas/formula_table.h"
+#include "analysis/studies/run_study.h"
+#include "analysis/studies/study_table.h"
+#include "cli/command_line.h"
+#include "cli/progress.h"
+#include "cli/run_outputs.h"
+#include "cli/validate/validate_cases.h"
+#include "proto/suggestion.h"
+#include "sim/base/error.h"
+#include "traces/json_text.h"
+#include "traces/output_file.h"
+#include "traces/plot_svg.h"
+#include "traces/report_text.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::array kFidelities = {Fidelity::kLatencyBandwidth, Fidelity::kFlow,
+                                    Fidelity::kPacket};
+constexpr std::size_t kIdWidth = 30;
+
+// An experiment with those of its rows that were asked for.
+struct ChosenExperiment {
+  FormulaExperiment experiment;
+  std::vector<ExperimentRow> rows;
+};
+
+struct ValidateRequest {
+  std::vector<ChosenExperiment> chosen;
+  std::vector<Fidelity> fidelities;
+  std::string plot_folder;
+  std::string json;
+  bool list = false;
+  bool cases = false;
+  std::vector<std::string> words;
+};
+
+struct Finished {
+  const ExperimentRow* row = nullptr;
+  RowOutcome outcome;
+};
+
+po::options_description visible_options() {
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("fidelity", po::value<std::string>()->value_name("latency-bandwidth|flow|packet|all"),
+      "network model (default: flow); all: side by side");
+  add("plot", po::value<std::string>()->value_name("DIR"),
+      "also the sweeps, as DIR/*.svg: formula as a line, simulation as points");
+  add("cases", "the worked figures of the books instead: all, or those of a formula or a group");
+  add("list", "the experiments and their rows; nothing runs");
+  add("json", po::value<std::string>()->value_name("FILE"),
+      "the same as JSON; - for standard output, and nothing else there");
+  add("help", "this text");
+  return options;
+}
+
+// ---- reading ----
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return lower;
+}
+
+// What a newcomer has is no id but a word of the chapter: "fsdp", "part 5", "bubble".
+bool speaks_of(std::string_view text, const std::string& word) {
+  constexpr std::size_t kShortest = 3;
+  return word.size() >= kShortest && lower_case(text).find(lower_case(word)) != std::string::npos;
+}
+
+// Rows that a word names: an experiment, one of its rows, or the formula that they test; else those
+// whose chapter, title, statement or regime has it. Not both: an id is an id.
+std::vector<ChosenExperiment> choose(const std::vector<std::string>& words,
+                                     std::vector<Problem>& problems) {
+  const std::vector<FormulaExperiment> all = formula_experiments();
+  std::vector<std::string> known;
+  std::vector<bool> is_id(words.size(), false);
+  for (const FormulaExperiment& experiment : all) {
+    known.emplace_back(experiment.id);
+    for (const ExperimentRow& row : experiment.rows()) {
+      known.push_back(row_id(experiment, row));
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i] == experiment.id || words[i] == known.back() || words[i] == row.formula) {
+          is_id[i] = true;
+        }
+      }
+    }
+  }
+  std::vector<ChosenExperiment> chosen;
+  std::vector<bool> is_known(words.size(), false);
+  for (const FormulaExperiment& experiment : all) {
+    ChosenExperiment part{.experiment = experiment, .rows = {}};
+    for (ExperimentRow& row : experiment.rows()) {
+      const std::string id = row_id(experiment, row);
+      bool is_wanted = words.empty();
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string& word = words[i];
+        const bool is_named =
+            is_id[i] ? word == experiment.id || word == id || word == row.formula
+                     : speaks_of(experiment.source, word) || speaks_of(experiment.title, word) ||
+                           speaks_of(experiment.claim, word) || speaks_of(row.regime, word);
+        is_known[i] = is_known[i] || is_named;
+        is_wanted = is_wanted || is_named;
+      }
+      if (is_wanted) part.rows.push_back(std::move(row));
+    }
+    if (!part.rows.empty()) chosen.push_back(std::move(part));
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (is_known[i]) continue;
+    if (find_formula(words[i]) != nullptr) {
+      problems.push_back({words[i],
+                          "no experiment tests this formula; stepsim validate --list "
+                          "shows which are tested"});
+    } else {
+      problems.push_back(
+          {words[i], "no such experiment, row, formula or word of a chapter" +
+                         did_you_mean(words[i], known, "stepsim validate --list shows them all")});
+    }
+  }
+  return chosen;
+}
+
+std::vector<Fidelity> read_fidelities(const std::string& text, std::vector<Problem>& problems) {
+  if (text.empty()) return {Fidelity::kFlow};
+  if (text == "all") return {kFidelities.begin(), kFidelities.end()};
+  for (const Fidelity fidelity : kFidelities) {
+    if (text == name_of(fidelity)) return {fidelity};
+  }
+  problems.push_back(
+      {"--fidelity", "must be latency-bandwidth, flow, packet or all, is \"" + text + "\""});
+  return {};
+}
+
+// A folder that is there or can be made, in which a file can be written.
+void check_folder(const std::string& folder, std::vector<Problem>& problems) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!std::filesystem::is_directory(folder)) {
+    problems.push_back({"--plot", "\"" + folder + "\" is no folder and can't be made one" +
+                                      (error ? ": " + error.message() : "")});
+    return;
+  }
+  for (const Problem& problem : check_writable(folder + "/plot.svg")) problems.push_back(problem);
+}
+
+ValidateRequest read_request(const std::vector<std::string>& arguments) {
+  std::vector<Problem> problems;
+  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  ValidateRequest request;
+  request.words = line.words;
+  request.cases = line.options.count("cases") != 0;
+  if (!request.cases) {
+    request.chosen = choose(line.words, problems);
+  } else {
+    for (const char* option : {"fidelity", "plot", "list"}) {
+      if (line.options.count(option) == 0) continue;
+      problems.push_back({std::string("--") + option, "means nothing with --cases: no case runs"});
+    }
+  }
+  request.fidelities = read_fidelities(line.value("fidelity"), problems);
+  request.json = read_output_path(line, "json", true, problems);
+  request.list = line.options.count("list") != 0;
+  request.plot_folder = line.value("plot");
+  if (line.options.count("plot") != 0 && problems.empty())
+    check_folder(request.plot_folder, problems);
+  throw_if_any(std::move(problems));
+  return request;
+}
+
+// ---- text ----
+
+std::string range_text(DifferenceRange range) {
+  return fmt::format("{:+.2f} .. {:+.2f} %", 100 * range.low, 100 * range.high);
+}
+
+void add_heading(const FormulaExperiment& experiment, ReportText& report) {
+  report.blank();
+  report.line("{}  {}", report.paint(experiment.id, Paint::kBold),
+              report.paint(experiment.title, Paint::kBold));
+  report.wrapped(4, fmt::format("\"{}\"", experiment.claim));
+  report.wrapped(4, fmt::format("-- {}", experiment.source));
+}
+
+void add_row(const ExperimentRow& row, const std::vector<RowOutcome>& outcomes,
+             ReportText& report) {
+  report.line("  {:<{}}{} ({})", outcomes[0].id, kIdWidth, row.regime, row.formula);
+  for (const RowOutcome& outcome : outcomes) {
+    const std::string model =
+        outcomes.size() == 1 ? "" : fmt::format("{:<18}", name_of(outcome.fidelity));
+    if (!outcome.simulated) {
+      report.line("      {}{}", model, report.paint("skipped: " + outcome.skipped, Paint::kDim));
+      continue;
+    }
+    report.line("      {}{:>11} -> {:>11}  {:>+8.2f} %  expected {:<22} {}", model,
+                formula_value_text(row.predicted, row.unit),
+                formula_value_text(*outcome.simulated, row.unit), 100 * outcome.difference,
+                range_text(outcome.expected),
+                outcome.as_expected
+                    ? report.paint(outcome.holds ? "holds" : "differs", Paint::kGood)
+                    : report.paint("NOT AS EXPECTED", Paint::kBad));
+  }
+  report.wrapped(6, row.why);
+}
+
+std::string list_text(const ValidateRequest& request) {
+  ReportText report(shows_color(STDOUT_FILENO));
+  for (const auto& [experiment, rows] : request.chosen) {
+    add_heading(experiment, report);
+    for (const ExperimentRow& row : rows) {
+      report.line("  {:<{}}{} ({}): {}", row_id(experiment, row), kIdWidth, row.regime, row.formula,
+                  range_text(row.expected));
+    }
+  }
+  return report.text();
+}
+
+std::string summary_text(const std::vector<Finished>& finished) {
+  ReportText report(shows_color(STDOUT_FILENO));
+  std::size_t holding = 0;
+  std::size_t differing = 0;
+  std::size_t wrong = 0;
+  std::size_t skipped = 0;
+  for (const auto& [row, outcome] : finished) {
+    ++(!outcome.simulated     ? skipped
+       : !outcome.as_expected ? wrong
+       : outcome.holds        ? holding
+                              : differing);
+  }
+  report.blank();
+  report.line("{} rows: the formula holds in {}, differs as derived in {}, {}{}", finished.size(),
+              holding, differing,
+              wrong == 0 ? report.paint("none is unexpected", Paint::kGood)
+                         : report.paint(fmt::format("{} NOT AS EXPECTED", wrong), Paint::kBad),
+              skipped == 0 ? "" : fmt::format(", {} skipped", skipped));
+  return report.text();
+}
+
+// ---- JSON ----
+
+std::string json_string(std::string_view text) {
+  return "\"" + json_escaped(text) + "\"";
+}
+
+std::string outcome_json(const Finished& finished) {
+  const auto& [row, outcome] = finished;
+  const bool ran = outcome.simulated.has_value();
+  return fmt::format(
+      "    {{\"id\": {}, \"formula\": {}, \"regime\": {}, \"fidelity\": {}, \"predicted\": {}, "
+      "\"simulated\": {}, \"unit\": {}, \"relative_difference\": {}, \"expected_difference\": [{}, "
+      "{}], \"as_expected\": {}, \"holds\": {}, \"tolerance\": {}, \"why\": {}, \"skipped\": {}}}",
+      json_string(outcome.id), json_string(row->formula), json_string(row->regime),
+      json_string(name_of(outcome.fidelity)), row->predicted,
+      ran ? fmt::format("{}", *outcome.simulated) : "null", json_string(row->unit),
+      ran ? fmt::format("{}", outcome.difference) : "null", outcome.expected.low,
+      outcome.expected.high, outcome.as_expected, outcome.holds, row->tolerance,
+      json_string(row->why), json_string(outcome.skipped));
+}
+
+std::string experiment_json(const FormulaExperiment& experiment) {
+  return fmt::format(
+      "    {{\"id\": {}, \"title\": {}, \"source\": {}, \"claim\": {}, \"finding\": {}}}",
+      json_string(experiment.id), json_string(experiment.title), json_string(experiment.source),
+      json_string(experiment.claim), json_string(experiment.finding));
+}
+
+std::string json_of(const ValidateRequest& request, const std::vector<Finished>& finished) {
+  std::string text = "{\n  \"experiments\": [";
+  for (const ChosenExperiment& chosen : request.chosen) {
+    text += (text.back() == '[' ? "\n" : ",\n") + experiment_json(chosen.experiment);
+  }
+  text += "\n  ],\n  \"cases\": [";
+  for (const Finished& row : finished) {
+    text += (text.back() == '[' ? "\n" : ",\n") + outcome_json(row);
+  }
+  return text + "\n  ]\n}\n";
+}
+
+void write_json(const std::string& path, const std::string& json) {
+  if (path == "-") {
+    print(json);
+  } else if (!path.empty()) {
+    OutputFile file(path);
+    file.write(json);
+    stop_if_interrupted();
+    file.commit();
+  }
+}
+
+// ---- running ----
+
+void write_plots(const ValidateRequest& request, const ChosenExperiment& chosen,
+                 const Laboratory& laboratory) {
+  if (request.plot_folder.empty() || chosen.experiment.sweeps == nullptr) return;
+  for (const Sweep& sweep : chosen.experiment.sweeps()) {
+    OutputFile file(request.plot_folder + "/" + sweep.name + ".svg");
+    file.write(plot_svg(run_sweep(sweep, laboratory)));
+    stop_if_interrupted();
+    file.commit();
+  }
+}
+
+}  // namespace
+
+std::string describe_validate_options() {
+  std::ostringstream text;
+  text << visible_options();
+  return text.str();
+}
+
+bool run_validate_command(const std::vector<std::string>& arguments) {
+  catch_interrupts();
+  const ValidateRequest request = read_request(arguments);
+  if (request.cases) return validate_cases(request.words, request.json);
+  if (request.list) {
+    print(list_text(request));
+    return true;
+  }
+  std::vector<Finished> finished;
+  std::size_t done = 0;
+  for (const ChosenExperiment& chosen : request.chosen) {
+    Progress progress(
+        fmt::format("{} ({} of {})", chosen.experiment.id, ++done, request.chosen.size()));
+    SimulationOptions watched;
+    progress.watch(watched);
+    Laboratory laboratory{.fidelity = request.fidelities[0],
+                          .progress = watched.progress,
+                          .progress_context = watched.progress_context};
+    ReportText report(shows_color(STDOUT_FILENO));
+    add_heading(chosen.experiment, report);
+    for (const ExperimentRow& row : chosen.rows) {
+      std::vector<RowOutcome> outcomes;
+      for (const Fidelity fidelity : request.fidelities) {
+        stop_if_interrupted();
+        laboratory.fidelity = fidelity;
+        outcomes.push_back(run_row(chosen.experiment, row, laboratory));
+        finished.push_back({&row, outcomes.back()});
+      }
+      add_row(row, outcomes, report);
+    }
+    if (!chosen.experiment.finding.empty()) report.wrapped(4, chosen.experiment.finding);
+    laboratory.fidelity = request.fidelities.size() > 1 ? Fidelity::kFlow : request.fidelities[0];
+    write_plots(request, chosen, laboratory);
+    progress.wipe();
+    if (request.json != "-") print(report.text());
+  }
+  write_json(request.json, json_of(request, finished));
+  if (request.json != "-") print(summary_text(finished));
+  return std::ranges::all_of(finished, [](const Finished& row) { return row.outcome.as_expected; });
+}
+
+}  // namespace stepsim

@@ -1,0 +1,32 @@
+#include <utility>
+
+#include "experiment/experiment.h"
+#include "topology/topology.h"
+
+namespace stepsim {
+
+Cluster build_cluster(const ClusterSpec& spec, bool with_hosts) {
+  return build_cluster(spec, build_topology(spec.topology, spec.faults), with_hosts);
+}
+
+Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology topology) {
+  Cluster cluster =
+      build_cluster(experiment.cluster, std::move(topology), experiment.plan.offloads());
+  cluster.chip = with_sm_margin(sustained(cluster.chip), experiment.plan.sm_margin);
+  return cluster;
+}
+
+Cluster build_cluster(const ClusterSpec& spec, BuiltTopology built, bool with_hosts) {
+  Cluster cluster{.fabric = std::move(built.fabric),
+                  .router = std::move(built.router),
+                  .places = std::move(built.places),
+                  .chip = spec.chip,
+                  .library = spec.library};
+  if (spec.switch_adders.value() > 0) {
+    cluster.adders = add_adders(spec.switch_adders, cluster.fabric);
+  }
+  if (with_hosts) cluster.hosts = add_hosts(spec.host, cluster.places, cluster.fabric);
+  return cluster;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,127 @@
+#include "experiment/pipeline_times.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/lowering/lower.h"
+#include "schedules/lowering/stage.h"
+#include "schedules/lowering/stage_lowering.h"
+#include "schedules/plan/plan_schedule.h"
+#include "sim/run/simulate.h"
+
+namespace stepsim {
+namespace {
+
+enum Part : std::uint8_t { kForwardPart, kInputPart, kWeightPart, kParts };
+
+// Every micro-batch has the pipeline to itself.
+PipelineSchedule one_after_the_other(const ParallelPlan& plan, std::int32_t microbatches) {
+  PipelineSchedule schedule{.microbatches = microbatches,
+                            .chunks = static_cast<std::int32_t>(chunks_of(plan)),
+                            .placement = placement_of(plan)};
+  std::vector<PipelineOp> order;
+  const bool has_copies = schedule.placement == Placement::kBidirectional;
+  for (std::int32_t microbatch = 0; microbatch < microbatches; ++microbatch) {
+    // Each direction has a chunk of its own.
+    const std::int32_t first = has_copies && microbatch >= microbatches / 2 ? 1 : 0;
+    const std::int32_t end = has_copies ? first + 1 : schedule.chunks;
+    for (std::int32_t chunk = first; chunk < end; ++chunk) {
+      order.push_back({PipelineOpKind::kForward, microbatch, chunk});
+    }
+    for (std::int32_t chunk = end; chunk-- > first;) {
+      order.push_back({PipelineOpKind::kBackwardInput, microbatch, chunk});
+      order.push_back({PipelineOpKind::kBackwardWeight, microbatch, chunk});
+    }
+  }
+  schedule.ranks.assign(static_cast<std::size_t>(plan.pp), order);
+  return schedule;
+}
+
+// The time that a rank spends in each part of micro-batch `microbatch`, over all its chunks: from
+// the first op of a run of neighbouring layers to its last one.
+std::array<Duration, kParts> times_of(const OpGraph& graph, const Timeline& timeline,
+                                      std::int32_t microbatch) {
+  const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
+  std::array<Duration, kParts> times{};
+  Part part = kParts;
+  std::int32_t layer = -1;
+  Time end;
+  for (const TimelineOp& op : timeline.ops) {
+    const OpLabel& label = program.labels[op.op];
+    if (program.ops[op.op].kind != OpKind::kCompute || label.microbatch != microbatch) continue;
+    const auto path =
+        static_cast<PathLabel>(graph.compute_works[program.ops[op.op].work].path_label);
+    Part now = kInputPart;
+    if (path == PathLabel::kForward) now = kForwardPart;
+    if (is_weight_gradient(graph.names[label.name])) now = kWeightPart;
+    const bool is_neighbour = label.layer < 0 || layer < 0 || std::abs(label.layer - layer) <= 1;
+    times[now] += op.ended - (now == part && is_neighbour ? end : op.started);
+    part = now;
+    layer = label.layer;
+    end = op.ended;
+  }
+  return times;
+}
+
+// What the messages of a micro-batch take, once both sides have posted them.
+void add_sends(const OpGraph& graph, const Timeline& timeline, std::int32_t microbatch,
+               std::vector<std::int64_t>& sends) {
+  const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
+  for (const TimelineOp& op : timeline.ops) {
+    if (program.ops[op.op].kind != OpKind::kMessages) continue;
+    if (program.labels[op.op].microbatch != microbatch) continue;
+    sends.push_back((op.ended - op.moving).count());
+  }
+}
+
+std::int64_t median(std::vector<std::int64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+}  // namespace
+
+PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
+                             const Cluster& cluster) {
+  if (!plans_by_cost(plan)) return {};
+  constexpr std::int32_t kTimed = 1;  // the second of two
+  ParallelPlan timed = plan;
+  timed.global_batch = plan.dp * plan.microbatch * (kTimed + 1);
+  timed.batch_p2p = false;
+  // Two directions end in different orders, and the copies of a stage would wait for each other.
+  if (placement_of(plan) == Placement::kBidirectional) timed.zero = std::min(plan.zero, 1);
+  timed.own_schedule = one_after_the_other(plan, kTimed + 1);
+  const OpGraph graph = lower(model, timed, cluster.places, cluster.chip);
+  SimulationOptions options;
+  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
+    const RankData& data = graph.ranks[rank];
+    if (data.tp == 0 && data.cp == 0 && data.dp == 0) options.recorded_ranks.emplace_back(rank);
+  }
+  const SimulationResult result = simulate(graph, cluster, options);
+
+  std::array<std::vector<std::int64_t>, kParts> parts;
+  std::vector<std::int64_t> sends;
+  for (const Timeline& timeline : result.timelines) {
+    const std::array<Duration, kParts> times = times_of(graph, timeline, kTimed);
+    for (std::size_t part = 0; part < kParts; ++part) {
+      parts[part].push_back(times[part].count() * plan.pp / stages_of(plan));
+    }
+    add_sends(graph, timeline, kTimed, sends);
+  }
+  constexpr std::int64_t kNanosecond = 1000;
+  const auto at_least_1 = [](std::int64_t picoseconds) {
+    return std::max<std::int64_t>(1, picoseconds / kNanosecond);
+  };
+  return {.forward = at_least_1(median(parts[kForwardPart])),
+          .backward_input = at_least_1(median(parts[kInputPart])),
+          .backward_weight = at_least_1(median(parts[kWeightPart])),
+          .send = median(sends) / kNanosecond};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,25 @@
+// pipeline_times() measures what the ops of a chunk take under a plan, for schedules that are
+// planned by such times (zb_auto_1p, zb_auto_2p, zbv_auto, or messages in planned batches). Their
+// authors profile the first steps of a run and take the median over the ranks; here two
+// micro-batches go through the pipeline one after the other, and the second one is timed: kernels,
+// and the collectives that they wait for.
+//
+//   const PipelineCosts costs = pipeline_times(model, plan, cluster);
+//   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, costs);
+
+#pragma once
+
+#include "schedules/pipeline/pipeline_costs.h"
+#include "schedules/plan/parallel_plan.h"
+#include "sim/hardware/cluster.h"
+#include "workload/model_spec.h"
+
+namespace stepsim {
+
+// In nanoseconds, each at least 1; a send 0 or more. All are 1, and nothing is simulated, if the
+// schedule of the plan is not planned by times. REQUIRES: check(plan, model, places) is empty.
+// A simulation of two micro-batches on the whole cluster.
+PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
+                             const Cluster& cluster);
+
+}  // namespace stepsim

@@ -1,0 +1,116 @@
+#include "proto/catalog/catalog_reference.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "proto/catalog/catalog.h"
+#include "proto/hugging_face/hugging_face.h"
+#include "proto/message_fields.h"
+
+namespace stepsim {
+namespace {
+
+// Timings of a library stand for those of the same path and protocol that it starts from: the
+// others stay.
+void keep_other_timings(const file::Library& base, file::Library& changes) {
+  if (changes.timing_size() == 0) return;
+  file::Library kept;
+  for (const file::ProtocolTiming& timing : base.timing()) {
+    const auto replaces = [&timing](const file::ProtocolTiming& other) {
+      return other.path() == timing.path() && other.protocol() == timing.protocol();
+    };
+    if (std::ranges::none_of(changes.timing(), replaces)) *kept.add_timing() = timing;
+  }
+  changes.mutable_timing()->MergeFrom(kept.timing());
+}
+
+// Puts `message` over the catalog entry that it names, if it names one.
+template <typename Message>
+bool resolve_catalog(Message& message, CatalogKind kind, const std::string& field,
+                     ProblemList& problems) {
+  if (!message.has_catalog()) return true;
+  const CatalogAnswer answer = find(kind, message.catalog());
+  if (!answer.found) {
+    problems.add(field + ".catalog", answer.problem);
+    return false;
+  }
+  Message base;
+  if constexpr (requires { base.gated_mlp(); }) {
+    if (is_hugging_face(*answer.found)) {
+      read_hugging_face(*answer.found, base, problems);
+    } else {
+      read_message(*answer.found, field + ".", base, problems);
+    }
+  } else {
+    read_message(*answer.found, field + ".", base, problems);
+  }
+  if (!resolve_catalog(base, kind, field, problems)) return false;  // its own start
+  if constexpr (requires { base.name(); }) {
+    if (!base.has_name()) base.set_name(message.catalog());
+  }
+  message.clear_catalog();
+  if constexpr (requires { base.timing(); }) keep_other_timings(base, message);
+  put_over(base, message);
+  message = std::move(base);
+  return true;
+}
+
+// A folder of Hugging Face is named after its model: llama3-70b/config.json.
+std::string model_name(const std::filesystem::path& path) {
+  const std::filesystem::path named = path.filename() == "config.json" && path.has_parent_path()
+                                          ? path.parent_path().filename()
+                                          : path.stem();
+  return named.empty() ? "config" : named.string();
+}
+
+}  // namespace
+
+bool resolve(file::Model& model, const std::filesystem::path& folder, ProblemList& problems) {
+  if (!model.has_huggingface()) {
+    return resolve_catalog(model, CatalogKind::kModel, "model", problems);
+  }
+  if (model.has_catalog()) {
+    problems.add("model.huggingface", "there can be only one start: catalog or huggingface");
+    return false;
+  }
+  const std::filesystem::path path = folder / model.huggingface();
+  const std::optional<SourceText> source =
+      read_source(path.string(), "model.huggingface", problems);
+  if (!source) return false;
+  const std::size_t before = problems.size();
+  file::Model base;
+  read_hugging_face(*source, base, problems);
+  if (!base.has_layers()) return problems.size() == before;
+  base.set_name(model_name(path));
+  model.clear_huggingface();
+  put_over(base, model);
+  model = std::move(base);
+  return true;
+}
+
+bool resolve(file::Cluster& cluster, ProblemList& problems) {
+  const bool found = resolve_catalog(cluster, CatalogKind::kCluster, "cluster", problems);
+  bool all_found = found;
+  if (cluster.has_chip()) {
+    all_found =
+        resolve_catalog(*cluster.mutable_chip(), CatalogKind::kChip, "cluster.chip", problems) &&
+        all_found;
+  }
+  if (!cluster.has_library() && cluster.chip().has_library()) {
+    cluster.mutable_library()->set_catalog(cluster.chip().library());
+  }
+  if (cluster.has_library()) {
+    all_found = resolve_catalog(*cluster.mutable_library(), CatalogKind::kLibrary,
+                                "cluster.library", problems) &&
+                all_found;
+  }
+  return all_found;
+}
+
+bool resolve(file::Plan& plan, ProblemList& problems) {
+  return resolve_catalog(plan, CatalogKind::kPlan, "plan", problems);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,171 @@
+#include "proto/catalog/cluster_family.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <system_error>
+
+#include "proto/cluster.pb.h"
+#include "topology/tpu_slice.h"
+
+namespace stepsim {
+namespace {
+
+file::Cluster parse(const SourceText& file) {
+  file::Cluster cluster;
+  ProblemList problems;
+  read_message(file, "", cluster, problems);
+  assert(problems.empty());  // tests/proto/catalog_test.cc reads every file of the catalog
+  return cluster;
+}
+
+// Positive numbers with "x" between them.
+std::optional<std::vector<std::int32_t>> numbers_of(std::string_view text) {
+  std::vector<std::int32_t> numbers;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (true) {
+    std::int32_t& number = numbers.emplace_back();
+    const auto [rest, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || number < 1) return std::nullopt;
+    if (rest == end) return numbers;
+    if (*rest != 'x') return std::nullopt;
+    at = rest + 1;
+  }
+}
+
+// Says what sizes there are if this is none of them.
+std::optional<std::string> set_size(file::DgxSuperpod& superpod,
+                                    const std::vector<std::int32_t>& numbers,
+                                    const file::Sizes& rule) {
+  const std::int32_t gpus = superpod.gpus_per_node();
+  if (numbers.size() != 1 || numbers[0] % gpus != 0 || numbers[0] > rule.maximum_chips()) {
+    return fmt::format("must be a multiple of {} chips, up to {}", gpus, rule.maximum_chips());
+  }
+  superpod.set_nodes(numbers[0] / gpus);
+  return std::nullopt;
+}
+
+// True if the box fits into the largest one, in some order of its axes.
+bool fits(std::vector<std::int32_t> axes, std::vector<std::int32_t> box) {
+  std::ranges::sort(axes);
+  std::ranges::sort(box);
+  return axes.size() == box.size() && std::ranges::equal(axes, box, std::ranges::less_equal{});
+}
+
+std::optional<std::string> set_size(file::Torus& torus, const std::vector<std::int32_t>& numbers,
+                                    const file::Sizes& rule) {
+  if (!fits(numbers, numbers_of(rule.box()).value_or(std::vector<std::int32_t>{}))) {
+    return fmt::format("must be the axes of a torus that fits into {}, as in {}", rule.box(),
+                       rule.listed(0));
+  }
+  const bool all_are_multiples =
+      rule.has_wraps_when_multiple_of() && std::ranges::all_of(numbers, [&rule](std::int32_t size) {
+        return size % rule.wraps_when_multiple_of() == 0;
+      });
+  for (const std::int32_t size : numbers) {
+    file::Torus::Axis& axis = *torus.add_axes();
+    axis.set_size(size);
+    axis.set_wraps(all_are_multiples ||
+                   (rule.has_wraps_when_size() && size == rule.wraps_when_size()));
+  }
+  return std::nullopt;
+}
+
+// REQUIRES: the file has a tier.
+std::optional<std::string> set_size(file::Composed& composed,
+                                    const std::vector<std::int32_t>& numbers,
+                                    const file::Sizes& rule) {
+  file::Composed::Tier& tier = *composed.mutable_tiers(0);
+  if (composed.domain().has_torus()) {
+    const std::vector<std::int32_t> axes(numbers.empty() ? numbers.end() : numbers.begin() + 1,
+                                         numbers.end());
+    if (set_size(*composed.mutable_domain()->mutable_torus(), axes, rule) ||
+        numbers[0] > rule.maximum_count()) {
+      return fmt::format(
+          "must be a number of {}s, up to {}, and the axes of a torus that fits into "
+          "{}, as in {}",
+          tier.name(), rule.maximum_count(), rule.box(), rule.listed(0));
+    }
+    tier.set_count(numbers[0]);
+    return std::nullopt;
+  }
+  const std::int32_t each = rule.chips_per_count();
+  if (numbers.size() != 1 || numbers[0] % each != 0 || numbers[0] > rule.maximum_chips()) {
+    return fmt::format("must be a multiple of {} chips, up to {}", each, rule.maximum_chips());
+  }
+  tier.set_count(numbers[0] / each);
+  return std::nullopt;
+}
+
+std::optional<std::string> set_size(file::Cluster& cluster,
+                                    const std::vector<std::int32_t>& numbers,
+                                    const file::Sizes& rule) {
+  if (cluster.has_torus()) return set_size(*cluster.mutable_torus(), numbers, rule);
+  if (cluster.has_composed()) return set_size(*cluster.mutable_composed(), numbers, rule);
+  assert(cluster.has_dgx_superpod());
+  return set_size(*cluster.mutable_dgx_superpod(), numbers, rule);
+}
+
+constexpr std::string_view kTwisted = "_twisted";
+
+// The same axes as a twisted torus. Says what is needed if they don't wrap.
+std::optional<std::string> twist(file::Cluster& cluster) {
+  const file::Torus torus = cluster.torus();
+  file::TwistedTorus& twisted = *cluster.mutable_twisted_torus();  // takes the place of the torus
+  for (const file::Torus::Axis& axis : torus.axes()) {
+    if (!axis.wraps()) return fmt::format("must have axes that wrap, to end in {}", kTwisted);
+    twisted.add_shape(axis.size());
+  }
+  twisted.set_link_bandwidth(torus.link_bandwidth());
+  twisted.set_link_latency(torus.link_latency());
+  return std::nullopt;
+}
+
+// What is wrong with a slice that the generation's hardware does not have; other families: nothing.
+std::optional<std::string> missing_slice(const std::string& family,
+                                         const std::vector<std::int32_t>& numbers) {
+  const auto generation = tpu_generation_named(family);
+  if (!generation) return std::nullopt;
+  TpuSliceSpec slice;
+  slice.generation = *generation;
+  slice.shape.assign(numbers.begin(), numbers.end());
+  const std::vector<Problem> problems = check(slice);
+  if (problems.empty()) return std::nullopt;
+  return "must be one that the hardware has: " + problems.front().message;
+}
+
+}  // namespace
+
+std::vector<std::string> listed_sizes(const SourceText& file) {
+  const file::Cluster cluster = parse(file);
+  return {cluster.sizes().listed().begin(), cluster.sizes().listed().end()};
+}
+
+CatalogAnswer sized_cluster(const SourceText& file, const std::string& family,
+                            std::string_view size) {
+  file::Cluster cluster = parse(file);
+  const file::Sizes rule = cluster.sizes();
+  cluster.clear_sizes();
+  cluster.set_name(family + "-" + std::string(size));
+  const bool is_twisted = rule.may_be_twisted() && size.ends_with(kTwisted);
+  const std::string_view axes = size.substr(0, size.size() - (is_twisted ? kTwisted.size() : 0));
+  const auto numbers = numbers_of(axes).value_or(std::vector<std::int32_t>{});
+  auto problem = set_size(cluster, numbers, rule);
+  if (!problem) problem = missing_slice(family, numbers);
+  if (!problem && is_twisted) problem = twist(cluster);
+  if (problem) {
+    return {std::nullopt,
+            fmt::format("the size of {}-<size> {}; is \"{}\"", family, *problem, size)};
+  }
+  SourceText text{.name = file.name, .extension = ".textproto", .text = {}};
+  google::protobuf::TextFormat::PrintToString(cluster, &text.text);
+  return {text, ""};
+}
+
+}  // namespace stepsim

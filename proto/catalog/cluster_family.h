@@ -1,0 +1,27 @@
+// A cluster file with `sizes` stands for a family of clusters, named by their size:
+//
+//   dgx-h100-512   512 chips: the number of nodes is chips / gpus_per_node
+//   v5p-4x4x8      the axes of a torus; which of them wrap is a rule of the file (v5p: all, if all
+//                  sizes are multiples of 4, whole cubes; v5e: those of 16)
+//   gb200-nvl72-576, multislice-v5p-2x4x4x4
+//                  composed clusters: chips, or the number of tori and their axes
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/catalog/catalog.h"
+
+namespace stepsim {
+
+// The sizes that the file lists; empty if it is no family.
+std::vector<std::string> listed_sizes(const SourceText& file);
+
+// The member of that size, as protobuf text, or why there is none.
+// REQUIRES: listed_sizes(file) is not empty.
+CatalogAnswer sized_cluster(const SourceText& file, const std::string& family,
+                            std::string_view size);
+
+}  // namespace stepsim

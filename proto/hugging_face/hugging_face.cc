@@ -1,0 +1,64 @@
+#include "proto/hugging_face/hugging_face.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "proto/hugging_face/hugging_face_families.h"
+
+namespace stepsim {
+namespace {
+
+using nlohmann::json;
+
+std::string names_of_families() {
+  std::string names;
+  const auto families = hugging_face_families();
+  for (std::size_t i = 0; i < families.size(); ++i) {
+    names += i == 0 ? "" : i + 1 == families.size() ? " or " : ", ";
+    names += "\"" + std::string(families[i].model_type) + "\"";
+  }
+  return names;
+}
+
+}  // namespace
+
+bool is_hugging_face(const SourceText& source) {
+  if (source.extension != ".json") return false;
+  const json object = json::parse(source.text, nullptr, false);
+  return object.is_object() && object.contains("model_type");
+}
+
+void read_hugging_face(const SourceText& source, file::Model& model, ProblemList& problems) {
+  json object;
+  try {
+    object = json::parse(source.text);
+  } catch (const json::parse_error& error) {
+    const std::string what = error.what();
+    problems.add(source.name, what.substr(std::min(what.find("] ") + 2, what.size())));
+    return;
+  }
+  if (!object.is_object()) {
+    problems.add(source.name, "must hold one object in braces");
+    return;
+  }
+  std::string name = source.name;
+  const auto text_config = object.find("text_config");
+  if (text_config != object.end() && text_config->is_object() &&
+      text_config->contains("model_type")) {
+    name += ": text_config";
+    object = json(*text_config);
+  }
+  const json type = object.value("model_type", json());
+  for (const HuggingFaceFamily& family : hugging_face_families()) {
+    if (type != json(family.model_type)) continue;
+    HuggingFaceConfig config(name, object, problems);
+    family.read(config, model);
+    config.refuse_unread(family.model_type);
+    return;
+  }
+  problems.add(name + ": model_type", "must be " + names_of_families() + ", is " +
+                                          (type.is_null() ? "missing" : type.dump()));
+}
+
+}  // namespace stepsim

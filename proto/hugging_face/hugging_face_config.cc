@@ -1,0 +1,171 @@
+#include "proto/hugging_face/hugging_face_config.h"
+
+#include <array>
+#include <utility>
+
+namespace stepsim {
+namespace {
+
+using nlohmann::json;
+
+// Keys of any family that change the count of parameters or the kernels of a layer.
+constexpr std::array<std::string_view, 49> kShapingKeys = {"num_hidden_layers",
+                                                           "n_layer",
+                                                           "hidden_size",
+                                                           "n_embd",
+                                                           "n_embed",
+                                                           "intermediate_size",
+                                                           "n_inner",
+                                                           "num_attention_heads",
+                                                           "n_head",
+                                                           "num_key_value_heads",
+                                                           "head_dim",
+                                                           "vocab_size",
+                                                           "n_positions",
+                                                           "tie_word_embeddings",
+                                                           "attention_bias",
+                                                           "mlp_bias",
+                                                           "use_qkv_bias",
+                                                           "qkv_bias",
+                                                           "use_bias",
+                                                           "sliding_window",
+                                                           "sliding_window_pattern",
+                                                           "layer_types",
+                                                           "num_local_experts",
+                                                           "num_experts",
+                                                           "n_routed_experts",
+                                                           "n_shared_experts",
+                                                           "num_experts_per_tok",
+                                                           "experts_per_token",
+                                                           "moe_intermediate_size",
+                                                           "shared_expert_intermediate_size",
+                                                           "decoder_sparse_step",
+                                                           "mlp_only_layers",
+                                                           "first_k_dense_replace",
+                                                           "moe_layer_freq",
+                                                           "moe_layers",
+                                                           "interleave_moe_layer_step",
+                                                           "q_lora_rank",
+                                                           "kv_lora_rank",
+                                                           "qk_nope_head_dim",
+                                                           "qk_rope_head_dim",
+                                                           "v_head_dim",
+                                                           "num_nextn_predict_layers",
+                                                           "num_kv_shared_layers",
+                                                           "hidden_size_per_layer_input",
+                                                           "linear_num_value_heads",
+                                                           "ssm_state_size",
+                                                           "encoder_layers",
+                                                           "cross_attention_layers",
+                                                           "add_cross_attention"};
+
+// Says nothing: null, false, 0, or an empty list.
+bool is_nothing(const json& value) {
+  return value.is_null() || value == false || value == 0 || (value.is_array() && value.empty());
+}
+
+}  // namespace
+
+bool HuggingFaceConfig::has(std::string_view key) {
+  read_.emplace(key);
+  const auto found = object_.find(key);
+  return found != object_.end() && !found->is_null();
+}
+
+std::int64_t HuggingFaceConfig::whole(std::string_view key, std::string_view field,
+                                      std::int64_t least) {
+  const json& value = at(key);
+  const auto smallest = static_cast<double>(least);
+  if (value.is_number_integer() && value.get<double>() >= smallest &&
+      value.get<double>() < 0x1p62) {
+    return value.get<std::int64_t>();
+  }
+  refuse(key, field,
+         "must be a whole number of at least " + std::to_string(least) + ", is " + value.dump());
+  return 0;
+}
+
+std::int64_t HuggingFaceConfig::size(std::string_view key, std::string_view field) {
+  if (has(key)) return whole(key, field, 1);
+  refuse(key, field, "must be given: a whole number of at least 1");
+  return 0;
+}
+
+std::int64_t HuggingFaceConfig::size_or(std::string_view key, std::string_view field,
+                                        std::int64_t absent) {
+  return has(key) ? whole(key, field, 1) : absent;
+}
+
+std::int64_t HuggingFaceConfig::count_or(std::string_view key, std::string_view field,
+                                         std::int64_t absent) {
+  return has(key) ? whole(key, field, 0) : absent;
+}
+
+bool HuggingFaceConfig::flag_or(std::string_view key, bool absent) {
+  if (!has(key)) return absent;
+  if (at(key).is_boolean()) return at(key).get<bool>();
+  refuse(key, "", "must be true or false, is " + at(key).dump());
+  return absent;
+}
+
+double HuggingFaceConfig::number_or(std::string_view key, double absent) {
+  if (!has(key)) return absent;
+  if (at(key).is_number()) return at(key).get<double>();
+  refuse(key, "", "must be a number, is " + at(key).dump());
+  return absent;
+}
+
+std::vector<std::string> HuggingFaceConfig::texts(std::string_view key) {
+  std::vector<std::string> result;
+  if (!has(key)) return result;
+  bool fine = at(key).is_array();
+  for (const json& value : fine ? at(key) : json::array()) {
+    fine = fine && value.is_string();
+    if (fine) result.push_back(value.get<std::string>());
+  }
+  if (!fine) refuse(key, "", "must be a list of texts, is " + at(key).dump());
+  return result;
+}
+
+std::vector<std::int64_t> HuggingFaceConfig::numbers(std::string_view key) {
+  std::vector<std::int64_t> result;
+  if (!has(key)) return result;
+  bool fine = at(key).is_array();
+  for (const json& value : fine ? at(key) : json::array()) {
+    fine = fine && value.is_number_integer();
+    if (fine) result.push_back(value.get<std::int64_t>());
+  }
+  if (!fine) refuse(key, "", "must be a list of whole numbers, is " + at(key).dump());
+  return result;
+}
+
+void HuggingFaceConfig::expect(std::string_view key, const json& value, std::string_view why) {
+  if (!has(key) || at(key) == value) return;
+  refuse(key, "", "must be " + value.dump() + std::string(why) + ", is " + at(key).dump());
+}
+
+std::int64_t HuggingFaceConfig::divide_over_heads(std::int64_t width, std::int64_t heads,
+                                                  std::string_view key) {
+  if (width == 0 || heads == 0) return 1;  // reported already
+  if (width % heads == 0) return width / heads;
+  refuse(key, "head_dim",
+         "must divide the hidden size (" + std::to_string(width) +
+             ") where head_dim is not given, is " + std::to_string(heads));
+  return 1;
+}
+
+void HuggingFaceConfig::refuse(std::string_view key, std::string_view field, std::string message) {
+  if (!field.empty()) problems_.mark_reported("model." + std::string(field));
+  problems_.add(name_ + ": " + std::string(key), std::move(message));
+}
+
+void HuggingFaceConfig::refuse_unread(std::string_view family) {
+  for (const std::string_view key : kShapingKeys) {
+    const auto found = object_.find(key);
+    if (read_.contains(key) || found == object_.end() || is_nothing(*found)) continue;
+    refuse(key, "",
+           "is " + found->dump() + ", but a " + std::string(family) + " has no such thing here");
+  }
+}
+
+}  // namespace stepsim

@@ -1,0 +1,23 @@
+// The families of models that are read from a config.json, each a function from its keys to the
+// fields of a model. Keys and defaults are those of the configuration class of that family in
+// transformers; the sizes must be given, except where every model of the family has the same.
+
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "proto/hugging_face/hugging_face_config.h"
+#include "proto/model.pb.h"
+
+namespace stepsim {
+
+struct HuggingFaceFamily {
+  std::string_view model_type;
+  void (*read)(HuggingFaceConfig& config, file::Model& model);
+};
+
+// In alphabetical order.
+std::span<const HuggingFaceFamily> hugging_face_families();
+
+}  // namespace stepsim

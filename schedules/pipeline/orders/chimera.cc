@@ -1,0 +1,34 @@
+#include "schedules/pipeline/orders/chimera.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "schedules/pipeline/orders/op_makers.h"
+
+namespace stepsim {
+
+PipelineSchedule chimera(std::int32_t stages, std::int32_t microbatches) {
+  const ScheduleShape shape{stages, microbatches, 2, Placement::kBidirectional};
+  return schedule_by_rank(shape, [&](std::int32_t rank) {
+    std::vector<std::pair<std::int64_t, PipelineOp>> by_slot;
+    for (std::int32_t direction = 0; direction < 2; ++direction) {
+      const std::int32_t position = direction == 0 ? rank : stages - 1 - rank;
+      for (std::int32_t i = 0; i < microbatches / 2; ++i) {
+        const std::int64_t unit = i / (stages / 2);
+        const std::int64_t in_unit = i % (stages / 2);
+        const std::int64_t enters = 2 * stages * unit + 2 * in_unit;
+        const std::int32_t microbatch = direction * (microbatches / 2) + i;
+        by_slot.emplace_back(enters + position, forward_op(microbatch, direction));
+        by_slot.emplace_back(enters + 2 * stages - 1 - position,
+                             backward_op(microbatch, direction));
+      }
+    }
+    std::ranges::sort(by_slot, {}, [](const auto& entry) { return entry.first; });
+    RankOrder order;
+    for (const auto& [slot, op] : by_slot) order.push_back(op);
+    return order;
+  });
+}
+
+}  // namespace stepsim

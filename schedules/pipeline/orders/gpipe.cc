@@ -1,0 +1,16 @@
+#include "schedules/pipeline/orders/gpipe.h"
+
+#include "schedules/pipeline/orders/breadth_first.h"
+
+namespace stepsim {
+
+// GPipe is the breadth-first schedule of one chunk a rank.
+PipelineSchedule gpipe(std::int32_t stages, std::int32_t microbatches) {
+  return breadth_first(stages, microbatches, 1);
+}
+
+PipelineSchedule gpipe_lifo(std::int32_t stages, std::int32_t microbatches) {
+  return breadth_first_lifo(stages, microbatches, 1);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,22 @@
+#include "schedules/pipeline/orders/naive.h"
+
+#include "schedules/pipeline/orders/op_makers.h"
+
+namespace stepsim {
+
+PipelineSchedule naive_sequential(std::int32_t stages, std::int32_t microbatches) {
+  return schedule_by_rank({stages, microbatches}, [&](std::int32_t) {
+    RankOrder order;
+    for (std::int32_t i = 0; i < microbatches; ++i) {
+      order.push_back(forward_op(i));
+      order.push_back(backward_op(i));
+    }
+    return order;
+  });
+}
+
+PipelineSchedule naive(std::int32_t stages) {
+  return naive_sequential(stages, 1);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,58 @@
+// OrderLists are the lists of F, B and W of a schedule as numbers of ops, to be changed a little
+// and replayed again and again: what replay() computes, in as little time as may be. F and B wait
+// for one op of another rank at most; all else is in the order of the list.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/replay/stage_costs.h"
+
+namespace stepsim {
+
+class OrderLists {
+ public:
+  // REQUIRES: F, B and W only; check_order(schedule) is empty.
+  OrderLists(const PipelineSchedule& schedule, const StageCosts& costs);
+
+  std::size_t ranks() const { return lists_.size(); }
+  const std::vector<std::vector<std::int32_t>>& lists() const { return lists_; }
+  std::vector<std::int32_t>& list(std::size_t rank) { return lists_[rank]; }
+  const PipelineOp& op(std::int32_t number) const { return ops_[at(number)]; }
+
+  struct Spans {
+    std::int64_t longest = 0;  // of a rank, from its first start to its last end
+    std::int64_t all = 0;      // of all ranks together
+  };
+  // Nothing if ranks wait for each other. 1 to 2 ns an op.
+  std::optional<Spans> spans();
+
+  std::vector<RankOrder> orders(const std::vector<std::vector<std::int32_t>>& lists) const;
+
+ private:
+  static constexpr std::int32_t kNone = -1;
+  static constexpr std::int64_t kNotYet = -1;
+
+  static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+  bool advance(std::int32_t rank);
+
+  std::vector<std::vector<std::int32_t>> lists_;  // by rank
+  // By op.
+  std::vector<PipelineOp> ops_;
+  std::vector<std::int64_t> times_;
+  std::vector<std::int32_t> sources_;  // on another rank
+  std::vector<std::int64_t> lags_;
+  std::vector<std::int64_t> ends_;
+  std::vector<std::int32_t> waiting_;  // the rank that waits for it
+  // By rank.
+  std::vector<std::size_t> next_;
+  std::vector<std::int64_t> free_;
+  std::vector<std::int32_t> queue_;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/orders/zero_bubble_v.h"
+
+namespace stepsim {
+namespace {
+
+// Messages of kinds 0 and 2 come from rank r - 1, of kinds 1 and 3 from rank r + 1.
+enum Kind : std::size_t { kDown = 0, kUp = 1, kBackDown = 2, kBackUp = 3 };
+
+struct Options {
+  bool fill_before_backward = true;  // of kBackDown, also where the W is longer than the gap
+  bool fill_before_forward = true;
+};
+
+struct Task {
+  std::int32_t stages = 0;
+  std::int32_t microbatches = 0;
+  PipelineCosts costs{};
+  std::int64_t memory_limit = 0;
+};
+
+struct RankPlan {
+  std::int64_t free_at = 0;
+  std::int64_t in_flight = 0;
+  std::int64_t idle = 0;  // since its first forward began
+  std::array<std::vector<std::int64_t>, 4> ends{};
+  std::deque<PipelineOp> unfinished{};  // backwards whose weight gradient is due
+  RankOrder order{};
+
+  std::int32_t count(Kind kind) const { return static_cast<std::int32_t>(ends[kind].size()); }
+};
+
+class Planner {
+ public:
+  // `earlier_idle`: of each rank in the attempt before; empty in the first.
+  Planner(const Task& task, Options options, const std::vector<std::int64_t>& earlier_idle)
+      : task_(task), options_(options), ranks_(static_cast<std::size_t>(task.stages)) {
+    allowance_.assign(ranks_.size(), 0);
+    for (std::size_t rank = 0; rank < earlier_idle.size(); ++rank) {
+      allowance_[rank] = std::ranges::max(earlier_idle) - earlier_idle[rank];
+    }
+  }
+
+  void plan() {
+    first_microbatch();
+    even_out();
+    for (std::int32_t turn = 0; turn < 2 * task_.microbatches; ++turn) {
+      backwards();
+      forwards();
+    }
+    for (std::int32_t rank = 0; rank < task_.stages; ++rank) {
+      while (!at(rank).unfinished.empty()) put_weight(rank);
+    }
+  }
+
+  std::vector<std::int64_t> idle() const {
+    std::vector<std::int64_t> idle;
+    for (const RankPlan& rank : ranks_) idle.push_back(rank.idle);
+    return idle;
+  }
+  std::vector<RankOrder> take_orders() {
+    std::vector<RankOrder> orders;
+    for (RankPlan& rank : ranks_) orders.push_back(std::move(rank.order));
+    return orders;
+  }
+
+ private:
+  RankPlan& at(std::int32_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+
+  // The rank that sends a kind to this one, if it is another one.
+  std::optional<std::int32_t> sender(std::int32_t rank, Kind kind) const {
+    if (kind == kDown || kind == kBackDown) {
+      return rank == 0 ? std::nullopt : std::optional(rank - 1);
+    }
+    return rank + 1 == task_.stages ? std::nullopt : std::optional(rank + 1);
+  }
+
+  // When the rank's next message of this kind comes. REQUIRES: it is planned, if it is a message.
+  std::optional<std::int64_t> arrival(std::int32_t rank, Kind kind) {
+    const std::optional<std::int32_t> from = sender(rank, kind);
+    if (!from) return std::nullopt;
+    return at(*from).ends[kind][at(rank).ends[kind].size()] + task_.costs.send;
+  }
+
+  bool is_sent(std::int32_t rank, Kind kind) {
+    const std::optional<std::int32_t> from = sender(rank, kind);
+    return !from || at(*from).count(kind) > at(rank).count(kind);
+  }
+
+  std::int64_t slack(std::int32_t rank) {
+    return std::max(most_idle_, allowance_[static_cast<std::size_t>(rank)]) - at(rank).idle;
+  }
+
+  void put(std::int32_t number, Kind kind) {
+    RankPlan& rank = at(number);
+    const bool is_forward = kind == kDown || kind == kUp;
+    const std::int32_t chunk = kind == kUp || kind == kBackDown ? 1 : 0;
+    const std::int64_t start = std::max(rank.free_at, arrival(number, kind).value_or(0));
+    if (rank.count(kDown) > 0) rank.idle += start - rank.free_at;
+    most_idle_ = std::max(most_idle_, rank.idle);
+    rank.free_at = start + (is_forward ? task_.costs.forward : task_.costs.backward_input);
+    const std::int32_t i = rank.count(kind);
+    rank.ends[kind].push_back(rank.free_at);
+    if (is_forward) {
+      ++rank.in_flight;
+      rank.order.push_back(forward_op(i, chunk));
+    } else {
+      rank.order.push_back(input_op(i, chunk));
+      rank.unfinished.push_back(weight_op(i, chunk));
+    }
+  }
+
+  void put_weight(std::int32_t number) {
+    RankPlan& rank = at(number);
+    rank.free_at += task_.costs.backward_weight;
+    --rank.in_flight;
+    rank.order.push_back(rank.unfinished.front());
+    rank.unfinished.pop_front();
+  }
+
+  // Weight gradients until the next message of this kind comes.
+  void fill(std::int32_t number, Kind kind, bool even_if_longer) {
+    const std::optional<std::int64_t> comes = arrival(number, kind);
+    if (!comes) return;
+    RankPlan& rank = at(number);
+    while (!rank.unfinished.empty() && *comes >= rank.free_at + task_.costs.backward_weight) {
+      put_weight(number);
+    }
+    if (rank.unfinished.empty() || !even_if_longer) return;
+    if (*comes - rank.free_at > slack(number)) put_weight(number);
+  }
+
+  // The first micro-batch forward, down and up, and the forwards that fit in between.
+  void first_microbatch() {
+    for (std::int32_t rank = 0; rank < task_.stages; ++rank) put(rank, kDown);
+    for (std::int32_t rank = task_.stages - 1; rank >= 0; --rank) {
+      if (const std::optional<std::int64_t> comes = arrival(rank, kUp)) {
+        while (at(rank).in_flight + 2 + 2 * rank <= task_.memory_limit &&
+               at(rank).free_at + task_.costs.forward <= *comes &&
+               at(rank).count(kDown) < task_.microbatches) {
+          for (std::int32_t above = 0; above <= rank; ++above) put(above, kDown);
+        }
+      }
+      put(rank, kUp);
+    }
+  }
+
+  // Rows of forwards until every rank has run as many as rank 0.
+  void even_out() {
+    Kind kind = kDown;
+    for (std::int32_t rank = 1; rank < task_.stages; ++rank) {
+      const auto behind = [&] {
+        const RankPlan& here = at(rank);
+        const RankPlan& above = at(rank - 1);
+        return here.count(kDown) + here.count(kUp) < above.count(kDown) + above.count(kUp) ||
+               (here.count(kUp) <= above.count(kUp) && above.count(kUp) < task_.microbatches);
+      };
+      while (behind()) {
+        for (std::int32_t below = task_.stages - 1; below >= rank; --below) {
+          if (at(below).count(kind) < task_.microbatches) put(below, kind);
+        }
+        kind = kind == kDown ? kUp : kDown;
+      }
+    }
+  }
+
+  Kind next_backward(std::int32_t number) {
+    const RankPlan& rank = at(number);
+    if (rank.count(kBackUp) >= rank.count(kBackDown)) return kBackDown;
+    if (is_sent(number, kBackUp) || rank.count(kBackDown) == task_.microbatches) return kBackUp;
+    return kBackDown;
+  }
+
+  void backwards() {
+    std::vector<std::int32_t> down;
+    std::vector<std::int32_t> up;
+    for (std::int32_t rank = 0; rank < task_.stages; ++rank) {
+      (next_backward(rank) == kBackUp ? up : down).push_back(rank);
+    }
+    std::ranges::reverse(up);
+    for (const std::int32_t rank : up) {
+      fill(rank, kBackUp, true);
+      put(rank, kBackUp);
+    }
+    for (const std::int32_t rank : down) {
+      fill(rank, kBackDown, options_.fill_before_backward);
+      put(rank, kBackDown);
+    }
+  }
+
+  std::optional<Kind> next_forward(std::int32_t number) {
+    const RankPlan& rank = at(number);
+    if (rank.count(kUp) >= rank.count(kDown)) return kDown;
+    if (is_sent(number, kUp)) return kUp;
+    if (rank.count(kDown) < task_.microbatches && is_sent(number, kDown)) return kDown;
+    return std::nullopt;
+  }
+
+  void forwards() {
+    for (std::int32_t rank = 0; rank < task_.stages; ++rank) {
+      if (at(rank).count(kUp) >= task_.microbatches) continue;
+      const std::optional<Kind> kind = next_forward(rank);
+      if (!kind) continue;
+      while (at(rank).in_flight + 1 > task_.memory_limit && !at(rank).unfinished.empty()) {
+        put_weight(rank);
+      }
+      fill(rank, *kind, options_.fill_before_forward);
+      put(rank, *kind);
+    }
+  }
+
+  Task task_;
+  Options options_;
+  std::vector<RankPlan> ranks_;
+  std::int64_t most_idle_ = 0;
+  std::vector<std::int64_t> allowance_;  // by which a rank idled less than the worst, last attempt
+};
+
+struct Attempt {
+  std::int64_t most_idle = 0;
+  std::vector<RankOrder> orders{};
+};
+
+// Plans again and again, with what the last attempt taught, while that helps.
+Attempt plan_repeatedly(const Task& task, Options options) {
+  Attempt best;
+  std::vector<std::int64_t> idle;
+  for (bool first = true;; first = false) {
+    Planner planner(task, options, idle);
+    planner.plan();
+    idle = planner.idle();
+    const std::int64_t most_idle = std::ranges::max(idle);
+    if (!first && most_idle >= best.most_idle) return best;
+    best = {most_idle, planner.take_orders()};
+  }
+}
+
+}  // namespace
+
+PipelineSchedule zbv_auto(std::int32_t stages, std::int32_t microbatches,
+                          const PipelineCosts& costs, std::int64_t memory_limit) {
+  const Task task{stages, microbatches, costs, memory_limit};
+  std::optional<Attempt> best;
+  for (int variant = 0; variant < 4; ++variant) {
+    Attempt attempt = plan_repeatedly(task, {.fill_before_backward = (variant & 2) == 0,
+                                             .fill_before_forward = (variant & 1) == 0});
+    if (!best || attempt.most_idle < best->most_idle) best = std::move(attempt);
+  }
+  return {.microbatches = microbatches,
+          .chunks = 2,
+          .placement = Placement::kV,
+          .ranks = std::move(best->orders)};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,29 @@
+// Orders of F, B and W from which optimal_schedule() sets out.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/search/optimal_schedule.h"
+
+namespace stepsim {
+
+// Fits into any memory: one micro-batch through all stages and back, then the next.
+PipelineSchedule one_at_a_time(const ScheduleShape& shape);
+
+struct PublishedOrder {
+  PipelineSchedule schedule{};
+  std::string origin{};  // the schedule's name
+};
+
+// Every published schedule with so many stages, micro-batches and chunks, with split backwards; the
+// planners (ZB auto, ZB-V) with their own memory limit and with `memory_limit`. Some need more
+// memory than that.
+std::vector<PublishedOrder> published_orders(const OptimalRequest& request, const StageCosts& costs,
+                                             std::int64_t memory_limit);
+
+}  // namespace stepsim

@@ -1,0 +1,134 @@
+// SearchState is a pipeline part of the way through a step: which ops each rank has in its list,
+// when it is free, and what is on its way to it. search_orders() makes them op by op.
+//
+//   move m of a rank with V chunks   0..V-1 F of chunk m   V..2V-1 B of chunk m - V   2V W
+//
+// A rank whose list ends with an op that waits for another rank has no free time to decide about
+// until that op has run.
+
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/replay/stage_costs.h"
+
+namespace stepsim {
+
+struct OrderSearchRequest;
+
+// What is the same for all states of a search.
+class SearchProblem {
+ public:
+  explicit SearchProblem(const OrderSearchRequest& request);
+
+  std::int32_t moves() const { return 2 * chunks + 1; }
+  bool is_weight(std::int32_t move) const { return move == 2 * chunks; }
+  bool is_forward(std::int32_t move) const { return move < chunks; }
+  std::int32_t chunk_of_move(std::int32_t move) const { return move % chunks; }
+  std::int64_t time_of_move(std::int32_t rank, std::int32_t move) const;
+  std::int64_t ops() const;  // of all ranks
+  std::size_t counts_size() const;
+  bool memory_binds() const { return memory_limit < std::int64_t{microbatches} * chunks; }
+
+  std::size_t stage_of(std::int32_t rank, std::int32_t chunk) const {
+    return stage_of_[static_cast<std::size_t>(rank * chunks + chunk)];
+  }
+
+  std::int32_t ranks;
+  std::int32_t chunks;
+  std::int32_t microbatches;
+  std::int64_t memory_limit;
+  std::int64_t send;
+  std::span<const std::int64_t> deadlines;
+
+  // By stage.
+  std::vector<std::int32_t> rank_at;
+  std::vector<std::int32_t> chunk_at;
+  std::vector<char> is_local;  // the stage before it is on the same rank
+  std::vector<std::int64_t> forward_time;
+  std::vector<std::int64_t> input_time;
+  std::vector<std::int64_t> way_to_end;  // from the end of F here to that of B on the last stage
+  // By rank.
+  std::vector<std::int64_t> way_back;  // from the end of B on the last stage to that on chunk 0
+  std::vector<std::int64_t> first_start;
+  std::vector<std::int64_t> weight_time;
+
+ private:
+  std::vector<std::size_t> stage_of_;
+};
+
+// Lower bounds of what a state comes to; exact when all ops have run.
+struct StateScore {
+  std::int64_t span = 0;      // longest from a rank's first start to its last end
+  std::int64_t makespan = 0;  // last end
+  std::int64_t sum = 0;       // of all ranks' ends
+  friend auto operator<=>(const StateScore&, const StateScore&) = default;
+};
+
+// States with equal `counts` have run the same ops; one whose `times` are all no later has no
+// worse a future.
+struct PackedState {
+  std::vector<std::int32_t> counts{};
+  std::vector<std::int64_t> times{};
+};
+
+class SearchState {
+ public:
+  explicit SearchState(const SearchProblem& problem);
+
+  // The rank that is free first and has ops left; negative if there is none.
+  std::int32_t next_rank() const;
+
+  // Whether the list of the rank may go on with this move.
+  bool may_run(std::int32_t rank, std::int32_t move) const;
+
+  // Appends it. False if the state then needs no more looking at: a deadline can't be met, or
+  // another order is no worse. REQUIRES: may_run().
+  bool run(std::int32_t rank, std::int32_t move);
+
+  const StateScore& score() const { return score_; }
+
+  void pack(PackedState& packed) const;
+  void unpack(std::span<const std::int32_t> counts, std::span<const std::int64_t> times);
+
+ private:
+  static constexpr std::int32_t kNothing = -1;
+  static constexpr std::int64_t kUnknown = -1;
+
+  std::size_t cell(std::int32_t rank, std::int32_t chunk) const {
+    return static_cast<std::size_t>(rank * problem_->chunks + chunk);
+  }
+  static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+  std::int64_t backwards_of(std::int32_t rank) const;
+  std::int64_t in_flight(std::int32_t rank) const;
+  bool can_run_now(std::int32_t rank, std::int32_t move) const;
+  std::int64_t arrival(std::int32_t rank, std::int32_t move) const;
+  std::int32_t source_of(std::int32_t rank) const;
+  bool waits_for_itself(std::int32_t rank) const;
+  bool start(std::int32_t rank, std::int32_t move);
+  bool fits_before(std::int32_t rank, std::int32_t move, std::int64_t end) const;
+  bool update_bounds();
+  std::int32_t ran(bool is_forward, std::size_t stage) const;
+  std::int64_t earliest_input(std::int32_t rank, std::int32_t move) const;
+  std::int64_t earliest(std::int32_t rank) const;
+  std::int64_t idle_for_gradient(std::int32_t rank) const;
+
+  const SearchProblem* problem_;
+  std::vector<std::int32_t> forwards_;   // by rank and chunk, in the list
+  std::vector<std::int32_t> backwards_;  // B
+  std::vector<std::int32_t> weights_;    // by rank
+  std::vector<std::int32_t> waiting_;    // by rank: the move at the end of its list, if it waits
+  std::vector<char> after_weight_;       // by rank: its last op was a W
+  std::vector<std::int64_t> free_;       // by rank: end of the last op that ran
+  // By stage: when results of the stage before it (after it, for gradients) arrive.
+  std::vector<std::vector<std::int64_t>> activations_;
+  std::vector<std::vector<std::int64_t>> gradients_;
+  StateScore score_;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,36 @@
+// Cluster is the hardware of a run: the network, where each chip sits in it, and what each chip
+// can do. Read-only.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sim/chips/chip_spec.h"
+#include "sim/collectives/library.h"
+#include "sim/hardware/hosts.h"
+#include "sim/network/fabric.h"
+#include "sim/network/places.h"
+#include "sim/network/router.h"
+
+namespace stepsim {
+
+struct Cluster {
+  Fabric fabric;
+  std::unique_ptr<Router> router;
+  Places places;                   // of every chip, by chip number
+  ChipSpec chip;                   // all chips are alike
+  CommunicationLibrary library{};  // ideal unless given
+  Hosts hosts{};                   // none unless given
+  // By NodeId, of switches: a link that every byte takes that the switch adds up. Empty: they add
+  // as fast as bytes come.
+  std::vector<std::optional<LinkId>> adders{};
+};
+
+// Gives every switch of the fabric an adder that takes in so many bytes of operands a second, which
+// all sums that it makes at a time share.
+std::vector<std::optional<LinkId>> add_adders(Bandwidth operands, Fabric& fabric);
+
+}  // namespace stepsim

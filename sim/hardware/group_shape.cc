@@ -1,0 +1,118 @@
+#include "sim/hardware/group_shape.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "sim/collectives/algorithm.h"
+#include "sim/hardware/switch_tree.h"
+
+namespace stepsim {
+namespace {
+
+GroupShape in_given_order(std::size_t members) {
+  GroupShape shape;
+  shape.order.resize(members);
+  std::iota(shape.order.begin(), shape.order.end(), 0U);
+  if (members > 1) shape.dimensions = {{.size = static_cast<std::uint32_t>(members)}};
+  return shape;
+}
+
+// Members at these coordinates of a level. On a torus axis they are a ring when they go all the way
+// round in equal strides.
+GroupDimension dimension_of(const Level& level, const std::vector<std::uint32_t>& taken) {
+  GroupDimension dimension{.size = static_cast<std::uint32_t>(taken.size()),
+                           .torus_axis = level.kind == LevelKind::kTorusAxis};
+  const std::uint32_t stride = taken[1] - taken[0];
+  bool equal_strides = stride * dimension.size == level.size;
+  for (std::size_t i = 1; i < taken.size(); ++i) {
+    equal_strides = equal_strides && taken[i] - taken[i - 1] == stride;
+  }
+  dimension.wraps = dimension.torus_axis && level.wraps && equal_strides;
+  return dimension;
+}
+
+// Boxes of levels; without the tree of switches.
+GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) {
+  const std::vector<Level>& levels = cluster.places.levels;
+  GroupShape shape;
+  std::vector<std::uint32_t> position(chips.size(), 0);
+  std::uint32_t box = 1;
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    std::vector<std::uint32_t> coordinate(chips.size());
+    std::ranges::transform(chips, coordinate.begin(), [&](std::uint32_t chip) {
+      return cluster.places.coordinate(chip, level);
+    });
+    std::vector<std::uint32_t> taken = coordinate;
+    std::ranges::sort(taken);
+    taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
+    const auto size = static_cast<std::uint32_t>(taken.size());
+    if (size == 1) continue;
+    for (std::size_t i = 0; i < chips.size(); ++i) {
+      const auto place = std::ranges::lower_bound(taken, coordinate[i]);
+      position[i] += static_cast<std::uint32_t>(place - taken.begin()) * box;
+    }
+    shape.dimensions.push_back(dimension_of(levels[level], taken));
+    if (std::size_t{box} * size > chips.size()) return in_given_order(chips.size());
+    box *= size;
+  }
+  if (box != chips.size() || shape.dimensions.size() > kMaxDimensions) {
+    return in_given_order(chips.size());
+  }
+  shape.order.assign(chips.size(), 0);
+  std::vector<bool> taken(chips.size(), false);
+  for (std::uint32_t member = 0; member < chips.size(); ++member) {
+    if (taken[position[member]]) return in_given_order(chips.size());
+    taken[position[member]] = true;
+    shape.order[position[member]] = member;
+  }
+  return shape;
+}
+
+std::vector<SwitchTree> rail_trees(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                                   const GroupShape& shape) {
+  const std::uint32_t rails = shape.dimensions.front().size;
+  std::vector<SwitchTree> trees;
+  for (std::uint32_t rail = 0; rail < rails; ++rail) {
+    std::vector<std::uint32_t> on_rail;
+    for (std::uint32_t position = rail; position < shape.members(); position += rails) {
+      on_rail.push_back(chips[shape.order[position]]);
+    }
+    trees.push_back(switch_tree(cluster, on_rail));
+    if (trees.back().nodes.empty()) return {};
+  }
+  return trees;
+}
+
+// Of the members of every node, if each has one switch for all of them.
+std::vector<SwitchTree> node_trees(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                                   const GroupShape& shape) {
+  const std::uint32_t per_node = shape.dimensions.front().size;
+  std::vector<SwitchTree> trees;
+  for (std::uint32_t first = 0; first < shape.members(); first += per_node) {
+    std::vector<std::uint32_t> in_node;
+    for (std::uint32_t place = 0; place < per_node; ++place) {
+      in_node.push_back(chips[shape.order[first + place]]);
+    }
+    trees.push_back(switch_tree(cluster, in_node));
+    if (trees.back().nodes.size() != per_node + 1) return {};
+  }
+  return trees;
+}
+
+}  // namespace
+
+GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips) {
+  GroupShape shape = box_of(cluster, chips);
+  const bool on_torus = std::ranges::any_of(
+      shape.dimensions, [](const GroupDimension& dimension) { return dimension.torus_axis; });
+  if (on_torus) return shape;
+  shape.tree = switch_tree(cluster, chips);
+  if (shape.tree.nodes.empty() && shape.dimensions.size() > 1) {
+    shape.rail_trees = rail_trees(cluster, chips, shape);
+    shape.node_trees = node_trees(cluster, chips, shape);
+  }
+  return shape;
+}
+
+}  // namespace stepsim

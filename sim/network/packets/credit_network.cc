@@ -1,0 +1,249 @@
+// A port here has to wait, so its packets queue for real, and it has two kinds of events: the end
+// of the packet that it sends, and the arrival of the first of those on their way to the next port.
+// At one instant all ends go before all arrivals, each in order of the links.
+#include "sim/network/packets/credit_network.h"
+
+#include <cassert>
+#include <string>
+
+#include "sim/network/finish_tree.h"
+#include "sim/network/packets/packet_messages.h"
+#include "sim/network/packets/packet_port.h"
+#include "sim/network/packets/packet_timing.h"
+#include "sim/network/packets/port_choice.h"
+
+namespace stepsim {
+namespace {
+
+class CreditNetwork final : public Network {
+ public:
+  CreditNetwork(const Fabric& fabric, const PacketOptions& options)
+      : fabric_(fabric),
+        buffer_bytes_(options.buffer_bytes->value()),
+        messages_(fabric, options),
+        choice_(fabric, messages_),
+        links_(static_cast<std::uint32_t>(fabric.links().size())),
+        events_(2 * fabric.links().size()),
+        timing_(options),
+        ports_(fabric.links().size()) {
+    for (std::uint32_t i = 0; i < links_; ++i) {
+      ports_[i].wire = timing_.wire_of(fabric.links()[i]);
+    }
+  }
+
+  void start(Time now, TransferId id, const Transfer& transfer) override {
+    messages_.start(now, id, transfer);
+  }
+
+  void settle(Time now) override {
+    for (const PacketMessages::Slot slot : messages_.take_starting()) {
+      messages_.cut(slot, [&](std::uint32_t place, std::uint32_t bytes, std::int64_t packets) {
+        begin(now.since_start.count(), {packets, place, slot, bytes, true});
+      });
+    }
+    events_.flush();
+  }
+
+  std::optional<Time> next_event() const override {
+    std::int64_t next = events_.earliest();
+    if (const auto end = messages_.next_end()) next = std::min(next, *end);
+    if (next == FinishTree::kNever) return std::nullopt;
+    return Time{Duration(next)};
+  }
+
+  void advance(Time to, std::vector<TransferId>& done) override {
+    assert(to == next_event());
+    const std::int64_t now = to.since_start.count();
+    while (events_.earliest() == now) {
+      due_.clear();
+      events_.collect(due_);
+      for (const std::uint32_t event : due_) {
+        if (event < links_) {
+          sent(now, event);
+        } else {
+          arrived(now, event - links_);
+        }
+      }
+      events_.flush();
+    }
+    messages_.take_ended(now, done);
+  }
+
+  double carried(LinkId link, Time at) const override {
+    return ports_[link.index()].sent.up_to(at.since_start.count());
+  }
+
+  NetworkStatistics statistics() const override { return messages_.statistics(); }
+
+  std::string blocked_report() const override;
+
+ private:
+  struct Packets {  // equal ones of a message, one behind the other
+    std::int64_t count = 0;
+    std::uint32_t place = 0;  // of the hop over the link that they queue for
+    PacketMessages::Slot slot = 0;
+    std::uint32_t bytes = 0;   // a packet
+    bool from_source = false;  // takes no room in the buffer
+  };
+
+  struct Flying {
+    std::int64_t arrival = 0;
+    std::uint32_t place = 0;  // of the hop that they fly over
+    std::uint32_t next = 0;   // link for which they will queue
+    PacketMessages::Slot slot = 0;
+    std::uint32_t bytes = 0;
+  };
+
+  struct Port {
+    PacketWire wire;
+    RingQueue<Packets> queue;
+    RingQueue<Flying> flying;
+    RingQueue<std::uint32_t> waiting;  // ports that wait for room in this one's queue
+    std::int64_t reserved = 0;         // bytes in the queue, or on their way to it
+    std::int64_t leaving = 0;          // of them, those of the packet that is being sent
+    std::int64_t own = 0;              // bytes in the queue that come from the source
+    std::uint32_t next = 0;            // link that the first packet of the queue goes on over
+    bool is_sending = false;
+    bool is_waiting = false;  // for room in the queue of the next port
+    SentBytes sent;
+  };
+
+  auto load() const {
+    return [this](std::uint32_t link) { return ports_[link].reserved + ports_[link].own; };
+  }
+
+  // Packets of a message at its source; where that has several ports, each packet chooses.
+  void begin(std::int64_t now, Packets packets) {
+    std::int64_t left = packets.count;
+    if (messages_.hop(packets.place).may_choose()) packets.count = 1;
+    for (; left > 0; left -= packets.count) {
+      const std::uint32_t link = choice_.first(packets.place, load());
+      ports_[link].own += packets.count * packets.bytes;
+      queue(now, packets, link);
+    }
+  }
+
+  // `link` is the hop at the packets' place or another one of its group.
+  void queue(std::int64_t now, const Packets& packets, std::uint32_t link) {
+    Port& port = ports_[link];
+    if (!port.queue.empty()) {
+      Packets& last = port.queue.back();
+      if (last.place == packets.place && last.slot == packets.slot && last.bytes == packets.bytes &&
+          last.from_source == packets.from_source) {
+        last.count += packets.count;
+        return;  // the port is busy, or waits, with those before
+      }
+    }
+    port.queue.push_back(packets);
+    send_next(now, link);
+  }
+
+  // Sends the first packet of the queue if the port is idle and the next one has room for it.
+  void send_next(std::int64_t now, std::uint32_t link) {
+    Port& port = ports_[link];
+    if (port.is_sending || port.is_waiting || port.queue.empty()) return;
+    const Packets& first = port.queue.front();
+    if (!messages_.hop(first.place).is_last()) {
+      port.next = choice_.after(link, first.place + 1, load());
+      Port& next = ports_[port.next];
+      if (!next.waiting.empty() || next.reserved + first.bytes > buffer_bytes_) {
+        port.is_waiting = true;
+        next.waiting.push_back(link);
+        return;
+      }
+      next.reserved += first.bytes;
+    }
+    send(now, link);
+  }
+
+  // REQUIRES: room is reserved at the next port.
+  void send(std::int64_t now, std::uint32_t link) {
+    Port& port = ports_[link];
+    Packets& first = port.queue.front();
+    const Hop hop = messages_.hop(first.place);
+    const std::int64_t each = timing_.time_of(port.wire, first.bytes);
+    const std::int64_t end = PacketTiming::end_of(now, each, 1, port.wire);
+    port.sent.append(now, now, each, 1, first.bytes);
+    port.is_sending = true;
+    port.leaving = first.from_source ? 0 : first.bytes;
+    if (first.from_source) port.own -= first.bytes;
+    events_.set(link, end);
+    if (hop.is_last()) {
+      messages_.arrive(first.slot, 1, end + port.wire.latency);
+    } else {
+      const PacketWire& next = ports_[port.next].wire;
+      const std::int64_t arrival = now + timing_.until_queued(port.wire, next, first.bytes);
+      if (port.flying.empty()) events_.set(links_ + link, arrival);
+      port.flying.push_back({arrival, first.place, port.next, first.slot, first.bytes});
+    }
+    if (--first.count == 0) port.queue.pop_front();
+  }
+
+  // The packet that the port was sending has left.
+  void sent(std::int64_t now, std::uint32_t link) {
+    Port& port = ports_[link];
+    events_.set(link, FinishTree::kNever);
+    port.is_sending = false;
+    port.reserved -= port.leaving;
+    while (!port.waiting.empty()) {
+      const std::uint32_t before = port.waiting.front();
+      const std::uint32_t bytes = ports_[before].queue.front().bytes;
+      if (port.reserved + bytes > buffer_bytes_) break;
+      port.waiting.pop_front();
+      port.reserved += bytes;
+      ports_[before].is_waiting = false;
+      send(now, before);
+    }
+    send_next(now, link);
+  }
+
+  void arrived(std::int64_t now, std::uint32_t link) {
+    Port& port = ports_[link];
+    const Flying first = port.flying.front();
+    port.flying.pop_front();
+    events_.set(links_ + link,
+                port.flying.empty() ? FinishTree::kNever : port.flying.front().arrival);
+    queue(now, {1, first.place + 1, first.slot, first.bytes, false}, first.next);
+  }
+
+  // The port whose queue has no room for the first packet of this one's.
+  std::uint32_t blocker_of(std::uint32_t link) const { return ports_[link].next; }
+
+  const Fabric& fabric_;
+  const std::int64_t buffer_bytes_;
+  PacketMessages messages_;
+  PortChoice choice_;
+  const std::uint32_t links_;
+  FinishTree events_;  // by link: the port ends sending; links_ + link: a packet is there
+  const PacketTiming timing_;
+  std::vector<Port> ports_;         // by link
+  std::vector<std::uint32_t> due_;  // scratch
+};
+
+// Where nothing happens any more, every port that holds packets waits for another one that does:
+// the walk from any of them ends in a circle.
+std::string CreditNetwork::blocked_report() const {
+  if (messages_.in_flight() == 0 || next_event()) return {};
+  std::uint32_t link = 0;
+  while (link < links_ && !ports_[link].is_waiting) ++link;
+  if (link == links_) return {};
+  std::vector<bool> is_passed(links_, false);
+  for (; !is_passed[link]; link = blocker_of(link)) is_passed[link] = true;
+  const std::uint32_t first = link;
+  std::string report = "a circle of full buffers (" + std::to_string(buffer_bytes_) +
+                       " bytes each) stops " + std::to_string(messages_.in_flight()) +
+                       " messages:\n";
+  do {
+    report += "  " + fabric_.link_name(LinkId(link)) + ", which waits for room at\n";
+    link = blocker_of(link);
+  } while (link != first);
+  return report + "  the first\n";
+}
+
+}  // namespace
+
+std::unique_ptr<Network> make_credit_network(const Fabric& fabric, const PacketOptions& options) {
+  return std::make_unique<CreditNetwork>(fabric, options);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,15 @@
+// The packet network with finite buffers and credits: what PacketOptions::buffer_bytes says. Made
+// by make_packet_network(), where its rules are told.
+
+#pragma once
+
+#include <memory>
+
+#include "sim/network/packets/packet_network.h"
+
+namespace stepsim {
+
+// REQUIRES: options.buffer_bytes is set and at least packet_bytes.
+std::unique_ptr<Network> make_credit_network(const Fabric& fabric, const PacketOptions& options);
+
+}  // namespace stepsim

@@ -1,0 +1,70 @@
+// How long packets take: on the wire, and until they may queue at the next port. The arithmetic of
+// both packet networks.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+
+#include "sim/network/fabric.h"
+#include "sim/network/packets/packet_network.h"
+
+namespace stepsim {
+
+// A link, in picoseconds.
+struct PacketWire {
+  double bandwidth = 0;  // bytes a second
+  std::int64_t latency = 0;
+  std::int64_t full_packet = 0;  // time of a packet of full size
+  std::int64_t header = 0;       // and of a header
+};
+
+class PacketTiming {
+ public:
+  explicit PacketTiming(const PacketOptions& options)
+      : packet_bytes_(static_cast<std::uint32_t>(options.packet_bytes.value())),
+        header_bytes_(static_cast<std::uint32_t>(options.header_bytes.value())),
+        cuts_through_(options.switching == Switching::kCutThrough) {}
+
+  PacketWire wire_of(const Link& link) const {
+    const double bandwidth = link.bandwidth.value();
+    return {bandwidth, link.latency.count(), packet_time(packet_bytes_, bandwidth).count(),
+            packet_time(header_bytes_, bandwidth).count()};
+  }
+
+  std::int64_t time_of(const PacketWire& wire, std::uint32_t bytes) const {
+    return bytes == packet_bytes_ ? wire.full_packet : packet_time(bytes, wire.bandwidth).count();
+  }
+
+  // From the begin of sending over `wire` until the packet may queue at the port of `next`.
+  std::int64_t until_queued(const PacketWire& wire, const PacketWire& next,
+                            std::uint32_t bytes) const {
+    const std::int64_t whole = time_of(wire, bytes);
+    if (!cuts_through_) return whole + wire.latency;
+    return std::max(std::min(wire.header, whole), whole - time_of(next, bytes)) + wire.latency;
+  }
+
+  // When `packets` sent from `begin` on have left. Throws std::range_error if it, or the arrival
+  // of the last one, is past the end of simulated time.
+  static std::int64_t end_of(std::int64_t begin, std::int64_t each, std::int64_t packets,
+                             const PacketWire& wire) {
+    std::int64_t duration = 0;
+    std::int64_t end = 0;
+    std::int64_t arrival = 0;
+    if (__builtin_mul_overflow(each, packets, &duration) ||
+        __builtin_add_overflow(begin, duration, &end) ||
+        __builtin_add_overflow(end, wire.latency, &arrival)) {
+      throw std::range_error("a packet arrives after the end of simulated time");
+    }
+    return end;
+  }
+
+ private:
+  const std::uint32_t packet_bytes_;
+  const std::uint32_t header_bytes_;
+  const bool cuts_through_;
+};
+
+}  // namespace stepsim

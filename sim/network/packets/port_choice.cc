@@ -1,0 +1,43 @@
+#include "sim/network/packets/port_choice.h"
+
+#include <algorithm>
+
+namespace stepsim {
+namespace {
+
+// The finalizer of splitmix64: every bit of the input changes half of the output bits.
+std::uint64_t mixed(std::uint64_t bits) {
+  bits += 0x9E3779B97F4A7C15U;
+  bits = (bits ^ (bits >> 30U)) * 0xBF58476D1CE4E5B9U;
+  bits = (bits ^ (bits >> 27U)) * 0x94D049BB133111EBU;
+  return bits ^ (bits >> 31U);
+}
+
+}  // namespace
+
+PortChoice::PortChoice(const Fabric& fabric, const PacketMessages& messages)
+    : fabric_(fabric), messages_(messages) {
+  if (!fabric.groups().empty()) chosen_.resize(fabric.links().size());
+  for (const LinkGroup& group : fabric.groups()) {
+    some_down_ = some_down_ || group.down > 0;
+    const auto bandwidth = [&](LinkId id) { return fabric.link(id).bandwidth; };
+    fastest_.push_back(std::ranges::max_element(group.links, {}, bandwidth)->index());
+  }
+}
+
+std::size_t PortChoice::begin_of(NodeId node, std::span<const LinkId> ports) {
+  const std::uint32_t before = chosen_[ports.front().index()]++;
+  return mixed(std::uint64_t{node.index()} << 32U | before) % ports.size();
+}
+
+// Whether a packet that takes `over` for the hop at `place` can go all hops behind it.
+bool PortChoice::leads_on(std::uint32_t place, LinkId over) const {
+  if (messages_.hop(place).is_last()) return true;
+  const NodeId node = fabric_.link(over).to;
+  const Hop next = messages_.hop(place + 1);
+  if (!next.may_choose()) return fabric_.link(LinkId(next.link())).from == node;
+  return std::ranges::any_of(ports_of(next, node),
+                             [&](LinkId port) { return leads_on(place + 1, port); });
+}
+
+}  // namespace stepsim

@@ -1,0 +1,225 @@
+// OpGraph is what every rank of a job does in one training step: programs by role, the ranks that
+// run them, and the communicators over which they meet.
+//
+// Ranks of one role do the same thing, so there is one Program a role and, for every rank, which
+// program it runs and where it stands. A program is the loop body of one step; it is never
+// unrolled, and an op may depend on an op of the previous step.
+//
+//   program  =  streams, each a list of ops that run in order;
+//   an op starts when the previous op of its stream has ended and its dependencies have ended.
+//
+// Four kinds of op:
+//   compute     a run of kernels (ComputeWork) on the program's compute stream
+//   collective  one operation of a communicator group (CollectiveWork)
+//   messages    sends and receives that are posted together and end together (Message)
+//   host        a copy to or from the chip's host, or work of the host on its memory (HostWork)
+//
+// An op names a communicator, never a list of ranks: a partition of the ranks into groups. The
+// n-th op of each member on a communicator is one collective. A communicator is used from one
+// stream only.
+//
+// Build one with ProgramBuilder (sim/program/program_builder.h). Everything is plain data after
+// that.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/base/units.h"
+#include "sim/chips/kernel.h"
+#include "sim/collectives/byte_matrix.h"
+#include "sim/collectives/collective.h"
+#include "sim/collectives/step_list.h"
+#include "sim/program/variation.h"
+
+namespace stepsim {
+
+// What communication is for: the key of exposed communication in the breakdown.
+enum class Axis : std::uint8_t {
+  kTensor,
+  kContext,
+  kExpert,
+  kData,  // gradients and parameters
+  kPipeline,
+  kHost,
+  kOther,
+};
+inline constexpr std::size_t kAxes = 7;
+std::string_view name_of(Axis axis);  // "tp", "cp", "ep", "dp", "pp", "host", "other"
+
+enum class MemoryCategory : std::uint8_t {
+  kParameters,
+  kGradients,
+  kOptimizer,
+  kActivations,
+  kGatheredParameters,
+  kBuffers,
+  kFixedOverhead,
+};
+inline constexpr std::size_t kMemoryCategories = 7;
+std::string_view name_of(MemoryCategory category);  // "gathered_parameters"
+using MemoryBytes = std::array<Bytes, kMemoryCategories>;
+
+// A run of kernels without communication between them. Works are shared by programs.
+struct ComputeWork {
+  std::vector<Kernel> kernels;
+  std::uint32_t path_label = 0;  // what it counts as on the critical path: OpGraph::path_labels
+};
+
+struct CollectiveWork {
+  CommunicatorId communicator;
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  Bytes bytes;  // the larger of one member's send and receive buffer
+  DataType type = DataType::kBf16;
+  AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
+  std::uint32_t root = 0;   // member of the group: broadcast, reduce, gather, scatter
+  std::uint32_t shift = 1;  // permute: member m sends to member m + shift, cyclically
+  // All-to-all: what each member has for each, in OpGraph::byte_matrices; `bytes` is then its
+  // largest_buffer(). Nothing: the same for all.
+  std::optional<std::uint32_t> byte_matrix{};
+  bool matrix_of_each_group = false;  // group g of the communicator takes the g-th after it
+  std::optional<std::uint32_t> permutation{};  // permute: OpGraph::permutations instead of `shift`
+  std::optional<std::uint32_t> step_list{};    // kCustom: OpGraph::step_lists
+  friend bool operator==(const CollectiveWork&, const CollectiveWork&) = default;
+};
+
+enum class MessageKind : std::uint8_t {
+  kActivation,
+  kGradient,
+  kState,  // of the step as a whole: the norm of its gradients
+};
+std::string_view name_of(MessageKind kind);  // "activation"
+
+// One half of a point-to-point message. A send and a receive match when source, destination,
+// kind, micro-batch and boundary are equal (and the step): never by order.
+struct Message {
+  bool is_send = false;
+  MessageKind kind = MessageKind::kActivation;
+  bool eager = false;  // a send that does not wait for its receive to be posted
+  CommunicatorId communicator;
+  std::uint32_t peer = 0;  // member of the communicator's group
+  std::int32_t microbatch = 0;
+  std::int32_t boundary = 0;  // between global stages `boundary` and `boundary` + 1
+  Bytes bytes;
+};
+
+enum class HostAction : std::uint8_t {
+  kCopyOut,  // from the chip to its host
+  kCopyIn,
+  kUpdate,  // the host reads and writes its memory
+};
+struct HostWork {
+  HostAction action = HostAction::kCopyOut;
+  Bytes bytes;         // copied, or read and written
+  bool stays = false;  // what is copied lies on the host from kCopyOut to kCopyIn
+  friend bool operator==(const HostWork&, const HostWork&) = default;
+};
+
+enum class OpKind : std::uint8_t { kCompute, kCollective, kMessages, kHost };
+
+// An op that must have ended: `position` on `stream` of the same rank, of this step or of the
+// previous one (which counts as ended in the first step).
+struct Dependency {
+  StreamId stream;
+  std::uint32_t position = 0;
+  bool previous_step = false;
+};
+
+// Bytes that appear when the op starts, or go when it ends.
+struct MemoryChange {
+  MemoryCategory category = MemoryCategory::kActivations;
+  bool at_end = false;  // false: allocated at the start; true: freed at the end
+  Bytes bytes;          // positive
+};
+
+// A name for traces and reports: "block 17 forward" of micro-batch 3.
+struct OpLabel {
+  std::uint32_t name = 0;        // OpGraph::names
+  std::int32_t layer = -1;       // -1: none
+  std::int32_t microbatch = -1;  // -1: none
+};
+
+struct Op {
+  OpKind kind = OpKind::kCompute;
+  Axis axis = Axis::kOther;            // communication only
+  std::uint32_t work = 0;              // index into the works of its kind, or messages
+  std::uint32_t work_count = 1;        // kMessages: messages [work, work + work_count)
+  std::uint32_t dependencies_end = 0;  // ends of this op's ranges in the program's tables;
+  std::uint32_t memory_end = 0;        // they begin where the previous op's end
+};
+
+struct Stream {
+  std::string name;
+  bool computes = false;  // exactly one stream of a program does
+  std::uint32_t first_op = 0;
+  std::uint32_t ops = 0;
+};
+
+// Ops are stored stream by stream: op id = stream.first_op + position.
+struct Program {
+  std::string name;  // the role: "stage 0"
+  std::vector<Stream> streams;
+  std::vector<Op> ops;
+  std::vector<OpLabel> labels;  // by op
+  std::vector<Dependency> dependencies;
+  std::vector<MemoryChange> memory_changes;
+  MemoryBytes resident{};  // held from the start of the run to its end
+  Bytes held_on_host{};    // likewise, on the host
+
+  std::span<const Dependency> dependencies_of(std::uint32_t op) const;
+  std::span<const MemoryChange> memory_changes_of(std::uint32_t op) const;
+};
+
+// A partition of (some of) the ranks into groups, each an ordered list of members.
+struct Communicator {
+  std::string name;  // "tp", "dp gradients"
+  Axis axis = Axis::kOther;
+  std::vector<std::vector<RankId>> groups;
+  struct Seat {
+    std::uint32_t group = 0;
+    std::uint32_t member = 0;
+  };
+  std::vector<Seat> seat_of;  // by rank; REQUIRES: only ranks of a group use the communicator
+};
+
+// What a rank does not share with others of its role.
+struct RankData {
+  ProgramId program;
+  std::uint32_t chip = 0;  // number of its chip in Cluster::places
+  double slowdown = 1;     // kernels take this times longer (a straggler is above 1)
+  std::uint32_t tp = 0;    // coordinates in the dense mesh
+  std::uint32_t cp = 0;
+  std::uint32_t dp = 0;
+  std::uint32_t pp = 0;
+};
+
+struct OpGraph {
+  std::vector<Program> programs;
+  std::vector<RankData> ranks;
+  std::vector<Communicator> communicators;
+  std::vector<ComputeWork> compute_works;
+  std::vector<CollectiveWork> collective_works;
+  std::vector<Message> messages;
+  std::vector<HostWork> host_works;
+  std::vector<ByteMatrix> byte_matrices;                 // of ragged all-to-alls
+  std::vector<std::vector<std::uint32_t>> permutations;  // by member: where it sends
+  std::vector<StepList> step_lists;                      // proven: disproof() is nothing
+  std::vector<std::string> names;                        // of ops
+  std::vector<std::string> path_labels;  // of compute on the critical path: "forward"
+  Jitter jitter{};                       // of runs of kernels
+  std::uint32_t pipeline_stages = 1;     // waiting with nothing left to run is a bubble if > 1
+
+  // Bytes that the ranks send in one step on behalf of each axis, by the plan's own closed form.
+  // simulate() counts what was really sent and throws std::logic_error where they differ.
+  // Nothing: no such check.
+  std::optional<std::array<Bytes, kAxes>> planned_bytes;
+};
+
+}  // namespace stepsim

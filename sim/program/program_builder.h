@@ -1,0 +1,67 @@
+// ProgramBuilder makes a Program: streams first, then ops in any order of streams; each op gets
+// the next position of its stream.
+//
+//   ProgramBuilder builder("stage 0");
+//   const StreamId compute = builder.add_stream("compute", true);
+//   const OpRef forward = builder.add({.stream = compute, .work = work, .label = label});
+//   builder.add({.stream = reduce, .kind = OpKind::kCollective, .axis = Axis::kData,
+//                .work = gradients, .dependencies = {after(forward)}});
+//   graph.programs.push_back(std::move(builder).build());
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/program/op_graph.h"
+
+namespace stepsim {
+
+struct OpRef {
+  StreamId stream;
+  std::uint32_t position = 0;
+};
+
+inline Dependency after(OpRef op) {
+  return {op.stream, op.position, false};
+}
+inline Dependency after_previous_step(OpRef op) {
+  return {op.stream, op.position, true};
+}
+
+struct OpDraft {
+  StreamId stream;
+  OpKind kind = OpKind::kCompute;
+  Axis axis = Axis::kOther;
+  std::uint32_t work = 0;
+  std::uint32_t work_count = 1;
+  OpLabel label{};
+  std::vector<Dependency> dependencies{};
+  std::vector<MemoryChange> memory_changes{};
+};
+
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(std::string name) { program_.name = std::move(name); }
+
+  StreamId add_stream(std::string name, bool computes = false);
+  OpRef add(OpDraft op);
+
+  // Adds to an op that is already there: a buffer is freed by its last reader, known only later.
+  void change_memory(OpRef op, MemoryChange change);
+
+  // The same for a dependency on an op that comes later in the program (of the previous step).
+  void add_dependency(OpRef op, Dependency dependency);
+
+  void hold(MemoryCategory category, Bytes bytes);  // from the start of the run to its end
+  void hold_on_host(Bytes bytes) { program_.held_on_host += bytes; }
+
+  Program build() &&;
+
+ private:
+  Program program_;
+  std::vector<std::vector<OpDraft>> drafts_;  // by stream
+};
+
+}  // namespace stepsim

@@ -1,0 +1,71 @@
+#include "sim/program/variation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "sim/program/op_graph.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kFarthest = 6;       // standard deviations
+constexpr double kMostJitter = 0.15;  // kMostJitter x kFarthest < 1
+
+// The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+std::uint64_t mix(std::uint64_t value) {
+  value += 0x9e3779b97f4a7c15U;
+  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+  return value ^ (value >> 31U);
+}
+
+// In (0, 1).
+double uniform(std::uint64_t hash) {
+  return (static_cast<double>(hash >> 11U) + 0.5) * 0x1p-53;
+}
+
+}  // namespace
+
+std::vector<Problem> check(const Variation& variation, std::int64_t ranks) {
+  std::vector<Problem> problems;
+  for (std::size_t i = 0; i < variation.stragglers.size(); ++i) {
+    const Straggler& straggler = variation.stragglers[i];
+    const std::string field = "straggler[" + std::to_string(i) + "]";
+    if (straggler.ranks.empty()) problems.push_back({field + ".rank", "must name a rank"});
+    for (const RankId rank : straggler.ranks) {
+      if (rank.index() < static_cast<std::size_t>(ranks)) continue;
+      problems.push_back({field + ".rank", "must be ranks of the plan, 0 to " +
+                                               std::to_string(ranks - 1) + "; has " +
+                                               std::to_string(rank.index())});
+    }
+    if (!(straggler.slowdown > 0 && std::isfinite(straggler.slowdown))) {
+      problems.push_back({field + ".slowdown", "must be above 0 (1.2: kernels take 20 % longer)"});
+    }
+  }
+  if (!(variation.jitter >= 0 && variation.jitter <= kMostJitter)) {
+    problems.push_back({"jitter", "must be from 0 to 0.15, a standard deviation as a fraction"});
+  }
+  return problems;
+}
+
+void vary(const Variation& variation, std::uint64_t seed, OpGraph& graph) {
+  for (const Straggler& straggler : variation.stragglers) {
+    for (const RankId rank : straggler.ranks) {
+      graph.ranks[rank.index()].slowdown *= straggler.slowdown;
+    }
+  }
+  graph.jitter = {.deviation = variation.jitter, .seed = seed};
+}
+
+// Box and Muller: two uniform numbers make a normal one.
+double factor_of(const Jitter& jitter, std::uint32_t step, std::uint32_t rank, std::uint32_t op) {
+  const std::uint64_t place = (std::uint64_t{rank} << 32U) | op;
+  const std::uint64_t first = mix(mix(mix(jitter.seed) ^ step) ^ place);
+  const double radius = std::sqrt(-2 * std::log(uniform(first)));
+  const double z = radius * std::cos(2 * std::numbers::pi * uniform(mix(first)));
+  return 1 + jitter.deviation * std::clamp(z, -kFarthest, kFarthest);
+}
+
+}  // namespace stepsim

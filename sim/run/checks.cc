@@ -1,0 +1,106 @@
+#include "sim/run/checks.h"
+
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+namespace stepsim {
+
+void check_streams(const Streams& streams) {
+  if (streams.ops_ended() != streams.ops_total()) {
+    throw std::logic_error("check failed: " + std::to_string(streams.ops_ended()) + " of " +
+                           std::to_string(streams.ops_total()) + " ops ended");
+  }
+  if (streams.overlaps() != 0) {
+    throw std::logic_error("check failed: a stream did two things at once, " +
+                           std::to_string(streams.overlaps()) + " times");
+  }
+}
+
+void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
+                 Time end) {
+  const Fabric& fabric = cluster.fabric;
+  const auto check = [&](double expected, double carried, const std::string& where) {
+    if (std::abs(carried - expected) > 1e-9 * expected + 1e-3) {
+      throw std::logic_error("check failed: " + std::to_string(expected) +
+                             " bytes were routed over " + where + ", but its rate adds up to " +
+                             std::to_string(carried));
+    }
+  };
+  for (std::uint32_t i = 0; i < fabric.links().size(); ++i) {
+    if (fabric.group_of(LinkId(i))) continue;
+    check(routed[i], network.carried(LinkId(i), end), "link " + fabric.link_name(LinkId(i)));
+  }
+  for (std::uint32_t g = 0; g < fabric.groups().size(); ++g) {
+    const std::vector<LinkId>& links = fabric.groups()[g].links;
+    double carried = 0;
+    for (const LinkId link : links) carried += network.carried(link, end);
+    check(static_cast<double>(links.size()) * routed[fabric.group_id(g).index()], carried,
+          "the group of link " + fabric.link_name(links.front()));
+  }
+}
+
+void check_sprayed_links(const Cluster& cluster, const std::vector<double>& routed,
+                         const Network& network, Time end) {
+  const std::size_t links = cluster.fabric.links().size();
+  const double expected = std::accumulate(routed.data(), routed.data() + links, 0.0);
+  double carried = 0;
+  for (std::uint32_t i = 0; i < links; ++i) carried += network.carried(LinkId(i), end);
+  if (std::abs(carried - expected) > 1e-9 * expected + 1e-3) {
+    throw std::logic_error("check failed: " + std::to_string(expected) +
+                           " bytes were routed over all links together, but they carried " +
+                           std::to_string(carried));
+  }
+}
+
+void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kAxes>& asked,
+                         std::uint32_t steps) {
+  if (!graph.planned_bytes) return;
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    if (std::int64_t{steps} * (*graph.planned_bytes)[axis] != asked[axis]) {
+      throw std::logic_error("check failed: the plan says " +
+                             std::to_string((*graph.planned_bytes)[axis].value()) + " bytes for " +
+                             std::string(name_of(static_cast<Axis>(axis))) + " a step, but " +
+                             std::to_string(asked[axis].value()) + " were asked for in " +
+                             std::to_string(steps) + " steps");
+    }
+  }
+}
+
+void check_memory(const OpGraph& graph, const MemoryLedger& memory) {
+  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
+    const MemoryBytes& resident = graph.programs[graph.ranks[rank].program.index()].resident;
+    for (std::size_t category = 0; category < kMemoryCategories; ++category) {
+      if (memory.balance(rank)[category] != resident[category]) {
+        throw std::logic_error(
+            "check failed: rank " + std::to_string(rank) + " ends with " +
+            std::to_string((memory.balance(rank)[category] - resident[category]).value()) +
+            " bytes of " + std::string(name_of(static_cast<MemoryCategory>(category))) +
+            " that nobody freed");
+      }
+    }
+  }
+}
+
+void check_path(const std::vector<std::int64_t>& parts, Duration window) {
+  const Duration sum(std::accumulate(parts.begin(), parts.end(), std::int64_t{0}));
+  if (sum != window) {
+    throw std::logic_error("check failed: the critical path adds up to " +
+                           std::to_string(sum.count()) + " ps of " +
+                           std::to_string(window.count()));
+  }
+}
+
+void check_breakdowns(const SimulationResult& result) {
+  for (std::size_t rank = 0; rank < result.breakdowns.size(); ++rank) {
+    if (result.breakdowns[rank].sum() != result.window) {
+      throw std::logic_error("check failed: the breakdown of rank " + std::to_string(rank) +
+                             " adds up to " +
+                             std::to_string(result.breakdowns[rank].sum().count()) + " ps of " +
+                             std::to_string(result.window.count()));
+    }
+  }
+}
+
+}  // namespace stepsim

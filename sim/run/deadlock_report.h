@@ -1,0 +1,20 @@
+// deadlock_report() explains why nothing moves any more: every rank that still has an op to run,
+// what that op waits for, and a cycle among the waits if there is one.
+
+#pragma once
+
+#include <string>
+
+#include "sim/program/op_graph.h"
+#include "sim/run/channels.h"
+#include "sim/run/collective_run.h"
+#include "sim/run/streams.h"
+
+namespace stepsim {
+
+// REQUIRES: nothing can happen any more, and some stream is not finished. Lists at most
+// `most_lines` waits and says how many more there are. Asks streams again whether they are ready.
+std::string deadlock_report(const OpGraph& graph, Streams& streams, const Channels& channels,
+                            const CollectiveRuns& collectives, std::size_t most_lines = 1000);
+
+}  // namespace stepsim

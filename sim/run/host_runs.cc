@@ -1,0 +1,73 @@
+#include "sim/run/host_runs.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace stepsim {
+
+HostRuns::HostRuns(const OpGraph& graph, const Streams& streams, Transport& transport)
+    : graph_(graph),
+      streams_(streams),
+      transport_(transport),
+      held_(transport.cluster().hosts.count),
+      peaks_(held_.size()) {
+  if (held_.empty()) return;
+  for (const RankData& rank : graph.ranks) {
+    hold(transport.cluster().hosts.of_chip[rank.chip].host,
+         graph.programs[rank.program.index()].held_on_host);
+  }
+}
+
+const HostWork& HostRuns::work_of(std::uint32_t stream) const {
+  return graph_.host_works[streams_.program_of(stream).ops[streams_.op(stream)].work];
+}
+
+const HostPath& HostRuns::path_of(std::uint32_t stream) const {
+  return transport_.cluster().hosts.of_chip[graph_.ranks[streams_.rank_of(stream)].chip];
+}
+
+void HostRuns::hold(std::uint32_t host, Bytes change) {
+  held_[host] += change;
+  peaks_[host] = std::max(peaks_[host], held_[host]);
+}
+
+void HostRuns::start(std::uint32_t stream, Time now) {
+  const HostWork& work = work_of(stream);
+  const HostPath& path = path_of(stream);
+  uses_.clear();
+  Duration latency{};
+  const auto use = [&](LinkId link) {
+    uses_.push_back({link, 1.0});
+    latency += transport_.cluster().fabric.link(link).latency;
+  };
+  switch (work.action) {
+    case HostAction::kCopyOut:
+      for (const LinkId link : path.out) use(link);
+      if (work.stays) hold(path.host, work.bytes);
+      break;
+    case HostAction::kCopyIn:
+      for (const LinkId link : path.in) use(link);
+      break;
+    case HostAction::kUpdate:
+      use(path.memory);
+      break;
+  }
+  if (work.action != HostAction::kUpdate) copied_ += work.bytes;
+  transport_.start(now,
+                   {.bytes = work.bytes,
+                    .latency = latency,
+                    .uses = uses_,
+                    .order = std::uint64_t{stream} << 40},
+                   {.host = true, .index = stream});
+}
+
+void HostRuns::arrived(const TransferOwner& owner, Meetings& meetings) {
+  const std::uint32_t stream = owner.index;
+  const HostWork& work = work_of(stream);
+  if (work.action == HostAction::kCopyIn && work.stays) {
+    hold(path_of(stream).host, Bytes(0) - work.bytes);
+  }
+  meetings.ends.push_back({stream, streams_.started_at(stream), false});
+}
+
+}  // namespace stepsim

@@ -1,0 +1,119 @@
+// SimulationResult is everything that came out of simulate(): totals of every rank, and timelines
+// of the ranks that were asked for. Times are exact; sums are integers.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/base/units.h"
+#include "sim/program/op_graph.h"
+
+namespace stepsim {
+
+// Where the time of a step went. The parts of a rank add up to its window to the picosecond.
+struct Breakdown {
+  Duration compute{};                                   // the compute stream runs
+  std::array<Duration, kAxes> exposed_communication{};  // waits for data that is moving
+  Duration bubble{};  // waits for another pipeline stage, or has nothing left to run (pp > 1)
+  Duration idle{};    // waits for a peer of its own stage, or has nothing left to run (pp = 1)
+
+  Duration sum() const;
+  friend bool operator==(const Breakdown&, const Breakdown&) = default;
+};
+
+struct PathPart {
+  std::string label;  // "forward", "backward", "optimizer", "tp", "pp", ...
+  Duration duration{};
+};
+
+// What one op of a recorded rank did. Started = posted: from `moving` on data moved (collectives
+// and messages wait for their peers until then).
+struct TimelineOp {
+  std::uint32_t op = 0;  // of the rank's program
+  std::uint32_t step = 0;
+  Time started;
+  Time moving;
+  Time ended;
+};
+
+struct MemorySample {
+  Time at;
+  MemoryBytes bytes{};  // from then on
+};
+
+// An arrow from the op that sent to the op that received, or from the last member that arrived at
+// a collective to another one; both ends are recorded ranks.
+struct TimelineFlow {
+  std::uint32_t from_timeline = 0;  // indices into SimulationResult::timelines
+  std::uint32_t from_entry = 0;     // index into Timeline::ops
+  std::uint32_t to_timeline = 0;
+  std::uint32_t to_entry = 0;
+};
+
+struct Timeline {
+  RankId rank;
+  std::vector<TimelineOp> ops;  // in order of their start
+  std::vector<MemorySample> memory;
+};
+
+// Bytes that crossed a link in each of `bins` equal intervals from 0 to bins * bin_width.
+struct LinkSeries {
+  LinkId link;
+  std::vector<double> bytes;
+};
+
+struct MemoryPeak {
+  static constexpr std::uint32_t kNoOp = UINT32_MAX;
+
+  Bytes bytes;
+  Time at;
+  MemoryBytes by_category{};
+  // Of the rank's program: the op that took most at that instant (of several the first). kNoOp:
+  // nothing is held but what was resident.
+  std::uint32_t op = kNoOp;
+};
+
+struct LinkTotal {
+  LinkId link;
+  double bytes = 0;        // of data, over the whole run
+  double utilization = 0;  // what it carried / (bandwidth x run time); with the library's overhead
+};
+
+struct SimulatorStatistics {
+  std::uint64_t ops = 0;     // that ended
+  std::uint64_t events = 0;  // taken from the queue or from the network
+  std::uint64_t transfers = 0;
+  std::uint64_t rate_updates = 0;
+  std::uint64_t packet_hops = 0;
+  double wall_s = 0;
+  double cpu_s = 0;
+  std::int64_t peak_rss_bytes = 0;
+};
+
+struct SimulationResult {
+  Time end;  // last op of the last step
+  std::uint32_t steps = 1;
+  Duration window{};     // what step time and breakdown cover: [0, end] of one step, or the end of
+                         // the first step to the end of the last
+  Duration step_time{};  // window / (steps - 1), or the window where there is one step
+  std::vector<Breakdown> breakdowns;         // by rank, over the window; each sums to `window`
+  Breakdown breakdown;                       // mean over ranks and steps; sums to step_time
+  std::vector<PathPart> critical_path;       // of a step; sums to step_time; largest first
+  std::vector<MemoryPeak> memory_peaks;      // by rank
+  RankId peak_rank;                          // lowest rank of the largest peak
+  std::vector<Bytes> host_peaks;             // by host: offloaded state of all its ranks
+  std::array<Bytes, kAxes> bytes_by_axis{};  // sent by all ranks in one step
+  Flops flops;                               // of every kernel of every rank in one step
+  std::vector<LinkTotal> links;              // by LinkId
+  std::vector<Timeline> timelines;           // of the recorded ranks, in order of rank
+  std::vector<TimelineFlow> flows;
+  Duration bin_width{};  // of link_series
+  std::vector<LinkSeries> link_series;
+  SimulatorStatistics statistics;
+};
+
+}  // namespace stepsim

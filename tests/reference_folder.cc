@@ -1,9 +1,0 @@
-#include "tests/reference_folder.h"
-
-namespace stepsim {
-
-std::filesystem::path reference_folder() {
-  return STEPSIM_REFERENCE_FOLDER;
-}
-
-}  // namespace stepsim

@@ -14,7 +14,7 @@
 #include "analysis/accuracy/accuracy.h"
 #include "cli/command_line.h"
 #include "cli/progress.h"
-#include "cli/run_outputs.h"
+#include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
 #include "traces/json_text.h"

@@ -11,7 +11,7 @@
 #include "analysis/studies/figures.h"
 #include "cli/command_line.h"
 #include "cli/progress.h"
-#include "cli/run_outputs.h"
+#include "cli/standard_output.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"
 #include "traces/output_file.h"

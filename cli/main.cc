@@ -1,5 +1,5 @@
-// stepsim, the command line. A run is the pipeline of docs/architecture.md, one line a stage. This
-// is the only place that prints errors and exits.
+// stepsim, the command line: which subcommand was asked for. This is the only place that prints
+// errors and exits.
 
 #include <fmt/format.h>
 
@@ -13,8 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/step/explain.h"
-#include "analysis/step/metrics.h"
 #include "cli/accuracy_command.h"
 #include "cli/catalog_command.h"
 #include "cli/collective/collective_command.h"
@@ -23,76 +21,20 @@
 #include "cli/help.h"
 #include "cli/import_command.h"
 #include "cli/network_command.h"
-#include "cli/packet_run.h"
 #include "cli/progress.h"
-#include "cli/run/run_options.h"
-#include "cli/run_outputs.h"
+#include "cli/run/run_command.h"
 #include "cli/schedule/schedule_command.h"
+#include "cli/standard_output.h"
 #include "cli/topology_command.h"
 #include "cli/validate/validate_command.h"
 #include "cli/version.h"
-#include "experiment/pipeline_times.h"
-#include "schedules/lowering/lower.h"
-#include "sim/hardware/cluster.h"
+#include "sim/base/error.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {
 
 enum ExitStatus : int { kDone = 0, kNo = 1, kWrongInput = 2, kWrongProgram = 3 };
-
-SimulationResult simulate_with_progress(const OpGraph& graph, const Cluster& cluster,
-                                        SimulationOptions options) {
-  Progress progress;
-  progress.watch(options);
-  stop_if_interrupted();
-  return simulate(graph, cluster, options);
-}
-
-int run(const std::vector<std::string>& arguments) {
-  catch_interrupts();
-  RunRequest request = read_run_request(arguments);
-  const RunOptions& options = request.options;
-  const Experiment& experiment = request.experiment;
-  if (options.help) {
-    print(help_text({"run"}));
-    return kDone;
-  }
-  const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
-  const PipelineCosts costs = pipeline_times(experiment.model, experiment.plan, cluster);
-  OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip, costs);
-  vary(experiment.variation, options.seed, graph);
-  std::vector<SimulationOptions> simulations;
-  for (const Fidelity fidelity : options.fidelities) {
-    simulations.push_back(simulation_options(request, graph, fidelity));
-  }
-  for (const SimulationOptions& simulation : simulations) {
-    announce_packets(graph, cluster, simulation, options.yes);
-  }
-  std::vector<SimulationResult> results;
-  std::vector<StepMetrics> metrics;
-  for (const SimulationOptions& simulation : simulations) {
-    results.push_back(simulate_with_progress(graph, cluster, simulation));
-    metrics.push_back(measure(experiment, results.back(), options.attention_flops));
-  }
-  std::vector<FinishedRun> finished;
-  for (std::size_t i = 0; i < simulations.size(); ++i) {
-    finished.push_back({.experiment = experiment,
-                        .cluster = cluster,
-                        .graph = graph,
-                        .options = simulations[i],
-                        .result = results[i],
-                        .metrics = metrics[i],
-                        .placement = placement_notes(graph, cluster, results[i])});
-  }
-  std::vector<Explanation> explanations;
-  if (options.explain) {
-    for (const FinishedRun& run : finished) explanations.push_back(explain(run));
-    for (std::size_t i = 0; i < finished.size(); ++i) finished[i].explanation = &explanations[i];
-  }
-  write_outputs(options, finished);
-  return options.require_fit && !std::ranges::all_of(finished, fits) ? kNo : kDone;
-}
 
 // Subcommands that print their answer, or throw.
 struct Subcommand {
@@ -118,7 +60,7 @@ int dispatch(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "help" : arguments[0];
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
                                       arguments.end());
-  if (command == "run") return run(rest);
+  if (command == "run") return run_run_command(rest) ? kDone : kNo;
   if (command == "validate") return run_validate_command(rest) ? kDone : kNo;
   const auto found = std::ranges::find(kSubcommands, command, &Subcommand::name);
   if (found == std::end(kSubcommands)) {

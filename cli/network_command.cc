@@ -17,7 +17,7 @@
 
 #include "cli/command_line.h"
 #include "cli/progress.h"
-#include "cli/run_outputs.h"
+#include "cli/standard_output.h"
 #include "proto/network_case/network_case.h"
 #include "sim/base/error.h"
 #include "sim/base/quantity_text.h"

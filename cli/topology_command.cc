@@ -16,7 +16,7 @@
 
 #include "cli/command_line.h"
 #include "cli/progress.h"
-#include "cli/run_outputs.h"
+#include "cli/standard_output.h"
 #include "experiment/experiment.h"
 #include "sim/base/quantity_text.h"
 #include "topology/dot.h"

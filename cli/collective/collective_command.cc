@@ -13,7 +13,7 @@
 #include "cli/collective/collective_options.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
-#include "cli/run_outputs.h"
+#include "cli/standard_output.h"
 #include "sim/base/quantity_text.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/program/program_builder.h"

@@ -17,7 +17,7 @@
 #include "cli/command_line.h"
 #include "cli/formula/formula_answer.h"
 #include "cli/progress.h"
-#include "cli/run_outputs.h"
+#include "cli/standard_output.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"
 #include "traces/json_text.h"

@@ -6,10 +6,10 @@
 
 #include "analysis/step/schedule_run.h"
 #include "cli/progress.h"
-#include "cli/run_outputs.h"
 #include "cli/schedule/schedule_comparison.h"
 #include "cli/schedule/schedule_options.h"
 #include "cli/schedule/schedule_report.h"
+#include "cli/standard_output.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
 #include "traces/chrome_trace.h"
 #include "traces/output_file.h"

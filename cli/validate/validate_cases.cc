@@ -8,7 +8,7 @@
 #include "analysis/formulas/formula_table.h"
 #include "analysis/formulas/worked_cases.h"
 #include "cli/progress.h"
-#include "cli/run_outputs.h"
+#include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"

@@ -16,7 +16,7 @@
 #include "analysis/studies/study_table.h"
 #include "cli/command_line.h"
 #include "cli/progress.h"
-#include "cli/run_outputs.h"
+#include "cli/standard_output.h"
 #include "cli/validate/validate_cases.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"

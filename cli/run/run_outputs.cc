@@ -1,16 +1,13 @@
-#include "cli/run_outputs.h"
+#include "cli/run/run_outputs.h"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "cli/progress.h"
+#include "cli/standard_output.h"
 #include "traces/chrome_trace.h"
 #include "traces/explain_report.h"
 #include "traces/fidelity_comparison.h"
@@ -51,14 +48,6 @@ void write_outputs(const RunOptions& options, const std::vector<FinishedRun>& ru
       text += explain_report(*one.explanation, how.color);
     }
     print(text);
-  }
-}
-
-void print(std::string_view text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0) {
-    throw ConfigError(
-        {{"standard output", std::string("cannot be written: ") + std::strerror(errno)}});
   }
 }
 

@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "analysis/step/metrics.h"
@@ -15,9 +14,6 @@ namespace stepsim {
 // models: they come side by side, without a trace. Throws ConfigError if something can't be
 // written. REQUIRES: runs is not empty.
 void write_outputs(const RunOptions& options, const std::vector<FinishedRun>& runs);
-
-// To standard output; throws ConfigError if it can't be written.
-void print(std::string_view text);
 
 // True if no rank needs more memory than its chip has.
 bool fits(const FinishedRun& run);

@@ -1,0 +1,20 @@
+#include "cli/standard_output.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "sim/base/error.h"
+
+namespace stepsim {
+
+void print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) {
+    throw ConfigError(
+        {{"standard output", std::string("cannot be written: ") + std::strerror(errno)}});
+  }
+}
+
+}  // namespace stepsim

@@ -1,0 +1,12 @@
+// Writing a subcommand's answer to standard output.
+
+#pragma once
+
+#include <string_view>
+
+namespace stepsim {
+
+// Writes all of `text`. Throws ConfigError if it can't be written.
+void print(std::string_view text);
+
+}  // namespace stepsim

@@ -28,7 +28,7 @@ namespace po = boost::program_options;
 constexpr std::chrono::seconds kQuiet(2);
 constexpr std::size_t kListedReasons = 20;
 
-po::options_description visible_options() {
+po::options_description accuracy_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
   add("library", po::value<std::string>()->value_name("NAME"),
@@ -160,14 +160,14 @@ std::string reasons_table(const std::vector<AccuracyRow>& rows) {
 
 std::string describe_accuracy_options() {
   std::ostringstream text;
-  text << visible_options();
+  text << accuracy_option_list();
   return text.str();
 }
 
 void run_accuracy_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   std::vector<Problem> problems;
-  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  const CommandLine line = read_command_line(arguments, accuracy_option_list(), problems);
   if (line.words.empty()) problems.push_back({"FILE.csv", "must be given, one or more"});
   const std::string json = read_output_path(line, "json", true, problems);
   std::vector<CsvTable> tables;

@@ -22,7 +22,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-po::options_description visible_options() {
+po::options_description figures_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
   add("out", po::value<std::string>()->value_name("DIR"), "where they go; made if it is not there");
@@ -52,14 +52,14 @@ std::vector<Figure> choose(const std::vector<std::string>& names, std::vector<Pr
 
 std::string describe_figures_options() {
   std::ostringstream text;
-  text << visible_options();
+  text << figures_option_list();
   return text.str();
 }
 
 void run_figures_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   std::vector<Problem> problems;
-  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  const CommandLine line = read_command_line(arguments, figures_option_list(), problems);
   const std::vector<Figure> chosen = choose(line.words, problems);
   const std::string folder = line.value("out");
   if (folder.empty()) {

@@ -75,7 +75,7 @@ std::string_view name_of(CaseFidelity fidelity) {
   return "packet";
 }
 
-po::options_description visible_options() {
+po::options_description network_option_list() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
@@ -89,7 +89,7 @@ po::options_description visible_options() {
 
 NetworkOptions read_options(const std::vector<std::string>& arguments,
                             std::vector<Problem>& problems) {
-  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  const CommandLine line = read_command_line(arguments, network_option_list(), problems);
   NetworkOptions options;
   if (line.words.empty() || line.words.front().empty()) {
     problems.push_back(
@@ -286,7 +286,7 @@ std::string table(const FinishedCase& run) {
 
 std::string describe_network_options() {
   std::ostringstream text;
-  text << visible_options();
+  text << network_option_list();
   return text.str();
 }
 

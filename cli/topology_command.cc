@@ -43,7 +43,7 @@ struct TopologyOptions {
   std::string json;  // file, or "-" for standard output; empty: none
 };
 
-po::options_description visible_options() {
+po::options_description topology_option_list() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
@@ -55,7 +55,7 @@ po::options_description visible_options() {
 
 TopologyOptions read_options(const std::vector<std::string>& arguments,
                              std::vector<Problem>& problems) {
-  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  const CommandLine line = read_command_line(arguments, topology_option_list(), problems);
   TopologyOptions options;
   if (line.words.empty()) {
     problems.push_back({"CLUSTER", "must be given: a name of the catalog or a cluster file"});
@@ -351,7 +351,7 @@ void write(const ClusterSpec& cluster, const BuiltTopology& built, const Measure
 
 std::string describe_topology_options() {
   std::ostringstream text;
-  text << visible_options();
+  text << topology_option_list();
   return text.str();
 }
 

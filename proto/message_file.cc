@@ -26,7 +26,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
-using json = nlohmann::ordered_json;  // fields in the order of the file
+using OrderedJson = nlohmann::ordered_json;  // fields in the order of the file
 
 // A problem of protobuf text; line and column count from 0.
 struct Complaint {
@@ -152,16 +152,16 @@ class FieldAt {
 };
 
 // What one pass of the parser says of a text.
-struct Reading {
+struct JsonReading {
   std::optional<Complaint> error;  // it stops at the first one
   std::vector<Complaint> unknown_fields;
   std::unique_ptr<TextFormat::ParseInfoTree> locations;
 };
 
-Reading parse(const std::string& text, Message& message) {
-  Reading reading{.error = {},
-                  .unknown_fields = {},
-                  .locations = std::make_unique<TextFormat::ParseInfoTree>()};
+JsonReading parse(const std::string& text, Message& message) {
+  JsonReading reading{.error = {},
+                      .unknown_fields = {},
+                      .locations = std::make_unique<TextFormat::ParseInfoTree>()};
   Collector collector;
   TextFormat::Parser parser;
   parser.AllowUnknownField(true);
@@ -179,7 +179,7 @@ bool read_text(const SourceText& source, std::string_view prefix, Message& messa
   constexpr std::size_t kMostErrors = 50;
   std::string text = source.text;
   std::vector<Complaint> replaced;
-  Reading reading = parse(text, message);
+  JsonReading reading = parse(text, message);
   while (reading.error && replaced.size() < kMostErrors && replace_value(text, *reading.error)) {
     replaced.push_back(*reading.error);
     reading = parse(text, message);
@@ -215,7 +215,7 @@ class JsonReader {
   JsonReader(const SourceText& source, ProblemList& problems)
       : source_(source), problems_(problems) {}
 
-  void read(const json& object, const std::string& prefix, Message& message) {
+  void read(const OrderedJson& object, const std::string& prefix, Message& message) {
     for (const auto& [key, value] : object.items()) {
       const FieldOrProblem found = find_field(*message.GetDescriptor(), key);
       if (found.field == nullptr) {
@@ -227,7 +227,7 @@ class JsonReader {
   }
 
  private:
-  void read_field(const json& value, const std::string& path, Message& message,
+  void read_field(const OrderedJson& value, const std::string& path, Message& message,
                   const FieldDescriptor& field) {
     if (!field.is_repeated()) {
       read_value(value, path, message, field);
@@ -240,7 +240,7 @@ class JsonReader {
     }
   }
 
-  void read_value(const json& value, const std::string& path, Message& message,
+  void read_value(const OrderedJson& value, const std::string& path, Message& message,
                   const FieldDescriptor& field) {
     const Reflection& reflection = *message.GetReflection();
     if (const auto* oneof = field.real_containing_oneof()) {
@@ -287,10 +287,10 @@ class JsonReader {
 
 bool read_json(const SourceText& source, std::string_view prefix, Message& message,
                ProblemList& problems) {
-  json object;
+  OrderedJson object;
   try {
-    object = json::parse(source.text);
-  } catch (const json::parse_error& error) {
+    object = OrderedJson::parse(source.text);
+  } catch (const OrderedJson::parse_error& error) {
     // "[json.exception.parse_error.101] parse error at line 3, column 5: what"
     const std::string what = error.what();
     problems.add(source.name, what.substr(std::min(what.find("] ") + 2, what.size())));

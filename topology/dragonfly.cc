@@ -13,11 +13,11 @@ namespace stepsim {
 namespace {
 
 constexpr int kMost = 1024;  // of each number of a group
-constexpr std::int64_t kMostChips = 1 << 20;
+constexpr std::int64_t kMostDragonflyChips = 1 << 20;
 constexpr std::int64_t kMostLocalLinks = 1 << 25;
 
 // The numbers of a spec, and who is cabled to whom.
-struct Shape {
+struct DragonflyShape {
   std::uint32_t hosts = 1;         // of a router
   std::uint32_t routers = 1;       // of a group
   std::uint32_t global_links = 1;  // of a router
@@ -37,7 +37,7 @@ struct Shape {
   }
 };
 
-Shape shape_of(const DragonflySpec& spec) {
+DragonflyShape shape_of(const DragonflySpec& spec) {
   return {.hosts = static_cast<std::uint32_t>(spec.hosts_per_router),
           .routers = static_cast<std::uint32_t>(spec.routers_per_group),
           .global_links = static_cast<std::uint32_t>(spec.global_links_per_router),
@@ -52,7 +52,7 @@ struct DragonflyLinks {
 
 class DragonflyRouter : public Router {
  public:
-  DragonflyRouter(const Shape& shape, DragonflyLinks links, DragonflyRouting routing,
+  DragonflyRouter(const DragonflyShape& shape, DragonflyLinks links, DragonflyRouting routing,
                   std::uint64_t seed)
       : shape_(shape), links_(std::move(links)), routing_(routing), seed_(seed) {}
 
@@ -103,13 +103,13 @@ class DragonflyRouter : public Router {
     return shape_.router_of(other, group, cable);
   }
 
-  Shape shape_;
+  DragonflyShape shape_;
   DragonflyLinks links_;
   DragonflyRouting routing_;
   std::uint64_t seed_;
 };
 
-DragonflyLinks connect(const DragonflySpec& spec, const Shape& shape,
+DragonflyLinks connect(const DragonflySpec& spec, const DragonflyShape& shape,
                        const std::vector<NodeId>& routers, Fabric& fabric) {
   DragonflyLinks links;
   for (std::uint32_t chip = 0; chip < routers.size() * shape.hosts; ++chip) {
@@ -153,10 +153,10 @@ void check_shape(const DragonflySpec& spec, SpecChecks& checks) {
   }
   const std::int64_t chips =
       std::int64_t{spec.hosts_per_router} * spec.routers_per_group * *spec.groups;
-  if (chips > kMostChips) {
+  if (chips > kMostDragonflyChips) {
     checks.add("groups", fmt::format("must hold at most {} hosts, {} groups of {} routers of {} "
                                      "hosts are too many",
-                                     kMostChips, *spec.groups, spec.routers_per_group,
+                                     kMostDragonflyChips, *spec.groups, spec.routers_per_group,
                                      spec.hosts_per_router));
   }
   const std::int64_t local_links =
@@ -206,7 +206,7 @@ std::vector<Problem> check(const DragonflySpec& spec) {
 }
 
 BuiltTopology build(const DragonflySpec& spec) {
-  const Shape shape = shape_of(spec);
+  const DragonflyShape shape = shape_of(spec);
   BuiltTopology built;
   for (std::uint32_t chip = 0; chip < shape.groups * shape.routers * shape.hosts; ++chip) {
     built.places.chips.push_back(built.fabric.add(NodeKind::kChip, fmt::format("chip{}", chip)));

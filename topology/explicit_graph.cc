@@ -17,7 +17,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kMostChips = 1 << 20;
+constexpr std::int64_t kMostGraphChips = 1 << 20;
 
 using NodeByName = std::map<std::string, NodeId, std::less<>>;
 using LinkByEnds = std::map<std::pair<NodeId, NodeId>, LinkId>;
@@ -45,8 +45,8 @@ std::set<std::string> check_nodes(const ExplicitGraphSpec& spec, SpecChecks& che
     }
     if (node.kind == NodeKind::kChip) ++chips;
   }
-  if (chips < 1 || chips > kMostChips) {
-    checks.add("nodes", fmt::format("must hold 1 to {} chips, hold {}", kMostChips, chips));
+  if (chips < 1 || chips > kMostGraphChips) {
+    checks.add("nodes", fmt::format("must hold 1 to {} chips, hold {}", kMostGraphChips, chips));
   }
   return names;
 }
@@ -127,12 +127,12 @@ void check_levels(const ExplicitGraphSpec& spec, SpecChecks& checks) {
       checks.add(field + "name", fmt::format("{} is listed twice", level.name));
     }
     checks.at_least((field + "size").c_str(), level.size, 1);
-    if (product <= kMostChips) product *= std::max(level.size, 1);
+    if (product <= kMostGraphChips) product *= std::max(level.size, 1);
   }
   if (product != chips) {
     checks.add("levels", fmt::format("sizes must multiply to the number of chips, {}; make {}{}",
-                                     chips, product > kMostChips ? "more than " : "",
-                                     std::min(product, kMostChips)));
+                                     chips, product > kMostGraphChips ? "more than " : "",
+                                     std::min(product, kMostGraphChips)));
   }
 }
 

@@ -10,7 +10,7 @@
 namespace stepsim {
 namespace {
 
-constexpr int kMostGpus = 64;
+constexpr int kMostBoxGpus = 64;
 constexpr int kMostSockets = 2;
 
 class PcieBoxRouter : public Router {
@@ -53,9 +53,9 @@ class PcieBoxRouter : public Router {
 
 std::vector<Problem> check(const PcieBoxSpec& spec) {
   SpecChecks checks;
-  checks.within("gpus", spec.gpus, 1, kMostGpus);
+  checks.within("gpus", spec.gpus, 1, kMostBoxGpus);
   checks.within("sockets", spec.sockets, 1, kMostSockets);
-  checks.within("gpus_per_switch", spec.gpus_per_switch, 1, kMostGpus);
+  checks.within("gpus_per_switch", spec.gpus_per_switch, 1, kMostBoxGpus);
   if (checks.found_none() && spec.gpus % (spec.gpus_per_switch * spec.sockets) != 0) {
     checks.add("gpus", fmt::format("must be a multiple of {} ({} a switch, as many on each of {} "
                                    "sockets), is {}",

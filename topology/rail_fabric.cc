@@ -13,7 +13,7 @@ namespace stepsim {
 namespace {
 
 constexpr int kMostPorts = 1024;
-constexpr std::int64_t kMostEndpoints = 1 << 20;
+constexpr std::int64_t kMostRailEndpoints = 1 << 20;
 
 int divide_rounding_up(int whole, int parts) {
   return (whole - 1) / parts + 1;
@@ -142,10 +142,10 @@ std::vector<Problem> check_fields(const RailFabricSpec& spec) {
                            most_oversubscription(spec), spec.oversubscription));
   }
   if (spec.spines) checks.at_least("spines", *spec.spines, 1);
-  if (checks.found_none() && std::int64_t{*spec.nodes} * spec.rails > kMostEndpoints) {
-    checks.add("nodes",
-               fmt::format("must have at most {} GPUs together, {} nodes have {}", kMostEndpoints,
-                           *spec.nodes, std::int64_t{*spec.nodes} * spec.rails));
+  if (checks.found_none() && std::int64_t{*spec.nodes} * spec.rails > kMostRailEndpoints) {
+    checks.add("nodes", fmt::format("must have at most {} GPUs together, {} nodes have {}",
+                                    kMostRailEndpoints, *spec.nodes,
+                                    std::int64_t{*spec.nodes} * spec.rails));
   }
   checks.positive("nic_bandwidth", spec.nic_bandwidth);
   checks.not_negative("link_latency", spec.link_latency);

@@ -16,7 +16,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t kAxes = 3;
-constexpr std::array<const char*, kAxes> kAxisNames = {"x", "y", "z"};
+constexpr std::array<const char*, kAxes> kTwistedAxisNames = {"x", "y", "z"};
 constexpr int kShortestSide = 2;
 constexpr int kLongestSide = 64;  // 2^20 chips: 64 * 128 * 128
 
@@ -101,14 +101,14 @@ Vector shortest_hops(const Grid& grid, const Vector& from, const Vector& to) {
 }
 
 // The two directions of the cable from a chip to the next one on an axis.
-struct Cable {
+struct TwistedCable {
   LinkId plus;
   LinkId minus;
 };
 
 class TwistedRouter : public Router {
  public:
-  TwistedRouter(const Grid& grid, std::vector<Cable> cables)
+  TwistedRouter(const Grid& grid, std::vector<TwistedCable> cables)
       : grid_(grid), cables_(std::move(cables)) {}
 
   void route(NodeId from, NodeId to, std::uint64_t /*flow_key*/,
@@ -129,7 +129,7 @@ class TwistedRouter : public Router {
 
  private:
   Grid grid_;
-  std::vector<Cable> cables_;  // [chip * kAxes + axis]
+  std::vector<TwistedCable> cables_;  // [chip * kAxes + axis]
 };
 
 }  // namespace
@@ -160,7 +160,7 @@ BuiltTopology build(const TwistedTorusSpec& spec) {
     built.places.chips.push_back(built.fabric.add(
         NodeKind::kChip, fmt::format("chip{}", fmt::join(grid.position(chip), "."))));
   }
-  std::vector<Cable> cables;
+  std::vector<TwistedCable> cables;
   for (std::uint32_t chip = 0; chip < grid.chips(); ++chip) {
     for (std::size_t axis = 0; axis < kAxes; ++axis) {
       const NodeId next(grid.chip(grid.step(grid.position(chip), axis, 1)));
@@ -170,7 +170,7 @@ BuiltTopology build(const TwistedTorusSpec& spec) {
     }
   }
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
-    built.places.levels.push_back({.name = kAxisNames[axis],
+    built.places.levels.push_back({.name = kTwistedAxisNames[axis],
                                    .size = static_cast<std::uint32_t>(grid.size(axis)),
                                    .kind = LevelKind::kTorusAxis,
                                    .wraps = !grid.is_short(axis)});

@@ -19,11 +19,11 @@ constexpr std::size_t kTextWidth = kReportWidth - 6;
 // Smaller causes, beside the largest of their part, are in the JSON only.
 constexpr double kShown = 1e-3;
 
-enum class Unit { kSeconds, kBytes };
+enum class AmountUnit { kSeconds, kBytes };
 
-std::string amount_text(double amount, Unit unit) {
+std::string amount_text(double amount, AmountUnit unit) {
   const double size = std::abs(amount);
-  const std::string text = unit == Unit::kSeconds
+  const std::string text = unit == AmountUnit::kSeconds
                                ? to_text(duration_from_seconds(size))
                                : to_text(Bytes(static_cast<std::int64_t>(std::llround(size))));
   return amount < 0 ? "-" + text : text;
@@ -42,15 +42,15 @@ class ExplainReport : private ReportText {
   std::string write() {
     section("Explained", "formulas of the books beside the run; see stepsim formula ID");
     columns();
-    for (const ExplainedPart& part : explanation_.parts) part_rows(part, Unit::kSeconds);
-    row("step", "", explanation_.step.predicted, explanation_.step.simulated, Unit::kSeconds);
+    for (const ExplainedPart& part : explanation_.parts) part_rows(part, AmountUnit::kSeconds);
+    row("step", "", explanation_.step.predicted, explanation_.step.simulated, AmountUnit::kSeconds);
     section("Traffic", "V / W beside the time that data moved, a mean rank");
     columns();
     for (const ExplainedTraffic& traffic : explanation_.traffic) {
-      row(traffic.name, "", traffic.predicted, traffic.simulated, Unit::kSeconds);
+      row(traffic.name, "", traffic.predicted, traffic.simulated, AmountUnit::kSeconds);
       paragraph(traffic.text);
       if (traffic.waiting > 0) paragraph("waits for peers: " + seconds(traffic.waiting));
-      causes(traffic.causes, Unit::kSeconds);
+      causes(traffic.causes, AmountUnit::kSeconds);
     }
     section("Limits of the books");
     for (const ExplainedThreshold& limit : explanation_.limits) {
@@ -60,12 +60,12 @@ class ExplainReport : private ReportText {
     }
     section("Memory explained", "of the rank that needs most, at its peak");
     columns();
-    for (const ExplainedPart& part : explanation_.memory) part_rows(part, Unit::kBytes);
+    for (const ExplainedPart& part : explanation_.memory) part_rows(part, AmountUnit::kBytes);
     return text();
   }
 
  private:
-  static std::string seconds(double amount) { return amount_text(amount, Unit::kSeconds); }
+  static std::string seconds(double amount) { return amount_text(amount, AmountUnit::kSeconds); }
 
   void columns() {
     line("  {:<{}}{:<14}{:>12}  {:>12}  {:>9}", "", kReportLabel, "formula", "predicted",
@@ -73,19 +73,19 @@ class ExplainReport : private ReportText {
   }
 
   void row(std::string_view name, std::string_view formula, double predicted, double simulated,
-           Unit unit) {
+           AmountUnit unit) {
     line("  {:<{}}{:<14}{:>12}  {:>12}  {:>9}", name, kReportLabel, formula,
          amount_text(predicted, unit), amount_text(simulated, unit),
          difference_text(predicted, simulated));
   }
 
-  void part_rows(const ExplainedPart& part, Unit unit) {
+  void part_rows(const ExplainedPart& part, AmountUnit unit) {
     row(part.name, part.formula, part.predicted, part.simulated, unit);
     if (!part.text.empty()) paragraph(part.text);
     causes(part.causes, unit);
   }
 
-  void causes(const std::vector<ExplainedCause>& causes, Unit unit) {
+  void causes(const std::vector<ExplainedCause>& causes, AmountUnit unit) {
     double largest = 0;
     for (const ExplainedCause& cause : causes) {
       largest = std::max(largest, std::abs(cause.amount));
@@ -113,15 +113,11 @@ class ExplainReport : private ReportText {
   const Explanation& explanation_;
 };
 
-std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
 std::string causes_json(const std::vector<ExplainedCause>& causes, std::string_view suffix) {
   std::string text = "[";
   for (const ExplainedCause& cause : causes) {
     text += fmt::format("{}{{\"text\": \"{}\", \"amount_{}\": {}}}", text.size() == 1 ? "" : ", ",
-                        json_escaped(cause.text), suffix, number(cause.amount));
+                        json_escaped(cause.text), suffix, json_number(cause.amount));
   }
   return text + "]";
 }
@@ -131,7 +127,8 @@ std::string part_json(const ExplainedPart& part, std::string_view suffix) {
       "{{\"name\": \"{}\", \"formula\": \"{}\", \"text\": \"{}\", \"predicted_{}\": {}, "
       "\"simulated_{}\": {}, \"causes\": {}}}",
       json_escaped(part.name), json_escaped(part.formula), json_escaped(part.text), suffix,
-      number(part.predicted), suffix, number(part.simulated), causes_json(part.causes, suffix));
+      json_number(part.predicted), suffix, json_number(part.simulated),
+      causes_json(part.causes, suffix));
 }
 
 std::string list_json(const std::vector<std::string>& values) {
@@ -151,19 +148,19 @@ std::string explanation_json(const Explanation& explanation) {
   for (const ExplainedPart& part : explanation.parts) parts.push_back(part_json(part, "s"));
   std::vector<std::string> traffic;
   for (const ExplainedTraffic& one : explanation.traffic) {
-    traffic.push_back(
-        fmt::format("{{\"name\": \"{}\", \"axis\": \"{}\", \"text\": \"{}\", \"predicted_s\": {}, "
-                    "\"simulated_s\": {}, \"waiting_s\": {}, \"causes\": {}}}",
-                    json_escaped(one.name), one.axis, json_escaped(one.text), number(one.predicted),
-                    number(one.simulated), number(one.waiting), causes_json(one.causes, "s")));
+    traffic.push_back(fmt::format(
+        "{{\"name\": \"{}\", \"axis\": \"{}\", \"text\": \"{}\", \"predicted_s\": {}, "
+        "\"simulated_s\": {}, \"waiting_s\": {}, \"causes\": {}}}",
+        json_escaped(one.name), one.axis, json_escaped(one.text), json_number(one.predicted),
+        json_number(one.simulated), json_number(one.waiting), causes_json(one.causes, "s")));
   }
   std::vector<std::string> limits;
   for (const ExplainedThreshold& limit : explanation.limits) {
     limits.push_back(
         fmt::format("{{\"formula\": \"{}\", \"text\": \"{}\", \"limit\": {}, \"actual\": {}, "
                     "\"met\": {}}}",
-                    limit.formula, json_escaped(limit.text), number(limit.limit),
-                    number(limit.actual), limit.met));
+                    limit.formula, json_escaped(limit.text), json_number(limit.limit),
+                    json_number(limit.actual), limit.met));
   }
   std::vector<std::string> memory;
   for (const ExplainedPart& part : explanation.memory) memory.push_back(part_json(part, "bytes"));

@@ -17,14 +17,14 @@ namespace {
 
 constexpr int kColumn = 20;
 
-struct Unit {
+struct ComparisonUnit {
   std::string_view name;
   double picoseconds;
 };
 
-Unit unit_of(Duration largest) {
-  constexpr std::array<Unit, 3> kUnits{{{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}}};
-  for (const Unit& unit : kUnits) {
+ComparisonUnit unit_of(Duration largest) {
+  constexpr std::array<ComparisonUnit, 3> kUnits{{{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}}};
+  for (const ComparisonUnit& unit : kUnits) {
     if (static_cast<double>(largest.count()) >= unit.picoseconds) return unit;
   }
   return {"ns", 1e3};
@@ -119,7 +119,7 @@ class Comparison : private ReportText {
 
   const std::vector<FinishedRun>& runs_;
   const ReportOptions& options_;
-  Unit unit_{};
+  ComparisonUnit unit_{};
 };
 
 }  // namespace

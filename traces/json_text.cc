@@ -20,4 +20,8 @@ std::string json_escaped(std::string_view text) {
   return escaped;
 }
 
+std::string json_number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
 }  // namespace stepsim

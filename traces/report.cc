@@ -66,13 +66,13 @@ std::string bar(double fraction, std::size_t width) {
 }
 
 // A unit for a whole column, and how many decimals it takes.
-struct Scale {
+struct ColumnScale {
   std::string_view unit;
   double size = 1;
   int decimals = 3;
 };
 
-Scale scale_of(Duration largest) {
+ColumnScale scale_of(Duration largest) {
   const auto picoseconds = static_cast<double>(largest.count());
   if (picoseconds >= 1e12) return {"s", 1e12, 3};
   if (picoseconds >= 1e9) return {"ms", 1e9, 3};
@@ -80,7 +80,7 @@ Scale scale_of(Duration largest) {
   return {"ns", 1e3, 3};
 }
 
-Scale scale_of(Bytes largest) {
+ColumnScale scale_of(Bytes largest) {
   const auto bytes = static_cast<double>(largest.value());
   if (bytes >= 1e9) return {"GB", 1e9, 2};
   if (bytes >= 1e6) return {"MB", 1e6, 2};
@@ -88,12 +88,12 @@ Scale scale_of(Bytes largest) {
 }
 
 // `count` of the smallest steps that the column shows.
-std::string scaled(std::int64_t count, const Scale& scale) {
+std::string scaled(std::int64_t count, const ColumnScale& scale) {
   return fmt::format("{:.{}f} {}", static_cast<double>(count) / std::pow(10.0, scale.decimals),
                      scale.decimals, scale.unit);
 }
 
-std::int64_t steps_of(double value, const Scale& scale) {
+std::int64_t steps_of(double value, const ColumnScale& scale) {
   return std::llround(value / scale.size * std::pow(10.0, scale.decimals));
 }
 
@@ -127,7 +127,7 @@ class Report : private ReportText {
 
  private:
   // Rows with bars, and their sum below.
-  void rows(std::span<const Row> all, const Scale& scale, std::string_view sum_label) {
+  void rows(std::span<const Row> all, const ColumnScale& scale, std::string_view sum_label) {
     std::vector<Row> shown;
     std::ranges::copy_if(all, std::back_inserter(shown),
                          [](const Row& row) { return row.value > 0; });
@@ -173,7 +173,7 @@ class Report : private ReportText {
 
   void headline() {
     const StepMetrics& metrics = run_.metrics;
-    const Scale scale = scale_of(metrics.step_time);
+    const ColumnScale scale = scale_of(metrics.step_time);
     blank();
     const auto row = [&](std::string_view name, const std::string& value, std::string_view remark) {
       line("  {:<{}}{}  {}", name, kReportLabel, paint(fmt::format("{:>12}", value), Paint::kBold),

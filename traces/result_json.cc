@@ -19,11 +19,6 @@ namespace {
 
 constexpr std::size_t kListedLinks = 10;
 
-// The shortest decimal that reads back as the same double; null for what JSON has no number for.
-std::string number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
-}
-
 std::string quoted(std::string_view text) {
   return '"' + json_escaped(text) + '"';
 }
@@ -42,7 +37,7 @@ class JsonObject {
     if (layout_ == Layout::kLines) new_line(depth_ + 1);
     text_ += fmt::format(R"("{}": {})", key, value);
   }
-  void add(std::string_view key, double value) { add(key, std::string_view(number(value))); }
+  void add(std::string_view key, double value) { add(key, std::string_view(json_number(value))); }
   void add(std::string_view key, Duration value) {
     add(key, std::string_view(exact_seconds(value)));
   }

@@ -28,11 +28,11 @@ Kernel attention(std::string_view name, DataType type, const AttentionShape& sha
   return kernel;
 }
 
-struct AttentionSizes {
+struct OperandBytes {
   Bytes q, k, v, output;
 };
 
-AttentionSizes sizes(DataType type, const AttentionShape& shape) {
+OperandBytes sizes(DataType type, const AttentionShape& shape) {
   const Bytes element = size_of(type);
   const std::int64_t queries = shape.sequences * shape.queries * shape.heads;
   const std::int64_t keys = shape.sequences * shape.keys * shape.kv_heads;

@@ -169,6 +169,10 @@ struct LayerOp {
   std::int64_t norm_values_per_token = 0;
 };
 
+inline bool is_tensor(const LayerOp& op) {
+  return op.region == Region::kTensor;
+}
+
 // What a layer with experts sends where its regions change, S -> E (dispatch) and E -> S (combine);
 // the backward pass sends the same sizes the other way. All-to-all buffers of a chip are tokens x
 // copies x bytes; `expert_tensor` chips that share an expert gather each other's.

@@ -8,8 +8,6 @@ namespace stepsim {
 namespace {
 
 using Choice = AlgorithmChoice;
-using Op = CollectiveOp;
-
 // One ring through all members, one way or both. On a wrapped axis the ways do not share links; on
 // switches they share the port, but not what lies between nodes.
 std::optional<CollectiveFormula> flat_rings(const CollectiveFormulaInput& input,
@@ -32,7 +30,7 @@ std::optional<CollectiveFormula> flat_rings(const CollectiveFormulaInput& input,
 
 FormulaParts parts_of(const CollectiveFormulaInput& input) {
   FormulaParts parts{.bytes = static_cast<double>(input.bytes.value()),
-                     .passes = input.op == Op::kAllReduce ? 2.0 : 1.0};
+                     .passes = input.op == CollectiveOp::kAllReduce ? 2.0 : 1.0};
   for (const FormulaLevel& level : input.levels) {
     parts.members *= level.size;
     const double bandwidth = level.bandwidth.value();
@@ -45,7 +43,7 @@ FormulaParts parts_of(const CollectiveFormulaInput& input) {
 }
 
 std::string in_passes(const CollectiveFormulaInput& input, const std::string& text) {
-  return input.op == Op::kAllReduce ? "2 (" + text + ")" : text;
+  return input.op == CollectiveOp::kAllReduce ? "2 (" + text + ")" : text;
 }
 
 std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput& input) {
@@ -85,14 +83,14 @@ std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput
       break;
   }
   const bool one_axis = parts.torus && input.levels.size() == 1 && input.levels.front().wraps;
-  const bool pairs = input.op == Op::kSendReceive || input.op == Op::kPermute;
+  const bool pairs = input.op == CollectiveOp::kSendReceive || input.op == CollectiveOp::kPermute;
   if (parts.torus && input.algorithm == Choice::kDirect && !pairs) {
     if (!input.busiest_ports.empty()) return std::nullopt;
     return straight_on_torus(input);
   }
   // Ports say nothing where messages share links; neighbours on a wrapped axis share none.
   const bool neighbours =
-      one_axis && (input.algorithm == Choice::kChain || input.op == Op::kSendReceive);
+      one_axis && (input.algorithm == Choice::kChain || input.op == CollectiveOp::kSendReceive);
   if (parts.any_torus && !neighbours) return std::nullopt;
   const bool exchanges =
       input.algorithm == Choice::kPairwise || (input.algorithm == Choice::kDirect && !pairs);
@@ -104,13 +102,13 @@ std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput
 double bus_factor(CollectiveOp op, std::uint32_t members) {
   const double others = (static_cast<double>(members) - 1) / members;
   switch (op) {
-    case Op::kAllReduce:
+    case CollectiveOp::kAllReduce:
       return 2 * others;
-    case Op::kAllGather:
-    case Op::kReduceScatter:
-    case Op::kAllToAll:
-    case Op::kGather:
-    case Op::kScatter:
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kReduceScatter:
+    case CollectiveOp::kAllToAll:
+    case CollectiveOp::kGather:
+    case CollectiveOp::kScatter:
       return others;
     default:
       return 1;

@@ -11,8 +11,6 @@
 namespace stepsim {
 namespace {
 
-using Op = CollectiveOp;
-
 struct Outside {
   double per_byte = 0;  // 1/W of the slowest level outside the node
   double trip = 0;
@@ -43,11 +41,11 @@ std::vector<LaneRound> through_levels(const CollectiveFormulaInput& input, doubl
   }
   std::vector<LaneRound> rounds;
   std::vector<std::uint32_t> phases;
-  if (input.op != Op::kAllGather) {
+  if (input.op != CollectiveOp::kAllGather) {
     rounds = scatter;
     phases = lengths;
   }
-  if (input.op != Op::kReduceScatter) {
+  if (input.op != CollectiveOp::kReduceScatter) {
     rounds.insert(rounds.end(), scatter.rbegin(), scatter.rend());
     phases.insert(phases.end(), lengths.rbegin(), lengths.rend());
   }
@@ -122,7 +120,7 @@ CollectiveFormula overlapped_levels(const CollectiveFormulaInput& input) {
   if (!input.overlapped) {
     return {.seconds = in_chunks(chunk, last, input.lanes, true),
             .text = "sum_i p_i + (C-1) max p_i, p_i = (n_i-1) (S_i/(C n_i W_i) + t_i)" +
-                    std::string(input.op == Op::kAllReduce ? ", there and back" : "")};
+                    std::string(input.op == CollectiveOp::kAllReduce ? ", there and back" : "")};
   }
   const double trips = in_chunks(chunk, last, input.lanes, false);
   return {.seconds = busiest_port(chunk) * input.lanes + trips,
@@ -200,7 +198,7 @@ CollectiveFormula whole_nodes(const CollectiveFormulaInput& input, bool sharded)
   double card = 1 / d;
   std::string text = input.node_trees ? "S max(1/W_node, 1/(d W)) + trips of the trees"
                                       : "S max((d-1)/(d W_node), 1/(d W)) + trips of the trees";
-  if (input.op == Op::kAllReduce && !input.node_trees) {
+  if (input.op == CollectiveOp::kAllReduce && !input.node_trees) {
     inside *= 2;
     text = "S max(2 (d-1)/(d W_node), 1/(d W)) + trips of the trees";
   }
@@ -219,7 +217,7 @@ CollectiveFormula whole_nodes(const CollectiveFormulaInput& input, bool sharded)
     inside = (d - 1) / d;
     text = "S max((d-1)/(d W_node), (M-1)/(n W)) + trips of the trees";
   }
-  if (input.op == Op::kBarrier) return {.seconds = 0, .text = "trips of the tree"};
+  if (input.op == CollectiveOp::kBarrier) return {.seconds = 0, .text = "trips of the tree"};
   return {.seconds = parts.bytes * std::max(inside / input.levels.front().bandwidth.value(),
                                             card * outside.per_byte),
           .text = text};
@@ -230,13 +228,14 @@ CollectiveFormula whole_nodes(const CollectiveFormulaInput& input, bool sharded)
 // C12, C17: once up and once down every link; of shards, all but those of one's own.
 std::optional<CollectiveFormula> in_network(const CollectiveFormulaInput& input) {
   const FormulaParts parts = parts_of(input);
-  const bool sharded = input.op == Op::kAllGather || input.op == Op::kReduceScatter;
+  const bool sharded =
+      input.op == CollectiveOp::kAllGather || input.op == CollectiveOp::kReduceScatter;
   if (input.rail_trees || input.algorithm == AlgorithmChoice::kNvlsTree ||
       input.algorithm == AlgorithmChoice::kDoubleBinaryTree) {
     return whole_nodes(input, sharded);
   }
   double share = sharded ? (parts.members - 1) / parts.members : 1;
-  if (input.op == Op::kBarrier) share = 0;
+  if (input.op == CollectiveOp::kBarrier) share = 0;
   const double trips = input.rounds * to_seconds(input.levels.front().trip);
   return CollectiveFormula{
       .seconds = share * parts.bytes / parts.bandwidth + trips,

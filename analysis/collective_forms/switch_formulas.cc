@@ -10,8 +10,6 @@ namespace stepsim {
 namespace {
 
 using Choice = AlgorithmChoice;
-using Op = CollectiveOp;
-
 // When a member of a binomial tree has everything from below it, stepped. Its children are the
 // members 2^k places on; each sends when it has everything itself, of its own data only (reduce) or
 // of all below it (gather). What arrives while more is coming shares the port: with the arrivals in
@@ -74,10 +72,10 @@ std::optional<CollectiveFormula> on_one_switch(const CollectiveFormulaInput& inp
   switch (input.algorithm) {
     case Choice::kDirect:
     case Choice::kPairwise: {
-      if (input.op == Op::kSendReceive || input.op == Op::kPermute) {
+      if (input.op == CollectiveOp::kSendReceive || input.op == CollectiveOp::kPermute) {
         return CollectiveFormula{.seconds = whole + t, .text = "S/W + t"};
       }
-      if (input.op == Op::kGather || input.op == Op::kScatter) {
+      if (input.op == CollectiveOp::kGather || input.op == CollectiveOp::kScatter) {
         return CollectiveFormula{
             .seconds = others * whole + rounds * t,
             .text = rounds > 1 ? "(n-1)/n S/W + ceil((n-1)/16) t" : "(n-1)/n S/W + t"};
@@ -105,13 +103,13 @@ std::optional<CollectiveFormula> on_one_switch(const CollectiveFormulaInput& inp
                                .text = "(n-2+C) (S/(C W) + t)"};
     }
     case Choice::kBinomialTree: {
-      const bool gathers = input.op == Op::kGather;
-      if (!input.overlapped && !power_of_two && (gathers || input.op == Op::kReduce)) {
+      const bool gathers = input.op == CollectiveOp::kGather;
+      if (!input.overlapped && !power_of_two && (gathers || input.op == CollectiveOp::kReduce)) {
         return CollectiveFormula{
             .seconds = gathered(0, n, gathers, gathers ? whole / parts.members : whole, t),
             .text = "T(v) = max_i (T_i + t + sum_(j no sooner) S_j/W) over the children of v"};
       }
-      if (gathers || input.op == Op::kScatter) {
+      if (gathers || input.op == CollectiveOp::kScatter) {
         return CollectiveFormula{.seconds = others * whole + doublings * t,
                                  .text = "(n-1)/n S/W + ceil(log2 n) t"};
       }
@@ -124,7 +122,7 @@ std::optional<CollectiveFormula> on_one_switch(const CollectiveFormulaInput& inp
     case Choice::kHalvingDoubling:
     case Choice::kRecursiveDoubling: {
       const bool exchanges_all =
-          input.algorithm == Choice::kRecursiveDoubling && input.op == Op::kAllReduce;
+          input.algorithm == Choice::kRecursiveDoubling && input.op == CollectiveOp::kAllReduce;
       const double power = std::bit_floor(n);
       const double levels = std::log2(power);
       const double sent = exchanges_all ? levels : parts.passes * (power - 1) / power;

@@ -25,8 +25,6 @@ namespace stepsim {
 namespace {
 
 using Choice = AlgorithmChoice;
-using Op = CollectiveOp;
-
 double half_of(const FormulaLevel& level) {
   return std::floor(level.size / 2.0);
 }
@@ -59,7 +57,7 @@ struct Rotations {
 // share a port.
 Rotations rotations_of(const CollectiveFormulaInput& input, std::size_t axes,
                        std::size_t rotations) {
-  const double passes = input.op == Op::kAllReduce ? 2 : 1;
+  const double passes = input.op == CollectiveOp::kAllReduce ? 2 : 1;
   Rotations result{.busiest = std::vector<double>(input.levels.size(), 0.0), .lanes = {}};
   for (std::size_t first = 0; first < rotations; ++first) {
     double bytes = static_cast<double>(input.bytes.value()) / static_cast<double>(rotations);
@@ -79,8 +77,9 @@ Rotations rotations_of(const CollectiveFormulaInput& input, std::size_t axes,
       bytes /= n;
     }
     std::vector<LaneRound> lane;
-    if (input.op != Op::kAllGather) lane = scatter;
-    if (input.op != Op::kReduceScatter) lane.insert(lane.end(), scatter.rbegin(), scatter.rend());
+    if (input.op != CollectiveOp::kAllGather) lane = scatter;
+    if (input.op != CollectiveOp::kReduceScatter)
+      lane.insert(lane.end(), scatter.rbegin(), scatter.rend());
     double alone = 0;
     for (const LaneRound& round : lane) alone += round.trip + round.work;
     result.alone = std::max(result.alone, alone);
@@ -110,7 +109,7 @@ CollectiveFormula torus_rings(const CollectiveFormulaInput& input) {
     const double rounds = level.torus_axis ? rounds_along(level) : half_of(level);
     trips += rounds * to_seconds(level.trip);
   }
-  if (input.op == Op::kAllReduce) trips *= 2;
+  if (input.op == CollectiveOp::kAllReduce) trips *= 2;
 
   CollectiveFormula formula;
   if (input.overlapped) {
@@ -130,9 +129,9 @@ CollectiveFormula torus_rings(const CollectiveFormulaInput& input) {
                                     : "max(busiest axis, longest rotation)";
   } else if (rings) {
     formula.text = in_passes(input, "(N-1)/N S/(2 " + many + "W) + sum_i floor(n_i/2) t");
-  } else if (lines && input.overlapped && input.op == Op::kAllReduce && axes == 1) {
+  } else if (lines && input.overlapped && input.op == CollectiveOp::kAllReduce && axes == 1) {
     formula.text = "S/W + 2 (n-1) t";
-  } else if (lines && input.op == Op::kAllReduce && input.overlapped) {
+  } else if (lines && input.op == CollectiveOp::kAllReduce && input.overlapped) {
     formula.text = "sum_rotations S_r/W + trips";
   } else if (lines) {
     formula.text = in_passes(input, "(N-1)/N S/(" + many + "W) + sum_i (n_i-1) t");
@@ -202,10 +201,10 @@ std::optional<CollectiveFormula> straight_on_torus(const CollectiveFormulaInput&
   }
   CollectiveFormula formula;
   double busiest = 0;
-  if (input.op == Op::kGather || input.op == Op::kScatter) {
+  if (input.op == CollectiveOp::kGather || input.op == CollectiveOp::kScatter) {
     if (input.rounds > 1) return std::nullopt;
     const FormulaLevel& level =
-        input.op == Op::kGather ? input.levels.back() : input.levels.front();
+        input.op == CollectiveOp::kGather ? input.levels.back() : input.levels.front();
     const double ahead = level.size - 1.0 - level.root;
     const double planes = level.wraps ? half_of(level) : std::max<double>(level.root, ahead);
     busiest = planes / level.size * bytes / level.bandwidth.value();

@@ -11,6 +11,11 @@
 #include "sim/base/quantity_text.h"
 
 namespace stepsim {
+
+double value_of(std::string_view formula_id, const FormulaValues& values) {
+  return evaluate(*find_formula(formula_id), values).value;
+}
+
 namespace {
 
 std::string seconds_text(double seconds) {

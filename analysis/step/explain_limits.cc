@@ -12,10 +12,6 @@
 namespace stepsim {
 namespace {
 
-double value_of(std::string_view id, const FormulaValues& values) {
-  return evaluate(*find_formula(id), values).value;
-}
-
 std::string count(double number) {
   return number >= 100 ? fmt::format("{:.0f}", number) : fmt::format("{:.3g}", number);
 }

@@ -16,10 +16,6 @@
 namespace stepsim {
 namespace {
 
-double value_of(std::string_view id, const FormulaValues& values) {
-  return evaluate(*find_formula(id), values).value;
-}
-
 class Memory {
  public:
   explicit Memory(const FinishedRun& run)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/formulas/formula_table.h"
 #include "analysis/step/explain.h"
 
 namespace stepsim {
@@ -50,6 +51,9 @@ struct PublishedBubble {
 };
 PublishedBubble published_bubble(const FinishedRun& run);  // explain_bubble.cc
 ExplainedPart explain_bubble(const FinishedRun& run, double predicted_work);
+
+// The value of the formula with that id. REQUIRES: there is one, and the values are all it takes.
+double value_of(std::string_view formula_id, const FormulaValues& values);
 
 // Leaves out what is nothing beside `scale`.
 void add_cause(std::vector<ExplainedCause>& causes, std::string text, double amount, double scale);

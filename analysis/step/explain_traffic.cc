@@ -18,11 +18,6 @@
 namespace stepsim {
 namespace {
 
-bool is_ring_op(CollectiveOp op) {
-  return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather ||
-         op == CollectiveOp::kReduceScatter;
-}
-
 bool on_torus(const FormulaGroup& group) {
   return std::ranges::all_of(group.levels, &FormulaLevel::torus_axis);
 }

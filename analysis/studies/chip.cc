@@ -122,7 +122,7 @@ double math_time(double b, double d, double f, double peak) {
 
 // ---- S1 ----
 
-constexpr double kWidth = 8192;  // D and F
+constexpr double kSquareWidth = 8192;  // D and F
 // Tokens at which loading and computing take equally long: B = D / (D W / C - 2).
 constexpr double kKnee = 259;
 
@@ -134,7 +134,7 @@ std::function<double(const Laboratory&)> padded_matmul(double f, std::int64_t ti
     chip.memory_bandwidth = Bandwidth(22 * kV5eMemory);  // VMEM
     chip.efficiency.matmul.tile_n = tile;
     const Kernel kernel =
-        matmul("matmul", {}, {.m = 4096, .n = std::llround(f), .k = std::llround(kWidth)});
+        matmul("matmul", {}, {.m = 4096, .n = std::llround(f), .k = std::llround(kSquareWidth)});
     GraphByHand graph(1);
     graph.compute(0, Flops(1));
     graph.graph().compute_works[0].kernels = {kernel};
@@ -158,7 +158,8 @@ std::vector<ExperimentRow> roofline_rows() {
                          .simulate = tiled(matmul)};
   };
   const auto of = [](double b, std::uint32_t tiles, bool overlapped) {
-    return TiledMatmul{.b = b, .d = kWidth, .f = kWidth, .tiles = tiles, .overlapped = overlapped};
+    return TiledMatmul{
+        .b = b, .d = kSquareWidth, .f = kSquareWidth, .tiles = tiles, .overlapped = overlapped};
   };
   std::vector<ExperimentRow> rows;
   // B = 64: the bus is busy all the time but while the last tile is multiplied, c = T_math / 64.
@@ -187,21 +188,21 @@ std::vector<ExperimentRow> roofline_rows() {
   rows.push_back({.id = "padding-128",
                   .formula = "A1.matmul",
                   .regime = "F = 130 on a matrix unit of 128",
-                  .predicted = math_time(4096, kWidth, 130, kV5ePeak),
+                  .predicted = math_time(4096, kSquareWidth, 130, kV5ePeak),
                   .expected = {256.0 / 130 - 1.0001, 256.0 / 130 - 0.9999},
                   .why = "F = 130 costs as much as 256: whole tiles are computed (A16)",
                   .simulate = padded_matmul(130, 128)});
   rows.push_back({.id = "padding-256",
                   .formula = "A1.matmul",
                   .regime = "F = 300 on a matrix unit of 256 (v6e)",
-                  .predicted = math_time(4096, kWidth, 300, kV5ePeak),
+                  .predicted = math_time(4096, kSquareWidth, 300, kV5ePeak),
                   .expected = {512.0 / 300 - 1.0001, 512.0 / 300 - 0.9999},
                   .why = "F = 300 costs as much as 512: whole tiles are computed (A16)",
                   .simulate = padded_matmul(300, 256)});
   rows.push_back({.id = "whole-tiles",
                   .formula = "A1.matmul",
                   .regime = "F = 384 on a matrix unit of 128",
-                  .predicted = math_time(4096, kWidth, 384, kV5ePeak),
+                  .predicted = math_time(4096, kSquareWidth, 384, kV5ePeak),
                   .expected = {-0.0001, 0.0001},
                   .why = "a whole number of tiles loses nothing",
                   .simulate = padded_matmul(384, 128)});
@@ -209,7 +210,9 @@ std::vector<ExperimentRow> roofline_rows() {
 }
 
 std::vector<Sweep> roofline_sweeps() {
-  const auto of = [](double b) { return TiledMatmul{.b = b, .d = kWidth, .f = kWidth}; };
+  const auto of = [](double b) {
+    return TiledMatmul{.b = b, .d = kSquareWidth, .f = kSquareWidth};
+  };
   Sweep sweep{.name = "S1-matmul-roofline",
               .title = "Matmul of B tokens with 8192 x 8192 weights on a TPU v5e",
               .subtitle = "simulated in 64 tiles: load, multiply, store",
@@ -245,7 +248,7 @@ TiledMatmul over_pcie(double b, double d, bool activations, bool shared) {
 // measure.
 double measured_critical_batch(const Laboratory& laboratory) {
   const auto time = [&](double b) {
-    return seconds_of(laboratory, over_pcie(b, kWidth, false, false));
+    return seconds_of(laboratory, over_pcie(b, kSquareWidth, false, false));
   };
   const double slope = (time(400'000) - time(200'000)) / 200'000;
   return time(1) / slope;
@@ -277,7 +280,7 @@ std::vector<ExperimentRow> pcie_rows() {
   // The output alone takes 2 B F / W = C / (D W) = 7.487 times T_math; before it the first tile is
   // loaded and multiplied: (D / F + D / B + 1 / 7.487) / 64 = 0.6 % of that more.
   rows.push_back(row("activations", "B = 1e6, D = 8192: activations cross PCIe, full duplex",
-                     over_pcie(1e6, kWidth, true, false), {6.487, 6.56},
+                     over_pcie(1e6, kSquareWidth, true, false), {6.487, 6.56},
                      "never compute-bound: the output B F grows with B as the FLOPs do; 13 % of "
                      "peak at any B, not 100 % above 61,333"));
   // Half duplex, F = 4 D: (5 B D + 4 D^2) 2 / W over 8 B D^2 / C = (5/4 + D / B) C / (D W). D =

@@ -5,6 +5,7 @@
 
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/figures.h"
+#include "analysis/studies/h100_nodes.h"
 #include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study.h"
 #include "experiment/experiment.h"
@@ -90,7 +91,6 @@ Plot by_size(const Laboratory& laboratory, CollectiveOp op, const char* title,
   return plot;
 }
 
-constexpr double kNvlink = 450e9;
 constexpr double kNode = 400e9;
 
 Plot gather_by_size(const Laboratory& laboratory) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/formulas/sources.h"
+#include "analysis/studies/book_layer.h"
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/graph_by_hand.h"
 #include "analysis/studies/stack_step.h"
@@ -16,9 +17,7 @@
 namespace stepsim {
 namespace {
 
-constexpr double kD = 8192;
-constexpr double kF = 32768;
-constexpr std::int64_t kChips = 64;
+constexpr std::int64_t kRingChips = 64;
 constexpr double kRing = 63.0 / 64;
 
 // Of a layer, by the formulas.
@@ -37,7 +36,7 @@ double gather(double axes) {
 
 StackStep step_of(std::int64_t tokens, std::int64_t layers, int zero) {
   StackStep step{.layers = layers, .tokens = tokens, .map = "dp:x+y+z"};
-  step.plan.dp = kChips;
+  step.plan.dp = kRingChips;
   step.plan.zero = zero;
   step.plan.gradient_bytes = 2;
   return step;
@@ -168,7 +167,7 @@ struct OneChannel {
 };
 
 double seconds(const Laboratory& laboratory, const OneChannel& sharded) {
-  GraphByHand graph(kChips);
+  GraphByHand graph(kRingChips);
   const CommunicatorId all = graph.communicator();
   const auto work = [all](CollectiveOp op, double bytes) {
     CollectiveWork of_all = work_of(op, whole_bytes(bytes));
@@ -177,7 +176,7 @@ double seconds(const Laboratory& laboratory, const OneChannel& sharded) {
   };
   const double layer = 2 * 2 * kD * kF;
   const Flops forward(4 * sharded.tokens * kD * kF);
-  for (std::uint32_t rank = 0; rank < kChips; ++rank) {
+  for (std::uint32_t rank = 0; rank < kRingChips; ++rank) {
     const StreamId channel = graph.stream(rank, "channel");
     std::vector<OpRef> computed;
     std::vector<OpRef> gathered;

@@ -10,8 +10,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double kExact = 1e-4;
-
 // ---- S29 ----
 
 constexpr double kHostLink = 25e9;           // B/s one way, of a host
@@ -143,16 +141,16 @@ std::vector<ExperimentRow> incast_rows() {
 // ---- S41 ----
 
 // Llama-2 13B on a v5e 4x2, as the book's table has it.
-constexpr double kParameters = 13e9;
+constexpr double kLlama13bParameters = 13e9;
 constexpr double kWeights = 26e9;       // bytes
 constexpr double kSmallCache = 1.34e9;  // bytes a sequence, five times fewer heads of keys
 constexpr double kFullCache = 6.7e9;
-constexpr double kV5ePeak = 1.97e14;
-constexpr double kV5eMemory = 8.2e11;
-constexpr double kV5eLink = 45e9;
-constexpr double kWidth = 5120;
+constexpr double kDecodingPeak = 1.97e14;
+constexpr double kDecodingMemory = 8.2e11;
+constexpr double kDecodingLink = 45e9;
+constexpr double kModelWidth = 5120;
 constexpr int kLayers = 40;
-constexpr int kChips = 8;
+constexpr int kDecodingChips = 8;
 
 enum class Exchange { kNone, kHopByHop, kBothAxes };
 
@@ -161,28 +159,29 @@ enum class Exchange { kNone, kHopByHop, kBothAxes };
 double decode_seconds(const Laboratory& laboratory, double sequences, double cache,
                       Exchange exchange) {
   Cluster cluster =
-      torus_of({4, 2}, Bandwidth(kV5eLink), std::chrono::microseconds(1), {false, false});
-  cluster.chip.peak.fill(Throughput(kV5ePeak));
-  cluster.chip.memory_bandwidth = Bandwidth(kV5eMemory);
-  constexpr double kParts = 2.0 * kLayers * kChips;
+      torus_of({4, 2}, Bandwidth(kDecodingLink), std::chrono::microseconds(1), {false, false});
+  cluster.chip.peak.fill(Throughput(kDecodingPeak));
+  cluster.chip.memory_bandwidth = Bandwidth(kDecodingMemory);
+  constexpr double kParts = 2.0 * kLayers * kDecodingChips;
   Kernel attention;
   attention.name = "attention";
   attention.read = whole_bytes(sequences * cache / kParts);
   Kernel matmuls;
   matmuls.name = "matmuls";
-  matmuls.flops = Flops(2 * sequences * kParameters / kParts);
+  matmuls.flops = Flops(2 * sequences * kLlama13bParameters / kParts);
   matmuls.read = whole_bytes(kWeights / kParts);
-  const Bytes activations = whole_bytes(2 * sequences * kWidth);
+  const Bytes activations = whole_bytes(2 * sequences * kModelWidth);
 
-  GraphByHand graph(kChips);
+  GraphByHand graph(kDecodingChips);
   const CommunicatorId all = graph.communicator({}, Axis::kTensor);
   std::vector<StreamId> streams;
-  for (std::uint32_t chip = 0; chip < kChips; ++chip) streams.push_back(graph.stream(chip, "tp"));
+  for (std::uint32_t chip = 0; chip < kDecodingChips; ++chip)
+    streams.push_back(graph.stream(chip, "tp"));
   MeshAllReduce mesh(graph, 4, 2);
-  std::vector<std::vector<Dependency>> reduced(kChips);
+  std::vector<std::vector<Dependency>> reduced(kDecodingChips);
   for (int half = 0; half < 2 * kLayers; ++half) {
-    std::vector<std::vector<Dependency>> computed(kChips);
-    for (std::uint32_t chip = 0; chip < kChips; ++chip) {
+    std::vector<std::vector<Dependency>> computed(kDecodingChips);
+    for (std::uint32_t chip = 0; chip < kDecodingChips; ++chip) {
       computed[chip] = {after(graph.compute(chip, Flops(0), reduced[chip]))};
       graph.graph().compute_works.back().kernels = {attention, matmuls};
       if (exchange == Exchange::kBothAxes) {
@@ -199,12 +198,12 @@ double decode_seconds(const Laboratory& laboratory, double sequences, double cac
 
 // The most sequences whose caches fit beside the weights, by what a chip holds in a run.
 double most_sequences(const Laboratory& laboratory, double capacity) {
-  Cluster cluster = torus_of({1}, Bandwidth(kV5eLink), {}, {false});
+  Cluster cluster = torus_of({1}, Bandwidth(kDecodingLink), {}, {false});
   for (int sequences = 1;; ++sequences) {
     GraphByHand graph(1);
-    graph.program(0).hold(MemoryCategory::kParameters, whole_bytes(kWeights / kChips));
+    graph.program(0).hold(MemoryCategory::kParameters, whole_bytes(kWeights / kDecodingChips));
     graph.program(0).hold(MemoryCategory::kActivations,
-                          whole_bytes(sequences * kFullCache / kChips));
+                          whole_bytes(sequences * kFullCache / kDecodingChips));
     graph.compute(0, Flops(1));
     const SimulationResult result = laboratory.simulate(graph.build(), cluster);
     if (static_cast<double>(result.memory_peaks[0].bytes.value()) > capacity) return sequences - 1;
@@ -215,10 +214,10 @@ double decode_formula(double sequences, double cache) {
   return predict("I1", {{"B", sequences},
                         {"kv", cache},
                         {"V", kWeights},
-                        {"P", kParameters},
-                        {"Nc", kChips},
-                        {"W", kV5eMemory},
-                        {"C", kV5ePeak}});
+                        {"P", kLlama13bParameters},
+                        {"Nc", kDecodingChips},
+                        {"W", kDecodingMemory},
+                        {"C", kDecodingPeak}});
 }
 
 std::vector<ExperimentRow> decode_rows() {
@@ -249,24 +248,26 @@ std::vector<ExperimentRow> decode_rows() {
   for (const bool binary : {true, false}) {
     const double capacity = binary ? 16.0 * (1 << 30) : 16e9;
     const double sequences = binary ? 16 : 15;
-    rows.push_back(
-        {.id = binary ? "fits-gib" : "fits-gb",
-         .formula = "I3",
-         .regime =
-             binary ? "caches beside the weights, chips of 16 GiB" : "the same, chips of 16 GB",
-         .predicted = predict(
-             "I3", {{"Nc", kChips}, {"Q", 16.0 * (1 << 30)}, {"V", kWeights}, {"kv", kFullCache}}),
-         .unit = "sequences",
-         .expected = {sequences / 16 - 1 - 1e-9, sequences / 16 - 1 + 1e-9},
-         .why = binary ? "16.6: 16 sequences" : "15.2: what the G stands for decides",
-         .simulate = [capacity](const Laboratory& laboratory) {
-           return most_sequences(laboratory, capacity);
-         }});
+    rows.push_back({.id = binary ? "fits-gib" : "fits-gb",
+                    .formula = "I3",
+                    .regime = binary ? "caches beside the weights, chips of 16 GiB"
+                                     : "the same, chips of 16 GB",
+                    .predicted = predict("I3", {{"Nc", kDecodingChips},
+                                                {"Q", 16.0 * (1 << 30)},
+                                                {"V", kWeights},
+                                                {"kv", kFullCache}}),
+                    .unit = "sequences",
+                    .expected = {sequences / 16 - 1 - 1e-9, sequences / 16 - 1 + 1e-9},
+                    .why = binary ? "16.6: 16 sequences" : "15.2: what the G stands for decides",
+                    .simulate = [capacity](const Laboratory& laboratory) {
+                      return most_sequences(laboratory, capacity);
+                    }});
   }
   // 80 all-reduces over 4x2 without wraparound: 3 + 1 hops each way, 8 us, and the bytes of the
   // hops: 6 of a quarter of 2 B D, 2 of an eighth.
   const auto more = [](int b, double hops, double arrays) {
-    return 80 * (hops * 1e-6 + arrays * 2 * b * kWidth / kV5eLink) / decode_formula(b, kFullCache);
+    return 80 * (hops * 1e-6 + arrays * 2 * b * kModelWidth / kDecodingLink) /
+           decode_formula(b, kFullCache);
   };
   for (const int b : {1, 64}) {
     const double hop_by_hop = more(b, 8, 6.0 / 4 + 2.0 / 8);
@@ -295,12 +296,13 @@ constexpr double kHeadWidth = 128;
 
 double queries_formula(double b) {
   return predict("I11",
-                 {{"B", b}, {"N", kHeads}, {"H", kHeadWidth}, {"b", 2}, {"Wi", 2 * kV5eLink}});
+                 {{"B", b}, {"N", kHeads}, {"H", kHeadWidth}, {"b", 2}, {"Wi", 2 * kDecodingLink}});
 }
 
 double exchange_queries(const Laboratory& laboratory, double b, const std::vector<int>& sizes,
                         const std::vector<bool>& wraps) {
-  const Cluster cluster = torus_of(sizes, Bandwidth(kV5eLink), std::chrono::microseconds(1), wraps);
+  const Cluster cluster =
+      torus_of(sizes, Bandwidth(kDecodingLink), std::chrono::microseconds(1), wraps);
   const double bytes = b * kHeads * kHeadWidth * 2;  // of all chips
   return laboratory.seconds(
       collective_graph(all_chips(cluster), work_of(CollectiveOp::kAllToAll, whole_bytes(bytes / 16),

@@ -7,6 +7,7 @@
 
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/collective_graph.h"
+#include "analysis/studies/h100_nodes.h"
 #include "analysis/studies/random_numbers.h"
 #include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
@@ -21,9 +22,8 @@ constexpr std::uint32_t kNodes = kGpus / kPerNode;
 constexpr std::uint32_t kExperts = 256;
 constexpr std::uint32_t kChosen = 8;  // experts of a token
 constexpr double kTokenBytes = 2 * 7168;
-constexpr std::uint32_t kTokens = 1024;  // of each GPU
+constexpr std::uint32_t kTokensPerGpu = 1024;  // of each GPU
 constexpr double kCard = 50e9;
-constexpr double kNvlink = 450e9;
 
 enum class Routing { kUniform, kFourNodes };
 
@@ -60,7 +60,7 @@ ByteMatrix dispatch(Routing routing, NodeSharing sharing) {
   for (std::uint32_t gpu = 0; gpu < kGpus; ++gpu) matrix.node_of.push_back(gpu / kPerNode);
   matrix.shared.resize(kGpus * kNodes);
   for (std::uint32_t source = 0; source < kGpus; ++source) {
-    for (std::uint32_t i = 0; i < kTokens; ++i) {
+    for (std::uint32_t i = 0; i < kTokensPerGpu; ++i) {
       std::array<bool, kGpus> has_gpu{};
       std::array<bool, kNodes> has_node{};
       for (const std::uint32_t expert : choose(random, routing)) {
@@ -87,7 +87,7 @@ ByteMatrix dispatch(Routing routing, NodeSharing sharing) {
 // that.
 ByteMatrix even(double hot) {
   ByteMatrix matrix{.members = kGpus};
-  const double mean = kTokens * kChosen * kTokenBytes / kGpus;
+  const double mean = kTokensPerGpu * kChosen * kTokenBytes / kGpus;
   const double others = (kNodes - hot) / (kNodes - 1);
   for (std::uint32_t source = 0; source < kGpus; ++source) {
     for (std::uint32_t gpu = 0; gpu < kGpus; ++gpu) {
@@ -136,7 +136,7 @@ std::vector<ExperimentRow> expert_rows() {
     rows.push_back({.id = std::move(id),
                     .formula = "E13",
                     .regime = std::move(regime),
-                    .predicted = formula(kTokens),
+                    .predicted = formula(kTokensPerGpu),
                     .expected = expected,
                     .tolerance = 0.03,
                     .why = std::move(why),
@@ -207,14 +207,14 @@ std::vector<ExperimentRow> expert_rows() {
       {.id = "in-node",
        .formula = "C8",
        .regime = "one node, 4 experts a token, one copy a GPU",
-       .predicted =
-           predict("C8", {{"V", 64.0 * kTokens * kTokenBytes}, {"n", 8}, {"k", 4}, {"W", kNvlink}}),
+       .predicted = predict(
+           "C8", {{"V", 64.0 * kTokensPerGpu * kTokenBytes}, {"n", 8}, {"k", 4}, {"W", kNvlink}}),
        .expected = {0.7241 - 1 - 0.001, 0.7241 - 1 + 0.001},
        .tolerance = 0.03,
        .why = "4 draws hit 3.3 different GPUs of 8 (C8.distinct), and 1/8 stays at home",
        .simulate = [](const Laboratory& laboratory) {
          ByteMatrix matrix{.members = 8};
-         const double part = kTokens * kTokenBytes * (1 - std::pow(7.0 / 8, 4));
+         const double part = kTokensPerGpu * kTokenBytes * (1 - std::pow(7.0 / 8, 4));
          matrix.bytes.assign(64, Bytes(std::llround(part)));
          return exchange(laboratory, one_node(8, Bandwidth(kNvlink)), std::move(matrix),
                          AlgorithmChoice::kDirect, Granularity::kPipelined);

@@ -15,8 +15,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double kExact = 1e-4;
-
 // With trips of 1 us a link of the network and 0.5 us of NVLink.
 DgxSuperPodSpec distant_h100_nodes(int nodes) {
   DgxSuperPodSpec spec = h100_nodes(nodes);
@@ -25,13 +23,13 @@ DgxSuperPodSpec distant_h100_nodes(int nodes) {
   return spec;
 }
 
-constexpr double kTokens = 1e9;  // bytes of all GPUs together
+constexpr double kAllTokens = 1e9;  // bytes of all GPUs together
 
 double all_to_all(const Laboratory& laboratory, const DgxSuperPodSpec& spec,
                   AlgorithmChoice algorithm, Granularity granularity) {
   return collective_seconds(
       laboratory, cluster_of(spec),
-      work_of(CollectiveOp::kAllToAll, whole_bytes(kTokens / (spec.nodes * spec.gpus_per_node)),
+      work_of(CollectiveOp::kAllToAll, whole_bytes(kAllTokens / (spec.nodes * spec.gpus_per_node)),
               algorithm),
       granularity);
 }
@@ -42,14 +40,14 @@ double direct_all_to_all(const Laboratory& laboratory, int nodes) {
 }
 
 double one_node_formula() {
-  return predict("C7", {{"V", kTokens}, {"n", 8}, {"W", kNvlink}});
+  return predict("C7", {{"V", kAllTokens}, {"n", 8}, {"W", kNvlink}});
 }
 
 double nodes_formula(double nodes) {
-  return predict("C11", {{"V", kTokens}, {"M", nodes}, {"Wn", kNode}});
+  return predict("C11", {{"V", kAllTokens}, {"M", nodes}, {"Wn", kNode}});
 }
 
-constexpr double kChunk = kTokens / 64;  // of one GPU for another, in one node
+constexpr double kChunk = kAllTokens / 64;  // of one GPU for another, in one node
 
 double in_order(const Laboratory& laboratory,
                 const std::vector<std::vector<std::uint32_t>>& destinations) {

@@ -14,7 +14,6 @@ namespace stepsim {
 namespace {
 
 constexpr double kMiB = 1 << 20;
-constexpr double kExact = 1e-4;
 
 Duration seconds_of(double seconds) {
   return duration_from_seconds(seconds);
@@ -22,7 +21,7 @@ Duration seconds_of(double seconds) {
 
 // ---- S20 ----
 
-constexpr double kGradients = 140e9;  // 70B parameters in bf16
+constexpr double kGradients70b = 140e9;  // 70B parameters in bf16
 
 double a100_all_reduce(const Laboratory& laboratory, AlgorithmChoice algorithm,
                        Granularity granularity) {
@@ -30,9 +29,9 @@ double a100_all_reduce(const Laboratory& laboratory, AlgorithmChoice algorithm,
   spec.nodes = 4;
   spec.nvlink_bandwidth = Bandwidth(300e9);
   spec.nic_bandwidth = Bandwidth(25e9);
-  return collective_seconds(laboratory, cluster_of(spec),
-                            work_of(CollectiveOp::kAllReduce, whole_bytes(kGradients), algorithm),
-                            granularity);
+  return collective_seconds(
+      laboratory, cluster_of(spec),
+      work_of(CollectiveOp::kAllReduce, whole_bytes(kGradients70b), algorithm), granularity);
 }
 
 std::vector<ExperimentRow> flat_ring_rows() {
@@ -40,7 +39,7 @@ std::vector<ExperimentRow> flat_ring_rows() {
   // rounds of a ring follow each other without a gap, so that is paid where a round begins with
   // nothing in front of it: a few times in all.
   RowTable rows({}, {0, 0.0005});
-  rows.testing("C1", predict("C1", {{"n", 32}, {"V", kGradients}, {"W", 25e9}}));
+  rows.testing("C1", predict("C1", {{"n", 32}, {"V", kGradients70b}, {"W", 25e9}}));
   const auto reduce = [](AlgorithmChoice algorithm, Granularity granularity) {
     return [=](const Laboratory& laboratory) {
       return a100_all_reduce(laboratory, algorithm, granularity);
@@ -48,9 +47,9 @@ std::vector<ExperimentRow> flat_ring_rows() {
   };
   // Between nodes only V / 8 of each rail: 2 x 3/4 x V / (8 x 25e9) = 1.05 s of 10.85 s. Levels one
   // after another: 2 x 7/8 x V / 300e9 = 0.8167 s more.
-  const double between = 2 * 0.75 * kGradients / 200e9;
-  const double inside = 2 * 0.875 * kGradients / 300e9;
-  const double flat = 2 * 31.0 / 32 * kGradients / 25e9;
+  const double between = 2 * 0.75 * kGradients70b / 200e9;
+  const double inside = 2 * 0.875 * kGradients70b / 300e9;
+  const double flat = 2 * 31.0 / 32 * kGradients70b / 25e9;
   const double overlapped = between / flat - 1;
   const double in_turn = (between + inside) / flat - 1;
   rows.add("flat-ring", "4 DGX A100, one ring through all 32 GPUs", around(0, kExact),

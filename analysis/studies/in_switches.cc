@@ -4,19 +4,18 @@
 
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/collective_graph.h"
+#include "analysis/studies/h100_nodes.h"
 #include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
 
 namespace stepsim {
 namespace {
 
-constexpr double kNvlink = 450e9;  // B/s one way, H100
 constexpr double kCard = 50e9;
-constexpr double kArray = 1 << 30;
-constexpr double kExact = 1e-4;
+constexpr double kSummedArray = 1 << 30;
 
 CollectiveWork all_reduce(AlgorithmChoice algorithm) {
-  return work_of(CollectiveOp::kAllReduce, Bytes(std::llround(kArray)), algorithm);
+  return work_of(CollectiveOp::kAllReduce, Bytes(std::llround(kSummedArray)), algorithm);
 }
 
 double in_node(const Laboratory& laboratory, AlgorithmChoice algorithm) {
@@ -79,7 +78,7 @@ std::vector<ExperimentRow> switch_rows() {
                     // Chunks are stored at the switch on their way.
                     .expected_packets = DifferenceRange{difference - 0.12, difference + 0.12}});
   };
-  const double in_switch = predict("C12", {{"V", kArray}, {"W", kNvlink}});
+  const double in_switch = predict("C12", {{"V", kSummedArray}, {"W", kNvlink}});
   const auto gain = [](double n) { return predict("C12.gain", {{"n", n}}); };
   // V up and V down at once, over every GPU's link.
   add("nvls-8", "C12", "8 H100, the NVSwitch adds and copies", in_switch, "s", 0,

@@ -19,8 +19,6 @@ constexpr std::int64_t kWidth = 8192;
 constexpr std::int64_t kMlpWidth = 53248;
 constexpr double kParameters = 2.0 * kLayers * kWidth * kMlpWidth;
 
-constexpr double kExact = 1e-12;
-
 StackStep replicas(std::int64_t ranks, int zero) {
   StackStep step{.mlp_width = kMlpWidth, .layers = kLayers, .tokens = 128};
   step.slice = ranks == 64 ? std::vector<int>{4, 4, 4} : std::vector<int>{static_cast<int>(ranks)};
@@ -61,7 +59,7 @@ void add_sent(std::vector<ExperimentRow>& rows, const ZeroStage& zero, std::int6
                     .regime = std::move(regime),
                     .predicted = predicted,
                     .unit = "B",
-                    .expected = around(difference, kExact),
+                    .expected = around(difference, kToTheLastDigit),
                     .why = std::move(why),
                     .simulate = [step, ranks](const Laboratory& laboratory) {
                       return sent_by_a_rank(run(laboratory, step), Axis::kData, ranks);
@@ -93,7 +91,7 @@ void add_state(std::vector<ExperimentRow>& rows, const ZeroStage& zero, std::int
                             std::to_string(zero.stage) + " on " + std::to_string(ranks) + " ranks",
                   .predicted = predict(zero.state, values),
                   .unit = "B",
-                  .expected = around(0, kExact),
+                  .expected = around(0, kToTheLastDigit),
                   .why = "what is divided is divided by n, the rest is not",
                   .simulate = [step](const Laboratory& laboratory) {
                     return least_state(run(laboratory, step));
@@ -119,7 +117,7 @@ std::vector<ExperimentRow> zero_rows() {
          .predicted =
              predict("F8", {{"P", kParameters}, {"L", kLayers}, {"blocks", 1.0 + prefetch}}),
          .unit = "B",
-         .expected = around(0, kExact),
+         .expected = around(0, kToTheLastDigit),
          .why = "the layer that computes, and those that come ahead",
          .simulate = [step](const Laboratory& laboratory) {
            return of(run(laboratory, step).memory_peaks[0], MemoryCategory::kGatheredParameters);
@@ -134,7 +132,7 @@ std::vector<ExperimentRow> zero_rows() {
                   .regime = "bytes that a rank sends, ZeRO-3 that keeps what it gathered",
                   .predicted = predict("F5", {{"V", 2 * kParameters}, {"n", 8}, {"passes", 3}}),
                   .unit = "B",
-                  .expected = around(2.0 / 3 - 1, kExact),
+                  .expected = around(2.0 / 3 - 1, kToTheLastDigit),
                   .why = "the backward needs no second gather: 2 passes, as without ZeRO",
                   .simulate = [kept](const Laboratory& laboratory) {
                     return sent_by_a_rank(run(laboratory, kept), Axis::kData, 8);
@@ -144,7 +142,7 @@ std::vector<ExperimentRow> zero_rows() {
                   .regime = "gathered weights at the peak of that",
                   .predicted = predict("F8", {{"P", kParameters}, {"L", kLayers}, {"blocks", 2}}),
                   .unit = "B",
-                  .expected = around(kLayers / 2.0 - 1, kExact * kLayers),
+                  .expected = around(kLayers / 2.0 - 1, kToTheLastDigit * kLayers),
                   .why = "the price: all 80 layers are whole until their backward, not two",
                   .simulate = [kept](const Laboratory& laboratory) {
                     return of(run(laboratory, kept).memory_peaks[0],
@@ -197,7 +195,7 @@ std::vector<ExperimentRow> pipeline_rows() {
                   .predicted = once,
                   .unit = "B",
                   // Weights come and gradients go with every micro-batch: 32 times.
-                  .expected = around(kMicrobatches - 1, kExact * kMicrobatches),
+                  .expected = around(kMicrobatches - 1, kToTheLastDigit * kMicrobatches),
                   .why = "a stage lets a layer's weights go between micro-batches",
                   .simulate = sent(3)});
   rows.push_back({.id = "fsdp-f9",
@@ -207,7 +205,7 @@ std::vector<ExperimentRow> pipeline_rows() {
                                               {"m", static_cast<double>(kMicrobatches)},
                                               {"n", static_cast<double>(kReplicas)}}),
                   .unit = "B",
-                  .expected = around(0, kExact),
+                  .expected = around(0, kToTheLastDigit),
                   .why = "F9 counts every micro-batch",
                   .simulate = sent(3)});
   rows.push_back({.id = "zero1-f5",
@@ -216,7 +214,7 @@ std::vector<ExperimentRow> pipeline_rows() {
                   .predicted = once,
                   .unit = "B",
                   // Reduced once and gathered once a step: 2 passes of the 3.
-                  .expected = around(2.0 / 3 - 1, kExact),
+                  .expected = around(2.0 / 3 - 1, kToTheLastDigit),
                   .why = "gradients are summed over micro-batches before they are reduced",
                   .simulate = sent(1)});
   const double forward =

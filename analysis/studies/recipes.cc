@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/formulas/sources.h"
+#include "analysis/studies/book_layer.h"
 #include "analysis/studies/graph_by_hand.h"
 #include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
@@ -17,8 +18,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double kExact = 1e-12;
-
 double of(const SimulationResult& result, MemoryCategory category) {
   const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
   return static_cast<double>(peak.by_category[static_cast<std::size_t>(category)].value());
@@ -26,12 +25,10 @@ double of(const SimulationResult& result, MemoryCategory category) {
 
 // ---- S38 ----
 
-constexpr double kD = 8192;
-constexpr double kF = 32768;
-constexpr double kTokens = 4096;
+constexpr double kSequenceTokens = 4096;
 
 StackStep recomputed(std::int64_t tp, bool sequence_parallel, Recompute recompute) {
-  StackStep step{.layers = 8, .tokens = static_cast<std::int64_t>(kTokens), .slice = {8}};
+  StackStep step{.layers = 8, .tokens = static_cast<std::int64_t>(kSequenceTokens), .slice = {8}};
   step.plan.tp = tp;
   step.plan.dp = 8 / tp;
   step.plan.sequence_parallel = sequence_parallel;
@@ -44,8 +41,8 @@ double sent_over_tensor_group(const SimulationResult& result) {
 }
 
 void add_recompute_time(std::vector<ExperimentRow>& rows) {
-  const double forward =
-      predict("E7.math", {{"B", kTokens}, {"D", kD}, {"F", kF}, {"N", 1}, {"C", kV5pFlops}});
+  const double forward = predict(
+      "E7.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kF}, {"N", 1}, {"C", kV5pFlops}});
   const double overhead = predict("H5", {{"f", 2}});
   rows.push_back({.id = "full-compute",
                   .formula = "H5",
@@ -62,7 +59,7 @@ void add_recompute_time(std::vector<ExperimentRow>& rows) {
 // E18 counts a transformer layer, which is two of the stack's: attention and MLP.
 void add_recompute_bytes(std::vector<ExperimentRow>& rows) {
   const double once =
-      8 * 2 * predict("E18", {{"b", 1}, {"s", kTokens}, {"h", kD}, {"n", 8}}) / 2 * 8;
+      8 * 2 * predict("E18", {{"b", 1}, {"s", kSequenceTokens}, {"h", kD}, {"n", 8}}) / 2 * 8;
   const auto add = [&](std::string id, std::string regime, double difference, std::string why,
                        bool sequence_parallel, Recompute recompute) {
     rows.push_back({.id = std::move(id),
@@ -70,7 +67,7 @@ void add_recompute_bytes(std::vector<ExperimentRow>& rows) {
                     .regime = std::move(regime),
                     .predicted = once,
                     .unit = "B",
-                    .expected = around(difference, kExact),
+                    .expected = around(difference, kToTheLastDigit),
                     .why = std::move(why),
                     .simulate = [=](const Laboratory& laboratory) {
                       return sent_over_tensor_group(
@@ -96,7 +93,7 @@ void add_recompute_bubble(std::vector<ExperimentRow>& rows) {
   constexpr double kMicrobatches = 8;
   const auto bubble = [](Recompute recompute, bool of_the_whole) {
     return [=](const Laboratory& laboratory) {
-      StackStep step{.layers = 8, .tokens = static_cast<std::int64_t>(kTokens)};
+      StackStep step{.layers = 8, .tokens = static_cast<std::int64_t>(kSequenceTokens)};
       step.plan.pp = static_cast<std::int64_t>(kStages);
       step.plan.recompute = recompute;
       step.microbatches = static_cast<std::int64_t>(kMicrobatches);
@@ -121,7 +118,8 @@ void add_recompute_bubble(std::vector<ExperimentRow>& rows) {
                     .simulate = bubble(recompute, true)});
   }
   const double forward =
-      2 * predict("E7.math", {{"B", kTokens}, {"D", kD}, {"F", kF}, {"N", 1}, {"C", kV5pFlops}});
+      2 * predict("E7.math",
+                  {{"B", kSequenceTokens}, {"D", kD}, {"F", kF}, {"N", 1}, {"C", kV5pFlops}});
   rows.push_back(
       {.id = "bubble-recomputed",
        .formula = "G6",
@@ -190,11 +188,11 @@ std::vector<ExperimentRow> recompute_rows() {
 // ---- S39 ----
 
 constexpr double kA100 = 312e12;
-constexpr double kNvlink = 300e9;
+constexpr double kA100Nvlink = 300e9;
 constexpr double kPort = 25e9;  // network of one GPU
 constexpr double kWide = 53248;
 constexpr std::int64_t kDeep = 80;
-constexpr double kParameters = 2.0 * kDeep * kD * kWide;  // 69.8e9
+constexpr double kDeepParameters = 2.0 * kDeep * kD * kWide;  // 69.8e9
 constexpr double kRecipeStages = 8;
 constexpr double kRecipeMicrobatches = 32;
 constexpr double kLayersOfAStage = 10;
@@ -203,7 +201,7 @@ Cluster a100_nodes(int nodes) {
   DgxSuperPodSpec spec;
   spec.nodes = nodes;
   spec.gpus_per_node = 8;
-  spec.nvlink_bandwidth = Bandwidth(kNvlink);
+  spec.nvlink_bandwidth = Bandwidth(kA100Nvlink);
   spec.nic_bandwidth = Bandwidth(kPort);
   ChipSpec chip = ideal_chip();
   chip.peak.fill(Throughput(kA100));
@@ -214,7 +212,7 @@ Cluster a100_nodes(int nodes) {
 StackStep recipe(std::int64_t tp) {
   StackStep step{.mlp_width = static_cast<std::int64_t>(kWide),
                  .layers = kDeep,
-                 .tokens = static_cast<std::int64_t>(kTokens),
+                 .tokens = static_cast<std::int64_t>(kSequenceTokens),
                  .microbatches = static_cast<std::int64_t>(kRecipeMicrobatches)};
   step.plan.tp = tp;
   step.plan.pp = static_cast<std::int64_t>(kRecipeStages);
@@ -227,9 +225,9 @@ StackStep recipe(std::int64_t tp) {
 
 // The formulas' step: G1 with E4's arithmetic and activations, which add (E6).
 double recipe_formula(double tp) {
-  const double m =
-      predict("E4.math", {{"B", kTokens}, {"D", kD}, {"F", kWide}, {"Y", tp}, {"C", kA100}});
-  const double k = predict("E4.comms", {{"B", kTokens}, {"D", kD}, {"W", kNvlink}});
+  const double m = predict(
+      "E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kWide}, {"Y", tp}, {"C", kA100}});
+  const double k = predict("E4.comms", {{"B", kSequenceTokens}, {"D", kD}, {"W", kA100Nvlink}});
   return predict("G1", {{"P", kRecipeStages},
                         {"m", kRecipeMicrobatches},
                         {"tf", kLayersOfAStage * (m + k)},
@@ -241,12 +239,12 @@ double recipe_formula(double tp) {
 // waits for two messages.
 DifferenceRange recipe_range() {
   const double m =
-      predict("E4.math", {{"B", kTokens}, {"D", kD}, {"F", kWide}, {"Y", 8}, {"C", kA100}});
-  const double k = predict("E4.comms", {{"B", kTokens}, {"D", kD}, {"W", kNvlink}});
+      predict("E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kWide}, {"Y", 8}, {"C", kA100}});
+  const double k = predict("E4.comms", {{"B", kSequenceTokens}, {"D", kD}, {"W", kA100Nvlink}});
   const double slots = kRecipeMicrobatches + kRecipeStages - 1;
   const double work = slots * kLayersOfAStage * (3 * m + 2 * 7.0 / 8 * k);
-  const double pass = 7.0 / 8 * 2 * kParameters / (8 * kRecipeStages) / kPort;
-  const double message = kTokens * kD * 2 / 8 / kPort;
+  const double pass = 7.0 / 8 * 2 * kDeepParameters / (8 * kRecipeStages) / kPort;
+  const double message = kSequenceTokens * kD * 2 / 8 / kPort;
   const double predicted = recipe_formula(8);
   return {(work + pass + pass / kLayersOfAStage) / predicted - 1,
           (work + 2 * pass + 2 * slots * message) / predicted - 1};
@@ -255,9 +253,9 @@ DifferenceRange recipe_range() {
 // 16 ways over two nodes by themselves, 8 layers: E6 with NVLink's bandwidth, as if there were no
 // nodes. `passes`: what a pass of activations takes, in the formula's k.
 ExperimentRow across_nodes(AlgorithmChoice algorithm, double passes) {
-  const double m =
-      predict("E4.math", {{"B", kTokens}, {"D", kD}, {"F", kWide}, {"Y", 16}, {"C", kA100}});
-  const double k = predict("E4.comms", {{"B", kTokens}, {"D", kD}, {"W", kNvlink}});
+  const double m = predict(
+      "E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kWide}, {"Y", 16}, {"C", kA100}});
+  const double k = predict("E4.comms", {{"B", kSequenceTokens}, {"D", kD}, {"W", kA100Nvlink}});
   const double predicted = 8 * (3 * m + 2 * k);
   // The gather in the background hides behind three of the four backward matmuls.
   const double regather = std::max(0.0, passes * k / 2 - 1.5 * m);
@@ -267,7 +265,7 @@ ExperimentRow across_nodes(AlgorithmChoice algorithm, double passes) {
           .simulate = [algorithm](const Laboratory& laboratory) {
             StackStep step{.mlp_width = static_cast<std::int64_t>(kWide),
                            .layers = 8,
-                           .tokens = static_cast<std::int64_t>(kTokens)};
+                           .tokens = static_cast<std::int64_t>(kSequenceTokens)};
             step.plan.tp = 16;
             step.tensor_algorithm = algorithm;
             return to_seconds(run(laboratory, step, a100_nodes(2)).step_time);
@@ -283,13 +281,13 @@ std::vector<ExperimentRow> recipe_rows() {
                     .regime = std::move(regime),
                     .predicted = predict(formula, values),
                     .unit = "B",
-                    .expected = around(0, kExact),
+                    .expected = around(0, kToTheLastDigit),
                     .why = "ten equal layers a stage, without embedding and head",
                     .simulate = [category](const Laboratory& laboratory) {
                       return of(run(laboratory, recipe(8), a100_nodes(64)), category);
                     }});
   };
-  FormulaValues mesh = {{"P", kParameters}, {"TP", 8}, {"PP", 8}};
+  FormulaValues mesh = {{"P", kDeepParameters}, {"TP", 8}, {"PP", 8}};
   memory("weights", "F7", mesh, "weights of a rank, TP 8 PP 8", MemoryCategory::kParameters);
   memory("gradients", "F7", mesh, "gradients of a rank", MemoryCategory::kGradients);
   mesh["DP"] = 8;

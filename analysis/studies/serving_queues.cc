@@ -17,9 +17,9 @@ namespace {
 
 // 16 v5e prefill 8,192 tokens of Llama-3 70B in 0.91 s; a decode server has 32 slots and makes 512
 // tokens in each, one every 19 ms.
-constexpr double kPrefill = 0.91;  // s
-constexpr double kStep = 0.019;    // s
-constexpr double kTokens = 512;    // mean tokens of an answer
+constexpr double kPrefill = 0.91;    // s
+constexpr double kStep = 0.019;      // s
+constexpr double kMeanAnswer = 512;  // mean tokens of an answer
 constexpr std::uint32_t kSlots = 32;
 constexpr std::uint32_t kServers = 3;
 
@@ -28,7 +28,7 @@ struct Serving {
   std::uint32_t prefill_servers = kServers;
   std::uint32_t slots = kSlots;   // of all decode servers
   double rate = 0;                // of Poisson arrivals; 0: all requests are there at the start
-  bool random_lengths = false;    // geometric, mean kTokens
+  bool random_lengths = false;    // geometric, mean kMeanAnswer
   bool waits_in_prefill = false;  // a prefill server holds what it made until a slot is free
 };
 
@@ -81,7 +81,7 @@ class Servers {
     while (free_slots_ > 0 && !prefilled_.empty()) {
       --free_slots_;
       if (serving_.waits_in_prefill) ++free_servers_;
-      const double tokens = serving_.random_lengths ? random_.geometric(kTokens) : kTokens;
+      const double tokens = serving_.random_lengths ? random_.geometric(kMeanAnswer) : kMeanAnswer;
       schedule(now + tokens * kStep, Event(kAnswered, prefilled_.front()));
       prefilled_.pop_front();
     }
@@ -112,7 +112,7 @@ double interleaved_p99(std::uint32_t steps) {
   std::vector<std::uint32_t> left(kSlots);
   // The slots are at different tokens of their answers, evenly.
   for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
-    left[slot] = (slot + 1) * static_cast<std::uint32_t>(kTokens) / kSlots;
+    left[slot] = (slot + 1) * static_cast<std::uint32_t>(kMeanAnswer) / kSlots;
   }
   std::vector<double> gaps;
   double last = 0;
@@ -125,7 +125,7 @@ double interleaved_p99(std::uint32_t steps) {
     double next = now + kStep;
     for (std::uint32_t& tokens : left) {
       if (--tokens > 0) continue;
-      tokens = static_cast<std::uint32_t>(kTokens);
+      tokens = static_cast<std::uint32_t>(kMeanAnswer);
       next += kPrefill;
     }
     queue.schedule(Time{duration_from_seconds(next)}, Event(0, 0));
@@ -137,7 +137,7 @@ double interleaved_p99(std::uint32_t steps) {
 std::vector<ExperimentRow> balance_rows() {
   std::vector<ExperimentRow> rows;
   // Prefill: 3 / 0.91 = 3.297 a second; decode 32 / (512 x 0.019) = 3.289: the smaller counts.
-  const double throughput = kSlots / (kTokens * kStep);
+  const double throughput = kSlots / (kMeanAnswer * kStep);
   // 20,000 requests at once: the first 0.91 s and the last answers (9.7 s) of 6,080 s are not full.
   rows.push_back(
       {.id = "saturated",

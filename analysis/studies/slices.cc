@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/formulas/sources.h"
+#include "analysis/studies/book_layer.h"
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/hops.h"
 #include "analysis/studies/row_table.h"
@@ -19,8 +20,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double kD = 8192;
-constexpr double kF = 32768;
 constexpr double kHost = 25e9;         // B/s into the network, of four chips
 constexpr double kEgress = kHost / 4;  // of a chip
 
@@ -67,13 +66,13 @@ StackStep sliced_step(const Slices& shape, double tokens) {
 }
 
 // Of a layer.
-struct Terms {
+struct SliceTerms {
   double m = 0;
   double f = 0;
   double d = 0;
 };
 
-Terms terms(const Slices& shape, double tokens) {
+SliceTerms terms(const Slices& shape, double tokens) {
   const double chips = shape.chips();
   return {
       .m = predict("E7.math", {{"B", tokens}, {"D", kD}, {"F", kF}, {"N", 1}, {"C", kV5pFlops}}),
@@ -246,7 +245,7 @@ void add_breaches(RowTable& rows) {
 
 // ---- the network alone ----
 
-constexpr double kGradients = 1e9;  // bytes that a host has
+constexpr double kHostGradients = 1e9;  // bytes that a host has
 
 Cluster hosts_on_a_switch(int hosts) {
   LeafSpineSpec spec;
@@ -260,11 +259,11 @@ Cluster hosts_on_a_switch(int hosts) {
 void add_incast(RowTable& rows) {
   const auto scatter = [](const std::vector<std::vector<std::uint32_t>>& destinations) {
     return [destinations](const Laboratory& laboratory) {
-      return laboratory.seconds(messages_in_order(destinations, whole_bytes(kGradients / 8)),
+      return laboratory.seconds(messages_in_order(destinations, whole_bytes(kHostGradients / 8)),
                                 hosts_on_a_switch(8));
     };
   };
-  rows.testing("B2", predict("B2", {{"V", kGradients}, {"n", 8}, {"W", kHost}}));
+  rows.testing("B2", predict("B2", {{"V", kHostGradients}, {"n", 8}, {"W", kHost}}));
   rows.add("scatter-paced", "reduce-scatter of 8 hosts, each destination in its turn",
            {-1e-4, 0.004}, "no port has two senders", scatter(rotated_order(8)));
   // As S24's incast and random orders.
@@ -319,7 +318,7 @@ double hashed_flows(const Laboratory& laboratory, std::uint64_t seed) {
   spec.routing = {.rule = PathRule::kEcmp, .seed = seed};
   std::vector<std::vector<std::uint32_t>> destinations(2 * kFlows);
   for (std::uint32_t host = 0; host < kFlows; ++host) destinations[host] = {host + kFlows};
-  return laboratory.seconds(messages_in_order(destinations, whole_bytes(kGradients)),
+  return laboratory.seconds(messages_in_order(destinations, whole_bytes(kHostGradients)),
                             cluster_of(spec));
 }
 
@@ -330,7 +329,7 @@ void add_hashes(RowTable& rows) {
   double fullest = 0;
   for (int most = 0; most < kFlows; ++most) fullest += 1 - none_above(kFlows, most);
   ExperimentRow& row =
-      rows.testing("A1.comms", predict("A1.comms", {{"V", kGradients}, {"W", kHost}}))
+      rows.testing("A1.comms", predict("A1.comms", {{"V", kHostGradients}, {"W", kHost}}))
           .add("ecmp",
                "16 large flows between two slices, hashed to 16 uplinks (mean of 64 hashes)",
                around(fullest - 1, 0.37), "some uplinks get three flows, a third of them none",

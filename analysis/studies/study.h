@@ -43,6 +43,9 @@ struct DifferenceRange {
 
 // Rounding to picoseconds and whole bytes, of steps of 10 ms and more.
 inline constexpr double kRounding = 1e-5;
+// Rows that are exact but for whole bytes and picoseconds; and sums that were never rounded.
+inline constexpr double kExact = 1e-4;
+inline constexpr double kToTheLastDigit = 1e-12;
 
 inline DifferenceRange around(double difference, double margin = kRounding) {
   return {difference - margin, difference + margin};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/formulas/sources.h"
+#include "analysis/studies/book_layer.h"
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
@@ -16,8 +17,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr double kD = 8192;
 
 // ---- S15 ----
 

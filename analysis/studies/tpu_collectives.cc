@@ -8,6 +8,7 @@
 #include "analysis/studies/hops.h"
 #include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
+#include "analysis/studies/tpu_links.h"
 #include "sim/program/program_builder.h"
 
 namespace stepsim {
@@ -15,11 +16,8 @@ namespace {
 
 using namespace literals;
 
-constexpr double kLink = 45e9;       // B/s one way: v4, v5e
-constexpr double kAxis = 2 * kLink;  // B/s, both directions
 constexpr Duration kHop = std::chrono::microseconds(1);
 constexpr double kHopSeconds = 1e-6;
-constexpr double kExact = 1e-4;  // whole bytes and picoseconds, at these sizes
 
 // One collective of all chips.
 double all_chips_seconds(const Laboratory& laboratory, const Cluster& cluster, CollectiveOp op,
@@ -33,22 +31,22 @@ double all_chips_seconds(const Laboratory& laboratory, const Cluster& cluster, C
 }
 
 double one_axis(double v) {
-  return predict("B1", {{"V", v}, {"W", kAxis}});
+  return predict("B1", {{"V", v}, {"W", kIciAxis}});
 }
 
 // ---- S3 ----
 
-constexpr double kArray = 64 << 20;  // 64 MiB
+constexpr double kMeshArray = 64 << 20;  // 64 MiB
 
 double split_ring(const Laboratory& laboratory, int n) {
-  return all_chips_seconds(laboratory, ring_of(n, Bandwidth(kLink)), CollectiveOp::kAllGather,
-                           kArray, AlgorithmChoice::kBidirectionalRing);
+  return all_chips_seconds(laboratory, ring_of(n, Bandwidth(kIciLink)), CollectiveOp::kAllGather,
+                           kMeshArray, AlgorithmChoice::kBidirectionalRing);
 }
 
 double whole_shards(const Laboratory& laboratory, int n) {
   return laboratory.seconds(
-      whole_shard_all_gather(static_cast<std::uint32_t>(n), whole_bytes(kArray / n), n > 2),
-      ring_of(n, Bandwidth(kLink), {}, n > 2));
+      whole_shard_all_gather(static_cast<std::uint32_t>(n), whole_bytes(kMeshArray / n), n > 2),
+      ring_of(n, Bandwidth(kIciLink), {}, n > 2));
 }
 
 std::vector<ExperimentRow> ring_all_gather_rows() {
@@ -58,7 +56,7 @@ std::vector<ExperimentRow> ring_all_gather_rows() {
     rows.push_back({.id = std::move(id),
                     .formula = "B1",
                     .regime = std::move(regime),
-                    .predicted = one_axis(kArray),
+                    .predicted = one_axis(kMeshArray),
                     .expected = {difference - kExact, difference + kExact},
                     .why = std::move(why),
                     .simulate = std::move(simulate)});
@@ -82,8 +80,8 @@ std::vector<ExperimentRow> ring_all_gather_rows() {
       [](const Laboratory& laboratory) { return whole_shards(laboratory, 2); });
   add("split-n2", "two chips and two cables", -0.5,
       "the cable that closes the ring of two carries half of it", [](const Laboratory& laboratory) {
-        return all_chips_seconds(laboratory, ring_of(2, Bandwidth(2 * kLink), {}, false),
-                                 CollectiveOp::kAllGather, kArray);
+        return all_chips_seconds(laboratory, ring_of(2, Bandwidth(2 * kIciLink), {}, false),
+                                 CollectiveOp::kAllGather, kMeshArray);
       });
   return rows;
 }
@@ -97,11 +95,11 @@ std::vector<Sweep> ring_all_gather_sweeps() {
            .at = {4, 6, 8, 12, 16, 24, 32},
            .only_there = true,
            .curves = {
-               {.label = "V / W", .predict = [](double) { return one_axis(kArray); }},
+               {.label = "V / W", .predict = [](double) { return one_axis(kMeshArray); }},
                {.label = "shards cut in two",
                 .predict =
                     [](double n) {
-                      return predict("B1.exact", {{"V", kArray}, {"W", kAxis}, {"n", n}});
+                      return predict("B1.exact", {{"V", kMeshArray}, {"W", kIciAxis}, {"n", n}});
                     },
                 .simulate = [](const Laboratory& laboratory,
                                double n) { return split_ring(laboratory, static_cast<int>(n)); }},
@@ -142,20 +140,20 @@ std::vector<ExperimentRow> line_all_gather_rows() {
                            cluster);
                      }));
   rows.push_back(row("n32", "line of 32", 2.0 * 31 / 32 - 1, [](const Laboratory& laboratory) {
-    return all_chips_seconds(laboratory, ring_of(32, Bandwidth(kLink), {}, false),
+    return all_chips_seconds(laboratory, ring_of(32, Bandwidth(kIciLink), {}, false),
                              CollectiveOp::kAllGather, kWeights);
   }));
   // The ring closes over all of the line. Packets (4 KiB) are stored at each chip on that way: n -
   // 2 of them in each of n - 1 rounds, 0.55 us for 4 chips, 85 us for 32.
   const auto stored = [](double n) {
-    return (n - 1) * (n - 2) * 4096 / kLink / one_axis(kWeights);
+    return (n - 1) * (n - 2) * 4096 / kIciLink / one_axis(kWeights);
   };
   rows[0].expected_packets = DifferenceRange{0.5 - kExact, 0.5 + stored(4) + kExact};
   const double line = 2.0 * 31 / 32 - 1;
   rows[1].expected_packets = DifferenceRange{line - kExact, line + stored(32) + kExact};
   rows.push_back(
       row("wrapped-16", "axis of 16, which wraps", -1.0 / 16, [](const Laboratory& laboratory) {
-        return all_chips_seconds(laboratory, ring_of(16, Bandwidth(kLink)),
+        return all_chips_seconds(laboratory, ring_of(16, Bandwidth(kIciLink)),
                                  CollectiveOp::kAllGather, kWeights);
       }));
   rows.back().why = "with wraparound the formula holds but for (n-1)/n";
@@ -166,11 +164,11 @@ std::vector<ExperimentRow> line_all_gather_rows() {
 
 double line_of_four(const Laboratory& laboratory, double v) {
   return laboratory.seconds(whole_shard_all_gather(4, whole_bytes(v / 4), false),
-                            ring_of(4, Bandwidth(kLink), kHop, false));
+                            ring_of(4, Bandwidth(kIciLink), kHop, false));
 }
 
 double latency_formula(double v) {
-  return predict("B7.line", {{"V", v}, {"n", 4}, {"t", kHopSeconds}, {"W", kLink}});
+  return predict("B7.line", {{"V", v}, {"n", 4}, {"t", kHopSeconds}, {"W", kIciLink}});
 }
 
 std::vector<ExperimentRow> latency_rows() {
@@ -178,7 +176,7 @@ std::vector<ExperimentRow> latency_rows() {
   // Every hop pays both: 3 (t + shard / W) against 3 max(t, shard / W). The shard over 45,000 B,
   // t W, is the ratio r of the two: (1 + r) / max(1, r) - 1.
   const auto add = [&](std::string id, std::string regime, double v) {
-    const double ratio = v / 4 / (kLink * kHopSeconds);
+    const double ratio = v / 4 / (kIciLink * kHopSeconds);
     const double more = (1 + ratio) / std::max(1.0, ratio) - 1;
     rows.push_back(
         {.id = std::move(id),
@@ -209,7 +207,7 @@ std::vector<ExperimentRow> latency_rows() {
                     .why = "the formula is right for a latency that is a floor, not an addend",
                     .simulate = [v = v](const Laboratory& laboratory) {
                       return laboratory.seconds(all_gather_in_rounds(4, whole_bytes(v / 4), kHop),
-                                                ring_of(4, Bandwidth(kLink), {}, false));
+                                                ring_of(4, Bandwidth(kIciLink), {}, false));
                     }});
   }
   return rows;
@@ -231,7 +229,7 @@ std::vector<Sweep> latency_sweeps() {
 // ---- S6 ----
 
 constexpr double kLarge = 512 << 20;  // 512 MiB
-const std::vector<int> kCube = {4, 4, 4};
+const std::vector<int> kCubeShape = {4, 4, 4};
 
 // Half of the data goes along x, y, z, the other half along y, z, x: in every phase the two are on
 // different axes.
@@ -250,7 +248,7 @@ OpGraph two_colour_all_gather(double v) {
                                     AlgorithmChoice::kBidirectionalRing);
       work.communicator = CommunicatorId(static_cast<std::uint32_t>(graph.communicators.size()));
       graph.communicators.push_back(
-          communicator_of("axis", axis_groups(kCube, (colour + phase) % 3), 64));
+          communicator_of("axis", axis_groups(kCubeShape, (colour + phase) % 3), 64));
       OpDraft op{.stream = stream};
       op.kind = OpKind::kCollective;
       op.work = static_cast<std::uint32_t>(graph.collective_works.size());
@@ -274,7 +272,7 @@ std::vector<ExperimentRow> three_axes_rows() {
     return ExperimentRow{.id = std::move(id),
                          .formula = "B4",
                          .regime = std::move(regime),
-                         .predicted = predict("B4", {{"V", kLarge}, {"M", 3}, {"W", kAxis}}),
+                         .predicted = predict("B4", {{"V", kLarge}, {"M", 3}, {"W", kIciAxis}}),
                          .expected = {difference - kExact, difference + kExact},
                          .tolerance = 0.02,
                          .why = std::move(why),
@@ -282,7 +280,7 @@ std::vector<ExperimentRow> three_axes_rows() {
   };
   const auto with = [](AlgorithmChoice algorithm, Granularity granularity) {
     return [=](const Laboratory& laboratory) {
-      return all_chips_seconds(laboratory, torus_of(kCube, Bandwidth(kLink)),
+      return all_chips_seconds(laboratory, torus_of(kCubeShape, Bandwidth(kIciLink)),
                                CollectiveOp::kAllGather, kLarge, algorithm, granularity);
     };
   };
@@ -306,18 +304,18 @@ std::vector<ExperimentRow> three_axes_rows() {
           row("two-colours", "4x4x4, halves of the data in two orders of axes", 1.5,
               "one of three axes idles", [](const Laboratory& laboratory) {
                 return laboratory.seconds(two_colour_all_gather(kLarge),
-                                          torus_of(kCube, Bandwidth(kLink)));
+                                          torus_of(kCubeShape, Bandwidth(kIciLink)));
               })};
 }
 
 // ---- S7 ----
 
-constexpr double kGradients = 256 << 20;  // 256 MiB
+constexpr double kSharedGradients = 256 << 20;  // 256 MiB
 
 // Adding bf16 reads both operands and writes the sum: three times the shard through HBM.
 double with_adds(const Laboratory& laboratory, double memory_bandwidth) {
-  const Bytes shard = whole_bytes(kGradients / 16);
-  Cluster cluster = ring_of(16, Bandwidth(kLink));
+  const Bytes shard = whole_bytes(kSharedGradients / 16);
+  Cluster cluster = ring_of(16, Bandwidth(kIciLink));
   cluster.chip.memory_bandwidth = Bandwidth(memory_bandwidth);
   return laboratory.seconds(reduce_scatter_with_adds(16, shard, 3 * shard), cluster);
 }
@@ -326,7 +324,7 @@ std::vector<ExperimentRow> all_reduce_rows() {
   std::vector<ExperimentRow> rows;
   const auto ring = [](double v, Duration latency) {
     return [=](const Laboratory& laboratory) {
-      return all_chips_seconds(laboratory, ring_of(16, Bandwidth(kLink), latency),
+      return all_chips_seconds(laboratory, ring_of(16, Bandwidth(kIciLink), latency),
                                CollectiveOp::kAllReduce, v, AlgorithmChoice::kBidirectionalRing);
     };
   };
@@ -334,14 +332,14 @@ std::vector<ExperimentRow> all_reduce_rows() {
   rows.push_back({.id = "large",
                   .formula = "B5",
                   .regime = "ring of 16, 256 MiB",
-                  .predicted = predict("B5", {{"V", kGradients}, {"W", kAxis}}),
+                  .predicted = predict("B5", {{"V", kSharedGradients}, {"W", kIciAxis}}),
                   .expected = {-1.0 / 16 - kExact, -1.0 / 16 + kExact},
                   .why = "(n-1)/n of V moves in each half",
-                  .simulate = ring(kGradients, {})});
+                  .simulate = ring(kSharedGradients, {})});
   // Shards of 4.5 kB: whole shards take 2 (n/2) hops of t + 0.1 us: +10 %.
   const double small = 16 * 4.5e3;
   const double two_halves =
-      2 * predict("B7", {{"V", small}, {"n", 16}, {"t", kHopSeconds}, {"W", kAxis}});
+      2 * predict("B7", {{"V", small}, {"n", 16}, {"t", kHopSeconds}, {"W", kIciAxis}});
   rows.push_back({.id = "small-whole-shards",
                   .formula = "B7",
                   .regime = "ring of 16, shards of 4.5 kB, whole shards hop by hop",
@@ -353,7 +351,7 @@ std::vector<ExperimentRow> all_reduce_rows() {
                   .simulate = [small](const Laboratory& laboratory) {
                     return 2 * laboratory.seconds(
                                    whole_shard_all_gather(16, whole_bytes(small / 16), true),
-                                   ring_of(16, Bandwidth(kLink), kHop));
+                                   ring_of(16, Bandwidth(kIciLink), kHop));
                   }});
   // Shards cut in two go all the way round: 2 (n-1) = 30 hops instead of 16; each has 0.05 us of
   // bytes: 31.5 us over 16 us.
@@ -367,7 +365,7 @@ std::vector<ExperimentRow> all_reduce_rows() {
                   .simulate = ring(small, kHop)});
   // One direction, so that V / W is 2 V / (2 W): a hop takes shard / W and then its addition 3
   // shard / W_hbm: 3 x 45 / 810 = 1/6 more.
-  const double one_way = predict("B2", {{"V", kGradients}, {"n", 16}, {"W", kLink}});
+  const double one_way = predict("B2", {{"V", kSharedGradients}, {"n", 16}, {"W", kIciLink}});
   rows.push_back(
       {.id = "adds-in-turn",
        .formula = "B2",

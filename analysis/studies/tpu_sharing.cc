@@ -8,14 +8,12 @@
 #include "analysis/studies/row_table.h"
 #include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
+#include "analysis/studies/tpu_links.h"
 
 namespace stepsim {
 namespace {
 
-constexpr double kLink = 45e9;  // B/s one way: v4, v5e
-constexpr double kAxis = 2 * kLink;
-constexpr double kArray = 256 << 20;  // bytes of all chips together: 256 MiB
-constexpr double kExact = 1e-4;
+constexpr double kSharedArray = 256 << 20;  // bytes of all chips together: 256 MiB
 
 int product(const std::vector<int>& sizes) {
   int result = 1;
@@ -28,18 +26,18 @@ int product(const std::vector<int>& sizes) {
 double all_to_all(const Laboratory& laboratory, const std::vector<int>& sizes,
                   const std::vector<bool>& wraps, AlgorithmChoice algorithm,
                   Granularity granularity = Granularity::kPipelined) {
-  const Cluster cluster = torus_of(sizes, Bandwidth(kLink), {}, wraps);
+  const Cluster cluster = torus_of(sizes, Bandwidth(kIciLink), {}, wraps);
   SimulationOptions options;
   options.granularity = granularity;
   return laboratory.seconds(
       collective_graph(
           all_chips(cluster),
-          work_of(CollectiveOp::kAllToAll, whole_bytes(kArray / product(sizes)), algorithm)),
+          work_of(CollectiveOp::kAllToAll, whole_bytes(kSharedArray / product(sizes)), algorithm)),
       cluster, options);
 }
 
 std::vector<ExperimentRow> all_to_all_rows() {
-  const double ring = predict("B6", {{"V", kArray}, {"W", kAxis}});
+  const double ring = predict("B6", {{"V", kSharedArray}, {"W", kIciAxis}});
   RowTable rows({.formula = "B6", .predicted = ring});
   const auto torus = [](std::vector<int> sizes, std::vector<bool> wraps = {}) {
     return [=](const Laboratory& laboratory) {
@@ -90,8 +88,8 @@ std::vector<ExperimentRow> all_to_all_rows() {
       {21.0 / 8 - 1 - kExact, 28.0 / 8 - 1 + kExact},
       "one destination at a time: its two links are hot, others idle",
       [](const Laboratory& laboratory) {
-        return laboratory.seconds(messages_in_order(same_order(8), whole_bytes(kArray / 64)),
-                                  torus_of({8}, Bandwidth(kLink)));
+        return laboratory.seconds(messages_in_order(same_order(8), whole_bytes(kSharedArray / 64)),
+                                  torus_of({8}, Bandwidth(kIciLink)));
       });
   hot.expected_unshared = around(7.0 / 8 - 1, kExact);
   // Queues serve near chips first. Their chunks are through after 1, 2, 3 and, from the longer
@@ -102,7 +100,7 @@ std::vector<ExperimentRow> all_to_all_rows() {
   const auto on_torus = [&rows](double chips, double longest) -> RowTable& {
     return rows.testing(
         "B6.torus",
-        predict("B6.torus", {{"V", kArray}, {"N", chips}, {"n", longest}, {"W", kLink}}));
+        predict("B6.torus", {{"V", kSharedArray}, {"N", chips}, {"n", longest}, {"W", kIciLink}}));
   };
   on_torus(64, 8).add("torus-8x8", "8x8 torus", around(0, kExact),
                       "every axis carries a part of its own: eight times as fast as one ring of V",
@@ -152,7 +150,7 @@ double two_gathers(const Laboratory& laboratory, double v1, double v2, std::size
   SimulationOptions options;
   options.recorded_ranks = {RankId(0)};
   const SimulationResult result = laboratory.simulate(
-      gathers_of_two(kTwoAxes, v1, v2, axis2), torus_of(kTwoAxes, Bandwidth(kLink)), options);
+      gathers_of_two(kTwoAxes, v1, v2, axis2), torus_of(kTwoAxes, Bandwidth(kIciLink)), options);
   return to_seconds(end_of(result, first_only).since_start);
 }
 
@@ -161,13 +159,13 @@ Time two_gathers_on_packets(const Laboratory& laboratory, double v1, double v2, 
   options.recorded_ranks = {RankId(0)};
   options.packets.packet_bytes = Bytes(1 << 18);
   return end_of(laboratory.simulate_packets(gathers_of_two(kTwoAxes, v1, v2, 0),
-                                            torus_of(kTwoAxes, Bandwidth(kLink)), options),
+                                            torus_of(kTwoAxes, Bandwidth(kIciLink)), options),
                 first_only);
 }
 
 std::vector<ExperimentRow> sharing_rows() {
   const auto alone = [](double v) {
-    return predict("B1.exact", {{"V", v}, {"W", kAxis}, {"n", 16}});
+    return predict("B1.exact", {{"V", v}, {"W", kIciAxis}, {"n", 16}});
   };
   // Packets of two messages take turns on a link only where both have packets waiting.
   RowTable rows({.expected_unshared = around(0, kExact)}, {-0.005, 0.005});

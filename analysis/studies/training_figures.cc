@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "analysis/step/schedule_run.h"
+#include "analysis/studies/book_layer.h"
 #include "analysis/studies/figures.h"
+#include "analysis/studies/h100_nodes.h"
 #include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study.h"
@@ -18,8 +20,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double kD = 8192;
-constexpr double kF = 32768;
 constexpr std::int64_t kLayers = 8;
 
 // Ways of FSDP and of tensor parallelism over whole axes.
@@ -50,16 +50,17 @@ StackStep step_of(const Strategy& strategy, double batch, std::vector<int> slice
 
 // Of a layer's forward; a backward has twice the arithmetic, twice the weights, the same
 // activations.
-struct Terms {
+struct LayerTerms {
   double math = 0;
   double weights = 0;
   double activations = 0;
 };
 
-Terms terms_of(const Strategy& strategy, double batch) {
+LayerTerms terms_of(const Strategy& strategy, double batch) {
   const double chips = static_cast<double>(strategy.fsdp * strategy.tensor);
-  Terms terms{.math = predict(
-                  "E7.math", {{"B", batch}, {"D", kD}, {"F", kF}, {"N", chips}, {"C", kV5pFlops}})};
+  LayerTerms terms{
+      .math =
+          predict("E7.math", {{"B", batch}, {"D", kD}, {"F", kF}, {"N", chips}, {"C", kV5pFlops}})};
   if (strategy.fsdp > 1) {
     terms.weights = predict("E7.fsdp", {{"D", kD},
                                         {"F", kF},
@@ -126,7 +127,7 @@ Plot flops_to_comms(const Laboratory& laboratory) {
   for (const Strategy& strategy : kCube) {
     add_curves(
         plot, strategy, batches,
-        [](const Terms& terms) {
+        [](const LayerTerms& terms) {
           // Both passes; weights and activations on axes of their own.
           return 3 * terms.math / std::max(3 * terms.weights, 2 * terms.activations);
         },
@@ -154,7 +155,7 @@ Plot time_by_strategy(const Laboratory& laboratory) {
   for (const Strategy& strategy : kPod) {
     add_curves(
         plot, strategy, batches,
-        [](const Terms& terms) {
+        [](const LayerTerms& terms) {
           const double forward = std::max({terms.math, terms.weights, terms.activations});
           const double backward = std::max({2 * terms.math, 2 * terms.weights, terms.activations});
           return kPodLayers * (forward + backward);
@@ -260,7 +261,6 @@ Plot zero_memory(const Laboratory& laboratory) {
 // ---- tensor parallelism and nodes ----
 
 constexpr double kH100 = 990e12;
-constexpr double kNvlink = 450e9;
 constexpr double kInfiniBand = 50e9;  // of one GPU
 
 // Four nodes, with kernels at their peak.

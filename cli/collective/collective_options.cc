@@ -29,7 +29,7 @@ constexpr std::size_t kNamedAlgorithms = kAlgorithmChoices.size() - 1;
 // So that products of bytes and members stay in 64 bits.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
 
-po::options_description visible_options() {
+po::options_description collective_option_list() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
@@ -81,7 +81,7 @@ std::optional<Choice> find_name(const std::string& field, const std::string& tex
   return std::nullopt;
 }
 
-std::optional<std::uint32_t> number(std::string_view text) {
+std::optional<std::uint32_t> whole_number(std::string_view text) {
   std::uint32_t value = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
@@ -169,7 +169,7 @@ void read_group(const CommandLine& line, CollectiveRequest& request,
         problems);
   }
   if (line.options.count("root") != 0) {
-    const auto rank = number(line.value("root"));
+    const auto rank = whole_number(line.value("root"));
     const auto place = std::ranges::find(request.chips, rank.value_or(UINT32_MAX));
     if (place == request.chips.end()) {
       problems.push_back({"--root", "must be one of the ranks, is \"" + line.value("root") + "\""});
@@ -273,13 +273,13 @@ void read_steps(const std::string& path, CollectiveRequest& request,
 
 std::string describe_collective_options() {
   std::ostringstream text;
-  text << visible_options();
+  text << collective_option_list();
   return text.str();
 }
 
 CollectiveRequest read_collective_request(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
-  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  const CommandLine line = read_command_line(arguments, collective_option_list(), problems);
   CollectiveRequest request;
   std::optional<CollectiveOp> op;
   if (line.words.empty()) {
@@ -321,7 +321,7 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   }
   request.yes = line.options.count("yes") != 0;
   if (line.options.count("shift") != 0) {
-    const auto shift = number(line.value("shift"));
+    const auto shift = whole_number(line.value("shift"));
     if (!shift) problems.push_back({"--shift", "must be a whole number"});
     request.shift = shift.value_or(1);
   }

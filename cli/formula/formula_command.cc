@@ -29,7 +29,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-po::options_description visible_options() {
+po::options_description formula_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
   add("json", po::value<std::string>()->value_name("FILE"),
@@ -237,13 +237,13 @@ void write(const std::string& path, const std::string& text, const std::string& 
 
 std::string describe_formula_options() {
   std::ostringstream text;
-  text << visible_options();
+  text << formula_option_list();
   return text.str();
 }
 
 void run_formula_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
-  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  const CommandLine line = read_command_line(arguments, formula_option_list(), problems);
   const std::string path = read_output_path(line, "json", true, problems);
   std::optional<char> group;
   if (line.words.size() == 1 && line.words[0].size() == 1 &&

@@ -25,7 +25,7 @@ namespace po = boost::program_options;
 constexpr std::uint32_t kMostSteps = 1000;
 constexpr std::uint32_t kMostRanks = 1 << 20;
 
-po::options_description visible_options() {
+po::options_description run_option_list() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
@@ -228,14 +228,14 @@ void check_outputs(const RunOptions& options, std::vector<Problem>& problems) {
 
 std::string describe_run_options() {
   std::ostringstream text;
-  text << visible_options();
+  text << run_option_list();
   return text.str();
 }
 
 RunRequest read_run_request(const std::vector<std::string>& arguments) {
   RunRequest request;
   std::vector<Problem> problems;
-  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  const CommandLine line = read_command_line(arguments, run_option_list(), problems);
   request.options = read_options(line, problems);
   RunOptions& options = request.options;
   if (options.help && problems.empty()) return request;

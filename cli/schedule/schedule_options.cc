@@ -24,7 +24,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-po::options_description visible_options() {
+po::options_description schedule_option_list() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
@@ -152,7 +152,7 @@ std::vector<std::string> all_schedule_names() {
 
 ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
                                       std::vector<Problem>& problems) {
-  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  const CommandLine line = read_command_line(arguments, schedule_option_list(), problems);
   ScheduleOptions options;
   if (std::ranges::any_of(problems, [](const Problem& problem) {
         return problem.field == "command line";  // then no option can be read
@@ -327,7 +327,7 @@ PipelineSchedule read_schedule_file(const ScheduleOptions& options,
 
 std::string describe_schedule_options() {
   std::ostringstream text;
-  text << visible_options();
+  text << schedule_option_list();
   return text.str();
 }
 

@@ -14,6 +14,7 @@
 
 #include "cli/progress.h"
 #include "cli/schedule/schedule_gantt.h"
+#include "cli/schedule/schedule_times.h"
 #include "schedules/pipeline/formulas.h"
 #include "sim/base/quantity_text.h"
 #include "traces/json_text.h"
@@ -22,7 +23,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000'000;  // in picoseconds
 constexpr std::size_t kListedRanks = 16;
 
 // "1 stage", "4 micro-batches"

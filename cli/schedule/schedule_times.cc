@@ -14,8 +14,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000'000;  // in the picoseconds of all costs
-
 // Whether a time that was read as a picosecond is less than one: reading rounds up.
 bool is_below_picosecond(const std::string& text) {
   double number = 0;

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "sim/base/error.h"
 
 namespace stepsim {
+
+inline constexpr std::int64_t kSecond = 1'000'000'000'000;  // in picoseconds, the unit of all costs
 
 // Puts them into `request.costs` and, where they differ from stage to stage, into
 // `request.stage_costs`, in picoseconds; adds what is wrong with them to `problems`.

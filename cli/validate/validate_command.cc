@@ -55,7 +55,7 @@ struct Finished {
   RowOutcome outcome;
 };
 
-po::options_description visible_options() {
+po::options_description validate_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
   add("fidelity", po::value<std::string>()->value_name("latency-bandwidth|flow|packet|all"),
@@ -164,7 +164,7 @@ void check_folder(const std::string& folder, std::vector<Problem>& problems) {
 
 ValidateRequest read_request(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
-  const CommandLine line = read_command_line(arguments, visible_options(), problems);
+  const CommandLine line = read_command_line(arguments, validate_option_list(), problems);
   ValidateRequest request;
   request.words = line.words;
   request.cases = line.options.count("cases") != 0;
@@ -322,7 +322,7 @@ void write_plots(const ValidateRequest& request, const ChosenExperiment& chosen,
 
 std::string describe_validate_options() {
   std::ostringstream text;
-  text << visible_options();
+  text << validate_option_list();
   return text.str();
 }
 

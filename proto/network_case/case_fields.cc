@@ -11,7 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kPicosecondsPerSecond = 1e12;
 constexpr double kMostPicoseconds = 9.2e18;
 constexpr double kMostWhole = 9007199254740992.0;  // 2^53: doubles above have gaps
 constexpr std::size_t kMostProblems = 1000;

@@ -16,7 +16,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kPicosecondsPerSecond = 1e12;
 constexpr const char* kFlowFormat = "stepsim-oracle-flow/1";
 constexpr const char* kPacketFormat = "stepsim-oracle-packet/1";
 

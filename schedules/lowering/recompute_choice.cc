@@ -6,10 +6,6 @@
 namespace stepsim {
 namespace {
 
-bool is_tensor(const LayerOp& op) {
-  return op.region == Region::kTensor;
-}
-
 // Who reads whose result: positions of ops, those before it in the order of LayerOp::reads. The
 // first op of a block reads the block's input, which is not an op.
 using Sources = std::vector<std::vector<std::size_t>>;
@@ -26,7 +22,7 @@ Sources sources_of(const Layer& block) {
 }
 
 // Bytes of the result of a projection.
-Bytes result_size(const LayerOp& op) {
+Bytes projection_size(const LayerOp& op) {
   Bytes most;
   for (const Kernel& kernel : op.forward) {
     if (kernel.kind == KernelKind::kMatmul) most = std::max(most, kernel.written);
@@ -103,7 +99,7 @@ void RecomputeChoice::count_bytes(std::size_t i) {
   // The results that are not dropped are kept, whether somebody reads them or not.
   if (plan_.recompute == Recompute::kAlternate && is_projection(op) && !dropped_[i].any() &&
       is_read_by_nobody(i)) {
-    chosen.kept += result_size(op);
+    chosen.kept += projection_size(op);
   }
 }
 

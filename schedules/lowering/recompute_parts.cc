@@ -8,12 +8,8 @@
 namespace stepsim {
 namespace {
 
-bool is_tensor(const LayerOp& op) {
-  return op.region == Region::kTensor;
-}
-
 // The kernels that make the dropped columns: the whole input, a part of the matrix.
-std::vector<Kernel> part_of(std::vector<Kernel> kernels, const DroppedColumns& dropped) {
+std::vector<Kernel> kernels_of_part(std::vector<Kernel> kernels, const DroppedColumns& dropped) {
   if (dropped.all()) return kernels;
   for (Kernel& kernel : kernels) {
     if (kernel.kind != KernelKind::kMatmul) continue;
@@ -175,7 +171,7 @@ class Remaking {
     step.workspace = std::max(step.workspace, op.forward_workspace);
     const DroppedColumns& dropped = choice_.dropped(i);
     const std::vector<Kernel>& whole = op.again.empty() ? op.forward : op.again;
-    const std::vector<Kernel> kernels = dropped.any() ? part_of(whole, dropped) : whole;
+    const std::vector<Kernel> kernels = dropped.any() ? kernels_of_part(whole, dropped) : whole;
     step.kernels.insert(step.kernels.end(), kernels.begin(), kernels.end());
     step.kept += restored + std::exchange(arrived_, Bytes(0));
   }

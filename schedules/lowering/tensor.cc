@@ -107,10 +107,6 @@ class StepList {
   std::vector<LayerStep> steps_;
 };
 
-bool is_tensor(const LayerOp& op) {
-  return op.region == Region::kTensor;
-}
-
 using Exchanges = std::vector<OpExchange>;
 
 // Of an op that has none: nothing is sent.

@@ -15,9 +15,9 @@ namespace stepsim {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
-constexpr std::int32_t kMostMicrobatches = 1 << 20;
-constexpr std::int32_t kMostChunks = 1 << 10;
-constexpr std::int64_t kMostForwards = 1 << 24;
+constexpr std::int32_t kMostWrittenMicrobatches = 1 << 20;
+constexpr std::int32_t kMostWrittenChunks = 1 << 10;
+constexpr std::int64_t kMostWrittenForwards = 1 << 24;
 constexpr std::size_t kMostProblems = 50;  // a file that is no schedule at all is not listed word
                                            // by word
 
@@ -37,10 +37,10 @@ std::optional<Place> take_place(std::string_view& text) {
     text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
     return true;
   };
-  if (!take(place.microbatch, kMostMicrobatches)) return std::nullopt;
+  if (!take(place.microbatch, kMostWrittenMicrobatches)) return std::nullopt;
   if (text.empty() || text.front() != '.') return std::nullopt;
   text.remove_prefix(1);
-  if (!take(place.chunk, kMostChunks)) return std::nullopt;
+  if (!take(place.chunk, kMostWrittenChunks)) return std::nullopt;
   return place;
 }
 
@@ -125,7 +125,7 @@ class Reader {
       } else {
         add(line, fmt::format("\"{}\" is no op: must be like F3.0, B3.0, W3.0, BW3.0 or FB5.0/2.1 "
                               "(micro-batch.chunk; micro-batch below {}, chunk below {})",
-                              word, kMostMicrobatches, kMostChunks));
+                              word, kMostWrittenMicrobatches, kMostWrittenChunks));
       }
     }
     schedule_.ranks.push_back(std::move(order));
@@ -156,11 +156,11 @@ class Reader {
   void check_size() {
     if (static_cast<std::int64_t>(schedule_.ranks.size()) * schedule_.microbatches *
             schedule_.chunks >
-        kMostForwards) {
+        kMostWrittenForwards) {
       problems_.push_back({"schedule", fmt::format("names {} micro-batches and {} chunks on {} "
                                                    "ranks, more than {} forwards in all",
                                                    schedule_.microbatches, schedule_.chunks,
-                                                   schedule_.ranks.size(), kMostForwards)});
+                                                   schedule_.ranks.size(), kMostWrittenForwards)});
     }
   }
 

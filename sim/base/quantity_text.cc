@@ -197,14 +197,14 @@ std::string to_text(Throughput rate) {
 }
 
 std::string exact_seconds(Duration duration) {
-  constexpr std::uint64_t kPicosecondsPerSecond = 1'000'000'000'000;
+  constexpr std::uint64_t kWholePicosecondsPerSecond = 1'000'000'000'000;
   const std::int64_t count = duration.count();
   const bool negative = count < 0;
   const std::uint64_t magnitude =
       negative ? 0 - static_cast<std::uint64_t>(count) : static_cast<std::uint64_t>(count);
-  const std::string fraction = std::to_string(magnitude % kPicosecondsPerSecond);
+  const std::string fraction = std::to_string(magnitude % kWholePicosecondsPerSecond);
   std::string result = negative ? "-" : "";
-  result += std::to_string(magnitude / kPicosecondsPerSecond);
+  result += std::to_string(magnitude / kWholePicosecondsPerSecond);
   result += '.';
   result.append(12 - fraction.size(), '0');
   result += fraction;

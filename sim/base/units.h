@@ -27,6 +27,8 @@ namespace stepsim {
 
 using Duration = std::chrono::duration<std::int64_t, std::pico>;
 
+inline constexpr double kPicosecondsPerSecond = 1e12;
+
 struct Time {
   Duration since_start{};
 

@@ -79,11 +79,6 @@ bool has_torus_axis(const GroupShape& shape) {
 
 // --- What can run --------------------------------------------------------------------------------
 
-bool is_ring_op(CollectiveOp op) {
-  return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather ||
-         op == CollectiveOp::kReduceScatter;
-}
-
 bool moves_whole_from_or_to_root(CollectiveOp op) {
   return op == CollectiveOp::kBroadcast || op == CollectiveOp::kReduce;
 }

@@ -2,6 +2,11 @@
 
 namespace stepsim {
 
+bool is_ring_op(CollectiveOp op) {
+  return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather ||
+         op == CollectiveOp::kReduceScatter;
+}
+
 std::string_view name_of(CollectiveOp op) {
   constexpr std::array<std::string_view, kCollectiveOps.size()> kNames = {
       "all-reduce", "all-gather", "reduce-scatter", "all-to-all",   "broadcast", "reduce",

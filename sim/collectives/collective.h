@@ -46,6 +46,7 @@ inline constexpr std::array kCollectiveOps = {
     CollectiveOp::kGather,      CollectiveOp::kScatter,   CollectiveOp::kBarrier,
     CollectiveOp::kSendReceive, CollectiveOp::kPermute};
 std::string_view name_of(CollectiveOp op);  // "all-reduce"
+bool is_ring_op(CollectiveOp op);           // all-reduce, all-gather, reduce-scatter
 
 // What each runs, and when: sim/collectives/choose_algorithm.h and docs/collectives.md.
 enum class AlgorithmChoice : std::uint8_t {

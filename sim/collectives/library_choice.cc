@@ -241,11 +241,6 @@ Share share_of(const CommunicationLibrary& library, const CollectiveTask& task, 
   return share;
 }
 
-bool is_ring_op(CollectiveOp op) {
-  return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather ||
-         op == CollectiveOp::kReduceScatter;
-}
-
 bool moves_messages(CollectiveOp op) {
   return op == CollectiveOp::kAllToAll || op == CollectiveOp::kGather ||
          op == CollectiveOp::kScatter || op == CollectiveOp::kSendReceive ||

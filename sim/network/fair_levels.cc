@@ -11,7 +11,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kCaptureAbove = 1 + 1e-12;  // of the trial level
 constexpr double kSameLevel = 1e-13;         // relative; must be below the capture threshold
 constexpr std::size_t kPrefetchAhead = 8;    // transfers

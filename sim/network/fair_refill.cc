@@ -9,11 +9,7 @@
 #include "sim/network/fair_sharing.h"
 
 namespace stepsim {
-namespace {
-
-constexpr double kPicosecondsPerSecond = 1e12;
-
-}  // namespace
+namespace {}  // namespace
 
 void FairSharing::refill() {
   ++refills_;

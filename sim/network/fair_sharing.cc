@@ -9,9 +9,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr double kPicosecondsPerSecond = 1e12;
-
 constexpr double kRoundUpFrom = 0.4871;   // of a picosecond
 constexpr double kCancelsBelow = 1e-3;    // of the weight that is subtracted
 constexpr std::uint8_t kScanAfter = 255;  // changes

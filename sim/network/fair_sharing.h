@@ -53,6 +53,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -117,6 +118,8 @@ class FairSharing {
   std::optional<std::string> unfairness() const;
 
  private:
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
   using LinkIndex = std::uint32_t;
 
   // What every push of a changed rate reads and writes: one cache line.

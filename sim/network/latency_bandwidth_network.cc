@@ -8,8 +8,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double kPicosecondsPerSecond = 1e12;
-
 // An event is the end of a transfer's latency or of the transfer; they are taken in order of time,
 // then id, so that carried bytes are summed in the same order whatever the order of calls.
 class LatencyBandwidthNetwork final : public Network {

@@ -14,19 +14,19 @@ namespace {
 // Messages of kinds 0 and 2 come from rank r - 1, of kinds 1 and 3 from rank r + 1.
 enum Kind : std::size_t { kDown = 0, kUp = 1, kBackDown = 2, kBackUp = 3 };
 
-struct Options {
+struct VOptions {
   bool fill_before_backward = true;  // of kBackDown, also where the W is longer than the gap
   bool fill_before_forward = true;
 };
 
-struct Task {
+struct VTask {
   std::int32_t stages = 0;
   std::int32_t microbatches = 0;
   PipelineCosts costs{};
   std::int64_t memory_limit = 0;
 };
 
-struct RankPlan {
+struct VRankPlan {
   std::int64_t free_at = 0;
   std::int64_t in_flight = 0;
   std::int64_t idle = 0;  // since its first forward began
@@ -37,10 +37,10 @@ struct RankPlan {
   std::int32_t count(Kind kind) const { return static_cast<std::int32_t>(ends[kind].size()); }
 };
 
-class Planner {
+class VPlanner {
  public:
   // `earlier_idle`: of each rank in the attempt before; empty in the first.
-  Planner(const Task& task, Options options, const std::vector<std::int64_t>& earlier_idle)
+  VPlanner(const VTask& task, VOptions options, const std::vector<std::int64_t>& earlier_idle)
       : task_(task), options_(options), ranks_(static_cast<std::size_t>(task.stages)) {
     allowance_.assign(ranks_.size(), 0);
     for (std::size_t rank = 0; rank < earlier_idle.size(); ++rank) {
@@ -62,17 +62,17 @@ class Planner {
 
   std::vector<std::int64_t> idle() const {
     std::vector<std::int64_t> idle;
-    for (const RankPlan& rank : ranks_) idle.push_back(rank.idle);
+    for (const VRankPlan& rank : ranks_) idle.push_back(rank.idle);
     return idle;
   }
   std::vector<RankOrder> take_orders() {
     std::vector<RankOrder> orders;
-    for (RankPlan& rank : ranks_) orders.push_back(std::move(rank.order));
+    for (VRankPlan& rank : ranks_) orders.push_back(std::move(rank.order));
     return orders;
   }
 
  private:
-  RankPlan& at(std::int32_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  VRankPlan& at(std::int32_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
   // The rank that sends a kind to this one, if it is another one.
   std::optional<std::int32_t> sender(std::int32_t rank, Kind kind) const {
@@ -99,7 +99,7 @@ class Planner {
   }
 
   void put(std::int32_t number, Kind kind) {
-    RankPlan& rank = at(number);
+    VRankPlan& rank = at(number);
     const bool is_forward = kind == kDown || kind == kUp;
     const std::int32_t chunk = kind == kUp || kind == kBackDown ? 1 : 0;
     const std::int64_t start = std::max(rank.free_at, arrival(number, kind).value_or(0));
@@ -118,7 +118,7 @@ class Planner {
   }
 
   void put_weight(std::int32_t number) {
-    RankPlan& rank = at(number);
+    VRankPlan& rank = at(number);
     rank.free_at += task_.costs.backward_weight;
     --rank.in_flight;
     rank.order.push_back(rank.unfinished.front());
@@ -129,7 +129,7 @@ class Planner {
   void fill(std::int32_t number, Kind kind, bool even_if_longer) {
     const std::optional<std::int64_t> comes = arrival(number, kind);
     if (!comes) return;
-    RankPlan& rank = at(number);
+    VRankPlan& rank = at(number);
     while (!rank.unfinished.empty() && *comes >= rank.free_at + task_.costs.backward_weight) {
       put_weight(number);
     }
@@ -157,8 +157,8 @@ class Planner {
     Kind kind = kDown;
     for (std::int32_t rank = 1; rank < task_.stages; ++rank) {
       const auto behind = [&] {
-        const RankPlan& here = at(rank);
-        const RankPlan& above = at(rank - 1);
+        const VRankPlan& here = at(rank);
+        const VRankPlan& above = at(rank - 1);
         return here.count(kDown) + here.count(kUp) < above.count(kDown) + above.count(kUp) ||
                (here.count(kUp) <= above.count(kUp) && above.count(kUp) < task_.microbatches);
       };
@@ -172,7 +172,7 @@ class Planner {
   }
 
   Kind next_backward(std::int32_t number) {
-    const RankPlan& rank = at(number);
+    const VRankPlan& rank = at(number);
     if (rank.count(kBackUp) >= rank.count(kBackDown)) return kBackDown;
     if (is_sent(number, kBackUp) || rank.count(kBackDown) == task_.microbatches) return kBackUp;
     return kBackDown;
@@ -196,7 +196,7 @@ class Planner {
   }
 
   std::optional<Kind> next_forward(std::int32_t number) {
-    const RankPlan& rank = at(number);
+    const VRankPlan& rank = at(number);
     if (rank.count(kUp) >= rank.count(kDown)) return kDown;
     if (is_sent(number, kUp)) return kUp;
     if (rank.count(kDown) < task_.microbatches && is_sent(number, kDown)) return kDown;
@@ -216,9 +216,9 @@ class Planner {
     }
   }
 
-  Task task_;
-  Options options_;
-  std::vector<RankPlan> ranks_;
+  VTask task_;
+  VOptions options_;
+  std::vector<VRankPlan> ranks_;
   std::int64_t most_idle_ = 0;
   std::vector<std::int64_t> allowance_;  // by which a rank idled less than the worst, last attempt
 };
@@ -229,11 +229,11 @@ struct Attempt {
 };
 
 // Plans again and again, with what the last attempt taught, while that helps.
-Attempt plan_repeatedly(const Task& task, Options options) {
+Attempt plan_repeatedly(const VTask& task, VOptions options) {
   Attempt best;
   std::vector<std::int64_t> idle;
   for (bool first = true;; first = false) {
-    Planner planner(task, options, idle);
+    VPlanner planner(task, options, idle);
     planner.plan();
     idle = planner.idle();
     const std::int64_t most_idle = std::ranges::max(idle);
@@ -246,7 +246,7 @@ Attempt plan_repeatedly(const Task& task, Options options) {
 
 PipelineSchedule zbv_auto(std::int32_t stages, std::int32_t microbatches,
                           const PipelineCosts& costs, std::int64_t memory_limit) {
-  const Task task{stages, microbatches, costs, memory_limit};
+  const VTask task{stages, microbatches, costs, memory_limit};
   std::optional<Attempt> best;
   for (int variant = 0; variant < 4; ++variant) {
     Attempt attempt = plan_repeatedly(task, {.fill_before_backward = (variant & 2) == 0,

@@ -12,7 +12,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kNotYet = -1;
+constexpr std::int64_t kNotEnded = -1;
 
 // Something that an op waits for: the F or the B of a micro-batch on a stage.
 struct Need {
@@ -55,8 +55,8 @@ class Replayer {
     const std::size_t ranks = schedule.ranks.size();
     const auto table =
         static_cast<std::size_t>(stages_) * static_cast<std::size_t>(schedule.microbatches);
-    forward_ends_.assign(table, kNotYet);
-    backward_ends_.assign(table, kNotYet);
+    forward_ends_.assign(table, kNotEnded);
+    backward_ends_.assign(table, kNotEnded);
     next_.assign(ranks, 0);
     free_at_.assign(ranks, 0);
     work_.assign(ranks, 0);
@@ -162,7 +162,7 @@ class Replayer {
   std::optional<Need> missing(std::int32_t rank) const {
     std::optional<Need> first;
     needs_of(rank, list(rank)[next_[at(rank)]], [&](const Need& need, std::int64_t) {
-      if (!first && end_of(need) == kNotYet) first = need;
+      if (!first && end_of(need) == kNotEnded) first = need;
     });
     return first;
   }
@@ -173,7 +173,7 @@ class Replayer {
     bool is_ready = true;
     needs_of(rank, op, [&](const Need& need, std::int64_t send) {
       const std::int64_t end = end_of(need);
-      is_ready = is_ready && end != kNotYet;
+      is_ready = is_ready && end != kNotEnded;
       start = std::max(start, end + send);
     });
     if (!is_ready) return false;

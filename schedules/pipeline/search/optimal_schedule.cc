@@ -47,9 +47,9 @@ struct Candidate {
   std::tuple<std::int64_t, std::int64_t> rank() const { return {span, makespan}; }
 };
 
-class Optimizer {
+class OrderOptimizer {
  public:
-  explicit Optimizer(const OptimalRequest& request)
+  explicit OrderOptimizer(const OptimalRequest& request)
       : request_(request),
         memory_limit_(std::min(request.memory_limit.value_or(forwards()), forwards())),
         effort_left_(request.effort) {
@@ -268,7 +268,9 @@ class Optimizer {
                               .memory_limit = memory_limit_,
                               .deadlines = std::move(ends),
                               .limits = limits};
-    search.progress = [](void* context) { return static_cast<Optimizer*>(context)->goes_on(); };
+    search.progress = [](void* context) {
+      return static_cast<OrderOptimizer*>(context)->goes_on();
+    };
     search.progress_context = this;
     OrderSearchResult result = search_orders(search);
     states_ += result.states;
@@ -301,7 +303,8 @@ class Optimizer {
     if (search_all(bound, request_.effort / kFirstShare)) return true;
     polish_orders(bound);
     if (best_->span <= bound || search_all(bound, request_.effort / kExactShare)) return true;
-    for (const auto improve : {&Optimizer::replan, &Optimizer::climb, &Optimizer::polish_orders}) {
+    for (const auto improve :
+         {&OrderOptimizer::replan, &OrderOptimizer::climb, &OrderOptimizer::polish_orders}) {
       (this->*improve)(bound);
       if (best_->span <= bound) return true;
     }
@@ -374,7 +377,7 @@ std::vector<Problem> check(const OptimalRequest& request) {
 }
 
 OptimalSchedule optimal_schedule(const OptimalRequest& request) {
-  return Optimizer(request).run();
+  return OrderOptimizer(request).run();
 }
 
 }  // namespace stepsim

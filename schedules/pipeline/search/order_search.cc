@@ -24,7 +24,7 @@ struct Node {
 
 // States after equally many ops, stored flat: words of `counts`, equal for states that have run the
 // same ops, and `times`.
-class Layer {
+class SearchLayer {
  public:
   struct Entry {
     std::uint32_t node = 0;
@@ -36,7 +36,7 @@ class Layer {
     StateScore score{};
   };
 
-  explicit Layer(std::size_t counts_size) : counts_size_(counts_size) {}
+  explicit SearchLayer(std::size_t counts_size) : counts_size_(counts_size) {}
 
   void clear() {
     entries_.clear();
@@ -169,7 +169,7 @@ class Search {
     SearchState child(problem_);
     PackedState packed;
     for (const std::uint32_t index : order) {
-      const Layer::Entry& entry = layer_.entry(index);
+      const SearchLayer::Entry& entry = layer_.entry(index);
       parent.unpack(layer_.counts(entry), layer_.times(entry));
       const std::int32_t rank = parent.next_rank();
       if (rank < 0) continue;  // every rank waits for another one
@@ -195,9 +195,9 @@ class Search {
   }
 
   void take_best() {
-    const Layer::Entry* best = nullptr;
+    const SearchLayer::Entry* best = nullptr;
     for (std::uint32_t i = 0; i < layer_.size(); ++i) {
-      const Layer::Entry& entry = layer_.entry(i);
+      const SearchLayer::Entry& entry = layer_.entry(i);
       if (entry.is_alive && (best == nullptr || entry.score < best->score)) best = &entry;
     }
     if (best == nullptr) return;
@@ -239,8 +239,8 @@ class Search {
 
   const OrderSearchRequest& request_;
   SearchProblem problem_;
-  Layer layer_;
-  Layer next_;
+  SearchLayer layer_;
+  SearchLayer next_;
   std::vector<Node> nodes_;
   OrderSearchResult result_;
 };

@@ -203,7 +203,6 @@ std::uint64_t packet_hops(Bytes bytes, std::size_t links, Bytes packet_bytes) {
 }
 
 Duration packet_time(std::int64_t bytes, double bytes_per_second) {
-  constexpr double kPicosecondsPerSecond = 1e12;
   constexpr double kLimit = 9.2e18;
   const double picoseconds =
       std::ceil(static_cast<double>(bytes) * kPicosecondsPerSecond / bytes_per_second);

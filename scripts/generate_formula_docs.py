@@ -13,14 +13,18 @@ PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "formulas.md"
 
 HEAD = """# Formulas
 
-Every closed form of `stepsim formula`, by group: what it says, where it comes from, where it holds, and what
-its sources print wrongly. `stepsim formula E7` shows one, `stepsim formula E7 B=48000 N=64 F=32768 MX=2`
-evaluates it, and `X=?` solves for an input.
+This page has every closed form of `stepsim formula`, by group: what it says, where it comes from, where it
+holds, and where its sources print it wrongly.
 
-Written by `scripts/generate_formula_docs.py` from the program; change `analysis/formulas/`, not this page.
+- `stepsim formula fsdp` lists the formulas about a thing.
+- `stepsim formula E7` explains one.
+- `stepsim formula E7 B=48000 N=64 F=32768 MX=2` evaluates it.
+- `X=?` in place of a value solves for that input.
 
-Units: B, s, B/s, FLOP, FLOP/s; counts are plain numbers. A TPU's axis counts both directions of a ring, a
-GPU's egress counts one. The V of a collective is the whole array.
+`scripts/generate_formula_docs.py` writes this page. Change `analysis/formulas/`, not this page.
+
+Units are B, s, B/s, FLOP and FLOP/s; counts are plain numbers. The bandwidth of a TPU's axis counts both
+directions of a ring. The egress of a GPU counts one direction. The V of a collective is the whole array.
 """
 
 

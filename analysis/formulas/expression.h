@@ -1,12 +1,13 @@
-// Arithmetic as a person writes it: what a formula of the table prints is what it computes.
+// Expression is arithmetic as a person writes it.
 //
 //   const Expression area("D * F / max(X, Y)");
 //   area.value({{"D", 8192}, {"F", 32768}, {"X", 4}, {"Y", 8}})
 //
-// Numbers, symbols (letters, digits, underscore), + - * / ^, comparisons < <= > >= (1 or 0, at the
-// outermost level), parentheses, min max (any number of arguments), sqrt, ceil, floor, log2. ^
-// binds tighter than a minus sign before it and is right-associative. There is no rounding but that
-// of doubles; ceil and floor ignore an error of 1e-9 of the value, so that ceil(8 * 0.125) is 1.
+// It has numbers, symbols (letters, digits, underscore), + - * / ^, parentheses, min and max of any
+// number of arguments, sqrt, ceil, floor and log2. The outermost level may be a comparison
+// < <= > >=, which is 1 or 0. ^ binds tighter than a minus sign before it and is right-associative.
+// Values are doubles. ceil and floor ignore an error of 1e-9 of the value, so that ceil(8 * 0.125)
+// is 1.
 
 #pragma once
 
@@ -21,10 +22,10 @@ using FormulaValues = std::map<std::string, double, std::less<>>;  // by symbol
 
 class Expression {
  public:
-  // Throws std::logic_error for what is no expression: expressions are data of the program.
+  // Throws std::logic_error if the text is no expression: expressions are part of the program.
   explicit Expression(std::string_view text);
 
-  // REQUIRES: values has every symbol. What has no value, 1 / 0 or sqrt(-1), is not finite.
+  // The result is not finite if there is none: 1 / 0, sqrt(-1). REQUIRES: values has every symbol.
   double value(const FormulaValues& values) const;
 
   const std::vector<std::string>& symbols() const { return symbols_; }  // each once, in order

@@ -1,16 +1,17 @@
-// Formula is one closed form of the documents that stepsim is measured against: text, symbols,
-// where it comes from, when it holds, and what the source prints where the source is wrong.
+// Formula is one closed form of the documents that stepsim is measured against. It has the
+// expression, its symbols, its source, the conditions under which it holds, and a correction if the
+// source prints it wrongly.
 //
-// A formula is data. Its function is its own expression (analysis/formulas/expression.h), so what
-// `stepsim formula E7` shows is what it computes. To add one, add a row to its group's file
-// (group_a.cc ...); the table test evaluates every row's example and solves it back.
+// A formula is data. stepsim evaluates the expression itself (analysis/formulas/expression.h), so
+// `stepsim formula E7` shows exactly what it computes. To add a formula, add a row to the file of
+// its group: formula_groups.h names the files. The table test evaluates the example of every row
+// and solves it back.
 //
-// Values are in base units: bytes, seconds, bytes/s, FLOP, FLOP/s; counts are plain numbers.
-// Nothing here simulates or estimates: sim/base is all that this folder knows of the simulator.
+// Values are in base units: bytes, seconds, bytes/s, FLOP, FLOP/s. Counts are plain numbers.
+// Nothing in this folder simulates; of the simulator it includes sim/base only.
 //
-// Ids are those of the catalogue the documents were read into: a letter for the group, a number for
-// the row. The main formula of a row has the plain id, the others a name behind it: E8,
-// E8.unoverlapped.
+// An id is a letter for the group and a number for the row. The main formula of a row has the plain
+// id, the others have a name behind it: E8, E8.unoverlapped.
 
 #pragma once
 
@@ -28,14 +29,14 @@ enum class InputRange : std::uint8_t {
   kFraction,     // above 0, at most 1
 };
 
-// What of the catalog fills an input that is not given.
+// The value of a catalog entry that fills an input if chip= or model= is given.
 enum class CatalogValue : std::uint8_t {
   kNone,
   kChipBf16Peak,
   kChipMemoryBandwidth,
   kChipMemoryCapacity,
-  kChipLinkBandwidth,  // TPUs only: one way of an ICI link
-  kChipAxisBandwidth,  // TPUs only: both directions of an ICI axis
+  kChipLinkBandwidth,  // TPUs only: an ICI link, one direction
+  kChipAxisBandwidth,  // TPUs only: an ICI axis, both directions
   kModelLayers,
   kModelHidden,
   kModelIntermediate,
@@ -52,7 +53,7 @@ struct FormulaInput {
   std::string_view meaning;
   InputRange range = InputRange::kPositive;
   CatalogValue catalog = CatalogValue::kNone;
-  std::optional<double> otherwise{};  // where it may be left out
+  std::optional<double> otherwise{};  // its value if it is left out; unset: it must be given
 
   constexpr FormulaInput or_else(double value) const {
     FormulaInput input = *this;
@@ -67,11 +68,11 @@ struct FormulaInput {
 };
 
 struct FormulaResult {
-  std::string_view symbol;  // of no input
+  std::string_view symbol;  // differs from those of all inputs
   std::string_view unit;
 };
 
-// What must hold for the formula to be more than arithmetic.
+// An assumption of the formula. If it does not hold, the result means nothing.
 struct Condition {
   std::string_view text;
   std::string_view check =
@@ -86,8 +87,8 @@ struct Formula {
   std::vector<FormulaInput> inputs;
   std::string_view source;
   std::vector<Condition> conditions{};
-  std::string_view correction = "";  // what a source prints wrongly, and the right form
-  std::string_view example;          // inputs as they are typed: "C=989.5TFLOPS W=3.35TB/s"
+  std::string_view correction = "";  // the wrong form in the source, and why it is wrong
+  std::string_view example;          // inputs as a person types them: "C=989.5TFLOPS W=3.35TB/s"
 
   char group() const { return id.front(); }
 };

@@ -1,4 +1,5 @@
-// The rows of the formula table, a file a group; not included outside analysis/formulas.
+// The rows of the formula table. Each group has a file, named like its function. Only
+// analysis/formulas includes this header.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-// Inputs that many formulas share; not included outside analysis/formulas.
+// Inputs that many formulas share. Only analysis/formulas includes this header.
 //
-// One letter means one thing across the table as far as the sources allow it: where a row means
-// something else by it, the row says so with means().
+// A letter means the same in all formulas as far as the sources allow it. A row that means
+// something else by a letter says so with means().
 
 #pragma once
 

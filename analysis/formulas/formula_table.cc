@@ -50,7 +50,7 @@ bool takes_prefix(std::string_view unit) {
   return unit == "B" || unit == "s" || unit == "B/s" || unit == "FLOP" || unit == "FLOP/s";
 }
 
-// "42" and then what follows, blanks skipped.
+// The number at the beginning, and the text behind it without leading blanks.
 std::optional<std::pair<double, std::string_view>> split_number(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -71,7 +71,7 @@ std::optional<double> with_unit(std::string_view text, double number, std::strin
   } else if (unit == "FLOP/s") {
     if (const auto rate = parse_throughput(text)) return rate->value();
   } else if (unit == "B") {
-    // The units of sizes, but a size here may be a part of a byte or more than 2^63.
+    // Sizes here may be fractions of a byte or more than 2^63, so parse_bytes() does not do.
     const std::string one = "1" + std::string(suffix);
     if (const auto size = parse_bytes(one)) return number * static_cast<double>(size->value());
   } else if (unit == "FLOP") {
@@ -135,7 +135,7 @@ FormulaValues completed(const Formula& formula, const FormulaValues& values) {
 
 // ---- solving ----
 
-// Where the scan looks: 100 points to a power of ten, and every count up to 4,096; in order.
+// The points that the scan tries, in order: 100 in each power of ten, and every count up to 4,096.
 std::vector<double> scan_points(InputRange range) {
   constexpr int kPointsPerPowerOfTen = 100;
   constexpr int kEveryCountUpTo = 4096;
@@ -154,7 +154,7 @@ std::vector<double> scan_points(InputRange range) {
   return points;
 }
 
-// The result less what it should be, relative to that, as a function of one input.
+// The relative difference between the result and the wanted result, as a function of one input.
 class Difference {
  public:
   Difference(const Formula& formula, const FormulaValues& values, std::string_view unknown,
@@ -194,7 +194,7 @@ std::optional<double> bisect(Difference& difference, double low, double high) {
   return std::abs(difference(best)) <= kSolved ? std::optional(best) : std::nullopt;
 }
 
-// Where the difference comes nearest to 0 without crossing it, if it touches it there.
+// The point at which the difference touches 0 without crossing it, if there is one.
 std::optional<double> touch(Difference& difference, double low, double high) {
   for (int step = 0; step < 200; ++step) {
     const double third = (high - low) / 3;
@@ -219,7 +219,7 @@ std::vector<double> roots(Difference& difference, InputRange range) {
     const bool has_before = i > 0 && std::isfinite(heights[i - 1]) && heights[i - 1] != 0;
     if (!std::isfinite(here)) continue;
     if (here == 0) {
-      // One solution of a range in which nothing changes: its beginning.
+      // The result is constant here: the beginning of the range stands for all of it.
       if (i == 0 || heights[i - 1] != 0) found.push_back(points[i]);
       continue;
     }
@@ -236,7 +236,7 @@ std::vector<double> roots(Difference& difference, InputRange range) {
   return found;
 }
 
-// A whole number where one does as well.
+// The nearest whole number if it solves the formula as well, else the value.
 double rounded(Difference& difference, double root) {
   const double whole = std::round(root);
   const bool is_close = std::abs(whole - root) <= 1e-7 * std::abs(root);

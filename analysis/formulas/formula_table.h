@@ -4,13 +4,13 @@
 //   evaluate(*formula, {{"C", 459e12}, {"W", 180e9}, {"MX", 2}, {"F", 32768}}).value   // 99.2
 //   solve(*formula, {{"C", 459e12}, ..., {"B_over_N", 99.2}}, "F")                      // {32768}
 //
-// What is wrong with the values comes as ConfigError, all at once. A value outside a formula's
-// conditions is no error: the result is computed and the condition comes back as a warning.
+// Wrong values are a ConfigError with all problems. A value outside a formula's conditions is no
+// error: the result is computed, and the condition comes back as a warning.
 //
-// Solving scans the input's range (100 points to a power of ten, and every count up to 4,096) for a
-// change of sign and bisects there, and for a maximum or minimum that touches the result. So it
-// takes what is not monotone and finds several solutions; two within a scanning step are missed. A
-// jump over the result (ceil, floor) is no solution.
+// Solving scans the range of the input: 100 points in each power of ten, and every count up to
+// 4,096. It bisects at each change of sign, and takes a maximum or minimum that touches the result.
+// So it finds several solutions of a formula that is not monotone; of two solutions within one
+// scanning step it misses both. A jump over the result (ceil, floor) is no solution.
 
 #pragma once
 
@@ -31,22 +31,21 @@ std::string_view name_of_group(char group);
 
 const Formula* find_formula(std::string_view id);  // nullptr if there is none
 
-// Rows of the sources' catalogue that say something else than a formula: a measurement, a rule, a
-// remark. In order of id.
+// Rows of the sources that are no formula but a measurement, a rule or a remark. In order of id.
 struct NoFormula {
   std::string_view id;
   std::string_view what;
 };
 std::span<const NoFormula> no_formulas();
 
-// "64GB", "1.5ms", "989TFLOPS", "4096", "0.5" in the base unit; nothing if the text isn't a finite
-// number that is not negative, with a unit that fits `unit`.
+// "64GB", "1.5ms", "989TFLOPS", "4096" or "0.5", in the base unit. Nothing if the text is no finite
+// number from 0 on with a unit that fits `unit`.
 std::optional<double> read_formula_value(std::string_view text, std::string_view unit);
 
 // "1.34 GB", "13.6931 ways"; six significant digits, whole numbers in full.
 std::string formula_value_text(double value, std::string_view unit);
 
-// Inputs that are not known, missing (with their units) or out of range.
+// A problem for each input that is unknown, missing or out of range.
 std::vector<Problem> check_values(const Formula& formula, const FormulaValues& values);
 
 struct Evaluation {
@@ -54,15 +53,16 @@ struct Evaluation {
   std::vector<std::string> warnings{};  // conditions that do not hold
 };
 
-// Throws ConfigError with what check_values() finds, or where there is no finite result.
+// Throws ConfigError with the problems of check_values(), or if the result is not finite.
 Evaluation evaluate(const Formula& formula, const FormulaValues& values);
 
 // The values of input `unknown` that give the result, in increasing order. `values` has all other
-// inputs and the result by its symbol. Throws ConfigError if they are wrong or no value does.
+// inputs, and the result under its symbol. Throws ConfigError if they are wrong or no value gives
+// the result.
 std::vector<double> solve(const Formula& formula, const FormulaValues& values,
                           std::string_view unknown);
 
-// "C=989.5TFLOPS W=3.35TB/s" as values: a formula's own example. REQUIRES: it can be read.
+// The values of the formula's own example, "C=989.5TFLOPS W=3.35TB/s". REQUIRES: it can be read.
 FormulaValues example_values(const Formula& formula);
 
 }  // namespace stepsim

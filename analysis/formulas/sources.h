@@ -1,4 +1,4 @@
-// The documents that stepsim is measured against, as formulas and experiments name them.
+// The documents that stepsim is measured against, as formulas and studies name them.
 
 #pragma once
 

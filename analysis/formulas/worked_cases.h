@@ -1,12 +1,12 @@
-// The figures that the source documents work out, and what the formula table makes of them.
+// The figures that the source documents work out, checked with the formula table.
 //
 //   for (const WorkedCase& worked : read_worked_cases(csv, formulas_of_cases)) {
 //     const CaseOutcome outcome = evaluate_case(worked);
 //   }
 //
-// Both texts are data (catalog/cases): the figures with their sources, tolerances and right values,
-// and for each of them the formula and its inputs as `stepsim formula` takes them. The expressions
-// in the figures' own column are never evaluated: they are another one's arithmetic.
+// Both texts are data (catalog/cases). The first has the figures with their sources, tolerances and
+// right values. The second has the formula and the inputs of each, as `stepsim formula` takes them.
+// The expressions in the first text are the documents' own arithmetic and are not evaluated.
 
 #pragma once
 
@@ -21,17 +21,17 @@ struct WorkedCase {
   std::string id{};        // "A01"
   std::string source{};    // document
   std::string quantity{};  // "v5e bf16 critical intensity"
-  std::string formula{};   // id of the table
+  std::string formula{};   // its id
   std::string inputs{};    // "C=197TFLOPS W=820GB/s"
   double expected = 0;     // the right value, in `unit`
-  std::string unit{};      // of the document: "ms", "GB", "days", ...
-  double tolerance = 0;    // relative, of the document's own rounding
-  std::string printed{};   // what the document says; empty: nothing, it is derived
-  std::string verdict{};   // "ok", or that the document is wrong or loose
+  std::string unit{};      // the document's: "ms", "GB", "days", ...
+  double tolerance = 0;    // relative; covers the rounding of the document
+  std::string printed{};   // the document's figure; empty: the figure is derived
+  std::string verdict{};   // "ok", "derived", or how the document is wrong
   std::string note{};      // why
 };
 
-// Throws std::logic_error for texts that are no such data: they are part of the program.
+// Throws std::logic_error if the texts are malformed: they are part of the program.
 std::vector<WorkedCase> read_worked_cases(std::string_view csv, std::string_view formulas_of_cases);
 
 struct CaseOutcome {
@@ -40,10 +40,10 @@ struct CaseOutcome {
   bool agrees = false;    // within the tolerance
 };
 
-// Throws std::logic_error where the case names no formula or inputs that it does not have.
+// Throws std::logic_error if there is no such formula, or it has no such inputs.
 CaseOutcome evaluate_case(const WorkedCase& worked);
 
-// What one of `unit` is in base units; 1 for units that are base units or plain numbers.
+// The size of `unit` in base units; 1 for base units and plain numbers.
 double base_units(std::string_view unit);
 
 }  // namespace stepsim

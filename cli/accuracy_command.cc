@@ -8,7 +8,6 @@
 #include <charconv>
 #include <chrono>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include "analysis/accuracy/accuracy.h"
@@ -34,15 +33,14 @@ po::options_description accuracy_option_list() {
   add("library", po::value<std::string>()->value_name("NAME"),
       "communication library (default: the chip's); ideal for none");
   add("most-ops", po::value<std::string>()->value_name("N"),
-      "skip training runs of more ops (default: 40000000, about half a minute)");
-  add("rows", "print every row, not only the summary");
+      "skip training runs with more than N ops (default: 40000000, about half a minute)");
+  add("rows", "print every row besides the summary");
   add("json", po::value<std::string>()->value_name("FILE"),
-      "the result as JSON; - for standard output, and nothing else there");
-  add("help", "this text");
+      "write the result as JSON; - writes it to standard output, and nothing else there");
   return options;
 }
 
-// A line on standard error, on a terminal, of what takes longer than 2 s.
+// Draws a line on standard error once reading takes longer than 2 s, on a terminal only.
 class RecordProgress {
  public:
   RecordProgress(std::string file, std::size_t records)
@@ -136,7 +134,7 @@ std::string summary_table(const std::vector<AccuracyRow>& rows) {
   return text;
 }
 
-// How often each reason came, most frequent first.
+// A line for each reason with its count, most frequent first.
 std::string reasons_table(const std::vector<AccuracyRow>& rows) {
   std::map<std::string, std::size_t> counts;
   for (const AccuracyRow& row : rows) {
@@ -156,20 +154,12 @@ std::string reasons_table(const std::vector<AccuracyRow>& rows) {
   return text;
 }
 
-}  // namespace
-
-std::string describe_accuracy_options() {
-  std::ostringstream text;
-  text << accuracy_option_list();
-  return text.str();
-}
-
-void run_accuracy_command(const std::vector<std::string>& arguments) {
+ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, accuracy_option_list(), problems);
   if (line.words.empty()) problems.push_back({"FILE.csv", "must be given, one or more"});
-  const std::string json = read_output_path(line, "json", true, problems);
+  const std::string json = read_output_path(line, "json", OutputFormat::kJson, problems);
   std::vector<CsvTable> tables;
   for (const std::string& file : line.words) {
     try {
@@ -215,7 +205,7 @@ void run_accuracy_command(const std::vector<std::string>& arguments) {
   }
   if (json == "-") {
     print(json_of(rows));
-    return;
+    return ExitStatus::kDone;
   }
   if (!json.empty()) {
     OutputFile file(json);
@@ -225,6 +215,26 @@ void run_accuracy_command(const std::vector<std::string>& arguments) {
   }
   print((line.options.count("rows") != 0 ? rows_table(rows) : "") + summary_table(rows) +
         reasons_table(rows));
+  return ExitStatus::kDone;
 }
+
+}  // namespace
+
+constinit const Subcommand kAccuracySubcommand = {
+    .name = "accuracy",
+    .arguments = "FILE.csv... [options]",
+    .summary = "compare predictions with measured tables",
+    .description =
+        R"(stepsim accuracy simulates the rows of measured tables and says how far off the predictions are.
+
+Usage:
+  stepsim accuracy FILE.csv... [options]
+
+A table has training runs, kernels or collectives; the columns in its header tell which.
+docs/accuracy.md lists the columns. Rows that can't be simulated are counted with the reason.
+)",
+    .options = accuracy_option_list,
+    .run = run_accuracy_command,
+};
 
 }  // namespace stepsim

@@ -2,14 +2,10 @@
 
 #pragma once
 
-#include <string>
-#include <vector>
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
-// Prints the summary by source, or the whole as JSON. Throws ConfigError.
-void run_accuracy_command(const std::vector<std::string>& arguments);
-
-std::string describe_accuracy_options();
+extern const Subcommand kAccuracySubcommand;
 
 }  // namespace stepsim

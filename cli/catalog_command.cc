@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 
+#include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "proto/suggestion.h"
 #include "sim/base/error.h"
@@ -25,13 +26,23 @@ CatalogKind read_kind(const std::string& name) {
                                   did_you_mean(name, names)}});
 }
 
-std::string names_text(CatalogKind kind, std::string_view indent) {
+// A family says which sizes it has; those that are listed below it are only the usual ones.
+std::string clusters_text(const std::string& indent) {
   std::string text;
-  for (const std::string& name : list(kind)) text += std::string(indent) + name + "\n";
+  for (const ClusterFamily& family : cluster_families()) {
+    text += indent + family.name;
+    text += family.sizes.empty() ? "\n" : "-<size>: <size> is " + family.sizes + "\n";
+    for (const std::string& name : family.usual) text += indent + "  " + name + "\n";
+  }
   return text;
 }
 
-}  // namespace
+std::string names_text(CatalogKind kind, const std::string& indent) {
+  if (kind == CatalogKind::kCluster) return clusters_text(indent);
+  std::string text;
+  for (const std::string& name : list(kind)) text += indent + name + "\n";
+  return text;
+}
 
 std::string catalog_text(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
@@ -50,5 +61,30 @@ std::string catalog_text(const std::vector<std::string>& arguments) {
   if (!answer.found) throw ConfigError({{"NAME", answer.problem}});
   return answer.found->text;
 }
+
+ExitStatus run_catalog_command(const std::vector<std::string>& arguments) {
+  print(catalog_text(arguments));
+  return ExitStatus::kDone;
+}
+
+}  // namespace
+
+constinit const Subcommand kCatalogSubcommand = {
+    .name = "catalog",
+    .arguments = "[KIND] [NAME]",
+    .summary = "list or print built-in chips, clusters, models, ...",
+    .description = R"(stepsim catalog says what is built in.
+
+Usage:
+  stepsim catalog              every kind and its names
+  stepsim catalog KIND         names of chips, libraries, clusters, models, plans or experiments
+  stepsim catalog KIND NAME    one entry, as its file says it
+
+Clusters come in families that have any size: dgx-h100-<chips>, v5p-<x>x<y>x<z>, ...
+`stepsim catalog clusters` says which sizes each family has, and lists the usual ones.
+)",
+    .options = nullptr,
+    .run = run_catalog_command,
+};
 
 }  // namespace stepsim

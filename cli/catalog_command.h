@@ -1,14 +1,11 @@
-// `stepsim catalog [KIND] [NAME]`: what is built in.
+// `stepsim catalog [KIND] [NAME]`: lists what is built in, or prints one entry as its file says it.
 
 #pragma once
 
-#include <string>
-#include <vector>
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
-// The text to print: every kind with its names, the names of one kind, or one entry as its file
-// says it. Throws ConfigError for a kind or a name that is not there.
-std::string catalog_text(const std::vector<std::string>& arguments);
+extern const Subcommand kCatalogSubcommand;
 
 }  // namespace stepsim

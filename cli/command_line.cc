@@ -1,6 +1,10 @@
 #include "cli/command_line.h"
 
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "proto/suggestion.h"
 #include "traces/output_file.h"
@@ -11,6 +15,58 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr const char* kWords = "words";
+
+std::vector<std::string> suffixes_of(OutputFormat format) {
+  switch (format) {
+    case OutputFormat::kJson:
+    case OutputFormat::kChromeTrace:
+      return {".json", ".json.gz"};
+    case OutputFormat::kSvg:
+      return {".svg"};
+    case OutputFormat::kDot:
+      break;
+  }
+  return {".dot", ".gv"};
+}
+
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return text;
+}
+
+std::string either_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " or ") + word;
+  return text;
+}
+
+std::string extension_of(const std::string& path) {
+  return lower_case(std::filesystem::path(path).extension().string());
+}
+
+bool promises_another_format(const std::string& path, OutputFormat format) {
+  if (extension_of(path).empty()) return false;
+  return std::ranges::none_of(suffixes_of(format), [&](const std::string& suffix) {
+    return lower_case(path).ends_with(suffix);
+  });
+}
+
+// True for names such as plots.svg, with which a person means a file.
+bool looks_like_output_file(const std::string& path) {
+  const std::vector<std::string> suffixes = {".svg", ".png",  ".pdf",  ".jpg", ".jpeg",
+                                             ".gif", ".json", ".html", ".csv"};
+  return std::ranges::count(suffixes, extension_of(path)) > 0;
+}
+
+std::string why_no_folder(const std::string& folder) {
+  if (folder.empty()) return "must not be empty";
+  if (looks_like_output_file(folder) && !std::filesystem::is_directory(folder)) {
+    return "must be a folder, not a file; is \"" + folder + "\"";
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -27,6 +83,7 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
   positional.add(kWords, -1);
   std::vector<std::string> names;
   for (const auto& option : options.options()) names.push_back("--" + option->long_name());
+  names.emplace_back("--help");
   CommandLine line;
   try {
     const int style = po::command_line_style::unix_style ^ po::command_line_style::allow_guessing;
@@ -54,20 +111,51 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
   return line;
 }
 
-std::string read_output_path(const CommandLine& line, const std::string& option, bool may_be_stdout,
-                             std::vector<Problem>& problems) {
+void add_help_option(po::options_description& options) {
+  options.add_options()("help,h", "this text");
+}
+
+std::string read_output_path(const CommandLine& line, const std::string& option,
+                             OutputFormat format, std::vector<Problem>& problems) {
   const std::string path = line.value(option);
   if (line.options.count(option) == 0) return path;
+  if (path == "-") {
+    if (format != OutputFormat::kJson) {
+      problems.push_back({"--" + option, "must be a file, is \"-\""});
+    }
+    return path;
+  }
   if (path.empty()) {
     problems.push_back({"--" + option, "must not be empty"});
-  } else if (path != "-") {
-    for (const Problem& problem : check_writable(path)) {
-      problems.push_back({"--" + option + " " + problem.field, problem.message});
-    }
-  } else if (!may_be_stdout) {
-    problems.push_back({"--" + option, "must be a file, is \"-\""});
+    return path;
+  }
+  if (promises_another_format(path, format)) {
+    problems.push_back(
+        {"--" + option, "must end in " + either_of(suffixes_of(format)) + ", is \"" + path + "\""});
+  }
+  for (const Problem& problem : check_writable(path)) {
+    problems.push_back({"--" + option + " " + problem.field, problem.message});
   }
   return path;
+}
+
+std::string read_output_folder(const CommandLine& line, const std::string& option,
+                               std::vector<Problem>& problems) {
+  const std::string folder = line.value(option);
+  if (line.options.count(option) == 0) return folder;
+  if (const std::string why = why_no_folder(folder); !why.empty()) {
+    problems.push_back({"--" + option, why});
+  }
+  if (!problems.empty()) return folder;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!std::filesystem::is_directory(folder)) {
+    problems.push_back({"--" + option, "\"" + folder + "\" is no folder and can't be made one" +
+                                           (error ? ": " + error.message() : "")});
+    return folder;
+  }
+  for (const Problem& problem : check_writable(folder + "/any.svg")) problems.push_back(problem);
+  return folder;
 }
 
 }  // namespace stepsim

@@ -15,6 +15,13 @@
 
 namespace stepsim {
 
+enum class OutputFormat {
+  kJson,         // .json, or .json.gz for a compressed one
+  kChromeTrace,  // the same names
+  kSvg,          // .svg
+  kDot,          // .dot or .gv
+};
+
 struct CommandLine {
   std::vector<std::string> words;
   boost::program_options::variables_map options;
@@ -27,8 +34,18 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
                               const boost::program_options::options_description& options,
                               std::vector<Problem>& problems);
 
-// The name of a file to be written: empty, "-" or one that can be written now; else a problem.
-std::string read_output_path(const CommandLine& line, const std::string& option, bool may_be_stdout,
-                             std::vector<Problem>& problems);
+// --help, which every subcommand has.
+void add_help_option(boost::program_options::options_description& options);
+
+// The name of a file to be written: empty if the option is not given, "-" for standard output
+// (JSON only), or a file that can be written now. Adds a problem otherwise, and if the name ends
+// like a file of another format. A name without a suffix promises no format and is accepted.
+std::string read_output_path(const CommandLine& line, const std::string& option,
+                             OutputFormat format, std::vector<Problem>& problems);
+
+// The name of a folder that files can be written to; empty if the option is not given. The folder
+// is made if it is not there, but only while there are no problems: read the option last.
+std::string read_output_folder(const CommandLine& line, const std::string& option,
+                               std::vector<Problem>& problems);
 
 }  // namespace stepsim

@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <filesystem>
-#include <sstream>
-#include <system_error>
 
 #include "analysis/studies/figures.h"
 #include "cli/command_line.h"
@@ -25,8 +22,8 @@ namespace po = boost::program_options;
 po::options_description figures_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
-  add("out", po::value<std::string>()->value_name("DIR"), "where they go; made if it is not there");
-  add("help", "this text");
+  add("out", po::value<std::string>()->value_name("DIR"),
+      "folder for the figures; made if it is not there");
   return options;
 }
 
@@ -48,27 +45,15 @@ std::vector<Figure> choose(const std::vector<std::string>& names, std::vector<Pr
   return chosen;
 }
 
-}  // namespace
-
-std::string describe_figures_options() {
-  std::ostringstream text;
-  text << figures_option_list();
-  return text.str();
-}
-
-void run_figures_command(const std::vector<std::string>& arguments) {
+ExitStatus run_figures_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, figures_option_list(), problems);
   const std::vector<Figure> chosen = choose(line.words, problems);
-  const std::string folder = line.value("out");
-  if (folder.empty()) {
+  if (line.options.count("out") == 0) {
     problems.push_back({"--out", "must be given: the folder that the figures go to"});
-  } else if (problems.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) problems.push_back({"--out", "can't be made: " + error.message()});
   }
+  const std::string folder = read_output_folder(line, "out", problems);
   throw_if_any(std::move(problems));
   for (const Figure& figure : chosen) {
     const std::string path = fmt::format("{}/{}.svg", folder, figure.name);
@@ -78,6 +63,26 @@ void run_figures_command(const std::vector<std::string>& arguments) {
     file.commit();
     print(fmt::format("  {:<24} {}\n", figure.name, figure.what));
   }
+  return ExitStatus::kDone;
 }
+
+}  // namespace
+
+constinit const Subcommand kFiguresSubcommand = {
+    .name = "figures",
+    .arguments = "[NAME...] --out DIR",
+    .summary = "draw the books' figures from simulation",
+    .description =
+        R"(stepsim figures draws the books' figures from simulation. Formulas are lines; simulated steps and
+collectives are points. Each figure is one SVG file with the same bytes each time. docs/figures.md
+shows them all.
+
+Usage:
+  stepsim figures --out DIR              every figure
+  stepsim figures bubble --out DIR       the figures named
+)",
+    .options = figures_option_list,
+    .run = run_figures_command,
+};
 
 }  // namespace stepsim

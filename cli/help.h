@@ -1,16 +1,19 @@
-// `stepsim help [SUBCOMMAND]`.
+// `stepsim help [SUBCOMMAND|TOPIC]`. All texts on subcommands come from their rows.
 
 #pragma once
 
 #include <string>
-#include <vector>
+
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
-// Throws ConfigError for a subcommand that is not there.
-std::string help_text(const std::vector<std::string>& arguments);
+extern const Subcommand kHelpSubcommand;
 
-// Throws ConfigError: no such subcommand.
-[[noreturn]] void refuse_subcommand(const std::string& name);
+// The text of `stepsim` without arguments: a line for every subcommand and every topic.
+std::string overview();
+
+// The description of a subcommand and its options.
+std::string help_text(const Subcommand& subcommand);
 
 }  // namespace stepsim

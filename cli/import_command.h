@@ -2,12 +2,10 @@
 
 #pragma once
 
-#include <string>
-#include <vector>
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
-// What `stepsim import ARGUMENTS` prints. Throws ConfigError.
-std::string import_text(const std::vector<std::string>& arguments);
+extern const Subcommand kImportSubcommand;
 
 }  // namespace stepsim

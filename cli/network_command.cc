@@ -11,7 +11,6 @@
 #include <ctime>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -48,7 +47,7 @@ struct NetworkOptions {
   std::string path;
   std::optional<CaseFidelity> fidelity;  // unless given: what the format of the case is for
   std::string json;                      // file, or "-" for standard output; empty: none
-  bool yes = false;                      // to a packet run that takes long
+  bool yes = false;                      // run packets however long it takes
 };
 
 struct FinishedCase {
@@ -80,15 +79,15 @@ po::options_description network_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
   add("fidelity", text("latency-bandwidth|flow|packet"),
-      "network model (default: what the format of the case is for)");
-  add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
-  add("yes", "go on where a packet simulation would take long");
-  add("help", "this text");
+      "network model (default: the one that the format of the case is made for)");
+  add("json", text("FILE"),
+      "write the result as JSON; - writes it to standard output, and nothing else there");
+  add("yes", "run even if a packet simulation takes long");
   return options;
 }
 
-NetworkOptions read_options(const std::vector<std::string>& arguments,
-                            std::vector<Problem>& problems) {
+NetworkOptions read_network_options(const std::vector<std::string>& arguments,
+                                    std::vector<Problem>& problems) {
   const CommandLine line = read_command_line(arguments, network_option_list(), problems);
   NetworkOptions options;
   if (line.words.empty() || line.words.front().empty()) {
@@ -110,14 +109,14 @@ NetworkOptions read_options(const std::vector<std::string>& arguments,
           {"--fidelity", "must be latency-bandwidth, flow or packet, is \"" + name + "\""});
     }
   }
-  options.json = read_output_path(line, "json", true, problems);
+  options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   options.yes = line.options.count("yes") != 0;
   return options;
 }
 
 // ---- running ----
 
-// A case of the flow format says nothing of packets: they are as usual then.
+// A case of the flow format has no packet options: the usual ones apply.
 PacketOptions packet_options(const NetworkCase& input) {
   PacketOptions options;
   if (!input.packets) return options;
@@ -129,8 +128,8 @@ PacketOptions packet_options(const NetworkCase& input) {
   return options;
 }
 
-// Says what a packet simulation will cost, if it takes more than an instant. Throws ConfigError if
-// it is too much to begin without being asked to.
+// Says how long a packet simulation will take if that is more than an instant. Throws ConfigError
+// if it is too long to begin without --yes.
 void announce_packet_hops(const NetworkCase& input, bool yes) {
   const Bytes packet_bytes = packet_options(input).packet_bytes;
   double hops = 0;
@@ -209,7 +208,7 @@ std::string json_of(const FinishedCase& run) {
   return text;
 }
 
-// The numbers 0 to count - 1 of largest value, largest first; equal ones in order.
+// The numbers from 0 to count - 1 that have the largest values, largest first, equal ones in order.
 template <typename Value>
 std::vector<std::uint32_t> largest(std::size_t count, Value value) {
   std::vector<std::uint32_t> numbers(count);
@@ -282,17 +281,9 @@ std::string table(const FinishedCase& run) {
                      to_text(Bytes(run.peak_rss_bytes)));
 }
 
-}  // namespace
-
-std::string describe_network_options() {
-  std::ostringstream text;
-  text << network_option_list();
-  return text.str();
-}
-
-void run_network_command(const std::vector<std::string>& arguments) {
+ExitStatus run_network_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
-  const NetworkOptions options = read_options(arguments, problems);
+  const NetworkOptions options = read_network_options(arguments, problems);
   NetworkCase input;
   if (!options.path.empty()) {
     try {
@@ -309,7 +300,7 @@ void run_network_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   if (options.json == "-") {
     print(json_of(run));
-    return;
+    return ExitStatus::kDone;
   }
   if (!options.json.empty()) {
     OutputFile file(options.json);
@@ -318,6 +309,25 @@ void run_network_command(const std::vector<std::string>& arguments) {
     file.commit();
   }
   print(table(run));
+  return ExitStatus::kDone;
 }
+
+}  // namespace
+
+constinit const Subcommand kNetworkSubcommand = {
+    .name = "network",
+    .arguments = "CASE [options]",
+    .summary = "run raw transfers over explicit links",
+    .description =
+        R"(stepsim network runs raw transfers over explicit links and says when each one ends.
+
+Usage:
+  stepsim network CASE [options]
+
+CASE is a .json or .json.gz file with links and flows. docs/network-cases.md describes the format.
+)",
+    .options = network_option_list,
+    .run = run_network_command,
+};
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// What stands before a run on the packet network: how large it is, and whether that is meant.
+// The check before a run on the packet network: how large it is, and whether that is wanted.
 
 #pragma once
 

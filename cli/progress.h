@@ -1,5 +1,5 @@
-// What happens at the terminal while a simulation runs: a line on standard error that says how far
-// it is, and Ctrl-C.
+// Progress on a terminal, and interrupts. A line on standard error says how far a simulation is,
+// and Ctrl-C ends it.
 //
 // The line is drawn only on a terminal, and only after 2 s. Ctrl-C (or SIGTERM) sets a flag; the
 // simulation ends at its next call of progress(), and files that were being written are removed on
@@ -39,10 +39,10 @@ class Progress {
   // Makes simulate() report to this object. It must outlive the simulation.
   void watch(SimulationOptions& options);
 
-  // Of a search; false if an interrupt came.
+  // Shows the progress of a search. False if an interrupt came.
   bool show(double share);
 
-  void wipe();  // until the next time that something is drawn
+  void wipe();  // removes the line until it is drawn again
 
  private:
   void draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total);

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -33,7 +32,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-// Above this the diameter, which asks every chip, would take minutes.
+// With more chips the diameter would take minutes: it asks every chip.
 constexpr std::size_t kMostChipsForDiameter = 32'768;
 constexpr std::size_t kListedKinds = 20;
 
@@ -47,14 +46,16 @@ po::options_description topology_option_list() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
-  add("dot", text("FILE"), "a drawing for Graphviz: dot -Tsvg FILE; large clusters are collapsed");
-  add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
-  add("help", "this text");
+  add("dot", text("FILE"),
+      "write a drawing for Graphviz (dot -Tsvg FILE); equal parts of large clusters are drawn "
+      "once");
+  add("json", text("FILE"),
+      "write the result as JSON; - writes it to standard output, and nothing else there");
   return options;
 }
 
-TopologyOptions read_options(const std::vector<std::string>& arguments,
-                             std::vector<Problem>& problems) {
+TopologyOptions read_topology_options(const std::vector<std::string>& arguments,
+                                      std::vector<Problem>& problems) {
   const CommandLine line = read_command_line(arguments, topology_option_list(), problems);
   TopologyOptions options;
   if (line.words.empty()) {
@@ -65,8 +66,8 @@ TopologyOptions read_options(const std::vector<std::string>& arguments,
   for (std::size_t i = 1; i < line.words.size(); ++i) {
     problems.push_back({line.words[i], "there can be only one CLUSTER"});
   }
-  options.dot = read_output_path(line, "dot", false, problems);
-  options.json = read_output_path(line, "json", true, problems);
+  options.dot = read_output_path(line, "dot", OutputFormat::kDot, problems);
+  options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   return options;
 }
 
@@ -86,7 +87,7 @@ struct RouteSample {
   std::vector<LinkId> links;
   Bandwidth narrowest{};
   Duration latency{};
-  std::uint64_t paths = 1;  // that adaptive switches spread a message over
+  std::uint64_t paths = 1;  // adaptive switches spread a message over so many
 };
 
 struct Measures {
@@ -132,8 +133,8 @@ RouteSample sample(const BuiltTopology& built, std::string level, std::uint32_t 
   return route;
 }
 
-// From the first chip to the middle member of each level (the furthest one of a ring), and to the
-// one that is in the middle of all.
+// Routes from the first chip to the middle member of each level, which is the furthest one of a
+// ring, and to the chip in the middle of all.
 std::vector<RouteSample> samples_of(const BuiltTopology& built) {
   std::vector<RouteSample> routes;
   std::uint32_t stride = 1;
@@ -186,7 +187,7 @@ std::string levels_text(const Places& places) {
   return text;
 }
 
-// "a > b > c", in lines that fit.
+// The route as "a > b > c", in lines that fit.
 void add_path(const BuiltTopology& built, const RouteSample& route, ReportText& report) {
   std::string current = "    " + built.fabric.node(route.from).name;
   for (const LinkId id : route.links) {
@@ -347,18 +348,10 @@ void write(const ClusterSpec& cluster, const BuiltTopology& built, const Measure
                             : report_of(cluster, built, measures, options));
 }
 
-}  // namespace
-
-std::string describe_topology_options() {
-  std::ostringstream text;
-  text << topology_option_list();
-  return text.str();
-}
-
-void run_topology_command(const std::vector<std::string>& arguments) {
+ExitStatus run_topology_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   std::vector<Problem> problems;
-  const TopologyOptions options = read_options(arguments, problems);
+  const TopologyOptions options = read_topology_options(arguments, problems);
   ClusterSpec cluster;
   if (!options.cluster.empty()) {
     try {
@@ -371,6 +364,27 @@ void run_topology_command(const std::vector<std::string>& arguments) {
   const BuiltTopology built = build_topology(cluster.topology, cluster.faults);
   stop_if_interrupted();
   write(cluster, built, measure(built), options);
+  return ExitStatus::kDone;
 }
+
+}  // namespace
+
+constinit const Subcommand kTopologySubcommand = {
+    .name = "topology",
+    .arguments = "CLUSTER [options]",
+    .summary = "measure and draw a cluster's network",
+    .description =
+        R"(stepsim topology says what a cluster is: counts, diameter, bisection bandwidth, what each level
+offers its chips, and which way messages take.
+
+Usage:
+  stepsim topology CLUSTER [options]
+
+CLUSTER is a name of the catalog or a file (.textproto or .json). Each bandwidth counts one
+direction. It is a maximum flow over the network as built, with its faults; no routing can exceed it.
+)",
+    .options = topology_option_list,
+    .run = run_topology_command,
+};
 
 }  // namespace stepsim

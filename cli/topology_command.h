@@ -10,16 +10,10 @@
 
 #pragma once
 
-#include <string>
-#include <vector>
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
-// Measures the cluster and writes what was asked for, in files and to standard output. Throws
-// ConfigError with everything that is wrong with options, cluster and output files at once.
-void run_topology_command(const std::vector<std::string>& arguments);
-
-// The options as a person reads them, for `stepsim help topology`.
-std::string describe_topology_options();
+extern const Subcommand kTopologySubcommand;
 
 }  // namespace stepsim

@@ -127,7 +127,7 @@ double seconds(const Point& point) {
   return to_seconds(point.result.end.since_start);
 }
 
-// Nothing where there is no time or no data.
+// Nothing if there is no time or no data.
 std::optional<double> algorithm_bandwidth(const Point& point) {
   if (seconds(point) == 0 || point.bytes.value() == 0) return std::nullopt;
   return static_cast<double>(point.bytes.value()) / seconds(point);
@@ -292,9 +292,13 @@ void write_file(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-}  // namespace
+std::vector<std::string> operation_names() {
+  std::vector<std::string> names;
+  for (const CollectiveOp op : kCollectiveOps) names.emplace_back(name_of(op));
+  return names;
+}
 
-void run_collective_command(const std::vector<std::string>& arguments) {
+ExitStatus run_collective_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   const CollectiveRequest request = read_collective_request(arguments);
   std::vector<Point> points;
@@ -302,10 +306,33 @@ void run_collective_command(const std::vector<std::string>& arguments) {
   if (!request.plot.empty()) write_file(request.plot, plot_svg(plot_of(request, points)));
   if (request.json == "-") {
     print(json_of(request, points));
-    return;
+    return ExitStatus::kDone;
   }
   if (!request.json.empty()) write_file(request.json, json_of(request, points));
   print(request.sweep ? sweep_table(request, points) : report(request, points.front()));
+  return ExitStatus::kDone;
 }
+
+}  // namespace
+
+constinit const Subcommand kCollectiveSubcommand = {
+    .name = "collective",
+    .arguments = "OP [options]",
+    .summary = "run one collective on a cluster",
+    .description =
+        R"(stepsim collective runs one collective on an idle cluster. It says how long the collective takes,
+how fast that is, which links are hottest, and what the closed form predicts.
+
+Usage:
+  stepsim collective OP --cluster dgx-h100-16 --bytes 64MiB [options]
+  stepsim collective all-to-all --cluster v5p-4x4x4 --sweep 1KiB:1GiB
+
+Algorithm bandwidth is bytes / time. Bus bandwidth is what one port carried. Both are defined as
+nccl-tests defines them. docs/collectives.md has the algorithms.
+)",
+    .names = operation_names,
+    .options = collective_option_list,
+    .run = run_collective_command,
+};
 
 }  // namespace stepsim

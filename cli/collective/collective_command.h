@@ -3,13 +3,10 @@
 
 #pragma once
 
-#include <string>
-#include <vector>
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
-// Runs it and writes what was asked for, in files and to standard output. Throws ConfigError with
-// everything that is wrong with options, cluster, ranks and output file at once.
-void run_collective_command(const std::vector<std::string>& arguments);
+extern const Subcommand kCollectiveSubcommand;
 
 }  // namespace stepsim

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <numeric>
 #include <span>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -23,41 +22,11 @@ namespace {
 
 namespace po = boost::program_options;
 
-// All but kCustom, the last one, whose name is that of a file.
+// All choices except kCustom, the last one: a file stands for that.
 constexpr std::size_t kNamedAlgorithms = kAlgorithmChoices.size() - 1;
 
-// So that products of bytes and members stay in 64 bits.
+// Up to here products of bytes and members stay in 64 bits.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
-
-po::options_description collective_option_list() {
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  po::options_description options("Options", 100, 50);
-  auto add = options.add_options();
-  add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
-  add("ranks", text("LIST"), "chips that take part, in order: 0,8-15 (default: all)");
-  add("bytes", text("N"), "the larger of a rank's send and receive buffer: 64MiB");
-  add("sweep", text("FROM:TO"), "sizes from, twice that, ... to: 1KiB:8GiB; instead of --bytes");
-  add("dtype", text("TYPE"), "of the elements (default: bf16)");
-  add("algorithm", text("NAME|FILE|auto"),
-      "see docs/collectives.md; a file has the steps of your own (default: auto)");
-  add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
-  add("root", text("RANK"), "of broadcast, reduce, gather, scatter (default: the first of LIST)");
-  add("shift", text("K"), "permute: every rank sends K places on in LIST (default: 1)");
-  add("targets", text("LIST"), "permute: where each of LIST sends, in order, instead of --shift");
-  add("matrix", text("FILE"),
-      "all-to-all: bytes of each rank for each, as JSON, instead of --bytes");
-  add("routing", text("KEYS"),
-      "all-to-all: tokens to experts, instead of --bytes: experts=256,top-k=8,tokens=4096,"
-      "token-bytes=14336[,copies=expert|member|node][,node-limit=4][,load=3:1:...]");
-  add("fidelity", text("latency-bandwidth|flow|packet"), "network model (default: flow)");
-  add("granularity", text("pipelined|stepped"),
-      "one transfer, or every message (default: pipelined; packets: always stepped)");
-  add("yes", "packets: run even if there are more than 10^9 packet-hops");
-  add("plot", text("FILE.svg"), "with --sweep: bus bandwidth over size as a picture");
-  add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
-  add("help", "this text");
-  return options;
-}
 
 // All-Reduce, all_reduce and allreduce are the same name.
 std::string plain(std::string_view name) {
@@ -156,7 +125,7 @@ void read_sizes(const CommandLine& line, CollectiveRequest& request,
   }
 }
 
-// Whether it can run on this cluster, once each option by itself is right.
+// Reads the options that only the cluster can judge.
 void read_group(const CommandLine& line, CollectiveRequest& request,
                 std::vector<Problem>& problems) {
   const auto chips = static_cast<std::uint32_t>(request.cluster.places.chips.size());
@@ -179,7 +148,7 @@ void read_group(const CommandLine& line, CollectiveRequest& request,
   }
 }
 
-// How many ranks in a row share a node; 0 where ranks do not come node by node.
+// The number of consecutive ranks that share a node; 0 if ranks do not come node by node.
 std::uint32_t ranks_of_node(const CollectiveRequest& request) {
   const std::vector<Level>& levels = request.cluster.places.levels;
   if (levels.size() < 2) return 0;
@@ -198,7 +167,7 @@ std::uint32_t ranks_of_node(const CollectiveRequest& request) {
   return static_cast<std::uint32_t>(row);
 }
 
-// --matrix, --routing, --targets: what is only for one operation.
+// Reads --matrix, --routing and --targets, each of which is for one operation only.
 void read_traffic(const CommandLine& line, CollectiveRequest& request,
                   std::vector<Problem>& problems) {
   const auto ranks = static_cast<std::uint32_t>(request.chips.size());
@@ -271,10 +240,37 @@ void read_steps(const std::string& path, CollectiveRequest& request,
 
 }  // namespace
 
-std::string describe_collective_options() {
-  std::ostringstream text;
-  text << collective_option_list();
-  return text.str();
+po::options_description collective_option_list() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
+  add("ranks", text("LIST"), "chips that take part, in this order: 0,8-15 (default: all)");
+  add("bytes", text("N"), "size of the larger of a rank's send and receive buffer: 64MiB");
+  add("sweep", text("FROM:TO"),
+      "run every size from FROM to TO, doubling: 1KiB:8GiB; instead of --bytes");
+  add("dtype", text("TYPE"), "type of the elements (default: bf16)");
+  add("algorithm", text("NAME|FILE|auto"),
+      "an algorithm of docs/collectives.md, or a file with steps of your own (default: auto)");
+  add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
+  add("root", text("RANK"),
+      "root of a broadcast, reduce, gather or scatter (default: the first rank)");
+  add("shift", text("K"), "permute: each rank sends to the rank K places on in LIST (default: 1)");
+  add("targets", text("LIST"),
+      "permute: the rank that each rank of LIST sends to, in order; instead of --shift");
+  add("matrix", text("FILE"),
+      "all-to-all: bytes from each rank to each rank, as JSON; instead of --bytes");
+  add("routing", text("KEYS"),
+      "all-to-all: send tokens to experts; instead of --bytes: experts=256,top-k=8,tokens=4096,"
+      "token-bytes=14336[,copies=expert|member|node][,node-limit=4][,load=3:1:...]");
+  add("fidelity", text("latency-bandwidth|flow|packet"), "network model (default: flow)");
+  add("granularity", text("pipelined|stepped"),
+      "simulate one transfer, or every message (default: pipelined; with packets always stepped)");
+  add("yes", "packets only: run even if there are more than 10^9 packet-hops");
+  add("plot", text("FILE.svg"), "with --sweep: draw bus bandwidth over size");
+  add("json", text("FILE"),
+      "write the result as JSON; - writes it to standard output, and nothing else there");
+  return options;
 }
 
 CollectiveRequest read_collective_request(const std::vector<std::string>& arguments) {
@@ -326,8 +322,8 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
     request.shift = shift.value_or(1);
   }
   read_sizes(line, request, problems);
-  request.json = read_output_path(line, "json", true, problems);
-  request.plot = read_output_path(line, "plot", false, problems);
+  request.json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  request.plot = read_output_path(line, "plot", OutputFormat::kSvg, problems);
   if (!request.plot.empty() && !request.sweep) {
     problems.push_back({"--plot", "needs --sweep FROM:TO: one size is no curve"});
   }

@@ -1,4 +1,4 @@
-// What `stepsim collective` was asked for: CollectiveRequest is its checked command line.
+// CollectiveRequest is the checked command line of `stepsim collective`.
 
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/subcommand.h"
 #include "experiment/experiment.h"
 #include "sim/chips/kernel.h"
 #include "sim/collectives/collective.h"
@@ -28,7 +29,7 @@ struct CollectiveRequest {
   std::vector<std::uint32_t> permutation;  // permute; empty: by shift
   std::optional<ByteMatrix> matrix;        // ragged all-to-all
   std::optional<StepList> steps;           // kCustom
-  std::vector<Bytes> sizes;                // one, or those of a sweep
+  std::vector<Bytes> sizes;                // one, or the sizes of a sweep
   bool sweep = false;
   Fidelity fidelity = Fidelity::kFlow;
   Granularity granularity = Granularity::kPipelined;
@@ -37,10 +38,10 @@ struct CollectiveRequest {
   std::string json;  // file, or "-" for standard output; empty: none
 };
 
-// Throws ConfigError with everything that is wrong with options, cluster, ranks and output file at
-// once.
+// Throws ConfigError with all problems of options, cluster, ranks and output files.
 CollectiveRequest read_collective_request(const std::vector<std::string>& arguments);
 
-std::string describe_collective_options();
+// The options, with the help on each.
+OptionList collective_option_list();
 
 }  // namespace stepsim

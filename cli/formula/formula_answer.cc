@@ -162,7 +162,7 @@ FormulaInputs read_inputs(const Formula& formula, std::span<const std::string> w
       for (const Problem& problem : error.problems()) {
         problems.push_back({kind + "=" + name, problem.message});
       }
-      // What it would have filled is not reported as missing.
+      // The inputs that it would have filled are not reported as missing.
       for (const FormulaInput& input : formula.inputs) {
         if (input.catalog == CatalogValue::kNone) continue;
         inputs.values.try_emplace(std::string(input.symbol), 1);

@@ -1,4 +1,4 @@
-// What the words of `stepsim formula ID SYMBOL=VALUE...` ask for, and the answer.
+// The request in the words of `stepsim formula ID SYMBOL=VALUE...`, and its answer.
 //
 //   answer(formula, words, {})   // words: "B=48000", "W=180GB/s", "F=?", "chip=v5p", "model=..."
 
@@ -13,9 +13,9 @@
 
 namespace stepsim {
 
-// What the words after the formula's id say.
+// The values in the words behind the formula's id.
 struct FormulaInputs {
-  FormulaValues values;  // those of a chip and a model too; with the result if it is given
+  FormulaValues values;  // also those from a chip and a model, and the result if it is given
   std::string unknown;   // SYMBOL=?; empty: none
 };
 
@@ -25,11 +25,11 @@ struct Answer {
   std::vector<double> solutions;  // of `inputs.unknown`
 };
 
-// Throws ConfigError with the nearest id, or with what the row is where it is no formula.
+// Throws ConfigError if there is none: with the nearest id, or with what the row is instead.
 const Formula& read_formula(const std::string& id);
 
-// Throws ConfigError with `problems` and all of the words' own. Fills from the catalog what chip=
-// and model= know and the words don't give.
+// chip= and model= fill the inputs that the words don't give. Throws ConfigError with `problems`
+// and all problems of the words.
 Answer answer(const Formula& formula, std::span<const std::string> words,
               std::vector<Problem> problems);
 

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <map>
-#include <optional>
+#include <set>
 #include <span>
-#include <sstream>
 #include <string_view>
 
 #include "analysis/formulas/formula_table.h"
@@ -16,6 +16,7 @@
 #include "analysis/studies/study_table.h"
 #include "cli/command_line.h"
 #include "cli/formula/formula_answer.h"
+#include "cli/mentions.h"
 #include "cli/progress.h"
 #include "cli/standard_output.h"
 #include "proto/suggestion.h"
@@ -33,8 +34,7 @@ po::options_description formula_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
   add("json", po::value<std::string>()->value_name("FILE"),
-      "the same as JSON; - for standard output, and nothing else there");
-  add("help", "this text");
+      "write the result as JSON; - writes it to standard output, and nothing else there");
   return options;
 }
 
@@ -52,18 +52,22 @@ void add_statement(const Formula& formula, ReportText& report) {
   report.blank();
 }
 
-std::string list_text(std::optional<char> only) {
+using FormulaList = std::vector<const Formula*>;
+
+// Space between columns whose widths follow their longest texts.
+constexpr std::size_t kGap = 2;
+
+std::string list_text(const FormulaList& listed) {
   ReportText report(shows_color(STDOUT_FILENO));
   char group = 0;
-  for (const Formula& formula : formulas()) {
-    if (only && formula.group() != *only) continue;
-    if (formula.group() != group) {
+  for (const Formula* formula : listed) {
+    if (formula->group() != group) {
       if (group != 0) report.blank();
-      group = formula.group();
+      group = formula->group();
       report.line("{}",
                   report.paint(fmt::format("{}  {}", group, name_of_group(group)), Paint::kBold));
     }
-    report.line("  {:<20} {}", formula.id, formula.title);
+    report.line("  {:<20} {}", formula->id, formula->title);
   }
   return report.text();
 }
@@ -72,7 +76,7 @@ std::string row_of(std::string_view id) {
   return std::string(id.substr(0, id.find('.')));
 }
 
-// Rows of experiments by the formula that they test.
+// Ids of rows, by the formula that they test.
 std::map<std::string, std::vector<std::string>, std::less<>> tested_formulas() {
   std::map<std::string, std::vector<std::string>, std::less<>> tested;
   for (const FormulaExperiment& experiment : formula_experiments()) {
@@ -83,13 +87,40 @@ std::map<std::string, std::vector<std::string>, std::less<>> tested_formulas() {
   return tested;
 }
 
+// The meaning, unless the unit says it all: parameters are counted in parameters.
+std::string_view meaning_beside_unit(const FormulaInput& input) {
+  return input.meaning == input.unit ? std::string_view() : input.meaning;
+}
+
+struct SymbolLine {
+  std::string symbol;
+  std::string value;  // or unit
+  std::string meaning;
+};
+
+void add_symbols(const std::vector<SymbolLine>& lines, ReportText& report) {
+  std::size_t symbol_width = 8;
+  std::size_t value_width = 12;
+  for (const SymbolLine& line : lines) {
+    symbol_width = std::max(symbol_width, line.symbol.size() + kGap);
+    value_width = std::max(value_width, line.value.size() + kGap);
+  }
+  for (const auto& [symbol, value, meaning] : lines) {
+    report.line("    {:<{}}{:<{}}{}", symbol, symbol_width, value, value_width, meaning);
+  }
+}
+
 std::string explanation(const Formula& formula) {
   ReportText report(shows_color(STDOUT_FILENO));
   add_statement(formula, report);
+  std::vector<SymbolLine> lines;
   for (const FormulaInput& input : formula.inputs) {
-    report.line("    {:<8}{:<12}{}{}", input.symbol, with_unit(input.unit), input.meaning,
-                input.otherwise ? fmt::format(" (default: {})", *input.otherwise) : "");
+    lines.push_back(
+        {std::string(input.symbol), with_unit(input.unit),
+         fmt::format("{}{}", meaning_beside_unit(input),
+                     input.otherwise ? fmt::format(" (default: {})", *input.otherwise) : "")});
   }
+  add_symbols(lines, report);
   report.blank();
   report.line("Source");
   report.wrapped(4, formula.source);
@@ -125,14 +156,17 @@ std::string answer_text(const Formula& formula, const Answer& answer) {
   ReportText report(shows_color(STDOUT_FILENO));
   add_statement(formula, report);
   const auto& [values, unknown] = answer.inputs;
+  std::vector<SymbolLine> lines;
   for (const FormulaInput& input : formula.inputs) {
     if (input.symbol == unknown) continue;
     const auto given = values.find(input.symbol);
-    report.line(
-        "    {:<8}{:<20}{}{}", input.symbol,
-        formula_value_text(given == values.end() ? *input.otherwise : given->second, input.unit),
-        input.meaning, given == values.end() ? " (default)" : "");
+    const bool is_default = given == values.end();
+    const double value = is_default ? *input.otherwise : given->second;
+    lines.push_back(
+        {std::string(input.symbol), formula_value_text(value, input.unit),
+         fmt::format("{}{}", meaning_beside_unit(input), is_default ? " (default)" : "")});
   }
+  add_symbols(lines, report);
   report.blank();
   const std::string_view symbol = formula.result.symbol;
   if (unknown.empty()) {
@@ -192,14 +226,14 @@ std::string formula_json(const Formula& formula, const std::vector<std::string>&
       quoted(formula.example), value, quoted(formula_value_text(value, formula.result.unit)), rows);
 }
 
-std::string list_json(std::optional<char> only) {
+std::string list_json(const FormulaList& listed) {
   const auto tested = tested_formulas();
   std::string text;
-  for (const Formula& formula : formulas()) {
-    if (only && formula.group() != *only) continue;
-    const auto rows = tested.find(formula.id);
-    text += (text.empty() ? "[\n" : ",\n") +
-            formula_json(formula, rows == tested.end() ? std::vector<std::string>{} : rows->second);
+  for (const Formula* formula : listed) {
+    const auto rows = tested.find(formula->id);
+    text +=
+        (text.empty() ? "[\n" : ",\n") +
+        formula_json(*formula, rows == tested.end() ? std::vector<std::string>{} : rows->second);
   }
   return text + "\n]\n";
 }
@@ -233,27 +267,46 @@ void write(const std::string& path, const std::string& text, const std::string& 
   print(path == "-" ? json : text);
 }
 
-}  // namespace
-
-std::string describe_formula_options() {
-  std::ostringstream text;
-  text << formula_option_list();
-  return text.str();
+// The formulas that `word` is about, in the order of the table: those of a group ("E"), or those
+// that mention the word or are tested by a study that does. Empty for an id and for other words.
+FormulaList formulas_about(const std::string& word) {
+  const bool is_group = word.size() == 1 && !name_of_group(word[0]).empty();
+  std::set<std::string, std::less<>> tested;
+  for (const FormulaExperiment& study : formula_experiments()) {
+    for (const ExperimentRow& row : study.rows()) {
+      if (mentions(study, row, word)) tested.insert(row.formula);
+    }
+  }
+  FormulaList about;
+  for (const Formula& formula : formulas()) {
+    if (formula.id == word) return {};
+    const bool is_about = is_group ? formula.group() == word[0]
+                                   : mentions(formula, word) || tested.contains(formula.id);
+    if (is_about) about.push_back(&formula);
+  }
+  return about;
 }
 
-void run_formula_command(const std::vector<std::string>& arguments) {
+FormulaList all_formulas() {
+  FormulaList all;
+  for (const Formula& formula : formulas()) all.push_back(&formula);
+  return all;
+}
+
+// The formulas to list; empty if the words ask for one formula.
+FormulaList listed_formulas(const std::vector<std::string>& words) {
+  if (words.empty()) return all_formulas();
+  return words.size() == 1 ? formulas_about(words[0]) : FormulaList{};
+}
+
+ExitStatus run_formula_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, formula_option_list(), problems);
-  const std::string path = read_output_path(line, "json", true, problems);
-  std::optional<char> group;
-  if (line.words.size() == 1 && line.words[0].size() == 1 &&
-      !name_of_group(line.words[0][0]).empty()) {
-    group = line.words[0][0];
-  }
-  if (line.words.empty() || group) {
+  const std::string path = read_output_path(line, "json", OutputFormat::kJson, problems);
+  if (const FormulaList listed = listed_formulas(line.words); !listed.empty()) {
     throw_if_any(std::move(problems));
-    write(path, list_text(group), list_json(group));
-    return;
+    write(path, list_text(listed), list_json(listed));
+    return ExitStatus::kDone;
   }
   const Formula* formula = nullptr;
   try {
@@ -267,10 +320,36 @@ void run_formula_command(const std::vector<std::string>& arguments) {
     throw_if_any(std::move(problems));
     write(path, explanation(*formula),
           formula_json(*formula, tested_formulas()[std::string(formula->id)]) + "\n");
-    return;
+    return ExitStatus::kDone;
   }
   const Answer result = answer(*formula, words, std::move(problems));
   write(path, answer_text(*formula, result), answer_json(*formula, result));
+  return ExitStatus::kDone;
 }
+
+}  // namespace
+
+constinit const Subcommand kFormulaSubcommand = {
+    .name = "formula",
+    .arguments = "[ID|WORD] [SYMBOL=VALUE...]",
+    .summary = "list, explain, evaluate or solve a closed form",
+    .description =
+        R"(stepsim formula knows the closed forms of the books on training at scale: what they say, where they
+hold, and where their sources print them wrongly. It simulates nothing.
+
+Usage:
+  stepsim formula                           list every formula, by group
+  stepsim formula E                         list one group
+  stepsim formula fsdp                      list the formulas that are about a thing
+  stepsim formula E7                        explain one: symbols, source, conditions, an example
+  stepsim formula E7 B=48000 N=64 F=32768 MX=2 MY=1
+  stepsim formula A6 chip=h100-sxm          chip= and model= fill the symbols that they know
+  stepsim formula E4 Y_max=16 chip=tpu-v5p W=180GB/s F=?     solve for one input
+
+Values take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS. docs/formulas.md lists all formulas.
+)",
+    .options = formula_option_list,
+    .run = run_formula_command,
+};
 
 }  // namespace stepsim

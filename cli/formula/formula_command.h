@@ -2,14 +2,10 @@
 
 #pragma once
 
-#include <string>
-#include <vector>
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
-std::string describe_formula_options();
-
-// Throws ConfigError with every problem of the arguments at once.
-void run_formula_command(const std::vector<std::string>& arguments);
+extern const Subcommand kFormulaSubcommand;
 
 }  // namespace stepsim

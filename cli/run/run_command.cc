@@ -5,12 +5,10 @@
 
 #include "analysis/step/explain.h"
 #include "analysis/step/metrics.h"
-#include "cli/help.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_outputs.h"
-#include "cli/standard_output.h"
 #include "experiment/pipeline_times.h"
 #include "schedules/lowering/lower.h"
 #include "sim/hardware/cluster.h"
@@ -27,17 +25,11 @@ SimulationResult simulate_with_progress(const OpGraph& graph, const Cluster& clu
   return simulate(graph, cluster, options);
 }
 
-}  // namespace
-
-bool run_run_command(const std::vector<std::string>& arguments) {
+ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   RunRequest request = read_run_request(arguments);
   const RunOptions& options = request.options;
   const Experiment& experiment = request.experiment;
-  if (options.help) {
-    print(help_text({"run"}));
-    return true;
-  }
   const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
   const PipelineCosts costs = pipeline_times(experiment.model, experiment.plan, cluster);
   OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip, costs);
@@ -71,7 +63,32 @@ bool run_run_command(const std::vector<std::string>& arguments) {
     for (std::size_t i = 0; i < finished.size(); ++i) finished[i].explanation = &explanations[i];
   }
   write_outputs(options, finished);
-  return !options.require_fit || std::ranges::all_of(finished, fits);
+  const bool is_good = !options.require_fit || std::ranges::all_of(finished, fits);
+  return is_good ? ExitStatus::kDone : ExitStatus::kNo;
 }
+
+}  // namespace
+
+constinit const Subcommand kRunSubcommand = {
+    .name = "run",
+    .arguments = "EXPERIMENT [options]",
+    .summary = "simulate a training step",
+    .description =
+        R"(stepsim run simulates training steps. It says how long a step takes, where the time goes, and
+whether the plan fits in memory.
+
+Usage:
+  stepsim run EXPERIMENT [options]
+  stepsim run --model llama3-70b --cluster dgx-h100-512
+              --plan tp=8,pp=4,dp=16,microbatch=1,global-batch=1024,sequence=8192,zero=1
+
+EXPERIMENT is a file (.textproto or .json) or a name from `stepsim catalog experiments`. Beside an
+EXPERIMENT, --model and --cluster replace its own, and the keys of --plan override single keys of
+its plan. Quantities take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS.
+docs/experiment-files.md describes the files, docs/plan-keys.md every key of a plan.
+)",
+    .options = run_option_list,
+    .run = run_run_command,
+};
 
 }  // namespace stepsim

@@ -1,15 +1,12 @@
-// stepsim run: training steps of an experiment.
+// `stepsim run`: simulates training steps of an experiment, and writes the table and the files that
+// were asked for. The answer is no if the plan does not fit in memory and --require-fit was given.
 
 #pragma once
 
-#include <string>
-#include <vector>
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
-// Reads what to run, simulates it, writes the table and the files that were asked for. False: the
-// plan doesn't fit in memory and --require-fit was given. Throws ConfigError with every problem of
-// the input, and SimulationInterrupted.
-bool run_run_command(const std::vector<std::string>& arguments);
+extern const Subcommand kRunSubcommand;
 
 }  // namespace stepsim

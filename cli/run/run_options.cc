@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "cli/command_line.h"
 #include "cli/rank_list.h"
 #include "schedules/plan/plan_schedule.h"
-#include "traces/output_file.h"
 
 namespace stepsim {
 namespace {
@@ -24,44 +22,6 @@ namespace po = boost::program_options;
 
 constexpr std::uint32_t kMostSteps = 1000;
 constexpr std::uint32_t kMostRanks = 1 << 20;
-
-po::options_description run_option_list() {
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  po::options_description options("Options", 100, 50);
-  auto add = options.add_options();
-  add("model", text("NAME|FILE"), "catalog name, config.json of Hugging Face, or a model file");
-  add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
-  add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
-  add("plan", text("KEYS|NAME|FILE"),
-      "keys such as tp=8,pp=4,dp=16,global-batch=1024,sequence=8192; or a catalog name or file");
-  add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
-      "change one field of the experiment: plan.tp=4; may be repeated");
-  add("fidelity", text("latency-bandwidth|flow|packet|all"),
-      "network model (default: flow); all: the three of them side by side, stepped");
-  add("granularity", text("pipelined|stepped"),
-      "a collective is one transfer, or every message of it (default: pipelined; packets: always "
-      "stepped)");
-  add("packet-bytes", text("N"), "packets: size of a packet (default: 4096)");
-  add("switching", text("store-and-forward|cut-through"),
-      "packets: when a switch sends them on (default: store-and-forward)");
-  add("buffer-bytes", text("N"),
-      "packets: room in the queue of a link, lossless (default: without limit)");
-  add("spraying", text("N"), "packets: spread each message over up to N routes (default: one)");
-  add("yes", "packets: run even if there are more than 10^9 packet-hops");
-  add("steps", text("K"),
-      "training steps simulated (default: 1; 2 for FSDP and for schedules "
-      "that overlap steps)");
-  add("seed", text("N"), "of random numbers, which jitter draws (default: 0)");
-  add("trace", text("FILE"), "Chrome trace JSON for ui.perfetto.dev; compressed if it ends in .gz");
-  add("trace-ranks", text("LIST"), "ranks in the trace: 0,8-15 (default: one of each role)");
-  add("json", text("FILE"), "the result as JSON; - for standard output, and nothing else there");
-  add("attention-flops", text("causal|full"), "how model FLOPs count attention (default: causal)");
-  add("explain",
-      "what the formulas of the books say to each part of the step, and why they differ");
-  add("require-fit", "exit with status 1 if the plan does not fit in memory");
-  add("help", "this text");
-  return options;
-}
 
 template <typename Choice>
 void read_choice(const po::variables_map& values, const char* name,
@@ -127,7 +87,7 @@ std::optional<std::int64_t> read_size(const po::variables_map& values, const std
 // edges, which no packet can follow.
 void read_packets(const po::variables_map& values, RunOptions& options,
                   std::vector<Problem>& problems) {
-  constexpr std::int64_t kMostBytes = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kMostPacketBytes = std::numeric_limits<std::int32_t>::max();
   options.yes = values.count("yes") != 0;
   if (!options.has_packets()) {
     for (const char* name : {"packet-bytes", "switching", "buffer-bytes", "spraying", "yes"}) {
@@ -143,7 +103,7 @@ void read_packets(const po::variables_map& values, RunOptions& options,
   }
   options.granularity = Granularity::kStepped;
   PacketOptions& packets = options.packets;
-  if (const auto bytes = read_size(values, "packet-bytes", 1, kMostBytes, problems)) {
+  if (const auto bytes = read_size(values, "packet-bytes", 1, kMostPacketBytes, problems)) {
     packets.packet_bytes = Bytes(*bytes);
     packets.header_bytes = std::min(packets.header_bytes, packets.packet_bytes);
   }
@@ -169,7 +129,6 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
     if (value.empty()) problems.push_back({std::string("--") + name, "must not be empty"});
     return value;
   };
-  options.help = values.count("help") != 0;
   if (!line.words.empty()) options.source.experiment = line.words.front();
   for (std::size_t i = 1; i < line.words.size(); ++i) {
     problems.push_back({line.words[i], "there can be only one EXPERIMENT"});
@@ -199,8 +158,8 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
       options.attention_flops, problems);
   read_packets(values, options, problems);
   read_numbers(values, options, problems);
-  options.trace = text("trace");
-  options.json = text("json");
+  options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
+  options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   options.explain = values.count("explain") != 0;
   options.require_fit = values.count("require-fit") != 0;
   if (!options.trace.empty() && options.fidelities.size() > 1) {
@@ -210,13 +169,6 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
 }
 
 void check_outputs(const RunOptions& options, std::vector<Problem>& problems) {
-  const auto check_path = [&problems](const char* option, const std::string& path) {
-    for (const Problem& problem : check_writable(path)) {
-      problems.push_back({std::string(option) + " " + problem.field, problem.message});
-    }
-  };
-  if (!options.trace.empty()) check_path("--trace", options.trace);
-  if (!options.json.empty() && !options.json_on_stdout()) check_path("--json", options.json);
   std::error_code error;
   if (!options.trace.empty() && std::filesystem::weakly_canonical(options.trace, error) ==
                                     std::filesystem::weakly_canonical(options.json, error)) {
@@ -226,10 +178,44 @@ void check_outputs(const RunOptions& options, std::vector<Problem>& problems) {
 
 }  // namespace
 
-std::string describe_run_options() {
-  std::ostringstream text;
-  text << run_option_list();
-  return text.str();
+po::options_description run_option_list() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("model", text("NAME|FILE"), "catalog name, config.json of Hugging Face, or a model file");
+  add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
+  add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
+  add("plan", text("KEYS|NAME|FILE"),
+      "keys such as tp=8,pp=4,dp=16,global-batch=1024,sequence=8192; or a catalog name or file");
+  add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      "change one field of the experiment: plan.tp=4; can be repeated");
+  add("fidelity", text("latency-bandwidth|flow|packet|all"),
+      "network model (default: flow); all runs the three side by side, with stepped collectives");
+  add("granularity", text("pipelined|stepped"),
+      "simulate a collective as one transfer, or every message of it (default: pipelined; with "
+      "packets always stepped)");
+  add("packet-bytes", text("N"), "packets only: bytes of a packet (default: 4096)");
+  add("switching", text("store-and-forward|cut-through"),
+      "packets only: when a switch sends a packet on (default: store-and-forward)");
+  add("buffer-bytes", text("N"),
+      "packets only: room in the queue of a link; nothing is lost (default: no limit)");
+  add("spraying", text("N"), "packets only: spread each message over up to N routes (default: 1)");
+  add("yes", "packets only: run even if there are more than 10^9 packet-hops");
+  add("steps", text("K"),
+      "number of training steps to simulate (default: 1; 2 for FSDP and for schedules that overlap "
+      "steps)");
+  add("seed", text("N"), "seed of the random numbers that jitter draws (default: 0)");
+  add("trace", text("FILE"),
+      "write a Chrome trace for ui.perfetto.dev; FILE ends in .json or .json.gz");
+  add("trace-ranks", text("LIST"),
+      "ranks in the trace: 0,8-15 (default: one of each pipeline stage)");
+  add("json", text("FILE"),
+      "write the result as JSON; - writes it to standard output, and nothing else there");
+  add("attention-flops", text("causal|full"), "how model FLOPs count attention (default: causal)");
+  add("explain",
+      "compare each part of the step with the formulas of the books, and say why they differ");
+  add("require-fit", "exit with status 1 if the plan does not fit in memory");
+  return options;
 }
 
 RunRequest read_run_request(const std::vector<std::string>& arguments) {
@@ -238,7 +224,6 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
   const CommandLine line = read_command_line(arguments, run_option_list(), problems);
   request.options = read_options(line, problems);
   RunOptions& options = request.options;
-  if (options.help && problems.empty()) return request;
   const ExperimentSource& source = options.source;
   const bool nothing_given = source.experiment.empty() && source.model.empty() &&
                              source.cluster.empty() && source.plan.empty();

@@ -17,7 +17,7 @@
 namespace stepsim {
 namespace {
 
-// What there is to run: the schedule, and those it is compared with.
+// The schedule to run, and the schedules that it is compared with.
 struct ScheduleWork {
   ScheduleOptions options;
   PipelineSchedule schedule;
@@ -25,7 +25,7 @@ struct ScheduleWork {
   std::optional<OptimalSchedule> found;
 };
 
-// Everything that options can go to.
+// All requests that an option can apply to.
 std::vector<ScheduleRequest> takers(const ScheduleWork& work,
                                     const std::optional<ScheduleName>& name, bool is_optimal) {
   std::vector<ScheduleRequest> takers = work.compared.requests;
@@ -64,12 +64,12 @@ ScheduleWork read_work(const std::vector<std::string>& arguments) {
   if (is_optimal) {
     const std::vector<Problem> wrong = check_options(optimal_request(options.request));
     problems.insert(problems.end(), wrong.begin(), wrong.end());
-    options.request.costs.fused.reset();  // for those that it is compared with
+    options.request.costs.fused.reset();  // the others in the comparison don't have it
   }
   if (name || is_optimal || work.schedule.size() > 0) {
     const std::size_t before = problems.size();
     work.compared = compared_requests(options, base, problems);
-    // Of one schedule by its name check_options() has said it.
+    // For a single schedule given by name, check_options() has reported unused options.
     if ((!name || !options.named.empty()) && problems.size() == before) {
       const std::vector<Problem> unused = unused_options(base, takers(work, name, is_optimal));
       problems.insert(problems.end(), unused.begin(), unused.end());
@@ -95,9 +95,13 @@ ScheduleRun simulate_with_progress(const PipelineSchedule& schedule, const Stage
   return simulate_schedule(schedule, costs, std::move(options), &posting);
 }
 
-}  // namespace
+std::vector<std::string> names_and_optimal() {
+  std::vector<std::string> names = all_schedule_names();
+  names.emplace_back(kOptimal);
+  return names;
+}
 
-void run_schedule_command(const std::vector<std::string>& arguments) {
+ExitStatus run_schedule_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   ScheduleWork work = read_work(arguments);
   const ScheduleOptions& options = work.options;
@@ -123,6 +127,31 @@ void run_schedule_command(const std::vector<std::string>& arguments) {
   if (trace) trace->commit();
   if (json_file) json_file->commit();
   print(options.json == "-" ? json : schedule_report(options, own, comparison));
+  return ExitStatus::kDone;
 }
+
+}  // namespace
+
+constinit const Subcommand kScheduleSubcommand = {
+    .name = "schedule",
+    .arguments = "NAME [options]",
+    .summary = "simulate and compare pipeline schedules",
+    .description =
+        R"(stepsim schedule simulates one pipeline schedule by itself. It shows who does what when, the bubble
+beside the published one, and how many activations each rank holds.
+
+Usage:
+  stepsim schedule NAME --stages P --microbatches M [options]
+  stepsim schedule FILE [options]
+  stepsim schedule 1f1b --stages 8 --microbatches 32 --compare zb_h1,zb_h2,zbv_auto,dualpipe
+
+A FILE has one line for each rank with its ops in order: F0.0 F1.0 BW0.0 BW1.0 (micro-batch, dot,
+chunk). All times are those of one micro-batch on one chunk; they take units: 5us, 1.5ms.
+docs/schedules.md describes each schedule.
+)",
+    .names = names_and_optimal,
+    .options = schedule_option_list,
+    .run = run_schedule_command,
+};
 
 }  // namespace stepsim

@@ -1,33 +1,38 @@
 // `stepsim schedule NAME`: one pipeline schedule by itself, without a cluster: who does what when,
 // the bubble, and how many activations are held.
 //
-// NAME is a name of schedules/pipeline/schedule_name.h or a file (schedule_file.h), whose numbers
-// of stages, micro-batches and chunks are its own. It runs through simulate() on links that take
-// the send time and have room for everything, with eager sends: every op as soon as its rank is
-// free and what it needs is there. Those that it is compared with are replayed (replay.h), which
-// gives the same times.
+// NAME is a name of schedules/pipeline/schedule_name.h, or a file (schedule_file.h) with its own
+// numbers of stages, micro-batches and chunks. The schedule runs through simulate() on links that
+// take the send time and have unlimited bandwidth. Sends are eager. An op starts as soon as its
+// rank is free and its inputs are there. Schedules that it is compared with are replayed
+// (replay.h), which gives the same times.
 //
-// The JSON has `schedule`, `stages`, `microbatches`, `chunks`, `per_rank` (a list a rank, of ops
-// as in "F3.0" and "FB5.0/2.1"), `start_s` (same shape; a fused op starts once), `makespan_s`,
-// `bubble_s` (makespan - busiest rank's work), `bubble_fraction` (bubble / makespan),
-// `bubble_over_ideal` (bubble / busiest rank's work), `span_bubble_s`, `peak_in_flight`
-// (micro-batches x chunks, by rank) and `formula` {`bubble_s`, `source`, `holds`, `because`}, null
-// where none is published. `holds`: its conditions are met; `because`: those that are not. A
-// formula of a kind that counts one rank's span stands beside `span_bubble_s`, the others beside
-// `bubble_s`. `optimal` adds `objective_s` (span bubble), `proven`,
-// `lower_bound_s` (of any order's) and `origin`: "search", or the published schedule that nothing
-// was found to beat. With --compare (schedule_comparison.h) `comparison` lists the rows of the
-// table.
+// Fields of the JSON:
+//   schedule, stages, microbatches, chunks
+//   per_rank           for each rank the list of its ops: "F3.0", "FB5.0/2.1"
+//   start_s            the starts, in the same shape; a fused op starts once
+//   makespan_s
+//   bubble_s           makespan - work of the busiest rank
+//   bubble_fraction    bubble / makespan
+//   bubble_over_ideal  bubble / work of the busiest rank
+//   span_bubble_s
+//   peak_in_flight     micro-batches x chunks, by rank
+//   formula            {bubble_s, source, holds, because}; null if none is published. `holds`: its
+//                      conditions are met. `because`: the conditions that are not. Formulas that
+//                      count the span of one rank are compared with span_bubble_s, others with
+//                      bubble_s.
+//   objective_s, proven, lower_bound_s, origin
+//                      `optimal` only. The objective is the span bubble; no order's is below the
+//                      lower bound. `origin` is "search", or the published schedule that the search
+//                      did not beat.
+//   comparison         with --compare: the rows of the table (schedule_comparison.h)
 
 #pragma once
 
-#include <string>
-#include <vector>
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
-// Runs the schedule and writes what was asked for, to a file and to standard output. Throws
-// ConfigError with everything that is wrong at once.
-void run_schedule_command(const std::vector<std::string>& arguments);
+extern const Subcommand kScheduleSubcommand;
 
 }  // namespace stepsim

@@ -28,7 +28,7 @@ std::int64_t parts_of(const ScheduleRequest& request) {
   return is_bidirectional(request.name) ? 1 : request.chunks.value_or(default_chunks(request.name));
 }
 
-// Not worse in anything that counts, and better in something.
+// True if `a` is nowhere worse and somewhere better.
 bool beats(const PlayedSchedule& a, const PlayedSchedule& b) {
   const auto counts = [](const PlayedSchedule& row, const PlayedSchedule& other) {
     return std::array{row.replayed.makespan, peak_of(row) * parts_of(other.schedule), sends_of(row),

@@ -1,10 +1,10 @@
 // `--compare`: schedules that do the same work, side by side.
 //
-// A rank's forwards, backwards and so on take as long in each, however many chunks they are cut
-// into; where stages differ the model is cut anew, each stage's work spread evenly over it. A send
-// takes the same. What counts: the makespan, the activations held on the busiest rank,
-// messages, and copies of the parameters. A schedule on the Pareto front is one that no other is
-// as good as in all four, or better.
+// A rank's forwards take the same time in each schedule, however many chunks they are cut into, and
+// so do its backwards. If stages differ, the model is cut anew with each stage's work spread evenly
+// over the stage. A send takes the same time. Four things are compared: the makespan, the
+// activations held on the busiest rank, the messages, and the copies of the parameters. A schedule
+// is on the Pareto front if no other is at least as good in all four and better in one.
 
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace stepsim {
 
-// A schedule, where it comes from, and what it takes.
+// A schedule, its costs, and its replay.
 struct PlayedSchedule {
   std::string name;
   PipelineSchedule schedule;
@@ -32,11 +32,11 @@ struct PlayedSchedule {
 struct Comparison {
   std::vector<PlayedSchedule> rows;  // the schedule itself first; in 1/units of a picosecond
   std::int64_t units = 1;
-  std::vector<Problem> skipped;  // of "all": those that don't take these numbers
+  std::vector<Problem> skipped;  // schedules of "all" that don't take these numbers
 };
 
-// What --compare asks for, for so many stages and micro-batches as `given` has. Schedules that
-// don't take them are problems, or left out where all are asked for.
+// The schedules that --compare asks for, with the stages and micro-batches of `given`. Schedules
+// that don't take them are problems, or left out where all are asked for.
 struct ComparedRequests {
   std::vector<ScheduleRequest> requests;  // with the times of NAME's chunks
   std::vector<OptimalRequest> optimal;    // one and two chunks, unless --chunks says how many
@@ -45,18 +45,19 @@ struct ComparedRequests {
 ComparedRequests compared_requests(const ScheduleOptions& options, const ScheduleRequest& given,
                                    std::vector<Problem>& problems);
 
-// Shows how far it is; throws SimulationInterrupted where it is interrupted.
+// Shows its progress. Throws SimulationInterrupted if an interrupt came.
 OptimalSchedule search_with_progress(OptimalRequest request);
 
-// How the messages of a schedule go: in batches with --batch-p2p, a file's and an optimal order's
-// as planned.
+// The way a schedule's messages are posted: in batches with --batch-p2p, a file's and an optimal
+// order's as planned.
 std::optional<PostingRule> posting_of(const ScheduleOptions& options, const std::string& name);
 
 // Throws ConfigError if times are too long for exact sums.
 Comparison compare(const ScheduleOptions& options, const PlayedSchedule& own,
                    ComparedRequests compared);
 
-// Parts of 1/P of the model that a micro-batch meets on a rank: the unit of its peak in flight.
+// The share of the model that a micro-batch meets on a rank, in units of 1/P: the unit of its peak
+// in flight.
 std::int64_t parts_of(const PipelineSchedule& schedule);
 
 std::int64_t peak_of(const PlayedSchedule& row);    // on the busiest rank

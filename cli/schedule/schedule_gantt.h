@@ -18,7 +18,8 @@
 
 namespace stepsim {
 
-// Of many ranks only the first and the last, with a line "..." between; the last line is the scale.
+// Shows only the first and the last of many ranks, with a line "..." between. The last line is the
+// scale.
 // REQUIRES: costs are picoseconds. In ANSI colours if `color`.
 std::vector<std::string> gantt_lines(const PipelineSchedule& schedule, const StageCosts& costs,
                                      const PipelineReplay& replayed, bool color);

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "cli/command_line.h"
@@ -23,44 +22,6 @@ namespace stepsim {
 namespace {
 
 namespace po = boost::program_options;
-
-po::options_description schedule_option_list() {
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  po::options_description options("Options", 100, 50);
-  auto add = options.add_options();
-  add("stages", text("P"), "ranks of the pipeline; must be given unless NAME is a file");
-  add("microbatches", text("M"), "must be given unless NAME is a file");
-  add("chunks", text("V"),
-      "chunks (virtual stages) a rank; by default 1, or 2 where it needs them");
-  add("microbatch-group", text("N"),
-      "of interleaved_1f1b and interleaved_zb1p: micro-batches in "
-      "turn on a chunk");
-  add("forward-time", text("T"),
-      "of one micro-batch on one chunk, default 1s; here and below also one of each stage in "
-      "order: "
-      "T,T,...");
-  add("backward-input-time", text("T"), "default 1s");
-  add("backward-weight-time", text("T"), "default 1s");
-  add("fused-time", text("T"),
-      "of dualpipe, dualpipev and files: a forward fused with a full backward; default their sum");
-  add("send-time", text("T"), "from one rank to the next, default 0");
-  add("memory-limit", text("K"),
-      "of zb_auto_1p, zb_auto_2p, zbv_auto and optimal: micro-batches x chunks "
-      "in flight on a rank");
-  add("weight-memory", text("SHARE"),
-      "of zb_auto_1p and zb_auto_2p: the share of a micro-batch's activations "
-      "that stays from B to W, above 0 up to 1; default 1");
-  add("compare", text("NAMES"),
-      "a table of NAME and these (a,b,... or all) with the same work; "
-      "each takes the options above that it has");
-  add("batch-p2p",
-      "messages in batches, as the runtime of the schedule's authors posts them, "
-      "not by themselves");
-  add("trace", text("FILE"), "NAME as a Chrome trace for Perfetto, every rank; .gz compresses it");
-  add("json", text("FILE"), "NAME's result as JSON; - for standard output, and nothing else there");
-  add("help", "this text");
-  return options;
-}
 
 std::optional<std::int64_t> read_count(const CommandLine& line, const std::string& option,
                                        std::vector<Problem>& problems) {
@@ -144,6 +105,47 @@ bool is_own_name(const std::string& name) {
 
 }  // namespace
 
+po::options_description schedule_option_list() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  add("stages", text("P"), "number of ranks; must be given unless NAME is a file");
+  add("microbatches", text("M"), "number of micro-batches; must be given unless NAME is a file");
+  add("chunks", text("V"),
+      "chunks (virtual stages) of each rank (default: 1, or 2 if the schedule needs them)");
+  add("microbatch-group", text("N"),
+      "interleaved_1f1b and interleaved_zb1p: micro-batches that pass a chunk in turn");
+  add("forward-time", text("T"),
+      "time of a forward, default 1s; each of these times may also be a list with one for each "
+      "stage: T,T,...");
+  add("backward-input-time", text("T"), "time of a backward for the input, default 1s");
+  add("backward-weight-time", text("T"), "time of a backward for the weights, default 1s");
+  add("fused-time", text("T"),
+      "dualpipe, dualpipev and files: time of a forward fused with a full backward (default: their "
+      "sum)");
+  add("send-time", text("T"), "time of a message from one rank to the next, default 0");
+  add("memory-limit", text("K"),
+      "zb_auto_1p, zb_auto_2p, zbv_auto and optimal: the most micro-batches x chunks in flight on "
+      "a "
+      "rank");
+  add("weight-memory", text("SHARE"),
+      "zb_auto_1p and zb_auto_2p: share of a micro-batch's activations that stays from B to W, "
+      "above "
+      "0 up to 1 (default: 1)");
+  add("compare", text("NAMES"),
+      "compare NAME with these (a,b,... or all) on the same work; each takes the options above "
+      "that "
+      "it has");
+  add("batch-p2p",
+      "post messages in batches, as the runtime of the schedule's authors does (default: one by "
+      "one)");
+  add("trace", text("FILE"),
+      "write NAME as a Chrome trace of every rank; FILE ends in .json or .json.gz");
+  add("json", text("FILE"),
+      "write NAME's result as JSON; - writes it to standard output, and nothing else there");
+  return options;
+}
+
 std::vector<std::string> all_schedule_names() {
   std::vector<std::string> names;
   for (const ScheduleName name : kScheduleNames) names.emplace_back(name_of(name));
@@ -195,8 +197,8 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
       problems.push_back(unknown_name("NAME", options.name, true));
     }
   }
-  options.trace = read_output_path(line, "trace", false, problems);
-  options.json = read_output_path(line, "json", true, problems);
+  options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
+  options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   if (!options.json.empty() && options.json == options.trace) {
     problems.push_back({"--json", "must not be the file of --trace"});
   }
@@ -323,12 +325,6 @@ PipelineSchedule read_schedule_file(const ScheduleOptions& options,
                                                       most)});
   }
   return schedule;
-}
-
-std::string describe_schedule_options() {
-  std::ostringstream text;
-  text << schedule_option_list();
-  return text.str();
 }
 
 }  // namespace stepsim

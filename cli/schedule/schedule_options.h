@@ -1,4 +1,4 @@
-// What `stepsim schedule` is asked for: the arguments as a request, checked as far as that goes
+// The arguments of `stepsim schedule` as a request. They are checked as far as that is possible
 // without making the schedule.
 
 #pragma once
@@ -7,13 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/subcommand.h"
 #include "schedules/pipeline/make_schedule.h"
 #include "schedules/pipeline/search/optimal_schedule.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
 
-// What is searched for instead of made: schedules/pipeline/search/optimal_schedule.h.
+// The name of the schedule that is searched for: schedules/pipeline/search/optimal_schedule.h.
 inline constexpr std::string_view kOptimal = "optimal";
 
 struct ScheduleOptions {
@@ -25,31 +26,31 @@ struct ScheduleOptions {
   std::string json;
 };
 
-// Adds everything that is wrong to `problems`.
+// Adds all problems to `problems`.
 ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
                                       std::vector<Problem>& problems);
 
-// What check() says, in terms of options, without what was said when they were read.
+// The problems that check() finds, in terms of options, except those found when reading.
 std::vector<Problem> check_options(const ScheduleRequest& request);
 
-// The search for the best schedule that the options ask for, and what is wrong with it.
+// The search that the options ask for, and its problems.
 OptimalRequest optimal_request(const ScheduleRequest& given);
 std::vector<Problem> check_options(const OptimalRequest& request);
 
-// The request for `name` with the options that it has: none that only others have.
+// The request for `name`, without the options that only other schedules have.
 ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given);
 
-// Options that were given and that none of the schedules has.
+// A problem for each option that was given and that none of the schedules has.
 std::vector<Problem> unused_options(const ScheduleRequest& given,
                                     const std::vector<ScheduleRequest>& takers);
 
-// The schedule of the file `options.name`; adds what is wrong with it, and what of the options says
-// otherwise, to `problems`.
+// The schedule of the file `options.name`. Adds the problems of the file, and the options that
+// contradict it, to `problems`.
 PipelineSchedule read_schedule_file(const ScheduleOptions& options, std::vector<Problem>& problems);
 
-std::vector<std::string> all_schedule_names();  // but for kOptimal
+std::vector<std::string> all_schedule_names();  // without kOptimal
 
-// The options as a person reads them, for `stepsim help schedule`.
-std::string describe_schedule_options();
+// The options, with the help on each.
+OptionList schedule_option_list();
 
 }  // namespace stepsim

@@ -46,7 +46,7 @@ std::string seconds_text(double picoseconds) {
   return to_text(Duration(std::llround(picoseconds)));
 }
 
-// In lines that fit, all but the first indented further.
+// The text in lines that fit; all except the first are indented further.
 void add_wrapped(std::string_view text, ReportText& report) {
   std::string line = "   ";
   std::istringstream words{std::string(text)};
@@ -80,7 +80,7 @@ struct PublishedBubble {
   std::int64_t unit = 1;  // of the times in formula.broken
 };
 
-// In the largest unit in which all times are whole, so that its conditions read well.
+// The costs in the largest unit in which all times are whole, for conditions that read well.
 std::optional<PublishedBubble> published_bubble(const ScheduleOptions& options,
                                                 const PlayedSchedule& own) {
   if (!schedule_named(options.name)) return std::nullopt;

@@ -1,4 +1,4 @@
-// What `stepsim schedule` tells: the table on the terminal, and the JSON.
+// The results of `stepsim schedule`: the table on the terminal, and the JSON.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace stepsim {
 
-// In ANSI colours where standard output shows them. `own` is in picoseconds.
+// Uses ANSI colours if standard output shows them. Times of `own` are in picoseconds.
 std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule& own,
                             const std::optional<Comparison>& comparison);
 

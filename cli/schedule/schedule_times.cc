@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-// Whether a time that was read as a picosecond is less than one: reading rounds up.
+// True if the text is a time below one picosecond. Reading rounds it up to one.
 bool is_below_picosecond(const std::string& text) {
   double number = 0;
   const char* end = text.data() + text.size();

@@ -6,15 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
-#include <cctype>
-#include <filesystem>
 #include <optional>
-#include <sstream>
 
 #include "analysis/formulas/formula_table.h"
 #include "analysis/studies/run_study.h"
 #include "analysis/studies/study_table.h"
 #include "cli/command_line.h"
+#include "cli/mentions.h"
 #include "cli/progress.h"
 #include "cli/standard_output.h"
 #include "cli/validate/validate_cases.h"
@@ -32,7 +30,7 @@ namespace po = boost::program_options;
 
 constexpr std::array kFidelities = {Fidelity::kLatencyBandwidth, Fidelity::kFlow,
                                     Fidelity::kPacket};
-constexpr std::size_t kIdWidth = 30;
+constexpr std::size_t kLeastIdWidth = 30;
 
 // An experiment with those of its rows that were asked for.
 struct ChosenExperiment {
@@ -59,32 +57,18 @@ po::options_description validate_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
   add("fidelity", po::value<std::string>()->value_name("latency-bandwidth|flow|packet|all"),
-      "network model (default: flow); all: side by side");
+      "network model (default: flow); all runs the three side by side");
   add("plot", po::value<std::string>()->value_name("DIR"),
-      "also the sweeps, as DIR/*.svg: formula as a line, simulation as points");
-  add("cases", "the worked figures of the books instead: all, or those of a formula or a group");
-  add("list", "the experiments and their rows; nothing runs");
+      "also draw the sweeps as DIR/*.svg: formulas are lines, simulations are points");
+  add("cases",
+      "check the worked figures of the books instead: all, or those of a formula or a group");
+  add("list", "list the studies and their rows; nothing runs");
   add("json", po::value<std::string>()->value_name("FILE"),
-      "the same as JSON; - for standard output, and nothing else there");
-  add("help", "this text");
+      "write the result as JSON; - writes it to standard output, and nothing else there");
   return options;
 }
 
 // ---- reading ----
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
-  return lower;
-}
-
-// What a newcomer has is no id but a word of the chapter: "fsdp", "part 5", "bubble".
-bool speaks_of(std::string_view text, const std::string& word) {
-  constexpr std::size_t kShortest = 3;
-  return word.size() >= kShortest && lower_case(text).find(lower_case(word)) != std::string::npos;
-}
 
 // Rows that a word names: an experiment, one of its rows, or the formula that they test; else those
 // whose chapter, title, statement or regime has it. Not both: an id is an id.
@@ -113,10 +97,8 @@ std::vector<ChosenExperiment> choose(const std::vector<std::string>& words,
       bool is_wanted = words.empty();
       for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string& word = words[i];
-        const bool is_named =
-            is_id[i] ? word == experiment.id || word == id || word == row.formula
-                     : speaks_of(experiment.source, word) || speaks_of(experiment.title, word) ||
-                           speaks_of(experiment.claim, word) || speaks_of(row.regime, word);
+        const bool is_named = is_id[i] ? word == experiment.id || word == id || word == row.formula
+                                       : mentions(experiment, row, word);
         is_known[i] = is_known[i] || is_named;
         is_wanted = is_wanted || is_named;
       }
@@ -150,18 +132,6 @@ std::vector<Fidelity> read_fidelities(const std::string& text, std::vector<Probl
   return {};
 }
 
-// A folder that is there or can be made, in which a file can be written.
-void check_folder(const std::string& folder, std::vector<Problem>& problems) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!std::filesystem::is_directory(folder)) {
-    problems.push_back({"--plot", "\"" + folder + "\" is no folder and can't be made one" +
-                                      (error ? ": " + error.message() : "")});
-    return;
-  }
-  for (const Problem& problem : check_writable(folder + "/plot.svg")) problems.push_back(problem);
-}
-
 ValidateRequest read_request(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, validate_option_list(), problems);
@@ -177,11 +147,9 @@ ValidateRequest read_request(const std::vector<std::string>& arguments) {
     }
   }
   request.fidelities = read_fidelities(line.value("fidelity"), problems);
-  request.json = read_output_path(line, "json", true, problems);
+  request.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   request.list = line.options.count("list") != 0;
-  request.plot_folder = line.value("plot");
-  if (line.options.count("plot") != 0 && problems.empty())
-    check_folder(request.plot_folder, problems);
+  request.plot_folder = read_output_folder(line, "plot", problems);
   throw_if_any(std::move(problems));
   return request;
 }
@@ -200,9 +168,14 @@ void add_heading(const FormulaExperiment& experiment, ReportText& report) {
   report.wrapped(4, fmt::format("-- {}", experiment.source));
 }
 
+// The id of a row and the space behind it. Most ids are short; the regimes line up behind those.
+std::string id_column(const std::string& id) {
+  return fmt::format("{:<{}}", id + "  ", kLeastIdWidth);
+}
+
 void add_row(const ExperimentRow& row, const std::vector<RowOutcome>& outcomes,
              ReportText& report) {
-  report.line("  {:<{}}{} ({})", outcomes[0].id, kIdWidth, row.regime, row.formula);
+  report.line("  {}{} ({})", id_column(outcomes[0].id), row.regime, row.formula);
   for (const RowOutcome& outcome : outcomes) {
     const std::string model =
         outcomes.size() == 1 ? "" : fmt::format("{:<18}", name_of(outcome.fidelity));
@@ -226,7 +199,7 @@ std::string list_text(const ValidateRequest& request) {
   for (const auto& [experiment, rows] : request.chosen) {
     add_heading(experiment, report);
     for (const ExperimentRow& row : rows) {
-      report.line("  {:<{}}{} ({}): {}", row_id(experiment, row), kIdWidth, row.regime, row.formula,
+      report.line("  {}{} ({}): {}", id_column(row_id(experiment, row)), row.regime, row.formula,
                   range_text(row.expected));
     }
   }
@@ -318,21 +291,17 @@ void write_plots(const ValidateRequest& request, const ChosenExperiment& chosen,
   }
 }
 
-}  // namespace
-
-std::string describe_validate_options() {
-  std::ostringstream text;
-  text << validate_option_list();
-  return text.str();
+ExitStatus status_of(bool all_as_expected) {
+  return all_as_expected ? ExitStatus::kDone : ExitStatus::kNo;
 }
 
-bool run_validate_command(const std::vector<std::string>& arguments) {
+ExitStatus run_validate_command(const std::vector<std::string>& arguments) {
   catch_interrupts();
   const ValidateRequest request = read_request(arguments);
-  if (request.cases) return validate_cases(request.words, request.json);
+  if (request.cases) return status_of(validate_cases(request.words, request.json));
   if (request.list) {
     print(list_text(request));
-    return true;
+    return ExitStatus::kDone;
   }
   std::vector<Finished> finished;
   std::size_t done = 0;
@@ -364,7 +333,33 @@ bool run_validate_command(const std::vector<std::string>& arguments) {
   }
   write_json(request.json, json_of(request, finished));
   if (request.json != "-") print(summary_text(finished));
-  return std::ranges::all_of(finished, [](const Finished& row) { return row.outcome.as_expected; });
+  return status_of(
+      std::ranges::all_of(finished, [](const Finished& row) { return row.outcome.as_expected; }));
 }
+
+}  // namespace
+
+constinit const Subcommand kValidateSubcommand = {
+    .name = "validate",
+    .arguments = "[ID|WORD...] [options]",
+    .summary = "compare what the books say with simulations",
+    .description =
+        R"(stepsim validate compares what the books say with simulations of it. Each row shows the predicted and
+the simulated value, their difference, the difference that the mechanism explains, and the mechanism.
+
+Usage:
+  stepsim validate                 every study, a minute or less
+  stepsim validate fsdp            the studies about a thing: any word of a chapter's name, of a
+                                   statement or of a regime ("part 5", bubble, nvswitch, latency)
+  stepsim validate S3 S5.knee      studies and rows by id
+  stepsim validate B1              the rows that test a formula
+  stepsim validate --list          the studies, with the books' statements
+  stepsim validate --cases         the worked figures of the books, through stepsim formula
+
+Exit status 1 unless every row is as expected. docs/validation.md has the results.
+)",
+    .options = validate_option_list,
+    .run = run_validate_command,
+};
 
 }  // namespace stepsim

@@ -2,16 +2,10 @@
 
 #pragma once
 
-#include <string>
-#include <vector>
+#include "cli/subcommand.h"
 
 namespace stepsim {
 
-// The options, with what they mean, for the help.
-std::string describe_validate_options();
-
-// Runs what was asked for and prints it. True if every row is as expected. Throws ConfigError with
-// every problem of the arguments.
-bool run_validate_command(const std::vector<std::string>& arguments);
+extern const Subcommand kValidateSubcommand;
 
 }  // namespace stepsim

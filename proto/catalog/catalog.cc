@@ -1,5 +1,9 @@
 #include "proto/catalog/catalog.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "proto/catalog/catalog_data.h"
 #include "proto/catalog/cluster_family.h"
 #include "proto/suggestion.h"
@@ -14,8 +18,14 @@ SourceText source_of(const CatalogFile& file) {
           .text = std::string(file.text)};
 }
 
+// The names of a family's usual sizes; empty if the file is no family.
 std::vector<std::string> members_of(const CatalogFile& file, CatalogKind kind) {
-  return kind == CatalogKind::kCluster ? listed_sizes(source_of(file)) : std::vector<std::string>{};
+  std::vector<std::string> names;
+  if (kind != CatalogKind::kCluster) return names;
+  for (const std::string& size : listed_sizes(source_of(file))) {
+    names.push_back(std::string(file.name) + "-" + size);
+  }
+  return names;
 }
 
 }  // namespace
@@ -51,12 +61,27 @@ std::vector<std::string> list(CatalogKind kind) {
     if (file.kind != name_of(kind)) continue;
     const auto members = members_of(file, kind);
     if (members.empty()) names.emplace_back(file.name);
-    for (const auto& size : members) names.push_back(std::string(file.name) + "-" + size);
+    names.insert(names.end(), members.begin(), members.end());
   }
   return names;
 }
 
-CatalogAnswer find(CatalogKind kind, std::string_view name) {
+std::vector<ClusterFamily> cluster_families() {
+  std::vector<ClusterFamily> families;
+  for (const CatalogFile& file : catalog_files()) {
+    if (file.kind != name_of(CatalogKind::kCluster)) continue;
+    ClusterFamily family{.name = std::string(file.name),
+                         .sizes = {},
+                         .usual = members_of(file, CatalogKind::kCluster)};
+    if (!family.usual.empty()) family.sizes = accepted_sizes(source_of(file));
+    families.push_back(std::move(family));
+  }
+  return families;
+}
+
+namespace {
+
+CatalogAnswer entry_named(CatalogKind kind, std::string_view name) {
   for (const CatalogFile& file : catalog_files()) {
     if (file.kind != name_of(kind) || !name.starts_with(file.name)) continue;
     const std::string_view rest = name.substr(file.name.size());
@@ -65,6 +90,79 @@ CatalogAnswer find(CatalogKind kind, std::string_view name) {
     if (!is_family || !(rest.empty() || rest.front() == '-')) continue;
     return sized_cluster(source_of(file), std::string(file.name),
                          rest.substr(rest.empty() ? 0 : 1));
+  }
+  return {};
+}
+
+// How an entry of the catalog is used on the command line.
+std::string use_of(CatalogKind kind, const std::string& name) {
+  switch (kind) {
+    case CatalogKind::kChip:
+      return "--set cluster.chip.catalog=" + name;
+    case CatalogKind::kLibrary:
+      return "--library " + name;
+    case CatalogKind::kCluster:
+      return "--cluster " + name;
+    case CatalogKind::kModel:
+      return "--model " + name;
+    case CatalogKind::kPlan:
+      return "--plan " + name;
+    case CatalogKind::kExperiment:
+      break;
+  }
+  return "stepsim run " + name;
+}
+
+// What to type for a whole run with a model, cluster or plan; else nothing.
+std::string run_with(CatalogKind kind, const std::string& name) {
+  if (kind != CatalogKind::kModel && kind != CatalogKind::kCluster && kind != CatalogKind::kPlan) {
+    return {};
+  }
+  const auto flag = [&](CatalogKind one, const char* otherwise) {
+    return " " + use_of(one, one == kind ? name : otherwise);
+  };
+  return "stepsim run" + flag(CatalogKind::kModel, "MODEL") +
+         flag(CatalogKind::kCluster, "CLUSTER") + flag(CatalogKind::kPlan, "KEYS");
+}
+
+std::string with_article(CatalogKind kind) {
+  return fmt::format("{} {}", kind == CatalogKind::kExperiment ? "an" : "a", one_of(kind));
+}
+
+std::vector<std::string> names_with(CatalogKind kind, const std::string& part) {
+  std::vector<std::string> names;
+  for (const std::string& name : list(kind)) {
+    if (name.find(part) != std::string::npos) names.push_back(name);
+  }
+  return names;
+}
+
+// What to say if the name of an entry of kind `is` stands where one of kind `wanted` must.
+std::string wrong_kind(CatalogKind wanted, CatalogKind is, const std::string& name) {
+  const std::string whole = wanted == CatalogKind::kExperiment ? run_with(is, name) : "";
+  std::string text = fmt::format("{} is {}, not {}. Type: {}", name, with_article(is),
+                                 with_article(wanted), whole.empty() ? use_of(is, name) : whole);
+  const std::vector<std::string> similar = names_with(wanted, name);
+  if (!similar.empty()) {
+    text += fmt::format(". Or give one of the {} with it: {}", name_of(wanted),
+                        comma_separated(similar));
+  }
+  return text;
+}
+
+}  // namespace
+
+CatalogAnswer find(CatalogKind kind, std::string_view name) {
+  if (CatalogAnswer entry = entry_named(kind, name); entry.found || !entry.problem.empty()) {
+    return entry;
+  }
+  for (const CatalogKind other : kCatalogKinds) {
+    const CatalogAnswer entry = entry_named(other, name);
+    if (entry.found) return {std::nullopt, wrong_kind(kind, other, std::string(name))};
+    if (!entry.problem.empty()) {
+      return {std::nullopt, fmt::format("must be {}. As {}: {}", with_article(kind),
+                                        with_article(other), entry.problem)};
+    }
   }
   const std::vector<std::string> names = list(kind);
   const std::string suggestion = did_you_mean(name, names);

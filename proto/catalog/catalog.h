@@ -37,6 +37,14 @@ std::string_view one_of(CatalogKind kind);   // "chip"
 // In order of name, a family's sizes in the order its file gives them.
 std::vector<std::string> list(CatalogKind kind);
 
+// The clusters of one file of the catalog: a family, or one cluster of a fixed size.
+struct ClusterFamily {
+  std::string name;                // "dgx-h100"; a cluster of a fixed size: its own name
+  std::string sizes;               // "a multiple of 8 chips, up to 16384"; fixed size: empty
+  std::vector<std::string> usual;  // names in full; fixed size: empty
+};
+std::vector<ClusterFamily> cluster_families();  // in order of name
+
 struct CatalogAnswer {
   std::optional<SourceText> found;
   std::string problem;  // where nothing was found: why, and what there is

@@ -39,18 +39,6 @@ std::optional<std::vector<std::int32_t>> numbers_of(std::string_view text) {
   }
 }
 
-// Says what sizes there are if this is none of them.
-std::optional<std::string> set_size(file::DgxSuperpod& superpod,
-                                    const std::vector<std::int32_t>& numbers,
-                                    const file::Sizes& rule) {
-  const std::int32_t gpus = superpod.gpus_per_node();
-  if (numbers.size() != 1 || numbers[0] % gpus != 0 || numbers[0] > rule.maximum_chips()) {
-    return fmt::format("must be a multiple of {} chips, up to {}", gpus, rule.maximum_chips());
-  }
-  superpod.set_nodes(numbers[0] / gpus);
-  return std::nullopt;
-}
-
 // True if the box fits into the largest one, in some order of its axes.
 bool fits(std::vector<std::int32_t> axes, std::vector<std::int32_t> box) {
   std::ranges::sort(axes);
@@ -58,12 +46,29 @@ bool fits(std::vector<std::int32_t> axes, std::vector<std::int32_t> box) {
   return axes.size() == box.size() && std::ranges::equal(axes, box, std::ranges::less_equal{});
 }
 
-std::optional<std::string> set_size(file::Torus& torus, const std::vector<std::int32_t>& numbers,
-                                    const file::Sizes& rule) {
-  if (!fits(numbers, numbers_of(rule.box()).value_or(std::vector<std::int32_t>{}))) {
-    return fmt::format("must be the axes of a torus that fits into {}, as in {}", rule.box(),
-                       rule.listed(0));
+// The chips that one more of what the family counts brings: a node, a rack, a pod.
+std::int32_t chips_per_count(const file::Cluster& cluster) {
+  return cluster.has_dgx_superpod() ? cluster.dgx_superpod().gpus_per_node()
+                                    : cluster.sizes().chips_per_count();
+}
+
+bool is_composed_of_tori(const file::Cluster& cluster) {
+  return cluster.has_composed() && cluster.composed().domain().has_torus();
+}
+
+std::optional<std::int32_t> count_of(const file::Cluster& cluster,
+                                     const std::vector<std::int32_t>& numbers) {
+  const std::int32_t each = chips_per_count(cluster);
+  if (numbers.size() != 1 || numbers[0] % each != 0 ||
+      numbers[0] > cluster.sizes().maximum_chips()) {
+    return std::nullopt;
   }
+  return numbers[0] / each;
+}
+
+bool set_axes(file::Torus& torus, const std::vector<std::int32_t>& numbers,
+              const file::Sizes& rule) {
+  if (!fits(numbers, numbers_of(rule.box()).value_or(std::vector<std::int32_t>{}))) return false;
   const bool all_are_multiples =
       rule.has_wraps_when_multiple_of() && std::ranges::all_of(numbers, [&rule](std::int32_t size) {
         return size % rule.wraps_when_multiple_of() == 0;
@@ -74,42 +79,43 @@ std::optional<std::string> set_size(file::Torus& torus, const std::vector<std::i
     axis.set_wraps(all_are_multiples ||
                    (rule.has_wraps_when_size() && size == rule.wraps_when_size()));
   }
-  return std::nullopt;
+  return true;
 }
 
-// REQUIRES: the file has a tier.
-std::optional<std::string> set_size(file::Composed& composed,
-                                    const std::vector<std::int32_t>& numbers,
-                                    const file::Sizes& rule) {
-  file::Composed::Tier& tier = *composed.mutable_tiers(0);
-  if (composed.domain().has_torus()) {
+// False if the family has no such size. REQUIRES: a composed cluster has a tier.
+bool set_size(file::Cluster& cluster, const std::vector<std::int32_t>& numbers,
+              const file::Sizes& rule) {
+  if (cluster.has_torus()) return set_axes(*cluster.mutable_torus(), numbers, rule);
+  if (is_composed_of_tori(cluster)) {
+    file::Composed& composed = *cluster.mutable_composed();
     const std::vector<std::int32_t> axes(numbers.empty() ? numbers.end() : numbers.begin() + 1,
                                          numbers.end());
-    if (set_size(*composed.mutable_domain()->mutable_torus(), axes, rule) ||
-        numbers[0] > rule.maximum_count()) {
-      return fmt::format(
-          "must be a number of {}s, up to {}, and the axes of a torus that fits into "
-          "{}, as in {}",
-          tier.name(), rule.maximum_count(), rule.box(), rule.listed(0));
-    }
-    tier.set_count(numbers[0]);
-    return std::nullopt;
+    if (!set_axes(*composed.mutable_domain()->mutable_torus(), axes, rule)) return false;
+    composed.mutable_tiers(0)->set_count(numbers[0]);
+    return numbers[0] <= rule.maximum_count();
   }
-  const std::int32_t each = rule.chips_per_count();
-  if (numbers.size() != 1 || numbers[0] % each != 0 || numbers[0] > rule.maximum_chips()) {
-    return fmt::format("must be a multiple of {} chips, up to {}", each, rule.maximum_chips());
+  const auto count = count_of(cluster, numbers);
+  if (!count) return false;
+  if (cluster.has_dgx_superpod()) {
+    cluster.mutable_dgx_superpod()->set_nodes(*count);
+  } else {
+    cluster.mutable_composed()->mutable_tiers(0)->set_count(*count);
   }
-  tier.set_count(numbers[0] / each);
-  return std::nullopt;
+  return true;
 }
 
-std::optional<std::string> set_size(file::Cluster& cluster,
-                                    const std::vector<std::int32_t>& numbers,
-                                    const file::Sizes& rule) {
-  if (cluster.has_torus()) return set_size(*cluster.mutable_torus(), numbers, rule);
-  if (cluster.has_composed()) return set_size(*cluster.mutable_composed(), numbers, rule);
-  assert(cluster.has_dgx_superpod());
-  return set_size(*cluster.mutable_dgx_superpod(), numbers, rule);
+// The sizes that set_size() takes, in words.
+std::string sizes_in_words(const file::Cluster& cluster) {
+  const file::Sizes& rule = cluster.sizes();
+  const std::string axes =
+      fmt::format("the axes of a torus that fits into {}, as in {}", rule.box(), rule.listed(0));
+  if (cluster.has_torus()) return axes;
+  if (is_composed_of_tori(cluster)) {
+    return fmt::format("a number of {}s, up to {}, and {}", cluster.composed().tiers(0).name(),
+                       rule.maximum_count(), axes);
+  }
+  return fmt::format("a multiple of {} chips, up to {}", chips_per_count(cluster),
+                     rule.maximum_chips());
 }
 
 constexpr std::string_view kTwisted = "_twisted";
@@ -147,22 +153,27 @@ std::vector<std::string> listed_sizes(const SourceText& file) {
   return {cluster.sizes().listed().begin(), cluster.sizes().listed().end()};
 }
 
+std::string accepted_sizes(const SourceText& file) {
+  return sizes_in_words(parse(file));
+}
+
 CatalogAnswer sized_cluster(const SourceText& file, const std::string& family,
                             std::string_view size) {
   file::Cluster cluster = parse(file);
   const file::Sizes rule = cluster.sizes();
-  cluster.clear_sizes();
   cluster.set_name(family + "-" + std::string(size));
   const bool is_twisted = rule.may_be_twisted() && size.ends_with(kTwisted);
   const std::string_view axes = size.substr(0, size.size() - (is_twisted ? kTwisted.size() : 0));
   const auto numbers = numbers_of(axes).value_or(std::vector<std::int32_t>{});
-  auto problem = set_size(cluster, numbers, rule);
+  std::optional<std::string> problem;
+  if (!set_size(cluster, numbers, rule)) problem = "must be " + sizes_in_words(cluster);
   if (!problem) problem = missing_slice(family, numbers);
   if (!problem && is_twisted) problem = twist(cluster);
   if (problem) {
     return {std::nullopt,
             fmt::format("the size of {}-<size> {}; is \"{}\"", family, *problem, size)};
   }
+  cluster.clear_sizes();
   SourceText text{.name = file.name, .extension = ".textproto", .text = {}};
   google::protobuf::TextFormat::PrintToString(cluster, &text.text);
   return {text, ""};

@@ -23,6 +23,36 @@ class CatalogTest(StepsimTest):
         built_in = json.loads(stepsim("run", SMALL, "--json", "-").stdout)
         self.assertEqual(mine["step_time_s"], built_in["step_time_s"])
 
+    def test_says_which_sizes_cluster_families_have(self):
+        for text in (stepsim("catalog").stdout, stepsim("catalog", "clusters").stdout):
+            for line in ("dgx-h100-<size>: <size> is a multiple of 8 chips, up to 16384\n",
+                         "v5e-<size>: <size> is the axes of a torus that fits into 16x16, as in",
+                         "multislice-v5p-<size>: <size> is a number of slices, up to 10, and ",
+                         "  dgx-h100-512\n", "pcie-a100-8\n"):
+                self.assertIn(line, text)
+
+    def test_a_name_of_another_kind_says_what_it_is_and_where_it_goes(self):
+        self.expect_refused(
+            ["run", "llama3-405b"],
+            "EXPERIMENT: llama3-405b is a model, not an experiment. Type: stepsim run --model "
+            "llama3-405b --cluster CLUSTER --plan KEYS. Or give one of the experiments with it: ",
+            "llama3-405b-dgx-h100-16384")
+        self.expect_refused(["run", "dgx-h100-24"], "dgx-h100-24 is a cluster, not an experiment. "
+                            "Type: stepsim run --model MODEL --cluster dgx-h100-24 --plan KEYS")
+        self.expect_refused(["run", "h100-sxm"], "h100-sxm is a chip, not an experiment. Type: "
+                            "--set cluster.chip.catalog=h100-sxm")
+        self.expect_refused(["run", "dgx-h100"], "must be an experiment. As a cluster: the size of "
+                            "dgx-h100-<size> must be a multiple of 8 chips")
+        self.expect_refused(["run", SMALL, "--model", "dgx-h100-8"],
+                            "dgx-h100-8 is a cluster, not a model. Type: --cluster dgx-h100-8")
+        self.expect_refused(["run", SMALL, "--cluster", "llama3-8b"],
+                            "llama3-8b is a model, not a cluster. Type: --model llama3-8b")
+        self.expect_refused(["run", SMALL, "--plan", "llama3-8b"],
+                            "llama3-8b is a model, not a plan. Type: --model llama3-8b")
+        self.expect_refused(["topology", "llama3-8b"], "llama3-8b is a model, not a cluster")
+        self.expect_refused(["catalog", "models", SMALL],
+                            f"{SMALL} is an experiment, not a model. Type: stepsim run {SMALL}")
+
     def test_refuses_what_is_not_there(self):
         self.expect_refused(["catalog", "modells"], 'KIND: must be one of', "did you mean models?")
         self.expect_refused(["catalog", "models", "lama3-8b"], "did you mean llama3-8b?")

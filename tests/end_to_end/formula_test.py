@@ -35,6 +35,24 @@ class FormulaTest(StepsimTest):
         self.assertIn("stepsim validate B1", stepsim("formula", "B1").stdout)
         self.assertIn("S3.split-n16", stepsim("formula", "B1").stdout)
 
+    def test_a_unit_stands_once_beside_its_value(self):
+        answer = stepsim("formula", "I1", "B=1", "kv=2.7GB", "V=140GB", "P=70e9", "Nc=8",
+                         "W=3.35TB/s", "C=989TFLOPS").stdout
+        self.assertRegex(answer, r"(?m)^    P +70000000000 parameters$")
+        self.assertRegex(answer, r"(?m)^    V +140 GB +weights$")
+        self.assertRegex(stepsim("formula", "I1").stdout, r"(?m)^    P +\[parameters\]$")
+
+    def test_lists_the_formulas_about_a_thing(self):
+        self.assertIn("  E7.fsdp ", stepsim("formula", "fsdp").stdout)
+        self.assertNotIn("  B1 ", stepsim("formula", "fsdp").stdout)
+        # What validate finds by a word, formula finds too: the statement of S14 is about E2.
+        tested = {case["formula"]
+                  for case in json.loads(stepsim("validate", "S14", "--json", "-").stdout)["cases"]}
+        listed = {formula["id"]
+                  for formula in json.loads(stepsim("formula", "FSDP", "--json", "-").stdout)}
+        self.assertLessEqual(tested, listed)
+        self.expect_refused(["formula", "fsdq"], "no such formula")
+
     def test_solves_for_one_input(self):
         # F = Y C / W = 16 x 2550
         answer = stepsim("formula", "E4", "Y_max=16", "chip=tpu-v5p", "W=180GB/s", "F=?")
@@ -97,6 +115,11 @@ class ValidateTest(StepsimTest):
         text = stepsim("validate", "S5.knee").stdout
         for part in ("a collective takes the larger of", "6 us", "+100.00 %", "none is unexpected"):
             self.assertIn(part, text)
+
+    def test_ids_and_regimes_are_apart(self):
+        text = stepsim("validate", "--list", "fsdp").stdout
+        self.assertIn("  S17.tokens-400-y8-unoverlapped  400 tokens a chip", text)
+        self.assertIn("  S17.tokens-2400-y8-unoverlapped  2400 tokens a chip", text)
 
     def test_network_models_stand_side_by_side(self):
         done = stepsim("validate", "S10.equal", "--fidelity", "all", "--json", "-")

@@ -6,24 +6,95 @@ import time
 from program import LONG, SMALL, StepsimTest, TIMEOUT_S, main, on_terminal, read_all, stepsim
 
 
+def overview_section(title):
+    """The lines of a section of the overview, as lists of words: [["stepsim", "run", ...], ...]."""
+    section = stepsim().stdout.split(f"\n{title}:\n")[1].split("\n\n")[0]
+    return [line.split() for line in section.splitlines()]
+
+
+def subcommands():
+    return [words[1] for words in overview_section("Usage") if not words[1].startswith("-")]
+
+
 class HelpTest(StepsimTest):
     def test_says_what_it_is(self):
-        for arguments in ([], ["help"], ["--help"]):
+        for arguments in ([], ["help"], ["--help"], ["-h"]):
             result = stepsim(*arguments)
             self.assertEqual(result.returncode, 0)
             self.assertIn("stepsim run EXPERIMENT", result.stdout)
         self.assertRegex(stepsim("--version").stdout, r"^stepsim \d+\.\d+\.\d+\n$")
 
-    def test_every_subcommand_has_help(self):
-        for arguments in (["help", "run"], ["run", "--help"]):
-            self.assertIn("--attention-flops", stepsim(*arguments).stdout)
-        for arguments in (["help", "catalog"], ["catalog", "--help"]):
-            self.assertIn("stepsim catalog KIND NAME", stepsim(*arguments).stdout)
-        for arguments in (["help", "formula"], ["formula", "--help"]):
-            self.assertIn("stepsim formula E7 B=48000", stepsim(*arguments).stdout)
+    def test_every_subcommand_has_help_wherever_it_is_asked_for(self):
+        names = subcommands()
+        self.assertIn("run", names)
+        self.assertIn("help", names)
+        for name in names:
+            with self.subTest(name):
+                text = stepsim("help", name).stdout
+                self.assertTrue(text.startswith(f"stepsim {name} "), text)
+                self.assertIn(f"  stepsim {name} ", text.split("Usage:\n")[1])
+                for arguments in (["--help"], ["-h"], ["some", "words", "-h"], ["--none", "--help"]):
+                    result = stepsim(name, *arguments)
+                    self.assertEqual((result.returncode, result.stdout), (0, text))
 
-    def test_a_misspelt_subcommand_gets_a_suggestion(self):
+    def test_options_are_listed_with_help_among_them(self):
+        text = stepsim("help", "run").stdout
+        self.assertIn("--attention-flops", text)
+        self.assertIn("-h [ --help ]", text)
+        self.assertIn("stepsim formula E7 B=48000", stepsim("formula", "-h").stdout)
+
+    def test_every_topic_has_a_text(self):
+        for words in overview_section("Topics"):
+            with self.subTest(words):
+                result = stepsim(*words[1:3])
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertNotEqual(result.stdout, "")
+        self.assertIn("GiB is 2^30", stepsim("help", "units").stdout)
+
+    def test_a_misspelt_word_gets_a_suggestion(self):
         self.expect_refused(["runn", SMALL], "runn: no such subcommand; did you mean run?")
+        self.expect_refused(["help", "unit"], "unit: no such subcommand or topic; did you mean units?")
+        self.expect_refused(["run", SMALL, "--hepl"], "--hepl: no such option; did you mean --help?")
+        self.expect_refused(["help", "run", "fast"], "fast: stepsim help run takes no more words")
+
+
+class OutputNameTest(StepsimTest):
+    """A name that ends like another format is refused before anything runs."""
+
+    COMMANDS = {
+        ("run", SMALL): ("--json", "--trace"),
+        ("schedule", "1f1b", "--stages", "4", "--microbatches", "8"): ("--json", "--trace"),
+        ("collective", "all-reduce", "--cluster", "dgx-h100-8", "--sweep", "1KiB:2KiB"):
+            ("--json", "--plot"),
+        ("topology", "dgx-h100-8"): ("--json", "--dot"),
+        ("formula", "E7"): ("--json",),
+        ("validate", "S3"): ("--json",),
+    }
+    SUFFIXES = {"--json": ".json or .json.gz", "--trace": ".json or .json.gz", "--plot": ".svg",
+                "--dot": ".dot or .gv"}
+
+    def test_another_format_is_refused(self):
+        for command, options in self.COMMANDS.items():
+            for option in options:
+                for suffix in (".png", ".pftrace", ".csv"):
+                    path = str(self.folder / ("x" + suffix))
+                    with self.subTest(f"{command[0]} {option} {suffix}"):
+                        self.expect_refused(
+                            [*command, option, path],
+                            f'{option}: must end in {self.SUFFIXES[option]}, is "{path}"')
+
+    def test_a_folder_of_pictures_is_no_picture(self):
+        for command in (["validate", "S3", "--plot"], ["figures", "bubble", "--out"]):
+            with self.subTest(command[0]):
+                path = str(self.folder / "x.png")
+                self.expect_refused([*command, path],
+                                    f'{command[-1]}: must be a folder, not a file; is "{path}"')
+
+    def test_names_of_the_right_format_and_names_without_a_suffix_are_taken(self):
+        for name in ("a.json", "b.JSON", "c.v2.json.gz", "d"):
+            with self.subTest(name):
+                result = stepsim("formula", "E7", "--json", str(self.folder / name))
+                self.assertEqual(result.returncode, 0, result.stderr)
 
 
 class TerminalTest(StepsimTest):

@@ -1,0 +1,37 @@
+#include "cli/help_topics.h"
+
+#include "sim/base/error.h"
+
+namespace stepsim {
+namespace {
+
+constexpr const char* kUnits =
+    R"(A quantity is a number with a unit, on the command line and (in quotes) in files.
+
+  bytes         64MiB  1GB  512KiB     GB is 10^9 bytes, GiB is 2^30
+  bandwidth     400Gbps  50GB/s        b is a bit, B a byte; it counts one direction
+  time          5us  1.5ms  2s
+  throughput    989TFLOPS              floating-point operations a second
+
+A number without a unit is in bytes, bytes a second, seconds or FLOP a second.
+)";
+
+std::string units_text(std::span<const std::string> words) {
+  if (!words.empty()) throw ConfigError({{words[0], "stepsim help units takes no more words"}});
+  return kUnits;
+}
+
+constexpr HelpTopic kTopics[] = {
+    {.name = "units",
+     .arguments = "",
+     .summary = "how sizes, bandwidths and times are written",
+     .text = units_text},
+};
+
+}  // namespace
+
+std::span<const HelpTopic> help_topics() {
+  return kTopics;
+}
+
+}  // namespace stepsim

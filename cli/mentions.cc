@@ -1,0 +1,33 @@
+#include "cli/mentions.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "analysis/formulas/formula_table.h"
+
+namespace stepsim {
+
+bool mentions(std::string_view text, const std::string& word) {
+  constexpr std::size_t kShortest = 3;
+  if (word.size() < kShortest) return false;
+  const auto same_letter = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
+  return !std::ranges::search(text, word, same_letter).empty();
+}
+
+bool mentions(const FormulaExperiment& study, const ExperimentRow& row, const std::string& word) {
+  return mentions(study.source, word) || mentions(study.title, word) ||
+         mentions(study.claim, word) || mentions(row.regime, word);
+}
+
+bool mentions(const Formula& formula, const std::string& word) {
+  return mentions(name_of_group(formula.group()), word) || mentions(formula.title, word) ||
+         mentions(formula.source, word) ||
+         std::ranges::any_of(formula.conditions,
+                             [&](const Condition& one) { return mentions(one.text, word); }) ||
+         std::ranges::any_of(formula.inputs,
+                             [&](const FormulaInput& one) { return mentions(one.meaning, word); });
+}
+
+}  // namespace stepsim

@@ -1,0 +1,46 @@
+#include "cli/subcommands.h"
+
+#include <vector>
+
+#include "cli/accuracy_command.h"
+#include "cli/catalog_command.h"
+#include "cli/collective/collective_command.h"
+#include "cli/figures_command.h"
+#include "cli/formula/formula_command.h"
+#include "cli/help.h"
+#include "cli/import_command.h"
+#include "cli/network_command.h"
+#include "cli/run/run_command.h"
+#include "cli/schedule/schedule_command.h"
+#include "cli/topology_command.h"
+#include "cli/validate/validate_command.h"
+#include "proto/suggestion.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+namespace {
+
+constexpr const Subcommand* kSubcommands[] = {
+    &kRunSubcommand,      &kCollectiveSubcommand, &kNetworkSubcommand,  &kScheduleSubcommand,
+    &kTopologySubcommand, &kFormulaSubcommand,    &kValidateSubcommand, &kFiguresSubcommand,
+    &kImportSubcommand,   &kAccuracySubcommand,   &kCatalogSubcommand,  &kHelpSubcommand,
+};
+
+}  // namespace
+
+std::span<const Subcommand* const> subcommands() {
+  return kSubcommands;
+}
+
+const Subcommand& find_subcommand(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Subcommand* subcommand : kSubcommands) {
+    if (subcommand->name == name) return *subcommand;
+    names.emplace_back(subcommand->name);
+  }
+  throw ConfigError(
+      {{name,
+        "no such subcommand" + did_you_mean(name, names, "There are: " + comma_separated(names))}});
+}
+
+}  // namespace stepsim

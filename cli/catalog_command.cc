@@ -5,8 +5,8 @@
 
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
-#include "proto/suggestion.h"
 #include "sim/base/error.h"
+#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "proto/suggestion.h"
+#include "sim/base/suggestion.h"
 #include "traces/output_file.h"
 
 namespace stepsim {

@@ -9,8 +9,8 @@
 #include "cli/command_line.h"
 #include "cli/progress.h"
 #include "cli/standard_output.h"
-#include "proto/suggestion.h"
 #include "sim/base/error.h"
+#include "sim/base/suggestion.h"
 #include "traces/output_file.h"
 #include "traces/plot_svg.h"
 

@@ -12,8 +12,8 @@
 #include "cli/help_topics.h"
 #include "cli/standard_output.h"
 #include "cli/subcommands.h"
-#include "proto/suggestion.h"
 #include "sim/base/error.h"
+#include "sim/base/suggestion.h"
 #include "traces/report_text.h"
 
 namespace stepsim {

@@ -14,8 +14,8 @@
 #include "cli/schedule/schedule_command.h"
 #include "cli/topology_command.h"
 #include "cli/validate/validate_command.h"
-#include "proto/suggestion.h"
 #include "sim/base/error.h"
+#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {

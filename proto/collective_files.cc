@@ -10,8 +10,8 @@
 
 #include "proto/algorithm.pb.h"
 #include "proto/message_file.h"
-#include "proto/suggestion.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/suggestion.h"
 #include "sim/collectives/proof.h"
 
 namespace stepsim {

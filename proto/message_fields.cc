@@ -8,7 +8,7 @@
 #include <memory>
 #include <system_error>
 
-#include "proto/suggestion.h"
+#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {

@@ -15,10 +15,10 @@
 
 #include "proto/field_reader.h"
 #include "proto/plan_text.h"
-#include "proto/suggestion.h"
 #include "proto/to_spec.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "schedules/plan/plan_schedule.h"
+#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {

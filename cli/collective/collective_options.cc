@@ -12,8 +12,8 @@
 #include "cli/rank_list.h"
 #include "proto/collective_files.h"
 #include "proto/message_file.h"
-#include "proto/suggestion.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/suggestion.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/hardware/group_shape.h"
 

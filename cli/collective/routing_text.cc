@@ -4,8 +4,8 @@
 #include <charconv>
 #include <set>
 
-#include "proto/suggestion.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {

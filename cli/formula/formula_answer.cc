@@ -10,7 +10,7 @@
 
 #include "experiment/experiment.h"
 #include "proto/catalog/catalog.h"
-#include "proto/suggestion.h"
+#include "sim/base/suggestion.h"
 #include "topology/tpu_slice.h"
 #include "workload/model_counts.h"
 

@@ -14,9 +14,9 @@
 
 #include "cli/command_line.h"
 #include "cli/schedule/schedule_times.h"
-#include "proto/suggestion.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "proto/catalog/catalog_data.h"
 #include "proto/catalog/cluster_family.h"
-#include "proto/suggestion.h"
+#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {

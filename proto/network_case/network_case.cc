@@ -8,8 +8,8 @@
 
 #include "proto/network_case/case_elements.h"
 #include "proto/network_case/case_fields.h"
-#include "proto/suggestion.h"
 #include "sim/base/error.h"
+#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {

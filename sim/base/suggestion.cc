@@ -1,4 +1,4 @@
-#include "proto/suggestion.h"
+#include "sim/base/suggestion.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,0 +1,375 @@
+// A field is one value that a person can set. It is declared once, in a table beside its struct:
+//
+//   const FieldTable<Straggler>& straggler_fields() {
+//     static const FieldTable<Straggler> kTable = [] {
+//       FieldTable<Straggler> table("Straggler");
+//       table.add("slowdown", &Straggler::slowdown, Limits::positive(),
+//                 {.help = "Kernels take this many times longer.", .required = true});
+//       return table;
+//     }();
+//     return kTable;
+//   }
+//
+// The row gives the name, the limits and the documentation. The type, and so the way the value is
+// written (sim/base/field_text.h), follows from the member; the default from Struct{}. Everything
+// else is a loop over the table: reading files (proto/read_fields.h), limits, what differs from the
+// default (below), help and Markdown (sim/base/field_help.h).
+//
+// A std::optional member is a field that may be left unset. A nested struct is a group() of another
+// table, a vector of structs a list(). A value with a syntax of its own is given two functions. A
+// rule between two fields is code, not a field's limit.
+
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/field_text.h"
+
+namespace stepsim {
+
+// What is said about a field. All are plain sentences.
+struct FieldDoc {
+  std::string_view help;         // what it is, with its unit; the first sentence may stand alone
+  std::string_view advice = {};  // when to change it; what a larger value costs and brings
+  std::string_view rules = {};   // what it has to agree with, beyond its limits
+  std::string_view unset = {};   // optional members: what holds when it isn't given
+  bool required = false;         // must be given
+};
+
+// What values a number may have, in base units (bytes, seconds, bytes/s, FLOP/s).
+struct Limits {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool above_low = false;    // low itself is not allowed
+  bool below_high = false;   // nor high
+  bool zero_unsets = false;  // optional members: 0 is written to leave the field unset
+  std::vector<std::pair<double, std::string_view>> choices{};  // these only, with their meanings
+
+  static Limits at_least(double low) { return {.low = low}; }
+  static Limits between(double low, double high) { return {.low = low, .high = high}; }
+  static Limits positive() { return {.low = 0, .above_low = true}; }
+  static Limits fraction() { return {.low = 0, .high = 1, .above_low = true}; }  // not 0
+  static Limits share() { return {.low = 0, .high = 1, .below_high = true}; }    // not 1
+  static Limits choice_of(std::vector<std::pair<double, std::string_view>> choices) {
+    return {.choices = std::move(choices)};
+  }
+
+  // The same limits; 0 takes back what a catalog entry sets.
+  Limits or_zero() const {
+    Limits result = *this;
+    result.zero_unsets = true;
+    return result;
+  }
+};
+
+// "must be at least 1, is 0"; nothing if the value is within. `text` is the value as written.
+std::optional<std::string> problem_of(const Limits& limits, double value, const std::string& text);
+std::string text_of(const Limits& limits);  // "1 to 1048576"; "" if there are none
+
+class AnyFieldTable;
+
+// A row of a table, without the type of its struct. Every `spec` is that struct.
+class AnyField {
+ public:
+  AnyField(std::string_view name, Limits limits, FieldDoc doc)
+      : name_(name), limits_(std::move(limits)), doc_(doc) {}
+  virtual ~AnyField() = default;
+
+  std::string_view name() const { return name_; }  // as in files
+  const Limits& limits() const { return limits_; }
+  const FieldDoc& doc() const { return doc_; }
+
+  // ---- a value ----
+
+  // Every problem of the text; the value is only changed if there is none.
+  virtual std::vector<std::string> read(std::string_view text, void* spec) const = 0;
+  virtual std::optional<std::string> write(const void* spec) const = 0;  // nothing: unset
+  virtual std::optional<double> number(const void* spec) const = 0;      // nothing: no number
+  virtual void clear(void* spec) const = 0;  // makes it 0 or unset: its problem has been reported
+  virtual std::string accepts() const = 0;   // "a whole number"
+
+  // ---- a group or a list: fields() of each element ----
+
+  virtual const AnyFieldTable* fields() const { return nullptr; }
+  virtual bool is_list() const { return false; }
+  virtual std::size_t count(const void*) const { return 0; }  // elements that are there
+  virtual const void* element(const void*, std::size_t) const { return nullptr; }
+  virtual void* add_element(void*) const { return nullptr; }  // of a group: the only one
+
+ private:
+  std::string_view name_;
+  Limits limits_;
+  FieldDoc doc_;
+};
+
+// Fields that belong together, for the documentation.
+struct FieldTheme {
+  std::string_view title;
+  std::string_view introduction;
+  std::size_t first;  // field
+};
+
+class AnyFieldTable {
+ public:
+  explicit AnyFieldTable(std::string_view name) : name_(name) {}
+  AnyFieldTable(AnyFieldTable&&) = default;
+  AnyFieldTable& operator=(AnyFieldTable&&) = default;
+  virtual ~AnyFieldTable() = default;
+
+  std::string_view name() const { return name_; }  // of the message in files: "Plan"
+  const std::vector<std::unique_ptr<const AnyField>>& fields() const { return fields_; }
+  const std::vector<FieldTheme>& themes() const { return themes_; }
+  const AnyField* find(std::string_view name) const;  // null: there is none
+  std::vector<std::string> names() const;
+  // The value of a field in a struct that nobody touched; nothing: unset.
+  virtual std::optional<std::string> default_of(const AnyField& field) const = 0;
+
+  // The rows that follow belong to this theme.
+  void theme(std::string_view title, std::string_view introduction = {});
+
+ protected:
+  void add_row(std::unique_ptr<const AnyField> field) { fields_.push_back(std::move(field)); }
+
+ private:
+  std::string_view name_;
+  std::vector<std::unique_ptr<const AnyField>> fields_;
+  std::vector<FieldTheme> themes_;
+};
+
+// ---- uses of a table; `spec` is of its struct ----
+
+struct FieldValue {
+  std::string path;  // "tp", "latent.q_rank", "straggler[0].rank"
+  std::string text;
+
+  friend bool operator==(const FieldValue&, const FieldValue&) = default;
+};
+
+// Every field that has a value, in the order of the table, as text that reads back.
+std::vector<FieldValue> values_in_force(const AnyFieldTable& table, const void* spec);
+// Those of `values` that `others` lacks or has otherwise.
+std::vector<FieldValue> differing(std::vector<FieldValue> values,
+                                  const std::vector<FieldValue>& others);
+std::vector<Problem> limit_problems(const AnyFieldTable& table, const void* spec);
+
+// "must be a whole number, is "x"; did you mean 8192?"
+std::string refused_text(const std::string& accepts, std::string_view text,
+                         const std::string& hint);
+
+// ---- rows ----
+
+template <class T>
+struct OptionalOf {
+  using Value = T;
+  static constexpr bool kIsOptional = false;
+};
+template <class T>
+struct OptionalOf<std::optional<T>> {
+  using Value = T;
+  static constexpr bool kIsOptional = true;
+};
+
+template <class T>
+concept HasNumber = requires(const T& value) {
+  { Text<T>::number(value) } -> std::convertible_to<double>;
+};
+
+// A member with a Text.
+template <class Struct, class T>
+class MemberField : public AnyField {
+  using Value = typename OptionalOf<T>::Value;
+
+ public:
+  MemberField(std::string_view name, T Struct::*member, Limits limits, FieldDoc doc)
+      : AnyField(name, std::move(limits), doc), member_(member) {}
+
+  std::vector<std::string> read(std::string_view text, void* spec) const override {
+    std::optional<Value> value = Text<Value>::read(text);
+    if (!value) return {refused_text(accepts(), text, Text<Value>::hint(text))};
+    T& target = static_cast<Struct*>(spec)->*member_;
+    if constexpr (OptionalOf<T>::kIsOptional && HasNumber<Value>) {
+      if (limits().zero_unsets && Text<Value>::number(*value) == 0) {
+        target.reset();
+        return {};
+      }
+    }
+    target = std::move(*value);
+    return {};
+  }
+  std::optional<std::string> write(const void* spec) const override {
+    const Value* value = value_in(spec);
+    if (value == nullptr) return std::nullopt;
+    return Text<Value>::write(*value);
+  }
+  std::optional<double> number(const void* spec) const override {
+    if constexpr (HasNumber<Value>) {
+      const Value* value = value_in(spec);
+      if (value != nullptr) return Text<Value>::number(*value);
+    }
+    return std::nullopt;
+  }
+  void clear(void* spec) const override { static_cast<Struct*>(spec)->*member_ = T{}; }
+  std::string accepts() const override { return Text<Value>::accepts(); }
+
+ private:
+  const Value* value_in(const void* spec) const {
+    const T& member = static_cast<const Struct*>(spec)->*member_;
+    if constexpr (OptionalOf<T>::kIsOptional) {
+      return member ? &*member : nullptr;
+    } else {
+      return &member;
+    }
+  }
+
+  T Struct::*member_;
+};
+
+// How a value with a syntax of its own, or in several members, is read and written.
+template <class Struct>
+struct FieldSyntax {
+  std::vector<std::string> (*read)(std::string_view text, Struct& spec);  // problems
+  std::optional<std::string> (*write)(const Struct& spec);                // nothing: unset
+  std::string (*accepts)();                                               // "axes such as ..."
+};
+
+template <class Struct>
+class SyntaxField : public AnyField {
+ public:
+  SyntaxField(std::string_view name, FieldSyntax<Struct> syntax, FieldDoc doc)
+      : AnyField(name, {}, doc), syntax_(syntax) {}
+
+  std::vector<std::string> read(std::string_view text, void* spec) const override {
+    return syntax_.read(text, *static_cast<Struct*>(spec));
+  }
+  std::optional<std::string> write(const void* spec) const override {
+    return syntax_.write(*static_cast<const Struct*>(spec));
+  }
+  std::optional<double> number(const void*) const override { return std::nullopt; }
+  void clear(void*) const override {}
+  std::string accepts() const override { return syntax_.accepts(); }
+
+ private:
+  FieldSyntax<Struct> syntax_;
+};
+
+// A row that holds fields of its own.
+class OuterField : public AnyField {
+ public:
+  OuterField(std::string_view name, const AnyFieldTable& fields, FieldDoc doc)
+      : AnyField(name, {}, doc), fields_(&fields) {}
+
+  std::vector<std::string> read(std::string_view text, void* spec) const override;
+  std::optional<std::string> write(const void*) const override { return std::nullopt; }
+  std::optional<double> number(const void*) const override { return std::nullopt; }
+  void clear(void*) const override {}
+  std::string accepts() const override;
+  const AnyFieldTable* fields() const override { return fields_; }
+
+ private:
+  const AnyFieldTable* fields_;
+};
+
+// A nested struct, or an optional one, which is there once a file has the group.
+template <class Struct, class T>
+class GroupField : public OuterField {
+ public:
+  GroupField(std::string_view name, T Struct::*member, const AnyFieldTable& fields, FieldDoc doc)
+      : OuterField(name, fields, doc), member_(member) {}
+
+  std::size_t count(const void* spec) const override { return element(spec, 0) ? 1 : 0; }
+  const void* element(const void* spec, std::size_t) const override {
+    const T& member = static_cast<const Struct*>(spec)->*member_;
+    if constexpr (OptionalOf<T>::kIsOptional) {
+      return member ? &*member : nullptr;
+    } else {
+      return &member;
+    }
+  }
+  void* add_element(void* spec) const override {
+    T& member = static_cast<Struct*>(spec)->*member_;
+    if constexpr (OptionalOf<T>::kIsOptional) {
+      return member ? &*member : &member.emplace();
+    } else {
+      return &member;
+    }
+  }
+
+ private:
+  T Struct::*member_;
+};
+
+// A vector of structs.
+template <class Struct, class Element>
+class ListField : public OuterField {
+  using Member = std::vector<Element> Struct::*;
+
+ public:
+  ListField(std::string_view name, Member member, const AnyFieldTable& fields, FieldDoc doc)
+      : OuterField(name, fields, doc), member_(member) {}
+
+  bool is_list() const override { return true; }
+  std::size_t count(const void* spec) const override {
+    return (static_cast<const Struct*>(spec)->*member_).size();
+  }
+  const void* element(const void* spec, std::size_t index) const override {
+    return &(static_cast<const Struct*>(spec)->*member_)[index];
+  }
+  void* add_element(void* spec) const override {
+    return &(static_cast<Struct*>(spec)->*member_).emplace_back();
+  }
+
+ private:
+  Member member_;
+};
+
+template <class Struct>
+class FieldTable : public AnyFieldTable {
+ public:
+  using AnyFieldTable::AnyFieldTable;
+
+  template <class T>
+  void add(std::string_view name, T Struct::*member, Limits limits, FieldDoc doc) {
+    add_row(std::make_unique<MemberField<Struct, T>>(name, member, std::move(limits), doc));
+  }
+  template <class T>
+  void add(std::string_view name, T Struct::*member, FieldDoc doc) {
+    add(name, member, Limits{}, doc);
+  }
+  void add(std::string_view name, FieldSyntax<Struct> syntax, FieldDoc doc) {
+    add_row(std::make_unique<SyntaxField<Struct>>(name, syntax, doc));
+  }
+  template <class T>  // T: a struct or an optional one, with that table
+  void group(std::string_view name, T Struct::*member,
+             const FieldTable<typename OptionalOf<T>::Value>& fields, FieldDoc doc) {
+    add_row(std::make_unique<GroupField<Struct, T>>(name, member, fields, doc));
+  }
+  template <class Element>
+  void list(std::string_view name, std::vector<Element> Struct::*member,
+            const FieldTable<Element>& fields, FieldDoc doc) {
+    add_row(std::make_unique<ListField<Struct, Element>>(name, member, fields, doc));
+  }
+
+  std::optional<std::string> default_of(const AnyField& field) const override {
+    const Struct untouched{};
+    return field.write(&untouched);
+  }
+  std::vector<FieldValue> in_force(const Struct& spec) const {
+    return values_in_force(*this, &spec);
+  }
+  // The fields whose values differ from those of `usual`.
+  std::vector<FieldValue> changed(const Struct& spec, const Struct& usual = {}) const {
+    return differing(in_force(spec), in_force(usual));
+  }
+  std::vector<Problem> problems(const Struct& spec) const { return limit_problems(*this, &spec); }
+};
+
+}  // namespace stepsim

@@ -1,0 +1,104 @@
+#include "sim/base/field_text.h"
+
+#include <array>
+#include <cctype>
+#include <cmath>
+
+#include "sim/base/suggestion.h"
+
+namespace stepsim {
+namespace {
+
+// "k" is 1000 to some and 1024 to others.
+struct Multiplier {
+  char letter;
+  std::int64_t decimal;
+  std::int64_t binary;
+};
+constexpr Multiplier kMultipliers[] = {
+    {'k', 1'000, 1 << 10}, {'m', 1'000'000, 1 << 20}, {'g', 1'000'000'000, 1 << 30}};
+
+std::string meant(std::int64_t value) {
+  return "; did you mean " + std::to_string(value) + "?";
+}
+
+std::string hint_for_multiplier(std::string_view text) {
+  const bool is_binary = text.ends_with('i');
+  if (is_binary) text.remove_suffix(1);
+  if (text.empty()) return "";
+  const char letter = static_cast<char>(std::tolower(static_cast<unsigned char>(text.back())));
+  const auto count = number_in<std::int64_t>(text.substr(0, text.size() - 1));
+  for (const Multiplier& multiplier : kMultipliers) {
+    if (multiplier.letter != letter || !count || *count < 0 || *count > 1'000'000) continue;
+    if (is_binary) return meant(*count * multiplier.binary);
+    return "; did you mean " + std::to_string(*count * multiplier.binary) + " (binary) or " +
+           std::to_string(*count * multiplier.decimal) + "?";
+  }
+  return "";
+}
+
+std::string lower(std::string_view text) {
+  std::string result;
+  for (const char letter : text) {
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string hint_for_whole_number(std::string_view text) {
+  std::string digits;
+  for (const char letter : text) {
+    if (letter != '_' && letter != '\'' && letter != ' ') digits += letter;
+  }
+  if (digits.empty()) return "";
+  constexpr double kMost = 1e15;  // every whole number up to here is a double
+  const auto value = number_in<double>(digits);
+  if (value && std::floor(*value) == *value && std::abs(*value) <= kMost) {
+    return meant(static_cast<std::int64_t>(*value));
+  }
+  return hint_for_multiplier(digits);
+}
+
+std::string hint_for_truth(std::string_view text) {
+  const std::string word = lower(text);
+  for (const char* yes : {"true", "yes", "on", "1", "t", "y"}) {
+    if (word == yes) return "; did you mean true?";
+  }
+  for (const char* no : {"false", "no", "off", "0", "f", "n", "none"}) {
+    if (word == no) return "; did you mean false?";
+  }
+  return "";
+}
+
+std::string hint_for_name(std::string_view text, const std::vector<std::string>& names) {
+  return did_you_mean(text, names);
+}
+
+std::string write_double(double value) {
+  std::array<char, 40> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
+std::string either_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+std::vector<std::string_view> split_text(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace stepsim

@@ -1,0 +1,46 @@
+#include "sim/base/quantity_field.h"
+
+#include <cctype>
+
+namespace stepsim {
+namespace {
+
+// Spellings that people use for a unit, each with the letters in order. "gbps" may mean bits; that
+// is how it is usually meant.
+constexpr std::string_view kUnits[] = {
+    "B",    "kB",   "MB",   "GB",    "TB",     "KiB",    "MiB",    "GiB",   "TiB", "s",
+    "ms",   "us",   "ns",   "bps",   "kbps",   "Mbps",   "Gbps",   "Tbps",  "B/s", "kB/s",
+    "MB/s", "GB/s", "TB/s", "FLOPS", "MFLOPS", "GFLOPS", "TFLOPS", "PFLOPS"};
+
+bool same_but_for_case(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::tolower(static_cast<unsigned char>(a[i])) !=
+        std::tolower(static_cast<unsigned char>(b[i]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string hint_for_quantity(std::string_view text, bool (*is_read)(std::string_view)) {
+  std::size_t end = 0;
+  while (end < text.size() &&
+         (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.')) {
+    ++end;
+  }
+  const std::string number(text.substr(0, end));
+  std::string_view unit = text.substr(end);
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  for (const std::string_view known : kUnits) {
+    const bool rate_is_missing = known.ends_with("/s") && known.substr(0, known.size() - 2) == unit;
+    if (!same_but_for_case(known, unit) && !rate_is_missing) continue;
+    const std::string meant = number + std::string(known);
+    if (is_read(meant)) return "; did you mean " + meant + "?";
+  }
+  return "";
+}
+
+}  // namespace stepsim

@@ -1,0 +1,171 @@
+// Tables of fields: what is read, refused, written, listed and documented follows from the rows.
+
+#include "sim/base/field.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/base/field_help.h"
+#include "sim/base/quantity_field.h"
+
+namespace stepsim {
+namespace {
+
+enum class Colour : std::uint8_t { kRed, kGreen };
+std::string_view name_of(Colour colour) {
+  return colour == Colour::kRed ? "red" : "green";
+}
+
+struct Wheel {
+  double size = 1;
+};
+struct Car {
+  std::int64_t seats = 4;
+  std::optional<std::int64_t> doors;
+  Colour colour = Colour::kRed;
+  std::optional<Bandwidth> radio;
+  std::vector<std::int64_t> gears;
+  Wheel spare;
+  std::vector<Wheel> wheels;
+};
+
+}  // namespace
+
+template <>
+inline constexpr std::size_t kValuesOf<Colour> = 2;
+
+namespace {
+
+const FieldTable<Wheel>& wheel_fields() {
+  static const FieldTable<Wheel> kTable = [] {
+    FieldTable<Wheel> table("Wheel");
+    table.add("size", &Wheel::size, Limits::fraction(), {.help = "Its size."});
+    return table;
+  }();
+  return kTable;
+}
+
+const FieldTable<Car>& car_fields() {
+  static const FieldTable<Car> kTable = [] {
+    FieldTable<Car> table("Car");
+    table.theme("Inside", "Where people sit.");
+    table.add("seats", &Car::seats, Limits::between(1, 9),
+              {.help = "Seats of the car.", .advice = "More cost more.", .required = true});
+    table.theme("Outside");
+    table.add("doors", &Car::doors, Limits::between(1, 5).or_zero(),
+              {.help = "Doors.", .unset = "as many as seats"});
+    table.add("colour", &Car::colour, {.help = "Its colour."});
+    table.add("radio", &Car::radio, {.help = "What it receives."});
+    table.add("gears", &Car::gears, {.help = "Its gears."});
+    table.group("spare", &Car::spare, wheel_fields(), {.help = "The spare wheel."});
+    table.list("wheels", &Car::wheels, wheel_fields(), {.help = "The others."});
+    return table;
+  }();
+  return kTable;
+}
+
+// The problem of reading `text` into a field, or "".
+std::string read(Car& car, std::string_view field, std::string_view text) {
+  const std::vector<std::string> problems = car_fields().find(field)->read(text, &car);
+  return problems.empty() ? "" : problems.front();
+}
+
+TEST(FieldTest, ReadsEveryTypeFromText) {
+  Car car;
+  EXPECT_EQ(read(car, "seats", "5"), "");
+  EXPECT_EQ(read(car, "doors", "3"), "");
+  EXPECT_EQ(read(car, "colour", "green"), "");
+  EXPECT_EQ(read(car, "radio", "8Gbps"), "");
+  EXPECT_EQ(read(car, "gears", "1,2,3"), "");
+  EXPECT_EQ(car.seats, 5);
+  EXPECT_EQ(car.doors, 3);
+  EXPECT_EQ(car.colour, Colour::kGreen);
+  EXPECT_EQ(car.radio, Bandwidth(1e9));
+  EXPECT_EQ(car.gears, (std::vector<std::int64_t>{1, 2, 3}));
+}
+
+TEST(FieldTest, ZeroUnsetsOnlyWhereTheRowSaysSo) {
+  Car car;
+  car.doors = 3;
+  EXPECT_EQ(read(car, "doors", "0"), "");
+  EXPECT_EQ(car.doors, std::nullopt);
+}
+
+TEST(FieldTest, ARefusedTextSaysWhatIsTakenAndChangesNothing) {
+  Car car;
+  EXPECT_EQ(read(car, "seats", "four"), "must be a whole number, is \"four\"");
+  EXPECT_EQ(read(car, "colour", "blue"), "must be red or green, is \"blue\"");
+  EXPECT_EQ(read(car, "wheels", "4"), "must be a group of fields: size, is \"4\"");
+  EXPECT_EQ(car.seats, 4);
+  EXPECT_EQ(car.colour, Colour::kRed);
+}
+
+TEST(FieldTest, LimitsAreCheckedInEveryElement) {
+  Car car;
+  car.seats = 10;
+  car.doors = 0;
+  car.wheels = {{1}, {1.5}};
+  EXPECT_EQ(car_fields().problems(car),
+            (std::vector<Problem>{{"seats", "must be at most 9, is 10"},
+                                  {"doors", "must be at least 1, is 0"},
+                                  {"wheels[1].size", "must be above 0 and at most 1, is 1.5"}}));
+  EXPECT_TRUE(car_fields().problems(Car{}).empty());
+}
+
+TEST(FieldTest, LimitsMayBeASetOfNumbersWithMeanings) {
+  const Limits sizes = Limits::choice_of({{2, "bf16"}, {4, "fp32"}});
+  EXPECT_EQ(problem_of(sizes, 4, "4"), std::nullopt);
+  EXPECT_EQ(problem_of(sizes, 3, "3"), "must be 2 (bf16) or 4 (fp32), is 3");
+  EXPECT_EQ(problem_of(Limits::positive(), 0, "0"), "must be positive, is 0");
+  EXPECT_EQ(problem_of(Limits::share(), 1, "1"), "must be at least 0 and below 1, is 1");
+}
+
+TEST(FieldTest, WhatDiffersFromTheDefaultIsListed) {
+  Car car;
+  EXPECT_TRUE(car_fields().changed(car).empty());
+  car.colour = Colour::kGreen;
+  car.gears = {1, 2};
+  car.wheels = {{0.5}};
+  EXPECT_EQ(
+      car_fields().changed(car),
+      (std::vector<FieldValue>{{"colour", "green"}, {"gears", "1,2"}, {"wheels[0].size", "0.5"}}));
+  EXPECT_EQ(car_fields().in_force(Car{}),
+            (std::vector<FieldValue>{
+                {"seats", "4"}, {"colour", "red"}, {"gears", ""}, {"spare.size", "1"}}));
+}
+
+TEST(FieldTest, NumbersThatPeopleWriteOtherwiseGetAHint) {
+  EXPECT_EQ(Text<std::int64_t>::hint("8k"), "; did you mean 8192 (binary) or 8000?");
+  EXPECT_EQ(Text<std::int64_t>::hint("8Ki"), "; did you mean 8192?");
+  EXPECT_EQ(Text<std::int64_t>::hint("1_024"), "; did you mean 1024?");
+  EXPECT_EQ(Text<std::int64_t>::hint("1e3"), "; did you mean 1000?");
+  EXPECT_EQ(Text<std::int64_t>::hint("8.0"), "; did you mean 8?");
+  EXPECT_EQ(Text<std::int64_t>::hint("8.5"), "");
+  EXPECT_EQ(Text<std::int64_t>::hint("eight"), "");
+  EXPECT_EQ(Text<bool>::hint("Yes"), "; did you mean true?");
+  EXPECT_EQ(Text<Bandwidth>::hint("400gbps"), "; did you mean 400Gbps?");
+  EXPECT_EQ(Text<Bandwidth>::hint("50GB"), "; did you mean 50GB/s?");
+  EXPECT_EQ(Text<Bytes>::hint("80gib"), "; did you mean 80GiB?");
+  EXPECT_EQ(Text<Bandwidth>::hint("fast"), "");
+}
+
+TEST(FieldHelpTest, NamesDefaultLimitsAndAdvice) {
+  EXPECT_EQ(help_text_of(car_fields(), "seats"),
+            "  seats\n"
+            "      (a whole number, 1 to 9; must be given)\n"
+            "      Seats of the car.\n"
+            "      More cost more.\n");
+  EXPECT_EQ(help_text_of(car_fields(), "doors"),
+            "  doors\n"
+            "      (a whole number, 1 to 5; 0 leaves it unset; default: as many as seats)\n"
+            "      Doors.\n");
+  EXPECT_EQ(help_text_of(car_fields(), "keys"), std::nullopt);
+  EXPECT_TRUE(help_text_of(car_fields(), "spare.size").has_value());
+  EXPECT_TRUE(help_text_of(car_fields()).starts_with("Inside\n\n  Where people sit.\n\n  seats\n"));
+  const std::string markdown = markdown_of(car_fields());
+  EXPECT_TRUE(markdown.starts_with("## Inside\n\nWhere people sit.\n\n### `seats`\n\n"))
+      << markdown;
+  EXPECT_NE(markdown.find("### `wheels[i].size`"), std::string::npos) << markdown;
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -16,7 +16,7 @@ bool mentions(std::string_view text, const std::string& word) {
   return !std::ranges::search(text, word, same_letter).empty();
 }
 
-bool mentions(const FormulaExperiment& study, const ExperimentRow& row, const std::string& word) {
+bool mentions(const Study& study, const StudyRow& row, const std::string& word) {
   return mentions(study.source, word) || mentions(study.title, word) ||
          mentions(study.claim, word) || mentions(row.regime, word);
 }

@@ -15,7 +15,7 @@ namespace stepsim {
 bool mentions(std::string_view text, const std::string& word);
 
 // True if the chapter, title or statement of the study, or the regime of the row, has the word.
-bool mentions(const FormulaExperiment& study, const ExperimentRow& row, const std::string& word);
+bool mentions(const Study& study, const StudyRow& row, const std::string& word);
 
 // True if the group, title, source, conditions or symbols of the formula have the word.
 bool mentions(const Formula& formula, const std::string& word);

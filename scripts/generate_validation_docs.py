@@ -25,7 +25,7 @@ What the books say about training and serving at scale, beside simulations of wh
 
     stepsim validate                 all of this page's rows
     stepsim validate fsdp            those about a thing: any word of a chapter, a statement or a regime
-    stepsim validate S5              one experiment
+    stepsim validate S5              one study
     stepsim validate B1              the rows that test a formula
     stepsim validate --fidelity all --plot DIR
 
@@ -76,9 +76,9 @@ def verdict(row):
     return "holds" if row["holds"] else "differs"
 
 
-def experiment_text(experiment, rows, pictures):
-    lines = [f"## {experiment['id']}: {experiment['title']}", "",
-             f"> {experiment['claim']}", ">", f"> {experiment['source']}", ""]
+def study_text(study, rows, pictures):
+    lines = [f"## {study['id']}: {study['title']}", "",
+             f"> {study['claim']}", ">", f"> {study['source']}", ""]
     for picture in pictures:
         lines += [f"![{picture.stem}](validation/{picture.name})", ""]
     lines += ["| row | formula | regime | predicted | simulated | difference | expected | | why |",
@@ -102,8 +102,8 @@ def experiment_text(experiment, rows, pictures):
     if others:
         lines += ["| row, by network model | latency-bandwidth | flow | packet |",
                   "|---|--:|--:|--:|", *others, ""]
-    if experiment["finding"]:
-        lines += [experiment["finding"], ""]
+    if study["finding"]:
+        lines += [study["finding"], ""]
     return "\n".join(lines)
 
 
@@ -120,22 +120,22 @@ def page(answer, pictures):
     unexpected = sum(not row["as_expected"] for row in flow)
     parts = [HEAD]
     parts.append(
-        f"{len(answer['experiments'])} experiments, {len(flow)} rows: the formula holds in {holding}, differs as "
+        f"{len(answer['studies'])} studies, {len(flow)} rows: the formula holds in {holding}, differs as "
         f"derived in {len(flow) - holding - unexpected}, {unexpected} are not as expected.\n")
     head = ["| | the statement | rows | hold | largest difference |", "|---|---|--:|--:|--:|"]
     by_source = {}
     texts = []
-    for experiment in answer["experiments"]:
+    for study in answer["studies"]:
         mine = [by_model for key, by_model in rows.items()
-                if key.split(".", 1)[0] == experiment["id"]]
+                if key.split(".", 1)[0] == study["id"]]
         worst = max((by_model["flow"]["relative_difference"] for by_model in mine
                      if not by_model["flow"]["skipped"]), key=abs)
-        link = f"[{experiment['id']}](#{anchor(experiment)})"
-        by_source.setdefault(experiment["source"], []).append(
-            f"| {link} | {cell(experiment['claim'])} | {len(mine)} "
+        link = f"[{study['id']}](#{anchor(study)})"
+        by_source.setdefault(study["source"], []).append(
+            f"| {link} | {cell(study['claim'])} | {len(mine)} "
             f"| {sum(by_model['flow']['holds'] for by_model in mine)} | {percent(worst)} |")
-        texts.append(experiment_text(experiment, mine, [
-            picture for picture in pictures if picture.name.split("-", 1)[0] == experiment["id"]]))
+        texts.append(study_text(study, mine, [
+            picture for picture in pictures if picture.name.split("-", 1)[0] == study["id"]]))
     for source in sorted(by_source, key=chapter):
         parts.append("\n".join([f"**{source}**", "", *head, *by_source[source]]) + "\n")
     return "\n".join(parts + texts)
@@ -147,9 +147,9 @@ def chapter(source):
     return (0, int(words[1].split(" ")[0]), "") if len(words) > 1 else (1, 0, source)
 
 
-def anchor(experiment):
+def anchor(study):
     """As code forges make it of a heading."""
-    heading = f"{experiment['id']}: {experiment['title']}".lower()
+    heading = f"{study['id']}: {study['title']}".lower()
     return "".join(c for c in heading if c.isalnum() or c in " -").replace(" ", "-")
 
 
@@ -160,12 +160,12 @@ def formula_table(formulas, cases):
             tested.setdefault(case["formula"], []).append(case["id"])
     lines = ["| formula | what | source | holds where | tested by |", "|---|---|---|---|---|"]
     for formula in formulas:
-        experiments = sorted({row.split(".", 1)[0] for row in tested.get(formula["id"], [])},
-                             key=lambda name: int(name[1:]))
+        studies = sorted({row.split(".", 1)[0] for row in tested.get(formula["id"], [])},
+                         key=lambda name: int(name[1:]))
         lines.append(
             f"| {formula['id']} | {cell(formula['title'])}: `{formula['result']} = {cell(formula['expression'])}` "
             f"| {cell(formula['source'])} | {cell('; '.join(formula['conditions']))} "
-            f"| {', '.join(experiments)} |")
+            f"| {', '.join(studies)} |")
     return "\n".join(lines) + "\n"
 
 

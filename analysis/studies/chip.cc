@@ -145,23 +145,23 @@ std::function<double(const Laboratory&)> padded_matmul(double f, std::int64_t ti
   };
 }
 
-std::vector<ExperimentRow> roofline_rows() {
+std::vector<StudyRow> roofline_rows() {
   const auto row = [](std::string id, std::string regime, const TiledMatmul& matmul,
                       DifferenceRange expected, double tolerance, std::string why) {
-    return ExperimentRow{.id = std::move(id),
-                         .formula = "A2.matmul",
-                         .regime = std::move(regime),
-                         .predicted = roofline(matmul),
-                         .expected = expected,
-                         .tolerance = tolerance,
-                         .why = std::move(why),
-                         .simulate = tiled(matmul)};
+    return StudyRow{.id = std::move(id),
+                    .formula = "A2.matmul",
+                    .regime = std::move(regime),
+                    .predicted = roofline(matmul),
+                    .expected = expected,
+                    .tolerance = tolerance,
+                    .why = std::move(why),
+                    .simulate = tiled(matmul)};
   };
   const auto of = [](double b, std::uint32_t tiles, bool overlapped) {
     return TiledMatmul{
         .b = b, .d = kSquareWidth, .f = kSquareWidth, .tiles = tiles, .overlapped = overlapped};
   };
-  std::vector<ExperimentRow> rows;
+  std::vector<StudyRow> rows;
   // B = 64: the bus is busy all the time but while the last tile is multiplied, c = T_math / 64.
   // T_mem is 2 (2 B D + D^2) / W = 168.3 us, T_math 43.6 us: at most c / T_mem = 0.405 % above.
   rows.push_back(row("memory-bound", "B = 64, 64 tiles", of(64, 64, true), {0, 0.0041}, 0.02,
@@ -254,19 +254,19 @@ double measured_critical_batch(const Laboratory& laboratory) {
   return time(1) / slope;
 }
 
-std::vector<ExperimentRow> pcie_rows() {
+std::vector<StudyRow> pcie_rows() {
   const auto row = [](std::string id, std::string regime, const TiledMatmul& matmul,
                       DifferenceRange expected, std::string why) {
-    return ExperimentRow{.id = std::move(id),
-                         .formula = "A10",
-                         .regime = std::move(regime),
-                         .predicted = math_time(matmul.b, matmul.d, matmul.f, matmul.peak),
-                         .expected = expected,
-                         .tolerance = 0.02,
-                         .why = std::move(why),
-                         .simulate = tiled(matmul)};
+    return StudyRow{.id = std::move(id),
+                    .formula = "A10",
+                    .regime = std::move(regime),
+                    .predicted = math_time(matmul.b, matmul.d, matmul.f, matmul.peak),
+                    .expected = expected,
+                    .tolerance = 0.02,
+                    .why = std::move(why),
+                    .simulate = tiled(matmul)};
   };
-  std::vector<ExperimentRow> rows;
+  std::vector<StudyRow> rows;
   // Of one token the arithmetic is 1 / 61333 of the load; both times are otherwise exact.
   rows.push_back({.id = "weights-only",
                   .formula = "A10",
@@ -301,7 +301,7 @@ std::vector<ExperimentRow> pcie_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> chip_experiments() {
+std::vector<Study> chip_studies() {
   return {{.id = "S1",
            .source = kBookRoofline,
            .title = "Roofline of a matmul",

@@ -59,7 +59,7 @@ double data_parallel_formula(double tokens, double layers, double axes) {
 }
 
 // `by_hand`: what the simulated step must take, in seconds.
-ExperimentRow data_parallel_row(const StackStep& step, double by_hand, double axes = 3) {
+StudyRow data_parallel_row(const StackStep& step, double by_hand, double axes = 3) {
   const double predicted = data_parallel_formula(static_cast<double>(step.tokens),
                                                  static_cast<double>(step.layers), axes);
   return {.formula = "E1",
@@ -69,9 +69,9 @@ ExperimentRow data_parallel_row(const StackStep& step, double by_hand, double ax
           .simulate = [step](const Laboratory& laboratory) { return seconds(laboratory, step); }};
 }
 
-std::vector<ExperimentRow> data_parallel_rows() {
-  std::vector<ExperimentRow> rows;
-  const auto add = [&rows](std::string id, std::string regime, std::string why, ExperimentRow row) {
+std::vector<StudyRow> data_parallel_rows() {
+  std::vector<StudyRow> rows;
+  const auto add = [&rows](std::string id, std::string regime, std::string why, StudyRow row) {
     row.id = std::move(id);
     row.regime = std::move(regime);
     row.why = std::move(why);
@@ -213,7 +213,7 @@ double seconds(const Laboratory& laboratory, const OneChannel& sharded) {
   return laboratory.seconds(graph.build(), ideal_v5p({4, 4, 4}));
 }
 
-void add_one_channel(std::vector<ExperimentRow>& rows) {
+void add_one_channel(std::vector<StudyRow>& rows) {
   const double a = kRing * gather(3);
   const auto add = [&rows](std::string id, std::string regime, std::string why,
                            const OneChannel& sharded, double by_hand) {
@@ -261,8 +261,8 @@ void add_one_channel(std::vector<ExperimentRow>& rows) {
   }
 }
 
-std::vector<ExperimentRow> sharded_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> sharded_rows() {
+  std::vector<StudyRow> rows;
   const double a = kRing * gather(3);
   // Between `low` and `high` seconds by hand.
   const auto add = [&rows](std::string id, std::string regime, std::string why,
@@ -343,7 +343,7 @@ std::vector<Sweep> sharded_sweeps() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> data_parallel_experiments() {
+std::vector<Study> data_parallel_studies() {
   return {{.id = "S13",
            .source = kBookTraining,
            .title = "Data parallelism: where it is compute-bound",

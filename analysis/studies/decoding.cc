@@ -97,8 +97,8 @@ double bystander_seconds(const Laboratory& laboratory, bool lossless) {
   return to_seconds(result.timelines[0].ops.back().ended.since_start);
 }
 
-std::vector<ExperimentRow> incast_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> incast_rows() {
+  std::vector<StudyRow> rows;
   const double alone = predict("A1.comms", {{"V", kCache}, {"W", kHostsOfServer * kHostLink}});
   const auto add = [&](std::string id, std::string regime, DifferenceRange expected,
                        std::string why, std::function<double(const Laboratory&)> simulate) {
@@ -220,8 +220,8 @@ double decode_formula(double sequences, double cache) {
                         {"C", kDecodingPeak}});
 }
 
-std::vector<ExperimentRow> decode_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> decode_rows() {
+  std::vector<StudyRow> rows;
   const auto add = [&](std::string id, std::string regime, double b, double cache,
                        Exchange exchange, DifferenceRange expected, std::string why) {
     rows.push_back({.id = std::move(id),
@@ -310,8 +310,8 @@ double exchange_queries(const Laboratory& laboratory, double b, const std::vecto
       cluster);
 }
 
-std::vector<ExperimentRow> cache_sharding_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> cache_sharding_rows() {
+  std::vector<StudyRow> rows;
   const auto add = [&](std::string id, std::string regime, double b, double factor, double hops,
                        std::string why, std::vector<int> sizes, std::vector<bool> wraps) {
     const double formula = queries_formula(b);
@@ -353,7 +353,7 @@ std::vector<ExperimentRow> cache_sharding_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> decoding_experiments() {
+std::vector<Study> decoding_studies() {
   return {{.id = "S29",
            .source = kBookAppliedInference,
            .title = "KV caches into one decode server",

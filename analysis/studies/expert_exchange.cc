@@ -129,8 +129,8 @@ double formula(double tokens_of_gpu) {
                          {"k", kChosen}});
 }
 
-std::vector<ExperimentRow> expert_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> expert_rows() {
+  std::vector<StudyRow> rows;
   const auto add = [&](std::string id, std::string regime, DifferenceRange expected,
                        std::string why, std::function<double(const Laboratory&)> simulate) {
     rows.push_back({.id = std::move(id),
@@ -224,7 +224,7 @@ std::vector<ExperimentRow> expert_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> expert_exchange_experiments() {
+std::vector<Study> expert_exchange_studies() {
   return {{.id = "S25",
            .source = kBookGpus,
            .title = "AllToAll of experts",

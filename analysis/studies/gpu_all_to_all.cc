@@ -70,7 +70,7 @@ void add_orders(RowTable& rows) {
   // All send to GPU 0 first, then to 1, ... The 7 senders share GPU 0's port: 7 chunk times.
   // Meanwhile GPU 0 sends to all others. Then 6 share GPU 1's port, and so on: 7 + 6 + ... + 1 =
   // 28 chunk times instead of 7. Without sharing each message takes one: 7.
-  ExperimentRow& incast =
+  StudyRow& incast =
       rows.add("incast", "one node, everybody to GPU 0 first, then to 1, ...", around(3, kExact),
                "the port of one destination at a time: 28 chunk times, not 7",
                [](const Laboratory& laboratory) { return in_order(laboratory, same_order(8)); });
@@ -82,7 +82,7 @@ void add_orders(RowTable& rows) {
   // (Karol, Hluchyj, Morgan 1987), + 62 %. That is the mean sender; the last of 8 is 1.4 deviations
   // later. Of 7 messages that take 15/8 +- 0.8 chunk times the sum deviates by 2: up to 2.9 of 7
   // more. (The last sender was not thought of at first: the range without it was missed.)
-  ExperimentRow& random = rows.add(
+  StudyRow& random = rows.add(
       "random-order", "one node, in orders drawn by lot (mean of 16)", {0.88, 0.88 + 0.42},
       "two senders meet at a port while another one idles", [](const Laboratory& laboratory) {
         double sum = 0;
@@ -128,7 +128,7 @@ void add_queues(RowTable& rows) {
            });
 }
 
-std::vector<ExperimentRow> all_to_all_rows() {
+std::vector<StudyRow> all_to_all_rows() {
   // A packet is stored at each switch once.
   RowTable rows({.tolerance = 0.02}, {0, 0.005});
   rows.testing("C7", one_node_formula())
@@ -185,7 +185,7 @@ std::vector<ExperimentRow> all_to_all_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> gpu_all_to_all_experiments() {
+std::vector<Study> gpu_all_to_all_studies() {
   return {{.id = "S24",
            .source = kBookGpus,
            .title = "AllToAll in a node and across nodes",

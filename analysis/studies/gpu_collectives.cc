@@ -34,7 +34,7 @@ double a100_all_reduce(const Laboratory& laboratory, AlgorithmChoice algorithm,
       work_of(CollectiveOp::kAllReduce, whole_bytes(kGradients70b), algorithm), granularity);
 }
 
-std::vector<ExperimentRow> flat_ring_rows() {
+std::vector<StudyRow> flat_ring_rows() {
   // A packet of 4 MiB is stored at three links of 25 GB/s on its way to another node, 0.5 ms; the
   // rounds of a ring follow each other without a gap, so that is paid where a round begins with
   // nothing in front of it: a few times in all.
@@ -106,7 +106,7 @@ double nccl_all_reduce(const Laboratory& laboratory, double v, AlgorithmChoice a
                             work_of(CollectiveOp::kAllReduce, whole_bytes(v), algorithm));
 }
 
-std::vector<ExperimentRow> node_all_gather_rows() {
+std::vector<StudyRow> node_all_gather_rows() {
   // Packets of 256 KiB at most cross the switch one after another: a few more.
   RowTable rows({}, {0, 0.04});
   const auto gather = [](double v, double hop_s, AlgorithmChoice algorithm) {
@@ -184,7 +184,7 @@ std::vector<Sweep> node_all_gather_sweeps() {
 
 constexpr double kTwoNodes = 1e9;  // bytes gathered
 
-std::vector<ExperimentRow> two_nodes_rows() {
+std::vector<StudyRow> two_nodes_rows() {
   RowTable rows({});
   rows.testing(
       "C20", predict("C20", {{"V", kTwoNodes}, {"d", 8}, {"W", kNvlink}, {"M", 2}, {"Wn", kNode}}));
@@ -212,7 +212,7 @@ std::vector<ExperimentRow> two_nodes_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> gpu_collective_experiments() {
+std::vector<Study> gpu_collective_studies() {
   return {
       {.id = "S20",
        .source = kLecture7,

@@ -62,8 +62,8 @@ double over_leaves(const Laboratory& laboratory, AlgorithmChoice algorithm) {
   return laboratory.seconds(collective_graph(all_chips(cluster), all_reduce(algorithm)), cluster);
 }
 
-std::vector<ExperimentRow> switch_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> switch_rows() {
+  std::vector<StudyRow> rows;
   const auto add = [&](std::string id, std::string formula, std::string regime, double predicted,
                        std::string unit, double difference, std::string why,
                        std::function<double(const Laboratory&)> simulate) {
@@ -125,7 +125,7 @@ std::vector<ExperimentRow> switch_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> in_switch_experiments() {
+std::vector<Study> in_switch_studies() {
   return {
       {.id = "S23",
        .source = kBookGpus,

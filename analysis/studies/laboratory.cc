@@ -22,7 +22,7 @@ Bytes packet_size(const OpGraph& graph, const Cluster& cluster, const Simulation
     const std::uint64_t most = bytes < kCoarsePacket ? kQuickPacketHops : kMostPacketHops;
     if (hops <= most) return packets.packet_bytes;
   }
-  throw ExperimentSkipped(
+  throw StudySkipped(
       fmt::format("{:.2g} packet-hops even with packets of 4 MiB", static_cast<double>(hops)));
 }
 

@@ -1,4 +1,4 @@
-// Laboratory is where the experiments run: simulate() with the network model that was asked for.
+// Laboratory is where the studies run: simulate() with the network model that was asked for.
 //
 //   const Laboratory laboratory{.fidelity = Fidelity::kFlow};
 //   const double seconds = laboratory.seconds(graph, cluster);
@@ -17,8 +17,8 @@
 
 namespace stepsim {
 
-// An experiment that this network model can't run; what() is the reason.
-struct ExperimentSkipped : std::runtime_error {
+// A study that this network model can't run; what() is the reason.
+struct StudySkipped : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -29,7 +29,7 @@ struct Laboratory {
   void* progress_context = nullptr;
 
   // `options` says granularity, steps and what is recorded; fidelity and progress are the
-  // laboratory's. Throws ExperimentSkipped.
+  // laboratory's. Throws StudySkipped.
   SimulationResult simulate(const OpGraph& graph, const Cluster& cluster,
                             SimulationOptions options = {}) const;
 

@@ -51,7 +51,7 @@ StackStep llama_step(const LlamaMesh& mesh, double chunks) {
 }
 
 // Simulated: the utilisation of a step. By the formula it is arithmetic over the greatest term.
-void add_layers(std::vector<ExperimentRow>& rows) {
+void add_layers(std::vector<StudyRow>& rows) {
   const double m = pod_math(kLlamaTokens, kLlamaF);
   const auto add = [&rows, m](std::string id, std::string regime, std::string why,
                               const LlamaMesh& mesh, double chunks, double low, double high) {
@@ -176,7 +176,7 @@ LlamaTerms llama_terms(double layers, double fsdp, double tensor, double axes) {
           .tables = kTable * part};
 }
 
-void add_model(std::vector<ExperimentRow>& rows) {
+void add_model(std::vector<StudyRow>& rows) {
   const auto add = [&rows](std::string id, std::string regime, std::string why,
                            const LlamaRun& llama, double work, double low, double high) {
     rows.push_back({.id = std::move(id),
@@ -236,7 +236,7 @@ void add_model(std::vector<ExperimentRow>& rows) {
 }
 
 // 15e12 tokens, 4.19e6 a step.
-void add_days(std::vector<ExperimentRow>& rows) {
+void add_days(std::vector<StudyRow>& rows) {
   constexpr double kChips = 8192;
   const auto days = [](double mfu) {
     return predict("D15",
@@ -284,10 +284,10 @@ void add_days(std::vector<ExperimentRow>& rows) {
       {.chip = load_chip("tpu-v5p")});
 }
 
-std::vector<ExperimentRow> llama_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> llama_rows() {
+  std::vector<StudyRow> rows;
   add_layers(rows);
-  std::vector<ExperimentRow> model;
+  std::vector<StudyRow> model;
   add_model(model);
   add_days(model);
   std::ranges::move(model, std::back_inserter(rows));
@@ -296,7 +296,7 @@ std::vector<ExperimentRow> llama_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> llama_pod_experiments() {
+std::vector<Study> llama_pod_studies() {
   return {{.id = "S19",
            .source = kBookAppliedTraining,
            .title = "LLaMA-3 70B on a pod: 2048 ways of FSDP, 4 of tensor parallelism",

@@ -51,8 +51,8 @@ StackStep pod_step(double tokens, std::int64_t ways, double chunks) {
   return step;
 }
 
-std::vector<ExperimentRow> threshold_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> threshold_rows() {
+  std::vector<StudyRow> rows;
   const auto add = [&rows](double tokens, std::int64_t ways, double chunks, std::string why,
                            DifferenceRange of_seconds) {
     const double predicted = best_formula(tokens);
@@ -181,7 +181,7 @@ std::vector<Sweep> threshold_sweeps() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> mixed_parallel_experiments() {
+std::vector<Study> mixed_parallel_studies() {
   return {{.id = "S17",
            .source = kBookTraining,
            .title = "FSDP with tensor parallelism on a pod: where it is compute-bound",

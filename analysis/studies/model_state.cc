@@ -48,7 +48,7 @@ struct ZeroStage {
 constexpr ZeroStage kStages[] = {
     {0, "F1", 2}, {1, "F1.zero1", 2}, {2, "F1.zero2", 2}, {3, "F1.zero3", 3}};
 
-void add_sent(std::vector<ExperimentRow>& rows, const ZeroStage& zero, std::int64_t ranks) {
+void add_sent(std::vector<StudyRow>& rows, const ZeroStage& zero, std::int64_t ranks) {
   const double predicted = predict(
       "F5", {{"V", 2 * kParameters}, {"n", static_cast<double>(ranks)}, {"passes", zero.passes}});
   const std::string name = "zero" + std::to_string(zero.stage) + "-n" + std::to_string(ranks);
@@ -79,7 +79,7 @@ void add_sent(std::vector<ExperimentRow>& rows, const ZeroStage& zero, std::int6
       "gradients are reduced in twice the bytes that the formula counts", step);
 }
 
-void add_state(std::vector<ExperimentRow>& rows, const ZeroStage& zero, std::int64_t ranks) {
+void add_state(std::vector<StudyRow>& rows, const ZeroStage& zero, std::int64_t ranks) {
   FormulaValues values = {{"P", kParameters}};
   if (zero.stage > 0) values["n"] = static_cast<double>(ranks);
   StackStep step = replicas(ranks, zero.stage);
@@ -98,8 +98,8 @@ void add_state(std::vector<ExperimentRow>& rows, const ZeroStage& zero, std::int
                   }});
 }
 
-std::vector<ExperimentRow> zero_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> zero_rows() {
+  std::vector<StudyRow> rows;
   for (const ZeroStage& zero : kStages) {
     for (const std::int64_t ranks : {8, 64}) {
       add_sent(rows, zero, ranks);
@@ -179,7 +179,7 @@ double zero1_step_by_hand(double slot, double stage_bytes) {
   return kMicrobatches * slot + bubble + 2 * 63.0 / 64 * stage_bytes / (2 * kV5pAxis);
 }
 
-std::vector<ExperimentRow> pipeline_rows() {
+std::vector<StudyRow> pipeline_rows() {
   const double stage = 2.0 * 2 * 4096 * 16384 * 16 / kPipelineStages;
   const double once =
       predict("F5", {{"V", stage}, {"n", static_cast<double>(kReplicas)}, {"passes", 3}});
@@ -188,7 +188,7 @@ std::vector<ExperimentRow> pipeline_rows() {
       return sent_by_a_rank(run(laboratory, step), Axis::kData, step.plan.ranks());
     };
   };
-  std::vector<ExperimentRow> rows;
+  std::vector<StudyRow> rows;
   rows.push_back({.id = "fsdp-f5",
                   .formula = "F5",
                   .regime = "bytes of a rank, FSDP in 8 stages of 32 micro-batches; once a step",
@@ -239,7 +239,7 @@ std::vector<ExperimentRow> pipeline_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> model_state_experiments() {
+std::vector<Study> model_state_studies() {
   return {{.id = "S35",
            .source = kBookGpus,
            .title = "ZeRO-3 within a pipeline",

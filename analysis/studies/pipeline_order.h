@@ -1,4 +1,4 @@
-// A pipeline schedule by itself, for experiments: ops take given times, messages a given time and
+// A pipeline schedule by itself, for studies: ops take given times, messages a given time and
 // no bandwidth.
 
 #pragma once

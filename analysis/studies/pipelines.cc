@@ -15,8 +15,8 @@ namespace {
 
 // ---- S30 ----
 
-std::vector<ExperimentRow> bubble_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> bubble_rows() {
+  std::vector<StudyRow> rows;
   for (const ScheduleName name : {ScheduleName::kGPipe, ScheduleName::kOneForwardOneBackward}) {
     for (const auto& [stages, microbatches] :
          {std::pair{4, 1}, {4, 8}, {8, 32}, {16, 16}, {16, 128}}) {
@@ -75,8 +75,8 @@ double gpipe_with_messages(double message) {
   return predict("G8", {{"P", 8}, {"m", 32}, {"tf", 1e-3}, {"tb", 2e-3}, {"t", message * 1e-3}});
 }
 
-std::vector<ExperimentRow> message_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> message_rows() {
+  std::vector<StudyRow> rows;
   const auto add = [&rows](ScheduleName name, std::int64_t message, double hand, std::string why) {
     const Pipeline pipeline{.name = name, .message = message};
     const double thousandths = static_cast<double>(message);
@@ -137,8 +137,8 @@ std::vector<Sweep> message_sweeps() {
 
 // ---- S32 ----
 
-std::vector<ExperimentRow> interleaved_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> interleaved_rows() {
+  std::vector<StudyRow> rows;
   for (const std::int64_t chunks : {2, 4}) {
     for (const std::int64_t message : {0, 100}) {
       const Pipeline pipeline{
@@ -201,7 +201,7 @@ std::vector<ExperimentRow> interleaved_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> pipeline_experiments() {
+std::vector<Study> pipeline_studies() {
   return {{.id = "S30",
            .source = kLecture8,
            .title = "Bubble of GPipe and 1F1B",

@@ -40,7 +40,7 @@ double sent_over_tensor_group(const SimulationResult& result) {
   return static_cast<double>(result.bytes_by_axis[static_cast<std::size_t>(Axis::kTensor)].value());
 }
 
-void add_recompute_time(std::vector<ExperimentRow>& rows) {
+void add_recompute_time(std::vector<StudyRow>& rows) {
   const double forward = predict(
       "E7.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kF}, {"N", 1}, {"C", kV5pFlops}});
   const double overhead = predict("H5", {{"f", 2}});
@@ -57,7 +57,7 @@ void add_recompute_time(std::vector<ExperimentRow>& rows) {
 }
 
 // E18 counts a transformer layer, which is two of the stack's: attention and MLP.
-void add_recompute_bytes(std::vector<ExperimentRow>& rows) {
+void add_recompute_bytes(std::vector<StudyRow>& rows) {
   const double once =
       8 * 2 * predict("E18", {{"b", 1}, {"s", kSequenceTokens}, {"h", kD}, {"n", 8}}) / 2 * 8;
   const auto add = [&](std::string id, std::string regime, double difference, std::string why,
@@ -88,7 +88,7 @@ void add_recompute_bytes(std::vector<ExperimentRow>& rows) {
 }
 
 // A pipeline of 4 with messages that take no time.
-void add_recompute_bubble(std::vector<ExperimentRow>& rows) {
+void add_recompute_bubble(std::vector<StudyRow>& rows) {
   constexpr double kStages = 4;
   constexpr double kMicrobatches = 8;
   const auto bubble = [](Recompute recompute, bool of_the_whole) {
@@ -131,7 +131,7 @@ void add_recompute_bubble(std::vector<ExperimentRow>& rows) {
 }
 
 // One GPT layer: s 4096, h 8192, 64 heads, 8 ways with sequence parallelism.
-void add_activations(std::vector<ExperimentRow>& rows) {
+void add_activations(std::vector<StudyRow>& rows) {
   const auto kept = [](const Laboratory&) {
     const ModelSpec gpt{.name = "gpt",
                         .layers = 1,
@@ -176,8 +176,8 @@ void add_activations(std::vector<ExperimentRow>& rows) {
                   .simulate = kept});
 }
 
-std::vector<ExperimentRow> recompute_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> recompute_rows() {
+  std::vector<StudyRow> rows;
   add_activations(rows);
   add_recompute_time(rows);
   add_recompute_bytes(rows);
@@ -252,7 +252,7 @@ DifferenceRange recipe_range() {
 
 // 16 ways over two nodes by themselves, 8 layers: E6 with NVLink's bandwidth, as if there were no
 // nodes. `passes`: what a pass of activations takes, in the formula's k.
-ExperimentRow across_nodes(AlgorithmChoice algorithm, double passes) {
+StudyRow across_nodes(AlgorithmChoice algorithm, double passes) {
   const double m = predict(
       "E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kWide}, {"Y", 16}, {"C", kA100}});
   const double k = predict("E4.comms", {{"B", kSequenceTokens}, {"D", kD}, {"W", kA100Nvlink}});
@@ -272,8 +272,8 @@ ExperimentRow across_nodes(AlgorithmChoice algorithm, double passes) {
           }};
 }
 
-std::vector<ExperimentRow> recipe_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> recipe_rows() {
+  std::vector<StudyRow> rows;
   const auto memory = [&rows](std::string id, std::string formula, const FormulaValues& values,
                               std::string regime, MemoryCategory category) {
     rows.push_back({.id = std::move(id),
@@ -355,8 +355,8 @@ double round_of_stragglers(const Laboratory& laboratory, std::uint32_t ranks) {
   return laboratory.seconds(graph.build(), cluster) / kRounds;
 }
 
-std::vector<ExperimentRow> straggler_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> straggler_rows() {
+  std::vector<StudyRow> rows;
   const double kernel = predict("A1", {{"work", 1e12}, {"C", 1e15}});
   // The largest of n normal numbers is 2.04 sigma above the mean for n = 32, 3.25 for n = 1024
   // (tables of order statistics; sqrt(2 ln n), 2.63 and 3.72, is its limit from above and the rule
@@ -382,7 +382,7 @@ std::vector<ExperimentRow> straggler_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> recipe_experiments() {
+std::vector<Study> recipe_studies() {
   return {{.id = "S38",
            .source = kKorthikanti,
            .title = "Kept activations and recompute",

@@ -19,7 +19,7 @@ class RowTable {
  public:
   // `common`: what a row has unless it says otherwise. `on_packets`: how much less and more is
   // expected on packets than on flows.
-  explicit RowTable(ExperimentRow common, DifferenceRange on_packets = {})
+  explicit RowTable(StudyRow common, DifferenceRange on_packets = {})
       : common_(std::move(common)), on_packets_(on_packets) {}
 
   // What the rows from here on are compared with.
@@ -31,9 +31,9 @@ class RowTable {
   }
 
   // The row, until the next one is added.
-  ExperimentRow& add(std::string id, std::string regime, DifferenceRange expected, std::string why,
-                     std::function<double(const Laboratory&)> simulate) {
-    ExperimentRow row = common_;
+  StudyRow& add(std::string id, std::string regime, DifferenceRange expected, std::string why,
+                std::function<double(const Laboratory&)> simulate) {
+    StudyRow row = common_;
     row.id = std::move(id);
     row.regime = std::move(regime);
     row.expected = expected;
@@ -47,12 +47,12 @@ class RowTable {
     return rows_.back();
   }
 
-  std::vector<ExperimentRow> take() && { return std::move(rows_); }
+  std::vector<StudyRow> take() && { return std::move(rows_); }
 
  private:
-  ExperimentRow common_;
+  StudyRow common_;
   DifferenceRange on_packets_;
-  std::vector<ExperimentRow> rows_;
+  std::vector<StudyRow> rows_;
 };
 
 }  // namespace stepsim

@@ -33,19 +33,18 @@ double predict(std::string_view formula, const FormulaValues& values) {
   return evaluate(*found, values).value;
 }
 
-std::string row_id(const FormulaExperiment& experiment, const ExperimentRow& row) {
-  return std::string(experiment.id) + "." + row.id;
+std::string row_id(const Study& study, const StudyRow& row) {
+  return std::string(study.id) + "." + row.id;
 }
 
-DifferenceRange expected_range(const ExperimentRow& row, Fidelity fidelity) {
+DifferenceRange expected_range(const StudyRow& row, Fidelity fidelity) {
   if (fidelity == Fidelity::kLatencyBandwidth) return row.expected_unshared.value_or(row.expected);
   if (fidelity == Fidelity::kPacket) return row.expected_packets.value_or(row.expected);
   return row.expected;
 }
 
-RowOutcome run_row(const FormulaExperiment& experiment, const ExperimentRow& row,
-                   const Laboratory& laboratory) {
-  RowOutcome outcome{.id = row_id(experiment, row),
+RowOutcome run_row(const Study& study, const StudyRow& row, const Laboratory& laboratory) {
+  RowOutcome outcome{.id = row_id(study, row),
                      .fidelity = laboratory.fidelity,
                      .expected = expected_range(row, laboratory.fidelity),
                      .simulated = std::nullopt};
@@ -55,7 +54,7 @@ RowOutcome run_row(const FormulaExperiment& experiment, const ExperimentRow& row
   }
   try {
     outcome.simulated = row.simulate(laboratory);
-  } catch (const ExperimentSkipped& skipped) {
+  } catch (const StudySkipped& skipped) {
     outcome.skipped = skipped.what();
     return outcome;
   }
@@ -80,7 +79,7 @@ Plot run_sweep(const Sweep& sweep, const Laboratory& laboratory) {
     for (const double x : sweep.at) {
       try {
         points.points.push_back({x, curve.simulate(laboratory, x)});
-      } catch (const ExperimentSkipped&) {
+      } catch (const StudySkipped&) {
         continue;
       }
     }

@@ -1,4 +1,4 @@
-// Running the rows of an experiment, and judging them.
+// Running the rows of a study, and judging them.
 
 #pragma once
 
@@ -21,13 +21,12 @@ struct RowOutcome {
   bool holds = false;                 // within the regime's tolerance of the formula
 };
 
-std::string row_id(const FormulaExperiment& experiment, const ExperimentRow& row);
+std::string row_id(const Study& study, const StudyRow& row);
 
 // What the row expects on this network model.
-DifferenceRange expected_range(const ExperimentRow& row, Fidelity fidelity);
+DifferenceRange expected_range(const StudyRow& row, Fidelity fidelity);
 
-RowOutcome run_row(const FormulaExperiment& experiment, const ExperimentRow& row,
-                   const Laboratory& laboratory);
+RowOutcome run_row(const Study& study, const StudyRow& row, const Laboratory& laboratory);
 
 // Simulates every point of the sweep. Points that are skipped are left out.
 Plot run_sweep(const Sweep& sweep, const Laboratory& laboratory);

@@ -134,8 +134,8 @@ double interleaved_p99(std::uint32_t steps) {
   return gaps[gaps.size() * 99 / 100];
 }
 
-std::vector<ExperimentRow> balance_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> balance_rows() {
+  std::vector<StudyRow> rows;
   // Prefill: 3 / 0.91 = 3.297 a second; decode 32 / (512 x 0.019) = 3.289: the smaller counts.
   const double throughput = kSlots / (kMeanAnswer * kStep);
   // 20,000 requests at once: the first 0.91 s and the last answers (9.7 s) of 6,080 s are not full.
@@ -249,7 +249,7 @@ Evictions evictions(std::uint32_t steps) {
   return result;
 }
 
-std::vector<ExperimentRow> eviction_rows() {
+std::vector<StudyRow> eviction_rows() {
   const double formula = predict("I6", {{"B", kSequences}, {"p", kPrompt}, {"G", kAnswer}});
   // 32 caches of 12,288 tokens in 4,096 steps: 96 a step, exactly over whole periods. A step frees
   // a whole cache with probability 32/4096 = 1/128: sqrt(1/128 - 1/128^2) x 12,288 = 1,082 tokens
@@ -275,7 +275,7 @@ std::vector<ExperimentRow> eviction_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> serving_queue_experiments() {
+std::vector<Study> serving_queue_studies() {
   return {{.id = "S43",
            .source = kBookInference,
            .title = "Balance of prefill and decode servers",

@@ -139,8 +139,8 @@ DifferenceRange on_packets(const Slices& shape, double tokens, double seconds, d
   return {(seconds - f) / predicted - 1, (seconds + 6 * f + stored) / predicted - 1};
 }
 
-ExperimentRow& add(RowTable& rows, std::string id, std::string what, std::string why,
-                   const Slices& shape, double tokens, DifferenceRange of_seconds) {
+StudyRow& add(RowTable& rows, std::string id, std::string what, std::string why,
+              const Slices& shape, double tokens, DifferenceRange of_seconds) {
   const double predicted = formula(shape, tokens);
   return rows.testing("E9.slices", predicted)
       .add(std::move(id), text_of(shape, tokens) + what,
@@ -150,13 +150,13 @@ ExperimentRow& add(RowTable& rows, std::string id, std::string what, std::string
 
 void add_thresholds(RowTable& rows) {
   const auto add_one = [&rows](std::string id, const Slices& shape, double times,
-                               std::string why) -> ExperimentRow& {
+                               std::string why) -> StudyRow& {
     const double tokens = std::round(threshold(shape) * times);
     const double hand = by_hand(shape, tokens);
     // To within a pass of the weights, where so few links' time hardly shows.
     const double pass = shape.ici > 10 ? terms(shape, tokens).f : 0;
-    ExperimentRow& row = add(rows, std::move(id), "; links inside never bind", std::move(why),
-                             shape, tokens, {hand - pass, hand + pass});
+    StudyRow& row = add(rows, std::move(id), "; links inside never bind", std::move(why), shape,
+                        tokens, {hand - pass, hand + pass});
     row.expected_unshared = around(by_hand_unshared(shape, tokens) / row.predicted - 1, kMargin);
     row.expected_packets = on_packets(shape, tokens, hand);
     return row;
@@ -181,12 +181,11 @@ void add_thresholds(RowTable& rows) {
   const auto [m, f, d] = terms(many, tokens);
   const double endless = 8 * (m + d * 16 / 15);
   const double hand = by_hand(many, tokens);
-  ExperimentRow& row =
-      rows.testing("E9", endless)
-          .add("slices-16-e9", text_of(many, tokens) + ", against endlessly many",
-               around(hand / endless - 1, kMargin),
-               "15/16 of the gradients move; and a backward comes before any of them",
-               simulated(many, tokens));
+  StudyRow& row = rows.testing("E9", endless)
+                      .add("slices-16-e9", text_of(many, tokens) + ", against endlessly many",
+                           around(hand / endless - 1, kMargin),
+                           "15/16 of the gradients move; and a backward comes before any of them",
+                           simulated(many, tokens));
   row.expected_unshared = around(by_hand_unshared(many, tokens) / endless - 1, kMargin);
   const double over = formula(many, tokens) / endless;
   const DifferenceRange packets = on_packets(many, tokens, hand);
@@ -199,7 +198,7 @@ void add_breaches(RowTable& rows) {
   const auto [m, f, d] = terms(real, kTokens);
   // 574 tokens a chip are too few for FSDP inside the slice: it needs 850. Its links carry 3 L f
   // and stand still for the backward of a layer at most; then comes the last d.
-  ExperimentRow& inside =
+  StudyRow& inside =
       add(rows, "slices-2-fsdp", ", links inside as they are",
           "574 tokens a chip are compute-bound between slices, but not inside them: 850 are needed",
           real, kTokens, {3 * 8 * f + d, 3 * 8 * f + 2 * m + d});
@@ -214,7 +213,7 @@ void add_breaches(RowTable& rows) {
   // Uplinks of half the bandwidth: d doubles.
   const Slices thin{.oversubscription = 2};
   const double doubled = (8 + 2) * m + 8 * 2 * d + 3 * f / 10;
-  ExperimentRow& narrow =
+  StudyRow& narrow =
       add(rows, "oversubscribed", ", network oversubscribed 2 to 1",
           "half of the bandwidth: twice the tokens are needed", thin, kTokens, {doubled, doubled});
   narrow.expected_packets = on_packets(thin, kTokens, doubled, 3);  // at three of its links
@@ -225,7 +224,7 @@ void add_breaches(RowTable& rows) {
   // which carries 2 x 127/128 of all gradients of a layer.
   const double ring = 2 * 127.0 / 128 * 4 * kD * kF / kHost;
   const double predicted = formula({}, kTokens);
-  ExperimentRow& flat =
+  StudyRow& flat =
       rows.testing("E9.slices", predicted)
           .add("one-ring", text_of({}, kTokens) + ", one ring through all 128 chips",
                around(((8 + 2) * m + 8 * ring) / predicted - 1, 0.2),
@@ -267,21 +266,21 @@ void add_incast(RowTable& rows) {
   rows.add("scatter-paced", "reduce-scatter of 8 hosts, each destination in its turn",
            {-1e-4, 0.004}, "no port has two senders", scatter(rotated_order(8)));
   // As S24's incast and random orders.
-  ExperimentRow& same =
+  StudyRow& same =
       rows.add("scatter-same-order", "the same, everybody to host 0 first", around(3, 1e-4),
                "28 messages one after another in place of 7", scatter(same_order(8)));
   same.expected_unshared = around(0, 1e-4);
   same.expected_packets = {2.8, 3.05};
-  ExperimentRow& random = rows.add(
-      "scatter-random", "the same in orders drawn by lot (mean of 16)", {0.88, 0.88 + 0.42},
-      "without pacing two senders meet at a port while another one idles",
-      [scatter](const Laboratory& laboratory) {
-        double sum = 0;
-        for (std::uint64_t seed = 0; seed < 16; ++seed) {
-          sum += scatter(random_order(8, seed))(laboratory) / 16;
-        }
-        return sum;
-      });
+  StudyRow& random = rows.add("scatter-random", "the same in orders drawn by lot (mean of 16)",
+                              {0.88, 0.88 + 0.42},
+                              "without pacing two senders meet at a port while another one idles",
+                              [scatter](const Laboratory& laboratory) {
+                                double sum = 0;
+                                for (std::uint64_t seed = 0; seed < 16; ++seed) {
+                                  sum += scatter(random_order(8, seed))(laboratory) / 16;
+                                }
+                                return sum;
+                              });
   random.expected_unshared = around(0, 1e-4);
   random.expected_packets = {0.62, 0.62 + 0.42};
 }
@@ -328,7 +327,7 @@ void add_hashes(RowTable& rows) {
   // which four are allowed.
   double fullest = 0;
   for (int most = 0; most < kFlows; ++most) fullest += 1 - none_above(kFlows, most);
-  ExperimentRow& row =
+  StudyRow& row =
       rows.testing("A1.comms", predict("A1.comms", {{"V", kHostGradients}, {"W", kHost}}))
           .add("ecmp",
                "16 large flows between two slices, hashed to 16 uplinks (mean of 64 hashes)",
@@ -343,7 +342,7 @@ void add_hashes(RowTable& rows) {
   row.expected_unshared = around(0, 1e-4);
 }
 
-std::vector<ExperimentRow> slice_rows() {
+std::vector<StudyRow> slice_rows() {
   RowTable rows({.tolerance = 0.02});
   add_thresholds(rows);
   add_breaches(rows);
@@ -354,7 +353,7 @@ std::vector<ExperimentRow> slice_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> slice_experiments() {
+std::vector<Study> slice_studies() {
   return {{.id = "S18",
            .source = kBookTraining,
            .title = "Data parallelism between slices",

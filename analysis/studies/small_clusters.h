@@ -1,4 +1,4 @@
-// Small clusters whose times can be worked out by hand, for experiments and for tests.
+// Small clusters whose times can be worked out by hand, for studies and for tests.
 
 #pragma once
 

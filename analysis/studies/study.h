@@ -1,9 +1,9 @@
-// FormulaExperiment puts a statement of the books beside a simulation of what it speaks about.
+// Study compares a statement of the books with simulations of it.
 //
-// An experiment is a list of rows, one for each regime: where the formula agrees and where it must
-// not. A row says what the formula predicts and within which range the simulation must differ from
-// it, BEFORE anything runs; the range is derived in a comment above the row, from the mechanism,
-// never taken from a run. A row that is merely "expected to differ" would test nothing.
+// A study is a list of rows, one for each regime: some where the formula holds, some where it must
+// not. A row says what the formula predicts, and in which range the difference of the simulation
+// must be, BEFORE anything runs. A comment above the row derives the range from the mechanism; it
+// is never taken from a run. A row that is merely "expected to differ" would test nothing.
 //
 //   // n = 16: the formula moves V, each ring moves (n-1)/n of it: 1/16 less, to rounding.
 //   {.id = "split-n16",
@@ -14,12 +14,12 @@
 //    .why = "...",
 //    .simulate = [](const Laboratory& laboratory) { return laboratory.seconds(...); }}
 //
-// Experiments stand in the files of their groups (chip.cc, tpu_collectives.cc, ...), each a
-// function in experiment_groups.h; experiment_table.cc lists them all. `stepsim validate` runs
-// them, and so does a test for each.
+// Studies are in the files of their groups (chip.cc, tpu_collectives.cc, ...). Each file is a
+// function in study_groups.h, and study_table.cc lists them all. `stepsim validate` runs the
+// studies, and so does a test for each.
 //
-// Numbers of the sources are used as they print them (FLOPs/s, bandwidths), on chips that reach
-// their peak with every kernel, unless the regime is about what they don't reach.
+// Numbers of the sources (FLOP/s, bandwidths) are used as printed, on chips that reach their peak
+// with every kernel. Regimes about efficiency say otherwise.
 
 #pragma once
 
@@ -35,15 +35,16 @@
 
 namespace stepsim {
 
-// Of simulated / predicted - 1; both ends belong to it.
+// A range of simulated / predicted - 1, with both ends.
 struct DifferenceRange {
   double low = 0;
   double high = 0;
 };
 
-// Rounding to picoseconds and whole bytes, of steps of 10 ms and more.
+// The relative error of rounding to picoseconds and whole bytes, for steps of 10 ms and more.
 inline constexpr double kRounding = 1e-5;
-// Rows that are exact but for whole bytes and picoseconds; and sums that were never rounded.
+// The margin of rows that are exact except for whole bytes and picoseconds, and of sums that were
+// never rounded.
 inline constexpr double kExact = 1e-4;
 inline constexpr double kToTheLastDigit = 1e-12;
 
@@ -51,20 +52,20 @@ inline DifferenceRange around(double difference, double margin = kRounding) {
   return {difference - margin, difference + margin};
 }
 
-struct ExperimentRow {
-  std::string id{};       // within the experiment: "split-n16" of S3 is S3.split-n16
+struct StudyRow {
+  std::string id{};       // within the study: "split-n16" of S3 is S3.split-n16
   std::string formula{};  // what is predicted: an id of analysis/formulas
   std::string regime{};   // what is simulated, in a few words
   double predicted = 0;
   std::string unit = "s";  // "s", "B", "B/s" are printed with prefixes
   DifferenceRange expected{};
-  double tolerance = 0.01;  // of the regime: the formula holds where the difference is within it
+  double tolerance = 0.01;  // the formula holds if the difference is within it
   std::string why{};        // the mechanism behind the difference, or why there is none
   std::function<double(const Laboratory&)> simulate{};  // in `unit`
-  // Where another network model must come out differently: latency-bandwidth shares no links.
+  // The ranges on other network models, if they differ: latency-bandwidth shares no links.
   std::optional<DifferenceRange> expected_unshared{};
   std::optional<DifferenceRange> expected_packets{};
-  std::string not_on_packets{};  // why the row says nothing there; empty: it runs
+  std::string not_on_packets{};  // why the row does not run on packets; empty: it runs
 };
 
 // A curve of a sweep: the formula as a line, the simulation as points of the same colour.
@@ -80,23 +81,23 @@ struct Sweep {
   std::string subtitle{};
   PlotAxis x{};
   PlotAxis y{};
-  std::vector<double> at{};  // where it is simulated
-  bool only_there = false;   // the formula too: x is a count, or the curve has corners there
+  std::vector<double> at{};  // the x that are simulated
+  bool only_there = false;  // the line too has only these x: x is a count, or the curve has corners
   std::vector<SweepCurve> curves{};
 };
 
-struct FormulaExperiment {
+struct Study {
   std::string_view id{};      // "S3"
-  std::string_view source{};  // who says it: analysis/formulas/sources.h
+  std::string_view source{};  // the document that says it: analysis/formulas/sources.h
   std::string_view title{};   // "Ring AllGather on a wrapped axis"
-  std::string_view claim{};   // what they say, in a sentence
-  std::vector<ExperimentRow> (*rows)() = nullptr;
+  std::string_view claim{};   // the statement, in a sentence
+  std::vector<StudyRow> (*rows)() = nullptr;
   std::vector<Sweep> (*sweeps)() = nullptr;
-  // Where simulation, hand calculation and the books' readers disagree: who is right, and why.
+  // If simulation, hand calculation and readers of the books disagree: who is right, and why.
   std::string_view finding{};
 };
 
-// The value of a formula of the table. Throws std::logic_error for one that is not there.
+// The value of a formula of the table. Throws std::logic_error if there is no such formula.
 double predict(std::string_view formula, const FormulaValues& values);
 
 }  // namespace stepsim

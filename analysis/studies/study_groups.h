@@ -1,5 +1,5 @@
-// The experiments, a file a group (chip.cc has chip_experiments()); not included outside
-// analysis/experiments.
+// The studies. Each group has a file: chip.cc has chip_studies(). Only analysis/studies includes
+// this header.
 
 #pragma once
 
@@ -9,23 +9,23 @@
 
 namespace stepsim {
 
-std::vector<FormulaExperiment> chip_experiments();
-std::vector<FormulaExperiment> data_parallel_experiments();
-std::vector<FormulaExperiment> decoding_experiments();
-std::vector<FormulaExperiment> expert_exchange_experiments();
-std::vector<FormulaExperiment> gpu_all_to_all_experiments();
-std::vector<FormulaExperiment> gpu_collective_experiments();
-std::vector<FormulaExperiment> in_switch_experiments();
-std::vector<FormulaExperiment> llama_pod_experiments();
-std::vector<FormulaExperiment> mixed_parallel_experiments();
-std::vector<FormulaExperiment> model_state_experiments();
-std::vector<FormulaExperiment> pipeline_experiments();
-std::vector<FormulaExperiment> recipe_experiments();  // recipes.cc
-std::vector<FormulaExperiment> serving_queue_experiments();
-std::vector<FormulaExperiment> slice_experiments();  // slices.cc
-std::vector<FormulaExperiment> tensor_parallel_experiments();
-std::vector<FormulaExperiment> tpu_collective_experiments();
-std::vector<FormulaExperiment> tpu_sharing_experiments();
-std::vector<FormulaExperiment> zero_bubble_experiments();
+std::vector<Study> chip_studies();
+std::vector<Study> data_parallel_studies();
+std::vector<Study> decoding_studies();
+std::vector<Study> expert_exchange_studies();
+std::vector<Study> gpu_all_to_all_studies();
+std::vector<Study> gpu_collective_studies();
+std::vector<Study> in_switch_studies();
+std::vector<Study> llama_pod_studies();
+std::vector<Study> mixed_parallel_studies();
+std::vector<Study> model_state_studies();
+std::vector<Study> pipeline_studies();
+std::vector<Study> recipe_studies();  // recipes.cc
+std::vector<Study> serving_queue_studies();
+std::vector<Study> slice_studies();  // slices.cc
+std::vector<Study> tensor_parallel_studies();
+std::vector<Study> tpu_collective_studies();
+std::vector<Study> tpu_sharing_studies();
+std::vector<Study> zero_bubble_studies();
 
 }  // namespace stepsim

@@ -9,38 +9,37 @@ namespace stepsim {
 
 namespace {
 
-using Group = std::vector<FormulaExperiment> (*)();
+using Group = std::vector<Study> (*)();
 constexpr Group kGroups[] = {
-    chip_experiments,             //
-    data_parallel_experiments,    //
-    decoding_experiments,         //
-    expert_exchange_experiments,  //
-    gpu_all_to_all_experiments,   //
-    gpu_collective_experiments,   //
-    in_switch_experiments,        //
-    llama_pod_experiments,        //
-    mixed_parallel_experiments,   //
-    model_state_experiments,      //
-    pipeline_experiments,         //
-    recipe_experiments,           //
-    serving_queue_experiments,    //
-    slice_experiments,            //
-    tensor_parallel_experiments,  //
-    tpu_collective_experiments,   //
-    tpu_sharing_experiments,      //
-    zero_bubble_experiments,      //
+    chip_studies,             //
+    data_parallel_studies,    //
+    decoding_studies,         //
+    expert_exchange_studies,  //
+    gpu_all_to_all_studies,   //
+    gpu_collective_studies,   //
+    in_switch_studies,        //
+    llama_pod_studies,        //
+    mixed_parallel_studies,   //
+    model_state_studies,      //
+    pipeline_studies,         //
+    recipe_studies,           //
+    serving_queue_studies,    //
+    slice_studies,            //
+    tensor_parallel_studies,  //
+    tpu_collective_studies,   //
+    tpu_sharing_studies,      //
+    zero_bubble_studies,      //
 };
 
 }  // namespace
 
-std::vector<FormulaExperiment> formula_experiments() {
-  std::vector<FormulaExperiment> all;
+std::vector<Study> studies() {
+  std::vector<Study> all;
   for (const Group group : kGroups) {
-    for (const FormulaExperiment& experiment : group()) all.push_back(experiment);
+    for (const Study& study : group()) all.push_back(study);
   }
-  std::ranges::stable_sort(all, {}, [](const FormulaExperiment& experiment) {
-    return std::stoi(std::string(experiment.id.substr(1)));
-  });
+  std::ranges::stable_sort(
+      all, {}, [](const Study& study) { return std::stoi(std::string(study.id.substr(1))); });
   return all;
 }
 

@@ -1,4 +1,4 @@
-// Every experiment there is: start here.
+// The list of all studies.
 
 #pragma once
 
@@ -8,6 +8,6 @@
 
 namespace stepsim {
 
-std::vector<FormulaExperiment> formula_experiments();  // in order of their numbers
+std::vector<Study> studies();  // in order of their numbers
 
 }  // namespace stepsim

@@ -44,7 +44,7 @@ StackStep tensor_step(std::int64_t ways, std::int64_t chunks = 1) {
 
 // 64 tokens on a ring of 8 with hops of 1 us: a gather, 4 hops each way of a shard of 131 kB, takes
 // 4 us and its bytes. In c chunks it takes 4 us c times.
-void add_small_batch(std::vector<ExperimentRow>& rows) {
+void add_small_batch(std::vector<StudyRow>& rows) {
   constexpr double kTokens = 64;
   constexpr double kHop = 1e-6;
   const double m = tensor_math(8) * kTokens / kTensorTokens;
@@ -79,8 +79,8 @@ void add_small_batch(std::vector<ExperimentRow>& rows) {
   }
 }
 
-std::vector<ExperimentRow> tensor_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> tensor_rows() {
+  std::vector<StudyRow> rows;
   const double k = tensor_comms();
   for (const std::int64_t ways : {4, 8, 16}) {
     const double m = tensor_math(static_cast<double>(ways));
@@ -251,7 +251,7 @@ CollectiveWork gather_of(double seconds) {
 
 // What FSDP and tensor parallelism of 16 x 4 send in a pass, but along one axis: the links are busy
 // for the sum of both, 3840 + 2250 = 6090 of the page's units (4 D / W), not for the greater.
-void add_shared_axis(std::vector<ExperimentRow>& rows) {
+void add_shared_axis(std::vector<StudyRow>& rows) {
   const double f = mixed_gather(kBest) * of_a_ring(16);
   const double k = mixed_activations(kBest) * of_a_ring(4);
   const auto both = [f, k](const Laboratory& laboratory) {
@@ -275,8 +275,8 @@ void add_shared_axis(std::vector<ExperimentRow>& rows) {
                   .expected_packets = around(k / f, 5e-3)});
 }
 
-std::vector<ExperimentRow> mixed_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> mixed_rows() {
+  std::vector<StudyRow> rows;
   const double m = mixed_math();
   for (const Mixed& mixed : kMixed) {
     const auto ways = static_cast<double>(mixed.tensor);
@@ -380,7 +380,7 @@ std::vector<Sweep> mixed_sweeps() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> tensor_parallel_experiments() {
+std::vector<Study> tensor_parallel_studies() {
   return {
       {.id = "S15",
        .source = kBookTraining,

@@ -49,8 +49,8 @@ double whole_shards(const Laboratory& laboratory, int n) {
       ring_of(n, Bandwidth(kIciLink), {}, n > 2));
 }
 
-std::vector<ExperimentRow> ring_all_gather_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> ring_all_gather_rows() {
+  std::vector<StudyRow> rows;
   const auto add = [&](std::string id, std::string regime, double difference, std::string why,
                        std::function<double(const Laboratory&)> simulate) {
     rows.push_back({.id = std::move(id),
@@ -112,10 +112,10 @@ std::vector<Sweep> ring_all_gather_sweeps() {
 
 constexpr double kWeights = 2.0 * 2048 * 8192;  // bf16[2048, 8192]
 
-std::vector<ExperimentRow> line_all_gather_rows() {
+std::vector<StudyRow> line_all_gather_rows() {
   const auto row = [](std::string id, std::string regime, double difference,
                       std::function<double(const Laboratory&)> simulate) {
-    return ExperimentRow{
+    return StudyRow{
         .id = std::move(id),
         .formula = "B1",
         .regime = std::move(regime),
@@ -124,7 +124,7 @@ std::vector<ExperimentRow> line_all_gather_rows() {
         .why = "without wraparound the chips at the ends have one link: (n-1)/n V over W/2",
         .simulate = std::move(simulate)};
   };
-  std::vector<ExperimentRow> rows;
+  std::vector<StudyRow> rows;
   // (n-1)/n V / (W/2) is 2 (n-1)/n times V / W: 3/2 for 4 chips, 31/16 for 32.
   rows.push_back(row("v5e-8x4", "axis of 4 of a v5e 8x4, which does not wrap", 0.5,
                      [](const Laboratory& laboratory) {
@@ -171,8 +171,8 @@ double latency_formula(double v) {
   return predict("B7.line", {{"V", v}, {"n", 4}, {"t", kHopSeconds}, {"W", kIciLink}});
 }
 
-std::vector<ExperimentRow> latency_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> latency_rows() {
+  std::vector<StudyRow> rows;
   // Every hop pays both: 3 (t + shard / W) against 3 max(t, shard / W). The shard over 45,000 B,
   // t W, is the ratio r of the two: (1 + r) / max(1, r) - 1.
   const auto add = [&](std::string id, std::string regime, double v) {
@@ -265,18 +265,18 @@ OpGraph two_colour_all_gather(double v) {
   return graph;
 }
 
-std::vector<ExperimentRow> three_axes_rows() {
+std::vector<StudyRow> three_axes_rows() {
   const auto row = [](std::string id, std::string regime, double factor, std::string why,
                       std::function<double(const Laboratory&)> simulate) {
     const double difference = factor * 63 / 64 - 1;
-    return ExperimentRow{.id = std::move(id),
-                         .formula = "B4",
-                         .regime = std::move(regime),
-                         .predicted = predict("B4", {{"V", kLarge}, {"M", 3}, {"W", kIciAxis}}),
-                         .expected = {difference - kExact, difference + kExact},
-                         .tolerance = 0.02,
-                         .why = std::move(why),
-                         .simulate = std::move(simulate)};
+    return StudyRow{.id = std::move(id),
+                    .formula = "B4",
+                    .regime = std::move(regime),
+                    .predicted = predict("B4", {{"V", kLarge}, {"M", 3}, {"W", kIciAxis}}),
+                    .expected = {difference - kExact, difference + kExact},
+                    .tolerance = 0.02,
+                    .why = std::move(why),
+                    .simulate = std::move(simulate)};
   };
   const auto with = [](AlgorithmChoice algorithm, Granularity granularity) {
     return [=](const Laboratory& laboratory) {
@@ -288,7 +288,7 @@ std::vector<ExperimentRow> three_axes_rows() {
   // axis moves 3/4 of what it makes, V (3/4 + 3/16 + 3/64) over W. Where the phases overlap, the
   // last one alone counts: 3/4 V over W. Two of three axes at a time: half of the data on each, so
   // half the time of one: 3/2 of the formula.
-  ExperimentRow overlapped =
+  StudyRow overlapped =
       row("axes-overlapped", "the same, pieces go on before the phase ends", 3 * 48.0 / 63,
           "the last axis carries 48 of 63 shards and hides the others",
           with(AlgorithmChoice::kAxisAfterAxis, Granularity::kPipelined));
@@ -320,8 +320,8 @@ double with_adds(const Laboratory& laboratory, double memory_bandwidth) {
   return laboratory.seconds(reduce_scatter_with_adds(16, shard, 3 * shard), cluster);
 }
 
-std::vector<ExperimentRow> all_reduce_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> all_reduce_rows() {
+  std::vector<StudyRow> rows;
   const auto ring = [](double v, Duration latency) {
     return [=](const Laboratory& laboratory) {
       return all_chips_seconds(laboratory, ring_of(16, Bandwidth(kIciLink), latency),
@@ -388,7 +388,7 @@ std::vector<ExperimentRow> all_reduce_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> tpu_collective_experiments() {
+std::vector<Study> tpu_collective_studies() {
   return {{.id = "S3",
            .source = kBookSharding,
            .title = "Ring AllGather on a wrapped axis",

@@ -36,7 +36,7 @@ double all_to_all(const Laboratory& laboratory, const std::vector<int>& sizes,
       cluster, options);
 }
 
-std::vector<ExperimentRow> all_to_all_rows() {
+std::vector<StudyRow> all_to_all_rows() {
   const double ring = predict("B6", {{"V", kSharedArray}, {"W", kIciAxis}});
   RowTable rows({.formula = "B6", .predicted = ring});
   const auto torus = [](std::vector<int> sizes, std::vector<bool> wraps = {}) {
@@ -83,14 +83,14 @@ std::vector<ExperimentRow> all_to_all_rows() {
   // All send to chip 0 first, then to 1, ...: the last link into the destination carries 4 chunks
   // from one side, 3 from the other. A chip's 7 messages take 3 or 4 chunk times each, 21 to 28 in
   // all, of V / 64 / W, instead of 8.
-  ExperimentRow& hot = rows.add(
-      "same-order", "ring of 8, everybody to chip 0 first, then to 1, ...",
-      {21.0 / 8 - 1 - kExact, 28.0 / 8 - 1 + kExact},
-      "one destination at a time: its two links are hot, others idle",
-      [](const Laboratory& laboratory) {
-        return laboratory.seconds(messages_in_order(same_order(8), whole_bytes(kSharedArray / 64)),
-                                  torus_of({8}, Bandwidth(kIciLink)));
-      });
+  StudyRow& hot = rows.add("same-order", "ring of 8, everybody to chip 0 first, then to 1, ...",
+                           {21.0 / 8 - 1 - kExact, 28.0 / 8 - 1 + kExact},
+                           "one destination at a time: its two links are hot, others idle",
+                           [](const Laboratory& laboratory) {
+                             return laboratory.seconds(
+                                 messages_in_order(same_order(8), whole_bytes(kSharedArray / 64)),
+                                 torus_of({8}, Bandwidth(kIciLink)));
+                           });
   hot.expected_unshared = around(7.0 / 8 - 1, kExact);
   // Queues serve near chips first. Their chunks are through after 1, 2, 3 and, from the longer
   // side, 4 chunk times: 17 for the seven destinations if nobody waits for those behind, 28 if all
@@ -163,7 +163,7 @@ Time two_gathers_on_packets(const Laboratory& laboratory, double v1, double v2, 
                 first_only);
 }
 
-std::vector<ExperimentRow> sharing_rows() {
+std::vector<StudyRow> sharing_rows() {
   const auto alone = [](double v) {
     return predict("B1.exact", {{"V", v}, {"W", kIciAxis}, {"n", 16}});
   };
@@ -200,12 +200,12 @@ std::vector<ExperimentRow> sharing_rows() {
           two_gathers_on_packets(laboratory, 64 * kMiB, 256 * kMiB, first_only).since_start);
     };
   };
-  ExperimentRow& both =
+  StudyRow& both =
       rows.add("larger-fifo", "the same on links first in, first out (packets)",
                around(0.25, 0.005), "no link ever idles: T1 + T2 again", in_order(false));
   both.expected_unshared = both.expected;
   rows.testing("B1.exact", alone(64 * kMiB));
-  ExperimentRow& late = rows.add(
+  StudyRow& late = rows.add(
       "smaller-fifo", "the smaller on links first in, first out (packets)", in_queues,
       "each of its messages waits for one of the larger, four times as long: it ends with it",
       in_order(true));
@@ -234,7 +234,7 @@ double ways_limit(double gather_s) {
   return kActivations * kWidthF / (kV5pPeak * gather_s);
 }
 
-std::vector<ExperimentRow> short_group_rows() {
+std::vector<StudyRow> short_group_rows() {
   const double gather = predict("B1", {{"V", kActivations}, {"W", kV5pAxis}});
   const double ways = predict("E4", {{"F", kWidthF}, {"M", 1}, {"W", kV5pAxis}, {"C", kV5pPeak}});
   // 8 neighbours of 16 are a line: 7/8 V over W/2, 1.75 V / W. With 8 on an axis of their own that
@@ -280,7 +280,7 @@ std::vector<ExperimentRow> short_group_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> tpu_sharing_experiments() {
+std::vector<Study> tpu_sharing_studies() {
   return {{.id = "S8",
            .source = kBookSharding,
            .title = "AllToAll on rings, lines and tori",

@@ -62,8 +62,8 @@ double weights_of_a_rank(const Laboratory& laboratory, ScheduleName schedule) {
       peak.by_category[static_cast<std::size_t>(MemoryCategory::kParameters)].value());
 }
 
-std::vector<ExperimentRow> zero_bubble_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> zero_bubble_rows() {
+  std::vector<StudyRow> rows;
   const auto add = [&rows](const Pipeline& pipeline, std::string formula, FormulaValues values,
                            double hand, std::string regime, std::string why) {
     const double predicted = predict(formula, values);
@@ -153,8 +153,8 @@ std::vector<ExperimentRow> zero_bubble_rows() {
 
 // ---- S36 ----
 
-std::vector<ExperimentRow> peak_rows() {
-  std::vector<ExperimentRow> rows;
+std::vector<StudyRow> peak_rows() {
+  std::vector<StudyRow> rows;
   const auto add = [&rows](const Pipeline& pipeline, std::size_t stage, std::string formula,
                            FormulaValues values, double hand, std::string why) {
     const double predicted = predict(formula, values);
@@ -195,7 +195,7 @@ std::vector<ExperimentRow> peak_rows() {
 
 }  // namespace
 
-std::vector<FormulaExperiment> zero_bubble_experiments() {
+std::vector<Study> zero_bubble_studies() {
   return {
       {.id = "S34",
        .source = "DeepSeek-AI, DualPipe: table of its README",

@@ -79,9 +79,9 @@ std::string row_of(std::string_view id) {
 // Ids of rows, by the formula that they test.
 std::map<std::string, std::vector<std::string>, std::less<>> tested_formulas() {
   std::map<std::string, std::vector<std::string>, std::less<>> tested;
-  for (const FormulaExperiment& experiment : formula_experiments()) {
-    for (const ExperimentRow& row : experiment.rows()) {
-      tested[row.formula].push_back(row_id(experiment, row));
+  for (const Study& study : studies()) {
+    for (const StudyRow& row : study.rows()) {
+      tested[row.formula].push_back(row_id(study, row));
     }
   }
   return tested;
@@ -272,8 +272,8 @@ void write(const std::string& path, const std::string& text, const std::string& 
 FormulaList formulas_about(const std::string& word) {
   const bool is_group = word.size() == 1 && !name_of_group(word[0]).empty();
   std::set<std::string, std::less<>> tested;
-  for (const FormulaExperiment& study : formula_experiments()) {
-    for (const ExperimentRow& row : study.rows()) {
+  for (const Study& study : studies()) {
+    for (const StudyRow& row : study.rows()) {
       if (mentions(study, row, word)) tested.insert(row.formula);
     }
   }

@@ -32,14 +32,14 @@ constexpr std::array kFidelities = {Fidelity::kLatencyBandwidth, Fidelity::kFlow
                                     Fidelity::kPacket};
 constexpr std::size_t kLeastIdWidth = 30;
 
-// An experiment with those of its rows that were asked for.
-struct ChosenExperiment {
-  FormulaExperiment experiment;
-  std::vector<ExperimentRow> rows;
+// A study with those of its rows that were asked for.
+struct ChosenStudy {
+  Study study;
+  std::vector<StudyRow> rows;
 };
 
 struct ValidateRequest {
-  std::vector<ChosenExperiment> chosen;
+  std::vector<ChosenStudy> chosen;
   std::vector<Fidelity> fidelities;
   std::string plot_folder;
   std::string json;
@@ -49,7 +49,7 @@ struct ValidateRequest {
 };
 
 struct Finished {
-  const ExperimentRow* row = nullptr;
+  const StudyRow* row = nullptr;
   RowOutcome outcome;
 };
 
@@ -70,35 +70,35 @@ po::options_description validate_option_list() {
 
 // ---- reading ----
 
-// Rows that a word names: an experiment, one of its rows, or the formula that they test; else those
+// Rows that a word names: a study, one of its rows, or the formula that they test; else those
 // whose chapter, title, statement or regime has it. Not both: an id is an id.
-std::vector<ChosenExperiment> choose(const std::vector<std::string>& words,
-                                     std::vector<Problem>& problems) {
-  const std::vector<FormulaExperiment> all = formula_experiments();
+std::vector<ChosenStudy> choose(const std::vector<std::string>& words,
+                                std::vector<Problem>& problems) {
+  const std::vector<Study> all = studies();
   std::vector<std::string> known;
   std::vector<bool> is_id(words.size(), false);
-  for (const FormulaExperiment& experiment : all) {
-    known.emplace_back(experiment.id);
-    for (const ExperimentRow& row : experiment.rows()) {
-      known.push_back(row_id(experiment, row));
+  for (const Study& study : all) {
+    known.emplace_back(study.id);
+    for (const StudyRow& row : study.rows()) {
+      known.push_back(row_id(study, row));
       for (std::size_t i = 0; i < words.size(); ++i) {
-        if (words[i] == experiment.id || words[i] == known.back() || words[i] == row.formula) {
+        if (words[i] == study.id || words[i] == known.back() || words[i] == row.formula) {
           is_id[i] = true;
         }
       }
     }
   }
-  std::vector<ChosenExperiment> chosen;
+  std::vector<ChosenStudy> chosen;
   std::vector<bool> is_known(words.size(), false);
-  for (const FormulaExperiment& experiment : all) {
-    ChosenExperiment part{.experiment = experiment, .rows = {}};
-    for (ExperimentRow& row : experiment.rows()) {
-      const std::string id = row_id(experiment, row);
+  for (const Study& study : all) {
+    ChosenStudy part{.study = study, .rows = {}};
+    for (StudyRow& row : study.rows()) {
+      const std::string id = row_id(study, row);
       bool is_wanted = words.empty();
       for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string& word = words[i];
-        const bool is_named = is_id[i] ? word == experiment.id || word == id || word == row.formula
-                                       : mentions(experiment, row, word);
+        const bool is_named = is_id[i] ? word == study.id || word == id || word == row.formula
+                                       : mentions(study, row, word);
         is_known[i] = is_known[i] || is_named;
         is_wanted = is_wanted || is_named;
       }
@@ -110,11 +110,11 @@ std::vector<ChosenExperiment> choose(const std::vector<std::string>& words,
     if (is_known[i]) continue;
     if (find_formula(words[i]) != nullptr) {
       problems.push_back({words[i],
-                          "no experiment tests this formula; stepsim validate --list "
+                          "no study tests this formula; stepsim validate --list "
                           "shows which are tested"});
     } else {
       problems.push_back(
-          {words[i], "no such experiment, row, formula or word of a chapter" +
+          {words[i], "no such study, row, formula or word of a chapter" +
                          did_you_mean(words[i], known, "stepsim validate --list shows them all")});
     }
   }
@@ -160,12 +160,12 @@ std::string range_text(DifferenceRange range) {
   return fmt::format("{:+.2f} .. {:+.2f} %", 100 * range.low, 100 * range.high);
 }
 
-void add_heading(const FormulaExperiment& experiment, ReportText& report) {
+void add_heading(const Study& study, ReportText& report) {
   report.blank();
-  report.line("{}  {}", report.paint(experiment.id, Paint::kBold),
-              report.paint(experiment.title, Paint::kBold));
-  report.wrapped(4, fmt::format("\"{}\"", experiment.claim));
-  report.wrapped(4, fmt::format("-- {}", experiment.source));
+  report.line("{}  {}", report.paint(study.id, Paint::kBold),
+              report.paint(study.title, Paint::kBold));
+  report.wrapped(4, fmt::format("\"{}\"", study.claim));
+  report.wrapped(4, fmt::format("-- {}", study.source));
 }
 
 // The id of a row and the space behind it. Most ids are short; the regimes line up behind those.
@@ -173,8 +173,7 @@ std::string id_column(const std::string& id) {
   return fmt::format("{:<{}}", id + "  ", kLeastIdWidth);
 }
 
-void add_row(const ExperimentRow& row, const std::vector<RowOutcome>& outcomes,
-             ReportText& report) {
+void add_row(const StudyRow& row, const std::vector<RowOutcome>& outcomes, ReportText& report) {
   report.line("  {}{} ({})", id_column(outcomes[0].id), row.regime, row.formula);
   for (const RowOutcome& outcome : outcomes) {
     const std::string model =
@@ -196,10 +195,10 @@ void add_row(const ExperimentRow& row, const std::vector<RowOutcome>& outcomes,
 
 std::string list_text(const ValidateRequest& request) {
   ReportText report(shows_color(STDOUT_FILENO));
-  for (const auto& [experiment, rows] : request.chosen) {
-    add_heading(experiment, report);
-    for (const ExperimentRow& row : rows) {
-      report.line("  {}{} ({}): {}", id_column(row_id(experiment, row)), row.regime, row.formula,
+  for (const auto& [study, rows] : request.chosen) {
+    add_heading(study, report);
+    for (const StudyRow& row : rows) {
+      report.line("  {}{} ({}): {}", id_column(row_id(study, row)), row.regime, row.formula,
                   range_text(row.expected));
     }
   }
@@ -248,17 +247,17 @@ std::string outcome_json(const Finished& finished) {
       json_string(row->why), json_string(outcome.skipped));
 }
 
-std::string experiment_json(const FormulaExperiment& experiment) {
+std::string study_json(const Study& study) {
   return fmt::format(
       "    {{\"id\": {}, \"title\": {}, \"source\": {}, \"claim\": {}, \"finding\": {}}}",
-      json_string(experiment.id), json_string(experiment.title), json_string(experiment.source),
-      json_string(experiment.claim), json_string(experiment.finding));
+      json_string(study.id), json_string(study.title), json_string(study.source),
+      json_string(study.claim), json_string(study.finding));
 }
 
 std::string json_of(const ValidateRequest& request, const std::vector<Finished>& finished) {
-  std::string text = "{\n  \"experiments\": [";
-  for (const ChosenExperiment& chosen : request.chosen) {
-    text += (text.back() == '[' ? "\n" : ",\n") + experiment_json(chosen.experiment);
+  std::string text = "{\n  \"studies\": [";
+  for (const ChosenStudy& chosen : request.chosen) {
+    text += (text.back() == '[' ? "\n" : ",\n") + study_json(chosen.study);
   }
   text += "\n  ],\n  \"cases\": [";
   for (const Finished& row : finished) {
@@ -280,10 +279,10 @@ void write_json(const std::string& path, const std::string& json) {
 
 // ---- running ----
 
-void write_plots(const ValidateRequest& request, const ChosenExperiment& chosen,
+void write_plots(const ValidateRequest& request, const ChosenStudy& chosen,
                  const Laboratory& laboratory) {
-  if (request.plot_folder.empty() || chosen.experiment.sweeps == nullptr) return;
-  for (const Sweep& sweep : chosen.experiment.sweeps()) {
+  if (request.plot_folder.empty() || chosen.study.sweeps == nullptr) return;
+  for (const Sweep& sweep : chosen.study.sweeps()) {
     OutputFile file(request.plot_folder + "/" + sweep.name + ".svg");
     file.write(plot_svg(run_sweep(sweep, laboratory)));
     stop_if_interrupted();
@@ -305,27 +304,26 @@ ExitStatus run_validate_command(const std::vector<std::string>& arguments) {
   }
   std::vector<Finished> finished;
   std::size_t done = 0;
-  for (const ChosenExperiment& chosen : request.chosen) {
-    Progress progress(
-        fmt::format("{} ({} of {})", chosen.experiment.id, ++done, request.chosen.size()));
+  for (const ChosenStudy& chosen : request.chosen) {
+    Progress progress(fmt::format("{} ({} of {})", chosen.study.id, ++done, request.chosen.size()));
     SimulationOptions watched;
     progress.watch(watched);
     Laboratory laboratory{.fidelity = request.fidelities[0],
                           .progress = watched.progress,
                           .progress_context = watched.progress_context};
     ReportText report(shows_color(STDOUT_FILENO));
-    add_heading(chosen.experiment, report);
-    for (const ExperimentRow& row : chosen.rows) {
+    add_heading(chosen.study, report);
+    for (const StudyRow& row : chosen.rows) {
       std::vector<RowOutcome> outcomes;
       for (const Fidelity fidelity : request.fidelities) {
         stop_if_interrupted();
         laboratory.fidelity = fidelity;
-        outcomes.push_back(run_row(chosen.experiment, row, laboratory));
+        outcomes.push_back(run_row(chosen.study, row, laboratory));
         finished.push_back({&row, outcomes.back()});
       }
       add_row(row, outcomes, report);
     }
-    if (!chosen.experiment.finding.empty()) report.wrapped(4, chosen.experiment.finding);
+    if (!chosen.study.finding.empty()) report.wrapped(4, chosen.study.finding);
     laboratory.fidelity = request.fidelities.size() > 1 ? Fidelity::kFlow : request.fidelities[0];
     write_plots(request, chosen, laboratory);
     progress.wipe();

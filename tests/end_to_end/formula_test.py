@@ -147,9 +147,9 @@ class ValidateTest(StepsimTest):
     def test_refuses_with_all_problems_at_once(self):
         text = self.expect_refused(
             ["validate", "S99", "S5.kne", "J5", "--fidelity", "packets"],
-            "S99: no such experiment, row, formula or word of a chapter; did you mean S19?",
-            "S5.kne: no such experiment, row, formula or word of a chapter; did you mean S5.knee?",
-            "J5: no experiment tests this formula",
+            "S99: no such study, row, formula or word of a chapter; did you mean S19?",
+            "S5.kne: no such study, row, formula or word of a chapter; did you mean S5.knee?",
+            "J5: no study tests this formula",
             "--fidelity: must be latency-bandwidth, flow, packet or all, is \"packets\"")
         self.assertIn("4 problems", text)
         self.expect_refused(["validate", "--plot", __file__], "--plot: ")

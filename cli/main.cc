@@ -17,6 +17,7 @@
 #include "cli/version.h"
 #include "sim/base/error.h"
 #include "sim/run/simulate.h"
+#include "traces/output_file.h"
 
 namespace stepsim {
 namespace {
@@ -54,6 +55,9 @@ int run_program(const std::vector<std::string>& arguments) {
     return static_cast<int>(dispatch(arguments));
   } catch (const ConfigError& error) {
     return static_cast<int>(report_problems(error));
+  } catch (const OutputError& error) {
+    fmt::print(stderr, "stepsim: {}\n", error.what());
+    return static_cast<int>(ExitStatus::kNoOutput);
   } catch (const SimulationInterrupted&) {
     fmt::print(stderr, "stepsim: interrupted, nothing was written\n");
     return 128 + interrupt_signal();

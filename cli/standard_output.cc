@@ -5,15 +5,15 @@
 #include <cstring>
 #include <string>
 
-#include "sim/base/error.h"
+#include "traces/output_file.h"
 
 namespace stepsim {
 
 void print(std::string_view text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) {
-    throw ConfigError(
-        {{"standard output", std::string("cannot be written: ") + std::strerror(errno)}});
+    throw OutputError(
+        {"standard output", std::string("can't be written: ") + std::strerror(errno)});
   }
 }
 

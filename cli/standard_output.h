@@ -6,7 +6,7 @@
 
 namespace stepsim {
 
-// Writes all of `text`. Throws ConfigError if it can't be written.
+// Writes all of `text`. Throws OutputError if it can't be written.
 void print(std::string_view text);
 
 }  // namespace stepsim

@@ -21,6 +21,7 @@ enum class ExitStatus : int {
   kNo = 1,            // the answer is no: a check failed, or a plan does not fit in memory
   kWrongInput = 2,    // every problem of the input is listed on standard error
   kWrongProgram = 3,  // a mistake of stepsim itself
+  kNoOutput = 4,      // an output could not be written, such as on a full disk
 };
 
 using OptionList = boost::program_options::options_description;

@@ -44,7 +44,7 @@ struct TraceSummary {
   std::uint64_t counter_samples = 0;
 };
 
-// Does not commit `out`. Throws ConfigError when `out` can't be written, std::logic_error when ops
+// Does not commit `out`. Throws OutputError when `out` can't be written, std::logic_error when ops
 // of a stream overlap.
 TraceSummary write_chrome_trace(const OpGraph& graph, const Cluster& cluster,
                                 const SimulationResult& result, OutputFile& out);

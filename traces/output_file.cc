@@ -25,7 +25,7 @@ constexpr int kGzip = 15 + 16;  // zlib: largest window, gzip header and trailer
 constexpr int kMemoryLevel = 9;
 
 [[noreturn]] void fail(const std::string& path, const std::string& reason) {
-  throw ConfigError({{path, "can't be written: " + reason}});
+  throw OutputError({path, "can't be written: " + reason});
 }
 
 std::string reason_of(int error) {
@@ -194,8 +194,8 @@ std::vector<Problem> check_writable(const std::string& path) {
   try {
     const OutputFile probe(path);
     return {};
-  } catch (const ConfigError& error) {
-    return error.problems();
+  } catch (const OutputError& error) {
+    return {error.problem};
   }
 }
 

@@ -9,19 +9,28 @@
 // was written (the gzip header holds no time and no name). A target that exists and is no ordinary
 // file, such as /dev/null or a pipe, is written to directly. A symbolic link is followed.
 //
-// Whatever goes wrong (no such folder, no permission, a full disk) is a ConfigError that names the
-// path. Not thread-safe.
+// Whatever goes wrong (no such folder, no permission, a full disk) is an OutputError. Not
+// thread-safe.
 
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/error.h"
 
 namespace stepsim {
+
+// An output could not be written. what() is "PATH: can't be written: REASON".
+struct OutputError : std::runtime_error {
+  explicit OutputError(Problem why)
+      : std::runtime_error(why.field + ": " + why.message), problem(std::move(why)) {}
+  Problem problem;
+};
 
 class OutputFile {
  public:

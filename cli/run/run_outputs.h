@@ -11,7 +11,7 @@ namespace stepsim {
 
 // Writes the files, each in full or not at all, and then to standard output: the table, or the
 // JSON where that was asked for. Several runs are those of one experiment on several network
-// models: they come side by side, without a trace. Throws ConfigError if something can't be
+// models: they come side by side, without a trace. Throws OutputError if something can't be
 // written. REQUIRES: runs is not empty.
 void write_outputs(const RunOptions& options, const std::vector<FinishedRun>& runs);
 

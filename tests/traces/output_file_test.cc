@@ -35,7 +35,7 @@ std::string message_of(const std::string& path) {
     OutputFile file(path);
     file.write("x");
     file.commit();
-  } catch (const ConfigError& error) {
+  } catch (const OutputError& error) {
     return error.what();
   }
   return "written";
@@ -112,24 +112,21 @@ TEST_F(OutputFileTest, CompressedBytesHoldNoTimeAndNoName) {
 }
 
 TEST_F(OutputFileTest, NamesThePathAndTheReason) {
-  EXPECT_EQ(
-      message_of(in_folder("none/a.json")),
-      in_folder("none/a.json") + ": can't be written: no such folder: " + in_folder("none") + "\n");
-  EXPECT_EQ(message_of(folder_.string()),
-            folder_.string() + ": can't be written: it is a folder\n");
+  EXPECT_EQ(message_of(in_folder("none/a.json")),
+            in_folder("none/a.json") + ": can't be written: no such folder: " + in_folder("none"));
+  EXPECT_EQ(message_of(folder_.string()), folder_.string() + ": can't be written: it is a folder");
   std::ofstream(in_folder("plain")) << "x";
-  EXPECT_EQ(
-      message_of(in_folder("plain/a.json")),
-      in_folder("plain/a.json") + ": can't be written: not a folder: " + in_folder("plain") + "\n");
-  EXPECT_EQ(message_of(""), ": can't be written: the name is empty\n");
+  EXPECT_EQ(message_of(in_folder("plain/a.json")),
+            in_folder("plain/a.json") + ": can't be written: not a folder: " + in_folder("plain"));
+  EXPECT_EQ(message_of(""), ": can't be written: the name is empty");
 }
 
 TEST_F(OutputFileTest, AFullDiskIsAnError) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  EXPECT_EQ(message_of("/dev/full"), "/dev/full: can't be written: No space left on device\n");
+  EXPECT_EQ(message_of("/dev/full"), "/dev/full: can't be written: No space left on device");
   fs::create_symlink("/dev/full", in_folder("full.gz"));
   EXPECT_EQ(message_of(in_folder("full.gz")),
-            in_folder("full.gz") + ": can't be written: No space left on device\n");
+            in_folder("full.gz") + ": can't be written: No space left on device");
 }
 
 TEST_F(OutputFileTest, WritesToADeviceWithoutReplacingIt) {

@@ -32,10 +32,11 @@ ExitStatus print_and_end(const std::string& text) {
 }
 
 ExitStatus dispatch(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || asks_for_help(arguments[0])) return print_and_end(overview());
+  if (arguments.empty()) return print_and_end(overview());
   if (arguments[0] == "--version") return print_and_end(fmt::format("stepsim {}\n", version()));
-  const Subcommand& subcommand = find_subcommand(arguments[0]);
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (asks_for_help(arguments[0])) return kHelpSubcommand.run(rest);
+  const Subcommand& subcommand = find_subcommand(arguments[0]);
   if (std::ranges::any_of(rest, asks_for_help)) return print_and_end(help_text(subcommand));
   return subcommand.run(rest);
 }

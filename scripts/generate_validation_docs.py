@@ -21,26 +21,27 @@ MODELS_OF_NETWORKS = ["latency-bandwidth", "flow", "packet"]
 
 HEAD = """# Formulas against simulation
 
-What the books say about training and serving at scale, beside simulations of what they speak about:
+This page compares what the books say about training and serving at scale with simulations. These commands
+run its rows:
 
-    stepsim validate                 all of this page's rows
-    stepsim validate fsdp            those about a thing: any word of a chapter, a statement or a regime
+    stepsim validate                 all rows
+    stepsim validate fsdp            the rows about a thing: any word of a chapter, a statement or a regime
     stepsim validate S5              one study
     stepsim validate B1              the rows that test a formula
     stepsim validate --fidelity all --plot DIR
 
-Written by `scripts/generate_validation_docs.py` from the program; change `analysis/studies/`, not this
-page.
+`scripts/generate_validation_docs.py` writes this page. Change `analysis/studies/`, not this page.
 
-A row compares what a formula **predicts** with what is **simulated** in one regime. **Expected** is the range
-in which the mechanism puts the difference; it is derived by hand in a comment above the row, before the row
-runs, and a test fails when the simulation leaves it. A formula **holds** in a regime where the difference is
-within the regime's tolerance, 1 % unless it says otherwise. Figures are those of the `flow` network model;
-where another model comes out differently, a second table says so. [formulas.md](formulas.md) has the formulas,
-with the numbers that stand in the second column.
+Each row is one regime. **Predicted** is the value of the formula, and **simulated** that of the simulation.
+**Expected** is the range of the difference that the mechanism explains. A comment above the row in the code
+derives it by hand before the row runs; a test fails if the simulation leaves the range. A formula **holds** in
+a regime if the difference is within the tolerance of the regime, which is 1 % unless the row says otherwise.
 
-Below, the statements stand by chapter of the book (or lecture) that makes them. To see one tested, run
-`stepsim validate` with its id; to try its formula with your own numbers, `stepsim formula` with the formula's.
+The values are those of the `flow` network model. If another model gives another result, a second table has it.
+The second column has the id of the formula, which [formulas.md](formulas.md) explains.
+
+The statements are listed by chapter of the book or lecture that makes them. `stepsim validate ID` tests a
+statement by its id. `stepsim formula ID` tries its formula with your own numbers.
 
 """
 

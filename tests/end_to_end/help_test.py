@@ -32,6 +32,7 @@ class HelpTest(StepsimTest):
             with self.subTest(name):
                 text = stepsim("help", name).stdout
                 self.assertTrue(text.startswith(f"stepsim {name} "), text)
+                self.assertEqual(stepsim("-h", name).stdout, text)
                 self.assertIn(f"  stepsim {name} ", text.split("Usage:\n")[1])
                 for arguments in (["--help"], ["-h"], ["some", "words", "-h"], ["--none", "--help"]):
                     result = stepsim(name, *arguments)

@@ -20,6 +20,10 @@ std::optional<CatalogKind> kind_named(std::string_view name) {
 
 CatalogKind read_kind(const std::string& name) {
   if (const auto kind = kind_named(name)) return *kind;
+  if (const auto kind = kind_of_entry(name)) {
+    throw ConfigError({{"KIND", "must be given; type: stepsim catalog " +
+                                    std::string(name_of(*kind)) + " " + name}});
+  }
   std::vector<std::string> names;
   for (const CatalogKind kind : kCatalogKinds) names.emplace_back(name_of(kind));
   throw ConfigError({{"KIND", "must be one of " + comma_separated(names) + "; is \"" + name + "\"" +

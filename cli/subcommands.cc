@@ -14,6 +14,8 @@
 #include "cli/schedule/schedule_command.h"
 #include "cli/topology_command.h"
 #include "cli/validate/validate_command.h"
+#include "proto/catalog/catalog.h"
+#include "proto/message_file.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
 
@@ -37,6 +39,12 @@ const Subcommand& find_subcommand(const std::string& name) {
   for (const Subcommand* subcommand : kSubcommands) {
     if (subcommand->name == name) return *subcommand;
     names.emplace_back(subcommand->name);
+  }
+  if (const auto kind = kind_of_entry(name)) {
+    throw ConfigError({{name, "no such subcommand: " + explain_entry(*kind, name)}});
+  }
+  if (looks_like_file(name)) {
+    throw ConfigError({{name, "no such subcommand. For an experiment type: stepsim run " + name}});
   }
   throw ConfigError(
       {{name,

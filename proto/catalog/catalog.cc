@@ -94,35 +94,44 @@ CatalogAnswer entry_named(CatalogKind kind, std::string_view name) {
   return {};
 }
 
-// How an entry of the catalog is used on the command line.
-std::string use_of(CatalogKind kind, const std::string& name) {
+// The option of `stepsim run` that takes an entry; empty for an experiment, which needs none.
+std::string_view option_for(CatalogKind kind) {
   switch (kind) {
     case CatalogKind::kChip:
-      return "--set cluster.chip.catalog=" + name;
+      return "--set cluster.chip.catalog=";
     case CatalogKind::kLibrary:
-      return "--library " + name;
+      return "--library ";
     case CatalogKind::kCluster:
-      return "--cluster " + name;
+      return "--cluster ";
     case CatalogKind::kModel:
-      return "--model " + name;
+      return "--model ";
     case CatalogKind::kPlan:
-      return "--plan " + name;
+      return "--plan ";
     case CatalogKind::kExperiment:
       break;
   }
-  return "stepsim run " + name;
+  return "";
 }
 
-// What to type for a whole run with a model, cluster or plan; else nothing.
-std::string run_with(CatalogKind kind, const std::string& name) {
-  if (kind != CatalogKind::kModel && kind != CatalogKind::kCluster && kind != CatalogKind::kPlan) {
-    return {};
-  }
-  const auto flag = [&](CatalogKind one, const char* otherwise) {
-    return " " + use_of(one, one == kind ? name : otherwise);
+// What to type for a whole run with an experiment, model, cluster or plan. Nothing for other kinds.
+std::string run_with(CatalogKind kind, std::string_view name) {
+  if (kind == CatalogKind::kChip || kind == CatalogKind::kLibrary) return {};
+  if (kind == CatalogKind::kExperiment) return fmt::format("stepsim run {}", name);
+  const auto flag = [&](CatalogKind one, std::string_view otherwise) {
+    return fmt::format(" {}{}", option_for(one), one == kind ? name : otherwise);
   };
   return "stepsim run" + flag(CatalogKind::kModel, "MODEL") +
          flag(CatalogKind::kCluster, "CLUSTER") + flag(CatalogKind::kPlan, "KEYS");
+}
+
+std::string option_sentence(CatalogKind kind, std::string_view name) {
+  return fmt::format("stepsim run takes it as {}{}", option_for(kind), name);
+}
+
+// How to run with an entry, as a sentence.
+std::string run_sentence(CatalogKind kind, std::string_view name) {
+  const std::string command = run_with(kind, name);
+  return command.empty() ? option_sentence(kind, name) : "Type: " + command;
 }
 
 std::string with_article(CatalogKind kind) {
@@ -139,9 +148,10 @@ std::vector<std::string> names_with(CatalogKind kind, const std::string& part) {
 
 // What to say if the name of an entry of kind `is` stands where one of kind `wanted` must.
 std::string wrong_kind(CatalogKind wanted, CatalogKind is, const std::string& name) {
-  const std::string whole = wanted == CatalogKind::kExperiment ? run_with(is, name) : "";
-  std::string text = fmt::format("{} is {}, not {}. Type: {}", name, with_article(is),
-                                 with_article(wanted), whole.empty() ? use_of(is, name) : whole);
+  const bool is_for_run = wanted == CatalogKind::kExperiment || is == CatalogKind::kExperiment;
+  std::string text =
+      fmt::format("{} is {}, not {}. {}", name, with_article(is), with_article(wanted),
+                  is_for_run ? run_sentence(is, name) : option_sentence(is, name));
   const std::vector<std::string> similar = names_with(wanted, name);
   if (!similar.empty()) {
     text += fmt::format(". Or give one of the {} with it: {}", name_of(wanted),
@@ -169,6 +179,17 @@ CatalogAnswer find(CatalogKind kind, std::string_view name) {
   return {std::nullopt, "no " + std::string(one_of(kind)) + " " + std::string(name) +
                             " in the catalog" + (suggestion.empty() ? "." : suggestion) +
                             " There are: " + comma_separated(names)};
+}
+
+std::optional<CatalogKind> kind_of_entry(std::string_view name) {
+  for (const CatalogKind kind : kCatalogKinds) {
+    if (entry_named(kind, name).found) return kind;
+  }
+  return std::nullopt;
+}
+
+std::string explain_entry(CatalogKind kind, std::string_view name) {
+  return fmt::format("{} is {}. {}", name, with_article(kind), run_sentence(kind, name));
 }
 
 std::vector<SourceText> catalog_tables(std::string_view folder) {

@@ -51,6 +51,13 @@ struct CatalogAnswer {
 };
 CatalogAnswer find(CatalogKind kind, std::string_view name);
 
+// The kind of the entry with that name; unset if there is none. Names of several kinds: the first.
+std::optional<CatalogKind> kind_of_entry(std::string_view name);
+
+// What an entry is, and how a run takes it: "llama3-8b is a model. Type: stepsim run --model
+// llama3-8b ...".
+std::string explain_entry(CatalogKind kind, std::string_view name);
+
 // The files of a folder of tables, whose entries are not of a kind: "hardware", "software".
 std::vector<SourceText> catalog_tables(std::string_view folder);
 

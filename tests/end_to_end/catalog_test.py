@@ -39,17 +39,24 @@ class CatalogTest(StepsimTest):
             "llama3-405b-dgx-h100-16384")
         self.expect_refused(["run", "dgx-h100-24"], "dgx-h100-24 is a cluster, not an experiment. "
                             "Type: stepsim run --model MODEL --cluster dgx-h100-24 --plan KEYS")
-        self.expect_refused(["run", "h100-sxm"], "h100-sxm is a chip, not an experiment. Type: "
-                            "--set cluster.chip.catalog=h100-sxm")
+        self.expect_refused(["run", "h100-sxm"], "h100-sxm is a chip, not an experiment. "
+                            "stepsim run takes it as --set cluster.chip.catalog=h100-sxm")
         self.expect_refused(["run", "dgx-h100"], "must be an experiment. As a cluster: the size of "
                             "dgx-h100-<size> must be a multiple of 8 chips")
         self.expect_refused(["run", SMALL, "--model", "dgx-h100-8"],
-                            "dgx-h100-8 is a cluster, not a model. Type: --cluster dgx-h100-8")
+                            "dgx-h100-8 is a cluster, not a model. stepsim run takes it as "
+                            "--cluster dgx-h100-8")
         self.expect_refused(["run", SMALL, "--cluster", "llama3-8b"],
-                            "llama3-8b is a model, not a cluster. Type: --model llama3-8b")
+                            "llama3-8b is a model, not a cluster. stepsim run takes it as "
+                            "--model llama3-8b")
         self.expect_refused(["run", SMALL, "--plan", "llama3-8b"],
-                            "llama3-8b is a model, not a plan. Type: --model llama3-8b")
+                            "llama3-8b is a model, not a plan. stepsim run takes it as --model "
+                            "llama3-8b")
         self.expect_refused(["topology", "llama3-8b"], "llama3-8b is a model, not a cluster")
+        self.expect_refused(["formula", "E1", "chip=llama3-8b", "M=3"],
+                            "chip=llama3-8b: llama3-8b is a model, not a chip")
+        self.expect_refused(["catalog", "h100-sxm"],
+                            "KIND: must be given; type: stepsim catalog chips h100-sxm")
         self.expect_refused(["catalog", "models", SMALL],
                             f"{SMALL} is an experiment, not a model. Type: stepsim run {SMALL}")
 

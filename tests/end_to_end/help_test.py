@@ -54,6 +54,11 @@ class HelpTest(StepsimTest):
 
     def test_a_misspelt_word_gets_a_suggestion(self):
         self.expect_refused(["runn", SMALL], "runn: no such subcommand; did you mean run?")
+        self.expect_refused([SMALL], f"{SMALL}: no such subcommand: {SMALL} is an experiment. Type: "
+                            f"stepsim run {SMALL}")
+        self.expect_refused(["llama3-8b"], "llama3-8b is a model. Type: stepsim run --model llama3-8b "
+                            "--cluster CLUSTER --plan KEYS")
+        self.expect_refused(["my.textproto"], "type: stepsim run my.textproto")
         self.expect_refused(["help", "unit"], "unit: no such subcommand or topic; did you mean units?")
         self.expect_refused(["run", SMALL, "--hepl"], "--hepl: no such option; did you mean --help?")
         self.expect_refused(["help", "run", "fast"], "fast: stepsim help run takes no more words")

@@ -176,6 +176,11 @@ Variation to_variation(const file::Variation& message) {
   return variation;
 }
 
+// What was published is for those who ask for it (proto/load_publication.h). Nonsense is refused.
+void check_publication(const file::Experiment& message, ProblemList& problems) {
+  to_publication(message, problems);
+}
+
 // A section that must be there; false if it can't be used.
 bool require(bool has, const char* section, const char* flag, const ExperimentSource& source,
              ProblemList& problems) {
@@ -227,6 +232,7 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
 
   Experiment experiment;
   if (has_model) experiment.model = to_model(message.model(), problems);
+  check_publication(message, problems);
   std::optional<BuiltTopology> built;
   if (has_cluster) {
     experiment.cluster = to_cluster(message.cluster(), problems);

@@ -9,7 +9,9 @@
 #include <string_view>
 
 #include "experiment/experiment.h"
+#include "experiment/published.h"
 #include "proto/cluster.pb.h"
+#include "proto/experiment.pb.h"
 #include "proto/model.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/problem_list.h"
@@ -32,6 +34,9 @@ CommunicationLibrary to_library(const file::Library& library, ProblemList& probl
 // Under "plan". Whether the plan fits a model and a cluster is asked by check() of
 // schedules/plan/parallel_plan.h.
 ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems);
+
+// Under "published" and "not_published".
+Publication to_publication(const file::Experiment& experiment, ProblemList& problems);
 
 // "fp32, bf16, ..."; nothing if `name` is none of them.
 std::optional<DataType> data_type_named(std::string_view name);

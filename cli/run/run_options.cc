@@ -186,7 +186,7 @@ po::options_description run_option_list() {
   add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
   add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
   add("plan", text("KEYS|NAME|FILE"),
-      "keys such as tp=8,pp=4,dp=16,global-batch=1024,sequence=8192; or a catalog name or file");
+      "keys such as tp=8,pp=4,dp=16,global-batch=1024, or a catalog name or a file");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "change one field of the experiment: plan.tp=4; can be repeated");
   add("fidelity", text("latency-bandwidth|flow|packet|all"),

@@ -24,7 +24,7 @@ void report(benchmark::State& state, const Load& load) {
   std::uint64_t rate_updates = 0;
   for (auto _ : state) {
     FlowNetwork network(load.fabric);
-    replay(load.flows, load.fabric, network);
+    run_flows(load.flows, load.fabric, network);
     rate_updates = network.statistics().rate_updates;
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(load.flows.flows.size()));

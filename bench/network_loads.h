@@ -8,7 +8,7 @@
 
 #include "sim/base/units.h"
 #include "sim/network/fabric.h"
-#include "sim/network/replay.h"
+#include "sim/network/flow_run.h"
 
 namespace stepsim {
 

@@ -47,7 +47,7 @@ double cpu_now() {
 Cost run(const Load& load) {
   const double begin = cpu_now();
   const auto network = make_flow_network(load.fabric);
-  const Replay result = replay(load.flows, load.fabric, *network);
+  const FlowRun result = run_flows(load.flows, load.fabric, *network);
   const Time makespan = *std::max_element(result.finish.begin(), result.finish.end());
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -22,7 +22,7 @@ void run(benchmark::State& state, const Load& load, const PacketOptions& options
   std::uint64_t hops = 0;
   for (auto _ : state) {
     const auto network = make_packet_network(load.fabric, options);
-    benchmark::DoNotOptimize(replay(load.flows, load.fabric, *network));
+    benchmark::DoNotOptimize(run_flows(load.flows, load.fabric, *network));
     hops = network->statistics().packet_hops;
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(hops));

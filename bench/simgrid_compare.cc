@@ -69,7 +69,7 @@ Outcome run_stepsim(const NetworkCase& input) {
   Outcome outcome;
   const double begin = cpu_now();
   const auto network = make_flow_network(input.fabric);
-  const Replay result = replay(input.flows, input.fabric, *network);
+  const FlowRun result = run_flows(input.flows, input.fabric, *network);
   outcome.cpu_s = cpu_now() - begin;
   for (const Time finish : result.finish)
     outcome.finish_s.push_back(to_seconds(finish.since_start));

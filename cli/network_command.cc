@@ -21,9 +21,9 @@
 #include "sim/base/error.h"
 #include "sim/base/quantity_text.h"
 #include "sim/network/flow_network.h"
+#include "sim/network/flow_run.h"
 #include "sim/network/latency_bandwidth_network.h"
 #include "sim/network/packets/packet_network.h"
-#include "sim/network/replay.h"
 #include "traces/json_text.h"
 #include "traces/output_file.h"
 
@@ -53,7 +53,7 @@ struct NetworkOptions {
 struct FinishedCase {
   const NetworkCase& input;
   CaseFidelity fidelity;
-  Replay replay;
+  FlowRun flows;
   Time makespan;
   std::vector<double> carried;  // bytes, by LinkId
   NetworkStatistics statistics;
@@ -170,7 +170,7 @@ FinishedCase run_case(const NetworkCase& input, CaseFidelity fidelity) {
   const std::unique_ptr<Network> network = make_case_network(input, fidelity);
   FinishedCase result{.input = input,
                       .fidelity = fidelity,
-                      .replay = replay(input.flows, input.fabric, *network),
+                      .flows = run_flows(input.flows, input.fabric, *network),
                       .makespan = {},
                       .carried = {},
                       .statistics = network->statistics(),
@@ -181,8 +181,7 @@ FinishedCase run_case(const NetworkCase& input, CaseFidelity fidelity) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   result.peak_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
-  for (const Time finish : result.replay.finish)
-    result.makespan = std::max(result.makespan, finish);
+  for (const Time finish : result.flows.finish) result.makespan = std::max(result.makespan, finish);
   for (std::uint32_t link = 0; link < input.fabric.links().size(); ++link) {
     result.carried.push_back(network->carried(LinkId(link), result.makespan));
   }
@@ -195,15 +194,15 @@ std::string json_of(const FinishedCase& run) {
   std::string text = fmt::format(
       "{{\n  \"name\": \"{}\",\n  \"fidelity\": \"{}\",\n  \"makespan_s\": {},\n  \"flows\": [",
       json_escaped(run.input.name), name_of(run.fidelity), exact_seconds(run.makespan.since_start));
-  for (std::uint32_t flow = 0; flow < run.replay.finish.size(); ++flow) {
+  for (std::uint32_t flow = 0; flow < run.flows.finish.size(); ++flow) {
     text += fmt::format("{}\n    {{\"id\": {}, \"finish_s\": {}}}", flow == 0 ? "" : ",",
                         run.input.flow_ids.name(flow),
-                        exact_seconds(run.replay.finish[flow].since_start));
+                        exact_seconds(run.flows.finish[flow].since_start));
   }
   text += fmt::format(
       "\n  ],\n  \"simulator\": {{\"events\": {}, \"rate_updates\": {}, \"packet_hops\": {}, "
       "\"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, \"peak_rss_bytes\": {}}}\n}}\n",
-      run.replay.events, run.statistics.rate_updates, run.statistics.packet_hops, run.wall_s,
+      run.flows.events, run.statistics.rate_updates, run.statistics.packet_hops, run.wall_s,
       run.cpu_s, run.peak_rss_bytes);
   return text;
 }
@@ -224,8 +223,8 @@ std::vector<std::uint32_t> largest(std::size_t count, Value value) {
 
 std::string flows_table(const FinishedCase& run) {
   std::string text = fmt::format("\n  {:<40} {:>12} {:>12}\n", "last flows", "bytes", "ends");
-  const auto finish = [&run](std::uint32_t flow) { return run.replay.finish[flow]; };
-  for (const std::uint32_t flow : largest(run.replay.finish.size(), finish)) {
+  const auto finish = [&run](std::uint32_t flow) { return run.flows.finish[flow]; };
+  for (const std::uint32_t flow : largest(run.flows.finish.size(), finish)) {
     text +=
         fmt::format("  {:<40} {:>12} {:>12}\n", plain_id(run.input.flow_ids.name(flow)),
                     to_text(run.input.flows.flows[flow].bytes), to_text(finish(flow).since_start));
@@ -251,8 +250,7 @@ std::string expected_text(const FinishedCase& run) {
   double worst = -1;
   std::uint32_t worst_flow = 0;
   for (const ExpectedFinish& expected : run.input.expected) {
-    const auto finish_ps =
-        static_cast<double>(run.replay.finish[expected.flow].since_start.count());
+    const auto finish_ps = static_cast<double>(run.flows.finish[expected.flow].since_start.count());
     const double difference = std::abs(finish_ps - expected.finish_ps);
     if (difference == 0) worst = std::max(worst, 0.0);
     const double relative = difference / std::max(std::abs(expected.finish_ps), 1.0);
@@ -269,12 +267,12 @@ std::string expected_text(const FinishedCase& run) {
 
 std::string table(const FinishedCase& run) {
   return fmt::format("{}: {} flows over {} links, model {}\n\n  makespan {}  ({} s)\n",
-                     run.input.name, run.replay.finish.size(), run.input.fabric.links().size(),
+                     run.input.name, run.flows.finish.size(), run.input.fabric.links().size(),
                      name_of(run.fidelity), to_text(run.makespan.since_start),
                      exact_seconds(run.makespan.since_start)) +
          flows_table(run) + links_table(run) + expected_text(run) +
          fmt::format("\n  simulated in {:.3g} s CPU: {} events, {}, {} at the peak\n", run.cpu_s,
-                     run.replay.events,
+                     run.flows.events,
                      run.fidelity == CaseFidelity::kPacket
                          ? fmt::format("{} packet-hops", run.statistics.packet_hops)
                          : fmt::format("{} rate updates", run.statistics.rate_updates),

@@ -26,7 +26,7 @@
 #include "proto/network_case/name_table.h"
 #include "sim/base/units.h"
 #include "sim/network/fabric.h"
-#include "sim/network/replay.h"
+#include "sim/network/flow_run.h"
 
 namespace stepsim {
 

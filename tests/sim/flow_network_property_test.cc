@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "sim/network/flow_network.h"
+#include "sim/network/flow_run.h"
 #include "sim/network/packets/packet_network.h"
-#include "sim/network/replay.h"
 
 namespace stepsim {
 namespace {
@@ -96,7 +96,7 @@ RandomCase random_case(const Sizes& sizes) {
 
 std::vector<Time> finish_times(const RandomCase& input) {
   FlowNetwork network(input.fabric);
-  return replay(input.list, input.fabric, network).finish;
+  return run_flows(input.list, input.fabric, network).finish;
 }
 
 Time last_of(const std::vector<Time>& times) {
@@ -150,7 +150,7 @@ void at_every_instant(const RandomCase& input, Check check) {
     const std::vector<FairSharing::Rate> rates = flows.sharing().rates();
     check(rates, states(input, rates));
   });
-  replay(input.list, input.fabric, network);
+  run_flows(input.list, input.fabric, network);
 }
 
 template <typename Property>
@@ -193,7 +193,7 @@ TEST(FlowNetworkPropertyTest, EveryByteCrossesEachLinkOfItsRoute) {
   expect_always("bytes are conserved", [] {
     const RandomCase input = random_case({});
     FlowNetwork network(input.fabric);
-    const Time end = last_of(replay(input.list, input.fabric, network).finish);
+    const Time end = last_of(run_flows(input.list, input.fabric, network).finish);
     std::vector<double> routed(input.fabric.links().size(), 0);
     for (const FlowList::Flow& flow : input.list.flows) {
       for (const LinkId link : input.list.route(flow)) {
@@ -323,7 +323,7 @@ TEST(FlowNetworkPropertyTest, FlowAndPacketAgreeWithinAPacketALinkOnUncongestedP
     }
     const std::vector<Time> fluid = finish_times(input);
     const auto packets = make_packet_network(input.fabric, {.packet_bytes = packet});
-    const std::vector<Time> finish = replay(input.list, input.fabric, *packets).finish;
+    const std::vector<Time> finish = run_flows(input.list, input.fabric, *packets).finish;
     for (std::size_t i = 0; i < fluid.size(); ++i) {
       // The rest of a message that is no whole number of packets is rounded up on each link.
       const Duration later = finish[i] - fluid[i];

@@ -31,7 +31,7 @@ class PacketCaseTest : public ::testing::TestWithParam<std::string> {
 
   void expect_exact(const PacketOptions& options) {
     const std::unique_ptr<Network> network = make_packet_network(input_.fabric, options);
-    const std::vector<Time> finish = replay(input_, *network);
+    const std::vector<Time> finish = run_flows(input_, *network);
     for (std::size_t i = 0; i < input_.flows.size(); ++i) {
       ASSERT_TRUE(input_.flows[i].is_compared);
       ASSERT_EQ(finish[i].since_start.count(), input_.flows[i].expected_finish.since_start.count())

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "sim/network/fabric.h"
+#include "sim/network/flow_run.h"
 #include "sim/network/network.h"
-#include "sim/network/replay.h"
 #include "tests/support/reference_folder.h"
 
 namespace stepsim::network_case {
@@ -148,7 +148,7 @@ inline Case load(const std::filesystem::path& path) {
   return result;
 }
 
-inline std::vector<Time> replay(const Case& input, Network& network) {
+inline std::vector<Time> run_flows(const Case& input, Network& network) {
   FlowList list;
   for (std::uint32_t i = 0; i < input.flows.size(); ++i) {
     const Flow& flow = input.flows[i];
@@ -157,7 +157,7 @@ inline std::vector<Time> replay(const Case& input, Network& network) {
     list.add(flow.start, flow.transfer.bytes, route);
     for (const std::uint32_t before : flow.after) list.dependences.push_back({i, before});
   }
-  return stepsim::replay(list, input.fabric, network).finish;
+  return stepsim::run_flows(list, input.fabric, network).finish;
 }
 
 // Packet cases start with p.

@@ -1,4 +1,4 @@
-#include "sim/network/replay.h"
+#include "sim/network/flow_run.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ struct TwoLinks {
 
   std::vector<Time> run() const {
     const auto network = make_flow_network(fabric);
-    return replay(list, fabric, *network).finish;
+    return run_flows(list, fabric, *network).finish;
   }
 
   Fabric fabric;
@@ -37,14 +37,14 @@ Time at(Duration since_start) {
   return Time{since_start};
 }
 
-TEST(ReplayTest, AFlowPaysTheLatencyOfItsRouteAndThenMoves) {
+TEST(FlowRunTest, AFlowPaysTheLatencyOfItsRouteAndThenMoves) {
   TwoLinks net;
   net.list.add(at(1us), Bytes(10'000), std::vector{net.first, net.second});
   // 1 us + 5 us + 10,000 B at 1 GB/s = 10 us.
   EXPECT_EQ(net.run(), std::vector{at(16us)});
 }
 
-TEST(ReplayTest, AFlowThatWaitsBeginsInTheInstantOfTheLastEnd) {
+TEST(FlowRunTest, AFlowThatWaitsBeginsInTheInstantOfTheLastEnd) {
   TwoLinks net;
   net.list.add(at(0us), Bytes(10'000), std::vector{net.first});
   net.list.add(at(0us), Bytes(20'000), std::vector{net.second});
@@ -54,7 +54,7 @@ TEST(ReplayTest, AFlowThatWaitsBeginsInTheInstantOfTheLastEnd) {
   EXPECT_EQ(net.run(), (std::vector{at(10us), at(25us), at(40us)}));
 }
 
-TEST(ReplayTest, AStartAfterTheLastEndCounts) {
+TEST(FlowRunTest, AStartAfterTheLastEndCounts) {
   TwoLinks net;
   net.list.add(at(0us), Bytes(10'000), std::vector{net.first});
   net.list.add(at(12us), Bytes(1'000), std::vector{net.first});
@@ -63,7 +63,7 @@ TEST(ReplayTest, AStartAfterTheLastEndCounts) {
   EXPECT_EQ(net.run(), (std::vector{at(10us), at(13us), at(11us)}));
 }
 
-TEST(ReplayTest, FlowsOfNoBytesOrNoLinksPassAtOnce) {
+TEST(FlowRunTest, FlowsOfNoBytesOrNoLinksPassAtOnce) {
   TwoLinks net;
   net.list.add(at(1us), Bytes(0), std::vector{net.first});
   net.list.add(at(0us), Bytes(7), {});
@@ -72,7 +72,7 @@ TEST(ReplayTest, FlowsOfNoBytesOrNoLinksPassAtOnce) {
   EXPECT_EQ(net.run(), (std::vector{at(1us), at(1us), at(2us)}));
 }
 
-TEST(ReplayTest, AFlowMayWaitForALaterOneOfTheList) {
+TEST(FlowRunTest, AFlowMayWaitForALaterOneOfTheList) {
   TwoLinks net;
   net.list.add(at(0us), Bytes(1'000), std::vector{net.first});
   net.list.add(at(0us), Bytes(1'000), std::vector{net.first});
@@ -80,7 +80,7 @@ TEST(ReplayTest, AFlowMayWaitForALaterOneOfTheList) {
   EXPECT_EQ(net.run(), (std::vector{at(2us), at(1us)}));
 }
 
-TEST(ReplayTest, AnEmptyListEndsAtOnce) {
+TEST(FlowRunTest, AnEmptyListEndsAtOnce) {
   TwoLinks net;
   EXPECT_TRUE(net.run().empty());
 }

@@ -1,19 +1,19 @@
-// replay() runs a fixed list of flows through a network and says when each one ends. A flow begins
-// at its start, or when the last flow that it waits for has ended if that is later; then it pays
-// the latency of its whole route and moves its bytes.
+// run_flows() runs a fixed list of flows through a network and says when each one ends. A flow
+// begins at its start, or when the last flow that it waits for has ended if that is later; then it
+// pays the latency of its whole route and moves its bytes.
 //
 //   FlowList list;
 //   list.add(Time{}, 64_MiB, route);               // flow 0
 //   list.add(Time{}, 64_MiB, back);                // flow 1 ...
 //   list.dependences.push_back({.flow = 1, .after = 0});  // ... begins when flow 0 ends
-//   const Replay result = replay(list, fabric, *network);
+//   const FlowRun result = run_flows(list, fabric, *network);
 //
 // It does with flows what simulate() does with programs: the network goes first at each instant,
 // then all flows that begin then are started, in order of their numbers, and the rates are settled
 // once. A flow that waits begins in the very instant in which its last predecessor ends.
 //
 // A list is flat, 24 bytes a flow and 4 a link of its route, so a million flows fit in tens of
-// megabytes. replay() is O(flows + dependences) besides the network and the sorting of starts.
+// megabytes. run_flows() is O(flows + dependences) besides the network and the sorting of starts.
 
 #pragma once
 
@@ -53,13 +53,13 @@ struct FlowList {
   }
 };
 
-struct Replay {
+struct FlowRun {
   std::vector<Time> finish;  // by flow
   std::uint64_t events = 0;  // starts of flows, and instants at which the network moved on
 };
 
 // REQUIRES: the network is new and works on `fabric`; the dependences have no cycle.
-Replay replay(const FlowList& list, const Fabric& fabric, Network& network);
+FlowRun run_flows(const FlowList& list, const Fabric& fabric, Network& network);
 
 // Cycles among the dependences: flows, each of which waits for the next one and the last one for
 // the first. Every flow that can never begin leads to one of them; none if there is no such flow.

@@ -1,4 +1,4 @@
-#include "sim/network/replay.h"
+#include "sim/network/flow_run.h"
 
 #include <algorithm>
 #include <functional>
@@ -140,11 +140,11 @@ void FlowList::add(Time start, Bytes bytes, std::span<const LinkId> route) {
   route_links.insert(route_links.end(), route.begin(), route.end());
 }
 
-Replay replay(const FlowList& list, const Fabric& fabric, Network& network) {
+FlowRun run_flows(const FlowList& list, const Fabric& fabric, Network& network) {
   Waiting waiting(list);
   Begins begins(list, waiting);
   Starter starter(list, fabric, network);
-  Replay result{.finish = std::vector<Time>(list.flows.size())};
+  FlowRun result{.finish = std::vector<Time>(list.flows.size())};
   std::vector<TransferId> done;
   std::size_t ended = 0;
   for (;;) {

@@ -149,8 +149,10 @@ class TraceWriter {
       const TimelineOp& entry = timeline.ops[i];
       const Op& op = program.ops[entry.op];
       const Span wait = wait_span(entry, op.kind);
-      if (wait.length() > 0) {
-        begin_slice(entry, program, layout, {layout.main_thread(entry.op), wait, "wait: ", "wait"});
+      const Span drawn{wait.begin + (layout.waits_late[i] ? 1 : 0), wait.end};
+      if (drawn.length() > 0) {
+        begin_slice(entry, program, layout,
+                    {layout.main_thread(entry.op), drawn, "wait: ", "wait"});
         events_.append_text("}}");
       }
       const std::string_view category = op.kind == OpKind::kCompute ? "compute" : name_of(op.axis);

@@ -16,9 +16,10 @@
 //
 // What the readers need, found by trying (Perfetto v55.3, scripts/check_trace.sh): a slice that
 // overlaps its predecessor in a lane is dropped, and an arrow binds to the slice that began last
-// in its lane. So a slice of zero length gets an extra lane, "NAME (instants)", where no other
-// slice begins at its nanosecond, and no slice is nested in another. An arrow between ops that only
-// meet inside one nanosecond, its head in a slice that ends there, is left out.
+// in its lane. So a slice of zero length gets an extra lane, "NAME (instants)", where work of
+// another op of its lane begins at the same nanosecond; a wait that would begin there begins a
+// nanosecond later; and no slice is nested in another. An arrow between ops that only meet inside
+// one nanosecond, its head in a slice that ends there, is left out.
 //
 // Streamed: memory does not grow with the trace, but for 4 bytes an op.
 

@@ -3,11 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 namespace stepsim {
 namespace {
+
+// By entry: whether the next slice of its stream that lasts is work, not a wait, and begins at the
+// nanosecond in which the entry's work begins.
+std::vector<bool> meets_next(const Program& program, const Timeline& timeline,
+                             const RankLayout& layout) {
+  std::vector<bool> meets(timeline.ops.size());
+  std::vector<std::optional<std::int64_t>> next(program.streams.size());  // begin, by stream
+  for (std::size_t i = timeline.ops.size(); i-- > 0;) {
+    const TimelineOp& entry = timeline.ops[i];
+    const OpKind kind = program.ops[entry.op].kind;
+    const Span work = work_span(entry, kind);
+    std::optional<std::int64_t>& begin = next[layout.stream_of_op[entry.op]];
+    meets[i] = begin == work.begin;
+    if (wait_span(entry, kind).length() > 0) {
+      begin.reset();
+    } else if (work.length() > 0) {
+      begin = work.begin;
+    }
+  }
+  return meets;
+}
 
 // Chooses a lane for the work of every entry. Returns the lanes that each stream needs; none where
 // the stream did nothing.
@@ -15,12 +37,14 @@ std::vector<std::uint32_t> choose_lanes(const Program& program, const Timeline& 
                                         RankLayout& layout) {
   struct StreamState {
     std::int64_t busy_until = 0;
-    std::int64_t instant = -1;   // nanosecond of the last instant
-    std::uint32_t instants = 0;  // so far at that nanosecond
+    std::optional<std::int64_t> instant{};  // nanosecond of the last instant
+    std::uint32_t next_lane = 0;            // for another instant at that nanosecond
     std::uint32_t lanes = 0;
   };
+  const std::vector<bool> meets = meets_next(program, timeline, layout);
   std::vector<StreamState> states(program.streams.size());
-  for (const TimelineOp& entry : timeline.ops) {
+  for (std::size_t i = 0; i < timeline.ops.size(); ++i) {
+    const TimelineOp& entry = timeline.ops[i];
     StreamState& state = states[layout.stream_of_op[entry.op]];
     const Span work = work_span(entry, program.ops[entry.op].kind);
     const std::int64_t begin = nanoseconds(entry.started);
@@ -29,11 +53,13 @@ std::vector<std::uint32_t> choose_lanes(const Program& program, const Timeline& 
           fmt::format("rank {}: ops of a stream overlap at {} ns", timeline.rank.index(), begin));
     }
     state.busy_until = work.end;
+    const Span wait = wait_span(entry, program.ops[entry.op].kind);
+    layout.waits_late.push_back(wait.length() > 0 && state.instant == wait.begin);
     std::uint32_t lane = 0;
     if (work.length() == 0) {
-      state.instants = state.instant == work.begin ? state.instants + 1 : 1;
+      if (state.instant != work.begin) state.next_lane = meets[i] ? 1 : 0;
       state.instant = work.begin;
-      lane = state.instants;
+      lane = state.next_lane++;
     }
     state.lanes = std::max(state.lanes, lane + 1);
     layout.lane_of.push_back(lane);
@@ -69,7 +95,7 @@ RankLayout lay_out(const OpGraph& graph, const Timeline& timeline, std::uint32_t
     for (std::uint32_t lane = 0; lane < counts[stream]; ++lane) {
       const bool main = lane == 0 && program.streams[stream].computes;
       std::string name = program.streams[stream].name;
-      if (lane > 0) name += " (instants)";
+      if (lane > 0) name += lane == 1 ? " (instants)" : fmt::format(" (instants {})", lane);
       lanes.push_back({main ? layout.process : next_thread++, std::move(name)});
     }
   }

@@ -1,9 +1,10 @@
 // trace_lanes: which slices of a recorded rank a trace shows, and in which lane (thread) of the
 // rank's process each of them stands.
 //
-// A stream has one lane for slices that last, and as many "NAME (instants)" as it has slices of
-// zero length at the same nanosecond, so that in no lane two slices begin together. Why:
-// chrome_trace.h.
+// A stream has one lane. Where the work of several of its ops begins at one nanosecond (all but the
+// last have zero length), all but one stand in extra lanes, "NAME (instants)", "NAME (instants 2)"
+// and so on. A wait that begins where a slice of zero length stands is drawn from a nanosecond
+// later on. So no two slices of a lane begin together. Why: chrome_trace.h.
 
 #pragma once
 
@@ -39,13 +40,14 @@ struct Lane {
   std::string name;
 };
 
-// Where the slices of one recorded rank go. A stream has one lane for slices that last, and as many
-// for instants as there are instants at the same nanosecond.
+// Where the slices of one recorded rank go. The first lane of a stream has all its slices that
+// last.
 struct RankLayout {
   std::uint32_t process = 0;
   std::vector<std::uint32_t> stream_of_op;  // of the rank's program
   std::vector<std::vector<Lane>> lanes;     // by stream
   std::vector<std::uint32_t> lane_of;       // by entry of the timeline: of the work, not the wait
+  std::vector<bool> waits_late;             // by entry: an instant stands where its wait begins
 
   std::uint32_t main_thread(std::uint32_t op) const { return lanes[stream_of_op[op]][0].thread; }
   std::uint32_t thread_of(std::size_t entry, std::uint32_t op) const {

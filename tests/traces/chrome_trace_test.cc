@@ -97,20 +97,51 @@ TEST(ChromeTraceTest, WritesTimesAsExactDecimals) {
 TEST(ChromeTraceTest, AMemberThatComesLastDoesNotWait) {
   EXPECT_EQ(slices_of(hand_made_run(), 2),
             (std::vector<std::string>{"compute: forward 0-2000", "tp: all-reduce 2000-3000",
-                                      "send (instants): send 3000-3000"}));
+                                      "send: send 3000-3000"}));
 }
 
-TEST(ChromeTraceTest, InstantsOfTheSameNanosecondStandInLanesOfTheirOwn) {
-  EXPECT_EQ(
-      slices_of(hand_made_run(), 3),
-      (std::vector<std::string>{"receive: wait: receive 0-3000", "receive: receive 3000-3500",
-                                "compute: forward 3500-5000", "compute (instants): loss 5000-5000",
-                                "compute (instants): optimizer \"fused\" 5000-5000"}));
+TEST(ChromeTraceTest, OfInstantsInOneNanosecondAllButOneStandInLanesOfTheirOwn) {
+  EXPECT_EQ(slices_of(hand_made_run(), 3),
+            (std::vector<std::string>{"receive: wait: receive 0-3000", "receive: receive 3000-3500",
+                                      "compute: forward 3500-5000", "compute: loss 5000-5000",
+                                      "compute (instants): optimizer \"fused\" 5000-5000"}));
   std::set<int> threads;
   for (const json& slice : events(hand_made_run(), "X")) {
     if (slice["pid"] == 3 && slice["dur"] == 0.0) threads.insert(slice["tid"].get<int>());
   }
   EXPECT_EQ(threads.size(), 2U);
+}
+
+// The slice that lasts keeps the lane of the stream; the others get lanes with names of their own.
+TEST(ChromeTraceTest, InstantsInFrontOfASliceThatLastsMakeRoomForIt) {
+  HandMadeRun run = hand_made_run();
+  std::vector<TimelineOp>& ops = run.result.timelines[2].ops;
+  ASSERT_EQ(ops.size(), 4U);
+  for (std::size_t i = 1; i < 3; ++i) {
+    ops[i].started = ops[i].moving = ops[i].ended = picoseconds(3'500'000);
+  }
+  ops[3].started = ops[3].moving = picoseconds(3'500'000);
+  EXPECT_EQ(slices_of(run, 3),
+            (std::vector<std::string>{"receive: wait: receive 0-3000", "receive: receive 3000-3500",
+                                      "compute (instants): forward 3500-3500",
+                                      "compute (instants 2): loss 3500-3500",
+                                      "compute: optimizer \"fused\" 3500-5000"}));
+}
+
+TEST(ChromeTraceTest, AWaitBehindAnInstantBeginsANanosecondLater) {
+  HandMadeRun run = hand_made_run();
+  Program& last = run.graph.programs[1];
+  last.streams = {{"receive", false, 0, 2}, {"compute", true, 2, 2}};
+  last.ops[1] = last.ops[0];
+  std::vector<TimelineOp>& ops = run.result.timelines[2].ops;
+  ops[0].started = ops[0].moving = ops[0].ended = picoseconds(1'000'000);
+  ops[1].started = picoseconds(1'000'000);
+  ops[1].moving = ops[1].ended = picoseconds(3'000'000);
+  const std::vector<std::string> slices = slices_of(run, 3);
+  EXPECT_EQ(
+      std::vector(slices.begin(), slices.begin() + 3),
+      (std::vector<std::string>{"receive: receive 1000-1000", "receive: wait: forward 1001-3000",
+                                "receive: forward 3000-3000"}));
 }
 
 TEST(ChromeTraceTest, SlicesOfALaneNeverOverlap) {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/replay/replay.h"
 
 namespace stepsim {

@@ -16,6 +16,7 @@
 #include "proto/field_reader.h"
 #include "proto/plan_text.h"
 #include "proto/to_spec.h"
+#include "schedules/pipeline/published/published_schedule.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/suggestion.h"
@@ -48,7 +49,7 @@ void read_schedule(const std::string& text, ParallelPlan& spec, ProblemList& pro
   std::error_code error;
   if (!std::filesystem::is_regular_file(text, error) || !file) {
     std::vector<std::string> names;
-    for (const ScheduleName name : kScheduleNames) names.emplace_back(name_of(name));
+    for (const ScheduleName name : all_schedules()) names.emplace_back(name_of(name));
     problems.add("plan.schedule", fmt::format("must be one of {}, optimal, or a file; is \"{}\"{}",
                                               schedule_names(), text, did_you_mean(text, names)));
     return;

@@ -18,10 +18,6 @@ import sys
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "schedules"
 
 # Four stages and eight micro-batches with F = B = W, but for what can't be shown so.
-NAMES = ["naive", "naive_sequential", "gpipe", "gpipe_lifo", "1f1b", "eager_1f1b",
-         "interleaved_1f1b", "breadth_first", "breadth_first_lifo", "zb_h1", "zb_h1_quickstart",
-         "zb_h2", "zb_auto_1p", "zb_auto_2p", "interleaved_zb1p", "zbv_hand", "zbv_auto", "v_half",
-         "v_min", "dualpipe", "dualpipev", "chimera", "hanayo", "optimal"]
 OPTIONS = {
     "naive": ["--microbatches", "1"],
     "naive_sequential": ["--microbatches", "2"],
@@ -37,6 +33,12 @@ COLOURS = {"F": ("#4f83cc", "#a9c4ea"), "B": ("#3f9b63", "#a3d6b5"),
            "W": ("#e0b43c", "#f3deA3".lower()), "BW": ("#2f8f94", "#9ed3d5")}
 ROW, GAP, LEFT, TOP = 22, 4, 46, 6
 LEAST_WIDTH = 13  # of the shortest op, so that its number can be read
+
+
+def names(stepsim):
+    """Every schedule that `stepsim schedule` lists."""
+    text = subprocess.run([stepsim, "schedule"], check=True, capture_output=True, text=True).stdout
+    return re.findall(r"^  (\w+) +(?:1|2|any|even) ", text, re.M)
 
 
 def schedule(stepsim, name):
@@ -111,7 +113,7 @@ def main():
     arguments = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     stale = []
-    for name in NAMES:
+    for name in names(arguments.stepsim):
         text = draw(schedule(arguments.stepsim, name))
         path = FOLDER / f"{name}.svg"
         if not arguments.check:

@@ -10,8 +10,8 @@ import sys
 SIM = ["sim/base", "sim/engine", "sim/chips", "sim/network", "sim/network/packets",
        "sim/collectives", "sim/collectives/algorithms", "sim/hardware", "sim/program", "sim/run"]
 PROGRAM = ["sim/base", "sim/chips", "sim/program"]
-PIPELINE = ["schedules/pipeline", "schedules/pipeline/orders", "schedules/pipeline/search",
-            "schedules/pipeline/replay"]
+PIPELINE = ["schedules/pipeline", "schedules/pipeline/orders", "schedules/pipeline/replay",
+            "schedules/pipeline/published", "schedules/pipeline/search"]
 SCHEDULES = PIPELINE + ["schedules/plan", "schedules/lowering"]
 LOADED = SIM + SCHEDULES + ["topology", "workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case"]
@@ -30,10 +30,13 @@ MAY_INCLUDE = {
     "sim/run": SIM,
     "topology": SIM,
     "workload": ["sim/base", "sim/chips"],
-    "schedules/pipeline": ["sim/base"] + PIPELINE,
-    "schedules/pipeline/orders": ["sim/base"] + PIPELINE,
-    "schedules/pipeline/search": ["sim/base"] + PIPELINE,
-    "schedules/pipeline/replay": ["sim/base"] + PIPELINE,
+    # Types; what makes an order and what runs one; the table of schedules; the search, which sets
+    # out from published schedules.
+    "schedules/pipeline": ["sim/base"],
+    "schedules/pipeline/orders": ["sim/base"] + PIPELINE[:1],
+    "schedules/pipeline/replay": ["sim/base"] + PIPELINE[:1],
+    "schedules/pipeline/published": ["sim/base"] + PIPELINE[:3],
+    "schedules/pipeline/search": ["sim/base"] + PIPELINE[:4],
     "schedules/plan": PIPELINE + ["workload"] + PROGRAM,
     "schedules/lowering": SCHEDULES + ["workload"] + PROGRAM,
     "experiment": LOADED,

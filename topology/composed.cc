@@ -27,7 +27,7 @@ BlockSpec fitted(const TierSpec& tier, std::int64_t gateways) {
 }
 
 // REQUIRES: the tier's own numbers are in range.
-void check_sizes(const TierSpec& tier, const Needs& needs, SpecChecks& checks) {
+void check_tier(const TierSpec& tier, const Needs& needs, SpecChecks& checks) {
   if (needs.chips_per_block * tier.count > kMostChips) {
     checks.add("count", fmt::format("makes {} chips, at most {} are possible",
                                     needs.chips_per_block * tier.count, kMostChips));
@@ -39,7 +39,7 @@ void check_sizes(const TierSpec& tier, const Needs& needs, SpecChecks& checks) {
   }
 }
 
-// REQUIRES: check_sizes() found nothing, and the fabric is in order.
+// REQUIRES: check_tier() found nothing, and the fabric is in order.
 void check_fit(const TierSpec& tier, const BlockSpec& fabric, const Needs& needs,
                SpecChecks& checks) {
   const auto places = static_cast<std::int64_t>(build(fabric).places.chips.size());
@@ -79,7 +79,7 @@ std::vector<Problem> check_tier(const TierSpec& tier, std::optional<std::int64_t
   Needs needs;
   if (chips && checks.found_none()) {
     needs.chips_per_block = *chips;
-    check_sizes(tier, needs, checks);
+    check_tier(tier, needs, checks);
     needs.gateways = *chips / tier.chips_per_host * tier.count;
   }
   const bool sizes_are_known = chips && checks.found_none();

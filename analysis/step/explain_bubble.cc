@@ -7,24 +7,12 @@
 #include <vector>
 
 #include "analysis/step/explain_parts.h"
-#include "schedules/pipeline/formulas.h"
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/bubble_formula.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
 namespace {
-
-std::string formula_id(ScheduleName name) {
-  switch (name) {
-    case ScheduleName::kGPipe:
-    case ScheduleName::kOneForwardOneBackward:
-      return "G1.ratio";
-    case ScheduleName::kInterleaved:
-      return "G2";
-    default:
-      return "";
-  }
-}
 
 // Seconds a step in which a mean rank of each stage was neither in a bubble nor idle.
 std::vector<double> busy_by_stage(const FinishedRun& run) {
@@ -60,7 +48,7 @@ PublishedBubble published_bubble(const FinishedRun& run) {
       static_cast<double>(request.costs.all() * request.microbatches * chunks_of(plan));
   bubble.ratio =
       static_cast<double>(formula->numerator) / (static_cast<double>(formula->denominator) * work);
-  bubble.formula = formula_id(plan.schedule);
+  bubble.formula = published(plan.schedule).formula_id;
   bubble.text = fmt::format("{}: {} with {} stages and {} micro-batches is {:.4g} of the work",
                             name_of(plan.schedule), formula->text, plan.pp, plan.microbatches(),
                             bubble.ratio);

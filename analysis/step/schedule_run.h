@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/replay/posting.h"
+#include "schedules/pipeline/posting.h"
 #include "schedules/pipeline/replay/replay.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 #include "sim/hardware/cluster.h"
 #include "sim/program/op_graph.h"
 #include "sim/run/simulate.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analysis/studies/study.h"
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/replay/replay.h"
 
 namespace stepsim {

@@ -15,7 +15,7 @@
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study.h"
 #include "experiment/experiment.h"
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 
 namespace stepsim {
 namespace {

@@ -85,13 +85,13 @@ ScheduleWork read_work(const std::vector<std::string>& arguments) {
 }
 
 ScheduleRun simulate_with_progress(const PipelineSchedule& schedule, const StageCosts& costs,
-                                   std::optional<PostingRule> rule) {
+                                   const std::optional<PostingRule>& rule) {
   SimulationOptions options;
   Progress progress;
   progress.watch(options);
   stop_if_interrupted();
   if (!rule) return simulate_schedule(schedule, costs, std::move(options));
-  const Posting posting = make_posting(*rule, schedule, costs);
+  const Posting posting = rule->post(schedule, costs);
   return simulate_schedule(schedule, costs, std::move(options), &posting);
 }
 
@@ -102,6 +102,10 @@ std::vector<std::string> names_and_optimal() {
 }
 
 ExitStatus run_schedule_command(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    print(describe_schedules());
+    return ExitStatus::kDone;
+  }
   catch_interrupts();
   ScheduleWork work = read_work(arguments);
   const ScheduleOptions& options = work.options;
@@ -141,6 +145,7 @@ constinit const Subcommand kScheduleSubcommand = {
 beside the published one, and how many activations each rank holds.
 
 Usage:
+  stepsim schedule                                           list the schedules
   stepsim schedule NAME --stages P --microbatches M [options]
   stepsim schedule FILE [options]
   stepsim schedule 1f1b --stages 8 --microbatches 32 --compare zb_h1,zb_h2,zbv_auto,dualpipe

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cli/progress.h"
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/replay/posted_replay.h"
 
 namespace stepsim {
@@ -18,14 +18,13 @@ PlayedSchedule played(const ScheduleOptions& options, std::string name, Pipeline
                       const StageCosts& costs) {
   const std::optional<PostingRule> rule = posting_of(options, name);
   PipelineReplay replayed =
-      rule ? replay_posted(schedule, costs, make_posting(*rule, schedule, costs))
-           : replay(schedule, costs);
+      rule ? replay_posted(schedule, costs, rule->post(schedule, costs)) : replay(schedule, costs);
   return {std::move(name), std::move(schedule), costs, std::move(replayed), rule};
 }
 
 // The parts of a schedule, known before it is made.
 std::int64_t parts_of(const ScheduleRequest& request) {
-  return is_bidirectional(request.name) ? 1 : request.chunks.value_or(default_chunks(request.name));
+  return published(request.name).stage_count(1, chunks_of(request));
 }
 
 // True if `a` is nowhere worse and somewhere better.
@@ -99,8 +98,8 @@ OptimalSchedule search_with_progress(OptimalRequest request) {
 
 std::optional<PostingRule> posting_of(const ScheduleOptions& options, const std::string& name) {
   if (!options.batch_p2p) return std::nullopt;
-  const std::optional<ScheduleName> published = schedule_named(name);
-  return published ? posting_rule(*published) : PostingRule::kPlanned;
+  const std::optional<ScheduleName> known = schedule_named(name);
+  return known ? published(*known).posting : kPostAsPlanned;
 }
 
 Comparison compare(const ScheduleOptions& options, const PlayedSchedule& own,

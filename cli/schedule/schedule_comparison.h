@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/schedule/schedule_options.h"
-#include "schedules/pipeline/replay/posting.h"
+#include "schedules/pipeline/posting.h"
 #include "schedules/pipeline/replay/replay.h"
 
 namespace stepsim {

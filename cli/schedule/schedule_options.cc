@@ -14,6 +14,7 @@
 
 #include "cli/command_line.h"
 #include "cli/schedule/schedule_times.h"
+#include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
@@ -114,24 +115,26 @@ po::options_description schedule_option_list() {
   add("chunks", text("V"),
       "chunks (virtual stages) of each rank (default: 1, or 2 if the schedule needs them)");
   add("microbatch-group", text("N"),
-      "interleaved_1f1b and interleaved_zb1p: micro-batches that pass a chunk in turn");
+      (schedules_with(has_groups) + ": micro-batches that pass a chunk in turn").c_str());
   add("forward-time", text("T"),
       "time of a forward, default 1s; each of these times may also be a list with one for each "
       "stage: T,T,...");
   add("backward-input-time", text("T"), "time of a backward for the input, default 1s");
   add("backward-weight-time", text("T"), "time of a backward for the weights, default 1s");
   add("fused-time", text("T"),
-      "dualpipe, dualpipev and files: time of a forward fused with a full backward (default: their "
-      "sum)");
+      (schedules_with(fuses, "files") +
+       ": time of a forward fused with a full backward (default: their sum)")
+          .c_str());
   add("send-time", text("T"), "time of a message from one rank to the next, default 0");
   add("memory-limit", text("K"),
-      "zb_auto_1p, zb_auto_2p, zbv_auto and optimal: the most micro-batches x chunks in flight on "
-      "a "
-      "rank");
+      (schedules_with(plans_by_cost, "optimal") +
+       ": the most micro-batches x chunks in flight on a rank")
+          .c_str());
   add("weight-memory", text("SHARE"),
-      "zb_auto_1p and zb_auto_2p: share of a micro-batch's activations that stays from B to W, "
-      "above "
-      "0 up to 1 (default: 1)");
+      (schedules_with(counts_weight_memory) +
+       ": share of a micro-batch's activations that stays from B to W, above 0 up to 1 "
+       "(default: 1)")
+          .c_str());
   add("compare", text("NAMES"),
       "compare NAME with these (a,b,... or all) on the same work; each takes the options above "
       "that "
@@ -148,7 +151,7 @@ po::options_description schedule_option_list() {
 
 std::vector<std::string> all_schedule_names() {
   std::vector<std::string> names;
-  for (const ScheduleName name : kScheduleNames) names.emplace_back(name_of(name));
+  for (const ScheduleName name : all_schedules()) names.emplace_back(name_of(name));
   return names;
 }
 
@@ -236,10 +239,11 @@ OptimalRequest optimal_request(const ScheduleRequest& given) {
 ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given) {
   ScheduleRequest request = given;
   request.name = name;
-  if (!plans_by_cost(name)) request.memory_limit.reset();
-  if (!counts_weight_memory(name)) request.memory.reset();
-  if (!is_interleaved(name)) request.microbatch_group.reset();
-  if (!has_fused_ops(name)) {
+  const PublishedSchedule& schedule = published(name);
+  if (!plans_by_cost(schedule)) request.memory_limit.reset();
+  if (!counts_weight_memory(schedule)) request.memory.reset();
+  if (!has_groups(schedule)) request.microbatch_group.reset();
+  if (!fuses(schedule)) {
     request.costs.fused.reset();
     for (PipelineCosts& stage : request.stage_costs) stage.fused.reset();
   }
@@ -254,23 +258,23 @@ ScheduleRequest request_for(ScheduleName name, const ScheduleRequest& given) {
 std::vector<Problem> unused_options(const ScheduleRequest& given,
                                     const std::vector<ScheduleRequest>& takers) {
   std::vector<Problem> problems;
-  const auto check = [&](const char* option, const char* whose, const auto& value_of) {
+  const auto check = [&](const char* option, const std::string& whose, const auto& value_of) {
     if (!value_of(given).has_value()) return;
     if (std::ranges::none_of(takers, [&](const ScheduleRequest& request) {
           return value_of(request).has_value();
         })) {
-      problems.push_back({option, std::string("must not be given here: only ") + whose});
+      problems.push_back({option, "must not be given here: only " + whose});
     }
   };
   check("--chunks", "schedules with several chunks have it",
         [](const ScheduleRequest& request) { return request.chunks; });
-  check("--microbatch-group", "interleaved_1f1b and interleaved_zb1p have groups",
+  check("--microbatch-group", schedules_with(has_groups) + " have groups",
         [](const ScheduleRequest& request) { return request.microbatch_group; });
-  check("--memory-limit", "zb_auto_1p, zb_auto_2p, zbv_auto and optimal are planned within one",
+  check("--memory-limit", schedules_with(plans_by_cost, "optimal") + " are planned within one",
         [](const ScheduleRequest& request) { return request.memory_limit; });
-  check("--weight-memory", "zb_auto_1p and zb_auto_2p count what B gives back",
+  check("--weight-memory", schedules_with(counts_weight_memory) + " count what B gives back",
         [](const ScheduleRequest& request) { return request.memory; });
-  check("--fused-time", "dualpipe, dualpipev and files with FB fuse a forward with a backward",
+  check("--fused-time", schedules_with(fuses, "files with FB") + " fuse a forward with a backward",
         [](const ScheduleRequest& request) { return request.costs.fused; });
   return problems;
 }
@@ -325,6 +329,30 @@ PipelineSchedule read_schedule_file(const ScheduleOptions& options,
                                                       most)});
   }
   return schedule;
+}
+
+std::string describe_schedules() {
+  const auto chunks = [](ChunkRule rule) {
+    switch (rule) {
+      case ChunkRule::kOne:
+        return "1";
+      case ChunkRule::kTwo:
+        return "2";
+      case ChunkRule::kEven:
+        return "even";
+      case ChunkRule::kAny:
+        break;
+    }
+    return "any";
+  };
+  std::string text = "Schedules, each with the number of chunks a rank (V) that it takes:\n";
+  for (const ScheduleName name : all_schedules()) {
+    const PublishedSchedule& schedule = published(name);
+    text +=
+        fmt::format("  {:<20}{:<6}{}\n", schedule.name, chunks(schedule.chunks), schedule.summary);
+  }
+  return text + fmt::format("  {:<20}{:<6}{}\n", kOptimal, "any",
+                            "searched for, for given times and a given memory");
 }
 
 }  // namespace stepsim

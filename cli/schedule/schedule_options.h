@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/subcommand.h"
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/search/optimal_schedule.h"
 #include "sim/base/error.h"
 
@@ -52,5 +52,8 @@ std::vector<std::string> all_schedule_names();  // without kOptimal
 
 // The options, with the help on each.
 OptionList schedule_option_list();
+
+// Every schedule with a line about it.
+std::string describe_schedules();
 
 }  // namespace stepsim

@@ -15,7 +15,7 @@
 #include "cli/progress.h"
 #include "cli/schedule/schedule_gantt.h"
 #include "cli/schedule/schedule_times.h"
-#include "schedules/pipeline/formulas.h"
+#include "schedules/pipeline/published/bubble_formula.h"
 #include "sim/base/quantity_text.h"
 #include "traces/json_text.h"
 #include "traces/report_text.h"
@@ -58,20 +58,6 @@ void add_wrapped(std::string_view text, ReportText& report) {
     line += " " + word;
   }
   report.line("{}", line);
-}
-
-std::string_view batches_text(PostingRule rule) {
-  switch (rule) {
-    case PostingRule::kAroundOps:
-      return "around each op, as Megatron-LM posts them";
-    case PostingRule::kByTurns:
-      return "behind each pair of ops, as Megatron-LM posts them";
-    case PostingRule::kCommitted:
-      return "before each op, as DualPipe commits them";
-    case PostingRule::kPlanned:
-      break;
-  }
-  return "as planned, by the zero bubble runtime";
 }
 
 struct PublishedBubble {
@@ -230,7 +216,7 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
               time_text(own.costs, &PipelineCosts::backward_input),
               time_text(own.costs, &PipelineCosts::backward_weight),
               first.fused ? fmt::format("fused {}, ", text(*first.fused)) : "", text(first.send));
-  if (own.posting) report.line("  messages in batches {}", batches_text(*own.posting));
+  if (own.posting) report.line("  messages in batches {}", own.posting->words);
   report.section("Order", "F forward, BW backward (B input, W weight); lower case: odd chunks");
   for (const std::string& line : gantt_lines(own.schedule, own.costs, replayed, color)) {
     report.line("{}", line);

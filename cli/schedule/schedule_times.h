@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

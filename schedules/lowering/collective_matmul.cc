@@ -57,7 +57,7 @@ class Overlap {
     } else {
       computes.emplace_back();
     }
-    // What lies between goes with the last chunk of the front.
+    // Steps in between go with the last chunk of the front.
     const auto begin = whole.kernels.begin() + (front > 1 ? 1 : 0);
     const auto end = whole.kernels.end() - (back > 1 ? 1 : 0);
     if (begin < end) {

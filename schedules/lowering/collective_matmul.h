@@ -24,10 +24,9 @@
 
 namespace stepsim {
 
-// The steps with every all-gather that a matmul follows, and every reduce-scatter that a matmul
-// comes before, cut into at most `chunks` chunks (never more than the matmul has rows). Other
-// steps stay as they are; so does what kernels of a step come after its first or before its last.
-// REQUIRES: chunks >= 1.
+// The steps, in which each all-gather before a matmul and each reduce-scatter behind one is cut
+// into at most `chunks` chunks (never more than the matmul has rows). Other steps stay as they are.
+// So do the kernels of a step behind its first one, or before its last one. REQUIRES: chunks >= 1.
 std::vector<LayerStep> overlap_matmuls(std::vector<LayerStep> steps, std::int64_t chunks);
 
 }  // namespace stepsim

@@ -40,15 +40,15 @@ struct ContextShare {
   std::int64_t rank = 0;    // along cp
 };
 
-// Of the op "attention" of a block. REQUIRES: plan.cp > 1.
+// The exchange of the op "attention" of a block. REQUIRES: plan.cp > 1.
 std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
                                           const ParallelPlan& plan);
 
 // Whether context ranks compute different amounts of attention.
 bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model);
 
-// What of the forward is sent twice, because attention is recomputed: keys and values (and queries,
-// with ulysses); the output (ulysses).
+// The messages of the forward that are sent twice, because attention is recomputed: keys and values
+// (and queries, with ulysses); the output (ulysses).
 struct ContextAgain {
   bool inputs = false;
   bool outputs = false;

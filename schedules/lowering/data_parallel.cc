@@ -27,13 +27,13 @@ DataParallel::DataParallel(Stage& stage) : stage_(stage) {
 }
 
 void DataParallel::enter(const StageUnit& unit) {
-  before_backward_ = stage_.last_compute;
+  before_backward_ = stage_.front().last_compute;
   if (stage_.plan.zero < 2) return;
   constexpr std::size_t kMostWhole = 2;  // buckets
   for (const Part& part : parts_) {
     if (unit.layer->parameters_of(part.experts) == 0) continue;
     if (part.reductions.size() < kMostWhole) continue;
-    stage_.waits.push_back(after(part.reductions[part.reductions.size() - kMostWhole]));
+    stage_.front().waits.push_back(after(part.reductions[part.reductions.size() - kMostWhole]));
   }
 }
 
@@ -42,7 +42,7 @@ void DataParallel::hold_whole_gradients(Part& part, std::int64_t parameters) {
   if (stage_.plan.zero < 2 || !part.gradient_stream) return;
   // A layer whose gradients were made before, with those of its inputs, runs nothing now.
   const std::uint32_t next = before_backward_ ? before_backward_->position + 1 : 0;
-  const OpRef first{stage_.compute, std::min(next, stage_.last_compute->position)};
+  const OpRef first{stage_.compute, std::min(next, stage_.front().last_compute->position)};
   stage_.builder.change_memory(first, {.category = MemoryCategory::kGradients,
                                        .bytes = Bytes(parameters * stage_.plan.gradient_bytes)});
 }
@@ -63,7 +63,7 @@ void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last
       bucket.parameters += parameters;
       bucket.divided += part_of(parameters, part.groups->shards);
       bucket.units.push_back(&unit);
-      bucket.ready = *stage_.last_compute;
+      bucket.ready = *stage_.front().last_compute;
       if ((plan.overlap_gradients || plan.zero == 2) &&
           bucket.parameters >= plan.gradient_bucket_parameters) {
         reduce(part, bucket);
@@ -97,7 +97,7 @@ void DataParallel::reduce(Part& part, Bucket& bucket) {
        .bytes = bytes,
        .type = stage_.gradient_type()},
       Axis::kData, stage_.label("reduce " + what),
-      {after(at_once ? bucket.ready : *stage_.last_compute)});
+      {after(at_once ? bucket.ready : *stage_.front().last_compute)});
   if (plan.zero == 2) {
     stage_.builder.change_memory(
         reduction, {.category = MemoryCategory::kGradients, .at_end = true, .bytes = bytes});
@@ -128,7 +128,9 @@ void DataParallel::forward_begins(const StageUnit& unit) {
   if (!stage_.plan.overlap_parameters) return;
   if (std::ranges::count(first_forwards_, &unit, &FirstForward::unit) > 0) return;
   first_forwards_.push_back(
-      {&unit, {stage_.compute, stage_.last_compute ? stage_.last_compute->position + 1 : 0}});
+      {&unit,
+       {stage_.compute,
+        stage_.front().last_compute ? stage_.front().last_compute->position + 1 : 0}});
 }
 
 std::vector<Dependency> DataParallel::finish_gradients() {
@@ -140,7 +142,7 @@ std::vector<Dependency> DataParallel::finish_gradients() {
       part.buckets.push_back({.parameters = stage_.tied_parameters,
                               .divided = part_of(stage_.tied_parameters, part.groups->shards),
                               .units = {},
-                              .ready = *stage_.last_compute,
+                              .ready = *stage_.front().last_compute,
                               .is_last = true});
     }
     end_pass(part);
@@ -152,7 +154,7 @@ std::vector<Dependency> DataParallel::finish_gradients() {
 void DataParallel::gather_parameters(OpRef optimizer) {
   for (Part& part : parts_) {
     if (!part.parameter_stream) continue;
-    // What the next forward needs first is gathered first.
+    // Parameters that the next forward needs first are gathered first.
     std::vector<Bucket>& buckets = part.last_buckets;
     if (stage_.plan.overlap_parameters) std::ranges::reverse(buckets);
     std::optional<OpRef> last;

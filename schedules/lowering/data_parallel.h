@@ -45,14 +45,15 @@ class DataParallel {
   // A forward of a layer begins with the next compute op.
   void forward_begins(const StageUnit& unit);
 
-  // Reduces what is left after the last backward; returns what the optimizer waits for.
+  // Reduces the gradients that are left after the last backward. Returns the ops that the optimizer
+  // waits for.
   std::vector<Dependency> finish_gradients();
 
   // Buckets in the order in which their gradients of the step are complete: after
   // finish_gradients().
   const std::vector<CompleteGradients>& complete() const { return complete_; }
 
-  // ZeRO-1 and 2: what other replicas have updated.
+  // ZeRO-1 and 2: gathers the parameters that other replicas have updated.
   void gather_parameters(OpRef optimizer);
 
  private:

@@ -15,7 +15,7 @@ bool is_shared(const LayerOp& op) {
   return op.name.starts_with("shared_");
 }
 
-// What arrives at a member, or leaves it, with what it has for itself.
+// Tokens that arrive at a member or leave it, including those that it has for itself.
 Bytes received(const ByteMatrix& matrix, std::uint32_t member) {
   Bytes sum;
   for (std::uint32_t from = 0; from < matrix.members; ++from) sum += matrix.between(from, member);
@@ -60,7 +60,7 @@ class Travel {
     return routing_.tokens * routing_.copies *
            (way == kThere ? routing_.dispatched : routing_.combined);
   }
-  // Of one of the ranks that share its experts.
+  // The part of one of the ranks that share its experts.
   Bytes at_experts(std::uint32_t way) const {
     if (exchange_.matrices.empty()) return even(way);
     return way == kThere ? received(exchange_.matrices[kThere], expert_rank_)
@@ -104,7 +104,7 @@ struct EachWay {
   std::int64_t back = 0;
 };
 
-// What one stage's ranks send, once.
+// Bytes that one stage's ranks send, once.
 EachWay bytes_once(const TokenRouting& routing, const ParallelPlan& plan,
                    const ExpertExchange& exchange) {
   const std::int64_t ranks = plan.tp * plan.cp * plan.dp;

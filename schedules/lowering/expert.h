@@ -28,7 +28,7 @@
 
 namespace stepsim {
 
-// What the ranks of a group of ep have for each other.
+// The bytes that ranks of a group of ep send to each other.
 struct ExpertExchange {
   // OpGraph::byte_matrices: to the experts, and back. Empty: as much for each.
   std::vector<ByteMatrix> matrices{};
@@ -49,13 +49,13 @@ std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& pl
 // (overlap_shared_experts; Megatron-Core: --moe-shared-expert-overlap).
 Layer shared_experts_beside_dispatch(Layer block);
 
-// Of the first and the last op of the E region, and with overlap_shared_experts of the first shared
-// one, on the ranks with the `expert_rank`-th part of the
-// experts; none without experts, or with ep and etp of 1.
+// The exchanges of the first and the last op of the E region and, with overlap_shared_experts, of
+// the first shared one, on the ranks with the `expert_rank`-th part of the experts. None without
+// experts, or with ep and etp of 1.
 std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan& plan,
                                          const ExpertExchange& exchange, std::int64_t expert_rank);
 
-// What of the forward is sent twice, because experts are recomputed.
+// The messages of the forward that are sent twice, because experts are recomputed.
 struct ExpertsAgain {
   bool dispatch = false;
   bool combine = false;

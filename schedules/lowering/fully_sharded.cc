@@ -32,11 +32,12 @@ void FullySharded::enter(const StageUnit& unit, const LayerVisit& visit, std::in
     }
     constexpr std::size_t kMostUnreduced = 2;
     if (visit.makes_gradients && part.reductions.size() >= kMostUnreduced) {
-      stage_.waits.push_back(after(part.reductions[part.reductions.size() - kMostUnreduced]));
+      stage_.front().waits.push_back(
+          after(part.reductions[part.reductions.size() - kMostUnreduced]));
     }
   }
   if (visit.reads_parameters && !has_it) gathered_.push_back(&unit);
-  before_visit_ = stage_.last_compute;
+  before_visit_ = stage_.front().last_compute;
 }
 
 void FullySharded::gather(Part& part, const StageUnit& unit, std::int32_t microbatch) {
@@ -58,12 +59,12 @@ void FullySharded::gather(Part& part, const StageUnit& unit, std::int32_t microb
   stage_.builder.change_memory(gather,
                                {.category = MemoryCategory::kGatheredParameters, .bytes = bytes});
   part.gathers.back() = gather;
-  stage_.waits.push_back(after(gather));
+  stage_.front().waits.push_back(after(gather));
 }
 
 void FullySharded::leave(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch,
                          bool is_last) {
-  const OpRef last = *stage_.last_compute;
+  const OpRef last = *stage_.front().last_compute;
   if (visit.reads_parameters) last_of_visit_.push_back(last);
   const bool lets_go =
       stage_.plan.reshard_after_forward ? visit.reads_parameters : visit.makes_gradients && is_last;
@@ -84,13 +85,14 @@ void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microb
   const std::string what = (part.experts ? "reduce experts of " : "reduce ") + unit.name;
   const std::int64_t parameters = unit.gathered(part.experts);
   const Bytes bytes(parameters * plan.gradient_bytes);
-  const OpRef reduction = stage_.add_collective(
-      part.reduce_stream,
-      {.communicator = *part.groups->gradients,
-       .op = CollectiveOp::kReduceScatter,
-       .bytes = bytes,
-       .type = stage_.gradient_type()},
-      Axis::kData, stage_.label(what, unit.number, microbatch), {after(*stage_.last_compute)});
+  const OpRef reduction =
+      stage_.add_collective(part.reduce_stream,
+                            {.communicator = *part.groups->gradients,
+                             .op = CollectiveOp::kReduceScatter,
+                             .bytes = bytes,
+                             .type = stage_.gradient_type()},
+                            Axis::kData, stage_.label(what, unit.number, microbatch),
+                            {after(*stage_.front().last_compute)});
   // The whole gradient stands from the first op of the backward on.
   const OpRef first{stage_.compute, before_visit_ ? before_visit_->position + 1 : 0};
   stage_.builder.change_memory(first, {.category = MemoryCategory::kGradients, .bytes = bytes});

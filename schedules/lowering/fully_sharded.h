@@ -25,8 +25,8 @@
 
 namespace stepsim {
 
-// What a pass does with a layer: weight gradients alone (W) read no parameters, input gradients
-// alone (B) make none.
+// How a pass uses a layer. Weight gradients alone (W) read no parameters; input gradients alone (B)
+// make no weight gradients.
 struct LayerVisit {
   bool reads_parameters = true;
   bool makes_gradients = false;
@@ -40,7 +40,8 @@ class FullySharded {
   void enter(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch);
   void leave(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch, bool is_last);
 
-  // What the optimizer waits for; and what waits for it: the first gathers of the next step.
+  // The ops that the optimizer waits for. Then, once the optimizer is written: the first gathers of
+  // the next step wait for it.
   std::vector<Dependency> reduced() const;
   void before_next_step(OpRef optimizer);
 

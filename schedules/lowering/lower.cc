@@ -192,7 +192,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
   GraphTables tables(graph);
   const PipelineSchedule schedule = schedule_of(plan, costs);
   std::optional<Posting> posting;
-  if (const auto rule = posting_rule(plan)) posting = make_posting(*rule, schedule, costs);
+  if (const auto rule = posting_rule(plan)) posting = rule->post(schedule, costs);
   const PlanCommunicators communicators = add_communicators(model, plan, schedule, tables);
   const std::int32_t stages = stage_count(schedule);
   std::vector<std::int32_t> first_block{0};

@@ -27,7 +27,7 @@ DataTypes data_types(const ParallelPlan& plan) {
           .attention_result_bits = plan.attention_result_bits};
 }
 
-// What distinguishes blocks of each kind.
+// The properties in which kinds of blocks differ.
 std::vector<BlockKind> kinds_of(const ModelSpec& model, const ModelLayers& layers) {
   std::vector<BlockKind> kinds(layers.blocks.size());
   for (std::size_t layer = layers.kind_of_block.size(); layer-- > 0;) {

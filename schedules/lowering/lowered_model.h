@@ -46,13 +46,13 @@ struct LoweredModel {
   std::vector<LoweredModule> prediction;
 };
 
-// What a rank with this role computes for a micro-batch.
+// The layers that a rank with this role computes for a micro-batch.
 Shard shard_of(const ParallelPlan& plan, const Role& role);
 
 LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
                          const ExpertExchange& exchange);
 
-// Every role of the plan, and the number of a rank's.
+// Every role of the plan; and the position of a rank's role among them.
 std::vector<Role> roles_of(const ModelSpec& model, const ParallelPlan& plan);
 std::size_t role_of(const ModelSpec& model, const ParallelPlan& plan, std::int64_t rank);
 

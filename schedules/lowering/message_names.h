@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "schedules/pipeline/replay/posting.h"
+#include "schedules/pipeline/posting.h"
 #include "sim/program/op_graph.h"
 
 namespace stepsim {

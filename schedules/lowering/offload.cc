@@ -129,16 +129,17 @@ void ActivationOffload::before_forward(const StageUnit& unit) {
   visit();
   constexpr std::size_t kBuffers = 2;
   if (!is_offloaded(stage_, unit) || outs_.size() < kBuffers) return;
-  stage_.waits.push_back(after(outs_[outs_.size() - kBuffers]));
+  stage_.front().waits.push_back(after(outs_[outs_.size() - kBuffers]));
 }
 
 void ActivationOffload::after_forward(const StageUnit& unit, std::int32_t microbatch) {
   const Bytes bytes = kept_by(unit);
   if (!is_offloaded(stage_, unit) || bytes == Bytes(0)) return;
-  outs_.push_back(add_host(
-      stage_, out_, {.action = HostAction::kCopyOut, .bytes = bytes, .stays = true},
-      stage_.label("activations to host", unit.number, microbatch), {after(*stage_.last_compute)},
-      {{.category = MemoryCategory::kActivations, .at_end = true, .bytes = bytes}}));
+  outs_.push_back(
+      add_host(stage_, out_, {.action = HostAction::kCopyOut, .bytes = bytes, .stays = true},
+               stage_.label("activations to host", unit.number, microbatch),
+               {after(*stage_.front().last_compute)},
+               {{.category = MemoryCategory::kActivations, .at_end = true, .bytes = bytes}}));
   kept_.push_back({&unit, microbatch, outs_.back()});
 }
 
@@ -150,7 +151,7 @@ void ActivationOffload::before_backward(const StageUnit& unit, std::int32_t micr
   const Bytes bytes = kept_by(unit);
   std::vector<Dependency> dependencies{after(kept->out)};
   if (visited_) dependencies.push_back(after(*visited_));
-  stage_.waits.push_back(after(add_host(
+  stage_.front().waits.push_back(after(add_host(
       stage_, in_, {.action = HostAction::kCopyIn, .bytes = bytes, .stays = true},
       stage_.label("activations from host", unit.number, microbatch), std::move(dependencies),
       {{.category = MemoryCategory::kActivations, .at_end = false, .bytes = bytes}})));
@@ -166,7 +167,7 @@ Bytes offloaded_bytes(const Stage& stage) {
                                   : 2 * plan.optimizer_bytes);
   }
   for (std::size_t chunk = 0; plan.offload_activations && chunk < stage.chunks.size(); ++chunk) {
-    // Of two copies of a stage each has some of the micro-batches.
+    // Where there are two copies of a stage, each has some of the micro-batches.
     const auto forwards = std::ranges::count_if(
         stage.schedule.ranks[static_cast<std::size_t>(stage.number)], [&](const PipelineOp& op) {
           return op.chunk == static_cast<std::int32_t>(chunk) &&

@@ -24,15 +24,16 @@
 
 namespace stepsim {
 
-// A bucket of gradients that are complete: what their reduction, or their backward, ended with.
+// A bucket of gradients that are complete, and the op that completed them: their reduction or their
+// backward.
 struct CompleteGradients {
   OpRef by;
   std::int64_t parameters = 0;  // of this rank's part
 };
 
 // The optimizer step with its state on the host, as offload_optimizer and host_optimizer say.
-// `ready`: all gradients are, `valid`: and the norm that they are clipped by. Returns what stands
-// for new weights.
+// `ready`: all gradients are there. `valid`: the norm that they are clipped by is there too.
+// Returns the op after which the weights are new.
 OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> complete,
                               const std::vector<Dependency>& ready,
                               const std::vector<Dependency>& valid);
@@ -53,7 +54,7 @@ class ActivationOffload {
     std::int32_t microbatch;
     OpRef out;
   };
-  void visit() { visited_ = std::exchange(visiting_, stage_.last_compute); }
+  void visit() { visited_ = std::exchange(visiting_, stage_.front().last_compute); }
 
   Stage& stage_;
   StreamId out_;
@@ -64,7 +65,7 @@ class ActivationOffload {
   std::optional<OpRef> visiting_{};  // before this one
 };
 
-// What the rank copies to and from its host in one step, by the plan.
+// Bytes that the rank copies to and from its host in one step, worked out from the plan.
 Bytes offloaded_bytes(const Stage& stage);
 
 }  // namespace stepsim

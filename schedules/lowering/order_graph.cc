@@ -137,7 +137,7 @@ class OrderLowering {
       draft.work = static_cast<std::uint32_t>(graph_.messages.size());
       draft.work_count = static_cast<std::uint32_t>(messages.size());
       for (const PostedMessage& message : messages) {
-        const MessageWay way = way_of(schedule_, at.rank, message);
+        const MessageWay way = *way_of(schedule_, at.rank, message);
         graph_.messages.push_back({.is_send = message.is_send,
                                    .kind = kind_of(message),
                                    .communicator = CommunicatorId(0),
@@ -157,7 +157,7 @@ class OrderLowering {
     }
   }
 
-  // What an op waits for on the line of batches.
+  // The batches that an op waits for.
   void wait_for_batches(const Rank& at, const PipelineOp& op, OpDraft& draft) const {
     if (posting_->waits_for_all) {
       if (at.last_batch) draft.dependencies.push_back(after(*at.last_batch));

@@ -9,7 +9,7 @@
 //   send activation     one eager send an op, from the op's end. As many of these streams as sends
 //                       can be under way at once, since a stream waits for its send to arrive
 //
-// With a posting (schedules/pipeline/replay/posting.h) the messages go in its batches instead, on
+// With a posting (schedules/pipeline/posting.h) the messages go in its batches instead, on
 // one stream of the rank and with rendezvous, and take what replay_posted() computes.
 //
 // A message is known by micro-batch and boundary, so that each finds its receive whatever the
@@ -20,8 +20,8 @@
 #pragma once
 
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/replay/posting.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/posting.h"
+#include "schedules/pipeline/stage_costs.h"
 #include "sim/chips/chip_spec.h"
 #include "sim/program/op_graph.h"
 

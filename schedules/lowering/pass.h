@@ -23,9 +23,9 @@ enum class PassPart : std::uint8_t {
   kBackwardByParts,  // the whole backward as split: of a fused op
 };
 
-// Which gradients of a chunk are complete with a pass: of layers whose weight gradients may be
-// split from the backward, and of those that have them with the gradients of their inputs
-// (embeddings).
+// Whether gradients of a chunk are complete with a pass: those of layers whose weight gradients may
+// be split from the backward, and those of layers that make them together with the gradients of
+// their inputs (embeddings).
 struct Completes {
   bool weights = false;
   bool inputs = false;
@@ -58,7 +58,7 @@ struct Pass {
     if (part == PassPart::kWeightGradients) return completes.weights && layer.has_weight_part();
     return layer.has_weight_part() ? completes.weights : completes.inputs;
   }
-  // A layer without split weight gradients has what gradients it has with those of its inputs.
+  // A layer without split weight gradients makes them together with those of its inputs.
   LayerVisit visit(const LoweredLayer& layer) const {
     const bool by_parts = part == PassPart::kInputGradients || part == PassPart::kWeightGradients;
     return {.reads_parameters = part != PassPart::kWeightGradients,
@@ -79,7 +79,8 @@ struct Stop {
 // backward of the layer behind it.
 std::vector<Stop> stops_of(const Pass& pass, const StageChunk& chunk);
 
-// What each op of a rank completes: the last ones of each chunk that make gradients.
+// For each op of a rank, the gradients that it completes: the last ops of each chunk that make
+// gradients do.
 std::vector<Completes> completed_by(const std::vector<PipelineOp>& order, std::size_t chunks);
 
 }  // namespace stepsim

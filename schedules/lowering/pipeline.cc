@@ -130,7 +130,7 @@ std::vector<Dependency> StageMessages::post_batches(std::size_t op) {
   for (; next_batch_ < batches.size() && batches[next_batch_].before == op; ++next_batch_) {
     std::vector<Message> messages;
     std::vector<Dependency> needs;
-    if (stage_.last_compute) needs.push_back(after(*stage_.last_compute));
+    if (stage_.front().last_compute) needs.push_back(after(*stage_.front().last_compute));
     for (const PostedMessage& posted : batches[next_batch_].messages) {
       const Handover handover{kind_of(posted), posted.microbatch, posted.chunk};
       messages.push_back(message(handover, *way(handover, posted.is_send), posted.is_send));

@@ -32,8 +32,8 @@
 
 namespace stepsim {
 
-// What a pass over a chunk takes from the pass before it (its input), or hands on to the next one:
-// activations, or their gradients. The loss counts as a stage behind the last one, on its rank.
+// The activations or gradients that a pass over a chunk takes from the pass before it (its input)
+// or hands on to the next one. The loss counts as a stage behind the last one, on its rank.
 struct Handover {
   MessageKind kind = MessageKind::kActivation;
   std::int32_t microbatch = 0;
@@ -44,12 +44,13 @@ class StageMessages {
  public:
   explicit StageMessages(Stage& stage);
 
-  // Posts the batches that go before the op of this number in the rank's order (behind the last
-  // one: its size); what has to have ended before the op starts. Nothing without batches.
+  // Posts the batches that go before the op of this number in the rank's order (its size: behind
+  // the last op). Returns the ops that must have ended before that op starts. Nothing without
+  // batches.
   std::vector<Dependency> post_batches(std::size_t op);
 
-  // What has to have ended before passes with these inputs start; posts their receives together, if
-  // they are not in batches.
+  // The ops that must have ended before passes with these inputs start. Posts the receives
+  // together, if they are not in batches.
   std::vector<Dependency> receive(const std::vector<Handover>& inputs);
 
   // The buffer in which an input arrives; 0 if it does not come from another rank.

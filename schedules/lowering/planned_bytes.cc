@@ -51,7 +51,7 @@ std::vector<PlannedBlock> all_blocks(const ModelSpec& model, const ParallelPlan&
   return blocks;
 }
 
-// What a block sends twice.
+// Bytes that a block sends twice.
 struct Again {
   std::int64_t tensor = 0;  // whole bytes that cross the tensor group, as crossings() counts them
   ContextAgain context{};
@@ -103,7 +103,7 @@ std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes bound
   return all + (forward_twice ? forward : 0);
 }
 
-// Of blocks in this role.
+// Bytes that blocks in this role send twice.
 Again sent_again(const Layer& block, const ParallelPlan& plan, Bytes boundary,
                  BlockRecompute role) {
   if (role == BlockRecompute::kNone) return {};
@@ -161,8 +161,8 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
          plan.dp * plan.cp;
 }
 
-// Of the gradients and parameters of layers that have `parameters` each, in one group of `replicas`
-// ranks of which `shards` divide the state.
+// The gradients and parameters of layers with so many parameters each, in one group of `replicas`
+// ranks. `shards` of them divide the state.
 struct Replicated {
   std::vector<std::int64_t> layers;
   std::int64_t gathered_again = 0;  // parameters that FSDP gathers a third time, for recompute
@@ -171,7 +171,7 @@ struct Replicated {
   std::int64_t shards = 1;
 };
 std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state) {
-  // Of those that go through one copy of a stage.
+  // Those that go through one copy of a stage.
   const std::int64_t microbatches = plan.microbatches() / copies_of_stages(plan);
   const std::int64_t g = plan.gradient_bytes;
   const std::int64_t w = size_of(plan.weights()).value();

@@ -21,8 +21,8 @@
 //               its tensor-parallel collectives too. Of `recompute_block` blocks in a row only the
 //               first's input is kept: all of them run again before the backward of the last
 //
-// What is kept and what comes back is read off the ops of the layer (LayerOp::saved and its parts):
-// no policy has a formula of its own.
+// The bytes that are kept and that come back are read off the ops of the layer (LayerOp::saved and
+// its parts). No policy has a formula of its own.
 //
 // `recompute_layers` leaves all but the first so many blocks of each stage alone. Embedding and
 // head are not recomputed.
@@ -42,24 +42,24 @@ namespace stepsim {
 
 // ---- parts of a block ----
 
-// What recompute does with an op of a block.
+// How recompute treats an op of a block.
 struct OpRecompute {
   bool again = false;         // its forward runs again before a backward
   bool result_again = false;  // and its result was dropped
   Bytes kept{};               // from its forward to its backward, in place of LayerOp::saved
   Bytes restored{};           // comes back when it has run again, until its backward
   Bytes input_restored{};     // comes back when the op before it has run again
-  // What crosses ranks again: on the way into the op, and behind it.
+  // Collectives that run again: on the way into the op, and behind it.
   bool gathers_again = false;   // tensor group; of the first op of a stretch of the T region
   bool reduces_again = false;   // tensor group; of the last one
   bool receives_again = false;  // OpExchange::before_forward (or ::forward)
   bool returns_again = false;   // OpExchange::after_forward
 };
 
-// Of each op of the block, for recompute = none, selective, matmuls or alternate.
+// One entry for each op of the block, for recompute = none, selective, matmuls or alternate.
 std::vector<OpRecompute> recomputed_ops(const Layer& block, const ParallelPlan& plan);
 
-// What the ops keep from the forward on, in all.
+// Bytes that all these ops keep from the forward on.
 Bytes kept(const std::vector<OpRecompute>& ops);
 
 // The block as its backward sees it, and with exchanges that make again what that reads. Before
@@ -79,7 +79,7 @@ enum class BlockRecompute : std::uint8_t {
 };
 inline constexpr std::size_t kBlockRecomputes = 5;
 
-// Of block `index` among the `count` blocks in a row on a stage.
+// The role of block `index` among the `count` blocks in a row on a stage.
 BlockRecompute block_recompute(const ParallelPlan& plan, std::int64_t index, std::int64_t count);
 
 // Its forward runs again in a visit of its own, for which FSDP gathers its parameters once more.

@@ -142,7 +142,7 @@ void RecomputeChoice::communicate(std::size_t i) {
   if (is_tensor(op) && (is_last || !is_tensor(ops_[i + 1]))) {
     chosen.reduces_again = chosen.result_again && (is_module(i) || is_read_again(i, true));
   }
-  // What Ulysses and experts have received is what they keep, not what was there before.
+  // Ulysses and experts keep what they have received, not what was there before.
   const bool keeps_received =
       op.region == Region::kExpert || plan_.cp_mode == ContextMode::kUlysses;
   const bool rings =

@@ -22,7 +22,7 @@ enum class RecomputePolicy : std::uint8_t {
 };
 RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op);
 
-// Of the columns of a projection's result, those that are dropped.
+// The columns of a projection's result that are dropped.
 struct DroppedColumns {
   std::int64_t columns = 0;
   std::int64_t of = 1;
@@ -60,10 +60,11 @@ class RecomputeChoice {
   bool is_read_again(std::size_t op, bool by_another_region) const;
   // No op of the block keeps the result of this one.
   bool is_read_by_nobody(std::size_t i) const;
-  // What an op that runs again hands on is still there where its input is kept.
+  // Whether the result that an op hands on when it runs again is still there, because its input is
+  // kept.
   Bytes still_kept(std::size_t i) const;
-  // Of the input of an op that runs again, what somebody keeps anyway: an op with the same input,
-  // or the one that made it. Of several that don't, the first one does.
+  // The part of the input of an op that runs again which another op keeps anyway: an op with the
+  // same input, or the op that made it. If none of several ops keeps it, the first one does.
   Bytes kept_by_others(std::size_t i) const;
 
   void choose(std::size_t i);

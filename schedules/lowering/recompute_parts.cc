@@ -103,7 +103,7 @@ class Remaking {
     }
   }
 
-  // Of the stretch of the T region around an op that reads what was gathered at its beginning.
+  // Gathers again at the beginning of the stretch of the T region around an op that reads it.
   void gather(std::size_t i) {
     if (plan_.tp == 1 || !is_tensor(ops_[i])) return;
     std::size_t first = i;
@@ -196,7 +196,7 @@ class Remaking {
   };
   std::vector<Done> done_;
   std::vector<LayerStep> steps_;
-  // What comes back with an op that has no kernels of its own: with the next kernels.
+  // Activations that come back with an op without kernels come back with the next kernels.
   Bytes arrived_{};
 };
 

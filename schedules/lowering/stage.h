@@ -25,7 +25,7 @@
 #include "schedules/lowering/graph_tables.h"
 #include "schedules/lowering/tensor.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/replay/posting.h"
+#include "schedules/pipeline/posting.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/program/program_builder.h"
 
@@ -70,7 +70,7 @@ struct StageUnit {
   std::int32_t number = -1;          // of a block in the model
   std::int64_t tied_parameters = 0;  // of a table that it reads and another layer holds
 
-  // What FSDP gathers for it.
+  // Parameters that FSDP gathers for it.
   std::int64_t gathered(bool experts) const {
     return layer->parameters_of(experts) + (experts ? 0 : tied_parameters);
   }
@@ -80,6 +80,14 @@ struct StageUnit {
 struct StageChunk {
   std::int32_t stage = 0;
   std::vector<StageUnit> units;
+};
+
+// How far the writing of a pass has come.
+struct PassFront {
+  std::vector<Dependency> waits{};  // of the pass's next compute op, or of the op that sends its
+                                    // result
+  Bytes unread{};                   // buffers of messages that the next compute op reads
+  std::optional<OpRef> last_compute{};
 };
 
 struct Stage {
@@ -96,12 +104,11 @@ struct Stage {
   ProgramBuilder builder;
   StreamId compute{};
 
-  // Of the pass that is being written: what its next compute op has to wait for, or what sends its
-  // result; and the buffers of messages that the op reads.
-  std::vector<Dependency> waits{};
-  Bytes unread{};
   std::optional<OpRef> first_compute{};
-  std::optional<OpRef> last_compute{};
+  // A fused op's two passes are written by turns. All other passes use the first entry.
+  std::array<PassFront, 2> fronts{};
+  std::size_t writing = 0;  // index of the pass that is being written
+  PassFront& front() { return fronts[writing]; }
 
   bool holds_first() const { return holds(0); }
   bool holds_last() const { return holds(stage_count(schedule) - 1); }
@@ -128,7 +135,7 @@ struct Stage {
     return plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16;
   }
 
-  std::vector<Dependency> take_waits() { return std::exchange(waits, {}); }
+  std::vector<Dependency> take_waits() { return std::exchange(front().waits, {}); }
   OpLabel label(const std::string& name, std::int32_t layer = -1, std::int32_t microbatch = -1) {
     return {.name = tables.name(name), .layer = layer, .microbatch = microbatch};
   }

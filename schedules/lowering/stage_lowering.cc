@@ -24,13 +24,10 @@ void append(std::vector<Dependency>& all, const std::vector<Dependency>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// How far the writing of a pass has come, and what its next op waits for.
+// The way of a pass through the layers of its chunk, and the next step on it.
 struct Walk {
   Pass pass{};
   std::vector<Stop> stops{};
-  std::vector<Dependency> waits{};
-  Bytes unread{};
-  std::optional<OpRef> last_compute{};
   std::vector<std::pair<std::uint32_t, OpRef>> tickets{};  // of the layer that is being written
   std::size_t stop = 0;
   std::size_t step = 0;
@@ -72,8 +69,8 @@ class StageLowering {
 
   // The op of this number in the rank's order.
   void write(std::size_t number, const PipelineOp& op, const Completes& completes) {
-    append(stage_.waits, messages_->post_batches(number));
-    if (validation_) append(stage_.waits, validation_->waits_before(number));
+    append(stage_.front().waits, messages_->post_batches(number));
+    if (validation_) append(stage_.front().waits, validation_->waits_before(number));
     const auto pass = [&](PassPart part) { return Pass{part, op.microbatch, op.chunk, completes}; };
     switch (op.kind) {
       case PipelineOpKind::kForward:
@@ -131,8 +128,8 @@ class StageLowering {
   }
 
   void alone(const Pass& pass) {
-    append(stage_.waits, messages_->receive({pass.input()}));
-    stage_.unread = messages_->buffer_of(pass.input());
+    append(stage_.front().waits, messages_->receive({pass.input()}));
+    stage_.front().unread = messages_->buffer_of(pass.input());
     run(pass);
     messages_->send({result_of(pass)});
   }
@@ -140,44 +137,34 @@ class StageLowering {
   void together(const Pass& forward, const Pass& backward) {
     std::vector<Dependency> waits = messages_->receive({forward.input(), backward.input()});
     append(waits, stage_.take_waits());
-    const auto walk_of = [&](const Pass& pass) {
-      return Walk{.pass = pass,
-                  .stops = stops_of(pass, chunk_of(pass)),
-                  .waits = waits,
-                  .unread = messages_->buffer_of(pass.input()),
-                  .last_compute = stage_.last_compute};
-    };
-    Walk walks[] = {walk_of(backward), walk_of(forward)};
-    bool unfinished[] = {true, true};
+    const std::optional<OpRef> last_compute = stage_.front().last_compute;
+    std::array<Walk, 2> walks;
+    std::array<bool, 2> unfinished = {true, true};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Pass& pass = i == 0 ? backward : forward;
+      walks[i] = {.pass = pass, .stops = stops_of(pass, chunk_of(pass))};
+      stage_.fronts[i] = {waits, messages_->buffer_of(pass.input()), last_compute};
+    }
     while (unfinished[0] || unfinished[1]) {
       for (std::size_t i = 0; i < 2; ++i) {
         if (!unfinished[i]) continue;
-        swap_with(walks[i]);
+        stage_.writing = i;
         unfinished[i] = advance(walks[i], true);
-        swap_with(walks[i]);
       }
     }
     std::vector<StageMessages::Result> results;
     for (std::size_t i = 2; i-- > 0;) {
-      swap_with(walks[i]);
+      stage_.writing = i;
       results.push_back(result_of(walks[i].pass));
-      swap_with(walks[i]);
     }
-    stage_.last_compute = newest_compute_;
+    stage_.front() = {.last_compute = newest_compute_};
     messages_->send(std::move(results));
-  }
-
-  void swap_with(Walk& walk) {
-    std::swap(stage_.waits, walk.waits);
-    std::swap(stage_.unread, walk.unread);
-    std::swap(stage_.last_compute, walk.last_compute);
-    std::swap(tickets_, walk.tickets);
   }
 
   // The last compute op of a pass, or the collective behind it, has made its result.
   StageMessages::Result result_of(const Pass& pass) {
     StageMessages::Result result{.output = pass.input(), .made_by = stage_.take_waits()};
-    result.made_by.push_back(after(*stage_.last_compute));
+    result.made_by.push_back(after(*stage_.front().last_compute));
     return result;
   }
 
@@ -198,15 +185,15 @@ class StageLowering {
       }
       while (walk.step < steps.size()) {
         const LayerStep& step = steps[walk.step++];
-        if (pass.has(step)) write(step, unit, pass);
+        if (pass.has(step)) write(step, unit, walk);
         if (!by_turns || step.kind != LayerStep::Kind::kCollective) continue;
         while (walk.step < steps.size() && steps[walk.step].weight_gradient) {
-          write(steps[walk.step++], unit, pass);
+          write(steps[walk.step++], unit, walk);
         }
         return true;
       }
       walk.step = 0;
-      tickets_.clear();
+      walk.tickets.clear();
       if (offloaded_ && pass.is_forward()) offloaded_->after_forward(unit, pass.microbatch);
       if (sharded_)
         sharded_->leave(unit, visit, pass.microbatch, pass.completes_gradients_of(*unit.layer));
@@ -251,7 +238,7 @@ class StageLowering {
   void sum_tied_gradients(std::vector<Dependency>& ready) {
     if (stage_.tied_parameters == 0) return;
     std::vector<Dependency> dependencies = ready;
-    dependencies.push_back(after(*stage_.last_compute));
+    dependencies.push_back(after(*stage_.front().last_compute));
     ready.push_back(after(stage_.add_collective(
         stage_.builder.add_stream("tied embedding"),
         {.communicator = *stage_.communicators.tied_embedding,
@@ -274,7 +261,7 @@ class StageLowering {
     const Bytes bytes(stage_.sequence_parameters(gradient_parts()) * stage_.plan.gradient_bytes);
     if (bytes == Bytes(0)) return;
     std::vector<Dependency> dependencies = ready;
-    dependencies.push_back(after(*stage_.last_compute));
+    dependencies.push_back(after(*stage_.front().last_compute));
     ready.push_back(after(stage_.add_collective(
         *lanes_[lane],
         {.communicator = *stage_.communicators.lanes[lane],
@@ -291,22 +278,23 @@ class StageLowering {
     return step.weight_gradient && pass.part == PassPart::kBackwardByParts;
   }
 
-  void write(const LayerStep& step, const StageUnit& unit, const Pass& pass) {
+  void write(const LayerStep& step, const StageUnit& unit, Walk& walk) {
     if (step.kind == LayerStep::Kind::kCompute) {
-      compute(step, unit, pass);
+      compute(step, unit, walk);
     } else {
-      communicate(step, unit, pass);
+      communicate(step, unit, walk);
     }
   }
 
-  void communicate(const LayerStep& step, const StageUnit& unit, const Pass& pass) {
+  void communicate(const LayerStep& step, const StageUnit& unit, Walk& walk) {
+    const Pass& pass = walk.pass;
     const bool background = step.kind == LayerStep::Kind::kBackground;
     auto lane = static_cast<std::size_t>(step.lane);
     constexpr auto kBackward = static_cast<std::size_t>(Lane::kTensorBackward);
     if (step.lane == Lane::kTensor && lanes_[kBackward] && !pass.is_forward()) lane = kBackward;
     std::vector<Dependency> dependencies;
-    if (!is_aside(step, pass)) dependencies = stage_.waits;
-    if (stage_.last_compute) dependencies.push_back(after(*stage_.last_compute));
+    if (!is_aside(step, pass)) dependencies = stage_.front().waits;
+    if (stage_.front().last_compute) dependencies.push_back(after(*stage_.front().last_compute));
     const OpRef done = stage_.add_collective(
         *lanes_[lane],
         {.communicator = *stage_.communicators.lanes[lane],
@@ -321,15 +309,16 @@ class StageLowering {
     if (background && step.ticket == 0) {
       gathered_again_ = done;
     } else if (background) {
-      tickets_.emplace_back(step.ticket, done);
+      walk.tickets.emplace_back(step.ticket, done);
     } else if (step.kind == LayerStep::Kind::kDetached) {
       detached_ = done;
     } else {
-      stage_.waits = {after(done)};
+      stage_.front().waits = {after(done)};
     }
   }
 
-  void compute(const LayerStep& step, const StageUnit& unit, const Pass& pass) {
+  void compute(const LayerStep& step, const StageUnit& unit, const Walk& walk) {
+    const Pass& pass = walk.pass;
     OpDraft op{.stream = stage_.compute, .kind = OpKind::kCompute};
     PathLabel path = pass.is_forward() ? PathLabel::kForward : PathLabel::kBackward;
     if (step.recomputes) path = PathLabel::kRecompute;
@@ -344,11 +333,11 @@ class StageLowering {
       op.dependencies.push_back(after(*std::exchange(gathered_again_, std::nullopt)));
     }
     for (const std::uint32_t ticket : step.needs) {
-      const auto issued = std::ranges::find(tickets_ | std::views::reverse, ticket,
+      const auto issued = std::ranges::find(walk.tickets | std::views::reverse, ticket,
                                             &std::pair<std::uint32_t, OpRef>::first);
       op.dependencies.push_back(after(issued->second));
     }
-    if (detached_) stage_.waits.push_back(after(*std::exchange(detached_, std::nullopt)));
+    if (detached_) stage_.front().waits.push_back(after(*std::exchange(detached_, std::nullopt)));
     op.memory_changes = {
         {.category = MemoryCategory::kActivations, .at_end = false, .bytes = step.kept},
         {.category = MemoryCategory::kActivations, .at_end = true, .bytes = step.let_go},
@@ -356,9 +345,9 @@ class StageLowering {
         {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = step.workspace},
         {.category = MemoryCategory::kBuffers,
          .at_end = true,
-         .bytes = std::exchange(stage_.unread, Bytes(0))}};
-    stage_.last_compute = newest_compute_ = stage_.builder.add(std::move(op));
-    if (!stage_.first_compute) stage_.first_compute = stage_.last_compute;
+         .bytes = std::exchange(stage_.front().unread, Bytes(0))}};
+    stage_.front().last_compute = newest_compute_ = stage_.builder.add(std::move(op));
+    if (!stage_.first_compute) stage_.first_compute = stage_.front().last_compute;
   }
 
   Stage& stage_;
@@ -368,7 +357,6 @@ class StageLowering {
   std::optional<FullySharded> sharded_;  // one of these two
   std::optional<DataParallel> replicated_;
   std::optional<ActivationOffload> offloaded_;
-  std::vector<std::pair<std::uint32_t, OpRef>> tickets_;  // Walk::tickets of the pass being written
   std::optional<OpRef> gathered_again_;  // in the background, until a step needs it
   std::optional<OpRef> detached_;        // the compute op after the next waits for it
   std::optional<OpRef> newest_compute_;

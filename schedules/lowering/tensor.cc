@@ -41,7 +41,7 @@ class StepList {
   void communicate(CollectiveOp op, Bytes bytes, Kind kind = Kind::kCollective) {
     add_collective(op, kind, bytes, type_);
   }
-  // What crosses the tensor group on the way into `op`.
+  // The collective of the tensor group on the way into `op`.
   Bytes crossing(const LayerOp& op) const {
     return op.crossing == Bytes(0) ? boundary_ : op.crossing;
   }
@@ -109,7 +109,7 @@ class StepList {
 
 using Exchanges = std::vector<OpExchange>;
 
-// Of an op that has none: nothing is sent.
+// The exchange of an op that has none: nothing is sent.
 const OpExchange& exchange_of(std::size_t op, const Exchanges& exchanges) {
   static const OpExchange kNone;
   const auto found = std::ranges::find(exchanges, op, &OpExchange::op);
@@ -261,7 +261,8 @@ class SplitBackward {
   bool regathers(const LayerOp& op) const {
     return plan_.tp > 1 && plan_.sequence_parallel && op.regathers_input;
   }
-  // Of what an op keeps, the input of the next op, if that has W and keeps nothing itself.
+  // The part of what an op keeps that is the input of the next op, if that has W and keeps nothing
+  // itself.
   Bytes read_by_next(std::size_t i) const {
     if (i + 1 == layer_.ops.size()) return {};
     const LayerOp& next = layer_.ops[i + 1];

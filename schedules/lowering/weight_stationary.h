@@ -23,7 +23,7 @@
 
 namespace stepsim {
 
-// What its ops exchange over X, and the sums of its norms. None without tensor_width.
+// The exchanges of a layer's ops over X, and the sums of its norms. None without tensor_width.
 std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& plan);
 
 // Bytes that a tensor group sends on behalf of these exchanges, of a layer and micro-batch.

@@ -12,7 +12,7 @@
 
 namespace stepsim {
 
-// Of one micro-batch on one chunk.
+// Times of one micro-batch on one chunk.
 struct PipelineCosts {
   std::int64_t forward = 1;
   std::int64_t backward_input = 1;
@@ -41,14 +41,15 @@ inline PipelineCosts in_units(PipelineCosts costs, std::int64_t unit) {
   return costs;
 }
 
-// Of one op or send; a fused op counts as the three ops that it may stand for.
+// The longest time of an op or a send. A fused op counts as the three ops that it may stand for.
 inline std::int64_t longest(const PipelineCosts& costs) {
   return std::max({costs.forward, costs.backward_input, costs.backward_weight, costs.send,
                    (costs.fused.value_or(0) + 2) / 3});
 }
 
-// What a micro-batch holds on a chunk while a schedule is planned within a memory limit: `forward`
-// from F on, `weight` of it from B until W. Any unit; limits are in micro-batches, `forward` each.
+// The memory that a micro-batch takes on a chunk, for schedules that are planned within a limit:
+// `forward` from F to B, and `weight` (a part of it) from B to W. Any unit. Limits count
+// micro-batches of `forward` each.
 struct ActivationMemory {
   std::int64_t forward = 1;
   std::int64_t weight = 1;

@@ -33,7 +33,12 @@ struct PipelineOp {
   friend bool operator==(const PipelineOp&, const PipelineOp&) = default;
 };
 
-// Which stages a rank holds: its chunk c is global stage ...
+// The largest schedules that are made or read.
+inline constexpr std::int32_t kMostMicrobatches = 1 << 20;
+inline constexpr std::int32_t kMostChunks = 1 << 10;    // a rank
+inline constexpr std::int64_t kMostForwards = 1 << 24;  // stages x micro-batches x chunks
+
+// The stages that a rank holds: its chunk c is global stage ...
 enum class Placement : std::uint8_t {
   kLoop,           // c * ranks + rank; with one chunk: rank
   kV,              // c * ranks + rank for even c, (c + 1) * ranks - 1 - rank for odd c

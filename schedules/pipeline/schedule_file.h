@@ -1,4 +1,4 @@
-// A pipeline schedule from a file, and the rules that any schedule must keep.
+// parse_schedule() reads a pipeline schedule from the text of a file.
 //
 //   # one rank a line, ops in the order in which they run; # begins a comment
 //   placement: v
@@ -9,25 +9,19 @@
 // on that rank). `placement:` says which stage a rank's chunk is: loop (the default; chunk c of
 // rank r is stage c P + r), v, or bidirectional (two chunks: two directions, the first half of the
 // micro-batches on chunk 0, the other half on chunk 1). There are as many micro-batches and chunks
-// as the ops name. Reading a file finds every op that can't be read; check_order() then finds what
-// is missing, doubled, out of place, or waits in a circle.
+// as the ops name. Reading a file finds every op that can't be read. check_order()
+// (replay/check_order.h) then finds ops that are missing, doubled, out of place, or wait in a
+// circle.
 
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "sim/base/error.h"
 
 namespace stepsim {
 
 // Throws ConfigError with every line that can't be read. The result still needs check_order().
 PipelineSchedule parse_schedule(std::string_view text);
-
-// What keeps a schedule from running: for every micro-batch and stage there must be one F and
-// either one BW or one B and one W, on the rank that holds the stage; F before B or BW, B before W;
-// and no circle of waits between ranks, which is reported wait by wait.
-std::vector<Problem> check_order(const PipelineSchedule& schedule);
 
 }  // namespace stepsim

@@ -19,7 +19,7 @@ constexpr double kMostLayerPasses = 4e6;
 
 }  // namespace
 
-void check_sizes(const ParallelPlan& plan, Rules& rules) {
+void check_axis_sizes(const ParallelPlan& plan, Rules& rules) {
   rules.at_least("tp", 1, plan.tp);
   rules.at_least("cp", 1, plan.cp);
   rules.at_least("dp", 1, plan.dp);

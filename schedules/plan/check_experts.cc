@@ -1,6 +1,7 @@
 #include <string>
 #include <utility>
 
+#include "schedules/pipeline/published/published_schedule.h"
 #include "schedules/plan/expert_places.h"
 #include "schedules/plan/plan_rules.h"
 
@@ -53,8 +54,7 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
     rules.require(plan.tp <= 1, "overlap_shared_experts",
                   "is true with tp = " + std::to_string(plan.tp) +
                       ", whose own collectives stand around the shared experts: tp = 1");
-    const bool fuses = plan.overlap_expert_parallel || plan.schedule == ScheduleName::kDualPipe ||
-                       plan.schedule == ScheduleName::kDualPipeV;
+    const bool fuses = plan.overlap_expert_parallel || published(plan.schedule).fuses;
     rules.require(!fuses, "overlap_shared_experts",
                   "is true, but fused forwards and backwards run beside the all-to-alls already: "
                   "false");

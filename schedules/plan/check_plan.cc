@@ -9,7 +9,7 @@ namespace stepsim {
 
 std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, const Places& places) {
   Rules rules;
-  check_sizes(plan, rules);
+  check_axis_sizes(plan, rules);
   check_batch(plan, model, rules);
   check_tensor(plan, model, rules);
   check_width(plan, model, rules);

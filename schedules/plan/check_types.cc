@@ -39,7 +39,8 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
                     "kernels beside its matmuls: none, selective or full");
 }
 
-// Of matmuls that are narrower than the activations, and of what is kept narrow.
+// Checks the keys for matmuls in a narrower type than the activations, and for results that are
+// kept in a narrower type.
 void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const DataType wide = plan.activations();
   const bool narrows = size_of(plan.type) < size_of(wide);

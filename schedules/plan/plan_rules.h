@@ -40,7 +40,7 @@ class Rules {
 
 // ---- check_axes.cc: the mesh, the batch, and where ranks sit ----
 
-void check_sizes(const ParallelPlan& plan, Rules& rules);
+void check_axis_sizes(const ParallelPlan& plan, Rules& rules);
 void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules);
 void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules);

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
-#include "schedules/pipeline/make_schedule.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
-#include "schedules/pipeline/schedule_file.h"
+#include "schedules/pipeline/published/make_schedule.h"
+#include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/search/optimal_schedule.h"
 
 namespace stepsim {
@@ -86,26 +85,13 @@ std::string_view schedule_text(const ParallelPlan& plan) {
 std::int64_t chunks_of(const ParallelPlan& plan) {
   if (plan.own_schedule) return plan.own_schedule->chunks;
   if (plan.chunks > 0 || plan.optimal_schedule) return std::max<std::int64_t>(1, plan.chunks);
-  return default_chunks(plan.schedule);
+  return published(plan.schedule).default_chunks();
 }
 
 Placement placement_of(const ParallelPlan& plan) {
   if (plan.own_schedule) return plan.own_schedule->placement;
   if (plan.optimal_schedule) return chunks_of(plan) > 1 ? Placement::kV : Placement::kLoop;
-  switch (plan.schedule) {
-    case ScheduleName::kDualPipe:
-    case ScheduleName::kChimera:
-      return Placement::kBidirectional;
-    case ScheduleName::kZeroBubbleVHand:
-    case ScheduleName::kZeroBubbleVAuto:
-    case ScheduleName::kVHalf:
-    case ScheduleName::kVMin:
-    case ScheduleName::kDualPipeV:
-    case ScheduleName::kHanayo:
-      return Placement::kV;
-    default:
-      return Placement::kLoop;
-  }
+  return published(plan.schedule).placement;
 }
 
 std::int64_t stages_of(const ParallelPlan& plan) {
@@ -121,23 +107,20 @@ std::optional<PostingRule> posting_rule(const ParallelPlan& plan) {
   if (!plan.batch_p2p) return std::nullopt;
   const bool has_runtime =
       !plan.own_schedule && !plan.optimal_schedule && !plan.overlap_expert_parallel;
-  return has_runtime ? posting_rule(plan.schedule) : PostingRule::kPlanned;
+  return has_runtime ? published(plan.schedule).posting : kPostAsPlanned;
 }
 
 bool plans_by_cost(const ParallelPlan& plan) {
-  if (posting_rule(plan) == PostingRule::kPlanned) return true;
+  if (const auto rule = posting_rule(plan); rule && rule->by_times) return true;
   if (plan.own_schedule) return false;
-  return plan.optimal_schedule || plans_by_cost(plan.schedule);
+  return plan.optimal_schedule || published(plan.schedule).planning.has_value();
 }
 
 bool overlaps_steps(const ParallelPlan& plan) {
   if (plan.post_validation) return true;
   if (plan.own_schedule || plan.pp == 1) return false;
   if (plan.optimal_schedule) return true;
-  return plan.schedule == ScheduleName::kZeroBubbleH2 ||
-         plan.schedule == ScheduleName::kZeroBubbleAuto2P ||
-         plan.schedule == ScheduleName::kZeroBubbleVHand ||
-         plan.schedule == ScheduleName::kZeroBubbleVAuto;
+  return published(plan.schedule).overlaps_steps;
 }
 
 bool splits_all_backwards(const ParallelPlan& plan) {
@@ -147,17 +130,7 @@ bool splits_all_backwards(const ParallelPlan& plan) {
     });
   }
   if (plan.optimal_schedule) return true;
-  using enum ScheduleName;
-  constexpr std::array kSplit = {kZeroBubbleH1,
-                                 kZeroBubbleH2,
-                                 kZeroBubbleAuto1P,
-                                 kZeroBubbleAuto2P,
-                                 kInterleavedZeroBubble,
-                                 kZeroBubbleVHand,
-                                 kZeroBubbleVAuto,
-                                 kVHalf,
-                                 kVMin};
-  return std::ranges::count(kSplit, plan.schedule) > 0;
+  return published(plan.schedule).splits_all_backwards;
 }
 
 std::vector<Problem> check_schedule(const ParallelPlan& plan) {
@@ -182,7 +155,7 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
                         "has to stay true"});
   }
   const bool fuses_by_itself =
-      !plan.own_schedule && !plan.optimal_schedule && has_fused_ops(plan.schedule);
+      !plan.own_schedule && !plan.optimal_schedule && published(plan.schedule).fuses;
   if (plan.overlap_expert_parallel && fuses_by_itself) {
     problems.push_back({"overlap_expert_parallel",
                         fmt::format("is true, but {} fuses forwards and backwards by itself: leave "
@@ -215,7 +188,7 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
     problems.push_back({"zero",
                         "is 3 (FSDP) with a schedule that holds two copies of each stage: "
                         "0, 1 or 2, or dualpipev, which holds one"});
-  } else if (plan.zero == 3 && plan.schedule == ScheduleName::kDualPipeV) {
+  } else if (plan.zero == 3 && published(plan.schedule).fuses) {
     problems.push_back({"zero",
                         "is 3 (FSDP) with fused forwards and backwards, which gather layers "
                         "in two orders at once: 0, 1 or 2"});

@@ -9,7 +9,7 @@
 
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/replay/posting.h"
+#include "schedules/pipeline/posting.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/base/error.h"
 
@@ -18,7 +18,7 @@ namespace stepsim {
 // Chunks of the model that each rank of the pipeline holds.
 std::int64_t chunks_of(const ParallelPlan& plan);
 
-// Where they lie: two copies of each stage if bidirectional.
+// Which stages a rank holds. Bidirectional: two copies of each stage.
 Placement placement_of(const ParallelPlan& plan);
 
 // Global stages: parts of the model that follow each other.
@@ -27,7 +27,7 @@ std::int64_t stages_of(const ParallelPlan& plan);
 // Layers of a global stage of a model with so many. REQUIRES: they are divided as check() asks.
 std::int64_t layers_of(const ParallelPlan& plan, std::int64_t stage, std::int64_t layers);
 
-// By which rule the messages between stages are posted in batches; nothing without batch_p2p.
+// The rule by which messages between stages are posted in batches. Unset without batch_p2p.
 std::optional<PostingRule> posting_rule(const ParallelPlan& plan);
 
 // Whether the order, or the places of its messages, depend on how long the ops take.
@@ -42,10 +42,11 @@ bool overlaps_steps(const ParallelPlan& plan);
 bool splits_all_backwards(const ParallelPlan& plan);
 
 // Every rule of its schedule that the plan breaks, with the nearest legal values. Sizes that are
-// not positive are somebody else's problem.
+// not positive are reported by check_axis_sizes() (plan_rules.h).
 std::vector<Problem> check_schedule(const ParallelPlan& plan);
 
-// REQUIRES: check_schedule(plan) is empty. `costs` of a chunk, for those that plan by them.
+// The order of ops. `costs` are those of a chunk, for schedules that are planned by times.
+// REQUIRES: check_schedule(plan) is empty.
 PipelineSchedule schedule_of(const ParallelPlan& plan, const PipelineCosts& costs);
 
 }  // namespace stepsim

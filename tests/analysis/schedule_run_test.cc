@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/replay/posted_replay.h"
 #include "schedules/pipeline/replay/replay.h"
 #include "tests/support/golden_schedules.h"
@@ -51,7 +51,7 @@ TEST(ScheduleRunTest, GoldenOrdersInBatchesTakeWhatTheirReplaysTake) {
   for (const GoldenSchedule& golden : golden_schedules()) {
     const PipelineSchedule schedule = golden.order();
     for (const auto& [name, costs] : golden_costs()) {
-      const Posting posting = make_posting(posting_rule(golden.request.name), schedule, costs);
+      const Posting posting = published(golden.request.name).posting.post(schedule, costs);
       const PipelineReplay simulated = simulate_schedule(schedule, costs, {}, &posting).replayed;
       const PipelineReplay expected = replay_posted(schedule, costs, posting);
       EXPECT_EQ(simulated.starts, expected.starts) << golden.title() << " " << name;
@@ -82,7 +82,7 @@ TEST(ScheduleRunTest, LongSendsAndLongTimesAreExact) {
                                 {1, 9, 2, 4},
                                 {1'000'000'000'001, 999'999'999'999, 1'000'003, 17},
                                 {(std::int64_t{1} << 48) + 1, (std::int64_t{1} << 51) + 3, 5, 1}};
-  for (const ScheduleName name : kScheduleNames) {
+  for (const ScheduleName name : all_schedules()) {
     for (const PipelineCosts& costs : sets) {
       ScheduleRequest request{.name = name, .stages = 4, .microbatches = 8, .costs = costs};
       if (name == ScheduleName::kNaive) request.microbatches = 1;
@@ -93,11 +93,11 @@ TEST(ScheduleRunTest, LongSendsAndLongTimesAreExact) {
 }
 
 TEST(ScheduleRunTest, UnevenStagesAreExact) {
-  for (const ScheduleName name : kScheduleNames) {
+  for (const ScheduleName name : all_schedules()) {
     for (const std::int64_t send : {0, 1, 40}) {
       ScheduleRequest request{.name = name, .stages = 4, .microbatches = 12};
       if (name == ScheduleName::kNaive) request.microbatches = 1;
-      const std::int64_t stages = stage_count(name, 4, default_chunks(name));
+      const std::int64_t stages = published(name).stage_count(4, published(name).default_chunks());
       for (std::int64_t stage = 0; stage < stages; ++stage) {
         request.stage_costs.push_back({9 + 5 * stage % 7, 12 - stage, 1 + 3 * stage % 5, send});
       }

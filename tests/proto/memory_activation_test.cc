@@ -11,7 +11,7 @@
 #include "proto/catalog/catalog_reference.h"
 #include "proto/to_spec.h"
 #include "schedules/lowering/recompute.h"
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/replay/replay.h"
 #include "tests/support/reference_folder.h"
 #include "workload/layers.h"

@@ -10,6 +10,7 @@
 #include "experiment/pipeline_times.h"
 #include "schedules/lowering/lower.h"
 #include "schedules/lowering/tensor.h"
+#include "schedules/pipeline/published/published_schedule.h"
 #include "schedules/pipeline/replay/posted_replay.h"
 #include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
@@ -69,7 +70,7 @@ bool is_bidirectional(const ParallelPlan& plan) {
 // With every product of axes every schedule runs to its end, sends what planned_bytes() says, frees
 // what it allocates and adds up (all always-on checks); and computes what 1F1B computes.
 TEST(LowerSchedulesTest, AnyScheduleDoesTheSameWorkWithAnyPlan) {
-  for (const ScheduleName schedule : kScheduleNames) {
+  for (const ScheduleName schedule : all_schedules()) {
     for (const std::int64_t tp : {1, 2}) {
       for (const std::int64_t dp : {1, 2}) {
         for (const int zero : {0, 1, 2, 3}) {
@@ -167,7 +168,7 @@ Duration end_of_passes(const OpGraph& graph, const SimulationResult& result) {
 // With messages for free a step takes exactly what replay() says for the times of the model's own
 // kernels, stage by stage: embedding and head make the stages uneven.
 TEST(LowerSchedulesTest, PassesTakeWhatTheReplayOfTheirTimesTakes) {
-  for (const ScheduleName schedule : kScheduleNames) {
+  for (const ScheduleName schedule : all_schedules()) {
     const ParallelPlan plan = plan_of(schedule);
     const Cluster cluster = cluster_for(plan, Bandwidth(1e30));
     const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
@@ -182,7 +183,7 @@ TEST(LowerSchedulesTest, PassesTakeWhatTheReplayOfTheirTimesTakes) {
 
 // In batches too, where messages take as long as some passes: what replay_posted() says.
 TEST(LowerSchedulesTest, BatchesTakeWhatTheirReplayTakes) {
-  for (const ScheduleName schedule : kScheduleNames) {
+  for (const ScheduleName schedule : all_schedules()) {
     ParallelPlan plan = plan_of(schedule);
     plan.batch_p2p = true;
     const Cluster cluster = one_node(kStages, Bandwidth(1e30), 10us);  // two links a message
@@ -193,7 +194,7 @@ TEST(LowerSchedulesTest, BatchesTakeWhatTheirReplayTakes) {
     const PipelineSchedule order = schedule_of(plan, {});
     std::vector<PipelineCosts> costs = costs_of_stages(plan, cluster.chip);
     for (PipelineCosts& of : costs) of.send = Duration(20us).count();
-    const Posting posting = make_posting(*posting_rule(plan), order, PipelineCosts{});
+    const Posting posting = posting_rule(plan)->post(order, PipelineCosts{});
     EXPECT_EQ(end_of_passes(graph, result).count(), replay_posted(order, costs, posting).makespan)
         << name_of(schedule);
   }
@@ -202,7 +203,7 @@ TEST(LowerSchedulesTest, BatchesTakeWhatTheirReplayTakes) {
 // Batches change when messages go, not what is computed, sent and held at the end (always-on
 // checks), in every mesh.
 TEST(LowerSchedulesTest, BatchesRunWithAnyPlan) {
-  for (const ScheduleName schedule : kScheduleNames) {
+  for (const ScheduleName schedule : all_schedules()) {
     for (const int zero : {0, 2, 3}) {
       ParallelPlan plan = plan_of(schedule, 2, 2);
       plan.zero = zero;
@@ -282,7 +283,7 @@ Bytes most_held(const PipelineSchedule& schedule, std::int32_t rank, Bytes saved
 TEST(LowerSchedulesTest, ActivationsAreThoseInFlight) {
   const ModelLayers layers = build_layers(model(), {.sequences = 1, .sequence_length = 256});
   const auto activations = static_cast<std::size_t>(MemoryCategory::kActivations);
-  for (const ScheduleName schedule : kScheduleNames) {
+  for (const ScheduleName schedule : all_schedules()) {
     const ParallelPlan plan = plan_of(schedule);
     const LoweredLayer block = lower_tensor(layers.blocks[0], plan, layers.tensor_boundary, false);
     Bytes for_weights = layers.blocks[0].saved();

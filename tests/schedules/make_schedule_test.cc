@@ -1,6 +1,6 @@
 // Requests: what is refused and how, and what every schedule keeps whatever its size.
 
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <random>
 #include <string>
 
-#include "schedules/pipeline/formulas.h"
 #include "schedules/pipeline/orders/interleaved.h"
+#include "schedules/pipeline/published/bubble_formula.h"
+#include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/replay/replay.h"
-#include "schedules/pipeline/schedule_file.h"
 
 namespace stepsim {
 namespace {
@@ -144,7 +144,7 @@ TEST(MakeScheduleTest, RefusesWhatWouldNotFitInMemoryOrInSixtyFourBits) {
 // Calls visit(request) for every legal request of these sizes.
 template <typename Visit>
 void for_each_size(const Visit& visit) {
-  for (const ScheduleName name : kScheduleNames) {
+  for (const ScheduleName name : all_schedules()) {
     for (std::int64_t stages = 1; stages <= 16; ++stages) {
       for (const std::int64_t microbatches : {1, 2, 3, 5, 8, 12, 17, 32, 33}) {
         for (const std::int64_t chunks : {1, 2, 3, 4}) {
@@ -179,7 +179,7 @@ TEST(MakeScheduleTest, EveryScheduleIsCompleteAndRunsWhateverItsSize) {
 }
 
 TEST(MakeScheduleTest, OneRankNeverWaits) {
-  for (const ScheduleName name : kScheduleNames) {
+  for (const ScheduleName name : all_schedules()) {
     ScheduleRequest request{.name = name, .stages = 1, .microbatches = 6, .costs = {10, 12, 8, 1}};
     if (name == ScheduleName::kNaive) request.microbatches = 1;
     if (!check(request).empty()) continue;  // two directions need two ranks
@@ -322,13 +322,14 @@ TEST(BubbleFormulaTest, IsTheReplayedBubbleWhereItsConditionsHold) {
   const auto from_one_to = [&random](std::int64_t most) {
     return 1 + static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(most));
   };
-  for (const ScheduleName name : kScheduleNames) {
+  for (const ScheduleName name : all_schedules()) {
     int compared = 0;
     for (int i = 0; i < 3000; ++i) {
       ScheduleRequest request{.name = name,
                               .stages = from_one_to(10),
                               .microbatches = name == ScheduleName::kNaive ? 1 : from_one_to(40)};
-      if (default_chunks(name) == 2 && from_one_to(2) == 1) request.chunks = from_one_to(4);
+      if (published(name).default_chunks() == 2 && from_one_to(2) == 1)
+        request.chunks = from_one_to(4);
       PipelineCosts& costs = request.costs;
       costs.forward = from_one_to(12);
       costs.backward_input = from_one_to(2) == 1 ? costs.forward : from_one_to(12);
@@ -346,7 +347,7 @@ TEST(BubbleFormulaTest, IsTheReplayedBubbleWhereItsConditionsHold) {
           << " w=" << costs.backward_weight << " L=" << costs.send;
       ++compared;
     }
-    if (name == ScheduleName::kHanayo) {
+    if (published(name).bubble == nullptr) {
       EXPECT_EQ(compared, 0);
     } else {
       EXPECT_GT(compared, 10) << name_of(name);

@@ -9,6 +9,7 @@
 
 #include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/pipeline/published/published_schedule.h"
 #include "sim/hardware/hosts.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
@@ -142,7 +143,7 @@ TEST(OffloadTest, CopiesHideBehindCompute) {
 }
 
 TEST(OffloadTest, EverySchedulePassesThroughTheHost) {
-  for (const ScheduleName schedule : kScheduleNames) {
+  for (const ScheduleName schedule : all_schedules()) {
     for (const bool on_host : {false, true}) {
       ParallelPlan plan = plan_of(1, 4, 0);
       plan.schedule = schedule;

@@ -10,11 +10,11 @@
 #include <random>
 #include <string>
 
-#include "schedules/pipeline/make_schedule.h"
-#include "schedules/pipeline/orders/greedy_schedule.h"
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
+#include "schedules/pipeline/published/make_schedule.h"
+#include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/replay/replay.h"
-#include "schedules/pipeline/schedule_file.h"
+#include "schedules/pipeline/search/greedy_schedule.h"
 #include "schedules/pipeline/search/order_polish.h"
 #include "schedules/pipeline/search/span_bound.h"
 #include "tests/support/golden_schedules.h"
@@ -278,7 +278,7 @@ TEST(OptimalScheduleTest, IsNeverWorseThanWhatIsPublished) {
         const OptimalSchedule optimal = optimal_schedule(request);
         const PipelineReplay own = expect_sound(request, optimal, "");
         std::int64_t best = INT64_MAX;
-        for (const ScheduleName name : kScheduleNames) {
+        for (const ScheduleName name : all_schedules()) {
           ScheduleRequest published{.name = name,
                                     .stages = stages,
                                     .microbatches = microbatches,
@@ -325,15 +325,15 @@ TEST(OptimalScheduleTest, IsNeverWorseThanWhatIsPublishedWhateverTheTimes) {
     request.costs = longest_stage(request.stage_costs);
     const OptimalSchedule optimal = optimal_schedule(request);
     const PipelineReplay own = expect_sound(request, optimal, std::to_string(i));
-    for (const ScheduleName name : kScheduleNames) {
-      ScheduleRequest published{.name = name,
-                                .stages = stages,
-                                .microbatches = request.microbatches,
-                                .chunks = chunks,
-                                .costs = request.costs,
-                                .stage_costs = request.stage_costs};
-      if (!check(published).empty() || is_bidirectional(name)) continue;
-      const PipelineReplay replayed = replay(make_schedule(published), costs_of(published));
+    for (const ScheduleName name : all_schedules()) {
+      ScheduleRequest order{.name = name,
+                            .stages = stages,
+                            .microbatches = request.microbatches,
+                            .chunks = chunks,
+                            .costs = request.costs,
+                            .stage_costs = request.stage_costs};
+      if (!check(order).empty() || published(name).is_bidirectional()) continue;
+      const PipelineReplay replayed = replay(make_schedule(order), costs_of(order));
       if (std::ranges::max(replayed.peak_in_flight) > *request.memory_limit) continue;
       EXPECT_LE(own.longest_span, replayed.longest_span) << name_of(name) << " " << i;
     }

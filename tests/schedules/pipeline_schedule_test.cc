@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "schedules/pipeline/orders/hanayo.h"
+#include "schedules/pipeline/published/published_schedule.h"
+#include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
-#include "schedules/pipeline/schedule_name.h"
 
 namespace stepsim {
 namespace {
@@ -53,12 +54,11 @@ TEST(PipelineScheduleTest, HoldsEachStageTwiceWithTwoDirections) {
 
 TEST(ScheduleNameTest, ReadsBackEveryName) {
   std::set<std::string_view> names;
-  for (const ScheduleName name : kScheduleNames) {
+  for (const ScheduleName name : all_schedules()) {
     EXPECT_EQ(schedule_named(name_of(name)), name);
     names.insert(name_of(name));
   }
-  EXPECT_EQ(names.size(), kScheduleNames.size());
-  EXPECT_EQ(names.size(), 23U);
+  EXPECT_EQ(names.size(), all_schedules().size());
   EXPECT_EQ(schedule_named("1f1b"), ScheduleName::kOneForwardOneBackward);
   EXPECT_EQ(schedule_named("1F1B"), std::nullopt);
   EXPECT_EQ(schedule_named(""), std::nullopt);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/studies/small_clusters.h"
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/plan/parallel_plan.h"
 #include "schedules/plan/plan_schedule.h"
 #include "tests/support/small_model.h"
@@ -181,11 +181,11 @@ TEST(PlanKeysTest, DefaultsThatAreWrittenOutAreFine) {
 
 // What a plan takes for granted of the published schedules, by what they make.
 TEST(PlanKeysTest, SchedulesThatSplitAllBackwardsAreKnown) {
-  for (const ScheduleName name : kScheduleNames) {
+  for (const ScheduleName name : all_schedules()) {
     const ScheduleRequest request{.name = name,
                                   .stages = 4,
                                   .microbatches = name == ScheduleName::kNaive ? 1 : 16,
-                                  .chunks = default_chunks(name)};
+                                  .chunks = published(name).default_chunks()};
     ASSERT_EQ(check(request), std::vector<Problem>{}) << name_of(name);
     bool whole = false;
     for (const std::vector<PipelineOp>& order : make_schedule(request).ranks) {

@@ -1,7 +1,5 @@
 // Messages in batches, as the runtimes of schedules post them.
 
-#include "schedules/pipeline/replay/posting.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "schedules/pipeline/orders/dual_pipe.h"
+#include "schedules/pipeline/published/published_schedule.h"
 #include "schedules/pipeline/replay/posted_replay.h"
+#include "schedules/pipeline/replay/posting_rules.h"
 #include "sim/base/error.h"
 #include "tests/support/golden_schedules.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 Posting posting_of(const GoldenSchedule& golden, const PipelineSchedule& schedule,
                    const PipelineCosts& costs) {
-  return make_posting(posting_rule(golden.request.name), schedule, costs);
+  return published(golden.request.name).posting.post(schedule, costs);
 }
 
 PipelineSchedule made(ScheduleName name, std::int64_t stages, std::int64_t microbatches,
@@ -99,7 +100,7 @@ TEST(PostingTest, DualPipesBatchesLoseWhatItsRuntimeLoses) {
   const PipelineCosts costs{10, 12, 8, 1};
   const PipelineSchedule schedule = made(ScheduleName::kDualPipe, 8, 20);
   EXPECT_EQ(replay(schedule, costs).bubble(), 98);
-  const Posting posting = make_posting(PostingRule::kCommitted, schedule, costs);
+  const Posting posting = post_committed(schedule, costs);
   EXPECT_EQ(replay_posted(schedule, costs, posting).bubble(), 104);
 }
 
@@ -108,7 +109,7 @@ void expect_lists(ScheduleName name, std::int64_t stages, std::int64_t microbatc
                   const std::map<std::size_t, std::string>& expected) {
   const PipelineCosts costs{10, 12, 8, 1};
   const PipelineSchedule schedule = made(name, stages, microbatches, costs);
-  const Posting posting = make_posting(posting_rule(name), schedule, costs);
+  const Posting posting = published(name).posting.post(schedule, costs);
   for (const auto& [rank, text] : expected) {
     EXPECT_EQ(text_of(schedule, posting, rank), text) << name_of(name) << " rank " << rank;
   }
@@ -161,7 +162,7 @@ TEST(PostingTest, ZeroBubblePostsReceivesAheadOfTheOpBesideThem) {
 TEST(PostingTest, SaysWhoWaitsForWhom) {
   const PipelineCosts costs{10, 12, 8, 1};
   const PipelineSchedule schedule = made(ScheduleName::kVHalf, 4, 12);
-  const Posting posting = make_posting(PostingRule::kAroundOps, schedule, costs);
+  const Posting posting = post_around_ops(schedule, costs);
   try {
     replay_posted(schedule, costs, posting);
     FAIL() << "it runs";
@@ -169,9 +170,8 @@ TEST(PostingTest, SaysWhoWaitsForWhom) {
     EXPECT_NE(std::string(error.what()).find("rank 1 waits for rank 2 to"), std::string::npos)
         << error.what();
   }
-  EXPECT_GT(
-      replay_posted(schedule, costs, make_posting(PostingRule::kPlanned, schedule, costs)).makespan,
-      replay(schedule, costs).ideal);
+  EXPECT_GT(replay_posted(schedule, costs, post_as_planned(schedule, costs)).makespan,
+            replay(schedule, costs).ideal);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "schedules/pipeline/orders/dual_pipe.h"
+#include "schedules/pipeline/replay/check_order.h"
 
 namespace stepsim {
 namespace {

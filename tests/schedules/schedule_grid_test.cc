@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/pipeline/formulas.h"
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/bubble_formula.h"
+#include "schedules/pipeline/published/make_schedule.h"
+#include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/replay/replay.h"
-#include "schedules/pipeline/schedule_file.h"
 #include "tests/support/run_schedule.h"
 
 namespace stepsim {
@@ -29,7 +29,7 @@ std::string title(const ScheduleRequest& request) {
   const PipelineCosts& costs = request.costs;
   return std::string(name_of(request.name)) + " P=" + std::to_string(request.stages) +
          " M=" + std::to_string(request.microbatches) +
-         " V=" + std::to_string(request.chunks.value_or(default_chunks(request.name))) +
+         " V=" + std::to_string(request.chunks.value_or(published(request.name).default_chunks())) +
          " N=" + std::to_string(request.microbatch_group.value_or(0)) +
          " K=" + std::to_string(request.memory_limit.value_or(0)) +
          " costs=" + std::to_string(costs.forward) + "," + std::to_string(costs.backward_input) +
@@ -43,7 +43,7 @@ void for_random_requests(std::int64_t most_stages, int of_each, const Visit& vis
   const auto up_to = [&random](std::int64_t most) {
     return 1 + static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(most));
   };
-  for (const ScheduleName name : kScheduleNames) {
+  for (const ScheduleName name : all_schedules()) {
     int made = 0;
     for (int tries = 0; made < of_each && tries < 200 * of_each; ++tries) {
       const std::int64_t p = up_to(most_stages);
@@ -51,9 +51,9 @@ void for_random_requests(std::int64_t most_stages, int of_each, const Visit& vis
                               .stages = p,
                               .microbatches = up_to(3) == 1 ? p * up_to(3) : up_to(3 * p + 5)};
       if (name == ScheduleName::kNaive) request.microbatches = 1;
-      if (default_chunks(name) == 2 && up_to(2) == 1) request.chunks = up_to(4);
+      if (published(name).default_chunks() == 2 && up_to(2) == 1) request.chunks = up_to(4);
       if (up_to(3) == 1) request.microbatch_group = p + up_to(p + 1) - 1;
-      if (plans_by_cost(name) && up_to(3) == 1) request.memory_limit = up_to(4 * p);
+      if (published(name).planning && up_to(3) == 1) request.memory_limit = up_to(4 * p);
       request.costs = {up_to(30), up_to(30), up_to(30), up_to(2) == 1 ? 0 : up_to(15)};
       if (!check(request).empty()) continue;
       visit(request);
@@ -143,7 +143,7 @@ TEST(ScheduleGridTest, FormulasHoldWhereTheirConditionsDo) {
       request.costs = costs;
       const std::optional<BubbleFormula> formula = bubble_formula(request);
       if (!formula || !formula->holds()) continue;
-      if (plans_by_cost(request.name)) schedule = make_schedule(request);
+      if (published(request.name).planning) schedule = make_schedule(request);
       const PipelineReplay result = replay(schedule, costs);
       const std::int64_t bubble =
           formula->measure == BubbleMeasure::kSpan ? result.span_bubble : result.bubble();

@@ -1,6 +1,6 @@
 // Stages that take different times: cut anew, replayed, planned for.
 
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,9 @@
 #include <random>
 #include <string>
 
-#include "schedules/pipeline/formulas.h"
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/bubble_formula.h"
+#include "schedules/pipeline/published/make_schedule.h"
+#include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "tests/support/reference_folder.h"
@@ -113,10 +114,10 @@ TEST(StageCostsTest, ZeroBubbleAutoRunsWhateverTheTimes) {
 }
 
 TEST(StageCostsTest, EveryScheduleRunsOnThem) {
-  for (const ScheduleName name : kScheduleNames) {
+  for (const ScheduleName name : all_schedules()) {
     ScheduleRequest request{.name = name, .stages = 4, .microbatches = 8};
     if (name == ScheduleName::kNaive) request.microbatches = 1;
-    const std::int64_t stages = stage_count(name, 4, default_chunks(name));
+    const std::int64_t stages = published(name).stage_count(4, published(name).default_chunks());
     for (std::int64_t stage = 0; stage < stages; ++stage) {
       request.stage_costs.push_back({5 + stage % 3, 7, 2 + stage % 2, 1});
     }

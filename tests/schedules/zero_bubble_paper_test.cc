@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/replay/posted_replay.h"
 #include "schedules/pipeline/replay/replay.h"
 #include "tests/support/reference_folder.h"
@@ -241,7 +241,7 @@ double step_of(const PaperRow& row) {
   const ScheduleRequest request = request_of(row);
   const PipelineSchedule schedule = make_schedule(request);
   const std::vector<PipelineCosts> costs = costs_of_stages(row, request.costs);
-  const Posting posting = make_posting(posting_rule(request.name), schedule, request.costs);
+  const Posting posting = published(request.name).posting.post(schedule, request.costs);
   const PipelineReplay replayed = replay_posted(schedule, costs, posting);
   const std::int64_t span = replayed.ideal + replayed.span_bubble;
   const auto& [layers, hidden, microbatch] = model_of(row);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "schedules/pipeline/make_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "tests/support/reference_folder.h"
 

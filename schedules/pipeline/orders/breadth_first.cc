@@ -1,6 +1,8 @@
 #include "schedules/pipeline/orders/breadth_first.h"
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include <fmt/format.h>
+
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 namespace {
@@ -30,6 +32,21 @@ PipelineSchedule breadth_first(std::int32_t stages, std::int32_t microbatches,
 PipelineSchedule breadth_first_lifo(std::int32_t stages, std::int32_t microbatches,
                                     std::int32_t chunks) {
   return looped({stages, microbatches, chunks}, true);
+}
+
+BubbleFormula breadth_first_bubble(const BubbleNumbers& n) {
+  // The first micro-batch is through its P ranks before rank 0 needs it for the next chunk.
+  const auto is_there = [&](std::int64_t time) {
+    return n.m * time >= n.p * (time + (n.p == 1 ? 0 : n.l));
+  };
+  const bool is_looped = n.v > 1;
+  return BubbleEntry(n, "(P - 1)(f + b + w + 2 L)", "Lamy-Poirier, arXiv 2211.05953")
+      .value((n.p - 1) * (n.all() + 2 * n.l))
+      .needs(!is_looped || (is_there(n.f) && is_there(n.backward())),
+             fmt::format("M must be at least P (1 + L/f) and P (1 + L/B), so that a chunk's first "
+                         "micro-batch is back in time for the next chunk, is {}",
+                         n.m))
+      .take();
 }
 
 }  // namespace stepsim

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 
 namespace stepsim {
@@ -23,5 +24,8 @@ namespace stepsim {
 PipelineSchedule breadth_first(std::int32_t stages, std::int32_t microbatches, std::int32_t chunks);
 PipelineSchedule breadth_first_lifo(std::int32_t stages, std::int32_t microbatches,
                                     std::int32_t chunks);
+
+// The bubble that is published for it (bubble.h).
+BubbleFormula breadth_first_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

@@ -1,10 +1,12 @@
 #include "schedules/pipeline/orders/chimera.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 
@@ -29,6 +31,23 @@ PipelineSchedule chimera(std::int32_t stages, std::int32_t microbatches) {
     for (const auto& [slot, op] : by_slot) order.push_back(op);
     return order;
   });
+}
+
+BubbleFormula chimera_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n,
+                     "(P - 2) B: (P - 2)/(2 M + P - 2) of the whole for F = B, "
+                     "(P - 2)/(3 M/2 + P - 2) for B = 2 F",
+                     "Li and Hoefler, arXiv 2107.06925")
+      .value((n.p - 2) * n.backward())
+      .needs(n.f <= n.backward(),
+             fmt::format("F must be at most B, is {} to {}", n.f, n.backward()))
+      .needs(n.m % n.p == 0, fmt::format("M must be a multiple of P, is {} to {}", n.m, n.p))
+      .needs(n.m == n.p || n.f == n.backward(),
+             fmt::format("with M > P, F must equal B (each further unit of P micro-batches adds "
+                         "(P - 2)(B - F) where forwards are not doubled), is {} to {}",
+                         n.f, n.backward()))
+      .needs_free_sends()
+      .take();
 }
 
 }  // namespace stepsim

@@ -21,11 +21,15 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 
 namespace stepsim {
 
 // REQUIRES: stages and microbatches even, at least 2.
 PipelineSchedule chimera(std::int32_t stages, std::int32_t microbatches);
+
+// The bubble that is published for it (bubble.h).
+BubbleFormula chimera_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

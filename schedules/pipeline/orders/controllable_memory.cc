@@ -1,12 +1,14 @@
 #include "schedules/pipeline/orders/controllable_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <compare>
 #include <optional>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 namespace {
@@ -45,7 +47,7 @@ struct Element {
   friend auto operator<=>(const Element&, const Element&) = default;
 };
 
-// What stands in a slot of a rank.
+// The op in a slot of a rank.
 enum class Cell : std::uint8_t { kEmpty, kForward, kBackward, kWeight };
 
 // The slots of all ops. Weight gradients are there only between place_weights() and
@@ -208,23 +210,23 @@ class Compaction {
  private:
   std::int32_t earliest(const Element& element) {
     const auto [old, rank, type, i] = element;
-    std::int32_t after = -1;
+    std::int32_t first = 0;
+    const auto after = [&first](std::int32_t slot) { first = std::max(first, slot + 1); };
     if (type == kWeight) {
-      after = nth_backward(rank, i);
+      after(nth_backward(rank, i));
     } else {
-      if (const auto before = grid_.upstream(type, rank, i)) after = *before;
-      if (type != kDown) after = std::max(after, grid_.slot(static_cast<Type>(type - 1), rank, i));
+      if (const auto before = grid_.upstream(type, rank, i)) after(*before);
+      if (type != kDown) after(grid_.slot(static_cast<Type>(type - 1), rank, i));
     }
-    if (i > 0) after = std::max(after, grid_.slot(type, rank, i - 1));
-    return after + 1;
+    if (i > 0) after(grid_.slot(type, rank, i - 1));
+    return first;
   }
 
+  // The slot of a rank's backward. REQUIRES: the rank has so many.
   std::int32_t nth_backward(std::int32_t rank, std::int32_t number) const {
     const std::vector<Cell>& row = rows_[static_cast<std::size_t>(rank)];
-    for (std::size_t s = 0; s < row.size(); ++s) {
-      if (row[s] == Cell::kBackward && number-- == 0) return static_cast<std::int32_t>(s);
-    }
-    return -1;
+    const auto is_wanted = [&](Cell cell) { return cell == Cell::kBackward && number-- == 0; };
+    return static_cast<std::int32_t>(std::ranges::find_if(row, is_wanted) - row.begin());
   }
 
   void pull_forward(const Element& element) {
@@ -302,6 +304,16 @@ PipelineSchedule from_pattern(const Pattern& pattern) {
   return read_off(grid);
 }
 
+constexpr const char* kControllableMemory = "Qi et al., arXiv 2405.15362";
+
+// V-Half and V-Min publish a round figure for many stages. `rule` times f is what it is exactly.
+std::string exact_v(const char* rule, std::int64_t exact) {
+  return fmt::format(
+      "the figure is for many stages; with f = b = w, free sends and M >= 2 P it is "
+      "exactly {} = {} times f",
+      rule, exact);
+}
+
 }  // namespace
 
 PipelineSchedule v_half(std::int32_t stages, std::int32_t microbatches) {
@@ -316,6 +328,26 @@ PipelineSchedule v_min(std::int32_t stages, std::int32_t microbatches) {
                        .microbatches = microbatches,
                        .half_delay = stages % 3 == 0 ? 2 : 0,
                        .is_min = true});
+}
+
+BubbleFormula v_half_bubble(const BubbleNumbers& n) {
+  const bool is_odd = n.p % 2 != 0;
+  const std::string exact = n.p == 2 ? exact_v("1", 1)
+                            : is_odd ? exact_v("3 P - 4", 3 * n.p - 4)
+                                     : exact_v("3 P - 7", 3 * n.p - 7);
+  return BubbleEntry(n, "half of 1F1B's: (P - 1)(f + b + w)", kControllableMemory)
+      .value((n.p - 1) * n.all())
+      .needs(n.p == 1, exact)
+      .take();
+}
+
+BubbleFormula v_min_bubble(const BubbleNumbers& n) {
+  const std::string exact =
+      n.p % 3 == 0 ? exact_v("4 P - 7", 4 * n.p - 7) : exact_v("4 P - 5", 4 * n.p - 5);
+  return BubbleEntry(n, "two thirds of 1F1B's: 4/3 (P - 1)(f + b + w)", kControllableMemory)
+      .value(4 * (n.p - 1) * n.all(), 3)
+      .needs(n.p == 1, exact)
+      .take();
 }
 
 }  // namespace stepsim

@@ -22,6 +22,7 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 
 namespace stepsim {
@@ -29,5 +30,9 @@ namespace stepsim {
 // REQUIRES (here and below): stages >= 1, microbatches >= 1.
 PipelineSchedule v_half(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule v_min(std::int32_t stages, std::int32_t microbatches);
+
+// The bubble that is published for each (bubble.h).
+BubbleFormula v_half_bubble(const BubbleNumbers& n);
+BubbleFormula v_min_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

@@ -1,14 +1,18 @@
 #include "schedules/pipeline/orders/dual_pipe.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <deque>
 #include <utility>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 namespace {
+
+constexpr const char* kDualPipeReadme = "DeepSeek, DualPipe's README; arXiv 2412.19437";
 
 // One end of the pipeline as a rank sees it: the chunk that its micro-batches go through, and how
 // many of them have.
@@ -171,7 +175,7 @@ DualList eight_steps(const Position& position, const Side& near_side, const Side
   return rank.take();
 }
 
-// Of dualpipe, or with a V of dualpipev.
+// The list of a rank in dualpipe or, if the placement is a V, in dualpipev.
 DualList list_of(const ScheduleShape& shape, std::int32_t rank) {
   if (shape.placement == Placement::kV) {
     return eight_steps({rank, shape.stages, shape.microbatches}, {.chunk = 0}, {.chunk = 1});
@@ -188,6 +192,22 @@ PipelineSchedule schedule_of(const ScheduleShape& shape) {
   return schedule_by_rank(shape, [&](std::int32_t rank) { return list_of(shape, rank).order; });
 }
 
+// `outer` is the factor that `ranks` names: how many ranks of a direction wait.
+BubbleFormula bubble_of(const BubbleNumbers& n, std::int64_t outer, const std::string& ranks) {
+  const std::string in_parts = n.fused ? "" : " = " + ranks + "(f + 2 b - w)";
+  const std::int64_t fused = n.fused.value_or(n.all());
+  return BubbleEntry(n, ranks + "(F&B + B - 3 W)" + in_parts, kDualPipeReadme)
+      .value(outer * (fused + n.b - 2 * n.w))
+      .needs(fused == n.all(),
+             fmt::format("F&B must be f + b + w = {}, is {}: else it saves time in the middle "
+                         "too, more on ranks with more fused ops",
+                         n.all(), fused))
+      .needs(outer == 0 || n.f == n.b, fmt::format("f must equal b, is {} to {}", n.f, n.b))
+      .needs(outer == 0 || n.w <= n.b, fmt::format("w must be at most b, is {} to {}", n.w, n.b))
+      .needs_free_sends()
+      .take();
+}
+
 }  // namespace
 
 PipelineSchedule dualpipe(std::int32_t stages, std::int32_t microbatches) {
@@ -198,21 +218,28 @@ PipelineSchedule dualpipev(std::int32_t stages, std::int32_t microbatches) {
   return schedule_of({stages, microbatches, 2, Placement::kV});
 }
 
-Posting dual_pipe_posting(const PipelineSchedule& schedule) {
+Posting post_committed(const PipelineSchedule& schedule, const StageCosts&) {
   const ScheduleShape shape{schedule.size(), schedule.microbatches, 2, schedule.placement};
   Posting posting{.ranks = {}, .waits_for_all = true};
   for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
     DualList list = list_of(shape, rank);
     assert(list.order == schedule.ranks[static_cast<std::size_t>(rank)]);
     for (PostedBatch& batch : list.batches) {
-      std::erase_if(batch.messages, [&](const PostedMessage& message) {
-        return way_of(schedule, rank, message).peer < 0;
-      });
+      std::erase_if(batch.messages,
+                    [&](const PostedMessage& message) { return !way_of(schedule, rank, message); });
     }
     std::erase_if(list.batches, [](const PostedBatch& batch) { return batch.messages.empty(); });
     posting.ranks.push_back(std::move(list.batches));
   }
   return posting;
+}
+
+BubbleFormula dualpipe_bubble(const BubbleNumbers& n) {
+  return bubble_of(n, n.p / 2 - 1, "(P/2 - 1)");
+}
+
+BubbleFormula dualpipev_bubble(const BubbleNumbers& n) {
+  return bubble_of(n, n.p - 1, "(P - 1)");
 }
 
 }  // namespace stepsim

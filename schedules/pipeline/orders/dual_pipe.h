@@ -29,8 +29,9 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/replay/posting.h"
+#include "schedules/pipeline/posting.h"
 
 namespace stepsim {
 
@@ -40,7 +41,14 @@ PipelineSchedule dualpipe(std::int32_t stages, std::int32_t microbatches);
 // REQUIRES: stages >= 2, microbatches >= 2 x stages.
 PipelineSchedule dualpipev(std::int32_t stages, std::int32_t microbatches);
 
-// REQUIRES: the schedule came from one of these.
-Posting dual_pipe_posting(const PipelineSchedule& schedule);
+// How their code posts messages (dualpipe.py: _commit_and_wait_comm): sends and receives are noted,
+// and all that are noted go as one batch before the next op; an op waits for all batches before it.
+Posting post_committed(const PipelineSchedule& schedule, const StageCosts& costs);
+inline constexpr PostingRule kPostCommitted{post_committed,
+                                            "before each op, as DualPipe commits them"};
+
+// The bubble that is published for each (bubble.h).
+BubbleFormula dualpipe_bubble(const BubbleNumbers& n);
+BubbleFormula dualpipev_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

@@ -1,14 +1,14 @@
-// fused_neighbours() joins each backward with the forward behind it on its rank, of another
-// micro-batch, to one op, as DualPipe has them: what one sends runs beside what the other computes
+// fused_neighbours() joins each backward with the forward behind it on its rank, which is of
+// another micro-batch, to one op, as DualPipe has them: one sends while the other computes
 // (Megatron-Core: 1F1B overlap of expert-parallel communication,
 // --overlap-moe-expert-parallel-comm).
 //
 //   1F1B, one stage   F0 BW0 F1 BW1 F2 BW2   becomes   F0 FB1/0 FB2/1 BW2
 //
 // The activations of its forward come while those of its backward go. Between stages a fused op
-// hands on at its end what its two parts made: schedules that have just enough micro-batches in
-// flight (1f1b) wait for one another then, those that have twice as many (eager_1f1b,
-// interleaved_1f1b) don't. Split backwards stay as they are.
+// hands on the results of both parts at its end. Ranks of a schedule with just enough micro-batches
+// in flight (1f1b) then wait for one another; with twice as many (eager_1f1b, interleaved_1f1b)
+// they don't. Split backwards stay as they are.
 
 #pragma once
 

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 
 namespace stepsim {
@@ -23,5 +24,8 @@ namespace stepsim {
 // REQUIRES (here and below): stages >= 1, microbatches >= 1.
 PipelineSchedule gpipe(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule gpipe_lifo(std::int32_t stages, std::int32_t microbatches);
+
+// The bubble that is published for it (bubble.h).
+BubbleFormula gpipe_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 namespace {
@@ -85,7 +85,7 @@ class Waves {
   }
 
   // The older unit of P micro-batches first; in it the kind that goes first, the older micro-batch.
-  // Of one micro-batch and kind only one op is ready.
+  // Only one op of each micro-batch and kind is ready at a time.
   bool precedes(const PipelineOp& left, const PipelineOp& right) const {
     const auto key = [this](const PipelineOp& op) {
       const bool is_first = (op.kind == PipelineOpKind::kForward) == forwards_first_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 namespace {
@@ -37,6 +37,11 @@ std::optional<std::int64_t> default_microbatch_group(std::int64_t stages,
   const std::int64_t rounds = std::max<std::int64_t>(1, microbatches / stages);
   if (microbatches % rounds != 0) return std::nullopt;
   return microbatches / rounds;
+}
+
+bool is_legal_group(std::int64_t group, std::int64_t stages, std::int64_t microbatches) {
+  if (group < stages || group > microbatches) return false;
+  return microbatches % group == 0 || microbatches % group >= stages;
 }
 
 PipelineSchedule interleaved_1f1b(const InterleavedShape& shape) {
@@ -89,6 +94,23 @@ PipelineSchedule interleaved_zb1p(const InterleavedShape& shape) {
     }
     return order;
   });
+}
+
+BubbleFormula interleaved_1f1b_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n, "(P - 1)(f + b + w)", "Narayanan et al., arXiv 2104.04473")
+      .value((n.p - 1) * n.all())
+      .needs_free_sends()
+      .take();
+}
+
+BubbleFormula interleaved_zb1p_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n, "(P - 1)(f + b - w)",
+                     "PyTorch, ScheduleInterleavedZeroBubble; arXiv 2401.10241")
+      .value((n.p - 1) * (n.f + n.b - n.w))
+      .needs_short_weight()
+      .needs_free_sends()
+      .needs_microbatches(n.p, "P")
+      .take();
 }
 
 }  // namespace stepsim

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 
 namespace stepsim {
@@ -33,12 +34,19 @@ struct InterleavedShape {
   std::int32_t microbatch_group = 0;
 };
 
-// The group size where none is given; nothing where it would not be whole.
+// The group size if none is given. Nothing if it would not be whole.
 std::optional<std::int64_t> default_microbatch_group(std::int64_t stages,
                                                      std::int64_t microbatches);
+
+// Whether a group of this size can be given.
+bool is_legal_group(std::int64_t group, std::int64_t stages, std::int64_t microbatches);
 
 // REQUIRES (here and below): all at least 1, microbatch_group as above.
 PipelineSchedule interleaved_1f1b(const InterleavedShape& shape);
 PipelineSchedule interleaved_zb1p(const InterleavedShape& shape);
+
+// The bubble that is published for each (bubble.h).
+BubbleFormula interleaved_1f1b_bubble(const BubbleNumbers& n);
+BubbleFormula interleaved_zb1p_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

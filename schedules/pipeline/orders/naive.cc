@@ -1,6 +1,6 @@
 #include "schedules/pipeline/orders/naive.h"
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 
@@ -17,6 +17,12 @@ PipelineSchedule naive_sequential(std::int32_t stages, std::int32_t microbatches
 
 PipelineSchedule naive(std::int32_t stages) {
   return naive_sequential(stages, 1);
+}
+
+BubbleFormula naive_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n, "M (P - 1)(F + B + 2 L)", "definition")
+      .value(n.m * (n.p - 1) * (n.all() + 2 * n.l))
+      .take();
 }
 
 }  // namespace stepsim

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 
 namespace stepsim {
@@ -23,5 +24,8 @@ namespace stepsim {
 // REQUIRES (here and below): stages >= 1, microbatches >= 1.
 PipelineSchedule naive_sequential(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule naive(std::int32_t stages);
+
+// The bubble that is published for it (bubble.h).
+BubbleFormula naive_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

@@ -1,8 +1,10 @@
 #include "schedules/pipeline/orders/one_forward_one_backward.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 namespace {
@@ -29,6 +31,24 @@ PipelineSchedule one_forward_one_backward(std::int32_t stages, std::int32_t micr
 
 PipelineSchedule eager_one_forward_one_backward(std::int32_t stages, std::int32_t microbatches) {
   return alternating(stages, microbatches, 2);
+}
+
+BubbleFormula one_forward_one_backward_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n, "(P - 1)(F + B + 2 L)", "Narayanan et al., arXiv 2104.04473")
+      .value((n.p - 1) * (n.all() + 2 * n.l))
+      .needs(n.l == 0 || n.p == 1 || n.m == 1,
+             fmt::format("sends must be free, take {}: only P - r micro-batches are in flight, "
+                         "so that each round trip of 2 (P - 1) sends holds up P of them",
+                         n.l))
+      .take();
+}
+
+BubbleFormula eager_one_forward_one_backward_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n, "(P - 1)(F + B + 2 L)", "Zhuang et al., arXiv 2211.05322")
+      .value((n.p - 1) * (n.all() + 2 * n.l))
+      .needs(n.p == 1 || 2 * n.l <= n.all(),
+             fmt::format("2 L must be at most F + B, is {} to {}", 2 * n.l, n.all()))
+      .take();
 }
 
 }  // namespace stepsim

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 
 namespace stepsim {
@@ -26,5 +27,9 @@ namespace stepsim {
 // REQUIRES (here and below): stages >= 1, microbatches >= 1.
 PipelineSchedule one_forward_one_backward(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule eager_one_forward_one_backward(std::int32_t stages, std::int32_t microbatches);
+
+// The bubble that is published for each (bubble.h).
+BubbleFormula one_forward_one_backward_bubble(const BubbleNumbers& n);
+BubbleFormula eager_one_forward_one_backward_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

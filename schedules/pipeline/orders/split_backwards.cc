@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 

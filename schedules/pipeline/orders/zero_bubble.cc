@@ -1,9 +1,11 @@
 #include "schedules/pipeline/orders/zero_bubble.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 namespace {
@@ -60,6 +62,25 @@ PipelineSchedule zb_h1_quickstart(std::int32_t stages, std::int32_t microbatches
     for (const std::int32_t i : unfinished) order.push_back(weight_op(i));
     return order;
   });
+}
+
+BubbleFormula zb_h1_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n, "(P - 1)(f + b - w)", "Qi et al., arXiv 2401.10241")
+      .value((n.p - 1) * (n.f + n.b - n.w))
+      .needs_short_weight()
+      .needs_free_sends()
+      .needs_microbatches(n.p, "P")
+      .take();
+}
+
+BubbleFormula zb_h2_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n, "(P - 1)(f + b + 2 L - 2 w)", "Qi et al., arXiv 2401.10241")
+      .value((n.p - 1) * (n.f + n.b + 2 * n.l - 2 * n.w))
+      .of_span()
+      .needs_short_weight()
+      .needs(n.p == 1 || 2 * n.l <= n.f + n.b,
+             fmt::format("2 L must be at most f + b, is {} to {}", 2 * n.l, n.f + n.b))
+      .take();
 }
 
 }  // namespace stepsim

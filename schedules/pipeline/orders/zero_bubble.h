@@ -23,6 +23,7 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 
 namespace stepsim {
@@ -31,5 +32,9 @@ namespace stepsim {
 PipelineSchedule zb_h1(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule zb_h2(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule zb_h1_quickstart(std::int32_t stages, std::int32_t microbatches);
+
+// The bubble that is published for each (bubble.h).
+BubbleFormula zb_h1_bubble(const BubbleNumbers& n);
+BubbleFormula zb_h2_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

@@ -5,18 +5,18 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 namespace {
 
-struct Options {
+struct AutoOptions {
   bool in_time = true;      // the warm-up ends before the first gradient comes
   bool put_off = true;      // a forward may wait for a later turn
   bool always_fill = true;  // a W also where it is longer than the gap
 };
 
-struct Task {
+struct AutoTask {
   std::int32_t stages = 0;
   std::int32_t microbatches = 0;
   StageCosts costs;
@@ -25,7 +25,7 @@ struct Task {
 };
 
 // One rank while it is planned.
-struct RankPlan {
+struct AutoRank {
   std::int64_t free_at = 0;
   std::int64_t held = 0;  // of memory
   std::int64_t idle = 0;  // since its first forward began
@@ -40,9 +40,9 @@ struct RankPlan {
   bool has_weights() const { return weights < inputs(); }
 };
 
-class Planner {
+class AutoPlanner {
  public:
-  Planner(const Task& task, Options options)
+  AutoPlanner(const AutoTask& task, AutoOptions options)
       : task_(task), options_(options), ranks_(static_cast<std::size_t>(task.stages)) {}
 
   void plan() {
@@ -56,19 +56,19 @@ class Planner {
   // From a rank's first start to its last end, the longest.
   std::int64_t span() const {
     std::int64_t longest = 0;
-    for (const RankPlan& rank : ranks_)
+    for (const AutoRank& rank : ranks_)
       longest = std::max(longest, rank.free_at - rank.first_start);
     return longest;
   }
 
   std::vector<RankOrder> take_orders() {
     std::vector<RankOrder> orders;
-    for (RankPlan& rank : ranks_) orders.push_back(std::move(rank.order));
+    for (AutoRank& rank : ranks_) orders.push_back(std::move(rank.order));
     return orders;
   }
 
  private:
-  RankPlan& at(std::int32_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  AutoRank& at(std::int32_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
   const PipelineCosts& costs(std::int32_t rank) const { return task_.costs.at(rank); }
 
   std::int64_t forward_arrival(std::int32_t rank, std::int32_t microbatch) {
@@ -81,7 +81,7 @@ class Planner {
   // How much longer this rank may idle than it has without being the one that idles most.
   std::int64_t slack(std::int32_t rank) { return most_idle_ - at(rank).idle; }
 
-  void run(RankPlan& rank, std::int64_t start, std::int64_t time) {
+  void run(AutoRank& rank, std::int64_t start, std::int64_t time) {
     if (rank.forwards() == 0) {
       rank.first_start = start;
     } else {
@@ -92,7 +92,7 @@ class Planner {
   }
 
   void put_forward(std::int32_t number) {
-    RankPlan& rank = at(number);
+    AutoRank& rank = at(number);
     const std::int32_t i = rank.forwards();
     const std::int64_t arrival = number == 0 ? rank.free_at : forward_arrival(number, i);
     run(rank, std::max(rank.free_at, arrival), costs(number).forward);
@@ -102,7 +102,7 @@ class Planner {
   }
 
   void put_input(std::int32_t number) {
-    RankPlan& rank = at(number);
+    AutoRank& rank = at(number);
     const std::int32_t i = rank.inputs();
     const std::int64_t arrival =
         number + 1 == task_.stages ? rank.free_at : gradient_arrival(number, i);
@@ -113,7 +113,7 @@ class Planner {
   }
 
   void put_weight(std::int32_t number) {
-    RankPlan& rank = at(number);
+    AutoRank& rank = at(number);
     run(rank, rank.free_at, costs(number).backward_weight);
     rank.held -= task_.memory.weight;
     rank.order.push_back(weight_op(rank.weights++));
@@ -121,7 +121,7 @@ class Planner {
 
   // Weight gradients until `arrival`.
   void fill(std::int32_t number, std::int64_t arrival) {
-    RankPlan& rank = at(number);
+    AutoRank& rank = at(number);
     while (rank.has_weights() && rank.free_at + costs(number).backward_weight <= arrival) {
       put_weight(number);
     }
@@ -167,10 +167,10 @@ class Planner {
 
   // Whether the rank had better run another forward before its next backward.
   bool wants_forward(std::int32_t number) {
-    const RankPlan& rank = at(number);
+    const AutoRank& rank = at(number);
     if (rank.forwards() >= task_.microbatches) return false;
     if (!options_.put_off || number + 1 >= task_.stages) return true;
-    const RankPlan& next = at(number + 1);
+    const AutoRank& next = at(number + 1);
     if (rank.forwards() < next.forwards() + 2) return true;
     const PipelineCosts& of_next = costs(number + 1);
     const std::int64_t gradient =
@@ -204,9 +204,9 @@ class Planner {
     }
   }
 
-  Task task_;
-  Options options_;
-  std::vector<RankPlan> ranks_;
+  AutoTask task_;
+  AutoOptions options_;
+  std::vector<AutoRank> ranks_;
   std::int64_t most_idle_ = 0;
 };
 
@@ -218,16 +218,36 @@ PipelineSchedule zb_auto(std::int32_t stages, std::int32_t microbatches, const S
   std::optional<std::int64_t> shortest;
   const std::int64_t limit = std::min<std::int64_t>(memory_limit, microbatches);
   for (int variant = 0; variant < 8; ++variant) {
-    Planner planner({stages, microbatches, costs, limit * memory.forward, memory},
-                    {.in_time = (variant & 4) == 0,
-                     .put_off = (variant & 2) == 0,
-                     .always_fill = (variant & 1) == 0});
+    AutoPlanner planner({stages, microbatches, costs, limit * memory.forward, memory},
+                        {.in_time = (variant & 4) == 0,
+                         .put_off = (variant & 2) == 0,
+                         .always_fill = (variant & 1) == 0});
     planner.plan();
     if (shortest && planner.span() >= *shortest) continue;
     shortest = planner.span();
     best.ranks = planner.take_orders();
   }
   return best;
+}
+
+BubbleFormula zb_auto_1p_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n, "(P - 1)(f + b - w)", "Qi et al., arXiv 2401.10241")
+      .value((n.p - 1) * (n.f + n.b - n.w))
+      .needs_equal_times()
+      .needs_free_sends()
+      .needs_microbatches(2 * n.p, "2 P")
+      .needs_own_memory()
+      .take();
+}
+
+BubbleFormula zb_auto_2p_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n, "0", "Qi et al., arXiv 2401.10241")
+      .of_span()
+      .needs_equal_times()
+      .needs_free_sends()
+      .needs_microbatches(2 * n.p, "2 P")
+      .needs_own_memory()
+      .take();
 }
 
 }  // namespace stepsim

@@ -25,9 +25,10 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
@@ -35,5 +36,9 @@ namespace stepsim {
 // 0 < memory.weight <= memory.forward.
 PipelineSchedule zb_auto(std::int32_t stages, std::int32_t microbatches, const StageCosts& costs,
                          std::int64_t memory_limit, const ActivationMemory& memory = {});
+
+// The bubble that is published for each (bubble.h).
+BubbleFormula zb_auto_1p_bubble(const BubbleNumbers& n);
+BubbleFormula zb_auto_2p_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

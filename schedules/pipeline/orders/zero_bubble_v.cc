@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 
 namespace stepsim {
 namespace {
@@ -68,6 +68,16 @@ PipelineSchedule zbv_hand(std::int32_t stages, std::int32_t microbatches) {
     while (list.has_weight(0)) list.weight(0);
     return list.order();
   });
+}
+
+BubbleFormula zbv_bubble(const BubbleNumbers& n) {
+  return BubbleEntry(n, "0", "Qi et al., arXiv 2401.10241")
+      .of_span()
+      .needs_equal_times()
+      .needs_free_sends()
+      .needs_microbatches(2 * n.p - 1, "2 P - 1")
+      .needs_own_memory()
+      .take();
 }
 
 }  // namespace stepsim

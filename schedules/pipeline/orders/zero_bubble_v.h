@@ -24,6 +24,7 @@
 
 #include <cstdint>
 
+#include "schedules/pipeline/bubble.h"
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 
@@ -37,5 +38,8 @@ PipelineSchedule zbv_hand(std::int32_t stages, std::int32_t microbatches);
 // time not negative.
 PipelineSchedule zbv_auto(std::int32_t stages, std::int32_t microbatches,
                           const PipelineCosts& costs, std::int64_t memory_limit);
+
+// The bubble that is published for it (bubble.h).
+BubbleFormula zbv_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 #include "schedules/pipeline/orders/zero_bubble_v.h"
 
 namespace stepsim {
@@ -14,19 +14,19 @@ namespace {
 // Messages of kinds 0 and 2 come from rank r - 1, of kinds 1 and 3 from rank r + 1.
 enum Kind : std::size_t { kDown = 0, kUp = 1, kBackDown = 2, kBackUp = 3 };
 
-struct VOptions {
+struct VAutoOptions {
   bool fill_before_backward = true;  // of kBackDown, also where the W is longer than the gap
   bool fill_before_forward = true;
 };
 
-struct VTask {
+struct VAutoTask {
   std::int32_t stages = 0;
   std::int32_t microbatches = 0;
   PipelineCosts costs{};
   std::int64_t memory_limit = 0;
 };
 
-struct VRankPlan {
+struct VAutoRank {
   std::int64_t free_at = 0;
   std::int64_t in_flight = 0;
   std::int64_t idle = 0;  // since its first forward began
@@ -37,10 +37,11 @@ struct VRankPlan {
   std::int32_t count(Kind kind) const { return static_cast<std::int32_t>(ends[kind].size()); }
 };
 
-class VPlanner {
+class VAutoPlanner {
  public:
   // `earlier_idle`: of each rank in the attempt before; empty in the first.
-  VPlanner(const VTask& task, VOptions options, const std::vector<std::int64_t>& earlier_idle)
+  VAutoPlanner(const VAutoTask& task, VAutoOptions options,
+               const std::vector<std::int64_t>& earlier_idle)
       : task_(task), options_(options), ranks_(static_cast<std::size_t>(task.stages)) {
     allowance_.assign(ranks_.size(), 0);
     for (std::size_t rank = 0; rank < earlier_idle.size(); ++rank) {
@@ -62,17 +63,17 @@ class VPlanner {
 
   std::vector<std::int64_t> idle() const {
     std::vector<std::int64_t> idle;
-    for (const VRankPlan& rank : ranks_) idle.push_back(rank.idle);
+    for (const VAutoRank& rank : ranks_) idle.push_back(rank.idle);
     return idle;
   }
   std::vector<RankOrder> take_orders() {
     std::vector<RankOrder> orders;
-    for (VRankPlan& rank : ranks_) orders.push_back(std::move(rank.order));
+    for (VAutoRank& rank : ranks_) orders.push_back(std::move(rank.order));
     return orders;
   }
 
  private:
-  VRankPlan& at(std::int32_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  VAutoRank& at(std::int32_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
   // The rank that sends a kind to this one, if it is another one.
   std::optional<std::int32_t> sender(std::int32_t rank, Kind kind) const {
@@ -99,7 +100,7 @@ class VPlanner {
   }
 
   void put(std::int32_t number, Kind kind) {
-    VRankPlan& rank = at(number);
+    VAutoRank& rank = at(number);
     const bool is_forward = kind == kDown || kind == kUp;
     const std::int32_t chunk = kind == kUp || kind == kBackDown ? 1 : 0;
     const std::int64_t start = std::max(rank.free_at, arrival(number, kind).value_or(0));
@@ -118,7 +119,7 @@ class VPlanner {
   }
 
   void put_weight(std::int32_t number) {
-    VRankPlan& rank = at(number);
+    VAutoRank& rank = at(number);
     rank.free_at += task_.costs.backward_weight;
     --rank.in_flight;
     rank.order.push_back(rank.unfinished.front());
@@ -129,7 +130,7 @@ class VPlanner {
   void fill(std::int32_t number, Kind kind, bool even_if_longer) {
     const std::optional<std::int64_t> comes = arrival(number, kind);
     if (!comes) return;
-    VRankPlan& rank = at(number);
+    VAutoRank& rank = at(number);
     while (!rank.unfinished.empty() && *comes >= rank.free_at + task_.costs.backward_weight) {
       put_weight(number);
     }
@@ -157,8 +158,8 @@ class VPlanner {
     Kind kind = kDown;
     for (std::int32_t rank = 1; rank < task_.stages; ++rank) {
       const auto behind = [&] {
-        const VRankPlan& here = at(rank);
-        const VRankPlan& above = at(rank - 1);
+        const VAutoRank& here = at(rank);
+        const VAutoRank& above = at(rank - 1);
         return here.count(kDown) + here.count(kUp) < above.count(kDown) + above.count(kUp) ||
                (here.count(kUp) <= above.count(kUp) && above.count(kUp) < task_.microbatches);
       };
@@ -172,7 +173,7 @@ class VPlanner {
   }
 
   Kind next_backward(std::int32_t number) {
-    const VRankPlan& rank = at(number);
+    const VAutoRank& rank = at(number);
     if (rank.count(kBackUp) >= rank.count(kBackDown)) return kBackDown;
     if (is_sent(number, kBackUp) || rank.count(kBackDown) == task_.microbatches) return kBackUp;
     return kBackDown;
@@ -196,7 +197,7 @@ class VPlanner {
   }
 
   std::optional<Kind> next_forward(std::int32_t number) {
-    const VRankPlan& rank = at(number);
+    const VAutoRank& rank = at(number);
     if (rank.count(kUp) >= rank.count(kDown)) return kDown;
     if (is_sent(number, kUp)) return kUp;
     if (rank.count(kDown) < task_.microbatches && is_sent(number, kDown)) return kDown;
@@ -216,24 +217,24 @@ class VPlanner {
     }
   }
 
-  VTask task_;
-  VOptions options_;
-  std::vector<VRankPlan> ranks_;
+  VAutoTask task_;
+  VAutoOptions options_;
+  std::vector<VAutoRank> ranks_;
   std::int64_t most_idle_ = 0;
   std::vector<std::int64_t> allowance_;  // by which a rank idled less than the worst, last attempt
 };
 
-struct Attempt {
+struct VAutoAttempt {
   std::int64_t most_idle = 0;
   std::vector<RankOrder> orders{};
 };
 
 // Plans again and again, with what the last attempt taught, while that helps.
-Attempt plan_repeatedly(const VTask& task, VOptions options) {
-  Attempt best;
+VAutoAttempt plan_repeatedly(const VAutoTask& task, VAutoOptions options) {
+  VAutoAttempt best;
   std::vector<std::int64_t> idle;
   for (bool first = true;; first = false) {
-    VPlanner planner(task, options, idle);
+    VAutoPlanner planner(task, options, idle);
     planner.plan();
     idle = planner.idle();
     const std::int64_t most_idle = std::ranges::max(idle);
@@ -246,11 +247,11 @@ Attempt plan_repeatedly(const VTask& task, VOptions options) {
 
 PipelineSchedule zbv_auto(std::int32_t stages, std::int32_t microbatches,
                           const PipelineCosts& costs, std::int64_t memory_limit) {
-  const VTask task{stages, microbatches, costs, memory_limit};
-  std::optional<Attempt> best;
+  const VAutoTask task{stages, microbatches, costs, memory_limit};
+  std::optional<VAutoAttempt> best;
   for (int variant = 0; variant < 4; ++variant) {
-    Attempt attempt = plan_repeatedly(task, {.fill_before_backward = (variant & 2) == 0,
-                                             .fill_before_forward = (variant & 1) == 0});
+    VAutoAttempt attempt = plan_repeatedly(task, {.fill_before_backward = (variant & 2) == 0,
+                                                  .fill_before_forward = (variant & 1) == 0});
     if (!best || attempt.most_idle < best->most_idle) best = std::move(attempt);
   }
   return {.microbatches = microbatches,

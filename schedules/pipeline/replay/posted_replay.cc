@@ -10,12 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "schedules/pipeline/compact_optional.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
 namespace {
-
-constexpr std::int64_t kNotYet = -1;
 
 class PostedReplayer {
  public:
@@ -23,8 +22,8 @@ class PostedReplayer {
       : schedule_(schedule), costs_(costs), posting_(posting), ranks_(schedule.ranks.size()) {
     const auto cells = static_cast<std::size_t>(2 * stage_count(schedule)) *
                        static_cast<std::size_t>(schedule.microbatches);
-    starts_.assign(cells, {kNotYet, kNotYet});
-    arrivals_.assign(cells, kNotYet);
+    starts_.resize(cells);
+    arrivals_.resize(cells);
     for (std::size_t rank = ranks_.size(); rank-- > 0;) {
       queue_.push_back(static_cast<std::int32_t>(rank));
     }
@@ -69,8 +68,8 @@ class PostedReplayer {
       const Rank& state = ranks_[at(rank)];
       if (state.ended == state.posted) continue;
       for (const PostedMessage& message : batches(rank)[state.ended].messages) {
-        const MessageWay way = way_of(schedule_, rank, message);
-        if (starts_[cell(message, way)][message.is_send ? 1 : 0] != kNotYet) continue;
+        const MessageWay way = *way_of(schedule_, rank, message);
+        if (starts_[cell(message, way)][message.is_send ? 1 : 0]) continue;
         text += fmt::format("\n  rank {} waits for rank {} to {} the {} of micro-batch {}", rank,
                             way.peer, message.is_send ? "receive" : "send",
                             message.is_activation ? "activation" : "gradient", message.microbatch);
@@ -115,20 +114,20 @@ class PostedReplayer {
     const std::int64_t start = std::max(state.at[state.ended], state.line_free);
     if (!std::exchange(state.has_started, true)) {
       for (const PostedMessage& message : messages) {
-        const MessageWay way = way_of(schedule_, rank, message);
+        const MessageWay way = *way_of(schedule_, rank, message);
         starts_[cell(message, way)][message.is_send ? 0 : 1] = start;
         wake(way.peer);
       }
     }
     std::int64_t end = start;
     for (const PostedMessage& message : messages) {
-      const MessageWay way = way_of(schedule_, rank, message);
+      const MessageWay way = *way_of(schedule_, rank, message);
       const auto& [sent, received] = starts_[cell(message, way)];
-      if (sent == kNotYet || received == kNotYet) return false;
-      end = std::max(end, std::max(sent, received) + costs_.at(way.boundary).send);
+      if (!sent || !received) return false;
+      end = std::max(end, std::max(*sent, *received) + costs_.at(way.boundary).send);
     }
     for (const PostedMessage& message : messages) {
-      if (!message.is_send) arrivals_[cell(message, way_of(schedule_, rank, message))] = end;
+      if (!message.is_send) arrivals_[cell(message, *way_of(schedule_, rank, message))] = end;
     }
     state.line_free = end;
     state.has_started = false;
@@ -159,9 +158,10 @@ class PostedReplayer {
       start = std::max(start, state.line_free);
     } else {
       for (const PostedMessage& input : inputs_of(schedule_, rank, op)) {
-        const std::int64_t arrived = arrivals_[cell(input, way_of(schedule_, rank, input))];
-        if (arrived == kNotYet) return false;
-        start = std::max(start, arrived);
+        const CompactOptional<std::int64_t> arrived =
+            arrivals_[cell(input, *way_of(schedule_, rank, input))];
+        if (!arrived) return false;
+        start = std::max(start, *arrived);
       }
     }
     const std::int64_t time = time_of(schedule_, rank, op, costs_);
@@ -182,8 +182,9 @@ class PostedReplayer {
   const StageCosts& costs_;
   const Posting& posting_;
   std::vector<Rank> ranks_;
-  std::vector<std::array<std::int64_t, 2>> starts_{};  // of a message, at its two ends
-  std::vector<std::int64_t> arrivals_{};
+  std::vector<std::array<CompactOptional<std::int64_t>, 2>>
+      starts_{};  // of a message, at its two ends
+  std::vector<CompactOptional<std::int64_t>> arrivals_{};
   std::vector<std::int32_t> queue_{};
 };
 

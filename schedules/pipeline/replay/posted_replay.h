@@ -4,9 +4,9 @@
 
 #pragma once
 
-#include "schedules/pipeline/replay/posting.h"
+#include "schedules/pipeline/posting.h"
 #include "schedules/pipeline/replay/replay.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 

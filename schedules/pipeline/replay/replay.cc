@@ -7,12 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "schedules/pipeline/compact_optional.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
 namespace {
-
-constexpr std::int64_t kNotEnded = -1;
 
 // Something that an op waits for: the F or the B of a micro-batch on a stage.
 struct Need {
@@ -21,7 +20,7 @@ struct Need {
   std::int32_t stage = 0;
 };
 
-// What one op is made of.
+// The passes that one op is made of.
 struct Parts {
   std::optional<std::pair<std::int32_t, std::int32_t>> forward{};   // micro-batch, chunk
   std::optional<std::pair<std::int32_t, std::int32_t>> backward{};  // that passes a gradient on
@@ -55,8 +54,8 @@ class Replayer {
     const std::size_t ranks = schedule.ranks.size();
     const auto table =
         static_cast<std::size_t>(stages_) * static_cast<std::size_t>(schedule.microbatches);
-    forward_ends_.assign(table, kNotEnded);
-    backward_ends_.assign(table, kNotEnded);
+    forward_ends_.resize(table);
+    backward_ends_.resize(table);
     next_.assign(ranks, 0);
     free_at_.assign(ranks, 0);
     work_.assign(ranks, 0);
@@ -127,7 +126,7 @@ class Replayer {
   std::size_t cell(const Need& need) const {
     return at(need.microbatch) * at(stages_) + at(need.stage);
   }
-  std::int64_t end_of(const Need& need) const {
+  CompactOptional<std::int64_t> end_of(const Need& need) const {
     return (need.is_forward ? forward_ends_ : backward_ends_)[cell(need)];
   }
 
@@ -162,7 +161,7 @@ class Replayer {
   std::optional<Need> missing(std::int32_t rank) const {
     std::optional<Need> first;
     needs_of(rank, list(rank)[next_[at(rank)]], [&](const Need& need, std::int64_t) {
-      if (!first && end_of(need) == kNotEnded) first = need;
+      if (!first && !end_of(need)) first = need;
     });
     return first;
   }
@@ -172,9 +171,12 @@ class Replayer {
     std::int64_t start = free_at_[at(rank)];
     bool is_ready = true;
     needs_of(rank, op, [&](const Need& need, std::int64_t send) {
-      const std::int64_t end = end_of(need);
-      is_ready = is_ready && end != kNotEnded;
-      start = std::max(start, end + send);
+      const CompactOptional<std::int64_t> end = end_of(need);
+      if (end) {
+        start = std::max(start, *end + send);
+      } else {
+        is_ready = false;
+      }
     });
     if (!is_ready) return false;
     const std::int64_t time = time_of(schedule_, rank, op, costs_);
@@ -228,8 +230,8 @@ class Replayer {
   const PipelineSchedule& schedule_;
   const StageCosts& costs_;
   std::int32_t stages_;
-  std::vector<std::int64_t> forward_ends_;  // by micro-batch and stage
-  std::vector<std::int64_t> backward_ends_;
+  std::vector<CompactOptional<std::int64_t>> forward_ends_;  // by micro-batch and stage
+  std::vector<CompactOptional<std::int64_t>> backward_ends_;
   std::vector<std::size_t> next_;  // by rank
   std::vector<std::int64_t> free_at_;
   std::vector<std::int64_t> work_;

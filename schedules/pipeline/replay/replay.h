@@ -6,7 +6,7 @@
 //                                                     .backward_weight = 8, .send = 1});
 //   replayed.bubble();      // makespan - the busiest rank's work
 //
-// What an op needs, micro-batch i on stage s of S:
+// An op of micro-batch i on stage s of S needs:
 //
 //   F(i, s)    F(i, s - 1), and a send if that is on another rank
 //   B, BW      F(i, s), and B or BW(i, s + 1) and a send; on the last stage only F(i, S - 1)
@@ -25,7 +25,7 @@
 
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 

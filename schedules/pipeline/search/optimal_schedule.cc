@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/pipeline/make_schedule.h"
-#include "schedules/pipeline/orders/greedy_schedule.h"
+#include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/replay/replay.h"
+#include "schedules/pipeline/search/greedy_schedule.h"
 #include "schedules/pipeline/search/order_polish.h"
 #include "schedules/pipeline/search/order_search.h"
 #include "schedules/pipeline/search/order_seeds.h"
@@ -19,16 +19,18 @@
 namespace stepsim {
 namespace {
 
-// Of the effort: the exact search as long as it is small, moves of single ops, more of the exact
-// search, planners with other times, list scheduling, moves again, a beam.
+// Each part of the search may spend 1 / share of the effort. In order: the exact search as long as
+// it is small, moves of single ops, more of the exact search, planners with other times, list
+// scheduling, moves again. The rest goes into a beam.
 constexpr std::int64_t kFirstShare = 16;
 constexpr std::int64_t kPolishShare = 4;
 constexpr std::int64_t kExactShare = 8;
 constexpr std::int64_t kReplanShare = 8;
 constexpr std::int64_t kClimbShare = 8;
 constexpr std::int64_t kWorseShare = 40;  // of F + B + W: what moves may lose at first
-// What takes as long as a word of the search, an op: of list scheduling and a replay, of planning
-// in all variants; and how many ops of moves do.
+// Effort is counted in words of search states. An op of list scheduling and its replay takes as
+// long as kWordsAnOp words, an op of a planner (all variants) as long as kWordsAPlannedOp. One word
+// takes as long as kPolishedOpsAWord ops of a move.
 constexpr std::int64_t kWordsAnOp = 16;
 constexpr std::int64_t kWordsAPlannedOp = 80;
 constexpr std::int64_t kPolishedOpsAWord = 6;
@@ -95,7 +97,8 @@ class OrderOptimizer {
 
   using Rank = std::tuple<std::int64_t, std::int64_t>;  // the smaller, the better
 
-  // What it comes to, if it keeps within the memory.
+  // Keeps the schedule if it is the best so far. Returns its rank, or nothing if it needs too much
+  // memory.
   std::optional<Rank> offer(PipelineSchedule schedule, std::string origin) {
     const PipelineReplay replayed = replay(schedule, costs_);
     if (*std::ranges::max_element(replayed.peak_in_flight) > memory_limit_) return std::nullopt;
@@ -164,7 +167,7 @@ class OrderOptimizer {
                               .stages = request_.stages,
                               .microbatches = request_.microbatches,
                               .chunks = request_.chunks};
-      const std::int64_t least = name == ScheduleName::kZeroBubbleVAuto ? 2 * request_.stages : 1;
+      const std::int64_t least = published(name).planning->least_limit(request_.stages);
       if (least > memory_limit_) continue;
       for (std::int64_t i = 0; i < kMost && effort_left_ > enough; ++i) {
         const auto other = [&](std::int64_t time) { return time * (60 + below(81)); };

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/pipeline/orders/order_lists.h"
+#include "schedules/pipeline/search/order_lists.h"
 
 namespace stepsim {
 namespace {

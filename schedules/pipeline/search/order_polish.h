@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 

@@ -14,10 +14,11 @@
 namespace stepsim {
 namespace {
 
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kMostNodes = std::numeric_limits<std::uint32_t>::max();
 
+// An op at the end of an order. Node 0, in which nothing has run, is its own parent.
 struct Node {
-  std::uint32_t parent = kNone;
+  std::uint32_t parent = 0;
   std::int16_t rank = 0;
   std::int16_t move = 0;
 };
@@ -31,7 +32,7 @@ class SearchLayer {
     std::size_t counts = 0;
     std::size_t times = 0;
     std::uint32_t time_count = 0;
-    std::uint32_t next = kNone;  // with the same counts
+    std::optional<std::uint32_t> next{};  // with the same counts
     bool is_alive = true;
     StateScore score{};
   };
@@ -50,9 +51,9 @@ class SearchLayer {
   // is as early as.
   bool insert(const PackedState& state, const StateScore& score, std::uint32_t node) {
     const std::uint64_t hash = hash_of(state.counts);
-    const auto [place, is_new] = first_.try_emplace(hash, kNone);
-    for (std::uint32_t at = place->second; at != kNone; at = entries_[at].next) {
-      Entry& other = entries_[at];
+    const auto [place, is_new] = first_.try_emplace(hash);
+    for (std::optional<std::uint32_t> at = place->second; at; at = entries_[*at].next) {
+      Entry& other = entries_[*at];
       if (!other.is_alive || !has_counts(other, state.counts)) continue;
       const std::int64_t* theirs = times_.data() + other.times;
       bool is_no_later = true;
@@ -127,7 +128,8 @@ class SearchLayer {
   std::vector<Entry> entries_;
   std::vector<std::int32_t> counts_;
   std::vector<std::int64_t> times_;
-  std::unordered_map<std::uint64_t, std::uint32_t> first_;  // by hash; only looked up
+  std::unordered_map<std::uint64_t, std::optional<std::uint32_t>>
+      first_;  // by hash; only looked up
   std::int64_t alive_ = 0;
 };
 
@@ -171,8 +173,9 @@ class Search {
     for (const std::uint32_t index : order) {
       const SearchLayer::Entry& entry = layer_.entry(index);
       parent.unpack(layer_.counts(entry), layer_.times(entry));
-      const std::int32_t rank = parent.next_rank();
-      if (rank < 0) continue;  // every rank waits for another one
+      const std::optional<std::int32_t> next = parent.next_rank();
+      if (!next) continue;  // every rank waits for another one
+      const std::int32_t rank = *next;
       for (std::int32_t move = 0; move < problem_.moves(); ++move) {
         if (!parent.may_run(rank, move)) continue;
         child = parent;
@@ -185,7 +188,7 @@ class Search {
         nodes_.push_back(
             {entry.node, static_cast<std::int16_t>(rank), static_cast<std::int16_t>(move)});
       }
-      if (result_.words > request_.limits.words || nodes_.size() >= kNone) {
+      if (result_.words > request_.limits.words || nodes_.size() >= kMostNodes) {
         result_.is_complete = false;
         return false;
       }
@@ -202,8 +205,7 @@ class Search {
     }
     if (best == nullptr) return;
     std::vector<Node> path;
-    for (std::uint32_t node = best->node; nodes_[node].parent != kNone;
-         node = nodes_[node].parent) {
+    for (std::uint32_t node = best->node; node != 0; node = nodes_[node].parent) {
       path.push_back(nodes_[node]);
     }
     result_.best = schedule_of(path);

@@ -1,12 +1,12 @@
-// search_orders() looks for an order of F, B and W on every rank in which each rank ends in time:
-// the engine of optimal_schedule(). It grows all orders together, an op at a time, and keeps of
-// those that have run the same ops only the ones that no other is as early as in everything that
-// still matters. With room for all of these it finds the best order or proves that there is none;
-// with less room (a beam) it goes on with the most promising ones.
+// search_orders() looks for an order of F, B and W on every rank in which each rank ends in time.
+// It is the engine of optimal_schedule(). It grows all orders together, an op at a time. Among
+// orders that have run the same ops it drops those that another one beats or equals in every time
+// that still matters. With room for all that are left it finds the best order or proves that there
+// is none. With less room (a beam) it goes on with the most promising ones.
 //
-// Which op is next is decided on the rank that is free first. It may be one whose input is not yet
-// there: the rank then waits, and the time follows when the input is known. So every set of lists
-// is reached that can run at all, but for these, to each of which another list is no worse:
+// The next op is chosen for the rank that is free first. Its input need not be there yet: the rank
+// then waits, and the time follows when the input is known. So the search reaches every set of
+// lists that can run at all, except these three, each of which has another list that is no worse:
 //
 //   micro-batches of a chunk out of order     they are alike: sorting them delays nothing
 //   a gap in which another op fits whole      taking that op from later on delays nothing, and
@@ -25,9 +25,9 @@
 #include <optional>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 

@@ -1,7 +1,7 @@
 #include "schedules/pipeline/search/order_seeds.h"
 
-#include "schedules/pipeline/make_schedule.h"
 #include "schedules/pipeline/orders/split_backwards.h"
+#include "schedules/pipeline/published/make_schedule.h"
 
 namespace stepsim {
 
@@ -24,22 +24,21 @@ PipelineSchedule one_at_a_time(const ScheduleShape& shape) {
 std::vector<PublishedOrder> published_orders(const OptimalRequest& request, const StageCosts& costs,
                                              std::int64_t memory_limit) {
   std::vector<PublishedOrder> orders;
-  const auto add = [&](const ScheduleRequest& published) {
-    if (!check(published).empty()) return;
-    orders.push_back(
-        {split_backwards(make_schedule(published)), std::string(name_of(published.name))});
+  const auto add = [&](const ScheduleRequest& order) {
+    if (!check(order).empty()) return;
+    orders.push_back({split_backwards(make_schedule(order)), std::string(name_of(order.name))});
   };
-  for (const ScheduleName name : kScheduleNames) {
-    ScheduleRequest published{.name = name,
-                              .stages = request.stages,
-                              .microbatches = request.microbatches,
-                              .chunks = request.chunks,
-                              .costs = longest_stage(costs)};
-    if (!costs.are_even()) published.stage_costs = costs.listed();
-    add(published);
-    if (!plans_by_cost(name)) continue;
-    published.memory_limit = memory_limit;
-    add(published);
+  for (const ScheduleName name : all_schedules()) {
+    ScheduleRequest order{.name = name,
+                          .stages = request.stages,
+                          .microbatches = request.microbatches,
+                          .chunks = request.chunks,
+                          .costs = longest_stage(costs)};
+    if (!costs.are_even()) order.stage_costs = costs.listed();
+    add(order);
+    if (!published(name).planning) continue;
+    order.memory_limit = memory_limit;
+    add(order);
   }
   return orders;
 }

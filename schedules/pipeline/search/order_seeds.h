@@ -1,4 +1,4 @@
-// Orders of F, B and W from which optimal_schedule() sets out.
+// Orders of F, B and W from which optimal_schedule() starts.
 
 #pragma once
 
@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/op_makers.h"
 #include "schedules/pipeline/search/optimal_schedule.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 

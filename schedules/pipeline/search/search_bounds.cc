@@ -1,4 +1,4 @@
-// What a state comes to at least: the part of SearchState that gives up orders.
+// Lower bounds of a state's spans and makespan: the part of SearchState that gives up orders.
 
 #include <algorithm>
 #include <limits>
@@ -7,13 +7,13 @@
 
 namespace stepsim {
 
-// How many ops of a kind have run, at a stage.
+// How many ops of a kind have run at a stage.
 std::int32_t SearchState::ran(bool is_forward, std::size_t stage) const {
   const std::int32_t rank = problem_->rank_at[stage];
   const std::int32_t chunk = problem_->chunk_at[stage];
   const std::int32_t move = is_forward ? chunk : problem_->chunks + chunk;
   return (is_forward ? forwards_ : backwards_)[cell(rank, chunk)] -
-         (waiting_[at(rank)] == move ? 1 : 0);
+         (waiting_[at(rank)] == CompactOptional(move) ? 1 : 0);
 }
 
 // When the input of the next op of a kind is there at the earliest: the way of that micro-batch
@@ -62,13 +62,13 @@ std::int64_t SearchState::earliest_input(std::int32_t rank, std::int32_t move) c
 
 // When the rank can go on at the earliest.
 std::int64_t SearchState::earliest(std::int32_t rank) const {
-  if (waiting_[at(rank)] == kNothing) return free_[at(rank)];
-  return std::max(free_[at(rank)], earliest_input(rank, waiting_[at(rank)]));
+  if (!waiting_[at(rank)]) return free_[at(rank)];
+  return std::max(free_[at(rank)], earliest_input(rank, *waiting_[at(rank)]));
 }
 
 // How long the rank will be idle for lack of gradients, whatever else it runs until then.
 std::int64_t SearchState::idle_for_gradient(std::int32_t rank) const {
-  if (waiting_[at(rank)] != kNothing) return 0;
+  if (waiting_[at(rank)]) return 0;
   const std::int64_t due = backwards_of(rank) - weights_[at(rank)];
   const std::int64_t room = problem_->memory_limit - in_flight(rank) + due;
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -97,23 +97,23 @@ bool SearchState::update_bounds() {
   score_ = {};
   for (std::int32_t rank = problem.ranks; rank-- > 0;) {
     const std::int64_t begin = earliest(rank);
-    const std::int32_t waits_for = waiting_[at(rank)];
+    const CompactOptional<std::int32_t> waits_for = waiting_[at(rank)];
     const std::int64_t weight = problem.weight_time[at(rank)];
     const std::int64_t last_input = problem.input_time[problem.stage_of(rank, 0)];
     std::int64_t forward_work = 0;
     std::int64_t input_work = 0;
     std::int64_t backwards_left = 0;
     for (std::int32_t chunk = 0; chunk < problem.chunks; ++chunk) {
-      const std::int64_t left =
-          problem.microbatches - forwards_[cell(rank, chunk)] + (waits_for == chunk ? 1 : 0);
+      const std::int64_t left = problem.microbatches - forwards_[cell(rank, chunk)] +
+                                (waits_for == CompactOptional(chunk) ? 1 : 0);
       forward_work += left * problem.time_of_move(rank, chunk);
       if (left > 0) {
         last_stage = std::max(
             last_stage, begin + forward_work + problem.way_to_end[problem.stage_of(rank, chunk)]);
       }
       const std::int32_t input = problem.chunks + chunk;
-      const std::int64_t inputs =
-          problem.microbatches - backwards_[cell(rank, chunk)] + (waits_for == input ? 1 : 0);
+      const std::int64_t inputs = problem.microbatches - backwards_[cell(rank, chunk)] +
+                                  (waits_for == CompactOptional(input) ? 1 : 0);
       input_work += inputs * problem.time_of_move(rank, input);
       backwards_left += inputs;
     }

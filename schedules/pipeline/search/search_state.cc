@@ -10,7 +10,7 @@ SearchState::SearchState(const SearchProblem& problem)
       forwards_(at(problem.ranks * problem.chunks), 0),
       backwards_(forwards_),
       weights_(at(problem.ranks), 0),
-      waiting_(at(problem.ranks), kNothing),
+      waiting_(at(problem.ranks)),
       after_weight_(at(problem.ranks), 0),
       free_(at(problem.ranks), 0),
       activations_(problem.rank_at.size()),
@@ -34,12 +34,12 @@ std::int64_t SearchState::in_flight(std::int32_t rank) const {
   return sum;
 }
 
-std::int32_t SearchState::next_rank() const {
-  std::int32_t next = kNothing;
+std::optional<std::int32_t> SearchState::next_rank() const {
+  std::optional<std::int32_t> next;
   const std::int64_t weights = std::int64_t{problem_->microbatches} * problem_->chunks;
   for (std::int32_t rank = 0; rank < problem_->ranks; ++rank) {
-    if (waiting_[at(rank)] != kNothing || weights_[at(rank)] == weights) continue;
-    if (next == kNothing || free_[at(rank)] < free_[at(next)]) next = rank;
+    if (waiting_[at(rank)] || weights_[at(rank)] == weights) continue;
+    if (!next || free_[at(rank)] < free_[at(*next)]) next = rank;
   }
   return next;
 }
@@ -61,26 +61,28 @@ bool SearchState::can_run_now(std::int32_t rank, std::int32_t move) const {
          backwards_[cell(rank, problem_->chunk_at[stage + 1])] > count;
 }
 
-// When the input of the next op of this kind is there, or kUnknown. REQUIRES: can_run_now() but for
-// memory.
-std::int64_t SearchState::arrival(std::int32_t rank, std::int32_t move) const {
+// When the input of the next op of this kind is there, if that is known. REQUIRES: can_run_now()
+// but for memory.
+std::optional<std::int64_t> SearchState::arrival(std::int32_t rank, std::int32_t move) const {
+  const auto first = [](const std::vector<std::int64_t>& queue) {
+    return queue.empty() ? std::nullopt : std::optional(queue.front());
+  };
   if (problem_->is_weight(move)) return 0;
   const std::size_t stage = problem_->stage_of(rank, problem_->chunk_of_move(move));
   if (problem_->is_forward(move)) {
     if (stage == 0 || problem_->is_local[stage] != 0) return 0;
-    return activations_[stage].empty() ? kUnknown : activations_[stage].front();
+    return first(activations_[stage]);
   }
   if (stage + 1 == problem_->rank_at.size() || problem_->is_local[stage + 1] != 0) return 0;
-  return gradients_[stage].empty() ? kUnknown : gradients_[stage].front();
+  return first(gradients_[stage]);
 }
 
 bool SearchState::may_run(std::int32_t rank, std::int32_t move) const {
   if (!can_run_now(rank, move)) return false;
   if (after_weight_[at(rank)] == 0 || problem_->is_weight(move)) return true;
-  // W before what could have run: not unless memory was in the way.
-  const std::int64_t ready = arrival(rank, move);
-  const bool was_ready =
-      ready != kUnknown && ready <= free_[at(rank)] - problem_->weight_time[at(rank)];
+  // A W before an op that could have run instead is allowed only if memory was in the way.
+  const std::optional<std::int64_t> ready = arrival(rank, move);
+  const bool was_ready = ready && *ready <= free_[at(rank)] - problem_->weight_time[at(rank)];
   if (!was_ready) return true;
   return problem_->is_forward(move) && in_flight(rank) + 1 >= problem_->memory_limit;
 }
@@ -94,8 +96,8 @@ bool SearchState::fits_before(std::int32_t rank, std::int32_t move, std::int64_t
     if (problem_->is_forward(other) && problem_->chunks > 1 && problem_->memory_binds()) continue;
     const std::int64_t time = problem_->time_of_move(rank, other);
     if (free_[at(rank)] + time > end || !can_run_now(rank, other)) continue;
-    const std::int64_t ready = arrival(rank, other);
-    if (ready == kUnknown || std::max(free_[at(rank)], ready) + time > end) continue;
+    const std::optional<std::int64_t> ready = arrival(rank, other);
+    if (!ready || std::max(free_[at(rank)], *ready) + time > end) continue;
     return true;
   }
   return false;
@@ -103,40 +105,40 @@ bool SearchState::fits_before(std::int32_t rank, std::int32_t move, std::int64_t
 
 // The rank that the rank waits for. REQUIRES: it waits.
 std::int32_t SearchState::source_of(std::int32_t rank) const {
-  const std::int32_t move = waiting_[at(rank)];
+  const std::int32_t move = *waiting_[at(rank)];
   const std::size_t stage = problem_->stage_of(rank, problem_->chunk_of_move(move));
   return problem_->rank_at[problem_->is_forward(move) ? stage - 1 : stage + 1];
 }
 
 bool SearchState::waits_for_itself(std::int32_t rank) const {
   std::int32_t other = source_of(rank);
-  while (other != rank && waiting_[at(other)] != kNothing) other = source_of(other);
+  while (other != rank && waiting_[at(other)]) other = source_of(other);
   return other == rank;
 }
 
 // Runs the op at the end of the rank's list if its input is known, and what that sets going.
 bool SearchState::start(std::int32_t rank, std::int32_t move) {
   while (true) {
-    const std::int64_t ready = arrival(rank, move);
-    if (ready == kUnknown) {
+    const std::optional<std::int64_t> ready = arrival(rank, move);
+    if (!ready) {
       waiting_[at(rank)] = move;
       return !waits_for_itself(rank);
     }
     const bool is_weight = problem_->is_weight(move);
     const bool is_forward = problem_->is_forward(move);
     const std::int32_t chunk = problem_->chunk_of_move(move);
-    const std::int64_t begin = std::max(free_[at(rank)], ready);
+    const std::int64_t begin = std::max(free_[at(rank)], *ready);
     std::int32_t& count = is_weight    ? weights_[at(rank)]
                           : is_forward ? forwards_[cell(rank, chunk)]
                                        : backwards_[cell(rank, chunk)];
     if (begin > free_[at(rank)]) {
-      // What else could run is asked without the op itself.
+      // fits_before() must not count the op itself.
       --count;
       const bool is_beaten = fits_before(rank, move, begin);
       ++count;
       if (is_beaten) return false;
     }
-    waiting_[at(rank)] = kNothing;
+    waiting_[at(rank)] = {};
     after_weight_[at(rank)] = is_weight ? 1 : 0;
     const std::int64_t end = begin + problem_->time_of_move(rank, move);
     free_[at(rank)] = end;
@@ -157,7 +159,7 @@ bool SearchState::start(std::int32_t rank, std::int32_t move) {
     queue.push_back(end + problem_->send);
     const std::int32_t reader = problem_->rank_at[to];
     const std::int32_t reads = problem_->chunk_at[to] + (is_forward ? 0 : problem_->chunks);
-    if (waiting_[at(reader)] != reads || queue.size() > 1) return true;
+    if (waiting_[at(reader)] != CompactOptional(reads) || queue.size() > 1) return true;
     rank = reader;
     move = reads;
   }
@@ -180,10 +182,11 @@ void SearchState::pack(PackedState& packed) const {
   packed.counts.insert(packed.counts.end(), forwards_.begin(), forwards_.end());
   packed.counts.insert(packed.counts.end(), backwards_.begin(), backwards_.end());
   packed.counts.insert(packed.counts.end(), weights_.begin(), weights_.end());
-  packed.counts.insert(packed.counts.end(), waiting_.begin(), waiting_.end());
+  for (const auto& move : waiting_) packed.counts.push_back(move ? *move + 1 : 0);
   packed.times.clear();
   packed.times.insert(packed.times.end(), free_.begin(), free_.end());
-  // After a W what could have run before it may not run: then a W is no better than none.
+  // After a W, ops that could have run before it may not run: a state with a W is then no better
+  // than one without.
   for (const char flag : after_weight_) packed.times.push_back(flag);
   for (std::size_t stage = 0; stage < activations_.size(); ++stage) {
     // An arrival before its rank is free is as good as any other such.
@@ -199,10 +202,14 @@ void SearchState::pack(PackedState& packed) const {
 void SearchState::unpack(std::span<const std::int32_t> counts,
                          std::span<const std::int64_t> times) {
   auto count = counts.begin();
-  for (auto* part : {&forwards_, &backwards_, &weights_, &waiting_}) {
+  for (auto* part : {&forwards_, &backwards_, &weights_}) {
     const auto end = count + static_cast<std::ptrdiff_t>(part->size());
     part->assign(count, end);
     count = end;
+  }
+  for (auto& move : waiting_) {
+    move = *count == 0 ? CompactOptional<std::int32_t>() : *count - 1;
+    ++count;
   }
   auto time = times.begin();
   for (std::int64_t& value : free_) value = *time++;

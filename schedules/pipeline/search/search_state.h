@@ -11,17 +11,19 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/compact_optional.h"
+#include "schedules/pipeline/op_makers.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
 struct OrderSearchRequest;
 
-// What is the same for all states of a search.
+// The data that all states of a search share.
 class SearchProblem {
  public:
   explicit SearchProblem(const OrderSearchRequest& request);
@@ -62,7 +64,7 @@ class SearchProblem {
   std::vector<std::size_t> stage_of_;
 };
 
-// Lower bounds of what a state comes to; exact when all ops have run.
+// Lower bounds of the result of a state. They are exact when all ops have run.
 struct StateScore {
   std::int64_t span = 0;      // longest from a rank's first start to its last end
   std::int64_t makespan = 0;  // last end
@@ -70,8 +72,8 @@ struct StateScore {
   friend auto operator<=>(const StateScore&, const StateScore&) = default;
 };
 
-// States with equal `counts` have run the same ops; one whose `times` are all no later has no
-// worse a future.
+// States with equal `counts` have run the same ops. If all `times` of one are no later than those
+// of the other, it can end no later.
 struct PackedState {
   std::vector<std::int32_t> counts{};
   std::vector<std::int64_t> times{};
@@ -81,14 +83,14 @@ class SearchState {
  public:
   explicit SearchState(const SearchProblem& problem);
 
-  // The rank that is free first and has ops left; negative if there is none.
-  std::int32_t next_rank() const;
+  // The rank that is free first and has ops left, if there is one.
+  std::optional<std::int32_t> next_rank() const;
 
   // Whether the list of the rank may go on with this move.
   bool may_run(std::int32_t rank, std::int32_t move) const;
 
-  // Appends it. False if the state then needs no more looking at: a deadline can't be met, or
-  // another order is no worse. REQUIRES: may_run().
+  // Appends the move. False if the state can be dropped then: it can't meet a deadline, or another
+  // order is no worse. REQUIRES: may_run().
   bool run(std::int32_t rank, std::int32_t move);
 
   const StateScore& score() const { return score_; }
@@ -97,9 +99,6 @@ class SearchState {
   void unpack(std::span<const std::int32_t> counts, std::span<const std::int64_t> times);
 
  private:
-  static constexpr std::int32_t kNothing = -1;
-  static constexpr std::int64_t kUnknown = -1;
-
   std::size_t cell(std::int32_t rank, std::int32_t chunk) const {
     return static_cast<std::size_t>(rank * problem_->chunks + chunk);
   }
@@ -107,7 +106,7 @@ class SearchState {
   std::int64_t backwards_of(std::int32_t rank) const;
   std::int64_t in_flight(std::int32_t rank) const;
   bool can_run_now(std::int32_t rank, std::int32_t move) const;
-  std::int64_t arrival(std::int32_t rank, std::int32_t move) const;
+  std::optional<std::int64_t> arrival(std::int32_t rank, std::int32_t move) const;
   std::int32_t source_of(std::int32_t rank) const;
   bool waits_for_itself(std::int32_t rank) const;
   bool start(std::int32_t rank, std::int32_t move);
@@ -122,9 +121,10 @@ class SearchState {
   std::vector<std::int32_t> forwards_;   // by rank and chunk, in the list
   std::vector<std::int32_t> backwards_;  // B
   std::vector<std::int32_t> weights_;    // by rank
-  std::vector<std::int32_t> waiting_;    // by rank: the move at the end of its list, if it waits
-  std::vector<char> after_weight_;       // by rank: its last op was a W
-  std::vector<std::int64_t> free_;       // by rank: end of the last op that ran
+  // By rank: the move at the end of its list, if it waits.
+  std::vector<CompactOptional<std::int32_t>> waiting_;
+  std::vector<char> after_weight_;  // by rank: its last op was a W
+  std::vector<std::int64_t> free_;  // by rank: end of the last op that ran
   // By stage: when results of the stage before it (after it, for gradients) arrive.
   std::vector<std::vector<std::int64_t>> activations_;
   std::vector<std::vector<std::int64_t>> gradients_;

@@ -20,8 +20,8 @@
 
 #include <cstdint>
 
-#include "schedules/pipeline/orders/op_makers.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/op_makers.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 

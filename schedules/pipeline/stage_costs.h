@@ -42,11 +42,11 @@ class StageCosts {
 std::int64_t time_of(const PipelineSchedule& schedule, std::int32_t rank, const PipelineOp& op,
                      const StageCosts& costs);
 
-// Of each kind of op, the longest of all stages, and the (lower) median.
+// The longest time of each kind of op among all stages; the (lower) median time of each kind.
 PipelineCosts longest_stage(const StageCosts& costs);
 PipelineCosts median_stage(const StageCosts& costs);
 
-// As unit_of() and in_units() of PipelineCosts.
+// Like unit_of() and in_units() for PipelineCosts.
 std::int64_t unit_of(const StageCosts& costs);
 StageCosts in_units(const StageCosts& costs, std::int64_t unit);
 

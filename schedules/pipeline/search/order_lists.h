@@ -1,6 +1,6 @@
-// OrderLists are the lists of F, B and W of a schedule as numbers of ops, to be changed a little
-// and replayed again and again: what replay() computes, in as little time as may be. F and B wait
-// for one op of another rank at most; all else is in the order of the list.
+// OrderLists are the lists of F, B and W of a schedule as numbers of ops. They can be changed a
+// little and replayed again and again: spans() computes what replay() does, much faster. It relies
+// on F and B waiting for at most one op of another rank; everything else is in the list's order.
 
 #pragma once
 
@@ -9,8 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/compact_optional.h"
+#include "schedules/pipeline/op_makers.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 
@@ -34,9 +35,6 @@ class OrderLists {
   std::vector<RankOrder> orders(const std::vector<std::vector<std::int32_t>>& lists) const;
 
  private:
-  static constexpr std::int32_t kNone = -1;
-  static constexpr std::int64_t kNotYet = -1;
-
   static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
   bool advance(std::int32_t rank);
@@ -45,10 +43,10 @@ class OrderLists {
   // By op.
   std::vector<PipelineOp> ops_;
   std::vector<std::int64_t> times_;
-  std::vector<std::int32_t> sources_;  // on another rank
+  std::vector<CompactOptional<std::int32_t>> sources_;  // the op on another rank that it waits for
   std::vector<std::int64_t> lags_;
-  std::vector<std::int64_t> ends_;
-  std::vector<std::int32_t> waiting_;  // the rank that waits for it
+  std::vector<CompactOptional<std::int64_t>> ends_;
+  std::vector<CompactOptional<std::int32_t>> waiting_;  // the rank that waits for it
   // By rank.
   std::vector<std::size_t> next_;
   std::vector<std::int64_t> free_;

@@ -1,4 +1,4 @@
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 
 #include <algorithm>
 #include <cassert>
@@ -8,7 +8,7 @@
 namespace stepsim {
 namespace {
 
-// Of each kind of op, what `choose` makes of the times of all stages.
+// Applies `choose` to the times of all stages, for each kind of op.
 template <typename Choose>
 PipelineCosts chosen(const StageCosts& costs, const Choose& choose) {
   const auto of = [&](std::int64_t PipelineCosts::*kind) {

@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "schedules/pipeline/make_schedule.h"
 #include "schedules/pipeline/orders/interleaved.h"
+#include "schedules/pipeline/published/make_schedule.h"
 
 namespace stepsim {
 namespace {
 
 constexpr std::int64_t kMostStages = 1 << 16;
-constexpr std::int64_t kMostMicrobatches = 1 << 20;
-constexpr std::int64_t kMostChunks = 1 << 10;
-constexpr std::int64_t kMostForwards = 1 << 24;              // stages x micro-batches x chunks
 constexpr std::int64_t kMostMemory = std::int64_t{1} << 40;  // times kMostMicrobatches: 60 bits
 
 // " (5, 6, 10)": every group size that would do; empty if there is none.
@@ -49,7 +47,8 @@ std::string nearest(std::int64_t value, std::int64_t least, std::int64_t most,
 
 class Checks {
  public:
-  explicit Checks(const ScheduleRequest& request) : request_(request) {}
+  explicit Checks(const ScheduleRequest& request)
+      : request_(request), row_(published(request.name)) {}
 
   std::vector<Problem> run() {
     const bool has_stages = check_stages();
@@ -68,7 +67,7 @@ class Checks {
   void add(std::string field, std::string message) {
     problems_.push_back({std::move(field), std::move(message)});
   }
-  std::string schedule() const { return std::string(name_of(request_.name)); }
+  std::string_view schedule() const { return row_.name; }
 
   bool within(const char* field, std::int64_t value, std::int64_t most) {
     if (value >= 1 && value <= most) return true;
@@ -79,14 +78,15 @@ class Checks {
 
   bool check_stages() {
     if (!within("stages", request_.stages, kMostStages)) return false;
-    if (is_bidirectional(request_.name) && request_.stages % 2 != 0) {
+    if (row_.is_bidirectional() && request_.stages % 2 != 0) {
       add("stages",
           fmt::format(
               "must be even for {} (two directions), is {}{}", schedule(), request_.stages,
               nearest(request_.stages, 2, kMostStages, [](std::int64_t p) { return p % 2 == 0; })));
     }
-    if (request_.name == ScheduleName::kDualPipeV && request_.stages < 2) {
-      add("stages", fmt::format("must be at least 2 for {}, is {}", schedule(), request_.stages));
+    if (request_.stages < row_.least_stages) {
+      add("stages", fmt::format("must be at least {} for {}, is {}", row_.least_stages, schedule(),
+                                request_.stages));
     }
     return true;
   }
@@ -99,7 +99,7 @@ class Checks {
       add("chunks", fmt::format("must be {} for {}, is {}", only, schedule(), chunks));
       return false;
     };
-    switch (chunk_rule(request_.name)) {
+    switch (row_.chunks) {
       case ChunkRule::kOne:
         return exactly(1);
       case ChunkRule::kTwo:
@@ -118,27 +118,24 @@ class Checks {
   }
 
   void check_microbatches() {
-    const ScheduleName name = request_.name;
     const std::int64_t stages = request_.stages;
     const std::int64_t microbatches = request_.microbatches;
-    if (is_interleaved(name) && request_.microbatch_group) return;  // check_group()
-    if (is_legal_count(name, stages, microbatches)) return;
-    const std::int64_t most = name == ScheduleName::kNaive ? 1 : kMostMicrobatches;
+    if (row_.has_groups && request_.microbatch_group) return;  // check_group()
+    if (row_.counts.is_legal(stages, microbatches)) return;
     add("microbatches",
-        fmt::format("must be {}{} for {}, is {}{}", count_rule(name, stages),
-                    is_interleaved(name) ? legal_groups(stages, microbatches) : "", schedule(),
-                    microbatches, nearest(microbatches, 1, most, [&](std::int64_t count) {
-                      return is_legal_count(name, stages, count);
-                    })));
+        fmt::format(
+            "must be {}{} for {}, is {}{}", row_.counts.text(stages),
+            row_.has_groups ? legal_groups(stages, microbatches) : "", schedule(), microbatches,
+            nearest(microbatches, 1, kMostMicrobatches,
+                    [&](std::int64_t count) { return row_.counts.is_legal(stages, count); })));
   }
 
   void check_group(bool has_counts) {
     if (!request_.microbatch_group) return;
     const std::int64_t group = *request_.microbatch_group;
-    if (!is_interleaved(request_.name)) {
-      add("microbatch_group", fmt::format("must not be given for {}: only interleaved_1f1b and "
-                                          "interleaved_zb1p have groups; is {}",
-                                          schedule(), group));
+    if (!row_.has_groups) {
+      add("microbatch_group", fmt::format("must not be given for {}: only {} have groups; is {}",
+                                          schedule(), schedules_with(has_groups), group));
       return;
     }
     const std::int64_t stages = request_.stages;
@@ -161,27 +158,27 @@ class Checks {
   void check_memory_limit(bool has_stages) {
     if (!request_.memory_limit) return;
     const std::int64_t limit = *request_.memory_limit;
-    if (!plans_by_cost(request_.name)) {
-      add("memory_limit", fmt::format("must not be given for {}: only zb_auto_1p, zb_auto_2p, "
-                                      "zbv_auto and optimal are planned within one; is {}",
-                                      schedule(), limit));
+    if (!row_.planning) {
+      add("memory_limit",
+          fmt::format("must not be given for {}: only {} are planned within one; is {}", schedule(),
+                      schedules_with(plans_by_cost, "optimal"), limit));
       return;
     }
-    if (request_.name != ScheduleName::kZeroBubbleVAuto) {
+    const std::optional<std::int64_t> least = row_.planning->least_limit_in_stages;
+    if (!least) {
       if (limit < 1) add("memory_limit", fmt::format("must be at least 1, is {}", limit));
-    } else if (has_stages && limit < 2 * request_.stages) {
-      add("memory_limit", fmt::format("must be at least 2 x stages = {} chunks for {}, is {}",
-                                      2 * request_.stages, schedule(), limit));
+    } else if (has_stages && limit < *least * request_.stages) {
+      add("memory_limit", fmt::format("must be at least {} x stages = {} chunks for {}, is {}",
+                                      *least, *least * request_.stages, schedule(), limit));
     }
   }
 
   void check_memory() {
     if (!request_.memory) return;
     const ActivationMemory& memory = *request_.memory;
-    if (!counts_weight_memory(request_.name)) {
-      add("memory", fmt::format("must not be given for {}: only zb_auto_1p and zb_auto_2p count "
-                                "what B gives back",
-                                schedule()));
+    if (!counts_weight_memory(row_)) {
+      add("memory", fmt::format("must not be given for {}: only {} count what B gives back",
+                                schedule(), schedules_with(counts_weight_memory)));
     } else if (memory.weight < 1 || memory.weight > memory.forward ||
                memory.forward > kMostMemory) {
       add("memory", fmt::format("what W needs must be at least 1 and at most what F stores, which "
@@ -204,11 +201,10 @@ class Checks {
     time("send_time", request_.costs.send, 0);
     if (request_.costs.fused) {
       time("fused_time", *request_.costs.fused, 1);
-      if (!has_fused_ops(request_.name)) {
+      if (!row_.fuses) {
         add("fused_time",
-            fmt::format("must not be given for {}: only dualpipe and dualpipev fuse a "
-                        "forward with a backward",
-                        schedule()));
+            fmt::format("must not be given for {}: only {} fuse a forward with a backward",
+                        schedule(), schedules_with(fuses)));
       }
     }
     return problems_.size() == before;
@@ -218,8 +214,7 @@ class Checks {
     if (request_.stage_costs.empty()) return true;
     const std::size_t before = problems_.size();
     if (has_stages) {
-      const std::int64_t chunks = request_.chunks.value_or(default_chunks(request_.name));
-      const std::int64_t stages = stage_count(request_.name, request_.stages, chunks);
+      const std::int64_t stages = row_.stage_count(request_.stages, chunks_of(request_));
       const auto listed = static_cast<std::int64_t>(request_.stage_costs.size());
       if (listed != stages) {
         add("stage_costs",
@@ -259,7 +254,7 @@ class Checks {
   }
 
   void check_size(bool has_costs) {
-    const std::int64_t chunks = request_.chunks.value_or(default_chunks(request_.name));
+    const std::int64_t chunks = chunks_of(request_);
     const std::int64_t forwards = request_.stages * request_.microbatches * chunks;
     if (forwards > kMostForwards) {
       add("microbatches",
@@ -275,6 +270,7 @@ class Checks {
   }
 
   const ScheduleRequest& request_;
+  const PublishedSchedule& row_;
   std::vector<Problem> problems_;
 };
 

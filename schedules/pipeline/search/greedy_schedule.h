@@ -1,16 +1,16 @@
 // greedy_schedule() makes an order of F, B and W by playing the pipeline forward in time: a rank
-// that is free takes the best op whose input is there, and a W where it would wait. Good orders for
-// any times, memory and placement come out of it in a moment; which, is up to a few numbers:
-// optimal_schedule() tries many.
+// that is free takes the best op whose input is there, and a W where it would wait. It makes good
+// orders for any times, memory and placement in a moment. A few numbers (GreedyPolicy) decide which
+// order comes out; optimal_schedule() tries many of them.
 //
 //   const PipelineSchedule order = greedy_schedule(
 //       {.stages = 8, .microbatches = 32}, {10, 12, 8, 1}, {.limits = std::vector<std::int64_t>(8,
 //       6)});
 //
-// Ready at a rank's turn: B before F (or F before B), the deeper chunk first, the micro-batches of
-// a chunk in order. F needs room in memory, for which W is run; the last slots are kept for deeper
-// chunks, so that the oldest micro-batch can always go on and nothing gets stuck. W is run while
-// the next message is not there before it ends, or is late by at most `patience` then.
+// Among the ops that are ready at a rank's turn, B goes before F (or F before B), then the deeper
+// chunk, then the older micro-batch. F needs room in memory, and W is run to make room. The last
+// slots are kept for deeper chunks, so that the oldest micro-batch can always go on and nothing
+// gets stuck. A waiting rank runs W if it ends at most `patience` after the next message arrives.
 //
 // Time: ops x (chunks + log stages), 0.2 us an op.
 
@@ -19,9 +19,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedules/pipeline/orders/op_makers.h"
+#include "schedules/pipeline/op_makers.h"
 #include "schedules/pipeline/pipeline_schedule.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 

@@ -1,4 +1,4 @@
-#include "schedules/pipeline/orders/order_lists.h"
+#include "schedules/pipeline/search/order_lists.h"
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ OrderLists::OrderLists(const PipelineSchedule& schedule, const StageCosts& costs
   const auto count = static_cast<std::size_t>(3 * stages * schedule.microbatches);
   ops_.resize(count);
   times_.resize(count);
-  sources_.assign(count, kNone);
+  sources_.resize(count);
   lags_.assign(count, 0);
   ends_.resize(count);
   waiting_.resize(count);
@@ -40,8 +40,8 @@ OrderLists::OrderLists(const PipelineSchedule& schedule, const StageCosts& costs
 }
 
 std::optional<OrderLists::Spans> OrderLists::spans() {
-  std::ranges::fill(ends_, kNotYet);
-  std::ranges::fill(waiting_, kNone);
+  std::ranges::fill(ends_, CompactOptional<std::int64_t>());
+  std::ranges::fill(waiting_, CompactOptional<std::int32_t>());
   std::ranges::fill(next_, 0);
   std::ranges::fill(free_, 0);
   std::size_t left = lists_.size();
@@ -54,7 +54,7 @@ std::optional<OrderLists::Spans> OrderLists::spans() {
       if (!advance(rank)) continue;
       --left;
       const std::int32_t id = lists_[at(rank)].front();
-      const std::int64_t span = free_[at(rank)] - (ends_[at(id)] - times_[at(id)]);
+      const std::int64_t span = free_[at(rank)] - (*ends_[at(id)] - times_[at(id)]);
       spans.longest = std::max(spans.longest, span);
       spans.all += span;
     }
@@ -80,17 +80,17 @@ bool OrderLists::advance(std::int32_t rank) {
   std::int64_t free = free_[at(rank)];
   for (; next < list.size(); ++next) {
     const std::size_t id = at(list[next]);
-    if (const std::int32_t source = sources_[id]; source != kNone) {
-      const std::int64_t end = ends_[at(source)];
-      if (end == kNotYet) {
-        waiting_[at(source)] = rank;
+    if (const CompactOptional<std::int32_t> source = sources_[id]) {
+      const CompactOptional<std::int64_t> end = ends_[at(*source)];
+      if (!end) {
+        waiting_[at(*source)] = rank;
         break;
       }
-      free = std::max(free, end + lags_[id]);
+      free = std::max(free, *end + lags_[id]);
     }
     free += times_[id];
     ends_[id] = free;
-    if (waiting_[id] != kNone) queue_.push_back(waiting_[id]);
+    if (waiting_[id]) queue_.push_back(*waiting_[id]);
   }
   next_[at(rank)] = next;
   free_[at(rank)] = free;

@@ -1,11 +1,10 @@
-#include "schedules/pipeline/replay/posting.h"
+#include "schedules/pipeline/replay/posting_rules.h"
 
 #include <algorithm>
-#include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 
-#include "schedules/pipeline/orders/dual_pipe.h"
 #include "schedules/pipeline/replay/replay.h"
 
 namespace stepsim {
@@ -17,33 +16,7 @@ void add(std::vector<PostedMessage>& all, const std::vector<PostedMessage>& more
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// Those of its passes that have another end.
-std::vector<PostedMessage> messages_of(const PipelineSchedule& schedule, std::int32_t rank,
-                                       const PipelineOp& op, bool is_send) {
-  std::vector<PostedMessage> messages;
-  const auto pass = [&](bool is_activation, std::int32_t microbatch, std::int32_t chunk) {
-    const PostedMessage message{is_send, is_activation, microbatch, chunk};
-    if (way_of(schedule, rank, message).peer >= 0) messages.push_back(message);
-  };
-  switch (op.kind) {
-    case PipelineOpKind::kForward:
-      pass(true, op.microbatch, op.chunk);
-      break;
-    case PipelineOpKind::kBackward:
-    case PipelineOpKind::kBackwardInput:
-      pass(false, op.microbatch, op.chunk);
-      break;
-    case PipelineOpKind::kForwardBackward:
-      pass(true, op.microbatch, op.chunk);
-      pass(false, op.backward_microbatch, op.backward_chunk);
-      break;
-    case PipelineOpKind::kBackwardWeight:
-      break;
-  }
-  return messages;
-}
-
-// ---- kAroundOps ----
+// ---- kPostAroundOps ----
 
 Batches around_ops(const PipelineSchedule& schedule, std::int32_t rank) {
   const std::vector<PipelineOp>& order = schedule.ranks[static_cast<std::size_t>(rank)];
@@ -68,7 +41,7 @@ Batches around_ops(const PipelineSchedule& schedule, std::int32_t rank) {
   return batches;
 }
 
-// ---- kByTurns ----
+// ---- kPostByTurns ----
 
 // The forwards and the backwards of a rank, each in their order, which is the same on every rank:
 // what a rank takes for its number k + 1 arrives behind its number k, and round the end of the loop
@@ -87,12 +60,12 @@ class Turns {
     std::size_t warm_up = 0;
     while (warm_up < count && order_[warm_up].kind == PipelineOpKind::kForward) ++warm_up;
     if (warm_up < count) --warm_up;  // the last one is of the first pair
-    take(forwards_, -1);
-    if (warm_up == 0) take(backwards_, -1);
+    take(forwards_, {});
+    if (warm_up == 0) take(backwards_, {});
     post_before(0);
     for (std::size_t k = 0; k < warm_up; ++k) {
       behind(forwards_, k);
-      if (k + 1 == warm_up) take(backwards_, -1);
+      if (k + 1 == warm_up) take(backwards_, {});
       post_before(forwards_[k] + 1);
     }
     for (std::size_t k = 0; k < count; ++k) {
@@ -104,22 +77,23 @@ class Turns {
   }
 
  private:
-  // What arrives behind number k of a kind (-1: before the first).
-  void take(const std::vector<std::size_t>& ops, std::int64_t k) {
+  // Receives the message that arrives behind op `number` of a kind; without one, before the first.
+  void take(const std::vector<std::size_t>& ops, std::optional<std::size_t> behind) {
     const bool is_forward = &ops == &forwards_;
     const std::int32_t ranks = schedule_.size();
     const bool from_round = rank_ == (is_forward ? 0 : ranks - 1);
-    const std::int64_t number = from_round ? k - (ranks - 1) : k + 1;
+    const std::int64_t next = behind ? static_cast<std::int64_t>(*behind) + 1 : 0;
+    const std::int64_t number = from_round ? next - ranks : next;
     if (number < 0 || number >= std::ssize(ops)) return;
     const PipelineOp& op = order_[ops[static_cast<std::size_t>(number)]];
     const std::int32_t chunk = !from_round ? op.chunk : is_forward ? op.chunk + 1 : op.chunk - 1;
     if (chunk < 0 || chunk == schedule_.chunks) return;
     const PostedMessage message{false, is_forward, op.microbatch, chunk};
-    if (way_of(schedule_, rank_, message).peer >= 0) batch_.push_back(message);
+    if (way_of(schedule_, rank_, message)) batch_.push_back(message);
   }
   void behind(const std::vector<std::size_t>& ops, std::size_t k) {
     add(batch_, outputs_of(schedule_, rank_, order_[ops[k]]));
-    take(ops, static_cast<std::int64_t>(k));
+    take(ops, k);
   }
   void post_before(std::size_t op) {
     if (!batch_.empty()) batches_.push_back({op, std::exchange(batch_, {})});
@@ -134,25 +108,22 @@ class Turns {
   Batches batches_{};
 };
 
-// ---- kPlanned ----
-
-constexpr std::int64_t kBehindMessages = std::numeric_limits<std::int64_t>::max();
+// ---- kPostAsPlanned ----
 
 // An op, or a message in the place that its planned time gives it.
 struct PlannedEntry {
-  std::int64_t time = 0;                  // start of an op; end of the op that makes a message
-  std::int64_t number = kBehindMessages;  // of a message: the same at both ends
-  std::int64_t end = 0;                   // of an op
-  std::size_t op = 0;
-  PostedMessage message{};
+  std::int64_t time = 0;   // start of an op; end of the op that makes a message
+  std::int64_t end = 0;    // of an op
+  std::size_t number = 0;  // of an op, in its list; of a message, the same at both ends
+  std::optional<PostedMessage> message{};  // unset: an op
 
-  bool is_op() const { return number == kBehindMessages; }
+  bool is_op() const { return !message.has_value(); }
 };
 
 // A receive whose message is made while an op runs is posted before it.
 void post_receives_ahead(std::vector<PlannedEntry>& list) {
   for (std::size_t i = 1; i < list.size(); ++i) {
-    const bool is_beside = list[i - 1].is_op() && !list[i].is_op() && !list[i].message.is_send &&
+    const bool is_beside = list[i - 1].is_op() && !list[i].is_op() && !list[i].message->is_send &&
                            list[i].time <= list[i - 1].end;
     if (is_beside) std::swap(list[i - 1], list[i]);
   }
@@ -174,13 +145,34 @@ Batches batches_of(const std::vector<PlannedEntry>& list, const PipelineSchedule
       continue;
     }
     if (!is_open) batches.push_back({next_op, {}});
-    batches.back().messages.push_back(entry.message);
-    is_open = std::ranges::find(inputs, entry.message) == inputs.end();
+    batches.back().messages.push_back(*entry.message);
+    is_open = std::ranges::find(inputs, *entry.message) == inputs.end();
   }
   return batches;
 }
 
-Posting planned(const PipelineSchedule& schedule, const StageCosts& costs) {
+template <typename BatchesOfRank>
+Posting post_by_rank(const PipelineSchedule& schedule, const BatchesOfRank& batches_of_rank) {
+  Posting posting{.ranks = {}, .waits_for_all = true};
+  for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
+    posting.ranks.push_back(batches_of_rank(schedule, rank));
+  }
+  return posting;
+}
+
+}  // namespace
+
+Posting post_around_ops(const PipelineSchedule& schedule, const StageCosts&) {
+  return post_by_rank(schedule, around_ops);
+}
+
+Posting post_by_turns(const PipelineSchedule& schedule, const StageCosts&) {
+  return post_by_rank(schedule, [](const PipelineSchedule& of, std::int32_t rank) {
+    return Turns(of, rank).batches();
+  });
+}
+
+Posting post_as_planned(const PipelineSchedule& schedule, const StageCosts& costs) {
   const PipelineReplay plan = replay(schedule, costs);
   const auto stages = static_cast<std::size_t>(stage_count(schedule));
   // When the activation (gradient) that crosses a boundary has been made, by micro-batch.
@@ -199,17 +191,17 @@ Posting planned(const PipelineSchedule& schedule, const StageCosts& costs) {
     for (std::size_t i = 0; i < schedule.ranks[at].size(); ++i) {
       const PipelineOp& op = schedule.ranks[at][i];
       const std::int64_t end = plan.starts[at][i] + time_of(schedule, rank, op, costs);
-      lists[at].push_back({.time = plan.starts[at][i], .end = end, .op = i});
+      lists[at].push_back({.time = plan.starts[at][i], .end = end, .number = i});
       for (const PostedMessage& message : outputs_of(schedule, rank, op)) {
-        cell(message, way_of(schedule, rank, message).boundary) = end;
+        cell(message, way_of(schedule, rank, message)->boundary) = end;
       }
     }
   }
-  std::int64_t number = 0;
+  std::size_t number = 0;
   for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
     for (const PipelineOp& op : schedule.ranks[static_cast<std::size_t>(rank)]) {
       for (const PostedMessage& receive : inputs_of(schedule, rank, op)) {
-        const MessageWay way = way_of(schedule, rank, receive);
+        const MessageWay way = *way_of(schedule, rank, receive);
         const std::int64_t time = cell(receive, way.boundary);
         const std::int32_t from = receive.is_activation ? way.boundary : way.boundary + 1;
         const PostedMessage send{true, receive.is_activation, receive.microbatch,
@@ -226,62 +218,10 @@ Posting planned(const PipelineSchedule& schedule, const StageCosts& costs) {
   for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
     std::vector<PlannedEntry>& list = lists[static_cast<std::size_t>(rank)];
     std::ranges::sort(list, {}, [](const PlannedEntry& entry) {
-      return std::tuple(entry.time, entry.number, entry.op);
+      return std::tuple(entry.time, entry.is_op(), entry.number);
     });
     post_receives_ahead(list);
     posting.ranks.push_back(batches_of(list, schedule, rank));
-  }
-  return posting;
-}
-
-}  // namespace
-
-PostingRule posting_rule(ScheduleName name) {
-  switch (name) {
-    case ScheduleName::kNaive:
-    case ScheduleName::kNaiveSequential:
-    case ScheduleName::kGPipe:
-    case ScheduleName::kGPipeLifo:
-    case ScheduleName::kOneForwardOneBackward:
-    case ScheduleName::kZeroBubbleH1QuickStart:
-      return PostingRule::kAroundOps;
-    case ScheduleName::kInterleaved:
-      return PostingRule::kByTurns;
-    case ScheduleName::kDualPipe:
-    case ScheduleName::kDualPipeV:
-      return PostingRule::kCommitted;
-    default:
-      return PostingRule::kPlanned;
-  }
-}
-
-MessageWay way_of(const PipelineSchedule& schedule, std::int32_t rank,
-                  const PostedMessage& message) {
-  const std::int32_t here = stage_of(schedule, rank, message.chunk);
-  const std::int32_t there = message.is_send == message.is_activation ? here + 1 : here - 1;
-  if (there < 0 || there == stage_count(schedule)) return {};
-  const std::int32_t peer = rank_of(schedule, message.microbatch, there);
-  if (peer == rank) return {};
-  return {peer, std::min(here, there)};
-}
-
-std::vector<PostedMessage> inputs_of(const PipelineSchedule& schedule, std::int32_t rank,
-                                     const PipelineOp& op) {
-  return messages_of(schedule, rank, op, false);
-}
-
-std::vector<PostedMessage> outputs_of(const PipelineSchedule& schedule, std::int32_t rank,
-                                      const PipelineOp& op) {
-  return messages_of(schedule, rank, op, true);
-}
-
-Posting make_posting(PostingRule rule, const PipelineSchedule& schedule, const StageCosts& costs) {
-  if (rule == PostingRule::kPlanned) return planned(schedule, costs);
-  if (rule == PostingRule::kCommitted) return dual_pipe_posting(schedule);
-  Posting posting{.ranks = {}, .waits_for_all = true};
-  for (std::int32_t rank = 0; rank < schedule.size(); ++rank) {
-    posting.ranks.push_back(rule == PostingRule::kAroundOps ? around_ops(schedule, rank)
-                                                            : Turns(schedule, rank).batches());
   }
   return posting;
 }

@@ -1,4 +1,4 @@
-#include "schedules/pipeline/orders/greedy_schedule.h"
+#include "schedules/pipeline/search/greedy_schedule.h"
 
 #include <algorithm>
 #include <cassert>
@@ -34,7 +34,7 @@ class Player {
       Rank& rank = ranks_[at(number)];
       if (time != rank.next_turn) continue;  // it has been woken earlier
       now_ = time;
-      rank.next_turn = kAsleep;
+      rank.next_turn.reset();
       rank.time = std::max(rank.time, time);
       take_turn(number);
     }
@@ -42,11 +42,9 @@ class Player {
   }
 
  private:
-  static constexpr std::int64_t kAsleep = -1;
-
   struct Rank {
-    std::int64_t time = 0;  // when it is free
-    std::int64_t next_turn = kAsleep;
+    std::int64_t time = 0;                    // when it is free
+    std::optional<std::int64_t> next_turn{};  // unset: until something arrives
     std::int64_t in_flight = 0;
     std::vector<std::int32_t> forwards{};  // by chunk
     std::vector<std::int32_t> inputs{};
@@ -65,7 +63,7 @@ class Player {
   void wake(std::int32_t number, std::int64_t time) {
     Rank& rank = ranks_[at(number)];
     time = std::max(time, rank.time);
-    if (rank.next_turn != kAsleep && rank.next_turn <= time) return;
+    if (rank.next_turn && *rank.next_turn <= time) return;
     rank.next_turn = time;
     turns_.emplace(time, number);
   }

@@ -1,0 +1,32 @@
+// CompactOptional is std::optional for a number that is never negative, in no more room than the
+// number itself: for the large tables of replays and searches, where std::optional would take twice
+// the memory.
+//
+//   std::vector<CompactOptional<std::int64_t>> ends(ops);  // nothing yet
+//   ends[op] = 12;
+//   if (ends[op]) start = *ends[op];
+
+#pragma once
+
+#include <cassert>
+#include <concepts>
+
+namespace stepsim {
+
+template <std::signed_integral Number>
+class CompactOptional {
+ public:
+  constexpr CompactOptional() = default;
+  // REQUIRES: number >= 0.
+  constexpr CompactOptional(Number number) : number_(number) { assert(number >= 0); }
+
+  constexpr explicit operator bool() const { return number_ >= 0; }
+  // REQUIRES: there is a number.
+  constexpr Number operator*() const { return number_; }
+  friend constexpr bool operator==(const CompactOptional&, const CompactOptional&) = default;
+
+ private:
+  Number number_ = -1;
+};
+
+}  // namespace stepsim

@@ -4,8 +4,10 @@
 //   rank 1  ..F0F1F2....BW0-F3BW1-F4
 //
 // F, B, W, BW and FB are the ops, lower case on odd chunks, with the micro-batch where there is
-// room; a dash goes on with an op, a dot is idle. A line is at most kReportWidth wide: if times
-// don't fit, ops shorter than a column can be missing.
+// room; a dash goes on with an op, a dot is idle. A line is at most kReportWidth wide. A chart that
+// does not fit is cut into up to four panels, one below the other, so that every op is at least a
+// column wide. Where more panels would be needed, a column shows the op that takes most of it, and
+// the last line says so.
 
 #pragma once
 
@@ -14,7 +16,7 @@
 
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "schedules/pipeline/replay/replay.h"
-#include "schedules/pipeline/replay/stage_costs.h"
+#include "schedules/pipeline/stage_costs.h"
 
 namespace stepsim {
 

@@ -69,6 +69,42 @@ class ScheduleTest(StepsimTest):
         self.assertIn("\n  rank 0  F0--F1--............BW0-----BW1-----\n", result.stdout)
         self.assertIn("\n  rank 1  ....F0--F1--BW0-----BW1-----........\n", result.stdout)
 
+    def test_a_chart_that_is_too_wide_is_cut_into_panels_with_every_op(self):
+        # 64 micro-batches of 3 s and 15 more to fill and drain: 237 s at a second a column, on lines
+        # of 100. Every rank starts each op once.
+        result = stepsim("schedule", "1f1b", "--stages", "16", "--microbatches", "64")
+        rows = re.findall(r"^  rank +(\d+)  (\S+)$", result.stdout, re.M)
+        self.assertEqual(len(rows), 3 * 16)
+        for rank in range(16):
+            line = "".join(row for number, row in rows if int(number) == rank)
+            self.assertEqual(len(line), 237)
+            self.assertEqual((line.count("F"), line.count("B")), (64, 64))
+        self.assertIn("\n  a column is 1.00 s\n", result.stdout)
+        self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 100)
+
+    def test_a_chart_that_no_panels_can_hold_says_what_a_column_shows(self):
+        # 1,024 x 3 s on one rank: 36 s a column, of which 24 s are backward.
+        result = stepsim("schedule", "1f1b", "--stages", "1", "--microbatches", "1024")
+        self.assertRegex(result.stdout, r"\n  rank 0  [B-]+\n  a column is \S+ s and shows the op "
+                                        r"that takes most of it\n")
+
+    def test_every_schedule_is_listed(self):
+        listed = re.findall(r"^  (\w+) +(?:1|2|any|even)  +\S.*$", stepsim("schedule").stdout, re.M)
+        self.assertEqual(len(listed), 24)
+        self.assertEqual((listed[0], listed[-1]), ("naive", "optimal"))
+        for name in listed:
+            self.assertRegex(stepsim("help", "schedule").stdout, rf"[ ,]{name}[,\n]")
+
+    def test_a_trace_has_no_lane_twice(self):
+        # Messages take no time here: their slices have no length, but hardly two begin together.
+        path = self.folder / "dualpipe.json"
+        self.answer("dualpipe", "--stages", "4", "--microbatches", "8", "--trace", str(path))
+        lanes = [(event["pid"], event["args"]["name"])
+                 for event in json.loads(path.read_text())["traceEvents"]
+                 if event["name"] == "thread_name"]
+        self.assertEqual(len(lanes), len(set(lanes)))
+        self.assertLessEqual(len(lanes), 4 * 5 + 4)
+
     def test_a_fused_op_starts_once(self):
         answer = self.answer("dualpipe", "--stages", "4", "--microbatches", "8")
         self.assertTrue(any(op.startswith("FB") for op in answer["per_rank"][0]))

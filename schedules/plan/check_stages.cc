@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "schedules/plan/plan_rules.h"
 #include "schedules/plan/plan_schedule.h"
@@ -34,6 +37,63 @@ void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
                     std::to_string(model.layers));
 }
 
+// "7,8*14,7": equal stages with the shorter ones at the ends, beside the embedding and the head.
+// "": there are too few layers.
+std::string suggested_layout(std::int64_t stages, std::int64_t layers) {
+  const std::int64_t least = layers / stages;
+  const std::int64_t longer = layers % stages;
+  const std::int64_t shorter = stages - longer;
+  if (least == 0 && shorter > 2) return "";  // a stage in the middle would be empty
+  std::string text;
+  const auto add = [&text](std::int64_t each, std::int64_t count) {
+    if (count == 0) return;
+    text += (text.empty() ? "" : ",") + std::to_string(each);
+    if (count > 1) text += "*" + std::to_string(count);
+  };
+  add(least, shorter - shorter / 2);
+  add(least + 1, longer);
+  add(least, shorter / 2);
+  return text;
+}
+
+// "give the layers of each stage by layout, such as layout=7,8*14,7"
+std::string by_layout(const ParallelPlan& plan, std::int64_t layers) {
+  const std::string layout = suggested_layout(stages_of(plan), layers);
+  return "give the layers of each stage by layout" +
+         (layout.empty() ? "" : ", such as layout=" + layout);
+}
+
+// "nearest on as many ranks: 2 (dp = 1024)": the numbers of stages next to the plan's that divide
+// the layers and leave a whole dp. Where one stage is all there is, numbers that divide the layers
+// only.
+std::string nearest_stages(const ParallelPlan& plan, std::int64_t layers) {
+  const std::int64_t ranks = plan.dp * plan.pp;
+  std::vector<std::int64_t> fitting;
+  for (std::int64_t pp = 2; pp <= std::min(layers, ranks); ++pp) {
+    if (layers % pp == 0 && ranks % pp == 0) fitting.push_back(pp);
+  }
+  if (fitting.empty()) {
+    return "nearest: " + nearest_divisors(plan.pp, layers) + ", on other numbers of ranks";
+  }
+  std::string text;
+  const auto add = [&](std::int64_t pp) {
+    text += (text.empty() ? "" : " or ") + std::to_string(pp) +
+            " (dp = " + std::to_string(ranks / pp) + ")";
+  };
+  const auto above = std::ranges::upper_bound(fitting, plan.pp);
+  if (above != fitting.begin()) add(*(above - 1));
+  if (above != fitting.end()) add(*above);
+  return "nearest on as many ranks: " + text;
+}
+
+void check_equal_stages(const ParallelPlan& plan, std::int64_t layers, Rules& rules) {
+  if (layers % plan.pp == 0) return;
+  rules.require(false, "pp",
+                "is " + std::to_string(plan.pp) + ", which does not divide the model's layers (" +
+                    std::to_string(layers) + "); " + nearest_stages(plan, layers) + "; or " +
+                    by_layout(plan, layers));
+}
+
 // "2 or 4": chunks next to the plan's with which the stages divide the layers; "": there are none.
 std::string nearest_chunks(const ParallelPlan& plan, std::int64_t layers) {
   if (layers % plan.pp != 0) return "";
@@ -45,12 +105,14 @@ std::string nearest_chunks(const ParallelPlan& plan, std::int64_t layers) {
 void check_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   if (!plan.layout.empty()) return check_layout(plan, model, rules);
   if (stages_of(plan) == plan.pp) {
-    rules.divides("pp", plan.pp, "model's layers", model.layers);
+    if (plan.pp >= 1 && plan.dp >= 1 && model.layers >= 1) {
+      check_equal_stages(plan, model.layers, rules);
+    }
   } else if (plan.pp >= 1 && model.layers >= 1) {
     rules.require(model.layers % stages_of(plan) == 0, "chunks",
                   describe_stages(plan) + " stages, which do not divide the model's layers (" +
                       std::to_string(model.layers) + "); " + nearest_chunks(plan, model.layers) +
-                      "give the layers of each by layout");
+                      by_layout(plan, model.layers));
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedules/pipeline/schedule_name.h"
+#include "schedules/pipeline/published/published_schedule.h"
 #include "tests/support/experiment_case.h"
 
 namespace stepsim {
@@ -110,8 +110,11 @@ TEST_F(BadInputTest, TensorParallelismMustDivideTheHeads) {
 
 TEST_F(BadInputTest, PipelineStagesMustDivideTheLayers) {
   const Lines lines = problems_with("dp: 4", "dp: 1 pp: 3 allow_idle_chips: true");
-  EXPECT_EQ(lines,
-            Lines{"plan.pp: is 3, which does not divide the model's layers (32); nearest: 2 or 4"});
+  EXPECT_EQ(
+      lines,
+      Lines{"plan.pp: is 3, which does not divide the model's layers (32); nearest: 2 or 4, on "
+            "other numbers of ranks; or give the layers of each stage by layout, such as "
+            "layout=10,11*2"});
 }
 
 TEST_F(BadInputTest, MoreRanksThanChipsAreRefused) {

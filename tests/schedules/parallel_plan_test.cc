@@ -68,6 +68,21 @@ TEST(ParallelPlanTest, ReportsEveryProblemAtOnce) {
   EXPECT_TRUE(mentions(problems, "ranks", "3 x 1 x 2 x 5 is more than the cluster's 8 chips"));
 }
 
+// 126 layers = 2 x 3^2 x 7 and 2,048 = 2^11 ranks of pp x dp have only 2 in common; 16 stages are 2
+// of 7 layers and 14 of 8. A single stage too many in front or behind may be empty, no more.
+TEST(ParallelPlanTest, StagesThatDoNotDivideTheLayersGetNumbersThatDo) {
+  ParallelPlan plan = small_plan();
+  plan.dp = 128;
+  plan.pp = 16;
+  EXPECT_TRUE(mentions(check(plan, small_model(126), eight_chips()), "pp",
+                       "nearest on as many ranks: 2 (dp = 1024); or give the layers of each stage "
+                       "by layout, such as layout=7,8*14,7"));
+  EXPECT_TRUE(mentions(check(plan, small_model(15), eight_chips()), "pp",
+                       "nearest: 15, on other numbers of ranks; or give the layers of each stage "
+                       "by layout, such as layout=0,1*15"));
+  EXPECT_FALSE(mentions(check(plan, small_model(9), eight_chips()), "pp", "such as layout"));
+}
+
 TEST(ParallelPlanTest, MasterWeightsAreSharedOnlyWhereTheyAreGathered) {
   ParallelPlan plan = small_plan();
   plan.shared_master = true;

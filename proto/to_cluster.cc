@@ -177,7 +177,7 @@ ClusterSpec to_cluster(const file::Cluster& cluster, ProblemList& problems) {
   }
   spec.topology = *topology;
   spec.library = to_library(cluster.library(), problems);
-  if (std::holds_alternative<PcieBoxSpec>(spec.topology)) spec.library.inside = HopKind::kPcie;
+  spec.library.inside = inside_of(spec.topology);
   spec.faults = to_faults(cluster, problems);
   problems.add(under("cluster", check(spec.topology, spec.faults)));
   return spec;

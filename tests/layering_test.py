@@ -13,7 +13,8 @@ PROGRAM = ["sim/base", "sim/chips", "sim/program"]
 PIPELINE = ["schedules/pipeline", "schedules/pipeline/orders", "schedules/pipeline/search",
             "schedules/pipeline/replay"]
 SCHEDULES = PIPELINE + ["schedules/plan", "schedules/lowering"]
-LOADED = SIM + SCHEDULES + ["topology", "workload", "experiment"]
+TOPOLOGY = ["topology", "topology/kinds", "topology/graph"]
+LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 
@@ -28,7 +29,9 @@ MAY_INCLUDE = {
     "sim/hardware": ["sim/base", "sim/chips", "sim/network", "sim/collectives"],
     "sim/program": ["sim/base", "sim/chips", "sim/collectives"],
     "sim/run": SIM,
-    "topology": SIM,
+    "topology": SIM + ["topology/kinds", "topology/graph"],
+    "topology/kinds": SIM + ["topology/graph"],
+    "topology/graph": SIM,
     "workload": ["sim/base", "sim/chips"],
     "schedules/pipeline": ["sim/base"] + PIPELINE,
     "schedules/pipeline/orders": ["sim/base"] + PIPELINE,

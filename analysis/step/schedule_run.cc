@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "schedules/lowering/order_graph.h"
-#include "topology/torus.h"
+#include "topology/kinds/torus.h"
 
 namespace stepsim {
 namespace {

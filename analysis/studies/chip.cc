@@ -10,7 +10,7 @@
 #include "analysis/studies/graph_by_hand.h"
 #include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
-#include "topology/explicit_graph.h"
+#include "topology/kinds/explicit_graph.h"
 #include "workload/kernels.h"
 
 namespace stepsim {

@@ -11,7 +11,7 @@
 #include "experiment/experiment.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/suggestion.h"
-#include "topology/tpu_slice.h"
+#include "topology/kinds/tpu_slice.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

@@ -84,7 +84,7 @@ std::vector<SwitchTree> rail_trees(const Cluster& cluster, std::span<const std::
   return trees;
 }
 
-// Of the members of every node, if each has one switch for all of them.
+// The tree inside each node; empty unless every node has one switch for all of its members.
 std::vector<SwitchTree> node_trees(const Cluster& cluster, std::span<const std::uint32_t> chips,
                                    const GroupShape& shape) {
   const std::uint32_t per_node = shape.dimensions.front().size;

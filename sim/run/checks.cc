@@ -36,8 +36,8 @@ void check_links(const Cluster& cluster, const std::vector<double>& routed, cons
     const std::vector<LinkId>& links = fabric.groups()[g].links;
     double carried = 0;
     for (const LinkId link : links) carried += network.carried(link, end);
-    check(static_cast<double>(links.size()) * routed[fabric.group_id(g).index()], carried,
-          "the group of link " + fabric.link_name(links.front()));
+    check(static_cast<double>(links.size()) * routed[fabric.link_id(LinkGroupId(g)).index()],
+          carried, "the group of link " + fabric.link_name(links.front()));
   }
 }
 

@@ -26,9 +26,9 @@ const HostPath& HostRuns::path_of(std::uint32_t stream) const {
   return transport_.cluster().hosts.of_chip[graph_.ranks[streams_.rank_of(stream)].chip];
 }
 
-void HostRuns::hold(std::uint32_t host, Bytes change) {
-  held_[host] += change;
-  peaks_[host] = std::max(peaks_[host], held_[host]);
+void HostRuns::hold(HostId host, Bytes change) {
+  held_[host.index()] += change;
+  peaks_[host.index()] = std::max(peaks_[host.index()], held_[host.index()]);
 }
 
 void HostRuns::start(std::uint32_t stream, Time now) {

@@ -30,12 +30,12 @@ class HostRuns {
  private:
   const HostWork& work_of(std::uint32_t stream) const;
   const HostPath& path_of(std::uint32_t stream) const;
-  void hold(std::uint32_t host, Bytes change);
+  void hold(HostId host, Bytes change);
 
   const OpGraph& graph_;
   const Streams& streams_;
   Transport& transport_;
-  std::vector<Bytes> held_;  // by host
+  std::vector<Bytes> held_;  // by HostId
   std::vector<Bytes> peaks_;
   Bytes copied_{};
   std::vector<LinkUse> uses_;  // scratch

@@ -37,7 +37,7 @@ double Transport::data_of(LinkId link, double carried) const {
   if (data_.empty()) return carried;
   const auto group = cluster_.fabric.group_of(link);
   if (!group) return data_[link.index()];
-  const std::uint32_t id = cluster_.fabric.group_id(*group).index();
+  const std::uint32_t id = cluster_.fabric.link_id(*group).index();
   return routed_[id] > 0 ? carried * (data_[id] / routed_[id]) : 0;
 }
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "topology/dgx_superpod.h"
-#include "topology/torus.h"
+#include "topology/kinds/dgx_superpod.h"
+#include "topology/kinds/torus.h"
 
 namespace stepsim {
 namespace {

@@ -60,7 +60,7 @@ TEST(HostsTest, ChipsAreDealtToHostsAndUplinks) {
             "node0.gpu3>host0.uplink1 host0.uplink1>host0 host0.memory ");
   EXPECT_EQ(names(cluster.hosts.of_chip[4].in),
             "host1.memory host1>host1.uplink0 host1.uplink0>node0.gpu4 ");
-  EXPECT_EQ(cluster.hosts.of_chip[3].host, 0U);
+  EXPECT_EQ(cluster.hosts.of_chip[3].host, HostId(0));
 }
 
 TEST(HostsTest, EveryProblemIsNamed) {

@@ -125,7 +125,7 @@ void PacketMessages::take_ended(std::int64_t now, std::vector<TransferId>& done)
 
 PacketMessages::Slot PacketMessages::take_slot() {
   if (free_.empty()) {
-    free_.push_back(static_cast<Slot>(messages_.size()));
+    free_.push_back(messages_.next());
     messages_.push_back({});
   }
   const Slot slot = free_.back();

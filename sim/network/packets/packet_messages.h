@@ -29,7 +29,7 @@ namespace stepsim {
 struct Hop {
   std::uint32_t word;
 
-  std::uint32_t link() const { return word & (kChoiceMark - 1); }
+  LinkId link() const { return LinkId(word & (kChoiceMark - 1)); }
   bool is_last() const { return (word & kLastMark) != 0; }
   // Switches may choose another link of its group.
   bool may_choose() const { return (word & kChoiceMark) != 0; }
@@ -40,7 +40,7 @@ struct Hop {
 
 class PacketMessages {
  public:
-  using Slot = std::uint32_t;
+  using Slot = Id<struct PacketSlotTag>;
 
   PacketMessages(const Fabric& fabric, const PacketOptions& options);
 
@@ -123,12 +123,12 @@ class PacketMessages {
   const Fabric& fabric_;
   const std::int64_t packet_bytes_;
   const std::optional<PacketSpraying> spraying_;
-  std::vector<Message> messages_;
+  IdTable<Slot, Message> messages_;
   std::vector<Slot> free_;
   Words words_;
   std::vector<Slot> starting_;
   std::vector<Slot> taken_;
-  InstantQueue ending_;  // until the end of a message
+  InstantQueue<Slot> ending_;  // until the end of a message
   NetworkStatistics statistics_;
   std::vector<LinkId> links_;             // scratch
   std::vector<std::uint32_t> sprayed_;    // scratch

@@ -16,7 +16,7 @@
 // they came over (their numbers). A message is done when its last packet is wholly at its
 // destination. These are the rules of the packet cases in tests/reference/network/README.md.
 //
-// What differs from the fluid models behind the same interface:
+// Differences from the fluid models behind the same interface:
 //   - A transfer must be a message: weights of 1, links that join end to end. Anything else (a
 //     pipelined collective) throws std::logic_error, so collectives have to run stepped.
 //   - Latency is paid link by link, from the Fabric. Transfer::latency is not looked at, unless the
@@ -76,7 +76,7 @@ struct PacketOptions {
 std::unique_ptr<Network> make_packet_network(const Fabric& fabric,
                                              const PacketOptions& options = {});
 
-// What a transfer costs to simulate: its packets times its links.
+// The cost of simulating a transfer: its packets times its links.
 std::uint64_t packet_hops(Bytes bytes, std::size_t links, Bytes packet_bytes);
 
 // One packet on the wire, rounded up to the picosecond. Not Bytes / Bandwidth, which divides first:

@@ -171,11 +171,12 @@ double rotation_limit(const FinishedRun& run) {
       plan.cp_mode == ContextMode::kUlysses) {
     return 0;
   }
+  const bool unbalanced = model.causal && plan.cp_mode == ContextMode::kRing;
   return value_of("E23",
                   {{"C", run.metrics.peak_per_chip.value()},
                    {"W", group_bandwidth(run, *communicator)},
                    {"G", static_cast<double>(model.heads) / static_cast<double>(model.kv_heads)},
-                   {"causal", plan.cp_mode == ContextMode::kRing ? 2 : 1}});
+                   {"causal", unbalanced ? 2 : 1}});
 }
 
 std::vector<ExplainedThreshold> explain_limits(const FinishedRun& run) {

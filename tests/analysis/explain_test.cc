@@ -216,6 +216,21 @@ TEST(ExplainTest, AttentionHidesARotationAsFarAsItsTokensReach) {
   }
 }
 
+// A causal mask leaves ranks of a plain ring unequal work, so that twice the tokens are needed.
+// Where every token looks at all others, work is equal.
+TEST(ExplainTest, OnlyACausalRingNeedsTwiceTheTokensToHideItsRotation) {
+  ParallelPlan plan = plan_of(1, 1, 1);
+  plan.cp = 2;
+  plan.sequence = 4096;
+  plan.cp_mode = ContextMode::kRing;
+  ModelSpec model = small_decoder();
+  for (const bool causal : {true, false}) {
+    model.causal = causal;
+    const Explanation explanation = explanation_of(model, plan, one_node(2, 100_GBps));
+    EXPECT_EQ(limit_of(explanation, "E23").limit, causal ? 5000 : 2500);
+  }
+}
+
 // With experts divided over ranks, each reduces the gradients of its own: E / ep of them count.
 TEST(ExplainTest, ExpertsOfARankDecideWhereDataParallelismIsComputeBound) {
   ModelSpec model = small_decoder();

@@ -7,15 +7,14 @@
 //
 // With n members, S bytes and x = S / n, a collective in h rounds that sends V bytes a member takes
 //
-//   start + h * (hop + latency of the route) + V / bandwidth + x / copy + fill * x / (x +
-//   fill_bytes)
+//   start + h * (hop + latency of the route) + V / bandwidth + x / copy
+//         + fill * x / (x + fill_bytes)
 //
 //   bandwidth  min(link_fraction * link, most): the links carry V * link / bandwidth bytes, so
 //              that what is left over for others is right
 //   copy       a member's own shard goes from one buffer to the other, beside the network
-//   fill       chunks (Simple) or open channels (LL) grow with the data, up to a limit, and a
-//   pipeline
-//              has to fill with them
+//   fill       chunks (Simple) or open channels (LL) grow with the data, up to a limit, and the
+//              pipeline has to fill with them
 //
 // Where everybody has a message for everybody, each doubling of the members beyond two costs
 // `doubling` more: peers are served a few at a time.
@@ -51,7 +50,8 @@ std::string_view name_of(Protocol protocol);  // "LL", "LL128", "Simple"
 enum class HopKind : std::uint8_t { kNvlink, kPcie, kNetwork };
 inline constexpr std::size_t kHopKinds = 3;
 
-// What constants are for. Algorithms of stepsim that NCCL does not have are timed as a ring.
+// The kind of kernel that a set of constants is for. Algorithms of stepsim that NCCL does not have
+// are timed as a ring.
 enum class LibraryPath : std::uint8_t {
   kRing,
   kTree,
@@ -62,11 +62,11 @@ enum class LibraryPath : std::uint8_t {
 };
 std::string_view name_of(LibraryPath path);  // "ring", "tree", "nvls", "messages", "relay"
 
-// Of NCCL's kernels (src/enqueue.cc, src/graph/connect.cc, src/include/comm.h).
+// How many channels NCCL's kernels open (src/enqueue.cc, src/graph/connect.cc, src/include/comm.h).
 struct ProtocolChannels {
   std::int64_t most = 0;          // in one node; 0: none, copy engines or DMA move the data
-  std::int64_t network = 0;       // over several nodes: for each member that a node has,
-  std::int64_t network_most = 0;  // up to so many
+  std::int64_t network = 0;       // over several nodes, for each member that a node has
+  std::int64_t network_most = 0;  // over several nodes, at most
   Bytes bytes{};                  // one more channel for each so many bytes of the collective,
   Bytes member_bytes{};           // and so many for each member; 0 of both: all at once
   Bandwidth rate{};               // that one channel sends at; 0: no limit
@@ -100,14 +100,15 @@ using ByNodes = std::array<Bandwidth, 3>;
 
 struct LibraryTuner {
   std::vector<ProtocolTuning> protocols;
-  double search_fraction = 1;  // of the links inside a node that the search for rings counts on
+  double search_fraction =
+      1;  // part of the links inside a node that the search for rings counts on
   std::int64_t channels = 1;
   ByNodes ll_most{};
   ByNodes ring_ll128_channel{};
   ByNodes tree_ll128_channel{};
   ByNodes tree_channel{};
   double nvls_efficiency = 0;  // 0: no NVLS
-  Bytes messages_ll_up_to{};   // of one message: LL up to here, Simple above
+  Bytes messages_ll_up_to{};   // messages up to this size go by LL, larger ones by Simple
 };
 
 struct CommunicationLibrary {
@@ -115,7 +116,7 @@ struct CommunicationLibrary {
   std::vector<ProtocolTiming> timings;  // none: ideal; else one for each path of `tuner`
   LibraryTuner tuner{};
   HopKind inside = HopKind::kNvlink;  // between chips of a node
-  std::int64_t most_channels = 0;     // of any collective (NCCL_MAX_CTAS); 0: no limit
+  std::int64_t most_channels = 0;     // for any collective (NCCL_MAX_CTAS); 0: no limit
   bool copy_engines = false;  // all-gather, all-to-all, gather and scatter in a node hold no units
 
   bool ideal() const { return timings.empty(); }

@@ -29,6 +29,7 @@ GroupDimension dimension_of(const Level& level, const std::vector<std::uint32_t>
     equal_strides = equal_strides && taken[i] - taken[i - 1] == stride;
   }
   dimension.wraps = dimension.torus_axis && level.wraps && equal_strides;
+  dimension.twists = level.twists && dimension.size == level.size;
   return dimension;
 }
 
@@ -58,6 +59,10 @@ GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) 
   }
   if (box != chips.size() || shape.dimensions.size() > kMaxDimensions) {
     return in_given_order(chips.size());
+  }
+  // The cables of a twist join rows of the whole torus, not of a part.
+  if (chips.size() != cluster.places.chips.size()) {
+    for (GroupDimension& dimension : shape.dimensions) dimension.twists = false;
   }
   shape.order.assign(chips.size(), 0);
   std::vector<bool> taken(chips.size(), false);

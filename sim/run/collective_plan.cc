@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/collectives/round_ends.h"
@@ -12,8 +13,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::uint32_t kNobody = UINT32_MAX;
 
 // Links of a tree of switches are those of the node, or of the network where it spans several and
 // the link does not say that it is inside one.
@@ -59,7 +58,7 @@ class Edges {
   // until the peer changes.
   void add_messages(std::uint32_t lane, std::uint32_t member) {
     const CollectiveAlgorithm& algorithm = *plan_.algorithm;
-    std::uint32_t peer = kNobody;
+    std::optional<std::uint32_t> peer;
     std::int64_t bytes = 0;
     Duration latency{};
     std::size_t kind = 0;
@@ -89,7 +88,7 @@ class Edges {
       of_round = std::max(of_round, latency);
     }
     close_edge();
-    next_[member] = peer;
+    if (peer) next_[member] = *peer;
     hop_[member] = latency;
   }
 

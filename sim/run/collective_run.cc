@@ -82,7 +82,7 @@ void CollectiveRuns::post(std::uint32_t stream, Time now, Meetings& meetings) {
   while (group.first_open + group.open.size() <= number) {
     group.open.push_back(open_run(work, seat.group, stream));
   }
-  const std::uint32_t index = group.open[number - group.first_open];
+  const std::uint32_t index = *group.open[number - group.first_open];
   Run& run = runs_[index];
   if (run.work != work) check_agreement(run, stream);
   run.streams[seat.member] = stream;
@@ -113,7 +113,7 @@ std::uint32_t CollectiveRuns::open_run(std::uint32_t work, std::uint32_t group,
   run.first = stream;
   const CommunicatorId communicator = graph_.collective_works[work].communicator;
   const std::size_t members = groups_[communicator.index()][group].posted.size();
-  run.streams.assign(members, kNobody);
+  run.streams.assign(members, std::nullopt);
   if (!run.plan->at_once) {
     run.endpoints = run.plan->algorithm->endpoints();
     run.gated = run.plan->algorithm->gated();
@@ -154,7 +154,7 @@ void CollectiveRuns::all_posted(Run& run, std::uint32_t index, Time now, Meeting
   // A member that only had to send may have ended before the last one came.
   const bool stepped = !run.plan->at_once;
   for (std::size_t member = 0; member < run.streams.size(); ++member) {
-    const std::uint32_t stream = run.streams[member];
+    const std::uint32_t stream = *run.streams[member];
     if (stream == run.last || (stepped && run.lanes_left[member] == 0)) continue;
     meetings.joins.push_back({.stream = stream, .from = run.last});
     meetings.arrows.push_back({.stream = stream, .from = run.last});
@@ -198,7 +198,7 @@ void CollectiveRuns::arrived(const TransferOwner& owner, Time now, Meetings& mee
 void CollectiveRuns::end_member(std::uint32_t index, std::uint32_t member, Time now,
                                 Meetings& meetings) {
   Run& run = runs_[index];
-  const std::uint32_t stream = run.streams[member];
+  const std::uint32_t stream = *run.streams[member];
   const bool all_there = run.arrived == run.streams.size();
   const std::uint32_t stage = graph_.ranks[streams_.rank_of(stream)].pp;
   const std::uint32_t last_stage = graph_.ranks[streams_.rank_of(run.last)].pp;
@@ -214,8 +214,8 @@ void CollectiveRuns::retire(std::uint32_t index) {
   GroupState& group = groups_[graph_.collective_works[run.work].communicator.index()][run.group];
   // Collectives of a group may end out of order only in their last members: keep the numbering.
   const auto place = std::ranges::find(group.open, index);
-  *place = kNobody;
-  while (!group.open.empty() && group.open.front() == kNobody) {
+  place->reset();
+  while (!group.open.empty() && !group.open.front()) {
     group.open.pop_front();
     ++group.first_open;
   }
@@ -275,7 +275,7 @@ bool CollectiveRuns::go_on_in_lane(std::uint32_t index, std::uint32_t lane, std:
   const CollectiveAlgorithm& algorithm = *run.plan->algorithm;
   const std::size_t members = run.streams.size();
   LaneState& state = lane_state(run, lane, member);
-  if (state.sending || (member < members && run.streams[member] == kNobody)) return false;
+  if (state.sending || (member < members && !run.streams[member])) return false;
   const std::uint32_t before = state.sent;
   while (state.sent < algorithm.rounds() && state.received >= state.sent) {
     const auto message = algorithm.message(lane, state.sent, member);
@@ -293,7 +293,7 @@ bool CollectiveRuns::go_on_in_lane(std::uint32_t index, std::uint32_t lane, std:
       }
     }
     state.sending = true;
-    if (message->to < members && run.streams[message->to] == kNobody) {
+    if (message->to < members && !run.streams[message->to]) {
       run.blocked.push_back({lane, member, message->to});
     } else {
       send(index, lane, member, *message, now);
@@ -321,7 +321,7 @@ void CollectiveRuns::send(std::uint32_t index, std::uint32_t lane, std::uint32_t
   if (is_member && collective.byte_matrix) {
     asked_[static_cast<std::size_t>(communicator.axis)] += message.bytes;
   }
-  const std::uint32_t stream = is_member ? run.streams[member] : UINT32_MAX - member;
+  const std::uint32_t stream = is_member ? *run.streams[member] : UINT32_MAX - member;
   const TransferOwner owner{.collective = true,
                             .index = index,
                             .lane = lane,

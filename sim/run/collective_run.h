@@ -16,6 +16,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,17 +82,17 @@ class CollectiveRuns {
     std::uint32_t last = 0;   // stream of the last member to post; of equals the lowest rank
     std::uint32_t first = 0;  // stream of the first one
     Time last_at;
-    std::vector<std::uint32_t> streams;  // by member; kNobody: has not posted
-    std::vector<LaneState> lanes;        // by lane and endpoint; stepped only
+    std::vector<std::optional<std::uint32_t>> streams;  // by member, once it has posted
+    std::vector<LaneState> lanes;                       // by lane and endpoint; stepped only
     std::vector<Early> early;
     std::vector<Blocked> blocked;
     std::vector<std::uint32_t> lanes_left;  // by member
   };
-  static constexpr std::uint32_t kNobody = UINT32_MAX;
 
   struct GroupState {
     std::vector<std::uint32_t> posted;  // collectives that each member has posted so far
-    std::deque<std::uint32_t> open;     // runs, from number `first_open` on
+    // Runs, from number `first_open` on; nothing where one has ended before those ahead of it.
+    std::deque<std::optional<std::uint32_t>> open;
     std::uint32_t first_open = 0;
   };
 

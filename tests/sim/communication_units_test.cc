@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "analysis/studies/graph_by_hand.h"
 #include "analysis/studies/small_clusters.h"
 #include "sim/collectives/library_choice.h"
@@ -38,8 +40,8 @@ CommunicationLibrary library() {
 GroupLinks links(std::uint32_t members, std::uint32_t nodes) {
   return {.members = members,
           .nodes = nodes,
-          .inside = members > nodes ? 400_GBps : Bandwidth(),
-          .network = nodes > 1 ? 50_GBps : Bandwidth(),
+          .inside = members > nodes ? std::optional(400_GBps) : std::nullopt,
+          .network = nodes > 1 ? std::optional(50_GBps) : std::nullopt,
           .adder = 400_GBps,
           .memory = 3000_GBps};
 }

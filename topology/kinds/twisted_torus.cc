@@ -173,7 +173,8 @@ BuiltTopology build(const TwistedTorusSpec& spec) {
     built.places.levels.push_back({.name = kTwistedAxisNames[axis],
                                    .size = static_cast<std::uint32_t>(grid.size(axis)),
                                    .kind = LevelKind::kTorusAxis,
-                                   .wraps = !grid.is_short(axis)});
+                                   .wraps = !grid.is_short(axis),
+                                   .twists = grid.is_short(axis)});
   }
   built.router = std::make_unique<TwistedRouter>(grid, std::move(cables));
   return built;

@@ -23,8 +23,9 @@
 // first, then y, then z. So they are a function of how two chips lie to each other, not of where.
 //
 // Levels of Places: x, y, z. A short axis is no ring (its last chip is cabled to the first one of
-// another row), so it does not say that it wraps; collectives along it work as on a line, without
-// the cables of the twist. Those along a long axis have their ring.
+// another row): it says that it twists, not that it wraps. All-to-alls, gathers and scatters of all
+// chips use the cables of the twist (sim/collectives/algorithms/twisted_all_to_all.h); other
+// collectives along a short axis work as on a line. Those along a long axis have their ring.
 
 #pragma once
 

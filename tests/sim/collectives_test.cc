@@ -667,8 +667,10 @@ TEST(CollectivesTest, AutoTakesTheAlgorithmOfTheShape) {
   EXPECT_EQ(automatic(Op::kAllToAll, shape_of({4, 4}, true, true), 1), Choice::kTorusAllToAll);
   EXPECT_EQ(automatic(Op::kAllToAll, shape_of({64}, false, false), 1), Choice::kDirect);
   EXPECT_EQ(automatic(Op::kAllToAll, shape_of({65}, false, false), 1), Choice::kPairwise);
-  EXPECT_EQ(resolve({.op = Op::kAllReduce}, Choice::kRing, shape_of({4, 4}, true, true)).choice,
-            Choice::kRing);
+  EXPECT_EQ(
+      resolve({.op = Op::kAllReduce, .bytes = {}}, Choice::kRing, shape_of({4, 4}, true, true))
+          .choice,
+      Choice::kRing);
   for (const Op op : {Op::kGather, Op::kScatter}) {
     EXPECT_EQ(automatic(op, shape_of({4, 4}, true, false), kLarge), Choice::kRootTrees);
     EXPECT_EQ(automatic(op, shape_of({8}, true, true), kLarge), Choice::kDirect);

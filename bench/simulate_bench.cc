@@ -21,11 +21,11 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
 #include "experiment/experiment.h"
 #include "schedules/lowering/lower.h"
+#include "sim/program/graph_by_hand.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 #include "topology/topology.h"
 
 namespace stepsim {

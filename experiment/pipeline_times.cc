@@ -48,7 +48,7 @@ std::array<Duration, kParts> times_of(const OpGraph& graph, const Timeline& time
   const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
   std::array<Duration, kParts> times{};
   Part part = kParts;
-  std::int32_t layer = -1;
+  std::optional<std::int32_t> layer;
   Time end;
   for (const TimelineOp& op : timeline.ops) {
     const OpLabel& label = program.labels[op.op];
@@ -58,7 +58,7 @@ std::array<Duration, kParts> times_of(const OpGraph& graph, const Timeline& time
     Part now = kInputPart;
     if (path == PathLabel::kForward) now = kForwardPart;
     if (is_weight_gradient(graph.names[label.name])) now = kWeightPart;
-    const bool is_neighbour = label.layer < 0 || layer < 0 || std::abs(label.layer - layer) <= 1;
+    const bool is_neighbour = !label.layer || !layer || std::abs(*label.layer - *layer) <= 1;
     times[now] += op.ended - (now == part && is_neighbour ? end : op.started);
     part = now;
     layer = label.layer;

@@ -8,7 +8,9 @@ import re
 import sys
 
 SIM = ["sim/base", "sim/engine", "sim/chips", "sim/network", "sim/network/packets",
-       "sim/collectives", "sim/collectives/algorithms", "sim/hardware", "sim/program", "sim/run"]
+       "sim/collectives", "sim/collectives/algorithms", "sim/hardware", "sim/program",
+       "sim/run", "sim/run/ops", "sim/run/collectives", "sim/run/books"]
+UNDER_RUN = [room for room in SIM if not room.startswith("sim/run")]
 PROGRAM = ["sim/base", "sim/chips", "sim/program"]
 PIPELINE = ["schedules/pipeline", "schedules/pipeline/orders", "schedules/pipeline/search",
             "schedules/pipeline/replay"]
@@ -28,6 +30,9 @@ MAY_INCLUDE = {
     "sim/collectives/algorithms": ["sim/base", "sim/network", "sim/collectives"],
     "sim/hardware": ["sim/base", "sim/chips", "sim/network", "sim/collectives"],
     "sim/program": ["sim/base", "sim/chips", "sim/collectives"],
+    "sim/run/ops": UNDER_RUN,
+    "sim/run/books": UNDER_RUN + ["sim/run/ops"],
+    "sim/run/collectives": UNDER_RUN + ["sim/run/ops"],
     "sim/run": SIM,
     "topology": SIM + ["topology/kinds", "topology/graph"],
     "topology/kinds": SIM + ["topology/graph"],
@@ -57,6 +62,8 @@ for folder in ["collective", "formula", "run", "schedule", "validate"]:
 MAY_INCLUDE["cli"] += [f"cli/{f}" for f in ["collective", "formula", "run", "schedule", "validate"]]
 # Data types that a room may include beyond the table, each a decision: docs/decisions/.
 FILES = {
+    "sim/run/books": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],
+    "sim/run/collectives": ["sim/run/simulation_options.h"],
     "schedules/plan": ["sim/network/places.h"],
     "schedules/lowering": ["sim/network/places.h", "sim/collectives/collective.h"],
     "traces": ["analysis/studies/plot.h"],

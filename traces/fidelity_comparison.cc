@@ -94,11 +94,11 @@ class Comparison : private ReportText {
 
   void parts() {
     times("compute", [](const FinishedRun& run) { return run.result.breakdown.compute; });
-    for (std::size_t axis = 0; axis < kAxes; ++axis) {
-      times(fmt::format("exposed {}", name_of(static_cast<Axis>(axis))),
-            [axis](const FinishedRun& run) {
-              return run.result.breakdown.exposed_communication[axis];
-            });
+    const std::vector<std::string>& axes = runs_.front().graph.axes;
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+      times(fmt::format("exposed {}", axes[axis]), [axis](const FinishedRun& run) {
+        return run.result.breakdown.exposed_communication[axis];
+      });
     }
     times("pipeline bubble", [](const FinishedRun& run) { return run.result.breakdown.bubble; });
     times("idle", [](const FinishedRun& run) { return run.result.breakdown.idle; });

@@ -195,9 +195,9 @@ class Report : private ReportText {
     const Breakdown& parts = run_.result.breakdown;
     const auto value = [](Duration duration) { return static_cast<double>(duration.count()); };
     std::vector<Row> all{{"compute", value(parts.compute)}};
-    for (std::size_t i = 0; i < kAxes; ++i) {
-      all.push_back({fmt::format("exposed {}", name_of(static_cast<Axis>(i))),
-                     value(parts.exposed_communication[i])});
+    for (std::size_t i = 0; i < run_.graph.axes.size(); ++i) {
+      all.push_back(
+          {fmt::format("exposed {}", run_.graph.axes[i]), value(parts.exposed_communication[i])});
     }
     all.push_back({"pipeline bubble", value(parts.bubble)});
     all.push_back({"idle", value(parts.idle)});

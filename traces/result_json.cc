@@ -67,10 +67,10 @@ std::string json_list(const std::vector<std::string>& values) {
   return values.empty() ? "[]" : '[' + text + "\n  ]";
 }
 
-std::string breakdown_json(const Breakdown& breakdown) {
+std::string breakdown_json(const Breakdown& breakdown, const std::vector<std::string>& axes) {
   JsonObject exposed(JsonObject::Layout::kOneLine);
-  for (std::size_t i = 0; i < kAxes; ++i) {
-    exposed.add(name_of(static_cast<Axis>(i)), breakdown.exposed_communication[i]);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    exposed.add(axes[i], breakdown.exposed_communication[i]);
   }
   JsonObject object(JsonObject::Layout::kLines, 1);
   object.add("compute", breakdown.compute);
@@ -187,7 +187,7 @@ std::string result_json(const FinishedRun& run) {
   if (const auto idle = idle_chips(run.graph, run.cluster); !idle.empty()) {
     object.add("idle_chips", idle_chips_json(idle, run.cluster));
   }
-  object.add("breakdown_s", breakdown_json(result.breakdown));
+  object.add("breakdown_s", breakdown_json(result.breakdown, run.graph.axes));
   if (metrics.experts) {
     JsonObject experts(JsonObject::Layout::kOneLine);
     experts.add("busiest_rank_over_mean", metrics.experts->busiest_over_mean);
@@ -204,8 +204,8 @@ std::string result_json(const FinishedRun& run) {
   object.add("memory", memory_json(run));
   object.add("links", links_json(run));
   JsonObject by_axis(JsonObject::Layout::kOneLine);
-  for (std::size_t i = 0; i < kAxes; ++i) {
-    by_axis.add(name_of(static_cast<Axis>(i)), result.bytes_by_axis[i]);
+  for (std::size_t i = 0; i < run.graph.axes.size(); ++i) {
+    by_axis.add(run.graph.axes[i], result.bytes_by_axis[i]);
   }
   object.add("bytes_by_axis", by_axis.text());
   if (run.explanation != nullptr) object.add("explain", explanation_json(*run.explanation));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/step/explain_parts.h"
+#include "schedules/plan/axis.h"
 #include "sim/base/quantity_text.h"
 
 namespace stepsim {

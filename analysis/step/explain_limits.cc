@@ -7,6 +7,7 @@
 
 #include "analysis/formulas/formula_table.h"
 #include "analysis/step/explain_parts.h"
+#include "schedules/plan/axis.h"
 #include "sim/hardware/group_links.h"
 
 namespace stepsim {

@@ -83,12 +83,12 @@ std::vector<RankId> fullest_ranks(const OpGraph& graph, const SimulationResult& 
 }
 
 std::string text_of_peak(const OpGraph& graph, RankId rank, const MemoryPeak& peak) {
-  if (peak.op == MemoryPeak::kNoOp) return {};
+  if (!peak.op) return {};
   const Program& program = graph.programs[graph.ranks[rank.index()].program.index()];
-  const OpLabel& label = program.labels[peak.op];
+  const OpLabel& label = program.labels[peak.op->index()];
   std::string text = graph.names[label.name];
-  if (label.layer >= 0) text += ", layer " + std::to_string(label.layer);
-  if (label.microbatch >= 0) text += ", micro-batch " + std::to_string(label.microbatch);
+  if (label.layer) text += ", layer " + std::to_string(*label.layer);
+  if (label.microbatch) text += ", micro-batch " + std::to_string(*label.microbatch);
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "schedules/plan/axis.h"
 #include "sim/base/quantity_text.h"
 #include "sim/hardware/group_links.h"
 #include "sim/hardware/group_shape.h"

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "analysis/formulas/sources.h"
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
+#include "sim/program/graph_by_hand.h"
 #include "topology/kinds/explicit_graph.h"
+#include "topology/small_clusters.h"
 #include "workload/kernels.h"
 
 namespace stepsim {

@@ -4,8 +4,9 @@
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/hops.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
+#include "schedules/plan/axis.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

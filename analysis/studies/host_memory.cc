@@ -4,9 +4,9 @@
 // and all chips of a host share the host's memory. Copies take no latency here.
 
 #include "analysis/formulas/sources.h"
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
+#include "sim/program/graph_by_hand.h"
+#include "topology/small_clusters.h"
 #include "topology/topology.h"
 
 namespace stepsim {

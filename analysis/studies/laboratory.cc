@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/run/packet_estimate.h"
+#include "sim/run/collectives/packet_estimate.h"
 
 namespace stepsim {
 namespace {

@@ -9,10 +9,11 @@
 
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/book_layer.h"
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study_groups.h"
+#include "schedules/plan/axis.h"
+#include "sim/program/graph_by_hand.h"
+#include "topology/small_clusters.h"
 #include "workload/layers.h"
 
 namespace stepsim {

@@ -6,8 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
+#include "topology/small_clusters.h"
 #include "workload/model_spec.h"
 
 namespace stepsim {

@@ -11,11 +11,11 @@
 #include "analysis/studies/book_layer.h"
 #include "analysis/studies/figures.h"
 #include "analysis/studies/h100_nodes.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study.h"
 #include "experiment/experiment.h"
 #include "schedules/pipeline/make_schedule.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

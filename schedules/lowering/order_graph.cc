@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "schedules/lowering/message_names.h"
+#include "schedules/plan/axis.h"
 #include "sim/program/program_builder.h"
 
 namespace stepsim {
@@ -68,6 +69,7 @@ class OrderLowering {
     }
     graph_.communicators.push_back(std::move(all));
     graph_.pipeline_stages = ranks;
+    graph_.axes = axis_names();
     for (const PipelineOpKind kind : kKinds) graph_.path_labels.emplace_back(name_of(kind));
   }
 

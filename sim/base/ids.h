@@ -50,15 +50,21 @@ class IdTable : public std::vector<Thing> {
   IdType next() const { return IdType(static_cast<std::uint32_t>(this->size())); }
 };
 
-using NodeId = Id<struct NodeTag>;            // a chip, a switch, a host or a network card
-using LinkId = Id<struct LinkTag>;            // one direction of a cable
-using LinkGroupId = Id<struct LinkGroupTag>;  // links that packets are spread over
-using HostId = Id<struct HostTag>;            // a machine that chips hang on
-using RankId = Id<struct RankTag>;            // one process of the training job
-using OpId = Id<struct OpTag>;                // position in the flat op table of a Program
-using StreamId = Id<struct StreamTag>;
+using NodeId = Id<struct NodeTag>;              // a chip, a switch, a host or a network card
+using LinkId = Id<struct LinkTag>;              // one direction of a cable
+using LinkGroupId = Id<struct LinkGroupTag>;    // links that packets are spread over
+using HostId = Id<struct HostTag>;              // a machine that chips hang on
+using RankId = Id<struct RankTag>;              // one process of the training job
+using OpId = Id<struct OpTag>;                  // position in the flat op table of a Program
+using StreamId = Id<struct StreamTag>;          // a stream of a Program
+using RankStreamId = Id<struct RankStreamTag>;  // a stream of one rank, among those of all ranks
 using ProgramId = Id<struct ProgramTag>;
 using TransferId = Id<struct TransferTag>;  // one transfer in flight: slots are used again
 using CommunicatorId = Id<struct CommunicatorTag>;
+using GroupId = Id<struct GroupTag>;    // a group of ranks of a communicator
+using MemberId = Id<struct MemberTag>;  // a place in such a group; switches that add come after
+using LaneId = Id<struct LaneTag>;      // a lane of a collective algorithm
+using ComputeWorkId = Id<struct ComputeWorkTag>;        // position in OpGraph::compute_works
+using CollectiveWorkId = Id<struct CollectiveWorkTag>;  // position in OpGraph::collective_works
 
 }  // namespace stepsim

@@ -16,7 +16,9 @@
 //   start() --latency--> active: moves its bytes at the rate that the model gives it --> done
 //
 // The latency is paid first and takes no capacity; last byte there = done, without further
-// latency. A transfer of zero bytes, or without links, is done at start + latency.
+// latency. A transfer of zero bytes, or without links, is done at start + latency. Packets pay the
+// latency of each link on the way, so of `latency` they pay only `sender_latency` at first: what
+// the sender's software needs before the first byte leaves.
 //
 // Ids are chosen by the caller and may be used again once a transfer is reported as done.
 // Results depend only on the transfers and their starts, not on the order of calls within an
@@ -42,7 +44,8 @@ struct Transfer {
   std::span<const LinkUse> uses;
   // For networks of packets. Messages that start together leave in order of `order`, then of id.
   std::uint64_t order = 0;
-  bool keeps_links = false;  // packets: true keeps them on these links, whatever their groups
+  bool keeps_links = false;   // packets: true keeps them on these links, whatever their groups
+  Duration sender_latency{};  // packets: the part of `latency` that is not that of the links
 };
 
 struct NetworkStatistics {

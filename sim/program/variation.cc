@@ -60,8 +60,8 @@ void vary(const Variation& variation, std::uint64_t seed, OpGraph& graph) {
 }
 
 // Box and Muller: two uniform numbers make a normal one.
-double factor_of(const Jitter& jitter, std::uint32_t step, std::uint32_t rank, std::uint32_t op) {
-  const std::uint64_t place = (std::uint64_t{rank} << 32U) | op;
+double factor_of(const Jitter& jitter, std::uint32_t step, RankId rank, OpId op) {
+  const std::uint64_t place = (std::uint64_t{rank.index()} << 32U) | op.index();
   const std::uint64_t first = mix(mix(mix(jitter.seed) ^ step) ^ place);
   const double radius = std::sqrt(-2 * std::log(uniform(first)));
   const double z = radius * std::cos(2 * std::numbers::pi * uniform(mix(first)));

@@ -41,7 +41,7 @@ struct Jitter {
   std::uint64_t seed = 0;
 };
 
-// What op `op` of `rank` takes in this step, times what it would take without jitter.
-double factor_of(const Jitter& jitter, std::uint32_t step, std::uint32_t rank, std::uint32_t op);
+// The time of op `op` of `rank` in this step, as a multiple of its time without jitter.
+double factor_of(const Jitter& jitter, std::uint32_t step, RankId rank, OpId op);
 
 }  // namespace stepsim

@@ -9,10 +9,10 @@
 #include <cmath>
 #include <string>
 
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
 #include "schedules/lowering/lower.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedules/plan/axis.h"
 #include "topology/kinds/dgx_superpod.h"
 #include "topology/kinds/torus.h"
 

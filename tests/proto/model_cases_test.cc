@@ -15,11 +15,12 @@
 #include <string>
 
 #include "analysis/formulas/worked_cases.h"
-#include "analysis/studies/small_clusters.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_reference.h"
 #include "proto/to_spec.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
+#include "topology/small_clusters.h"
 #include "workload/kernels.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"

@@ -9,6 +9,7 @@
 
 #include "experiment/experiment.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "analysis/accuracy/csv_table.h"
 #include "experiment/experiment.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/run/simulate.h"
 #include "tests/support/reference_folder.h"
@@ -100,7 +102,7 @@ Chunk simulated(const Experiment& experiment) {
   };
   Span span;
   for (const TimelineOp& op : result.timelines.front().ops) {
-    const std::int32_t microbatch = program.labels[op.op].microbatch;
+    const std::optional<std::int32_t> microbatch = program.labels[op.op].microbatch;
     if (!is_compute(op)) continue;
     const bool is_forward = has(name(op), " forward:");
     if (microbatch == (is_forward ? forward : backward)) span.cover(op);

@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

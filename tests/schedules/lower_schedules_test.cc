@@ -6,16 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "experiment/pipeline_times.h"
 #include "schedules/lowering/lower.h"
 #include "schedules/lowering/tensor.h"
 #include "schedules/pipeline/replay/posted_replay.h"
 #include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 
@@ -158,7 +159,7 @@ Duration end_of_passes(const OpGraph& graph, const SimulationResult& result) {
     const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
     for (const TimelineOp& op : timeline.ops) {
       if (program.ops[op.op].kind != OpKind::kCompute) continue;
-      if (program.labels[op.op].microbatch >= 0) end = std::max(end, op.ended);
+      if (program.labels[op.op].microbatch) end = std::max(end, op.ended);
     }
   }
   return end.since_start;
@@ -419,7 +420,7 @@ TEST(LowerSchedulesTest, PostValidationKeepsTheBubbleBetweenStepsClosed) {
 
 // The first compute op of a step with this in its name.
 const TimelineOp& first_op(const OpGraph& graph, const Timeline& timeline, const std::string& name,
-                           std::uint32_t step, std::int32_t microbatch = -1) {
+                           std::uint32_t step, std::optional<std::int32_t> microbatch = {}) {
   const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
   return *std::ranges::find_if(timeline.ops, [&](const TimelineOp& op) {
     const OpLabel& label = program.labels[op.op];
@@ -443,7 +444,7 @@ TEST(LowerSchedulesTest, PostValidationLetsNoForwardPastTheNorm) {
     OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
     const Program& last = graph.programs.back();
     for (std::uint32_t op = 0; op < last.ops.size(); ++op) {
-      if (last.ops[op].kind != OpKind::kCompute || last.labels[op].microbatch >= 0) continue;
+      if (last.ops[op].kind != OpKind::kCompute || last.labels[op].microbatch) continue;
       if (graph.names[last.labels[op].name] != "gradient norm") continue;
       ComputeWork slow = graph.compute_works[last.ops[op].work];
       slow.kernels[0].read = Bytes(100'000 * slow.kernels[0].read.value());
@@ -514,7 +515,8 @@ TEST(LowerSchedulesTest, ALayoutCountsEveryChunk) {
   const OpGraph graph = lower(model(), plan, cluster_for(plan).places, ideal_chip());
   // Rank 0 has stages 0 and 4, which begins behind three blocks.
   std::vector<std::int32_t> of_first;
-  for (const OpLabel& label : graph.programs[0].labels) of_first.push_back(label.layer);
+  for (const OpLabel& label : graph.programs[0].labels)
+    of_first.push_back(label.layer.value_or(-1));
   std::ranges::sort(of_first);
   of_first.erase(std::unique(of_first.begin(), of_first.end()), of_first.end());
   EXPECT_EQ(of_first, (std::vector<std::int32_t>{-1, 3, 4}));

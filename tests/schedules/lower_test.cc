@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
+#include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 
@@ -467,7 +468,7 @@ TEST(LowerTest, StagesHaveTheLayersOfTheLayout) {
   std::int32_t last[] = {-1, -1};
   for (std::size_t stage = 0; stage < 2; ++stage) {
     for (const OpLabel& label : graph.programs[stage].labels) {
-      last[stage] = std::max(last[stage], label.layer);
+      last[stage] = std::max(last[stage], label.layer.value_or(-1));
     }
   }
   EXPECT_EQ(last[0], 0);

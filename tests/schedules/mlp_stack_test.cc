@@ -6,9 +6,10 @@
 
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 

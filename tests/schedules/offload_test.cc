@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
 #include "sim/hardware/hosts.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

@@ -6,9 +6,10 @@
 #include <set>
 #include <string>
 
-#include "analysis/studies/small_clusters.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -398,7 +398,8 @@ TEST(AdaptiveRoutingTest, TheOrderOfSimultaneousOpsChangesNothing) {
   for (const Fidelity fidelity : {Fidelity::kFlow, Fidelity::kPacket}) {
     SimulationOptions options{.fidelity = fidelity, .granularity = Granularity::kStepped};
     const Duration expected = simulate(graph, cluster, options).step_time;
-    for (options.shuffle_seed = 1; options.shuffle_seed <= 5; ++options.shuffle_seed) {
+    for (const std::uint32_t seed : {1U, 2U, 3U, 4U, 5U}) {
+      options.shuffle_seed = seed;
       EXPECT_EQ(simulate(graph, cluster, options).step_time, expected);
     }
   }

@@ -14,7 +14,7 @@
 #include "analysis/collective_forms/group_levels.h"
 #include "analysis/collective_forms/phase_schedule.h"
 #include "sim/collectives/choose_algorithm.h"
-#include "sim/run/collective_task.h"
+#include "sim/run/collectives/collective_task.h"
 #include "tests/support/idle_collective.h"
 
 namespace stepsim {
@@ -58,7 +58,7 @@ void sweep(const Cluster& cluster, const std::string& name, Tally& tally,
               to_seconds(simulate(graph, cluster, {.granularity = granularity}).step_time);
           const CollectiveFormula form =
               stated_form(cluster, chips, shape,
-                          {.task = task_of(graph, graph.collective_works[0], 0),
+                          {.task = task_of(graph, graph.collective_works[0], GroupId(0)),
                            .algorithm = choice,
                            .cost = {},
                            .overlapped = granularity == Granularity::kPipelined});

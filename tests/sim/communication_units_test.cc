@@ -5,12 +5,12 @@
 
 #include <optional>
 
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
 #include "sim/collectives/library_choice.h"
 #include "sim/hardware/group_shape.h"
-#include "sim/run/compute.h"
+#include "sim/program/graph_by_hand.h"
+#include "sim/run/ops/chip_share.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -47,7 +47,7 @@ class CreditNetwork final : public Network {
 
   std::optional<Time> next_event() const override {
     std::optional<std::int64_t> next = events_.earliest();
-    if (const auto end = messages_.next_end()) next = std::min(next.value_or(*end), *end);
+    if (const auto at = messages_.next_event()) next = std::min(next.value_or(*at), *at);
     if (!next) return std::nullopt;
     return Time{Duration(*next)};
   }
@@ -67,6 +67,7 @@ class CreditNetwork final : public Network {
       }
       events_.flush();
     }
+    messages_.release(now);
     messages_.take_ended(now, done);
   }
 

@@ -79,7 +79,7 @@ class UnlimitedPacketNetwork final : public Network {
 
   std::optional<Time> next_event() const override {
     std::optional<std::int64_t> next = next_arrivals_.earliest();
-    if (const auto end = messages_.next_end()) next = std::min(next.value_or(*end), *end);
+    if (const auto at = messages_.next_event()) next = std::min(next.value_or(*at), *at);
     if (!next) return std::nullopt;
     return Time{Duration(*next)};
   }
@@ -93,6 +93,7 @@ class UnlimitedPacketNetwork final : public Network {
       for (const std::uint32_t link : links_) hand_over(now, LinkId(link));
       next_arrivals_.flush();
     }
+    messages_.release(now);
     messages_.take_ended(now, done);
   }
 

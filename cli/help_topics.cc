@@ -1,5 +1,6 @@
 #include "cli/help_topics.h"
 
+#include "cli/plan_help.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
@@ -22,6 +23,10 @@ std::string units_text(std::span<const std::string> words) {
 }
 
 constexpr HelpTopic kTopics[] = {
+    {.name = "plan",
+     .arguments = "[KEY]",
+     .summary = "the keys of --plan: what each does and when to change it",
+     .text = plan_help},
     {.name = "units",
      .arguments = "",
      .summary = "how sizes, bandwidths and times are written",

@@ -14,7 +14,9 @@
 #include "proto/message_fields.h"
 #include "proto/mlp_stack_text.h"
 #include "proto/plan_text.h"
+#include "proto/read_fields.h"
 #include "proto/to_spec.h"
+#include "sim/program/variation_fields.h"
 
 namespace stepsim {
 namespace {
@@ -48,7 +50,12 @@ Loaded load_file(const std::string& experiment, const std::string& text, Problem
     CatalogAnswer answer = find(CatalogKind::kExperiment, experiment);
     source = std::move(answer.found);
     if (!source) {
-      problems.add("EXPERIMENT", answer.problem + "; or give a file ending in .textproto or .json");
+      const bool is_keys = experiment.find('=') != std::string::npos;
+      problems.add("EXPERIMENT",
+                   is_keys ? "is \"" + experiment +
+                                 "\", which looks like a key of --plan: join keys by commas, "
+                                 "without spaces, as in --plan tp=8,dp=16"
+                           : answer.problem + "; or give a file ending in .textproto or .json");
     }
   }
   if (!source) {
@@ -135,6 +142,17 @@ void apply(const Override& change, file::Experiment& message, ProblemList& probl
   }
 }
 
+// Places for as many ranks as the plan has, in no levels.
+Places places_for(const ParallelPlan& plan) {
+  constexpr std::int64_t kMostRanks = 1 << 20;
+  Places places;
+  const std::int64_t ranks = std::min(plan.ranks(), kMostRanks);
+  for (std::int64_t chip = 0; chip < ranks; ++chip) {
+    places.chips.emplace_back(static_cast<std::uint32_t>(chip));
+  }
+  return places;
+}
+
 // Problems of the plan for this model on this cluster. Where the cluster can't be built the plan
 // is checked against one that is just large enough, so that the rest is reported too.
 std::vector<Problem> check_plan(const Experiment& experiment,
@@ -154,29 +172,19 @@ std::vector<Problem> check_plan(const Experiment& experiment,
     }
     return under("plan", std::move(problems));
   }
-  constexpr std::int64_t kMostRanks = 1 << 20;
   ParallelPlan plan = experiment.plan;
   plan.map.clear();
-  Places places;
-  const std::int64_t ranks = std::min(plan.ranks(), kMostRanks);
-  for (std::int64_t chip = 0; chip < ranks; ++chip) {
-    places.chips.emplace_back(static_cast<std::uint32_t>(chip));
-  }
-  return under("plan", check(plan, experiment.model, places));
+  return under("plan", check(plan, experiment.model, places_for(plan)));
 }
 
-Variation to_variation(const file::Variation& message) {
-  Variation variation{.jitter = message.jitter()};
-  for (const file::Straggler& straggler : message.straggler()) {
-    variation.stragglers.push_back({.slowdown = straggler.slowdown()});
-    for (const std::uint32_t rank : straggler.rank()) {
-      variation.stragglers.back().ranks.emplace_back(rank);
-    }
-  }
-  return variation;
+// Problems that the plan has with any model; for when the model could not be read.
+std::vector<Problem> check_plan_alone(ParallelPlan plan,
+                                      const std::optional<BuiltTopology>& built) {
+  if (!built) plan.map.clear();
+  return under("plan", check_without_model(plan, built ? built->places : places_for(plan)));
 }
 
-// What was published is for those who ask for it (proto/load_publication.h). Nonsense is refused.
+// Refuses a publication that makes no sense. proto/load_publication.h reads it for those who ask.
 void check_publication(const file::Experiment& message, ProblemList& problems) {
   to_publication(message, problems);
 }
@@ -244,9 +252,11 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
   if (has_plan) {
     experiment.plan = to_plan(message.plan(), problems);
     if (!built) problems.mark_reported("plan.ranks");
-    problems.add(check_plan(experiment, built));
+    problems.add(has_model ? check_plan(experiment, built)
+                           : check_plan_alone(experiment.plan, built));
   }
-  experiment.variation = to_variation(message.variation());
+  read_fields(message.variation(), variation_fields(), experiment.variation, "variation.",
+              problems);
   if (has_plan) {
     problems.add(under("variation", check(experiment.variation, experiment.plan.ranks())));
   }

@@ -76,9 +76,7 @@ void read_value(const std::string& text, const AnyField& field, void* spec, cons
   std::vector<Problem> found;
   for (std::string& message : field.read(text, spec)) found.push_back({path, std::move(message)});
   problems.add(std::move(found));
-  const std::optional<double> number = field.number(spec);
-  if (!number) return;
-  if (auto problem = problem_of(field.limits(), *number, *field.write(spec))) {
+  if (auto problem = limit_problem(field, spec)) {
     problems.add(path, std::move(*problem));
     field.clear(spec);
   }

@@ -1,6 +1,7 @@
-// From messages of files to the checked structs of the simulator. Each function reports whatever
-// is missing, unreadable or impossible under the field's path in the experiment ("plan.tp"), and
-// returns the spec all the same: with problems, it is only good for finding more of them.
+// These functions turn messages of files into the checked structs of the simulator. Each reports
+// whatever is missing, unreadable or impossible under the field's path in the experiment
+// ("plan.tp"). It returns the spec all the same; with problems, that is only good for finding more
+// of them.
 
 #pragma once
 

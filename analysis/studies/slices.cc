@@ -232,7 +232,7 @@ void add_breaches(RowTable& rows) {
                [](const Laboratory& laboratory) {
                  StackStep step = sliced_step({}, kTokens);
                  step.plan.zero = 0;
-                 step.plan.shard = 0;
+                 step.plan.shard.reset();
                  step.data_algorithm = AlgorithmChoice::kRing;
                  return to_seconds(run(laboratory, step, cluster_of(Slices{})).step_time);
                });

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "schedules/lowering/lower.h"
 #include "schedules/plan/axis.h"
+#include "schedules/plan/plan_syntax.h"
 #include "topology/small_clusters.h"
 #include "workload/model_spec.h"
 
@@ -15,31 +15,6 @@ namespace stepsim {
 namespace {
 
 constexpr double kNoMemoryBound = 1e18;  // B/s
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
-std::vector<AxisMapping> read_map(const std::string& text) {
-  std::vector<AxisMapping> map;
-  if (text.empty()) return map;
-  for (const std::string& entry : split(text, '/')) {
-    const std::size_t colon = entry.find(':');
-    AxisMapping mapping{.levels = split(std::string_view(entry).substr(colon + 1), '+')};
-    for (std::size_t axis = 0; axis < kPlanAxes; ++axis) {
-      if (name_of(static_cast<PlanAxis>(axis)) != entry.substr(0, colon)) continue;
-      mapping.axis = static_cast<PlanAxis>(axis);
-    }
-    map.push_back(std::move(mapping));
-  }
-  return map;
-}
 
 }  // namespace
 
@@ -63,7 +38,7 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
   plan.microbatch = 1;
   plan.sequence = step.tokens;
   plan.global_batch = plan.dp * step.microbatches;
-  plan.map = read_map(step.map);
+  kMapSyntax.read(step.map, plan);
   plan.optimizer = step.optimizer ? Optimizer::kAdam : Optimizer::kNone;
   if (plan.zero < 3) plan.gradient_bucket_parameters = 1;  // a bucket is full with one layer
   for (const Problem& problem : check(plan, model, cluster.places)) {

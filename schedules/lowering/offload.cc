@@ -53,11 +53,11 @@ Bytes kept_by(const StageUnit& unit) {
 
 bool is_offloaded(const Stage& stage, const StageUnit& unit) {
   if (!unit.block) return false;
-  if (stage.plan.offload_layers == 0) return true;
+  if (!stage.plan.offload_layers) return true;
   for (const StageChunk& chunk : stage.chunks) {
     std::int64_t before = 0;
     for (const StageUnit& other : chunk.units) {
-      if (&other == &unit) return before < stage.plan.offload_layers;
+      if (&other == &unit) return before < *stage.plan.offload_layers;
       if (other.block) ++before;
     }
   }

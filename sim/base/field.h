@@ -51,7 +51,7 @@ struct Limits {
   double high = std::numeric_limits<double>::infinity();
   bool above_low = false;    // low itself is not allowed
   bool below_high = false;   // nor high
-  bool zero_unsets = false;  // optional members: 0 is written to leave the field unset
+  bool zero_unsets = false;  // 0 is allowed, too: it stands for none
   std::vector<std::pair<double, std::string_view>> choices{};  // these only, with their meanings
 
   static Limits at_least(double low) { return {.low = low}; }
@@ -63,7 +63,8 @@ struct Limits {
     return {.choices = std::move(choices)};
   }
 
-  // The same limits; 0 takes back what a catalog entry sets.
+  // The same limits, and 0 for none. It takes back what a catalog entry sets; an optional member is
+  // then unset.
   Limits or_zero() const {
     Limits result = *this;
     result.zero_unsets = true;
@@ -71,8 +72,9 @@ struct Limits {
   }
 };
 
-// "must be at least 1, is 0"; nothing if the value is within. `text` is the value as written.
-std::optional<std::string> problem_of(const Limits& limits, double value, const std::string& text);
+bool within(const Limits& limits, double value);
+// "must be at least 1, is 0"; `text` is the value as written. REQUIRES: it is not within.
+std::string broken_text(const Limits& limits, double value, const std::string& text);
 std::string text_of(const Limits& limits);  // "1 to 1048576"; "" if there are none
 
 class AnyFieldTable;
@@ -96,6 +98,7 @@ class AnyField {
   virtual std::optional<double> number(const void* spec) const = 0;      // nothing: no number
   virtual void clear(void* spec) const = 0;  // makes it 0 or unset: its problem has been reported
   virtual std::string accepts() const = 0;   // "a whole number"
+  virtual bool is_unset_by_zero() const { return false; }  // so that 0 itself is no value
 
   // ---- a group or a list: fields() of each element ----
 
@@ -159,7 +162,9 @@ std::vector<FieldValue> values_in_force(const AnyFieldTable& table, const void* 
 // Those of `values` that `others` lacks or has otherwise.
 std::vector<FieldValue> differing(std::vector<FieldValue> values,
                                   const std::vector<FieldValue>& others);
+// Every value outside its limits; the second, for one field, returns the message.
 std::vector<Problem> limit_problems(const AnyFieldTable& table, const void* spec);
+std::optional<std::string> limit_problem(const AnyField& field, const void* spec);
 
 // "must be a whole number, is "x"; did you mean 8192?"
 std::string refused_text(const std::string& accepts, std::string_view text,
@@ -197,7 +202,7 @@ class MemberField : public AnyField {
     if (!value) return {refused_text(accepts(), text, Text<Value>::hint(text))};
     T& target = static_cast<Struct*>(spec)->*member_;
     if constexpr (OptionalOf<T>::kIsOptional && HasNumber<Value>) {
-      if (limits().zero_unsets && Text<Value>::number(*value) == 0) {
+      if (is_unset_by_zero() && Text<Value>::number(*value) == 0) {
         target.reset();
         return {};
       }
@@ -219,6 +224,9 @@ class MemberField : public AnyField {
   }
   void clear(void* spec) const override { static_cast<Struct*>(spec)->*member_ = T{}; }
   std::string accepts() const override { return Text<Value>::accepts(); }
+  bool is_unset_by_zero() const override {
+    return OptionalOf<T>::kIsOptional && limits().zero_unsets;
+  }
 
  private:
   const Value* value_in(const void* spec) const {

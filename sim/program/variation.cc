@@ -6,12 +6,12 @@
 #include <string>
 
 #include "sim/program/op_graph.h"
+#include "sim/program/variation_fields.h"
 
 namespace stepsim {
 namespace {
 
-constexpr double kFarthest = 6;       // standard deviations
-constexpr double kMostJitter = 0.15;  // kMostJitter x kFarthest < 1
+constexpr double kFarthest = 6;  // standard deviations; times the most jitter (0.15): below 1
 
 // The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 std::uint64_t mix(std::uint64_t value) {
@@ -29,7 +29,7 @@ double uniform(std::uint64_t hash) {
 }  // namespace
 
 std::vector<Problem> check(const Variation& variation, std::int64_t ranks) {
-  std::vector<Problem> problems;
+  std::vector<Problem> problems = variation_fields().problems(variation);
   for (std::size_t i = 0; i < variation.stragglers.size(); ++i) {
     const Straggler& straggler = variation.stragglers[i];
     const std::string field = "straggler[" + std::to_string(i) + "]";
@@ -40,12 +40,6 @@ std::vector<Problem> check(const Variation& variation, std::int64_t ranks) {
                                                std::to_string(ranks - 1) + "; has " +
                                                std::to_string(rank.index())});
     }
-    if (!(straggler.slowdown > 0 && std::isfinite(straggler.slowdown))) {
-      problems.push_back({field + ".slowdown", "must be above 0 (1.2: kernels take 20 % longer)"});
-    }
-  }
-  if (!(variation.jitter >= 0 && variation.jitter <= kMostJitter)) {
-    problems.push_back({"jitter", "must be from 0 to 0.15, a standard deviation as a fraction"});
   }
   return problems;
 }

@@ -258,7 +258,7 @@ TEST(ExpertParallelTest, RefusesWhatDoesNotFitTheModelOrTheCluster) {
             (Texts{"node_limit is 2, but a copy for each expert goes straight to it (dispatch = "
                    "all_to_all): 0, or dispatch = two_level"}));
   plan.dispatch = Dispatch::kTwoLevel;
-  plan.node_limit = 0;
+  plan.node_limit.reset();
   EXPECT_EQ(problems_of(small_experts(), plan, ring_of(4, 1_GBps)),
             (Texts{"dispatch is two_level, but the 4 ranks of ep do not stand in nodes, as many in "
                    "each and in the same places of it: all_to_all, or another order or map"}));

@@ -475,7 +475,7 @@ TEST(RecomputeTest, GroupsAndFirstLayersRunWithEveryAxis) {
         for (ParallelPlan& plan : plans) {
           plan.recompute = Recompute::kFull;
           plan.recompute_block = block;
-          plan.recompute_layers = layers;
+          if (layers > 0) plan.recompute_layers = layers;
           run(model, plan);
         }
       }

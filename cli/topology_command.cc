@@ -17,6 +17,7 @@
 #include "cli/progress.h"
 #include "cli/standard_output.h"
 #include "experiment/experiment.h"
+#include "proto/load_experiment.h"
 #include "sim/base/quantity_text.h"
 #include "topology/dot.h"
 #include "topology/graph/graph_measures.h"

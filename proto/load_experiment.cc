@@ -1,3 +1,5 @@
+#include "proto/load_experiment.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -15,6 +17,7 @@
 #include "proto/mlp_stack_text.h"
 #include "proto/plan_text.h"
 #include "proto/read_fields.h"
+#include "proto/record_fields.h"
 #include "proto/to_spec.h"
 #include "sim/program/variation_fields.h"
 
@@ -37,14 +40,13 @@ struct Loaded {
   bool usable = true;
 };
 
-Loaded load_file(const std::string& experiment, const std::string& text, ProblemList& problems) {
+Loaded load_file(const std::string& experiment, ProblemList& problems) {
   Loaded loaded;
-  if (experiment.empty() && text.empty()) return loaded;
+  if (experiment.empty()) return loaded;
   std::optional<SourceText> source;
-  if (!text.empty()) {
-    source = SourceText{.name = "experiment", .extension = ".textproto", .text = text};
-  } else if (looks_like_file(experiment)) {
+  if (looks_like_file(experiment)) {
     source = read_source(experiment, "EXPERIMENT", problems);
+    if (source) take_out_of_result(*source);
     loaded.folder = std::filesystem::path(experiment).parent_path();
   } else {
     CatalogAnswer answer = find(CatalogKind::kExperiment, experiment);
@@ -153,35 +155,37 @@ Places places_for(const ParallelPlan& plan) {
   return places;
 }
 
-// Problems of the plan for this model on this cluster. Where the cluster can't be built the plan
-// is checked against one that is just large enough, so that the rest is reported too.
-std::vector<Problem> check_plan(const Experiment& experiment,
-                                const std::optional<BuiltTopology>& built) {
-  if (built) {
-    std::vector<Problem> problems = check(experiment.plan, experiment.model, built->places);
-    for (Problem& problem : check(experiment.plan, experiment.cluster.chip)) {
-      problems.push_back(std::move(problem));
-    }
-    const char* field =
-        experiment.plan.offload_optimizer ? "offload_optimizer" : "offload_activations";
-    if (experiment.plan.offloads() && !experiment.cluster.host.given()) {
-      problems.push_back({field, "needs a host: " + experiment.cluster.chip.name +
-                                     " has none in the catalog; give cluster.host, as in host { "
-                                     "link_bandwidth: \"25GB/s\" memory_bandwidth: \"300GB/s\" "
-                                     "memory_capacity: \"1TB\" }"});
-    }
-    return under("plan", std::move(problems));
-  }
+// Problems of the plan and the variation. Where the cluster can't be built, the plan is checked
+// against one that is just large enough; where the model could not be read, it is checked for what
+// is wrong with any model. So the rest is reported too.
+std::vector<Problem> check_loaded(const Experiment& experiment, bool has_model,
+                                  const std::optional<BuiltTopology>& built) {
+  if (has_model && built) return check(experiment, built->places);
   ParallelPlan plan = experiment.plan;
-  plan.map.clear();
-  return under("plan", check(plan, experiment.model, places_for(plan)));
+  if (!built) plan.map.clear();
+  const Places places = built ? built->places : places_for(plan);
+  std::vector<Problem> problems = under("plan", has_model ? check(plan, experiment.model, places)
+                                                          : check_without_model(plan, places));
+  for (Problem& problem : under("variation", check(experiment.variation, plan.ranks()))) {
+    problems.push_back(std::move(problem));
+  }
+  return problems;
 }
 
-// Problems that the plan has with any model; for when the model could not be read.
-std::vector<Problem> check_plan_alone(ParallelPlan plan,
-                                      const std::optional<BuiltTopology>& built) {
-  if (!built) plan.map.clear();
-  return under("plan", check_without_model(plan, built ? built->places : places_for(plan)));
+// Whether the experiment of a file or of the catalog gets another model or cluster.
+bool replaces_a_part(const ExperimentSource& source, const std::vector<Override>& overrides) {
+  const auto names_a_part = [](const Override& change) {
+    return change.is_reference() &&
+           (change.path.starts_with("model.") || change.path == "cluster.catalog");
+  };
+  return !source.model.empty() || !source.cluster.empty() ||
+         std::ranges::any_of(overrides, names_a_part);
+}
+
+// For the record: --library is short for an override.
+void add_overrides(const ExperimentSource& source, file::Experiment& message) {
+  if (!source.library.empty()) message.add_overrides("cluster.library.catalog=" + source.library);
+  for (const std::string& text : source.overrides) message.add_overrides(text);
 }
 
 // Refuses a publication that makes no sense. proto/load_publication.h reads it for those who ask.
@@ -205,7 +209,7 @@ bool require(bool has, const char* section, const char* flag, const ExperimentSo
 
 LoadedExperiment load_with_topology(const ExperimentSource& source) {
   ProblemList problems;
-  Loaded loaded = load_file(source.experiment, source.text, problems);
+  Loaded loaded = load_file(source.experiment, problems);
   file::Experiment& message = loaded.message;
   bool has_model = true;
   bool has_cluster = true;
@@ -226,6 +230,7 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
   for (const Override& change : overrides) {
     if (change.is_reference()) apply(change, message, problems);
   }
+  if (replaces_a_part(source, overrides)) message.clear_name();
   if (!loaded.usable) throw_if_any(problems.all());
 
   has_model = require(message.has_model(), "model", "--model", source, problems) &&
@@ -249,21 +254,23 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
       built = build_topology(experiment.cluster.topology, experiment.cluster.faults);
     }
   }
-  if (has_plan) {
-    experiment.plan = to_plan(message.plan(), problems);
-    if (!built) problems.mark_reported("plan.ranks");
-    problems.add(has_model ? check_plan(experiment, built)
-                           : check_plan_alone(experiment.plan, built));
-  }
   read_fields(message.variation(), variation_fields(), experiment.variation, "variation.",
               problems);
   if (has_plan) {
-    problems.add(under("variation", check(experiment.variation, experiment.plan.ranks())));
+    experiment.plan = to_plan(message.plan(), problems);
+    if (!built) problems.mark_reported("plan.ranks");
+    problems.add(check_loaded(experiment, has_model, built));
   }
   experiment.name =
       message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;
+  const SimulationChoices simulation = to_simulation(message, problems);
   throw_if_any(problems.all());
-  return {.experiment = std::move(experiment), .topology = std::move(*built)};
+  add_overrides(source, message);
+  ExperimentRecord record = record_of(message, experiment);
+  return {.experiment = std::move(experiment),
+          .topology = std::move(*built),
+          .simulation = simulation,
+          .record = std::move(record)};
 }
 
 Experiment load_experiment(const ExperimentSource& source) {

@@ -51,6 +51,8 @@ constexpr Store<std::uint32_t> kUint32{&Reflection::SetUInt32, &Reflection::AddU
                                        "must be a whole number from 0 to 4294967295"};
 constexpr Store<std::int64_t> kInt64{&Reflection::SetInt64, &Reflection::AddInt64,
                                      "must be a whole number"};
+constexpr Store<std::uint64_t> kUint64{&Reflection::SetUInt64, &Reflection::AddUInt64,
+                                       "must be a whole number from 0"};
 constexpr Store<double> kDouble{&Reflection::SetDouble, &Reflection::AddDouble, "must be a number"};
 constexpr Store<bool> kBool{&Reflection::SetBool, &Reflection::AddBool, "must be true or false"};
 
@@ -215,6 +217,8 @@ std::optional<Refusal> set_plain(Message& message, const FieldDescriptor& field,
       return kUint32(message, field, text);
     case FieldDescriptor::CPPTYPE_INT64:
       return kInt64(message, field, text);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return kUint64(message, field, text);
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return kDouble(message, field, text);
     case FieldDescriptor::CPPTYPE_BOOL:

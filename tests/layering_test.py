@@ -67,8 +67,13 @@ FILES = {
     "schedules/plan": ["sim/network/places.h"],
     "schedules/lowering": ["sim/network/places.h", "sim/collectives/collective.h"],
     "traces": ["analysis/studies/plot.h"],
+    # They name what they simulate by files and names of the catalog, and see nothing else of proto.
+    "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
+    "analysis/studies": ["proto/load_experiment.h"],
     "workload": ["sim/collectives/byte_matrix.h"],
 }
+# Headers with few users: simulate_experiment() alone lowers and simulates in a row.
+ONLY_FROM = {"schedules/lowering/lower.h": ["schedules/lowering", "experiment"]}
 NOT_ROOMS = {"tests", "bench", "docs", "scripts", "catalog", "build", "out", "cmake", ".git"}
 
 
@@ -107,6 +112,9 @@ def problems(root):
             if not (root / included).exists():
                 continue  # generated, such as a version
             room = room_of(included.rsplit("/", 1)[0]) if "/" in included else None
+            if folder not in ONLY_FROM.get(included, [folder]):
+                yield f"{name}: {included} is for simulate_experiment() alone"
+                continue
             fine = (
                 room == folder
                 or room in allowed

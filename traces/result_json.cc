@@ -167,7 +167,8 @@ std::string simulator_json(const SimulatorStatistics& statistics) {
 
 }  // namespace
 
-std::string result_json(const FinishedRun& run) {
+std::string result_json(const StepReport& report) {
+  const FinishedRun& run = report.run;
   const StepMetrics& metrics = run.metrics;
   const SimulationResult& result = run.result;
   JsonObject object(JsonObject::Layout::kLines);
@@ -195,9 +196,9 @@ std::string result_json(const FinishedRun& run) {
     experts.add("dropped_fraction", metrics.experts->dropped_fraction);
     object.add("experts", experts.text());
   }
-  if (!run.placement.empty()) {
+  if (!report.placement.empty()) {
     std::vector<std::string> texts;
-    for (const PlacementNote& note : run.placement) texts.push_back(quoted(note.text));
+    for (const PlacementNote& note : report.placement) texts.push_back(quoted(note.text));
     object.add("placement", json_list(texts));
   }
   object.add("critical_path", critical_path_json(result.critical_path));
@@ -208,7 +209,8 @@ std::string result_json(const FinishedRun& run) {
     by_axis.add(run.graph.axes[i], result.bytes_by_axis[i]);
   }
   object.add("bytes_by_axis", by_axis.text());
-  if (run.explanation != nullptr) object.add("explain", explanation_json(*run.explanation));
+  if (!report.experiment_json.empty()) object.add("experiment", report.experiment_json);
+  if (report.explanation) object.add("explain", explanation_json(*report.explanation));
   object.add("simulator", simulator_json(result.statistics));
   return object.text() + '\n';
 }

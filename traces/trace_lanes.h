@@ -28,7 +28,7 @@ struct Span {
   std::int64_t length() const { return end - begin; }
 };
 
-// What an op did itself: it computed, or data moved.
+// The time in which an op itself did something: it computed, or moved data.
 Span work_span(const TimelineOp& entry, OpKind kind);
 
 // Posted, but not moving. Empty for compute.
@@ -39,11 +39,11 @@ struct Lane {
   std::string name;
 };
 
-// Where the slices of one recorded rank go. A stream has one lane for slices that last, and as many
+// The lanes of one recorded rank. A stream has one lane for slices that last, and as many
 // for instants as there are instants at the same nanosecond.
 struct RankLayout {
   std::uint32_t process = 0;
-  std::vector<std::uint32_t> stream_of_op;  // of the rank's program
+  std::vector<std::uint32_t> stream_of_op;  // by op of the rank's program
   std::vector<std::vector<Lane>> lanes;     // by stream
   std::vector<std::uint32_t> lane_of;       // by entry of the timeline: of the work, not the wait
 

@@ -17,9 +17,9 @@ std::string count(double number) {
   return number >= 100 ? fmt::format("{:.0f}", number) : fmt::format("{:.3g}", number);
 }
 
-class Limits {
+class LimitFinder {
  public:
-  explicit Limits(const FinishedRun& run)
+  explicit LimitFinder(const FinishedRun& run)
       : run_(run),
         plan_(run.experiment.plan),
         model_(run.experiment.model),
@@ -181,7 +181,7 @@ double rotation_limit(const FinishedRun& run) {
 }
 
 std::vector<ExplainedThreshold> explain_limits(const FinishedRun& run) {
-  return Limits(run).all();
+  return LimitFinder(run).all();
 }
 
 }  // namespace stepsim

@@ -116,14 +116,14 @@ std::vector<std::uint32_t> chips_of(const OpGraph& graph, const std::vector<Rank
   return chips;
 }
 
-// What the collectives of one communicator add up to.
+// Sums over the collectives of one communicator.
 struct Sums {
   std::map<CollectiveOp, double> counts;
   double bytes = 0;
   Costs costs{.algorithm = {}};
   double unstated = 0;  // simulated time of collectives without a closed form
   double simulated = 0;
-  double beside = 0;  // what messages take while others of their batch do too
+  double beside = 0;  // time in which others of the same batch move too
   double waiting = 0;
   std::size_t ranks = 2;
   AlgorithmChoice algorithm = AlgorithmChoice::kRing;

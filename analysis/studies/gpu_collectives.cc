@@ -7,7 +7,8 @@
 #include "analysis/studies/h100_nodes.h"
 #include "analysis/studies/row_table.h"
 #include "analysis/studies/study_groups.h"
-#include "experiment/experiment.h"
+#include "experiment/build_cluster.h"
+#include "proto/load_experiment.h"
 #include "topology/small_clusters.h"
 
 namespace stepsim {

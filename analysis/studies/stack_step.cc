@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "schedules/lowering/lower.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/plan_syntax.h"
 #include "topology/small_clusters.h"
@@ -44,17 +43,13 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
   for (const Problem& problem : check(plan, model, cluster.places)) {
     throw std::logic_error(problem.field + ": " + problem.message);
   }
-  OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
-  for (CollectiveWork& work : graph.collective_works) {
-    const Axis axis = graph.communicators[work.communicator.index()].axis;
-    const auto& algorithm = axis == Axis::kTensor ? step.tensor_algorithm : step.data_algorithm;
-    if (algorithm && (axis == Axis::kTensor || axis == Axis::kData)) work.algorithm = *algorithm;
-  }
-  SimulationOptions options;
-  options.steps = plan.zero == 3 ? 2 : 1;
-  options.granularity = step.granularity;
+  ExperimentOptions options{.granularity = step.granularity};
+  options.algorithms[static_cast<std::size_t>(Axis::kTensor)] = step.tensor_algorithm;
+  options.algorithms[static_cast<std::size_t>(Axis::kData)] = step.data_algorithm;
   if (step.record) options.recorded_ranks = {RankId(0)};
-  return laboratory.simulate(graph, cluster, options);
+  const Experiment experiment{
+      .name = model.name, .model = model, .cluster = {.chip = cluster.chip}, .plan = plan};
+  return laboratory.simulate(experiment, cluster, options);
 }
 
 SimulationResult run(const Laboratory& laboratory, const StackStep& step) {

@@ -13,7 +13,8 @@
 #include "analysis/studies/h100_nodes.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study.h"
-#include "experiment/experiment.h"
+#include "experiment/build_cluster.h"
+#include "proto/load_experiment.h"
 #include "schedules/pipeline/make_schedule.h"
 #include "topology/small_clusters.h"
 

@@ -14,6 +14,7 @@
 
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,9 @@ namespace stepsim {
 
 // Throws ConfigError with every line that can't be read. The result still needs check_order().
 PipelineSchedule parse_schedule(std::string_view text);
+
+// The text of a file that reads as this schedule.
+std::string write_schedule(const PipelineSchedule& schedule);
 
 // What keeps a schedule from running: for every micro-batch and stage there must be one F and
 // either one BW or one B and one W, on the rank that holds the stage; F before B or BW, B before W;

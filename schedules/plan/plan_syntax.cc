@@ -204,7 +204,8 @@ Messages read_schedule_file(const std::string& path, const std::string& text, Pa
   } catch (const ConfigError& mistakes) {
     Messages messages;
     for (const Problem& problem : mistakes.problems()) {
-      messages.push_back(path + ": " + problem.field + ": " + problem.message);
+      messages.push_back((path.empty() ? "" : path + ": ") + problem.field + ": " +
+                         problem.message);
     }
     return messages;
   }
@@ -221,6 +222,7 @@ Messages read_schedule(std::string_view text, ParallelPlan& plan) {
     return {};
   }
   const std::string path(text);
+  if (path.find('\n') != std::string::npos) return read_schedule_file("", path, plan);
   if (const auto content = text_of_file(path)) return read_schedule_file(path, *content, plan);
   std::vector<std::string> names;
   for (const ScheduleName name : kScheduleNames) names.emplace_back(name_of(name));
@@ -228,8 +230,9 @@ Messages read_schedule(std::string_view text, ParallelPlan& plan) {
           did_you_mean(text, names)};
 }
 
-std::optional<std::string> write_schedule(const ParallelPlan& plan) {
-  return plan.own_schedule ? plan.schedule_file : std::string(schedule_text(plan));
+std::optional<std::string> write_plan_schedule(const ParallelPlan& plan) {
+  if (!plan.own_schedule) return std::string(schedule_text(plan));
+  return plan.schedule_file.empty() ? write_schedule(*plan.own_schedule) : plan.schedule_file;
 }
 
 // ---- recompute_modules ----
@@ -308,7 +311,8 @@ std::optional<std::string> write_state_bytes(const ParallelPlan& plan) {
 const FieldSyntax<ParallelPlan> kOrderSyntax = {read_order, write_order, accepts_order};
 const FieldSyntax<ParallelPlan> kMapSyntax = {read_map, write_map, accepts_map};
 const FieldSyntax<ParallelPlan> kLayoutSyntax = {read_layout, write_layout, accepts_layout};
-const FieldSyntax<ParallelPlan> kScheduleSyntax = {read_schedule, write_schedule, accepts_schedule};
+const FieldSyntax<ParallelPlan> kScheduleSyntax = {read_schedule, write_plan_schedule,
+                                                   accepts_schedule};
 const FieldSyntax<ParallelPlan> kRecomputeModulesSyntax = {read_modules, write_modules,
                                                            accepts_modules};
 const FieldSyntax<ParallelPlan> kStateBytesSyntax = {read_state_bytes, write_state_bytes,

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "analysis/studies/stack_step.h"
-#include "schedules/lowering/lower.h"
+#include "experiment/simulate_experiment.h"
 #include "sim/run/simulate.h"
 #include "topology/small_clusters.h"
 #include "workload/model_counts.h"
@@ -60,20 +60,18 @@ Explanation explanation_of(const ModelSpec& model, const ParallelPlan& plan,
   for (const Problem& problem : check(plan, model, cluster.places)) {
     ADD_FAILURE() << problem.field << " " << problem.message;
   }
-  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
-  SimulationOptions options;
-  options.steps = plan.zero == 3 ? 2 : 1;
+  ExperimentOptions options;
   for (std::uint32_t stage = 0; stage < plan.pp; ++stage) {
     options.recorded_ranks.emplace_back(stage * static_cast<std::uint32_t>(plan.tp * plan.dp));
   }
-  const SimulationResult result = simulate(graph, cluster, options);
-  const StepMetrics metrics = measure(experiment, result);
+  const SimulatedExperiment done = simulate_experiment(experiment, cluster, options);
+  const SimulatedStep& step = done.runs.front();
   return explain({.experiment = experiment,
                   .cluster = cluster,
-                  .graph = graph,
-                  .options = options,
-                  .result = result,
-                  .metrics = metrics});
+                  .graph = done.graph,
+                  .options = step.options,
+                  .result = step.result,
+                  .metrics = step.metrics});
 }
 
 template <typename Part>

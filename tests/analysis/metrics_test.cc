@@ -1,6 +1,7 @@
-#include "analysis/step/metrics.h"
-
 #include <gtest/gtest.h>
+
+#include "analysis/step/finished_run.h"
+#include "experiment/step_metrics.h"
 
 namespace stepsim {
 namespace {

@@ -47,7 +47,7 @@ SimulationResult run(const ModelSpec& model, const ParallelPlan& plan, const Clu
                      SimulationOptions options = {}) {
   const auto problems = check(plan, model, cluster.places);
   for (const Problem& problem : problems) ADD_FAILURE() << problem.field << problem.message;
-  return simulate(lower(model, plan, cluster.places, cluster.chip), cluster, options);
+  return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, options);
 }
 
 double sent_by_experts(const SimulationResult& result) {

@@ -60,7 +60,7 @@ SimulationResult run(const ModelSpec& spec, const ParallelPlan& plan, const Clus
   for (const Problem& problem : check(plan, spec, cluster.places)) {
     ADD_FAILURE() << name_of(plan.schedule) << " " << problem.field << ": " << problem.message;
   }
-  return simulate(lower(spec, plan, cluster.places, cluster.chip), cluster, options);
+  return simulate(lower(spec, plan, cluster.places, cluster.chip, {}), cluster, options);
 }
 
 bool is_bidirectional(const ParallelPlan& plan) {
@@ -171,7 +171,7 @@ TEST(LowerSchedulesTest, PassesTakeWhatTheReplayOfTheirTimesTakes) {
   for (const ScheduleName schedule : kScheduleNames) {
     const ParallelPlan plan = plan_of(schedule);
     const Cluster cluster = cluster_for(plan, Bandwidth(1e30));
-    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
     SimulationOptions options;
     for (std::uint32_t rank = 0; rank < kStages; ++rank) options.recorded_ranks.emplace_back(rank);
     const SimulationResult result = simulate(graph, cluster, options);
@@ -187,7 +187,7 @@ TEST(LowerSchedulesTest, BatchesTakeWhatTheirReplayTakes) {
     ParallelPlan plan = plan_of(schedule);
     plan.batch_p2p = true;
     const Cluster cluster = one_node(kStages, Bandwidth(1e30), 10us);  // two links a message
-    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
     SimulationOptions options;
     for (std::uint32_t rank = 0; rank < kStages; ++rank) options.recorded_ranks.emplace_back(rank);
     const SimulationResult result = simulate(graph, cluster, options);
@@ -325,7 +325,7 @@ TEST(LowerSchedulesTest, CopiesOfAStageAreReplicas) {
   for (const ScheduleName schedule : {ScheduleName::kDualPipe, ScheduleName::kChimera}) {
     const ParallelPlan plan = plan_of(schedule);
     const Cluster cluster = cluster_for(plan);
-    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
     const ModelLayers layers = build_layers(model(), {.sequences = 1, .sequence_length = 256});
     const auto parameters = static_cast<std::size_t>(MemoryCategory::kParameters);
     EXPECT_EQ(graph.programs[1].resident[parameters].value(),
@@ -441,7 +441,7 @@ TEST(LowerSchedulesTest, PostValidationLetsNoForwardPastTheNorm) {
     // The last rank is late with its last micro-batches: the others are at the next step long
     // since.
     Cluster cluster = cluster_for(plan);
-    OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
     const Program& last = graph.programs.back();
     for (std::uint32_t op = 0; op < last.ops.size(); ++op) {
       if (last.ops[op].kind != OpKind::kCompute || last.labels[op].microbatch) continue;
@@ -512,7 +512,7 @@ TEST(LowerSchedulesTest, TheOptimalScheduleIsNoWorseThanZeroBubble) {
 TEST(LowerSchedulesTest, ALayoutCountsEveryChunk) {
   ParallelPlan plan = plan_of(ScheduleName::kInterleaved);
   plan.layout = {0, 1, 1, 1, 2, 1, 1, 1};
-  const OpGraph graph = lower(model(), plan, cluster_for(plan).places, ideal_chip());
+  const OpGraph graph = lower(model(), plan, cluster_for(plan).places, ideal_chip(), {});
   // Rank 0 has stages 0 and 4, which begins behind three blocks.
   std::vector<std::int32_t> of_first;
   for (const OpLabel& label : graph.programs[0].labels)

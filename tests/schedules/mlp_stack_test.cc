@@ -46,7 +46,7 @@ SimulationResult run(const ModelSpec& model, const ParallelPlan& plan, const Clu
   for (const Problem& problem : check(plan, model, cluster.places)) {
     ADD_FAILURE() << problem.field << " " << problem.message;
   }
-  return simulate(lower(model, plan, cluster.places, cluster.chip), cluster, {});
+  return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {});
 }
 
 Bytes sent(const SimulationResult& result, Axis axis) {

@@ -49,7 +49,7 @@ SimulationResult run(const ParallelPlan& plan, const Cluster& cluster,
   for (const Problem& problem : check(plan, model, cluster.places)) {
     ADD_FAILURE() << problem.field << problem.message;
   }
-  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
+  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
   return simulate(graph, cluster, {});  // throws where the host's bytes are not the plan's
 }
 

@@ -19,7 +19,7 @@
 #include <memory>
 #include <utility>
 
-#include "analysis/step/metrics.h"
+#include "analysis/step/step_report.h"
 #include "schedules/plan/axis.h"
 
 namespace stepsim {
@@ -32,7 +32,9 @@ struct HandMadeRun {
   SimulationResult result;
   StepMetrics metrics;
 
-  FinishedRun view() const { return {experiment, cluster, graph, options, result, metrics}; }
+  StepReport view() const {
+    return {.run = {experiment, cluster, graph, options, result, metrics}};
+  }
 };
 
 inline ModelSpec hand_made_model() {

@@ -1,4 +1,4 @@
-#include "analysis/step/metrics.h"
+#include "experiment/step_metrics.h"
 
 #include <algorithm>
 #include <numeric>
@@ -16,7 +16,7 @@ namespace {
 std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const ParallelPlan& plan) {
   const ExpertSpec& experts = model.experts;
   if (experts.load.empty() && experts.capacity_factor == 0) return std::nullopt;
-  ParallelPlan straight = plan;  // what comes to an expert hangs on no way
+  ParallelPlan straight = plan;  // the way of a token doesn't change where it goes
   straight.dispatch = Dispatch::kAllToAll;
   ExpertRouting routing = expert_routing(model, straight, plan.ep);
   routing.tokens =
@@ -63,43 +63,6 @@ StepMetrics measure(const Experiment& experiment, const SimulationResult& result
   metrics.hardware_flops_utilization = result.flops.value() / available_flops;
   metrics.experts = expert_balance(experiment.model, plan);
   return metrics;
-}
-
-std::vector<RankId> fullest_ranks(const OpGraph& graph, const SimulationResult& result) {
-  std::vector<RankId> fullest;
-  std::vector<bool> found;
-  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
-    const std::size_t stage = graph.ranks[rank].pp;
-    if (stage >= fullest.size()) {
-      fullest.resize(stage + 1);
-      found.resize(stage + 1);
-    }
-    const MemoryPeak& best = result.memory_peaks[fullest[stage].index()];
-    if (found[stage] && result.memory_peaks[rank].bytes <= best.bytes) continue;
-    fullest[stage] = RankId(rank);
-    found[stage] = true;
-  }
-  return fullest;
-}
-
-std::string text_of_peak(const OpGraph& graph, RankId rank, const MemoryPeak& peak) {
-  if (!peak.op) return {};
-  const Program& program = graph.programs[graph.ranks[rank.index()].program.index()];
-  const OpLabel& label = program.labels[peak.op->index()];
-  std::string text = graph.names[label.name];
-  if (label.layer) text += ", layer " + std::to_string(*label.layer);
-  if (label.microbatch) text += ", micro-batch " + std::to_string(*label.microbatch);
-  return text;
-}
-
-std::vector<std::uint32_t> idle_chips(const OpGraph& graph, const Cluster& cluster) {
-  std::vector<bool> used(cluster.places.chips.size(), false);
-  for (const RankData& rank : graph.ranks) used[rank.chip] = true;
-  std::vector<std::uint32_t> idle;
-  for (std::uint32_t chip = 0; chip < used.size(); ++chip) {
-    if (!used[chip]) idle.push_back(chip);
-  }
-  return idle;
 }
 
 }  // namespace stepsim

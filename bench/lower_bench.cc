@@ -35,7 +35,7 @@ void Lower(benchmark::State& state, ScheduleName schedule, std::int64_t chunks) 
   spec.nodes = 16;
   const BuiltTopology cluster = build_topology(spec);
   ChipSpec chip;
-  chip.peak.fill(Throughput(1e15));
+  chip.peak = peaks_of_all_types(Throughput(1e15));
   chip.memory_bandwidth = Bandwidth(3e12);
   std::int64_t ops = 0;
   for (auto _ : state) {

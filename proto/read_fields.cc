@@ -68,7 +68,10 @@ std::string missing_text(const AnyField& field) {
   if (help.ends_with('.')) help.remove_suffix(1);
   std::string text(help);
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  return "must be given: " + text;
+  const std::string accepts = field.fields() == nullptr ? field.accepts() : "";
+  // A quantity's text has to have a unit; the others are plain.
+  const bool is_quantity = accepts.find(" such as ") != std::string::npos;
+  return "must be given: " + text + (is_quantity ? " (" + accepts + ")" : "");
 }
 
 void read_value(const std::string& text, const AnyField& field, void* spec, const std::string& path,

@@ -17,7 +17,7 @@ namespace stepsim {
 inline ChipSpec ideal_chip() {
   ChipSpec chip;
   chip.name = "ideal";
-  chip.peak.fill(Throughput(1e15));
+  chip.peak = peaks_of_all_types(Throughput(1e15));
   chip.memory_bandwidth = Bandwidth(1e12);
   chip.memory_capacity = Bytes(80'000'000'000);
   return chip;

@@ -161,7 +161,7 @@ double decode_seconds(const Laboratory& laboratory, double sequences, double cac
                       Exchange exchange) {
   Cluster cluster =
       torus_of({4, 2}, Bandwidth(kDecodingLink), std::chrono::microseconds(1), {false, false});
-  cluster.chip.peak.fill(Throughput(kDecodingPeak));
+  cluster.chip.peak = peaks_of_all_types(Throughput(kDecodingPeak));
   cluster.chip.memory_bandwidth = Bandwidth(kDecodingMemory);
   constexpr double kParts = 2.0 * kLayers * kDecodingChips;
   Kernel attention;

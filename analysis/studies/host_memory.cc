@@ -34,7 +34,7 @@ void add_hosts_of_eight(double memory, Cluster& cluster) {
 
 Cluster v5e_with_hosts(double host_memory) {
   ChipSpec chip = ideal_chip();
-  chip.peak.fill(Throughput(1.97e14));
+  chip.peak = peaks_of_all_types(Throughput(1.97e14));
   chip.memory_bandwidth = Bandwidth(kHbm);
   Cluster cluster = cluster_of(
       TorusSpec{.axes = {{.size = 4}, {.size = 4}}, .link_bandwidth = Bandwidth(kIci)}, chip);
@@ -109,7 +109,7 @@ constexpr std::uint32_t kWeightBuffers = 2;          // of tiles, in a chip
 double streamed_matmul(const Laboratory& laboratory, double host_memory, double tokens) {
   constexpr std::uint32_t kChips = 8;
   ChipSpec chip = ideal_chip();
-  chip.peak.fill(Throughput(kStreamedPeak));
+  chip.peak = peaks_of_all_types(Throughput(kStreamedPeak));
   Cluster cluster =
       cluster_of(TorusSpec{.axes = {{.size = 4}, {.size = 2}}, .link_bandwidth = 90_GBps}, chip);
   add_hosts_of_eight(host_memory, cluster);

@@ -205,7 +205,7 @@ Cluster a100_nodes(int nodes) {
   spec.nvlink_bandwidth = Bandwidth(kA100Nvlink);
   spec.nic_bandwidth = Bandwidth(kPort);
   ChipSpec chip = ideal_chip();
-  chip.peak.fill(Throughput(kA100));
+  chip.peak = peaks_of_all_types(Throughput(kA100));
   chip.memory_bandwidth = Bandwidth(1e18);
   return cluster_of(spec, chip);
 }

@@ -22,7 +22,7 @@ Cluster ideal_v5p(const std::vector<int>& shape) {
   for (const int size : shape) torus.axes.push_back({.size = size, .wraps = size > 2});
   torus.link_bandwidth = Bandwidth(kV5pLink);
   ChipSpec chip = ideal_chip();
-  chip.peak.fill(Throughput(kV5pFlops));
+  chip.peak = peaks_of_all_types(Throughput(kV5pFlops));
   chip.memory_bandwidth = Bandwidth(kNoMemoryBound);
   return cluster_of(torus, chip);
 }

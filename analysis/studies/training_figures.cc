@@ -112,7 +112,7 @@ constexpr Strategy kCube[] = {{"FSDP over 64", 64, 1, 3, 0, "dp:x+y+z"},
 double simulated_ratio(const Laboratory& laboratory, const Strategy& strategy, double batch) {
   const StackStep step = step_of(strategy, batch, {4, 4, 4}, kLayers);
   Cluster instant = ideal_v5p({4, 4, 4});
-  instant.chip.peak.fill(Throughput(1e30));
+  instant.chip.peak = peaks_of_all_types(Throughput(1e30));
   const SimulationResult communication = run(laboratory, step, instant);
   const double math = 3 * kLayers * terms_of(strategy, batch).math;
   return math / to_seconds(communication.step_time);
@@ -268,7 +268,7 @@ constexpr double kInfiniBand = 50e9;  // of one GPU
 Cluster four_nodes(const std::string& library) {
   ClusterSpec spec = load_cluster("dgx-h100-32", library);
   spec.chip = ideal_chip();
-  spec.chip.peak.fill(Throughput(kH100));
+  spec.chip.peak = peaks_of_all_types(Throughput(kH100));
   spec.chip.memory_bandwidth = Bandwidth(1e18);
   Cluster cluster = cluster_of(spec.topology, spec.chip);
   cluster.library = spec.library;

@@ -312,7 +312,7 @@ OpGraph order_graph(const PipelineSchedule& schedule, const StageCosts& costs,
 ChipSpec order_chip() {
   ChipSpec chip;
   chip.name = "rank of a pipeline";
-  chip.peak.fill(Throughput(kFlopsPerSecond));
+  chip.peak = peaks_of_all_types(Throughput(kFlopsPerSecond));
   chip.memory_bandwidth = Bandwidth(1);  // nothing is read or written
   chip.memory_capacity = Bytes(std::int64_t{1} << 40);
   return chip;

@@ -128,6 +128,14 @@ std::string help_text_of(const AnyFieldTable& table) {
   return out;
 }
 
+std::vector<std::string> field_paths(const AnyFieldTable& table) {
+  std::vector<std::string> paths;
+  for (const Section& section : sections_of(table)) {
+    for (const Documented& field : section.fields) paths.push_back(field.path);
+  }
+  return paths;
+}
+
 std::optional<std::string> help_text_of(const AnyFieldTable& table, std::string_view name) {
   std::string wanted(name);
   std::ranges::replace(wanted, '-', '_');

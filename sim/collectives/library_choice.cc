@@ -59,7 +59,6 @@ class Tuner {
         task_(task),
         links_(links),
         by_levels_(by_levels) {
-    nodes_index_ = links.nodes <= 1 ? 0 : links.nodes == 2 ? 1 : 2;
     const double inside = tuner_.search_fraction * value_or_none(links.inside);
     const ProtocolTiming& simple = *library.find(LibraryPath::kRing, Protocol::kSimple);
     const double local = static_cast<double>(links.members) / links.nodes;
@@ -101,7 +100,7 @@ class Tuner {
   double rate_of(const ProtocolTuning& tuning) const {
     const auto channels = static_cast<double>(tuner_.channels);
     const auto most = [&](const ByNodes& by_nodes, double count) {
-      const double value = by_nodes[nodes_index_].value() * count;
+      const double value = by_nodes.of(links_.nodes).value() * count;
       return value > 0 ? value : std::numeric_limits<double>::infinity();
     };
     switch (tuning.path) {
@@ -140,7 +139,6 @@ class Tuner {
   const CollectiveTask& task_;
   const GroupLinks& links_;
   bool by_levels_;  // inside nodes and across, not one ring through all members
-  std::size_t nodes_index_ = 0;
   double rate_ = 0;
 };
 

@@ -36,7 +36,7 @@ GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips
   GroupLinks links{.members = static_cast<std::uint32_t>(chips.size()),
                    .memory = if_given(cluster.chip.memory_bandwidth)};
   if (type) {
-    links.adder = if_given(cluster.chip.communication.reduction[static_cast<std::size_t>(*type)]);
+    links.adder = if_given(cluster.chip.communication.reduction_of(*type));
   }
   std::vector<std::uint32_t> nodes;
   for (const std::uint32_t chip : chips) nodes.push_back(chip / of_node);

@@ -3,21 +3,13 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/hardware/host_fields.h"
+
 namespace stepsim {
 
 std::vector<Problem> check(const HostSpec& spec) {
-  std::vector<Problem> problems;
-  if (!spec.given()) return problems;
-  const auto positive = [&](const char* field, std::optional<Bandwidth> value) {
-    if (value && !(value->value() > 0)) problems.push_back({field, "must be positive, is 0"});
-  };
-  positive("link_bandwidth", spec.link_bandwidth);
-  positive("uplink_bandwidth", spec.uplink_bandwidth);
-  const auto at_least_one = [&](const char* field, std::int64_t value) {
-    if (value < 1) problems.push_back({field, "must be at least 1, is " + std::to_string(value)});
-  };
-  at_least_one("chips", spec.chips);
-  at_least_one("uplink_chips", spec.uplink_chips);
+  if (!spec.given()) return {};
+  std::vector<Problem> problems = host_fields().problems(spec);
   if (spec.chips >= 1 && spec.uplink_chips >= 1 && spec.chips % spec.uplink_chips != 0) {
     problems.push_back({"uplink_chips", "must divide the host's chips (" +
                                             std::to_string(spec.chips) + "), is " +

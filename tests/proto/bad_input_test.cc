@@ -78,10 +78,10 @@ TEST_F(BadInputTest, KindsOfElementwiseKernelsAreThoseThatThereAre) {
                        "or rounding; is \"softmax\""));
   EXPECT_TRUE(has_line(lines,
                        "cluster.chip.efficiency.elementwise_of[1].memory_fraction: must be "
-                       "given, above 0 and at most 1"));
+                       "given: fraction of the memory's peak that they reach"));
   EXPECT_TRUE(has_line(lines,
-                       "cluster.chip.efficiency.elementwise_of.rope: must be above 0 and at "
-                       "most 1, is -0.5"));
+                       "cluster.chip.efficiency.elementwise_of[2].memory_fraction: must be "
+                       "above 0 and at most 1, is -0.5"));
 }
 
 TEST_F(BadInputTest, NegativeAndZeroSizesAreRefused) {

@@ -78,7 +78,7 @@ TEST(CatalogTest, ChipsSayWhatCollectivesRunOn) {
     EXPECT_EQ(units.units > 0, gpu) << name;
     EXPECT_FALSE(units.fixed) << name;
     for (const DataType type : {DataType::kFp32, DataType::kFp16}) {
-      EXPECT_EQ(units.reduction[static_cast<std::size_t>(type)].value() > 0, gpu) << name;
+      EXPECT_EQ(units.reduction_of(type).value() > 0, gpu) << name;
     }
   }
 }

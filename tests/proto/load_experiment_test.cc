@@ -253,10 +253,10 @@ TEST_F(LoadExperimentTest, KindsOfElementwiseKernelsAreNamed) {
       elementwise_of { kind: "norm" memory_fraction: 0.5 }
       elementwise_of { kind: "rounding" memory_fraction: 0.7 } } } }
     plan { dp: 8 global_batch: 8 sequence: 1024 })");
-  const auto& of = load_experiment(from(file)).cluster.chip.efficiency.elementwise_of;
-  EXPECT_EQ(of[static_cast<std::size_t>(ElementwiseKind::kPlain)], 0);
-  EXPECT_EQ(of[static_cast<std::size_t>(ElementwiseKind::kNorm)], 0.5);
-  EXPECT_EQ(of[static_cast<std::size_t>(ElementwiseKind::kRounding)], 0.7);
+  const Efficiency efficiency = load_experiment(from(file)).cluster.chip.efficiency;
+  EXPECT_EQ(efficiency.memory_fraction_of(ElementwiseKind::kPlain), std::nullopt);
+  EXPECT_EQ(efficiency.memory_fraction_of(ElementwiseKind::kNorm), 0.5);
+  EXPECT_EQ(efficiency.memory_fraction_of(ElementwiseKind::kRounding), 0.7);
 }
 
 // A timing stands for that of the same path and protocol; the others are those of the start.

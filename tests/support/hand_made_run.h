@@ -56,7 +56,7 @@ inline Experiment hand_made_experiment() {
   experiment.model = hand_made_model();
   experiment.cluster.name = "four";
   experiment.cluster.chip.name = "X1";
-  experiment.cluster.chip.peak[static_cast<std::size_t>(DataType::kBf16)] = Throughput(5e10);
+  experiment.cluster.chip.set_peak(DataType::kBf16, Throughput(5e10));
   experiment.cluster.chip.memory_capacity = Bytes(1'000'000'000);
   experiment.plan.tp = 2;
   experiment.plan.pp = 2;

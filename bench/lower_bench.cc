@@ -1,4 +1,4 @@
-// What it costs to make the op graph of a step: GPT-3 175B on 16 pipeline ranks of 8 chips, by
+// The cost of making the op graph of a step: GPT-3 175B on 16 pipeline ranks of 8 chips, by
 // schedule and micro-batches. items_per_second counts the ops of the programs, which are shared by
 // the ranks of a role. Expected: below 1 us an op, whatever the number of chunks.
 #include <benchmark/benchmark.h>
@@ -35,11 +35,11 @@ void Lower(benchmark::State& state, ScheduleName schedule, std::int64_t chunks) 
   spec.nodes = 16;
   const BuiltTopology cluster = build_topology(spec);
   ChipSpec chip;
-  chip.peak.fill(Throughput(1e15));
+  chip.peak = peaks_of_all_types(Throughput(1e15));
   chip.memory_bandwidth = Bandwidth(3e12);
   std::int64_t ops = 0;
   for (auto _ : state) {
-    const OpGraph graph = lower(gpt3_175b(), plan, cluster.places, chip);
+    const OpGraph graph = lower(gpt3_175b(), plan, cluster.places, chip, {});
     ops = 0;
     for (const Program& program : graph.programs) {
       ops += static_cast<std::int64_t>(program.ops.size());

@@ -1,4 +1,4 @@
-// What the flow network costs. Two kinds of load:
+// The cost of the flow network, under two kinds of load:
 //
 //   Uncontended...   the simulator's daily work: pipelined collectives alone on their links
 //   Poisson, Random  heavy contention, where each change of one rate alters others

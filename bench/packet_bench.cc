@@ -1,5 +1,5 @@
-// What the packet network costs: items_per_second counts packet-hops (a packet over a link), by the
-// CPU clock. Loads are made from fixed seeds; starts are spread so that packets of different
+// The cost of the packet network: items_per_second counts packet-hops (a packet over a link), by
+// the CPU clock. Loads are made from fixed seeds; starts are spread so that packets of different
 // messages share links but no instants, which is the dear case.
 //
 //   Torus        random pairs on an 8x8x8 torus, 1 MiB each: 6 links a message

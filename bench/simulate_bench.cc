@@ -1,5 +1,5 @@
-// What a run costs: seconds of simulate() against the work in it, and the slope of that in log-log
-// scale, which is 1 where cost is linear.
+// The cost of a run: seconds of simulate() against the work in it, and the slope of that in log-log
+// scale, which is 1 if cost is linear.
 //
 //   graph      everything before simulate() for Llama-3 405B on 16,384 H100s: the catalog's files,
 //              the cluster, and the op graph; alone, so that the process's peak of memory is its
@@ -21,11 +21,12 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
-#include "experiment/experiment.h"
-#include "schedules/lowering/lower.h"
+#include "experiment/build_cluster.h"
+#include "experiment/simulate_experiment.h"
+#include "proto/load_experiment.h"
+#include "sim/program/graph_by_hand.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 #include "topology/topology.h"
 
 namespace stepsim {
@@ -38,11 +39,9 @@ struct Point {
 
 void graph(const std::string& experiment_name) {
   const std::clock_t begin = std::clock();
-  LoadedExperiment loaded = load_with_topology(
-      {.experiment = experiment_name, .model = {}, .cluster = {}, .plan = {}, .overrides = {}});
+  LoadedExperiment loaded = load_with_topology({.experiment = experiment_name});
   const Cluster cluster = cluster_for_steps(loaded.experiment, std::move(loaded.topology));
-  const OpGraph made =
-      lower(loaded.experiment.model, loaded.experiment.plan, cluster.places, cluster.chip);
+  const OpGraph made = lower_experiment(loaded.experiment, cluster);
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   std::size_t ops = 0;
   for (const Program& program : made.programs) ops += program.ops.size();
@@ -58,17 +57,13 @@ void graph(const std::string& experiment_name) {
 Point training(int dp) {
   const Experiment experiment =
       load_experiment({.experiment = "llama3-70b-dgx-h100-512",
-                       .model = "",
                        .cluster = "dgx-h100-" + std::to_string(32 * dp),
-                       .plan = "",
                        .overrides = {"plan.dp=" + std::to_string(dp),
                                      "plan.global_batch=" + std::to_string(16 * dp)}});
-  const Cluster cluster = cluster_of(experiment.cluster.topology, experiment.cluster.chip);
-  const OpGraph graph =
-      lower(experiment.model, experiment.plan, cluster.places, experiment.cluster.chip);
-  const SimulatorStatistics cost = simulate(graph, cluster, {}).statistics;
-  fmt::print("  {:>6} ranks {:>12} ops {:>8.3f} s {:>7.2f} M ops/s\n", graph.ranks.size(), cost.ops,
-             cost.cpu_s, static_cast<double>(cost.ops) / cost.cpu_s / 1e6);
+  const SimulatedExperiment done = simulate_experiment(experiment);
+  const SimulatorStatistics& cost = done.runs.front().result.statistics;
+  fmt::print("  {:>6} ranks {:>12} ops {:>8.3f} s {:>7.2f} M ops/s\n", done.graph.ranks.size(),
+             cost.ops, cost.cpu_s, static_cast<double>(cost.ops) / cost.cpu_s / 1e6);
   return {static_cast<double>(cost.ops), cost.cpu_s};
 }
 

@@ -1,5 +1,7 @@
 #include "cli/help_topics.h"
 
+#include "cli/hardware_help.h"
+#include "cli/plan_help.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
@@ -22,6 +24,22 @@ std::string units_text(std::span<const std::string> words) {
 }
 
 constexpr HelpTopic kTopics[] = {
+    {.name = "plan",
+     .arguments = "[KEY]",
+     .summary = "the keys of --plan: what each does and when to change it",
+     .text = plan_help},
+    {.name = "chip",
+     .arguments = "[FIELD]",
+     .summary = "the fields of a chip: what each is and when to change it",
+     .text = chip_help},
+    {.name = "host",
+     .arguments = "[FIELD]",
+     .summary = "the fields of the machine that chips hang on",
+     .text = host_help},
+    {.name = "library",
+     .arguments = "[FIELD]",
+     .summary = "the fields of a communication library",
+     .text = library_help},
     {.name = "units",
      .arguments = "",
      .summary = "how sizes, bandwidths and times are written",

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sim/base/error.h"
-#include "sim/run/packet_estimate.h"
+#include "sim/run/collectives/packet_estimate.h"
 
 namespace stepsim {
 namespace {

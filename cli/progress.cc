@@ -77,6 +77,13 @@ void Progress::watch(SimulationOptions& options) {
   };
 }
 
+void Progress::watch(ExperimentOptions& options) {
+  SimulationOptions watched;
+  watch(watched);
+  options.progress = watched.progress;
+  options.progress_context = watched.progress_context;
+}
+
 void Progress::draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
   const double share =
       ops_total == 0 ? 0 : static_cast<double>(ops_done) / static_cast<double>(ops_total);
@@ -91,6 +98,8 @@ bool Progress::show(double share) {
 void Progress::draw(double share, const std::string& done) {
   if (!on_terminal_) return;
   const Clock::time_point real = Clock::now();
+  if (share < share_) start_ = real;  // another simulation has begun
+  share_ = share;
   if (real < next_line_) return;
   next_line_ = real + std::chrono::milliseconds(150);
   drawn_ = true;

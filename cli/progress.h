@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "experiment/simulate_experiment.h"
 #include "sim/base/units.h"
 #include "sim/run/simulate.h"
 
@@ -36,8 +37,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Makes simulate() report to this object. It must outlive the simulation.
+  // Makes simulate() report to this object, which must outlive the simulation.
   void watch(SimulationOptions& options);
+  void watch(ExperimentOptions& options);
 
   // Shows the progress of a search. False if an interrupt came.
   bool show(double share);
@@ -50,8 +52,9 @@ class Progress {
 
   const std::string stage_;
   const bool on_terminal_;
-  const std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point start_;  // of the simulation that is being watched
   std::chrono::steady_clock::time_point next_line_;
+  double share_ = 0;
   bool drawn_ = false;
 };
 

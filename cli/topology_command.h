@@ -6,7 +6,8 @@
 // `chips_per_group`, `groups`, `chip_to_peers_bytes_per_s`, `out_of_group_bytes_per_s`};
 // `link_kinds`: {`name`, `links`, `bandwidth_bytes_per_s`, `latency_s`}; and `routes`, from the
 // first chip to the middle of each level: {`level`, `from`, `to`, `bandwidth_bytes_per_s`,
-// `latency_s`, `links` by name}. topology/level_bandwidth.h says what the bandwidths of levels are.
+// `latency_s`, `links` by name}. topology/graph/level_bandwidth.h says what the bandwidths of
+// levels are.
 
 #pragma once
 

@@ -1,7 +1,6 @@
-#include <utility>
+#include "experiment/build_cluster.h"
 
-#include "experiment/experiment.h"
-#include "topology/topology.h"
+#include <utility>
 
 namespace stepsim {
 
@@ -9,9 +8,13 @@ Cluster build_cluster(const ClusterSpec& spec, bool with_hosts) {
   return build_cluster(spec, build_topology(spec.topology, spec.faults), with_hosts);
 }
 
-Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology topology) {
-  Cluster cluster =
-      build_cluster(experiment.cluster, std::move(topology), experiment.plan.offloads());
+Cluster cluster_for_steps(const Experiment& experiment) {
+  const ClusterSpec& spec = experiment.cluster;
+  return cluster_for_steps(experiment, build_topology(spec.topology, spec.faults));
+}
+
+Cluster cluster_for_steps(const Experiment& experiment, BuiltTopology built) {
+  Cluster cluster = build_cluster(experiment.cluster, std::move(built), experiment.plan.offloads());
   cluster.chip = with_sm_margin(sustained(cluster.chip), experiment.plan.sm_margin);
   return cluster;
 }

@@ -48,7 +48,7 @@ std::array<Duration, kParts> times_of(const OpGraph& graph, const Timeline& time
   const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
   std::array<Duration, kParts> times{};
   Part part = kParts;
-  std::int32_t layer = -1;
+  std::optional<std::int32_t> layer;
   Time end;
   for (const TimelineOp& op : timeline.ops) {
     const OpLabel& label = program.labels[op.op];
@@ -58,7 +58,7 @@ std::array<Duration, kParts> times_of(const OpGraph& graph, const Timeline& time
     Part now = kInputPart;
     if (path == PathLabel::kForward) now = kForwardPart;
     if (is_weight_gradient(graph.names[label.name])) now = kWeightPart;
-    const bool is_neighbour = label.layer < 0 || layer < 0 || std::abs(label.layer - layer) <= 1;
+    const bool is_neighbour = !label.layer || !layer || std::abs(*label.layer - *layer) <= 1;
     times[now] += op.ended - (now == part && is_neighbour ? end : op.started);
     part = now;
     layer = label.layer;
@@ -67,7 +67,7 @@ std::array<Duration, kParts> times_of(const OpGraph& graph, const Timeline& time
   return times;
 }
 
-// What the messages of a micro-batch take, once both sides have posted them.
+// Adds how long each message of a micro-batch takes once both sides have posted it.
 void add_sends(const OpGraph& graph, const Timeline& timeline, std::int32_t microbatch,
                std::vector<std::int64_t>& sends) {
   const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
@@ -97,7 +97,7 @@ PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
   // Two directions end in different orders, and the copies of a stage would wait for each other.
   if (placement_of(plan) == Placement::kBidirectional) timed.zero = std::min(plan.zero, 1);
   timed.own_schedule = one_after_the_other(plan, kTimed + 1);
-  const OpGraph graph = lower(model, timed, cluster.places, cluster.chip);
+  const OpGraph graph = lower(model, timed, cluster.places, cluster.chip, {});
   SimulationOptions options;
   for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
     const RankData& data = graph.ranks[rank];

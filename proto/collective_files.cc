@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// So that products of bytes and members stay in 64 bits.
+// These limits keep products of bytes and members in 64 bits.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
 constexpr std::size_t kMostMembers = 4096;
 

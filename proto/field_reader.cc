@@ -6,7 +6,8 @@
 #include <limits>
 #include <string_view>
 
-#include "sim/base/quantity_text.h"
+#include "sim/base/field.h"
+#include "sim/base/quantity_field.h"
 
 namespace stepsim {
 namespace {
@@ -92,8 +93,7 @@ void FieldReader::read_quantity(const char* field, Quantity& value) const {
     value = *parsed;
     return;
   }
-  add(field, "must be " + std::string(Reading<Quantity>::kAccepted()) + ", not negative; is \"" +
-                 text + "\"");
+  add(field, refused_text(Text<Quantity>::accepts(), text, Text<Quantity>::hint(text)));
 }
 
 template <typename Quantity>

@@ -1,3 +1,5 @@
+#include "proto/load_experiment.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -14,7 +16,10 @@
 #include "proto/message_fields.h"
 #include "proto/mlp_stack_text.h"
 #include "proto/plan_text.h"
+#include "proto/read_fields.h"
+#include "proto/record_fields.h"
 #include "proto/to_spec.h"
+#include "sim/program/variation_fields.h"
 
 namespace stepsim {
 namespace {
@@ -35,20 +40,24 @@ struct Loaded {
   bool usable = true;
 };
 
-Loaded load_file(const std::string& experiment, const std::string& text, ProblemList& problems) {
+Loaded load_file(const std::string& experiment, ProblemList& problems) {
   Loaded loaded;
-  if (experiment.empty() && text.empty()) return loaded;
+  if (experiment.empty()) return loaded;
   std::optional<SourceText> source;
-  if (!text.empty()) {
-    source = SourceText{.name = "experiment", .extension = ".textproto", .text = text};
-  } else if (looks_like_file(experiment)) {
+  if (looks_like_file(experiment)) {
     source = read_source(experiment, "EXPERIMENT", problems);
+    if (source) take_out_of_result(*source);
     loaded.folder = std::filesystem::path(experiment).parent_path();
   } else {
     CatalogAnswer answer = find(CatalogKind::kExperiment, experiment);
     source = std::move(answer.found);
     if (!source) {
-      problems.add("EXPERIMENT", answer.problem + "; or give a file ending in .textproto or .json");
+      const bool is_keys = experiment.find('=') != std::string::npos;
+      problems.add("EXPERIMENT",
+                   is_keys ? "is \"" + experiment +
+                                 "\", which looks like a key of --plan: join keys by commas, "
+                                 "without spaces, as in --plan tp=8,dp=16"
+                           : answer.problem + "; or give a file ending in .textproto or .json");
     }
   }
   if (!source) {
@@ -135,48 +144,51 @@ void apply(const Override& change, file::Experiment& message, ProblemList& probl
   }
 }
 
-// Problems of the plan for this model on this cluster. Where the cluster can't be built the plan
-// is checked against one that is just large enough, so that the rest is reported too.
-std::vector<Problem> check_plan(const Experiment& experiment,
-                                const std::optional<BuiltTopology>& built) {
-  if (built) {
-    std::vector<Problem> problems = check(experiment.plan, experiment.model, built->places);
-    for (Problem& problem : check(experiment.plan, experiment.cluster.chip)) {
-      problems.push_back(std::move(problem));
-    }
-    const char* field =
-        experiment.plan.offload_optimizer ? "offload_optimizer" : "offload_activations";
-    if (experiment.plan.offloads() && !experiment.cluster.host.given()) {
-      problems.push_back({field, "needs a host: " + experiment.cluster.chip.name +
-                                     " has none in the catalog; give cluster.host, as in host { "
-                                     "link_bandwidth: \"25GB/s\" memory_bandwidth: \"300GB/s\" "
-                                     "memory_capacity: \"1TB\" }"});
-    }
-    return under("plan", std::move(problems));
-  }
+// Places for as many ranks as the plan has, in no levels.
+Places places_for(const ParallelPlan& plan) {
   constexpr std::int64_t kMostRanks = 1 << 20;
-  ParallelPlan plan = experiment.plan;
-  plan.map.clear();
   Places places;
   const std::int64_t ranks = std::min(plan.ranks(), kMostRanks);
   for (std::int64_t chip = 0; chip < ranks; ++chip) {
     places.chips.emplace_back(static_cast<std::uint32_t>(chip));
   }
-  return under("plan", check(plan, experiment.model, places));
+  return places;
 }
 
-Variation to_variation(const file::Variation& message) {
-  Variation variation{.jitter = message.jitter()};
-  for (const file::Straggler& straggler : message.straggler()) {
-    variation.stragglers.push_back({.slowdown = straggler.slowdown()});
-    for (const std::uint32_t rank : straggler.rank()) {
-      variation.stragglers.back().ranks.emplace_back(rank);
-    }
+// Problems of the plan and the variation. Where the cluster can't be built, the plan is checked
+// against one that is just large enough; where the model could not be read, it is checked for what
+// is wrong with any model. So the rest is reported too.
+std::vector<Problem> check_loaded(const Experiment& experiment, bool has_model,
+                                  const std::optional<BuiltTopology>& built) {
+  if (has_model && built) return check(experiment, built->places);
+  ParallelPlan plan = experiment.plan;
+  if (!built) plan.map.clear();
+  const Places places = built ? built->places : places_for(plan);
+  std::vector<Problem> problems = under("plan", has_model ? check(plan, experiment.model, places)
+                                                          : check_without_model(plan, places));
+  for (Problem& problem : under("variation", check(experiment.variation, plan.ranks()))) {
+    problems.push_back(std::move(problem));
   }
-  return variation;
+  return problems;
 }
 
-// What was published is for those who ask for it (proto/load_publication.h). Nonsense is refused.
+// Whether the experiment of a file or of the catalog gets another model or cluster.
+bool replaces_a_part(const ExperimentSource& source, const std::vector<Override>& overrides) {
+  const auto names_a_part = [](const Override& change) {
+    return change.is_reference() &&
+           (change.path.starts_with("model.") || change.path == "cluster.catalog");
+  };
+  return !source.model.empty() || !source.cluster.empty() ||
+         std::ranges::any_of(overrides, names_a_part);
+}
+
+// For the record: --library is short for an override.
+void add_overrides(const ExperimentSource& source, file::Experiment& message) {
+  if (!source.library.empty()) message.add_overrides("cluster.library.catalog=" + source.library);
+  for (const std::string& text : source.overrides) message.add_overrides(text);
+}
+
+// Refuses a publication that makes no sense. proto/load_publication.h reads it for those who ask.
 void check_publication(const file::Experiment& message, ProblemList& problems) {
   to_publication(message, problems);
 }
@@ -197,7 +209,7 @@ bool require(bool has, const char* section, const char* flag, const ExperimentSo
 
 LoadedExperiment load_with_topology(const ExperimentSource& source) {
   ProblemList problems;
-  Loaded loaded = load_file(source.experiment, source.text, problems);
+  Loaded loaded = load_file(source.experiment, problems);
   file::Experiment& message = loaded.message;
   bool has_model = true;
   bool has_cluster = true;
@@ -218,6 +230,7 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
   for (const Override& change : overrides) {
     if (change.is_reference()) apply(change, message, problems);
   }
+  if (replaces_a_part(source, overrides)) message.clear_name();
   if (!loaded.usable) throw_if_any(problems.all());
 
   has_model = require(message.has_model(), "model", "--model", source, problems) &&
@@ -241,19 +254,23 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
       built = build_topology(experiment.cluster.topology, experiment.cluster.faults);
     }
   }
+  read_fields(message.variation(), variation_fields(), experiment.variation, "variation.",
+              problems);
   if (has_plan) {
     experiment.plan = to_plan(message.plan(), problems);
     if (!built) problems.mark_reported("plan.ranks");
-    problems.add(check_plan(experiment, built));
-  }
-  experiment.variation = to_variation(message.variation());
-  if (has_plan) {
-    problems.add(under("variation", check(experiment.variation, experiment.plan.ranks())));
+    problems.add(check_loaded(experiment, has_model, built));
   }
   experiment.name =
       message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;
+  const SimulationChoices simulation = to_simulation(message, problems);
   throw_if_any(problems.all());
-  return {.experiment = std::move(experiment), .topology = std::move(*built)};
+  add_overrides(source, message);
+  ExperimentRecord record = record_of(message, experiment);
+  return {.experiment = std::move(experiment),
+          .topology = std::move(*built),
+          .simulation = simulation,
+          .record = std::move(record)};
 }
 
 Experiment load_experiment(const ExperimentSource& source) {

@@ -3,11 +3,11 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <memory>
-#include <system_error>
+#include <utility>
 
+#include "sim/base/field_text.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {
@@ -28,15 +28,6 @@ std::vector<std::string> names_of_fields(const Descriptor& message) {
   return names;
 }
 
-template <typename Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
-}
-
 // Sets a plain field, or appends to a list of plain values.
 template <typename Value>
 struct Store {
@@ -45,9 +36,10 @@ struct Store {
   Way add;
   const char* accepted;
 
-  std::optional<std::string> operator()(Message& message, const FieldDescriptor& field,
-                                        const std::optional<Value>& value) const {
-    if (!value) return accepted;
+  std::optional<Refusal> operator()(Message& message, const FieldDescriptor& field,
+                                    std::string_view text) const {
+    const std::optional<Value> value = Text<Value>::read(text);
+    if (!value) return Refusal{accepted, Text<Value>::hint(text)};
     (message.GetReflection()->*(field.is_repeated() ? add : set))(&message, &field, *value);
     return std::nullopt;
   }
@@ -59,14 +51,10 @@ constexpr Store<std::uint32_t> kUint32{&Reflection::SetUInt32, &Reflection::AddU
                                        "must be a whole number from 0 to 4294967295"};
 constexpr Store<std::int64_t> kInt64{&Reflection::SetInt64, &Reflection::AddInt64,
                                      "must be a whole number"};
+constexpr Store<std::uint64_t> kUint64{&Reflection::SetUInt64, &Reflection::AddUInt64,
+                                       "must be a whole number from 0"};
 constexpr Store<double> kDouble{&Reflection::SetDouble, &Reflection::AddDouble, "must be a number"};
 constexpr Store<bool> kBool{&Reflection::SetBool, &Reflection::AddBool, "must be true or false"};
-
-std::optional<bool> truth(std::string_view text) {
-  if (text == "true") return true;
-  if (text == "false") return false;
-  return std::nullopt;
-}
 
 // One part of a path: a field, and the place in a list.
 struct Step {
@@ -86,7 +74,7 @@ StepOrProblem read_step(const Descriptor& message, std::string_view text) {
     name = text.substr(0, bracket);
     std::string_view index = text.substr(bracket + 1);
     if (index.ends_with(']')) index.remove_suffix(1);
-    result.step.index = number<int>(index);
+    result.step.index = number_in<int>(index);
     if (!text.ends_with(']') || !result.step.index || *result.step.index < 0) {
       result.problem = "the index of " + std::string(name) + " must be a whole number in brackets";
       return result;
@@ -123,15 +111,51 @@ std::optional<std::string> descend(Message*& message, const std::vector<Step>& s
   return std::nullopt;
 }
 
-std::optional<std::string> set_list(Message& message, const FieldDescriptor& field,
-                                    std::string_view value) {
-  message.GetReflection()->ClearField(&message, &field);
-  while (true) {
-    const std::size_t comma = value.find(',');
-    if (auto problem = set_plain(message, field, value.substr(0, comma))) return problem;
-    if (comma == std::string_view::npos) return std::nullopt;
-    value.remove_prefix(comma + 1);
+bool is_whole_number(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_INT32 ||
+         field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32 ||
+         field.cpp_type() == FieldDescriptor::CPPTYPE_INT64;
+}
+
+// "0-7": both ends included; nothing if the text is no such range.
+std::optional<std::pair<std::int64_t, std::int64_t>> range_in(std::string_view text) {
+  constexpr std::int64_t kMostElements = 1 << 24;
+  const std::size_t dash = text.find('-', 1);
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto first = number_in<std::int64_t>(text.substr(0, dash));
+  const auto last = number_in<std::int64_t>(text.substr(dash + 1));
+  if (!first || !last || *first < 0 || *last < *first || *last - *first >= kMostElements) {
+    return std::nullopt;
   }
+  return std::pair(*first, *last);
+}
+
+std::optional<Refusal> add_elements(Message& message, const FieldDescriptor& field,
+                                    std::string_view text) {
+  const auto range = is_whole_number(field) ? range_in(text) : std::nullopt;
+  if (!range) return set_plain(message, field, text);
+  for (std::int64_t value = range->first; value <= range->second; ++value) {
+    if (auto refusal = set_plain(message, field, std::to_string(value))) return refusal;
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> set_list(Message& message, const FieldDescriptor& field,
+                                std::string_view value) {
+  message.GetReflection()->ClearField(&message, &field);
+  for (const std::string_view part : split_text(value, ',')) {
+    if (auto refusal = add_elements(message, field, part)) return refusal;
+  }
+  return std::nullopt;
+}
+
+// Where the keys of a plan are listed, or the fields of a message that has no such page.
+std::string where_to_look(const Descriptor& message, const std::vector<std::string>& names,
+                          bool is_suggested) {
+  if (message.name() == "Plan") {
+    return std::string(is_suggested ? "" : ";") + " `stepsim help plan` lists all keys";
+  }
+  return is_suggested ? "" : "; it has: " + comma_separated(names);
 }
 
 struct StepsOrProblem {
@@ -179,25 +203,26 @@ FieldOrProblem find_field(const Descriptor& message, std::string_view name) {
   if (const FieldDescriptor* field = message.FindFieldByName(wanted)) return {field, ""};
   const std::vector<std::string> names = names_of_fields(message);
   const std::string suggestion = did_you_mean(wanted, names);
-  return {nullptr, "no field " + std::string(name) + " in " + message.name() +
-                       (suggestion.empty() ? "." : suggestion) +
-                       " It has: " + comma_separated(names)};
+  return {nullptr, "no field " + std::string(name) + " in " + message.name() + suggestion +
+                       where_to_look(message, names, !suggestion.empty())};
 }
 
-std::optional<std::string> set_plain(Message& message, const FieldDescriptor& field,
-                                     std::string_view text) {
+std::optional<Refusal> set_plain(Message& message, const FieldDescriptor& field,
+                                 std::string_view text) {
   const Reflection& reflection = *message.GetReflection();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
-      return kInt32(message, field, number<std::int32_t>(text));
+      return kInt32(message, field, text);
     case FieldDescriptor::CPPTYPE_UINT32:
-      return kUint32(message, field, number<std::uint32_t>(text));
+      return kUint32(message, field, text);
     case FieldDescriptor::CPPTYPE_INT64:
-      return kInt64(message, field, number<std::int64_t>(text));
+      return kInt64(message, field, text);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return kUint64(message, field, text);
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return kDouble(message, field, number<double>(text));
+      return kDouble(message, field, text);
     case FieldDescriptor::CPPTYPE_BOOL:
-      return kBool(message, field, truth(text));
+      return kBool(message, field, text);
     case FieldDescriptor::CPPTYPE_STRING:
       if (field.is_repeated()) {
         reflection.AddString(&message, &field, std::string(text));
@@ -206,7 +231,7 @@ std::optional<std::string> set_plain(Message& message, const FieldDescriptor& fi
       }
       return std::nullopt;
     default:
-      return "cannot be set";  // no other type is used in proto/*.proto
+      return Refusal{"cannot be set", ""};  // no other type is used in proto/*.proto
   }
 }
 
@@ -220,9 +245,9 @@ std::optional<std::string> set_field(Message& root, std::string_view path, std::
   copy->CopyFrom(root);
   Message* target = copy.get();
   if (auto problem = descend(target, read.steps)) return problem;
-  auto problem =
+  const auto refusal =
       field.is_repeated() ? set_list(*target, field, value) : set_plain(*target, field, value);
-  if (problem) return *problem + ", is \"" + std::string(value) + "\"";
+  if (refusal) return refusal->accepted + ", is \"" + std::string(value) + "\"" + refusal->hint;
   root.GetReflection()->Swap(&root, copy.get());
   return std::nullopt;
 }
@@ -238,7 +263,7 @@ void put_over(Message& base, const Message& changes) {
       put_over(*reflection.MutableMessage(&base, field), reflection.GetMessage(changes, field));
     }
   }
-  // What is left are plain fields and lists, which have just been emptied.
+  // Plain fields and lists are left; the lists have just been emptied.
   const std::unique_ptr<Message> plain(changes.New());
   plain->CopyFrom(changes);
   for (const FieldDescriptor* field : given) {

@@ -18,24 +18,30 @@
 
 namespace stepsim {
 
-// Says what is wrong, and then the message is unchanged; or nothing. A list of plain values may be
-// set as a whole, separated by commas.
+// Says what is wrong, and then the message is unchanged; or nothing. A list of plain values is set
+// as a whole, separated by commas; whole numbers may be ranges: 0-7,16.
 std::optional<std::string> set_field(google::protobuf::Message& root, std::string_view path,
                                      std::string_view value);
 
-// The field of that name, or what is wrong: "no field tpp in Plan; did you mean tp? It has: ...".
+// The field of that name, or what is wrong: "no field tpp in Plan; did you mean tp?", and where
+// all of them are listed.
 struct FieldOrProblem {
   const google::protobuf::FieldDescriptor* field = nullptr;
   std::string problem;
 };
 FieldOrProblem find_field(const google::protobuf::Descriptor& message, std::string_view name);
 
-// Reads `text` into one plain field, or appends it to a list of plain values. Says what would have
-// been accepted: "must be a whole number".
+// Why a text is no value of a field.
+struct Refusal {
+  std::string accepted;  // "must be a whole number"
+  std::string hint;      // "; did you mean 8192?", or nothing
+};
+
+// Reads `text` into one plain field, or appends it to a list of plain values.
 // REQUIRES: the field is not a message.
-std::optional<std::string> set_plain(google::protobuf::Message& message,
-                                     const google::protobuf::FieldDescriptor& field,
-                                     std::string_view text);
+std::optional<Refusal> set_plain(google::protobuf::Message& message,
+                                 const google::protobuf::FieldDescriptor& field,
+                                 std::string_view text);
 
 // Puts every field that `changes` has over those of `base`: messages field by field, lists as a
 // whole. REQUIRES: both are of one type.

@@ -151,7 +151,7 @@ class FieldAt {
   std::string path_;
 };
 
-// What one pass of the parser says of a text.
+// The result of one pass of the parser over a text.
 struct JsonReading {
   std::optional<Complaint> error;  // it stops at the first one
   std::vector<Complaint> unknown_fields;
@@ -271,8 +271,8 @@ class JsonReader {
       return;
     }
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    if (const auto problem = set_plain(message, field, text)) {
-      complain(path, *problem + ", is " + value.dump());
+    if (const auto refusal = set_plain(message, field, text)) {
+      complain(path, refusal->accepted + ", is " + value.dump() + refusal->hint);
     }
   }
 

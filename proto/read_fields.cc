@@ -68,7 +68,10 @@ std::string missing_text(const AnyField& field) {
   if (help.ends_with('.')) help.remove_suffix(1);
   std::string text(help);
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  return "must be given: " + text;
+  const std::string accepts = field.fields() == nullptr ? field.accepts() : "";
+  // A quantity's text has to have a unit; the others are plain.
+  const bool is_quantity = accepts.find(" such as ") != std::string::npos;
+  return "must be given: " + text + (is_quantity ? " (" + accepts + ")" : "");
 }
 
 void read_value(const std::string& text, const AnyField& field, void* spec, const std::string& path,
@@ -76,9 +79,7 @@ void read_value(const std::string& text, const AnyField& field, void* spec, cons
   std::vector<Problem> found;
   for (std::string& message : field.read(text, spec)) found.push_back({path, std::move(message)});
   problems.add(std::move(found));
-  const std::optional<double> number = field.number(spec);
-  if (!number) return;
-  if (auto problem = problem_of(field.limits(), *number, *field.write(spec))) {
+  if (auto problem = limit_problem(field, spec)) {
     problems.add(path, std::move(*problem));
     field.clear(spec);
   }

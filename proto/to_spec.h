@@ -1,12 +1,12 @@
-// From messages of files to the checked structs of the simulator. Each function reports whatever
-// is missing, unreadable or impossible under the field's path in the experiment ("plan.tp"), and
-// returns the spec all the same: with problems, it is only good for finding more of them.
+// These functions turn messages of files into the checked structs of the simulator. Each reports
+// whatever is missing, unreadable or impossible under the field's path in the experiment
+// ("plan.tp"). It returns the spec all the same; with problems, that is only good for finding more
+// of them.
 
 #pragma once
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "experiment/experiment.h"
 #include "experiment/published.h"
@@ -28,18 +28,11 @@ std::optional<TopologySpec> to_topology(const file::Cluster& cluster, ProblemLis
 Faults to_faults(const file::Cluster& cluster, ProblemList& problems);
 std::string topology_names();  // "dgx_superpod, torus, ..."
 
-// Under "cluster.library".
-CommunicationLibrary to_library(const file::Library& library, ProblemList& problems);
-
 // Under "plan". Whether the plan fits a model and a cluster is asked by check() of
 // schedules/plan/parallel_plan.h.
 ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems);
 
 // Under "published" and "not_published".
 Publication to_publication(const file::Experiment& experiment, ProblemList& problems);
-
-// "fp32, bf16, ..."; nothing if `name` is none of them.
-std::optional<DataType> data_type_named(std::string_view name);
-std::string data_type_names();
 
 }  // namespace stepsim

@@ -26,12 +26,12 @@ CrossRail to_cross_rail(const FieldReader& fields) {
   return cross_rail;
 }
 
-// One function a topology. `path` is that of the message: "cluster.torus.".
+// One overload of read() a topology: fills the spec from the message of its kind. `path` is that of
+// the message: "cluster.torus.".
 
-BlockSpec to_block(const file::DgxSuperpod& message, const std::string& path,
-                   ProblemList& problems) {
+void read(const google::protobuf::Message& message, const std::string& path, ProblemList& problems,
+          DgxSuperPodSpec& spec) {
   const FieldReader fields(message, path, problems);
-  DgxSuperPodSpec spec;
   fields.require("nodes", spec.nodes);
   fields.read("gpus_per_node", spec.gpus_per_node);
   fields.read("nodes_per_scalable_unit", spec.nodes_per_scalable_unit);
@@ -44,12 +44,12 @@ BlockSpec to_block(const file::DgxSuperpod& message, const std::string& path,
   fields.read("oversubscription", spec.oversubscription);
   spec.cross_rail = to_cross_rail(fields);
   spec.routing = to_path_choice(fields);
-  return spec;
 }
 
-BlockSpec to_block(const file::Torus& message, const std::string& path, ProblemList& problems) {
+void read(const google::protobuf::Message& held, const std::string& path, ProblemList& problems,
+          TorusSpec& spec) {
+  const auto& message = static_cast<const file::Torus&>(held);
   const FieldReader fields(message, path, problems);
-  TorusSpec spec;
   for (int i = 0; i < message.axes_size(); ++i) {
     const FieldReader axis(message.axes(i), element(path, "axes", i), problems);
     TorusAxis& axis_spec = spec.axes.emplace_back();
@@ -58,22 +58,20 @@ BlockSpec to_block(const file::Torus& message, const std::string& path, ProblemL
   }
   fields.require("link_bandwidth", spec.link_bandwidth);
   fields.read("link_latency", spec.link_latency);
-  return spec;
 }
 
-BlockSpec to_block(const file::TwistedTorus& message, const std::string& path,
-                   ProblemList& problems) {
+void read(const google::protobuf::Message& message, const std::string& path, ProblemList& problems,
+          TwistedTorusSpec& spec) {
   const FieldReader fields(message, path, problems);
-  TwistedTorusSpec spec;
   fields.read("shape", spec.shape);
   fields.require("link_bandwidth", spec.link_bandwidth);
   fields.read("link_latency", spec.link_latency);
-  return spec;
 }
 
-BlockSpec to_block(const file::TpuSlice& message, const std::string& path, ProblemList& problems) {
+void read(const google::protobuf::Message& held, const std::string& path, ProblemList& problems,
+          TpuSliceSpec& spec) {
+  const auto& message = static_cast<const file::TpuSlice&>(held);
   const FieldReader fields(message, path, problems);
-  TpuSliceSpec spec;
   std::vector<std::pair<std::string, TpuGeneration>> generations;
   for (const TpuGeneration generation : kTpuGenerations) {
     generations.emplace_back(name_of(generation), generation);
@@ -92,49 +90,44 @@ BlockSpec to_block(const file::TpuSlice& message, const std::string& path, Probl
     of_hosts.read("bandwidth", hosts.bandwidth);
     of_hosts.read("latency", hosts.latency);
   }
-  return spec;
 }
 
-BlockSpec to_block(const file::NvlinkDomain& message, const std::string& path,
-                   ProblemList& problems) {
+void read(const google::protobuf::Message& message, const std::string& path, ProblemList& problems,
+          NvlinkDomainSpec& spec) {
   const FieldReader fields(message, path, problems);
-  NvlinkDomainSpec spec;
   fields.read("gpus", spec.gpus);
   fields.read("gpu_bandwidth", spec.gpu_bandwidth);
   fields.read("link_latency", spec.link_latency);
   fields.read("links_per_switch", spec.links_per_switch);
   fields.read("switch_ports", spec.switch_ports);
   spec.routing = to_path_choice(fields);
-  return spec;
 }
 
-BlockSpec to_block(const file::PcieBox& message, const std::string& path, ProblemList& problems) {
+void read(const google::protobuf::Message& message, const std::string& path, ProblemList& problems,
+          PcieBoxSpec& spec) {
   const FieldReader fields(message, path, problems);
-  PcieBoxSpec spec;
   fields.read("gpus", spec.gpus);
   fields.read("gpus_per_switch", spec.gpus_per_switch);
   fields.read("sockets", spec.sockets);
   fields.read("gpu_bandwidth", spec.gpu_bandwidth);
   fields.read("socket_bandwidth", spec.socket_bandwidth);
   fields.read("link_latency", spec.link_latency);
-  return spec;
 }
 
-BlockSpec to_block(const file::FatTree& message, const std::string& path, ProblemList& problems) {
+void read(const google::protobuf::Message& message, const std::string& path, ProblemList& problems,
+          FatTreeSpec& spec) {
   const FieldReader fields(message, path, problems);
-  FatTreeSpec spec;
   fields.read("switch_ports", spec.switch_ports);
   fields.read("tiers", spec.tiers);
   fields.read("taper", spec.taper);
   fields.require("link_bandwidth", spec.link_bandwidth);
   fields.read("link_latency", spec.link_latency);
   spec.routing = to_path_choice(fields);
-  return spec;
 }
 
-BlockSpec to_block(const file::LeafSpine& message, const std::string& path, ProblemList& problems) {
+void read(const google::protobuf::Message& message, const std::string& path, ProblemList& problems,
+          LeafSpineSpec& spec) {
   const FieldReader fields(message, path, problems);
-  LeafSpineSpec spec;
   fields.read("leaves", spec.leaves);
   fields.read("hosts_per_leaf", spec.hosts_per_leaf);
   fields.read("spines", spec.spines);
@@ -143,13 +136,11 @@ BlockSpec to_block(const file::LeafSpine& message, const std::string& path, Prob
   fields.read("link_latency", spec.link_latency);
   fields.read("switch_ports", spec.switch_ports);
   spec.routing = to_path_choice(fields);
-  return spec;
 }
 
-BlockSpec to_block(const file::RailFabric& message, const std::string& path,
-                   ProblemList& problems) {
+void read(const google::protobuf::Message& message, const std::string& path, ProblemList& problems,
+          RailFabricSpec& spec) {
   const FieldReader fields(message, path, problems);
-  RailFabricSpec spec;
   fields.read("nodes", spec.nodes);
   fields.read("rails", spec.rails);
   fields.read("nodes_per_scalable_unit", spec.nodes_per_scalable_unit);
@@ -159,12 +150,11 @@ BlockSpec to_block(const file::RailFabric& message, const std::string& path,
   fields.read("spines", spec.spines);
   fields.read("oversubscription", spec.oversubscription);
   spec.routing = to_path_choice(fields);
-  return spec;
 }
 
-BlockSpec to_block(const file::Dragonfly& message, const std::string& path, ProblemList& problems) {
+void read(const google::protobuf::Message& message, const std::string& path, ProblemList& problems,
+          DragonflySpec& spec) {
   const FieldReader fields(message, path, problems);
-  DragonflySpec spec;
   fields.read("hosts_per_router", spec.hosts_per_router);
   fields.read("routers_per_group", spec.routers_per_group);
   fields.read("global_links_per_router", spec.global_links_per_router);
@@ -178,12 +168,11 @@ BlockSpec to_block(const file::Dragonfly& message, const std::string& path, Prob
   fields.read("routing", spec.routing,
               {{"minimal", DragonflyRouting::kMinimal}, {"valiant", DragonflyRouting::kValiant}});
   fields.read("routing_seed", spec.routing_seed);
-  return spec;
 }
 
-BlockSpec to_block(const file::ExplicitGraph& message, const std::string& path,
-                   ProblemList& problems) {
-  ExplicitGraphSpec spec;
+void read(const google::protobuf::Message& held, const std::string& path, ProblemList& problems,
+          ExplicitGraphSpec& spec) {
+  const auto& message = static_cast<const file::ExplicitGraph&>(held);
   for (int i = 0; i < message.nodes_size(); ++i) {
     const FieldReader fields(message.nodes(i), element(path, "nodes", i), problems);
     ExplicitNode& node = spec.nodes.emplace_back();
@@ -215,28 +204,21 @@ BlockSpec to_block(const file::ExplicitGraph& message, const std::string& path,
   const FieldReader fields(message, path, problems);
   fields.read("metric", spec.metric,
               {{"hops", PathMetric::kHops}, {"latency", PathMetric::kLatency}});
-  return spec;
 }
 
-// The topology that a Cluster or a Block holds, if it is none that is composed.
-template <typename Holder>
-std::optional<BlockSpec> to_held_block(const Holder& holder, const std::string& path,
-                                       ProblemList& problems) {
-  const auto read = [&](const auto& message, const char* name) {
-    return to_block(message, path + name + ".", problems);
-  };
-  if (holder.has_dgx_superpod()) return read(holder.dgx_superpod(), "dgx_superpod");
-  if (holder.has_torus()) return read(holder.torus(), "torus");
-  if (holder.has_nvlink_domain()) return read(holder.nvlink_domain(), "nvlink_domain");
-  if (holder.has_pcie_box()) return read(holder.pcie_box(), "pcie_box");
-  if (holder.has_fat_tree()) return read(holder.fat_tree(), "fat_tree");
-  if (holder.has_leaf_spine()) return read(holder.leaf_spine(), "leaf_spine");
-  if (holder.has_rail_fabric()) return read(holder.rail_fabric(), "rail_fabric");
-  if (holder.has_dragonfly()) return read(holder.dragonfly(), "dragonfly");
-  if (holder.has_explicit_graph()) return read(holder.explicit_graph(), "explicit_graph");
-  if (holder.has_twisted_torus()) return read(holder.twisted_torus(), "twisted_torus");
-  if (holder.has_tpu_slice()) return read(holder.tpu_slice(), "tpu_slice");
-  return std::nullopt;
+// The topology that a Cluster or a Block holds, if it is none that is composed. Its field has the
+// name of the kind's row in kTopologyKinds.
+std::optional<BlockSpec> to_held_block(const google::protobuf::Message& holder,
+                                       const std::string& path, ProblemList& problems) {
+  const google::protobuf::Reflection& reflection = *holder.GetReflection();
+  const google::protobuf::FieldDescriptor* held = reflection.GetOneofFieldDescriptor(
+      holder, holder.GetDescriptor()->FindOneofByName("topology"));
+  std::optional<BlockSpec> block;
+  if (held != nullptr) block = block_named(held->name());
+  if (!block) return std::nullopt;
+  const google::protobuf::Message& message = reflection.GetMessage(holder, held);
+  std::visit([&](auto& spec) { read(message, path + held->name() + ".", problems, spec); }, *block);
+  return block;
 }
 
 // "dgx_superpod, torus, ..."

@@ -8,12 +8,15 @@ import re
 import sys
 
 SIM = ["sim/base", "sim/engine", "sim/chips", "sim/network", "sim/network/packets",
-       "sim/collectives", "sim/collectives/algorithms", "sim/hardware", "sim/program", "sim/run"]
+       "sim/collectives", "sim/collectives/algorithms", "sim/hardware", "sim/program",
+       "sim/run", "sim/run/ops", "sim/run/collectives", "sim/run/books"]
+UNDER_RUN = [room for room in SIM if not room.startswith("sim/run")]
 PROGRAM = ["sim/base", "sim/chips", "sim/program"]
 PIPELINE = ["schedules/pipeline", "schedules/pipeline/orders", "schedules/pipeline/replay",
             "schedules/pipeline/published", "schedules/pipeline/search"]
 SCHEDULES = PIPELINE + ["schedules/plan", "schedules/lowering"]
-LOADED = SIM + SCHEDULES + ["topology", "workload", "experiment"]
+TOPOLOGY = ["topology", "topology/kinds", "topology/graph"]
+LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 
@@ -27,8 +30,13 @@ MAY_INCLUDE = {
     "sim/collectives/algorithms": ["sim/base", "sim/network", "sim/collectives"],
     "sim/hardware": ["sim/base", "sim/chips", "sim/network", "sim/collectives"],
     "sim/program": ["sim/base", "sim/chips", "sim/collectives"],
+    "sim/run/ops": UNDER_RUN,
+    "sim/run/books": UNDER_RUN + ["sim/run/ops"],
+    "sim/run/collectives": UNDER_RUN + ["sim/run/ops"],
     "sim/run": SIM,
-    "topology": SIM,
+    "topology": SIM + ["topology/kinds", "topology/graph"],
+    "topology/kinds": SIM + ["topology/graph"],
+    "topology/graph": SIM,
     "workload": ["sim/base", "sim/chips"],
     # Types; what makes an order and what runs one; the table of schedules; the search, which sets
     # out from published schedules.
@@ -57,11 +65,18 @@ for folder in ["collective", "formula", "run", "schedule", "validate"]:
 MAY_INCLUDE["cli"] += [f"cli/{f}" for f in ["collective", "formula", "run", "schedule", "validate"]]
 # Data types that a room may include beyond the table, each a decision: docs/decisions/.
 FILES = {
+    "sim/run/books": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],
+    "sim/run/collectives": ["sim/run/simulation_options.h"],
     "schedules/plan": ["sim/network/places.h"],
     "schedules/lowering": ["sim/network/places.h", "sim/collectives/collective.h"],
     "traces": ["analysis/studies/plot.h"],
+    # They name what they simulate by files and names of the catalog, and see nothing else of proto.
+    "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
+    "analysis/studies": ["proto/load_experiment.h"],
     "workload": ["sim/collectives/byte_matrix.h"],
 }
+# Headers with few users: simulate_experiment() alone lowers and simulates in a row.
+ONLY_FROM = {"schedules/lowering/lower.h": ["schedules/lowering", "experiment"]}
 NOT_ROOMS = {"tests", "bench", "docs", "scripts", "catalog", "build", "out", "cmake", ".git"}
 
 
@@ -100,6 +115,9 @@ def problems(root):
             if not (root / included).exists():
                 continue  # generated, such as a version
             room = room_of(included.rsplit("/", 1)[0]) if "/" in included else None
+            if folder not in ONLY_FROM.get(included, [folder]):
+                yield f"{name}: {included} is for simulate_experiment() alone"
+                continue
             fine = (
                 room == folder
                 or room in allowed

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "topology/spec_checks.h"
+#include "topology/kinds/spec_checks.h"
 
 namespace stepsim {
 namespace {

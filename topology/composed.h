@@ -1,12 +1,11 @@
-// A composed cluster: domains inside a fabric, pods of those inside another one, and so on, each
-// any topology of block.h. What no preset describes is described here, without new code.
+// A composed cluster: domains inside a fabric, pods of those inside another one, and so on. Each of
+// them is any kind of topology_table.h, so most clusters can be described without new code.
 //
-//     tier "pod":   leaf_spine between hosts         +----------- data-centre network -----------+
-//                                                    |                    |                      |
-//     tier "node":  rail_fabric between cards     +-- pod0 --+         +-- pod1 --+          +--
-//     pod2
-//                                                 |    |     |         |    |     |
-//     domain:       nvlink_domain               node0 node1 ...      node0 node1 ...
+//     tier "pod":   leaf_spine between hosts         +------- data-centre network -------+
+//                                                    |                 |                 |
+//     tier "node":  rail_fabric between cards     +-- pod0 --+      +-- pod1 --+      +-- pod2
+//                                                 |    |     |      |    |     |
+//     domain:       nvlink_domain               node0 node1 ...   node0 node1 ...
 //
 //   ComposedSpec{.domain = NvlinkDomainSpec{},
 //                .tiers = {{.name = "node", .count = 32, .fabric = RailFabricSpec{}},
@@ -30,14 +29,14 @@
 
 #include "sim/base/error.h"
 #include "sim/base/units.h"
-#include "topology/block.h"
-#include "topology/join.h"
+#include "topology/graph/join.h"
+#include "topology/topology_table.h"
 
 namespace stepsim {
 
 struct TierSpec {
-  std::string name = "node";                  // of one of the blocks that are joined
-  int count = 1;                              // of them
+  std::string name = "node";                  // what one of the blocks that are joined is called
+  int count = 1;                              // how many blocks are joined
   std::optional<BlockSpec> fabric{};          // may be missing if count is 1
   int chips_per_host = 1;                     // 1: every chip has its own card and no host
   std::optional<Bandwidth> host_bandwidth{};  // of each chip to its host, one way; PCIe

@@ -197,7 +197,7 @@ class Drawing {
     }
   }
 
-  // Of a group of the `inner` innermost levels: what the names of its chips have in common.
+  // What the names of the chips of a group have in common. `inner`: levels inside the group.
   std::string group_name(std::size_t inner, std::uint32_t number) const {
     std::uint32_t chips = 1;
     for (std::size_t level = 0; level < inner; ++level) chips *= built_.places.levels[level].size;

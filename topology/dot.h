@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <string>
 
-#include "topology/built_topology.h"
+#include "topology/graph/built_topology.h"
 
 namespace stepsim {
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "topology/graph_measures.h"
-#include "topology/shortest_path.h"
-#include "topology/spec_checks.h"
+#include "topology/graph/graph_measures.h"
+#include "topology/graph/shortest_path.h"
+#include "topology/kinds/spec_checks.h"
 
 namespace stepsim {
 namespace {
@@ -45,7 +45,7 @@ bool names(const LinkFault& fault, const std::string& from, const std::string& t
   return matches(fault.link, from + '-' + to) || matches(fault.link, to + '-' + from);
 }
 
-// What is left of each link: 0 where it is down.
+// The share that is left of each link: 0 where it is down.
 struct Damage {
   std::vector<double> capacity;      // by LinkId
   std::vector<bool> names_anything;  // by fault
@@ -101,12 +101,13 @@ class RouterRoundFaults : public Router {
   RouterRoundFaults(std::unique_ptr<Router> whole, const Remains& remains)
       : whole_(std::move(whole)),
         kept_(remains.kept),
+        is_down_([this](LinkId link) { return !kept_[link.index()]; }),
         around_(remains.fabric, PathMetric::kSpareHosts) {}
 
   void route(NodeId from, NodeId to, std::uint64_t flow_key,
              std::vector<LinkId>& out) const override {
     const std::size_t first = out.size();
-    whole_->route(from, to, flow_key, out);
+    whole_->route_around(from, to, flow_key, is_down_, out);
     for (std::size_t i = first; i < out.size(); ++i) {
       const std::optional<LinkId> kept = kept_[out[i].index()];
       if (!kept) {
@@ -121,7 +122,8 @@ class RouterRoundFaults : public Router {
 
  private:
   std::unique_ptr<Router> whole_;
-  std::vector<std::optional<LinkId>> kept_;
+  std::vector<std::optional<LinkId>> kept_;  // by LinkId of the whole fabric
+  IsDown is_down_;
   ShortestPaths around_;
 };
 

@@ -9,11 +9,14 @@
 // one counts, whatever their order.
 //
 // A slow link has less bandwidth and is routed over as before: its topology does not know. A link
-// that is down is gone from the fabric, so no measure counts it. Routes that avoid all links that
-// are down stay as they were; the others take the shortest path in hops over what is left, through
-// hosts only where nothing else leads on (ties: shortest_path.h). That is one path a pair, whatever
-// the flow key. That is what a fabric manager
-// does after a failure, without the seconds before it does so; real routing may spread better.
+// that is down is gone from the fabric, so no measure counts it. Routes are made anew, as a fabric
+// manager makes them after a failure (the seconds before it does so are not modelled):
+//
+//   Where a topology has equal paths (spines, cores, NVSwitches, planes, global cables of a
+//   dragonfly) a pair chooses by its usual rule among those that are whole. So a failed spine's
+//   flows are spread over all that are left, and pairs that miss no path keep their routes.
+//   A pair that has no such path takes the shortest one in hops over what is left, through hosts
+//   only where nothing else leads on (ties: shortest_path.h): one path, whatever the flow key.
 //
 // Not modelled: faults that come or go during a run; chips that are down (make the cluster
 // smaller, or leave them idle by the plan).
@@ -25,7 +28,7 @@
 #include <vector>
 
 #include "sim/base/error.h"
-#include "topology/built_topology.h"
+#include "topology/graph/built_topology.h"
 
 namespace stepsim {
 

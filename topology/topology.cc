@@ -16,7 +16,18 @@ BuiltTopology build_checked(const TopologySpec& spec) {
   return std::visit([](const auto& chosen) { return build(chosen); }, spec);
 }
 
+HopKind inside_of_one(const ComposedSpec& spec) {
+  return inside_of(spec.domain);
+}
+HopKind inside_of_one(const BlockSpec& spec) {
+  return inside_of(spec);
+}
+
 }  // namespace
+
+HopKind inside_of(const TopologySpec& spec) {
+  return std::visit([](const auto& chosen) { return inside_of_one(chosen); }, spec);
+}
 
 std::vector<Problem> check(const TopologySpec& spec) {
   return std::visit([](const auto& chosen) { return check_named(chosen); }, spec);

@@ -1,5 +1,6 @@
-// The topologies stepsim knows: start here. To add one, write its own file pair (spec, check,
-// build), then name its spec in block.h.
+// The topologies stepsim knows: start here. topology_table.h lists the kinds; each is a file pair
+// in topology/kinds/ (spec, check, build). topology/graph/ has what they are built and measured
+// with.
 //
 //   const BuiltTopology built = build_topology(DgxSuperPodSpec{.nodes = 64});
 //   std::vector<LinkId> links;
@@ -12,26 +13,26 @@
 
 #pragma once
 
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "sim/base/error.h"
-#include "topology/block.h"
-#include "topology/built_topology.h"
 #include "topology/composed.h"
 #include "topology/faults.h"
+#include "topology/graph/built_topology.h"
+#include "topology/topology_table.h"
 
 namespace stepsim {
 
-// `Variant` with one more alternative.
-template <typename Variant, typename Another>
-struct WithAnother;
-template <typename... Alternatives, typename Another>
-struct WithAnother<std::variant<Alternatives...>, Another> {
-  using type = std::variant<Alternatives..., Another>;
-};
+template <typename... Specs>
+auto with_composed(const std::variant<Specs...>& blocks) -> std::variant<Specs..., ComposedSpec>;
 
-using TopologySpec = WithAnother<BlockSpec, ComposedSpec>::type;
+// Any topology: a block, or composed of them.
+using TopologySpec = decltype(with_composed(std::declval<BlockSpec>()));
+
+// The kind of link that joins the chips of a node; in a composed cluster, of its domain.
+HopKind inside_of(const TopologySpec& spec);
 
 // Every problem of the spec, under the name of its topology: "dgx_superpod.nodes".
 std::vector<Problem> check(const TopologySpec& spec);

@@ -155,7 +155,8 @@ class TraceWriter {
                     {layout.main_thread(entry.op), drawn, "wait: ", "wait"});
         events_.append_text("}}");
       }
-      const std::string_view category = op.kind == OpKind::kCompute ? "compute" : name_of(op.axis);
+      const std::string category =
+          op.kind == OpKind::kCompute ? "compute" : name_of(graph_, op.axis);
       begin_slice(entry, program, layout,
                   {layout.thread_of(i, entry.op), work_span(entry, op.kind), "", category});
       append_work(op, timeline.rank);
@@ -185,8 +186,8 @@ class TraceWriter {
     events_.append_text(R"(,"dur":)");
     events_.append_time({slice.span.length()});
     events_.append(R"(,"args":{{"step":{})", entry.step);
-    if (label.microbatch >= 0) events_.append(R"(,"microbatch":{})", label.microbatch);
-    if (label.layer >= 0) events_.append(R"(,"layer":{})", label.layer);
+    if (label.microbatch) events_.append(R"(,"microbatch":{})", *label.microbatch);
+    if (label.layer) events_.append(R"(,"layer":{})", *label.layer);
     ++summary_.slices;
   }
 
@@ -232,7 +233,7 @@ class TraceWriter {
       bytes += message.bytes;
       events_.append(R"({}"{} {})", &message == &messages[0] ? "" : ",",
                      message.is_send ? "send" : "receive", name_of(message.kind));
-      if (message.microbatch >= 0) events_.append(" of micro-batch {}", message.microbatch);
+      if (message.microbatch) events_.append(" of micro-batch {}", *message.microbatch);
       events_.append(R"( {} rank {}")", message.is_send ? "to" : "from",
                      communicator.groups[group][message.peer].index());
     }

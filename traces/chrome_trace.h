@@ -14,7 +14,7 @@
 // nanoseconds, and a duration is their difference, so slices that touch in the simulation touch in
 // the trace. Printed from integers, never through a double.
 //
-// What the readers need, found by trying (Perfetto v55.3, scripts/check_trace.sh): a slice that
+// The readers' needs, found by trying (Perfetto v55.3, scripts/check_trace.sh): a slice that
 // overlaps its predecessor in a lane is dropped, and an arrow binds to the slice that began last
 // in its lane. So a slice of zero length gets an extra lane, "NAME (instants)", where work of
 // another op of its lane begins at the same nanosecond; a wait that would begin there begins a
@@ -38,7 +38,7 @@ namespace stepsim {
 inline constexpr std::size_t kBusiestTracedLinks = 10;
 inline constexpr std::size_t kMostTraceBins = 2000;
 
-// What was written, to be compared with what a reader finds.
+// Counts of what was written, to compare with what a reader finds.
 struct TraceSummary {
   std::uint64_t slices = 0;
   std::uint64_t arrows = 0;

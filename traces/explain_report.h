@@ -1,4 +1,5 @@
-// What `stepsim run --explain` prints below the table of the run, and writes under "explain":
+// The text that `stepsim run --explain` prints below the table of the run, and the JSON that it
+// writes under "explain":
 //
 //   {"step": PART, "parts": [PART...], "traffic": [{name, axis, text, predicted_s, simulated_s,
 //    waiting_s, causes}...], "limits": [{formula, text, limit, actual, met}...],

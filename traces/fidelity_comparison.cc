@@ -32,10 +32,13 @@ ComparisonUnit unit_of(Duration largest) {
 
 class Comparison : private ReportText {
  public:
-  Comparison(const std::vector<FinishedRun>& runs, const ReportOptions& options)
-      : ReportText(options.color), runs_(runs), options_(options) {
+  Comparison(const std::vector<StepReport>& reports, const ReportOptions& options)
+      : ReportText(options.color), settings_(reports.front().settings), options_(options) {
     Duration largest{};
-    for (const FinishedRun& run : runs) largest = std::max(largest, run.result.step_time);
+    for (const StepReport& report : reports) {
+      runs_.push_back(report.run);
+      largest = std::max(largest, report.run.result.step_time);
+    }
     unit_ = unit_of(largest);
   }
 
@@ -45,6 +48,7 @@ class Comparison : private ReportText {
     line("  {} on {}: {} x {}, {} collectives", first.experiment.model.name,
          first.experiment.cluster.name, grouped(first.metrics.chips), first.cluster.chip.name,
          name_of(first.options.granularity));
+    for (const std::string& setting : settings_) wrapped(2, setting);
     blank();
     row("", [](const FinishedRun& run) { return std::string(name_of(run.options.fidelity)); });
     times("step time", [](const FinishedRun& run) { return run.result.step_time; });
@@ -94,11 +98,11 @@ class Comparison : private ReportText {
 
   void parts() {
     times("compute", [](const FinishedRun& run) { return run.result.breakdown.compute; });
-    for (std::size_t axis = 0; axis < kAxes; ++axis) {
-      times(fmt::format("exposed {}", name_of(static_cast<Axis>(axis))),
-            [axis](const FinishedRun& run) {
-              return run.result.breakdown.exposed_communication[axis];
-            });
+    const std::vector<std::string>& axes = runs_.front().graph.axes;
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+      times(fmt::format("exposed {}", axes[axis]), [axis](const FinishedRun& run) {
+        return run.result.breakdown.exposed_communication[axis];
+      });
     }
     times("pipeline bubble", [](const FinishedRun& run) { return run.result.breakdown.bubble; });
     times("idle", [](const FinishedRun& run) { return run.result.breakdown.idle; });
@@ -117,23 +121,32 @@ class Comparison : private ReportText {
     }
   }
 
-  const std::vector<FinishedRun>& runs_;
+  std::vector<FinishedRun> runs_;
+  const std::vector<std::string>& settings_;
   const ReportOptions& options_;
   ComparisonUnit unit_{};
 };
 
 }  // namespace
 
-std::string comparison_report(const std::vector<FinishedRun>& runs, const ReportOptions& options) {
-  return Comparison(runs, options).write();
+std::string comparison_report(const std::vector<StepReport>& reports,
+                              const ReportOptions& options) {
+  return Comparison(reports, options).write();
 }
 
-std::string comparison_json(const std::vector<FinishedRun>& runs) {
-  std::string text = fmt::format("{{\"name\": \"{}\", \"granularity\": \"{}\", \"runs\": [",
-                                 json_escaped(runs.front().experiment.name),
-                                 name_of(runs.front().options.granularity));
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    text += (i == 0 ? "\n" : ",\n") + result_json(runs[i]);
+std::string comparison_json(const std::vector<StepReport>& reports) {
+  const FinishedRun& first = reports.front().run;
+  std::string text =
+      fmt::format("{{\"name\": \"{}\", \"granularity\": \"{}\",",
+                  json_escaped(first.experiment.name), name_of(first.options.granularity));
+  const std::string& asked = reports.front().experiment_json;
+  if (!asked.empty()) text += " \"experiment\": " + asked + ",";
+  text += " \"runs\": [";
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    StepReport alone = reports[i];
+    alone.experiment_json.clear();  // it is that of all runs, and stands before them
+    text += (i == 0 ? "\n" : ",\n") + result_json(alone);
+  }
   text.pop_back();
   return text + "\n]}\n";
 }

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "analysis/step/metrics.h"
+#include "analysis/step/step_report.h"
 #include "traces/report.h"
 
 namespace stepsim {
 
 // A table with a column for each run. REQUIRES: at least two runs of the same experiment.
-std::string comparison_report(const std::vector<FinishedRun>& runs, const ReportOptions& options);
+std::string comparison_report(const std::vector<StepReport>& reports, const ReportOptions& options);
 
-// {name, granularity, runs: [the object of result_json() for each]}. Ends in a newline.
-std::string comparison_json(const std::vector<FinishedRun>& runs);
+// {name, granularity, experiment, runs: [the object of result_json() for each]}. Ends in a newline.
+std::string comparison_json(const std::vector<StepReport>& reports);
 
 }  // namespace stepsim

@@ -32,7 +32,7 @@ std::string reason_of(int error) {
   return std::generic_category().message(error);
 }
 
-// Where to write for `path`: symbolic links followed.
+// The file that `path` leads to, through symbolic links.
 std::string resolve(const std::string& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path, error);

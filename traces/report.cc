@@ -102,15 +102,15 @@ struct Row {
   double value = 0;  // picoseconds or bytes
 };
 
-// Where a rank sits in the plan, for the reader: "rank 0 (stage 0)".
+// A rank and its place in the plan: "rank 0 (stage 0)".
 std::string rank_text(RankId rank, const OpGraph& graph) {
   return fmt::format("rank {} (stage {})", rank.index(), graph.ranks[rank.index()].pp);
 }
 
 class Report : private ReportText {
  public:
-  Report(const FinishedRun& run, const ReportOptions& options)
-      : ReportText(options.color), run_(run), options_(options) {}
+  Report(const StepReport& report, const ReportOptions& options)
+      : ReportText(options.color), report_(report), run_(report.run), options_(options) {}
 
   std::string write() {
     title();
@@ -164,6 +164,7 @@ class Report : private ReportText {
     }
     line("  {}micro-batch {}, {}", axes, plan.microbatch, name_of(plan.type));
     line("  {} sequences of {} tokens a step", grouped(plan.global_batch), grouped(plan.sequence));
+    for (const std::string& setting : report_.settings) wrapped(2, setting);
   }
 
   std::string idle_text() const {
@@ -195,9 +196,9 @@ class Report : private ReportText {
     const Breakdown& parts = run_.result.breakdown;
     const auto value = [](Duration duration) { return static_cast<double>(duration.count()); };
     std::vector<Row> all{{"compute", value(parts.compute)}};
-    for (std::size_t i = 0; i < kAxes; ++i) {
-      all.push_back({fmt::format("exposed {}", name_of(static_cast<Axis>(i))),
-                     value(parts.exposed_communication[i])});
+    for (std::size_t i = 0; i < run_.graph.axes.size(); ++i) {
+      all.push_back(
+          {fmt::format("exposed {}", run_.graph.axes[i]), value(parts.exposed_communication[i])});
     }
     all.push_back({"pipeline bubble", value(parts.bubble)});
     all.push_back({"idle", value(parts.idle)});
@@ -205,7 +206,7 @@ class Report : private ReportText {
     rows(all, scale_of(run_.result.step_time), "step");
   }
 
-  // Where routing is uneven.
+  // How uneven routing is; nothing if it is even.
   void experts() {
     const std::optional<ExpertBalance>& balance = run_.metrics.experts;
     if (!balance) return;
@@ -218,11 +219,11 @@ class Report : private ReportText {
     }
   }
 
-  // What the places of the ranks cost; nothing where they cost nothing.
+  // Notes on what the places of the ranks cost, if there are any.
   void placement() {
-    if (run_.placement.empty()) return;
+    if (report_.placement.empty()) return;
     section("Placement");
-    for (const PlacementNote& note : run_.placement) wrapped(2, note.text);
+    for (const PlacementNote& note : report_.placement) wrapped(2, note.text);
   }
 
   // As one or two lines: it is the breakdown once more, seen along the ops that decided the end.
@@ -356,14 +357,15 @@ class Report : private ReportText {
     }
   }
 
+  const StepReport& report_;
   const FinishedRun& run_;
   const ReportOptions& options_;
 };
 
 }  // namespace
 
-std::string report(const FinishedRun& run, const ReportOptions& options) {
-  return Report(run, options).write();
+std::string report(const StepReport& report, const ReportOptions& options) {
+  return Report(report, options).write();
 }
 
 }  // namespace stepsim

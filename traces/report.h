@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "analysis/step/metrics.h"
+#include "analysis/step/step_report.h"
 
 namespace stepsim {
 
@@ -18,6 +18,6 @@ struct ReportOptions {
   std::string json_path;   // where the JSON went; empty: nowhere
 };
 
-std::string report(const FinishedRun& run, const ReportOptions& options);
+std::string report(const StepReport& report, const ReportOptions& options);
 
 }  // namespace stepsim

@@ -67,10 +67,10 @@ std::string json_list(const std::vector<std::string>& values) {
   return values.empty() ? "[]" : '[' + text + "\n  ]";
 }
 
-std::string breakdown_json(const Breakdown& breakdown) {
+std::string breakdown_json(const Breakdown& breakdown, const std::vector<std::string>& axes) {
   JsonObject exposed(JsonObject::Layout::kOneLine);
-  for (std::size_t i = 0; i < kAxes; ++i) {
-    exposed.add(name_of(static_cast<Axis>(i)), breakdown.exposed_communication[i]);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    exposed.add(axes[i], breakdown.exposed_communication[i]);
   }
   JsonObject object(JsonObject::Layout::kLines, 1);
   object.add("compute", breakdown.compute);
@@ -167,7 +167,8 @@ std::string simulator_json(const SimulatorStatistics& statistics) {
 
 }  // namespace
 
-std::string result_json(const FinishedRun& run) {
+std::string result_json(const StepReport& report) {
+  const FinishedRun& run = report.run;
   const StepMetrics& metrics = run.metrics;
   const SimulationResult& result = run.result;
   JsonObject object(JsonObject::Layout::kLines);
@@ -187,7 +188,7 @@ std::string result_json(const FinishedRun& run) {
   if (const auto idle = idle_chips(run.graph, run.cluster); !idle.empty()) {
     object.add("idle_chips", idle_chips_json(idle, run.cluster));
   }
-  object.add("breakdown_s", breakdown_json(result.breakdown));
+  object.add("breakdown_s", breakdown_json(result.breakdown, run.graph.axes));
   if (metrics.experts) {
     JsonObject experts(JsonObject::Layout::kOneLine);
     experts.add("busiest_rank_over_mean", metrics.experts->busiest_over_mean);
@@ -195,20 +196,21 @@ std::string result_json(const FinishedRun& run) {
     experts.add("dropped_fraction", metrics.experts->dropped_fraction);
     object.add("experts", experts.text());
   }
-  if (!run.placement.empty()) {
+  if (!report.placement.empty()) {
     std::vector<std::string> texts;
-    for (const PlacementNote& note : run.placement) texts.push_back(quoted(note.text));
+    for (const PlacementNote& note : report.placement) texts.push_back(quoted(note.text));
     object.add("placement", json_list(texts));
   }
   object.add("critical_path", critical_path_json(result.critical_path));
   object.add("memory", memory_json(run));
   object.add("links", links_json(run));
   JsonObject by_axis(JsonObject::Layout::kOneLine);
-  for (std::size_t i = 0; i < kAxes; ++i) {
-    by_axis.add(name_of(static_cast<Axis>(i)), result.bytes_by_axis[i]);
+  for (std::size_t i = 0; i < run.graph.axes.size(); ++i) {
+    by_axis.add(run.graph.axes[i], result.bytes_by_axis[i]);
   }
   object.add("bytes_by_axis", by_axis.text());
-  if (run.explanation != nullptr) object.add("explain", explanation_json(*run.explanation));
+  if (!report.experiment_json.empty()) object.add("experiment", report.experiment_json);
+  if (report.explanation) object.add("explain", explanation_json(*report.explanation));
   object.add("simulator", simulator_json(result.statistics));
   return object.text() + '\n';
 }

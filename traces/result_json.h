@@ -15,6 +15,7 @@
 //                           peak_time_s, peak_op}...]
 //   links                   [{name, utilization, bytes}...]: the ten busiest
 //   bytes_by_axis           sent by all ranks in a step
+//   experiment              what was run: proto/experiment_record.h; absent if it isn't known
 //   explain                 {step, parts, traffic, limits, memory}: explain_report.h; absent
 //                           without --explain
 //   simulator               {ops, events, rate_updates, wall_s, cpu_s, peak_rss_bytes}
@@ -27,11 +28,11 @@
 
 #include <string>
 
-#include "analysis/step/metrics.h"
+#include "analysis/step/step_report.h"
 
 namespace stepsim {
 
 // Ends in a newline.
-std::string result_json(const FinishedRun& run);
+std::string result_json(const StepReport& report);
 
 }  // namespace stepsim

@@ -29,7 +29,7 @@ struct Span {
   std::int64_t length() const { return end - begin; }
 };
 
-// What an op did itself: it computed, or data moved.
+// The time in which an op itself did something: it computed, or moved data.
 Span work_span(const TimelineOp& entry, OpKind kind);
 
 // Posted, but not moving. Empty for compute.
@@ -41,10 +41,10 @@ struct Lane {
 };
 
 // Where the slices of one recorded rank go. The first lane of a stream has all its slices that
-// last.
+// last; instants have lanes of their own only where several begin in the same nanosecond.
 struct RankLayout {
   std::uint32_t process = 0;
-  std::vector<std::uint32_t> stream_of_op;  // of the rank's program
+  std::vector<std::uint32_t> stream_of_op;  // by op of the rank's program
   std::vector<std::vector<Lane>> lanes;     // by stream
   std::vector<std::uint32_t> lane_of;       // by entry of the timeline: of the work, not the wait
   std::vector<bool> waits_late;             // by entry: an instant stands where its wait begins

@@ -75,8 +75,8 @@ AttentionSizes sizes(const Part& part, const AttentionShape& shape) {
 Bytes kept_result(const Part& part, std::int64_t values) {
   const DataTypes& types = part.shard.types;
   const std::int64_t scales =
-      types.scale_block > 0 ? (values + types.scale_block - 1) / types.scale_block : 0;
-  return Bytes((values * types.attention_result_bits + 7) / 8) + scales * size_of(DataType::kFp32);
+      types.scale_block ? (values + *types.scale_block - 1) / *types.scale_block : 0;
+  return Bytes((values * *types.attention_result_bits + 7) / 8) + scales * size_of(DataType::kFp32);
 }
 
 LayerOp fused(const Part& part, const AttentionShape& shape) {
@@ -87,7 +87,7 @@ LayerOp fused(const Part& part, const AttentionShape& shape) {
   op.input_gradient = {attention_backward("attention", type, shape)};
   keep_input(op, inputs);
   op.saved_result = output;
-  if (part.shard.types.attention_result_bits > 0) {
+  if (part.shard.types.attention_result_bits) {
     const std::int64_t values = part.tokens * shape.heads * shape.v_dim;
     op.saved_result = kept_result(part, values);
     op.again = op.forward;

@@ -7,9 +7,10 @@
 //   S norm, latent_projection, latent_norm | T query_up, key_value_up, rope, attention,
 //   out_projection | S residual
 //
-// With context parallelism a chip has the queries of its own tokens and attends to the keys of the
-// whole sequence: one kernel here, over all keys and this chip's share of the pairs (balanced, as
-// with a zig-zag split). Lowering splits it into the steps of a ring and adds the communication.
+// Under context parallelism a chip has the queries of its own tokens and attends to the keys of the
+// whole sequence. Here that is one kernel, over all keys and this chip's share of the pairs
+// (balanced, as with a zig-zag split). Lowering cuts it into the steps of a ring and adds the
+// communication.
 
 #pragma once
 
@@ -19,13 +20,14 @@
 
 namespace stepsim {
 
-// Without the addition where branches are parallel: the MLP's joins both.
+// The ops of the branch. Parallel branches leave the addition to the MLP's branch.
 std::vector<LayerOp> attention_branch(const Part& part, const BlockKind& kind);
 
-// What the attention kernel of one chip sees.
+// The shape of the attention kernel on one chip.
 AttentionShape attention_shape(const Part& part, const BlockKind& kind);
 
-// From q, k and v to the output, in one fused kernel or not (Shard::fused_attention).
+// The op that makes attention's output of q, k and v: one kernel if Shard::fused_attention, else
+// several.
 LayerOp attention(const Part& part, const AttentionShape& shape);
 
 }  // namespace stepsim

@@ -47,7 +47,7 @@ class Law {
     return 1 - sum_with(node, without) / all_;
   }
 
-  // What is left of each expert's copies behind its capacity; the others never arrive.
+  // Sets the share of each expert's copies that its capacity lets through; the rest never arrives.
   void drop(std::vector<double> kept) { kept_ = std::move(kept); }
 
  private:
@@ -57,7 +57,7 @@ class Law {
     return table;
   }
 
-  // Of experts [begin, end) without those in [skip_begin, skip_end), but for their dropped copies.
+  // The product over experts [begin, end) except [skip_begin, skip_end), without dropped copies.
   Polynomial product(std::uint32_t begin, std::uint32_t end, std::uint32_t skip_begin,
                      std::uint32_t skip_end) const {
     Polynomial result(k_ + 1, 0);

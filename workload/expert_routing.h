@@ -1,6 +1,7 @@
-// Expert routing: which bytes a mixture-of-experts layer sends where. Every token of every member
-// goes to `top_k` different experts; experts are dealt out to the members in order, the same number
-// to each. The result is what is expected, not drawn: the same for every token, layer and run.
+// Expert routing says how many bytes a mixture-of-experts layer sends from each member to each
+// other. Every token of every member goes to `top_k` different experts. Members hold the experts in
+// order, the same number each. The result is an expectation, not a drawn sample: it is the same for
+// every token, layer and run.
 //
 //   const ExpertTraffic traffic = route_tokens({.members = 64, .experts = 256, .top_k = 8,
 //                                               .tokens = 4096, .token_bytes = Bytes(14336),
@@ -16,11 +17,11 @@
 // experts is the polynomial prod (1 + w x), a set of k experts on j nodes is the term x^k y^j of
 // prod over nodes (1 + y (prod (1 + w x) - 1)).
 //
-// With a capacity an expert takes at most so many times its even share of all members' tokens; of
-// what is beyond, each copy is as likely to be dropped as any other, before it is sent.
+// A capacity limits an expert to so many times its even share of all members' tokens. The copies
+// beyond that are dropped before they are sent; each copy is equally likely to be dropped.
 //
-// Not modelled: loads that differ from token to token or source to source (give a matrix of your
-// own).
+// Loads that differ from token to token or from source to source are not modelled; give a matrix of
+// your own for them.
 
 #pragma once
 
@@ -45,21 +46,21 @@ struct ExpertRouting {
   std::uint32_t members = 1;
   std::uint32_t experts = 1;  // a multiple of members
   std::uint32_t top_k = 1;
-  std::int64_t tokens = 0;  // of each member
+  std::int64_t tokens = 0;  // that each member sends
   Bytes token_bytes{};
   std::vector<double> load{};  // by expert, in any unit: share of the tokens; empty: equal
   TokenCopies copies = TokenCopies::kPerMember;
   std::uint32_t members_of_node = 0;  // members [i m, (i + 1) m) are node i; 0: all are one node
   std::uint32_t node_limit = 0;       // a token goes to at most so many nodes; 0: to any
-  double capacity_factor =
-      0;  // an expert takes at most this times tokens x top_k / experts; 0: all
+  // An expert takes at most this many times tokens x top_k / experts; 0: all that come.
+  double capacity_factor = 0;
 };
 
 struct ExpertTraffic {
   ByteMatrix dispatch;                   // tokens to their experts
   ByteMatrix combine;                    // and back: the transposed matrix
   std::vector<double> tokens_of_expert;  // from all members, without those that were dropped
-  double dropped = 0;                    // copies, of the members x tokens x top_k
+  double dropped = 0;                    // copies dropped, out of members x tokens x top_k
 };
 
 // Every problem, field by field: "experts", "load".

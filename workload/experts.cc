@@ -66,7 +66,7 @@ bool travels_narrow(const Part& part) {
   return part.narrows() && part.shard.types.dispatch == part.shard.types.matmul;
 }
 
-// So many rows become copies for each expert, ordered by expert, in the type in which they travel.
+// Copies rows for each of their experts, ordered by expert, in the type in which they travel.
 Kernel copy_rows(const Part& part, std::int64_t rows, std::int64_t copies) {
   const DataType type = part.shard.types.dispatch;
   Kernel kernel = elementwise("permute", type, {.elements = copies * part.hidden(), .reads = 0});
@@ -75,7 +75,7 @@ Kernel copy_rows(const Part& part, std::int64_t rows, std::int64_t copies) {
   return kernel;
 }
 
-// And back: the copies of each row are summed up.
+// The way back: sums up the copies of each row.
 Kernel sum_copies(const Part& part, std::int64_t copies, std::int64_t rows) {
   Kernel kernel =
       part.elementwise("unpermute", {.elements = copies * part.hidden(), .writes = 0, .flops = 1});

@@ -10,7 +10,7 @@
 //
 // Kernels of the experts are grouped matmuls. The weights of the copies are multiplied into the
 // activation, so that unpermute is a plain sum and keeps nothing but the permutation.
-// Not modelled: auxiliary losses, dropping below the level of expert ranks' totals.
+// Auxiliary losses, and drops below the level of an expert rank's total, are not modelled.
 
 #pragma once
 

@@ -1,22 +1,22 @@
-// Kernels by their shape: what each kind of launch computes and moves.
+// These functions make kernels from shapes: how many FLOPs each kind of launch computes and how
+// many bytes it moves.
 //
 //   matmul      batch x [m,k] @ [k,n]: 2 m n k FLOPs; both inputs read once, the result written
 //               once. The weight gradient adds to an fp32 accumulator instead of writing its
 //               result: 4 bytes read and 4 written an element (gradient accumulation fused into
 //               the matmul, as Megatron-LM does)
-//   grouped     one matmul for each of `groups` matrices, over the rows that are its own (experts
-//   and
-//               their tokens): 2 rows n k FLOPs, every matrix read once
+//   grouped     one matmul for each of `groups` matrices (experts), over the rows that belong to
+//               it (their tokens): 2 rows n k FLOPs, every matrix read once
 //   attention   fused (FlashAttention): scores never reach memory. Forward 2 x pairs x heads x
 //               (qk_dim + v_dim) FLOPs; keys and values are read once for each of their own heads,
 //               not for each query head.
 //               Backward 2.5 x the forward's FLOPs: five matmuls (one recomputes the scores)
 //               where the forward has two (FlashAttention-2, arXiv 2307.08691, section 4.1)
-//   elementwise as many values read and written, and as many FLOPs, an element as it is told
-//   rounding    an elementwise kernel that reads so many bytes and writes so many: values become
-//               narrower, or narrow ones are scaled along the other dimension
+//   elementwise as many values read and written, and as many FLOPs, an element as the shape says
+//   rounding    an elementwise kernel with its own numbers of bytes: values become narrower, or
+//               narrow ones are scaled along the other dimension
 //
-// Each byte counts once: what a kernel reads again it is taken to find in a cache.
+// Each byte counts once: a kernel that reads data again is assumed to find it in a cache.
 
 #pragma once
 
@@ -35,7 +35,7 @@ struct MatmulShape {
   std::int64_t k = 0;
 };
 
-// What a matmul multiplies, and what it writes: FP8 operands have a wider result.
+// The types of a matmul's operands and of its result; FP8 operands have a wider result.
 struct MatmulTypes {
   DataType operands = DataType::kBf16;
   DataType result = DataType::kBf16;
@@ -48,7 +48,7 @@ Kernel accumulating_matmul(std::string_view name, MatmulTypes types, const Matmu
 
 struct GroupedShape {
   std::int64_t groups = 1;
-  std::int64_t rows = 0;  // of all groups; shared out evenly as far as the shape's efficiency goes
+  std::int64_t rows = 0;  // of all groups together; efficiency assumes equal shares
   std::int64_t n = 0;
   std::int64_t k = 0;
 };

@@ -1,8 +1,9 @@
-// Projections of multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), as they
-// are trained: keys and values of every head are made from the latent vector (nothing is absorbed).
+// Projections of multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), as in
+// training: keys and values of every head are made from the latent vector, and no projection is
+// absorbed into another.
 //
-// The projections down are whole on every tensor rank and multiply its own tokens, so what crosses
-// into the T region is the latent vectors, which are narrower than the stream (Megatron-Core).
+// Every tensor rank holds the whole down projections and multiplies its own tokens. So only the
+// latent vectors, which are narrower than the stream, cross into the T region (Megatron-Core).
 
 #pragma once
 
@@ -12,7 +13,7 @@
 
 namespace stepsim {
 
-// What follows the norm, up to the attention kernel. REQUIRES: the model has latent attention.
+// The ops between the norm and the attention kernel. REQUIRES: the model has latent attention.
 std::vector<LayerOp> latent_projections(const Part& part);
 
 }  // namespace stepsim

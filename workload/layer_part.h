@@ -1,8 +1,8 @@
-// Part is what one chip has of the model and of the micro-batch, and the ops that layers of every
-// kind are made of.
+// Part is one chip's part of the model and of the micro-batch. Below it are the ops of which layers
+// of every kind are made.
 //
-// Who keeps what, so that nothing is kept twice: an op keeps the inputs that its own backward
-// reads, except where an earlier op of the same region keeps them already.
+// An op keeps the inputs that its own backward reads, unless an earlier op of the same region keeps
+// them already. So nothing is kept twice:
 //
 //   norm            its input
 //   qkv, gate_up    the norm's output, own part only (gathered again for the weight gradient)
@@ -19,14 +19,13 @@
 //                   (two if fused: with the largest logit) and the target ids
 //
 // Row statistics of the norms (4 or 8 bytes a token) are not counted. The workspace of a backward
-// is the gradients of the op's output and input, and the gathered input where that is not kept.
-// What a forward writes is kept by the op that reads it, so it has a workspace only for what nobody
-// keeps: the gathered input, and partial sums before they are reduced.
+// is the gradients of the op's output and input, and the gathered input unless that is kept. A
+// forward's result is kept by the op that reads it. So the workspace of a forward holds only what
+// nobody keeps: the gathered input, and partial sums before they are reduced.
 //
-// Where matmuls multiply in a narrower type than the activations have (FP8), a kernel of its own
-// rounds each operand that is not narrow yet; weights are rounded once a step, which is not
-// counted. With scales for blocks of a row the operands of weight gradients are rounded the other
-// way besides.
+// If matmuls multiply in a narrower type than the activations have (FP8), a separate kernel rounds
+// each operand that is not narrow yet. Weights are rounded once a step, which is not counted. If
+// blocks of a row have scales, the operands of weight gradients are also rounded along the tokens.
 //
 // Shard::fused_elementwise says how many kernels that takes:
 //
@@ -63,7 +62,7 @@ struct Part {
 
   std::int64_t hidden() const { return model.hidden; }
   bool divides_width() const { return shard.tensor_width > 1; }
-  // Of a vector over the model's width, what this chip has in the S region.
+  // How many elements of a vector over the model's width this chip has in the S region.
   std::int64_t own_width() const { return divides_width() ? hidden() / shard.tensor : hidden(); }
   std::int64_t norm_parameters() const {
     return (model.norm == NormKind::kLayer ? 2 : 1) * own_width();
@@ -71,9 +70,9 @@ struct Part {
   std::int64_t mlp_inputs() const { return model.gated_mlp ? 2 : 1; }  // gate and up, or up alone
   Bytes size(std::int64_t values) const { return values * size_of(shard.types.activations); }
   Bytes operand_size(std::int64_t values) const { return scaled_size(values, shard.types.matmul); }
-  // With the scales of narrow values.
+  // The size of values, including the scales of narrow ones.
   Bytes scaled_size(std::int64_t values, DataType type) const {
-    const std::int64_t block = size_of(type) == Bytes(1) ? shard.types.scale_block : 0;
+    const std::int64_t block = size_of(type) == Bytes(1) ? shard.types.scale_block.value_or(0) : 0;
     const std::int64_t scales = block > 0 ? (values + block - 1) / block : 0;
     return values * size_of(type) + scales * size_of(DataType::kFp32);
   }
@@ -106,7 +105,7 @@ LayerOp project(const Part& part, const Projection& projection);
 LayerOp project_gathered(const Part& part, const Projection& projection);
 // Its results are partial sums over the tensor group: row parallel.
 LayerOp project_partial(const Part& part, const Projection& projection);
-// With two-dimensional weights both have a part of the width as well, and reduce or gather over it.
+// Under two-dimensional weights both also have a part of the width, and reduce or gather over it.
 
 // S region, own tokens, the whole matrix on every tensor rank.
 LayerOp project_own(const Part& part, const Projection& projection);
@@ -118,26 +117,26 @@ void keep_input(LayerOp& op, Bytes input);
 void add_rounding(const Part& part, std::string_view name, std::int64_t values,
                   std::vector<Kernel>& kernels);
 
-// The gradient of a matmul's result, before its matmuls. Where scales are of blocks of a row it is
-// rounded both ways: the inner dimension of the weight gradient is the tokens.
+// Rounds the gradient of a matmul's result, before the matmuls that read it. If blocks of a row
+// have scales it is rounded both ways, as the inner dimension of the weight gradient is the tokens.
 void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op);
 
-// An operand of a weight gradient then that is there by rows, narrow or wide: rounded once more,
-// the other way. Goes before its matmul.
+// Rounds an operand of a weight gradient along the tokens, if blocks of a row have scales. The
+// operand is there by rows, narrow or `wide`. The kernel goes before the matmul.
 void add_turning(const Part& part, std::string_view name, std::int64_t values, bool wide,
                  LayerOp& op);
 
-// Of so many weights, before the matmul of an input gradient: Shard::transpose_weights.
+// Transposes so many weights before the matmul of an input gradient (Shard::transpose_weights).
 void add_transpose(const Part& part, std::int64_t weights, LayerOp& op);
 
-// A byte a value, written in the forward pass and read in the backward pass.
+// Adds a mask of a byte a value, written in the forward pass and read in the backward pass.
 void add_dropout_mask(LayerOp& op, std::int64_t values);
 
 LayerOp norm(const Part& part, std::string_view name);
 // Makes `op`, which has its name and its scales (parameters), an RMS norm of other values than the
 // stream's: kernels, what it keeps and what its backward works in.
 void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op);
-// At the entry of a branch: its input's gradient is added to that of the residual stream.
+// The norm at the entry of a branch. Its input's gradient is added to that of the residual stream.
 LayerOp branch_norm(const Part& part, std::string_view name);
 // The branch's result joins the residual stream. The bias of the projection before is added here,
 // after the sum over the tensor group, so it belongs to the S region and is on every chip.

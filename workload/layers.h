@@ -16,9 +16,9 @@
 //   S norm | T shared gate_up, act, down | S router, permute | E gate_up, act, down |
 //   S unpermute, add
 //
-// Where a token comes to a chip once for all of its experts there (two-level dispatch), its copies
-// are made and summed up in E, beside the matmuls, and the kernels of the communication library add
-// what the chips send back: permute and unpermute then only round.
+// Under two-level dispatch a token comes to a chip once for all of its experts there. Its copies
+// are then made and summed up in E, beside the matmuls, and the kernels of the communication
+// library add up what the chips send back. Permute and unpermute then only round.
 //
 // Variations: latent attention has projections to the latent vectors in S, before T; post-norms
 // stand in S before each addition; parallel branches are one run of T between one norm and one
@@ -61,21 +61,21 @@ struct DataTypes {
   DataType communication = DataType::kBf16;  // activations and gradients between tensor ranks
   DataType dispatch = DataType::kBf16;       // tokens on their way to their experts; back: combine
   DataType combine = DataType::kBf16;
-  // Of what has one byte a value (matmul, dispatch), so many values of a row share an fp32 scale
-  // (128 in DeepSeek-V3, arXiv 2412.19437, section 3.3.2); 0: a whole tensor does.
-  std::int64_t scale_block = 0;
-  // As which the input of an MLP's activation is kept; nothing: in the type of the activations.
+  // Values of one byte (matmul, dispatch): so many neighbours in a row share an fp32 scale (128 in
+  // DeepSeek-V3, arXiv 2412.19437, section 3.3.2). Unset: a whole tensor shares one.
+  std::optional<std::int64_t> scale_block{};
+  // Type in which the input of an MLP's activation function is kept. Unset: the activations' type.
   std::optional<DataType> activation_input{};
-  // Bits of a value of attention's result as it is kept, with scales for blocks as above; 0: as the
-  // activations. 12 is DeepSeek-V3's E5M6 (section 3.3.3).
-  std::int64_t attention_result_bits = 0;
+  // Bits in which a value of attention's result is kept, with scales for blocks as above; 12 is
+  // DeepSeek-V3's E5M6 (section 3.3.3). Unset: kept as the activations are.
+  std::optional<std::int64_t> attention_result_bits{};
 };
 
 // One type for everything but the accumulators of gradients.
 DataTypes all_of_type(DataType type);
 
-// How the cross entropy goes from logits to their gradient, and what lies in memory meanwhile, a
-// logit (t: bytes of the activations' type):
+// The kernels of the cross entropy, from the logits to their gradient. The comments give the bytes
+// that lie in memory meanwhile for each logit; t is the size of the activations' type.
 enum class LossKernels : std::uint8_t {
   kFused,     // fp32 in registers only. Keeps the logits, which their gradient overwrites: t
   kInPlace,   // Megatron-LM: an fp32 copy, in which softmax and gradient are made in place; rounded
@@ -93,26 +93,26 @@ struct Shard {
   std::int64_t sequence_length = 0;  // tokens, of the whole sequence
   std::int64_t tensor = 1;           // features (heads, MLP width, vocabulary) are divided by this
   bool sequence_parallel = false;    // tokens of the S region are divided by `tensor` too
-  // Above 1, two-dimensional weights: so many of the tensor ranks divide the model's width, the
-  // others the features. The S region's features are divided then, not its tokens.
+  // Tensor ranks that divide the model's width; the others divide the features. Above 1 the weights
+  // are two-dimensional, and the S region's features are divided, not its tokens.
   std::int64_t tensor_width = 1;
   std::int64_t context = 1;        // tokens of each sequence are divided by this, everywhere
   std::int64_t expert = 1;         // routed experts are divided by this
   std::int64_t expert_tensor = 1;  // features of each expert are divided by this
-  // Which of the `expert` parts this chip holds, in blocks of neighbouring experts. All are alike
-  // unless the model's routing is skewed.
+  // The part, 0 to expert - 1, that this chip holds: a block of neighbouring experts. All parts are
+  // alike unless the model's routing is skewed.
   std::int64_t expert_rank = 0;
   // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
   // keep the scores: 2 bytes a pair and head, 5 with dropout.
   bool fused_attention = true;
-  // Each result of an elementwise kernel along with the others that read the same, or by a kernel
-  // of its own, as in DeepSeek-V3's training: see layer_part.h.
+  // Elementwise kernels that read the same are one; else each result has a kernel of its own, as in
+  // DeepSeek-V3's training (layer_part.h).
   bool fused_elementwise = true;
-  // Weights of matmuls in one byte are turned round for the input gradient of every micro-batch;
-  // else once a step, which is not counted.
+  // One-byte weights of matmuls are transposed for the input gradient of every micro-batch; else
+  // once a step, which is not counted.
   bool transpose_weights = false;
-  // Of the tokens of all ranks of the experts, those that come to this chip, each once for all of
-  // its experts here: two-level dispatch. 0: a copy for each expert comes, in their order.
+  // Two-level dispatch: tokens, from all ranks of the experts, that come to this chip; each comes
+  // once for all of its experts here. 0: a copy comes for each expert, ordered by expert.
   std::int64_t arriving_tokens = 0;
   LossKernels loss = LossKernels::kFused;
   DataTypes types{};
@@ -131,29 +131,28 @@ struct LayerOp {
   std::vector<Kernel> again{};  // when its forward runs again by itself; none: as `forward`
   std::vector<Kernel> input_gradient{};
   std::vector<Kernel> weight_gradient{};  // of matmul weights and embedding tables
-  // Kept from its forward to its weight gradient (or input gradient): its input, what only its own
-  // backward reads of what its forward makes, its result for the ops behind it, and the rest
-  // (masks), which recompute never drops by itself.
+  // Bytes kept from the forward to the weight gradient (or input gradient). They are its input, the
+  // part of its forward's results that only its own backward reads, its result for the ops behind
+  // it, and the rest (masks), which recompute never drops by itself.
   Bytes saved{};
   Bytes saved_input{};
   Bytes saved_inside{};  // scores, statistics: what selective recompute of attention drops
                          // (Korthikanti et al., section 5)
   Bytes saved_result{};
-  // What its forward reads, as this chip would keep it; with what it only hands on untouched.
-  Bytes input{};
-  Bytes passed_on{};
-  // Whose results it reads; none: the op before it. The first is the one that saved_input is of.
+  Bytes input{};      // read by its forward, as this chip would keep it; includes passed_on
+  Bytes passed_on{};  // read and handed on untouched
+  // The ops whose results it reads; empty: the op before it. saved_input belongs to the first.
   std::vector<std::string_view> reads{};
   bool backward_reads_input = false;  // whoever keeps it
-  // Of matrices that lie side by side in one matmul here, and that others multiply one by one:
-  // columns. None: it is a single matrix.
+  // Columns of each matrix, if one matmul here stands for several that other software multiplies
+  // one by one. Empty: it is a single matrix.
   std::vector<std::int64_t> columns{};
   Bytes forward_workspace{};    // lives only while its forward runs: what nobody keeps
   Bytes backward_workspace{};   // lives only while its backward runs: gradients, gathered input
   std::int64_t parameters = 0;  // on this chip. Those of the S region are on every tensor rank;
                                 // those of the E region only on the ranks that share its experts
-  // What of the op before it crosses the tensor group where the region changes, of all tokens; 0:
-  // ModelLayers::tensor_boundary.
+  // Bytes of the result before it, of all tokens, that cross the tensor group where the region
+  // changes; 0: ModelLayers::tensor_boundary.
   Bytes crossing{};
   // The first T op after an S op multiplies weights with the gathered tokens, but keeps only its
   // own part: its weight gradient needs them gathered again.
@@ -161,9 +160,9 @@ struct LayerOp {
   // Vocabulary-parallel cross entropy: fp32 values a token that are summed over the tensor group
   // during its forward (max, sum of exponentials, target logit).
   std::int64_t reduced_values_per_token = 0;
-  // With two-dimensional weights, over the ranks that divide the width: features that are gathered
-  // before the op and kept divided; partial sums behind it; and fp32 values a token that a norm
-  // sums in its forward and in its backward, over the whole tensor group.
+  // Two-dimensional weights: bytes of features that the ranks dividing the width gather before the
+  // op (they are kept divided), bytes of partial sums that they reduce behind it, and fp32 values a
+  // token that a norm sums over the whole tensor group, in its forward and in its backward.
   Bytes width_gathered{};
   Bytes width_reduced{};
   std::int64_t norm_values_per_token = 0;
@@ -173,9 +172,9 @@ inline bool is_tensor(const LayerOp& op) {
   return op.region == Region::kTensor;
 }
 
-// What a layer with experts sends where its regions change, S -> E (dispatch) and E -> S (combine);
-// the backward pass sends the same sizes the other way. All-to-all buffers of a chip are tokens x
-// copies x bytes; `expert_tensor` chips that share an expert gather each other's.
+// Sizes that a layer with experts sends where its regions change, S -> E (dispatch) and E -> S
+// (combine). The backward pass sends the same sizes the other way. All-to-all buffers of a chip are
+// tokens x copies x bytes; `expert_tensor` chips that share an expert gather each other's.
 struct TokenRouting {
   std::int64_t tokens = 0;  // of the S region, on this chip
   std::int64_t copies = 0;  // experts that each goes to
@@ -219,8 +218,8 @@ struct ModelLayers {
   }
 };
 
-// Of the table that makes logits, on this chip: the head's own, or the embedding's. 0 without a
-// head.
+// Parameters on this chip of the table that makes logits: the head's own, or the embedding's. 0 if
+// there is no head.
 std::int64_t unembedding_parameters(const ModelLayers& layers);
 
 // REQUIRES: check(model) is empty; shard.tensor divides heads and intermediate, and divides

@@ -2,8 +2,8 @@
 //
 //   S norm | T gate_up_projection (or up), activation, down_projection | S (norm), residual
 //
-// Where branches are parallel it follows the attention's in the same T region, reads the same
-// gathered input and adds to the same partial sums, and its addition joins both to the stream.
+// If branches are parallel it follows the attention's in the same T region, reads the same gathered
+// input and adds to the same partial sums. Its addition joins both to the stream.
 
 #pragma once
 

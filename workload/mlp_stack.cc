@@ -27,10 +27,6 @@ LayerOp multiply(std::string_view name, const DataTypes& types, const MatmulShap
 
 std::vector<Problem> check_mlp_stack(const ModelSpec& model) {
   std::vector<Problem> problems;
-  const auto at_least_one = [&problems](std::string_view field, std::int64_t value) {
-    if (value >= 1) return;
-    problems.push_back({std::string(field), "must be at least 1, is " + std::to_string(value)});
-  };
   const auto absent = [&problems](std::string_view field, std::int64_t value) {
     if (value == 0) return;
     problems.push_back({std::string(field),
@@ -38,9 +34,10 @@ std::vector<Problem> check_mlp_stack(const ModelSpec& model) {
                         "intermediate only; is " +
                             std::to_string(value)});
   };
-  at_least_one("layers", model.layers);
-  at_least_one("hidden", model.hidden);
-  at_least_one("intermediate", model.intermediate);
+  if (model.intermediate < 1) {
+    problems.push_back(
+        {"intermediate", "must be at least 1, is " + std::to_string(model.intermediate)});
+  }
   absent("heads", model.heads);
   absent("kv_heads", model.kv_heads);
   absent("head_dim", model.head_dim);
@@ -84,7 +81,7 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
     down.forward_workspace = tokens * width * ways * size_of(type);
   }
   keep_input(down, tokens * width * size_of(type));
-  // Where a layer begins tokens may be divided: an op without kernels says so.
+  // Tokens may be divided where a layer begins; an op without kernels says so.
   const LayerOp input{.name = "input", .region = Region::kSequence};
   return {.embedding = {.name = "embedding", .ops = {}},
           .blocks = {{.name = "block", .ops = {input, up, down}}},

@@ -8,8 +8,8 @@
 //   forward   4 tokens D F FLOPs a layer; backward twice that; 2 D F parameters
 //   kept      the layer's input and what the first matmul made: tokens (D + F) values
 //
-// With tensor parallelism F is divided: the input is gathered (or whole without sequence
-// parallelism) before the first matmul, the results of the second are partial sums. Weight
+// Tensor parallelism divides F. The input is gathered before the first matmul (it is whole without
+// sequence parallelism), and the results of the second are partial sums. Weight
 // gradients are written once, in the type of the weights: there is no accumulator, so several
 // micro-batches cost what as many separate ones cost.
 

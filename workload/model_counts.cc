@@ -105,7 +105,7 @@ Counts blocks_of(const ModelSpec& model, std::int64_t experts) {
   return sum;
 }
 
-// Of all modules of multi-token prediction: two norms, a projection, a block, a last norm.
+// All modules of multi-token prediction; each has two norms, a projection, a block, a last norm.
 Counts prediction_of(const ModelSpec& model, std::int64_t experts) {
   Counts sum;
   for (std::int64_t module = 0; module < model.prediction_modules; ++module) {

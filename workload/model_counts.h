@@ -1,4 +1,4 @@
-// What a model counts by itself, before any plan: parameters, and the FLOPs that a training step is
+// Counts of a model by itself, before any plan: parameters, and the FLOPs that a training step is
 // worth (Narayanan et al., arXiv 2104.04473, appendix; PaLM, arXiv 2204.02311, appendix B).
 
 #pragma once
@@ -13,11 +13,11 @@ namespace stepsim {
 // multi-token prediction not at all.
 std::int64_t parameter_count(const ModelSpec& model);
 
-// Of those, what takes part for one token: all but the routed experts that it doesn't visit. The
-// embedding's table counts (publications differ: many leave it out).
+// The part of those that one token uses: all but the routed experts that it doesn't visit. The
+// embedding's table counts; publications differ, and many leave it out.
 std::int64_t active_parameter_count(const ModelSpec& model);
 
-// What the modules of multi-token prediction have besides: their own, not the shared tables.
+// Further parameters, of the modules of multi-token prediction, without the shared tables.
 std::int64_t prediction_parameter_count(const ModelSpec& model);
 
 // Parameters that take part in a matmul for each token: projections, router, MLP, the experts that

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "workload/mlp_stack.h"
+#include "workload/model_fields.h"
 
 namespace stepsim {
 namespace {
@@ -18,6 +19,9 @@ class Rules {
   void require(bool holds, std::string field, std::string message) {
     if (!holds) problems_.push_back({std::move(field), std::move(message)});
   }
+  void add(std::vector<Problem> problems) {
+    for (Problem& problem : problems) problems_.push_back(std::move(problem));
+  }
   std::vector<Problem> take() { return std::move(problems_); }
 
  private:
@@ -25,7 +29,6 @@ class Rules {
 };
 
 void check_window(const ModelSpec& model, Rules& rules) {
-  rules.at_least("window", 0, model.window);
   rules.require(
       model.window_pattern.find_first_not_of("LG") == std::string::npos, "window_pattern",
       "must be letters L (local) and G (global), one a layer, is \"" + model.window_pattern + "\"");
@@ -44,9 +47,7 @@ void check_latent(const ModelSpec& model, Rules& rules) {
     return;
   }
   rules.at_least("latent.kv_rank", 1, latent.kv_rank);
-  rules.at_least("latent.q_rank", 0, latent.q_rank);
   rules.at_least("latent.nope_dim", 1, latent.nope_dim);
-  rules.at_least("latent.rope_dim", 0, latent.rope_dim);
   rules.at_least("latent.v_dim", 1, latent.v_dim);
   rules.require(model.kv_heads == model.heads, "kv_heads",
                 "must be as many as heads (" + std::to_string(model.heads) +
@@ -59,7 +60,6 @@ void check_latent(const ModelSpec& model, Rules& rules) {
 }
 
 void check_experts(const ExpertSpec& experts, Rules& rules) {
-  rules.at_least("experts.routed", 0, experts.routed);
   if (experts.routed == 0) {
     rules.require(experts == ExpertSpec{}, "experts.routed",
                   "must be at least 1 where other fields of experts are given, is 0");
@@ -70,15 +70,8 @@ void check_experts(const ExpertSpec& experts, Rules& rules) {
                 "must be at most experts.routed (" + std::to_string(experts.routed) + "), is " +
                     std::to_string(experts.per_token));
   rules.at_least("experts.intermediate", 1, experts.intermediate);
-  rules.at_least("experts.shared_intermediate", 0, experts.shared_intermediate);
   rules.require(!experts.shared_gate || experts.shared_intermediate > 0, "experts.shared_gate",
                 "must be false where experts.shared_intermediate is 0, is true");
-  rules.at_least("experts.first_dense", 0, experts.first_dense);
-  rules.at_least("experts.every", 1, experts.every);
-  rules.require(std::isfinite(experts.capacity_factor) && experts.capacity_factor >= 0,
-                "experts.capacity_factor",
-                "must be a number of at least 0 (0: nothing is dropped), is " +
-                    std::to_string(experts.capacity_factor));
   if (experts.load.empty()) return;
   rules.require(static_cast<std::int64_t>(experts.load.size()) == experts.routed, "experts.load",
                 "must have one number for each of the " + std::to_string(experts.routed) +
@@ -104,24 +97,32 @@ void check_experts(const ExpertSpec& experts, Rules& rules) {
 
 }  // namespace
 
+std::string_view name_of(ModelKind kind) {
+  return kind == ModelKind::kTransformer ? "transformer" : "mlp_stack";
+}
+
+std::string_view name_of(NormKind kind) {
+  return kind == NormKind::kRms ? "rms" : "layer";
+}
+
 std::vector<Problem> check(const ModelSpec& model) {
-  if (model.kind == ModelKind::kMlpStack) return check_mlp_stack(model);
   Rules rules;
-  rules.at_least("layers", 1, model.layers);
-  rules.at_least("hidden", 1, model.hidden);
+  rules.add(model_fields().problems(model));
+  if (model.kind == ModelKind::kMlpStack) {
+    rules.add(check_mlp_stack(model));
+    return rules.take();
+  }
   rules.at_least("intermediate", 1, model.intermediate);
   rules.at_least("heads", 1, model.heads);
   rules.at_least("kv_heads", 1, model.kv_heads);
   rules.at_least("head_dim", 1, model.head_dim);
   rules.at_least("vocabulary", 1, model.vocabulary);
-  rules.at_least("learned_positions", 0, model.learned_positions);
   rules.require(model.heads < 1 || model.kv_heads < 1 || model.heads % model.kv_heads == 0,
                 "kv_heads",
                 "must divide heads (" + std::to_string(model.heads) + "), is " +
                     std::to_string(model.kv_heads));
   check_window(model, rules);
   check_latent(model, rules);
-  rules.at_least("prediction_modules", 0, model.prediction_modules);
   rules.require(!model.parallel_branches || (model.experts.routed == 0 && !model.post_norms),
                 "parallel_branches",
                 "must be false for a model with experts or post_norms, is true");

@@ -1,17 +1,18 @@
-// ModelSpec is the shape of a transformer, decoder or encoder: what a Hugging Face config.json
-// says. A plain struct of counts; nothing here knows about chips, plans or batches.
+// ModelSpec is the shape of a transformer, decoder or encoder, as a Hugging Face config.json gives
+// it. A plain struct of counts; nothing here knows about chips, plans or batches.
 //
 // Layers need not be alike: some may look at a window only (`window_pattern`), some may have
 // experts in place of the MLP (`experts`). How many parameters and FLOPs the whole has is in
 // workload/model_counts.h.
 //
-// Not modelled, because it changes neither a parameter nor a byte that matters: positions of rotary
-// embeddings, soft caps, scaling factors, the kind of a gated activation.
+// Positions of rotary embeddings, soft caps, scaling factors and the kind of a gated activation are
+// not modelled: they change neither a parameter nor a byte that matters.
 
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/error.h"
@@ -22,8 +23,12 @@ enum class ModelKind : std::uint8_t {
   kTransformer,
   kMlpStack,  // two matmuls a layer, nothing else: mlp_stack.h
 };
+inline constexpr std::size_t kModelKinds = 2;
+std::string_view name_of(ModelKind kind);  // "mlp_stack"
 
 enum class NormKind : std::uint8_t { kRms, kLayer };  // layer norm has a bias besides its scale
+inline constexpr std::size_t kNormKinds = 2;
+std::string_view name_of(NormKind kind);  // "rms"
 
 // Mixture of experts: in place of its MLP, a layer has a router and many small MLPs, of which each
 // token visits `per_token`.
@@ -84,8 +89,8 @@ struct ModelSpec {
   bool attention_sinks = false;    // one learned logit a head
   bool causal = true;              // false: an encoder, each token looks at all
   std::int64_t window = 0;  // tokens that a local layer looks back at, itself included; 0: all
-  // With a window: which layers are local, one letter a layer, repeated over the model; L: local,
-  // G: global ("LLLLLG"). Empty: all are local.
+  // Says which layers use the window: one letter a layer, repeated over the model, L for local and
+  // G for global ("LLLLLG"). Empty: all are local.
   std::string window_pattern{};
   LatentSpec latent{};
   ExpertSpec experts{};
@@ -97,10 +102,11 @@ struct ModelSpec {
   std::int64_t v_dim() const { return latent.kv_rank > 0 ? latent.v_dim : head_dim; }
 };
 
-// Empty when every count is positive and the divisions that the shape needs leave no rest.
+// Every value outside its limits (model_fields.h), and every division that the shape needs and that
+// leaves a rest.
 std::vector<Problem> check(const ModelSpec& model);
 
-// What tells one layer from another.
+// The properties in which layers of one model may differ.
 struct BlockKind {
   bool local = false;    // looks at the window alone
   bool experts = false;  // in place of the MLP

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "analysis/accuracy/csv_table.h"
-#include "experiment/experiment.h"
+#include "proto/catalog/measured_tables.h"
 
 namespace stepsim {
 
@@ -30,14 +30,14 @@ std::string_view name_of(TableKind kind);  // "collectives", "kernels", "trainin
 std::optional<TableKind> kind_of(const CsvTable& table);
 std::string accepted_headers();
 
-// What a table of no kind lacks of the nearest one; empty: it has nothing of any.
-std::string missing_columns(
-    const CsvTable& table);  // the columns that tell the kinds apart, for a message
+// A message for a table of no kind: the nearest kind, and the columns that it lacks for that one.
+// Empty if it has no column of any kind.
+std::string missing_columns(const CsvTable& table);
 
 struct AccuracyRow {
-  std::string id;  // of the table, or "<file>:<line>"
+  std::string id;  // the table's own, or "<file>:<line>"
   std::string source_id;
-  std::string chip;    // of the catalog; as the table says it where the catalog has none
+  std::string chip;    // the catalog's name; the table's if the catalog has none
   std::string metric;  // "step_time_s", "memory_bytes", "time_s"
   double measured = 0;
   std::optional<double> predicted;
@@ -59,8 +59,8 @@ struct PredictOptions {
 std::vector<AccuracyRow> predict(const CsvTable& table, const std::vector<Hardware>& hardware,
                                  const PredictOptions& options);
 
-// Of the rows that have a prediction, by source and metric in order of appearance; the last lines
-// sum up all sources, by metric, where there are several.
+// One line for each source and metric, in order of appearance; only rows with a prediction count.
+// If there are several sources, the last lines sum them up, one for each metric.
 struct AccuracySummary {
   std::string source_id;  // "all" for all sources
   std::string metric;

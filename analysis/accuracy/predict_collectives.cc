@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "analysis/accuracy/row_fields.h"
+#include "experiment/build_cluster.h"
+#include "proto/load_experiment.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/hardware/group_shape.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/accuracy/row_fields.h"
+#include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "workload/kernels.h"
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "analysis/accuracy/row_fields.h"
-#include "analysis/accuracy/training_run_text.h"
-#include "schedules/lowering/lower.h"
-#include "sim/hardware/cluster.h"
+#include "analysis/accuracy/training_run.h"
+#include "experiment/build_cluster.h"
+#include "experiment/simulate_experiment.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {
@@ -19,7 +19,7 @@ constexpr double kGB = 1e9;
 struct Prediction {
   double step_time_s = 0;
   double memory_bytes = 0;
-  double fixed_bytes = 0;  // of them, of the context and of libraries
+  double fixed_bytes = 0;  // the part of it that the context and libraries take
 };
 
 std::uint64_t count_ops(const OpGraph& graph) {
@@ -28,30 +28,45 @@ std::uint64_t count_ops(const OpGraph& graph) {
   return ops;
 }
 
+// Throws ConfigError.
+void refuse_long_runs(const OpGraph& graph, std::uint32_t steps, std::uint64_t most_ops) {
+  const std::uint64_t ops = count_ops(graph) * steps;
+  if (ops <= most_ops) return;
+  throw ConfigError({{"size", "has " + std::to_string(ops / 1'000'000) +
+                                  " million ops, more than --most-ops allows"}});
+}
+
 // Throws ConfigError, DeadlockError.
-Prediction simulate_run(const std::string& text, const PredictOptions& options) {
-  ExperimentSource source;
-  source.text = text;
-  source.library = options.library;
-  LoadedExperiment loaded = load_with_topology(source);
-  const Experiment& experiment = loaded.experiment;
-  const Cluster cluster = cluster_for_steps(experiment, std::move(loaded.topology));
-  const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
-  SimulationOptions simulation;
-  // FSDP gathers ahead of the next step.
-  const ParallelPlan& plan = experiment.plan;
-  simulation.steps = plan.zero == 3 && plan.dp * plan.cp > 1 ? 2 : 1;
-  const std::uint64_t ops = count_ops(graph) * simulation.steps;
-  if (ops > options.most_ops) {
-    throw ConfigError({{"size", "has " + std::to_string(ops / 1'000'000) +
-                                    " million ops, more than --most-ops allows"}});
-  }
-  const SimulationResult result = simulate(graph, cluster, simulation);
+Prediction simulate_run(TrainingRun run, const PredictOptions& options) {
+  const Experiment& experiment = run.experiment;
+  const Cluster cluster = cluster_for_steps(experiment, std::move(run.topology));
+  ExperimentOptions simulation;
+  simulation.before = [&options](const OpGraph& graph, const Cluster&,
+                                 const SimulationOptions& chosen) {
+    refuse_long_runs(graph, chosen.steps, options.most_ops);
+  };
+  const SimulatedExperiment done = simulate_experiment(experiment, cluster, simulation);
+  const SimulationResult& result = done.runs.front().result;
   const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
   return {.step_time_s = to_seconds(result.step_time),
           .memory_bytes = static_cast<double>(peak.bytes.value()),
           .fixed_bytes = static_cast<double>(
               peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value())};
+}
+
+// Nothing, and the reason in `skipped`, if the run can't be simulated.
+std::optional<Prediction> predict_run(TrainingRun run, const PredictOptions& options,
+                                      std::string& skipped) {
+  skipped = run.problem;
+  if (!skipped.empty()) return std::nullopt;
+  try {
+    return simulate_run(std::move(run), options);
+  } catch (const ConfigError& error) {
+    skipped = error.problems().front().field + ": " + error.problems().front().message;
+  } catch (const DeadlockError&) {
+    skipped = "the step never ends";
+  }
+  return std::nullopt;
 }
 
 bool says(const CsvTable& table, std::size_t record, std::string_view word) {
@@ -76,7 +91,8 @@ std::optional<double> step_time(const CsvTable& table, std::size_t record) {
 std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
                                                const std::vector<Hardware>& hardware,
                                                const PredictOptions& options) {
-  const std::vector<Software> software = load_software();
+  const MeasuredCatalog catalog{
+      .hardware = hardware, .software = load_software(), .models = load_measured_models()};
   std::vector<AccuracyRow> rows;
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     report(options, record, table.records.size());
@@ -88,24 +104,8 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
       rows.push_back(std::move(row));
       continue;
     }
-    std::optional<Prediction> prediction;
-    const Hardware* entry = find_hardware(hardware, table.at(record, "chip"));
-    if (entry == nullptr) {
-      row.skipped = "the catalog has no chip for this hardware";
-    } else {
-      const RunText text =
-          training_run_text(table, record, *entry, software_of(table, record, software));
-      row.skipped = text.problem;
-      if (row.skipped.empty()) {
-        try {
-          prediction = simulate_run(text.experiment, options);
-        } catch (const ConfigError& error) {
-          row.skipped = error.problems().front().field + ": " + error.problems().front().message;
-        } catch (const DeadlockError&) {
-          row.skipped = "the step never ends";
-        }
-      }
-    }
+    const std::optional<Prediction> prediction =
+        predict_run(training_run(table, record, catalog, options.library), options, row.skipped);
     if (step) {
       row.measured = *step;
       if (prediction) row.predicted = prediction->step_time_s;
@@ -115,7 +115,7 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
       row.metric = "memory_bytes";
       row.measured = *memory * (says(table, record, "GiB") ? kGiB : kGB);
       row.predicted.reset();
-      // What PyTorch has allocated is without the context and without what libraries hold.
+      // PyTorch's allocated memory leaves out the context and what libraries hold.
       const bool allocated = says(table, record, "allocated");
       if (prediction) {
         row.predicted = prediction->memory_bytes - (allocated ? prediction->fixed_bytes : 0);

@@ -1,4 +1,4 @@
-// What the rows of all kinds of measured tables have in common.
+// Fields that rows of all kinds of measured tables share.
 
 #pragma once
 

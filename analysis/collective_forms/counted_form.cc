@@ -20,7 +20,7 @@ struct Counted {
   std::uint32_t to = 0;
   double trip = 0;
   std::size_t links_end = 0;  // in Round::links, from that of the message before
-  Bandwidth last_width{};     // of the last of them
+  Bandwidth last_width{};     // width of the last link
   double alone = 0;           // seconds on its narrowest link
   double bytes = 0;           // on the wire
 };
@@ -83,7 +83,7 @@ class Counter {
     return in_node ? cluster_.library.inside : HopKind::kNetwork;
   }
 
-  // One way through all rounds; of rings, the way of the last byte.
+  // Trips on one way through all rounds; for rings, on the way of the last byte.
   Duration trips() const {
     if (!algorithm_.relays()) return end_of_rounds(algorithm_, trips_);
     Duration longest{};
@@ -97,13 +97,13 @@ class Counter {
     return longest;
   }
 
-  // What adds up in the switch at the end of a link, if it takes time.
+  // The adder of the switch at the end of a link, if adding takes time.
   std::optional<LinkId> adder_of(LinkId link) const {
     const std::size_t node = cluster_.fabric.link(link).to.index();
     return node < cluster_.adders.size() ? cluster_.adders[node] : std::nullopt;
   }
 
-  // uses_ and latency_ of a message. What goes over one link of a group is also the group's.
+  // Sets uses_ and latency_ for a message. Bytes over one link of a group also count for the group.
   void find_uses(const CollectiveMessage& message, std::uint32_t from) {
     const Fabric& fabric = cluster_.fabric;
     uses_.clear();
@@ -225,7 +225,7 @@ class Counter {
     }
   }
 
-  // Who gets several messages in a round has all of them when its link has carried them.
+  // A member that gets several messages in a round has all of them when its link has carried them.
   void wait_for_all(std::uint32_t round) {
     std::size_t begin = 0;
     for (std::size_t i = 0; i < round_.messages.size(); ++i) {
@@ -294,10 +294,10 @@ class Counter {
   const LibraryCost& cost_;
   std::uint32_t of_node_;
   std::vector<double> total_;       // seconds, by link
-  std::vector<double> load_;        // of the round
+  std::vector<double> load_;        // seconds in this round, by link
   std::vector<double> first_trip_;  // the shortest of its messages, by link
   std::vector<std::vector<Duration>> trips_;
-  std::vector<std::uint32_t> next_;  // of algorithms that relay: by lane and member
+  std::vector<std::uint32_t> next_;  // by lane and member, for algorithms that relay
   std::vector<Duration> hop_;
   std::vector<double> alone_;  // seconds when a member is done in a lane, messages alone
   std::vector<double> ends_;
@@ -306,14 +306,14 @@ class Counter {
     std::size_t to;    // the same, of the receiver
     double seconds;
   };
-  std::vector<Way> ways_;  // of gated algorithms
+  std::vector<Way> ways_;  // for gated algorithms
   struct Arrivals {
     double start = 0;
     double work = 0;
     std::uint32_t lane = 0;
     std::uint32_t to = 0;
   };
-  std::map<std::uint32_t, Arrivals> arrivals_;  // of a round, by link
+  std::map<std::uint32_t, Arrivals> arrivals_;  // in this round, by link
   struct Wait {
     std::uint32_t lane;
     std::uint32_t to;
@@ -321,7 +321,7 @@ class Counter {
   };
   std::vector<Wait> waits_;
   Round round_;
-  std::vector<LinkId> route_;  // of a message
+  std::vector<LinkId> route_;  // the message at hand
   std::vector<LinkUse> uses_;
   Duration latency_{};
   bool even_ = true;

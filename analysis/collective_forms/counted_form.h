@@ -1,6 +1,6 @@
-// counted_form() is the closed form where only the routes tell: messages that share links on a
-// torus, levels whose links are shared by several members, rows of members over several levels. The
-// messages of every round are laid over the routes, and
+// counted_form() is the closed form where only the routes tell the time: messages that share links
+// on a torus, levels whose links several members share, rows of members over several levels. It
+// lays the messages of every round over the routes:
 //
 //   pipelined  max over links of B/W, B all bytes over the link, plus the trips of all rounds: the
 //              longest of each, of a ring through all members those of the way round

@@ -1,4 +1,4 @@
-// Parts of collective_formula(): a group as all forms see it, and the forms by family.
+// Parts of collective_formula(): a group as all forms see it, and the forms themselves.
 
 #pragma once
 
@@ -15,8 +15,8 @@ namespace stepsim {
 struct FormulaParts {
   double members = 1;
   double bytes = 0;      // S
-  double bandwidth = 0;  // of the slowest level
-  double trip = 0;       // of the longest
+  double bandwidth = 0;  // the lowest of all levels
+  double trip = 0;       // the longest of all levels
   double passes = 1;     // 2: all-reduce
   bool torus = true;     // all levels are
   bool any_torus = false;
@@ -27,21 +27,34 @@ FormulaParts parts_of(const CollectiveFormulaInput& input);
 // "2 (...)" for an all-reduce.
 std::string in_passes(const CollectiveFormulaInput& input, const std::string& text);
 
+// The forms below are those of form_table.cc. Each says nothing where it does not hold.
+
 // torus_formulas.cc: axes of a torus, all links at once (multi_axis.h), or one rotation of them.
-CollectiveFormula torus_rings(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> torus_rings(const CollectiveFormulaInput& input);
 // Hop by hop along rotated axes (torus_all_to_all.h).
-CollectiveFormula torus_all_to_all(const CollectiveFormulaInput& input);
-// Everybody straight to everybody, to the root, or from it, in dimension order.
+std::optional<CollectiveFormula> torus_all_to_all(const CollectiveFormulaInput& input);
+// Everybody straight to everybody, to the root, or from it, in dimension order. A part of direct().
 std::optional<CollectiveFormula> straight_on_torus(const CollectiveFormulaInput& input);
+// A tree from each port of the root (root_trees.h).
+std::optional<CollectiveFormula> root_trees(const CollectiveFormulaInput& input);
 
 // level_formulas.cc: switched levels, a node innermost.
-CollectiveFormula level_by_level(const CollectiveFormulaInput& input);
-CollectiveFormula overlapped_levels(const CollectiveFormulaInput& input);
-CollectiveFormula rotated_rings(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> hierarchical(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> overlapped_levels(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& input);
 std::optional<CollectiveFormula> node_relay(const CollectiveFormulaInput& input);
 std::optional<CollectiveFormula> in_network(const CollectiveFormulaInput& input);
 
-// switch_formulas.cc: one row of members around one switch, whose ports are all that counts.
-std::optional<CollectiveFormula> on_one_switch(const CollectiveFormulaInput& input);
+// switch_formulas.cc: a row of members around one switch, whose ports are all that counts.
+std::optional<CollectiveFormula> flat_rings(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> direct(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> pairwise(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> chain(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> binomial_tree(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> bruck(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> halving_doubling(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> double_binary_tree(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> reduce_broadcast(const CollectiveFormulaInput& input);
+std::optional<CollectiveFormula> dissemination(const CollectiveFormulaInput& input);
 
 }  // namespace stepsim

@@ -37,8 +37,8 @@ Route route_between(const Cluster& cluster, std::uint32_t from, std::uint32_t to
   return route;
 }
 
-// By level: the most that a member sends to members in other boxes of the levels inside it, or
-// receives from them.
+// For each level, the most that a member sends to members in other boxes of the levels inside it,
+// or receives from them.
 std::vector<Bytes> busiest_ports(const ByteMatrix& matrix, const GroupShape& shape) {
   std::vector<Bytes> result;
   std::uint32_t box = 1;
@@ -63,7 +63,7 @@ std::vector<Bytes> busiest_ports(const ByteMatrix& matrix, const GroupShape& sha
 std::string counted_text(const std::optional<CollectiveFormula>& book, bool overlapped,
                          bool exact) {
   if (!exact) return "max(busiest link, longest way), counted over the routes";
-  // What is counted of trees over nodes is what the form leaves out: their trips.
+  // The form of trees over nodes leaves out their trips, which are counted.
   if (book && book->text.ends_with("trips of the trees")) return book->text;
   return overlapped ? "max_links B/W + trips, counted over the routes"
                     : "sum over rounds of max_links B/W + t, counted over the routes";
@@ -75,14 +75,16 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
                            const GroupShape& shape, const LibraryCost& cost) {
   const auto chip = [&](std::uint32_t position) { return chips[shape.order[position]]; };
   FormulaGroup group;
-  std::vector<LinkId> ports;       // of the first member, by level
+  std::vector<LinkId> ports;       // by level: the first member's
   std::map<LinkId, double> loads;  // seconds a byte
   std::uint32_t stride = 1;
   for (const GroupDimension& dimension : shape.dimensions) {
-    FormulaLevel level{
-        .size = dimension.size, .torus_axis = dimension.torus_axis, .wraps = dimension.wraps};
-    // What each neighbour along the dimension gets when all send to the next one at once; beyond a
-    // torus, also the last to the first.
+    FormulaLevel level{.size = dimension.size,
+                       .torus_axis = dimension.torus_axis,
+                       .wraps = dimension.wraps,
+                       .twists = dimension.twists};
+    // The bandwidth that is left for each pair of neighbours when all members send to the next one
+    // at once. Off a torus the last one also sends to the first.
     loads.clear();
     for (std::uint32_t position = 0; position < shape.members(); ++position) {
       const bool last = position / stride % dimension.size + 1 == dimension.size;

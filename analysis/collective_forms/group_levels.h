@@ -26,7 +26,7 @@ struct FormulaGroup {
 FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t> chips,
                            const GroupShape& shape, const LibraryCost& cost = {});
 
-// What is to be stated: a collective by this algorithm.
+// A collective by a given algorithm, whose time is to be stated.
 struct StatedCollective {
   const CollectiveTask& task;
   AlgorithmChoice algorithm = AlgorithmChoice::kRing;  // not kAuto
@@ -34,15 +34,14 @@ struct StatedCollective {
   bool overlapped = true;  // pipelined
 };
 
-// The form of collective_formula(), where what it takes for granted of the places of the members
-// holds here: what it says of a pipelined collective is what counted_form() counts. Else what is
-// counted. Without the library's start. REQUIRES: shape.members() > 1; the algorithm can run.
+// collective_formula() if its assumptions about member placement hold here, that is if it agrees
+// with counted_form() on the pipelined collective; otherwise counted_form(). Without the library's
+// start. REQUIRES: shape.members() > 1; the algorithm can run.
 CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint32_t> chips,
                               const GroupShape& shape, const StatedCollective& stated);
 
-// The algorithm that runs this collective (`task` is task_of() of the work in its graph), with the
-// cluster's library, and in how many rounds
-// and lanes.
+// The algorithm that runs this collective with the cluster's library, and its rounds and lanes.
+// `task` is task_of() of the work in its graph.
 struct ChosenCollective {
   LibraryChoice choice;
   std::uint32_t rounds = 0;

@@ -1,7 +1,6 @@
 // Closed forms over switched levels, a node innermost: d members a node, W_node in it, M nodes,
-// cards of W. What is left of S bytes after the levels inside it reaches a level: S_i (C9).
-// Levels whose routes begin at the same port of a member (all outside the node, on its card) add
-// up.
+// cards of W. S_i are the bytes that the levels inside level i leave of S (C9). Levels whose routes
+// begin at the same port of a member (all levels outside the node begin at its card) add up.
 
 #include <cmath>
 
@@ -70,7 +69,7 @@ double in_chunks(const std::vector<LaneRound>& chunk, const std::vector<std::uin
   return phase_schedule(lanes);
 }
 
-// Of all rounds, on the busiest port.
+// Seconds that all rounds take on the busiest port.
 double busiest_port(const std::vector<LaneRound>& rounds) {
   std::vector<double> seconds;
   for (const LaneRound& round : rounds) {
@@ -94,8 +93,6 @@ double round_trip(const CollectiveFormulaInput& input) {
   return trips;
 }
 
-}  // namespace
-
 CollectiveFormula level_by_level(const CollectiveFormulaInput& input) {
   std::vector<std::uint32_t> last;
   const std::vector<LaneRound> rounds =
@@ -111,24 +108,37 @@ CollectiveFormula level_by_level(const CollectiveFormulaInput& input) {
                                        "_i (n_i-1)/n_i S_i/W_i + sum_i (n_i-1) t_i")};
 }
 
+}  // namespace
+
+std::optional<CollectiveFormula> hierarchical(const CollectiveFormulaInput& input) {
+  const FormulaParts parts = parts_of(input);
+  if (parts.any_torus && !parts.torus) return torus_rings(input);
+  // On a line the way back of a ring meets the way there.
+  const bool rings = std::ranges::all_of(input.levels, &FormulaLevel::wraps);
+  if (parts.torus && !rings) return std::nullopt;
+  return level_by_level(input);
+}
+
 // C9 with all levels at work. Pipelined, only the trips are chunk after chunk; stepped, the last
 // chunk goes through what the others have left.
-CollectiveFormula overlapped_levels(const CollectiveFormulaInput& input) {
+std::optional<CollectiveFormula> overlapped_levels(const CollectiveFormulaInput& input) {
   const auto bytes = static_cast<double>(input.bytes.value());
   std::vector<std::uint32_t> last;
   const std::vector<LaneRound> chunk = through_levels(input, bytes / input.lanes, last);
   if (!input.overlapped) {
-    return {.seconds = in_chunks(chunk, last, input.lanes, true),
-            .text = "sum_i p_i + (C-1) max p_i, p_i = (n_i-1) (S_i/(C n_i W_i) + t_i)" +
-                    std::string(input.op == CollectiveOp::kAllReduce ? ", there and back" : "")};
+    return CollectiveFormula{
+        .seconds = in_chunks(chunk, last, input.lanes, true),
+        .text = "sum_i p_i + (C-1) max p_i, p_i = (n_i-1) (S_i/(C n_i W_i) + t_i)" +
+                std::string(input.op == CollectiveOp::kAllReduce ? ", there and back" : "")};
   }
   const double trips = in_chunks(chunk, last, input.lanes, false);
-  return {.seconds = busiest_port(chunk) * input.lanes + trips,
-          .text = in_passes(input, "max_i (n_i-1)/n_i S_i/W_i") + " + trips of C chunks"};
+  return CollectiveFormula{
+      .seconds = busiest_port(chunk) * input.lanes + trips,
+      .text = in_passes(input, "max_i (n_i-1)/n_i S_i/W_i") + " + trips of C chunks"};
 }
 
 // A ring a card: what leaves a member over its card, and inside the node to d - 1 others.
-CollectiveFormula rotated_rings(const CollectiveFormulaInput& input) {
+std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& input) {
   const FormulaParts parts = parts_of(input);
   const double cards = input.levels.front().size;
   const double slowest =
@@ -146,8 +156,9 @@ CollectiveFormula rotated_rings(const CollectiveFormulaInput& input) {
       both_inside ? parts.passes * inside : inside + to_seconds(input.levels[1].trip);
   const double trips = input.overlapped ? parts.passes * round_trip(input) - left_out
                                         : parts.passes * (n - 1) * longest;
-  return {.seconds = parts.passes * (n - 1) / n * parts.bytes * slowest + trips,
-          .text = in_passes(input, "(n-1)/n S max(1/(d W), (d-1)/(d W_node)) + (n-1) t")};
+  return CollectiveFormula{
+      .seconds = parts.passes * (n - 1) / n * parts.bytes * slowest + trips,
+      .text = in_passes(input, "(n-1)/n S max(1/(d W), (d-1)/(d W_node)) + (n-1) t")};
 }
 
 // In the node (d-1)/d of the data, over the cards (M-1)/M; in chunks, of which one is in the second

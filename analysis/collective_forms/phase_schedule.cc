@@ -63,7 +63,7 @@ double phase_schedule(const std::vector<std::vector<LaneRound>>& lanes) {
       if (state.stage != Stage::kTrip && state.stage != Stage::kWork) continue;
       const LaneRound& round = lanes[lane][state.round];
       state.left -= next * paces[lane];
-      // What is left of equal lanes must end at the same instant, whatever the last digits say.
+      // Equal lanes must end at the same instant, whatever the last digits say.
       if (state.left > 1e-12 * (round.trip + round.work)) continue;
       if (state.stage == Stage::kTrip) {
         state.stage = Stage::kWork;

@@ -1,5 +1,5 @@
-// phase_schedule() is when lanes of rounds end that share machines: chunks that follow each other
-// through the levels of a cluster, rotations of a torus that meet on an axis.
+// phase_schedule() is the time at which lanes of rounds end that share machines: chunks that follow
+// each other through the levels of a cluster, rotations of a torus that meet on an axis.
 //
 // A round first takes its trip, which uses nothing, and then its work on a machine, which all lanes
 // that work on it at that time share evenly. A lane goes through its rounds in order; a round may

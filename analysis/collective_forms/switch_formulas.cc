@@ -1,5 +1,5 @@
-// Closed forms of one row of members around one switch, each with a port of W one way (C1 to C7,
-// C24), or on a ring of links where they only talk to neighbours. A chain over several hops too.
+// Closed forms of a row of members around one switch, each with a port of W one way (C1 to C7,
+// C24). Some hold on a ring of links too, if members only talk to their neighbours.
 
 #include <bit>
 #include <cmath>
@@ -9,11 +9,11 @@
 namespace stepsim {
 namespace {
 
-using Choice = AlgorithmChoice;
 // When a member of a binomial tree has everything from below it, stepped. Its children are the
 // members 2^k places on; each sends when it has everything itself, of its own data only (reduce) or
-// of all below it (gather). What arrives while more is coming shares the port: with the arrivals in
-// order, the port is done when for some of them it has served all that came from then on.
+// of all below it (gather). Arrivals that overlap share the port. It is done when, for some
+// arrival, it has served everything that came from that arrival on: the latest of these times
+// counts.
 double gathered(std::uint32_t place, std::uint32_t n, bool subtrees, double unit, double trip) {
   struct Arrival {
     double at;
@@ -42,128 +42,213 @@ double tree_share(std::uint32_t n) {
   return n == 2 ? 1 : n == 3 ? 1.5 : 2;
 }
 
-std::optional<CollectiveFormula> ragged(const CollectiveFormulaInput& input, double trips) {
-  double slowest = 0;
-  for (std::size_t level = 0; level < input.levels.size(); ++level) {
-    slowest = std::max(slowest, static_cast<double>(input.busiest_ports[level].value()) /
-                                    input.levels[level].bandwidth.value());
+// One row of members around a switch, as all forms of this file see it.
+struct Row {
+  FormulaParts parts;
+  std::uint32_t n = 0;
+  double others = 0;  // (n - 1) / n
+  double whole = 0;   // seconds: S/W
+  double t = 0;
+  double rounds = 0;
+  bool power_of_two = false;
+  double doublings = 0;  // ceil(log2 n)
+};
+
+bool is_ring_of_links(const CollectiveFormulaInput& input, const FormulaParts& parts) {
+  return parts.torus && input.levels.size() == 1 && input.levels.front().wraps;
+}
+
+// The members as a row. Nothing where they stand so that their ports are not all that counts.
+// `neighbours`: they only talk to neighbours, so links of a wrapped axis will do for ports.
+// `levels`: pipelined, the form holds over several switched levels.
+std::optional<Row> row_of(const CollectiveFormulaInput& input, bool neighbours = false,
+                          bool levels = false) {
+  const FormulaParts parts = parts_of(input);
+  const bool on_links = neighbours && is_ring_of_links(input, parts);
+  if (parts.any_torus && !on_links) return std::nullopt;
+  if (input.levels.size() > 1 && !(levels && input.overlapped)) return std::nullopt;
+  if (!input.one_switch && !input.overlapped && !on_links) return std::nullopt;
+  const auto n = static_cast<std::uint32_t>(parts.members);
+  return Row{.parts = parts,
+             .n = n,
+             .others = (parts.members - 1) / parts.members,
+             .whole = parts.bytes / parts.bandwidth,
+             .t = std::max(parts.trip, to_seconds(input.farthest)),
+             .rounds = static_cast<double>(input.rounds),
+             .power_of_two = std::has_single_bit(n),
+             .doublings = static_cast<double>(std::bit_width(n - 1))};
+}
+
+// An exchange of everybody with everybody: at once, or one partner after another.
+std::optional<CollectiveFormula> exchange(const CollectiveFormulaInput& input, bool at_once) {
+  const auto row = row_of(input, false, true);
+  if (!row) return std::nullopt;
+  const double trips = row->rounds * row->t;
+  const std::string trips_text = at_once ? " + t" : " + (n-1) t";
+  const bool several = input.levels.size() > 1;
+  if (!input.busiest_ports.empty()) {
+    double slowest = 0;
+    for (std::size_t level = 0; level < input.levels.size(); ++level) {
+      slowest = std::max(slowest, static_cast<double>(input.busiest_ports[level].value()) /
+                                      input.levels[level].bandwidth.value());
+    }
+    return CollectiveFormula{
+        .seconds = slowest + (input.overlapped || at_once ? trips : 0),
+        .text = std::string(several ? "max_i busiest port_i/W_i" : "busiest port/W") + trips_text,
+        .exact = input.overlapped};
   }
-  const bool at_once = input.algorithm == Choice::kDirect;
-  if (!at_once && input.algorithm != Choice::kPairwise) return std::nullopt;
+  // C7, C11: what must leave the members of each level below, through a port of that level.
+  double inner = 1;
+  double slowest = 0;
+  for (const FormulaLevel& level : input.levels) {
+    slowest = std::max(slowest, (1 - inner / row->parts.members) / level.bandwidth.value());
+    inner *= level.size;
+  }
   return CollectiveFormula{
-      .seconds = slowest + (input.overlapped || at_once ? trips : 0),
-      .text = std::string(input.levels.size() > 1 ? "max_i busiest port_i/W_i" : "busiest port/W") +
-              (at_once ? " + t" : " + (n-1) t"),
-      .exact = input.overlapped};
+      .seconds = slowest * row->parts.bytes + trips,
+      .text = std::string(several ? "max_i S (1-1/M_i)/W_i" : "(n-1)/n S/W") + trips_text,
+      .exact = input.overlapped || !several};
+}
+
+// One message for each member.
+std::optional<CollectiveFormula> pairs(const CollectiveFormulaInput& input) {
+  const auto row = row_of(input, input.op == CollectiveOp::kSendReceive);
+  if (!row) return std::nullopt;
+  return CollectiveFormula{.seconds = row->whole + row->t, .text = "S/W + t"};
 }
 
 }  // namespace
 
-std::optional<CollectiveFormula> on_one_switch(const CollectiveFormulaInput& input) {
+// One ring through all members, one way or both. On a wrapped axis the ways do not share links; on
+// switches they share the port, but not what lies between nodes.
+std::optional<CollectiveFormula> flat_rings(const CollectiveFormulaInput& input) {
   const FormulaParts parts = parts_of(input);
-  const auto n = static_cast<std::uint32_t>(parts.members);
-  const double others = (parts.members - 1) / parts.members;
-  const double whole = parts.bytes / parts.bandwidth;  // S/W
-  const double t = std::max(parts.trip, to_seconds(input.farthest));
-  const double rounds = input.rounds;
-  const bool power_of_two = std::has_single_bit(n);
-  const double doublings = std::bit_width(n - 1);
-  if (!input.busiest_ports.empty()) return ragged(input, rounds * t);
-  switch (input.algorithm) {
-    case Choice::kDirect:
-    case Choice::kPairwise: {
-      if (input.op == CollectiveOp::kSendReceive || input.op == CollectiveOp::kPermute) {
-        return CollectiveFormula{.seconds = whole + t, .text = "S/W + t"};
-      }
-      if (input.op == CollectiveOp::kGather || input.op == CollectiveOp::kScatter) {
-        return CollectiveFormula{
-            .seconds = others * whole + rounds * t,
-            .text = rounds > 1 ? "(n-1)/n S/W + ceil((n-1)/16) t" : "(n-1)/n S/W + t"};
-      }
-      // C7, C11: what must leave the members of each level below, through a port of that level.
-      double inner = 1;
-      double slowest = 0;
-      for (const FormulaLevel& level : input.levels) {
-        slowest = std::max(slowest, (1 - inner / parts.members) / level.bandwidth.value());
-        inner *= level.size;
-      }
-      const bool at_once = input.algorithm == Choice::kDirect;
-      return CollectiveFormula{
-          .seconds = slowest * parts.bytes + rounds * t,
-          .text = std::string(input.levels.size() > 1 ? "max_i S (1-1/M_i)/W_i" : "(n-1)/n S/W") +
-                  (at_once ? " + t" : " + (n-1) t"),
-          .exact = input.overlapped || input.levels.size() == 1};
-    }
-    case Choice::kChain: {
-      if (input.overlapped) {
-        return CollectiveFormula{.seconds = whole + rounds * t, .text = "S/W + (n-2+C) t"};
-      }
-      const double chunks = rounds - parts.members + 2;
-      return CollectiveFormula{.seconds = rounds * (t + whole / chunks),
-                               .text = "(n-2+C) (S/(C W) + t)"};
-    }
-    case Choice::kBinomialTree: {
-      const bool gathers = input.op == CollectiveOp::kGather;
-      if (!input.overlapped && !power_of_two && (gathers || input.op == CollectiveOp::kReduce)) {
-        return CollectiveFormula{
-            .seconds = gathered(0, n, gathers, gathers ? whole / parts.members : whole, t),
-            .text = "T(v) = max_i (T_i + t + sum_(j no sooner) S_j/W) over the children of v"};
-      }
-      if (gathers || input.op == CollectiveOp::kScatter) {
-        return CollectiveFormula{.seconds = others * whole + doublings * t,
-                                 .text = "(n-1)/n S/W + ceil(log2 n) t"};
-      }
-      return CollectiveFormula{.seconds = doublings * (whole + t),
-                               .text = "ceil(log2 n) (S/W + t)"};
-    }
-    case Choice::kBruck:
-      return CollectiveFormula{.seconds = others * whole + doublings * t,
-                               .text = "(n-1)/n S/W + ceil(log2 n) t"};
-    case Choice::kHalvingDoubling:
-    case Choice::kRecursiveDoubling: {
-      const bool exchanges_all =
-          input.algorithm == Choice::kRecursiveDoubling && input.op == CollectiveOp::kAllReduce;
-      const double power = std::bit_floor(n);
-      const double levels = std::log2(power);
-      const double sent = exchanges_all ? levels : parts.passes * (power - 1) / power;
-      // A whole buffer in before, one out after. Pipelined, ports go both ways at once. Stepped,
-      // who takes in a neighbour does all of it one after another, and may have to share its port
-      // with those that do not wait for that.
-      const double folds = power_of_two ? 0 : input.overlapped ? 1 : 2;
-      const std::string fold = power_of_two       ? ""
-                               : input.overlapped ? " + S/W + 2 t"
-                                                  : " + 2 (S/W + t)";
-      return CollectiveFormula{
-          .seconds = (sent + folds) * whole + rounds * t,
-          .text =
-              (exchanges_all ? "log2(p) (S/W + t)" : in_passes(input, "(p-1)/p S/W + log2(p) t")) +
-              fold,
-          .exact = power_of_two || input.overlapped};
-    }
-    case Choice::kDoubleBinaryTree: {
-      // rounds = C + D - 1: chunks and depth. Stepped, chunks up and down meet in the ports. What
-      // passes the busiest port last still has all levels below it to go.
-      if (input.overlapped) {
-        return CollectiveFormula{.seconds = tree_share(n) * whole + (rounds + doublings) * t,
-                                 .text = "2 S/W + (C + 2 D - 1) t"};
-      }
-      const double chunks = rounds - doublings + 1;
-      const double chunk = whole / 2 / chunks;
-      return CollectiveFormula{
-          .seconds = std::max(tree_share(n) * whole + t + (doublings - 1) * (chunk + t),
-                              (2 * doublings - 1) * (chunk + t) + (chunks - 1) * chunk),
-          .text = "2 S/W + t + (D-1) (S/(2 C W) + t)",
-          .exact = false};
-    }
-    case Choice::kReduceBroadcast:
-      return CollectiveFormula{
-          .seconds = (input.overlapped ? 1 : 2) * (parts.members - 1) * whole + rounds * t,
-          .text = input.overlapped ? "(n-1) S/W + n t" : "2 (n-1) S/W + n t"};
-    case Choice::kDissemination:
-      return CollectiveFormula{.seconds = doublings * t, .text = "ceil(log2 n) t"};
-    default:
-      return std::nullopt;
+  const bool both_ways = input.algorithm == AlgorithmChoice::kBidirectionalRing;
+  const bool neighbours = parts.torus && input.levels.size() == 1 && input.levels.front().wraps;
+  if (parts.any_torus && !neighbours) return std::nullopt;  // rows fold over the torus
+  if (both_ways && !neighbours && !input.overlapped && !input.one_switch) return std::nullopt;
+  const double ways = both_ways && neighbours && parts.members > 2 ? 2 : 1;
+  const double trip = std::max(parts.trip, to_seconds(input.farthest));
+  const double n = parts.members;
+  return CollectiveFormula{
+      .seconds =
+          parts.passes * ((n - 1) / n * parts.bytes / (ways * parts.bandwidth) + (n - 1) * trip),
+      .text =
+          in_passes(input, std::string("(n-1)/n S/") + (ways > 1 ? "(2 W)" : "W") + " + (n-1) t")};
+}
+
+std::optional<CollectiveFormula> direct(const CollectiveFormulaInput& input) {
+  if (input.op == CollectiveOp::kSendReceive || input.op == CollectiveOp::kPermute) {
+    return pairs(input);
   }
+  if (parts_of(input).torus) {
+    return input.busiest_ports.empty() ? straight_on_torus(input) : std::nullopt;
+  }
+  if (input.op != CollectiveOp::kGather && input.op != CollectiveOp::kScatter) {
+    return exchange(input, true);
+  }
+  const auto row = row_of(input, false, true);
+  if (!row) return std::nullopt;
+  return CollectiveFormula{
+      .seconds = row->others * row->whole + row->rounds * row->t,
+      .text = row->rounds > 1 ? "(n-1)/n S/W + ceil((n-1)/16) t" : "(n-1)/n S/W + t"};
+}
+
+std::optional<CollectiveFormula> pairwise(const CollectiveFormulaInput& input) {
+  return exchange(input, false);
+}
+
+std::optional<CollectiveFormula> chain(const CollectiveFormulaInput& input) {
+  const auto row = row_of(input, true);
+  if (!row) return std::nullopt;
+  if (input.overlapped) {
+    return CollectiveFormula{.seconds = row->whole + row->rounds * row->t,
+                             .text = "S/W + (n-2+C) t"};
+  }
+  const double chunks = row->rounds - row->parts.members + 2;
+  return CollectiveFormula{.seconds = row->rounds * (row->t + row->whole / chunks),
+                           .text = "(n-2+C) (S/(C W) + t)"};
+}
+
+std::optional<CollectiveFormula> binomial_tree(const CollectiveFormulaInput& input) {
+  const auto row = row_of(input);
+  if (!row) return std::nullopt;
+  const bool gathers = input.op == CollectiveOp::kGather;
+  const bool to_root = gathers || input.op == CollectiveOp::kReduce;
+  if (!input.overlapped && !row->power_of_two && to_root) {
+    const double unit = gathers ? row->whole / row->parts.members : row->whole;
+    return CollectiveFormula{
+        .seconds = gathered(0, row->n, gathers, unit, row->t),
+        .text = "T(v) = max_i (T_i + t + sum_(j no sooner) S_j/W) over the children of v"};
+  }
+  if (gathers || input.op == CollectiveOp::kScatter) return bruck(input);
+  return CollectiveFormula{.seconds = row->doublings * (row->whole + row->t),
+                           .text = "ceil(log2 n) (S/W + t)"};
+}
+
+std::optional<CollectiveFormula> bruck(const CollectiveFormulaInput& input) {
+  const auto row = row_of(input);
+  if (!row) return std::nullopt;
+  return CollectiveFormula{.seconds = row->others * row->whole + row->doublings * row->t,
+                           .text = "(n-1)/n S/W + ceil(log2 n) t"};
+}
+
+std::optional<CollectiveFormula> halving_doubling(const CollectiveFormulaInput& input) {
+  const auto row = row_of(input);
+  if (!row) return std::nullopt;
+  const bool exchanges_all = input.algorithm == AlgorithmChoice::kRecursiveDoubling &&
+                             input.op == CollectiveOp::kAllReduce;
+  const double power = std::bit_floor(row->n);
+  const double levels = std::log2(power);
+  const double sent = exchanges_all ? levels : row->parts.passes * (power - 1) / power;
+  // A whole buffer in before, one out after. Pipelined, ports go both ways at once. Stepped, who
+  // takes in a neighbour does all of it one after another, and may have to share its port with
+  // those that do not wait for that.
+  const double folds = row->power_of_two ? 0 : input.overlapped ? 1 : 2;
+  const std::string fold = row->power_of_two  ? ""
+                           : input.overlapped ? " + S/W + 2 t"
+                                              : " + 2 (S/W + t)";
+  return CollectiveFormula{
+      .seconds = (sent + folds) * row->whole + row->rounds * row->t,
+      .text = (exchanges_all ? "log2(p) (S/W + t)" : in_passes(input, "(p-1)/p S/W + log2(p) t")) +
+              fold,
+      .exact = row->power_of_two || input.overlapped};
+}
+
+std::optional<CollectiveFormula> double_binary_tree(const CollectiveFormulaInput& input) {
+  if (input.levels.size() > 1 && !parts_of(input).any_torus) return in_network(input);
+  const auto row = row_of(input);
+  if (!row) return std::nullopt;
+  // rounds = C + D - 1: chunks and depth. Stepped, chunks up and down meet in the ports. What
+  // passes the busiest port last still has all levels below it to go.
+  const double depth = row->doublings;
+  const double share = tree_share(row->n) * row->whole;
+  if (input.overlapped) {
+    return CollectiveFormula{.seconds = share + (row->rounds + depth) * row->t,
+                             .text = "2 S/W + (C + 2 D - 1) t"};
+  }
+  const double chunks = row->rounds - depth + 1;
+  const double chunk = row->whole / 2 / chunks;
+  return CollectiveFormula{
+      .seconds = std::max(share + row->t + (depth - 1) * (chunk + row->t),
+                          (2 * depth - 1) * (chunk + row->t) + (chunks - 1) * chunk),
+      .text = "2 S/W + t + (D-1) (S/(2 C W) + t)",
+      .exact = false};
+}
+
+std::optional<CollectiveFormula> reduce_broadcast(const CollectiveFormulaInput& input) {
+  const auto row = row_of(input);
+  if (!row) return std::nullopt;
+  const double ways = input.overlapped ? 1 : 2;
+  return CollectiveFormula{
+      .seconds = ways * (row->parts.members - 1) * row->whole + row->rounds * row->t,
+      .text = input.overlapped ? "(n-1) S/W + n t" : "2 (n-1) S/W + n t"};
+}
+
+std::optional<CollectiveFormula> dissemination(const CollectiveFormulaInput& input) {
+  const auto row = row_of(input);
+  if (!row) return std::nullopt;
+  return CollectiveFormula{.seconds = row->doublings * row->t, .text = "ceil(log2 n) t"};
 }
 
 }  // namespace stepsim

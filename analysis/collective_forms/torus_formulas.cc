@@ -20,11 +20,11 @@
 
 #include "analysis/collective_forms/formula_parts.h"
 #include "analysis/collective_forms/phase_schedule.h"
+#include "sim/collectives/algorithms/rotation_shares.h"
 
 namespace stepsim {
 namespace {
 
-using Choice = AlgorithmChoice;
 double half_of(const FormulaLevel& level) {
   return std::floor(level.size / 2.0);
 }
@@ -53,14 +53,30 @@ struct Rotations {
   std::vector<std::vector<LaneRound>> lanes;
 };
 
+// The share of the data that each rotation carries (rotation_shares.h).
+std::vector<double> shares_of(const CollectiveFormulaInput& input, std::size_t axes,
+                              std::size_t rotations) {
+  if (rotations == 1) return {1.0};
+  std::vector<GroupDimension> dimensions;
+  for (const FormulaLevel& level : input.levels.first(axes)) {
+    dimensions.push_back({.size = level.size, .torus_axis = true, .wraps = level.wraps});
+  }
+  const std::vector<std::uint32_t> parts = rotation_shares(input.op, dimensions);
+  const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
+  std::vector<double> shares;
+  for (const std::uint32_t part : parts) shares.push_back(part / all);
+  return shares;
+}
+
 // The axes of a torus in rotated orders, then the levels outside it. There both ways of a ring
 // share a port.
 Rotations rotations_of(const CollectiveFormulaInput& input, std::size_t axes,
                        std::size_t rotations) {
   const double passes = input.op == CollectiveOp::kAllReduce ? 2 : 1;
+  const std::vector<double> shares = shares_of(input, axes, rotations);
   Rotations result{.busiest = std::vector<double>(input.levels.size(), 0.0), .lanes = {}};
   for (std::size_t first = 0; first < rotations; ++first) {
-    double bytes = static_cast<double>(input.bytes.value()) / static_cast<double>(rotations);
+    double bytes = static_cast<double>(input.bytes.value()) * shares[first];
     std::vector<LaneRound> scatter;
     for (std::size_t i = 0; i < input.levels.size(); ++i) {
       const std::size_t at = i < axes ? (first + i) % axes : i;
@@ -90,11 +106,11 @@ Rotations rotations_of(const CollectiveFormulaInput& input, std::size_t axes,
 
 }  // namespace
 
-CollectiveFormula torus_rings(const CollectiveFormulaInput& input) {
+std::optional<CollectiveFormula> torus_rings(const CollectiveFormulaInput& input) {
   const auto axes = static_cast<std::size_t>(std::ranges::count_if(
       input.levels, [](const FormulaLevel& level) { return level.torus_axis; }));
   const auto torus = input.levels.first(axes);
-  const bool rotates = input.algorithm != Choice::kAxisAfterAxis;
+  const bool rotates = input.algorithm != AlgorithmChoice::kAxisAfterAxis;
   const std::size_t rotations = rotates ? axes : 1;
   const Rotations all = rotations_of(input, axes, rotations);
   const bool equal = std::ranges::all_of(
@@ -143,7 +159,8 @@ CollectiveFormula torus_rings(const CollectiveFormulaInput& input) {
   return formula;
 }
 
-CollectiveFormula torus_all_to_all(const CollectiveFormulaInput& input) {
+std::optional<CollectiveFormula> torus_all_to_all(const CollectiveFormulaInput& input) {
+  if (std::ranges::any_of(input.levels, &FormulaLevel::twists)) return std::nullopt;
   const auto bytes = static_cast<double>(input.bytes.value());
   const std::size_t axes = input.levels.size();
   const bool rings =
@@ -232,6 +249,25 @@ std::optional<CollectiveFormula> straight_on_torus(const CollectiveFormulaInput&
   formula.seconds = std::max(nearest + busiest, farthest + pair);
   formula.exact = false;
   return formula;
+}
+
+// Every neighbour of the root brings an even share of the other members, or takes it away.
+std::optional<CollectiveFormula> root_trees(const CollectiveFormulaInput& input) {
+  const FormulaParts parts = parts_of(input);
+  double ports = 0;
+  for (const FormulaLevel& level : input.levels) {
+    const bool ahead = level.wraps || level.root + 1 < level.size;
+    const bool back = (level.wraps || level.root > 0) && (level.size > 2 || !ahead);
+    ports += (ahead ? 1 : 0) + (back ? 1 : 0);
+  }
+  const double tree = std::ceil((parts.members - 1) / ports);
+  const double busiest = tree / parts.members * parts.bytes / parts.bandwidth;
+  const double trips = input.rounds * parts.trip;
+  // Stepped, a member may wait for what comes from far away while its link to the root is idle.
+  return CollectiveFormula{
+      .seconds = input.overlapped ? busiest + trips : std::max(busiest + parts.trip, trips),
+      .text = "ceil((N-1)/P)/N S/W + trips, P ports of the root",
+      .exact = input.overlapped};
 }
 
 }  // namespace stepsim

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/step/explain_parts.h"
+#include "schedules/plan/axis.h"
 #include "sim/base/quantity_text.h"
 
 namespace stepsim {
@@ -22,7 +23,7 @@ std::string seconds_text(double seconds) {
   return to_text(duration_from_seconds(std::max(0.0, seconds)));
 }
 
-// What the books leave exposed of an axis that takes V / W.
+// The time of an axis that the books don't hide, where it takes V / W in all.
 struct Exposure {
   double seconds = 0;
   std::string formula;

@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/step/metrics.h"
+#include "analysis/step/finished_run.h"
 
 namespace stepsim {
 
@@ -47,7 +47,7 @@ struct ExplainedPart {
 
 // All collectives of a communicator in a step, of a mean rank.
 struct ExplainedTraffic {
-  std::string name;      // of the communicator: "dp gradients"
+  std::string name;      // the communicator's: "dp gradients"
   std::string axis;      // "dp"
   std::string text;      // "26 all-gathers of 1.07 GB over 8 x 4 ranks: hierarchical"
   double predicted = 0;  // V / W, seconds

@@ -7,6 +7,7 @@
 
 #include "analysis/formulas/formula_table.h"
 #include "analysis/step/explain_parts.h"
+#include "schedules/plan/axis.h"
 #include "sim/hardware/group_links.h"
 
 namespace stepsim {
@@ -16,9 +17,9 @@ std::string count(double number) {
   return number >= 100 ? fmt::format("{:.0f}", number) : fmt::format("{:.3g}", number);
 }
 
-class Limits {
+class LimitFinder {
  public:
-  explicit Limits(const FinishedRun& run)
+  explicit LimitFinder(const FinishedRun& run)
       : run_(run),
         plan_(run.experiment.plan),
         model_(run.experiment.model),
@@ -171,15 +172,16 @@ double rotation_limit(const FinishedRun& run) {
       plan.cp_mode == ContextMode::kUlysses) {
     return 0;
   }
+  const bool unbalanced = model.causal && plan.cp_mode == ContextMode::kRing;
   return value_of("E23",
                   {{"C", run.metrics.peak_per_chip.value()},
                    {"W", group_bandwidth(run, *communicator)},
                    {"G", static_cast<double>(model.heads) / static_cast<double>(model.kv_heads)},
-                   {"causal", plan.cp_mode == ContextMode::kRing ? 2 : 1}});
+                   {"causal", unbalanced ? 2 : 1}});
 }
 
 std::vector<ExplainedThreshold> explain_limits(const FinishedRun& run) {
-  return Limits(run).all();
+  return LimitFinder(run).all();
 }
 
 }  // namespace stepsim

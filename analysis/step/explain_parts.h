@@ -1,4 +1,4 @@
-// What explain() is put together from; not included outside analysis/explain*.
+// The parts of explain(). Only analysis/step/explain*.cc include this.
 
 #pragma once
 
@@ -30,8 +30,8 @@ ExplainedPart explain_compute(const FinishedRun& run, const std::vector<Explaine
 std::vector<ExplainedTraffic> explain_traffic(const FinishedRun& run,
                                               const std::vector<ExplainedRole>& roles);
 
-// What one rank of the group of its first rank takes in and gives out at best, bytes/s: V / W is
-// an all-gather of V over this.
+// Bytes/s that a rank of the communicator's first group can take in, and give out, at best. V / W
+// is the time of an all-gather of V at this rate.
 double group_bandwidth(const FinishedRun& run, const Communicator& communicator);
 const Communicator* find_communicator(const OpGraph& graph, Axis axis);  // the largest groups
 

@@ -10,10 +10,11 @@
 
 #include "analysis/collective_forms/group_levels.h"
 #include "analysis/step/explain_parts.h"
+#include "schedules/plan/axis.h"
 #include "sim/base/quantity_text.h"
 #include "sim/hardware/group_links.h"
 #include "sim/hardware/group_shape.h"
-#include "sim/run/collective_task.h"
+#include "sim/run/collectives/collective_task.h"
 
 namespace stepsim {
 namespace {
@@ -115,14 +116,14 @@ std::vector<std::uint32_t> chips_of(const OpGraph& graph, const std::vector<Rank
   return chips;
 }
 
-// What the collectives of one communicator add up to.
+// Sums over the collectives of one communicator.
 struct Sums {
   std::map<CollectiveOp, double> counts;
   double bytes = 0;
   Costs costs{.algorithm = {}};
   double unstated = 0;  // simulated time of collectives without a closed form
   double simulated = 0;
-  double beside = 0;  // what messages take while others of their batch do too
+  double beside = 0;  // time in which others of the same batch move too
   double waiting = 0;
   std::size_t ranks = 2;
   AlgorithmChoice algorithm = AlgorithmChoice::kRing;
@@ -169,7 +170,7 @@ class Collector {
                                      work.bytes.value(), work.algorithm);
     if (!costs_.contains(work_key)) {
       costs_.emplace(work_key, costs_of(run_.cluster, chips_of(run_.graph, members), work,
-                                        task_of(run_.graph, work, seat.group)));
+                                        task_of(run_.graph, work, GroupId(seat.group))));
     }
     const Costs& costs = costs_.at(work_key);
     Sums& sums = sums_[work.communicator.index()];

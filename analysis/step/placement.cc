@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "schedules/plan/axis.h"
 #include "sim/base/quantity_text.h"
 #include "sim/hardware/group_links.h"
 #include "sim/hardware/group_shape.h"
@@ -33,23 +34,25 @@ GroupLinks widest(const Communicator& communicator, const OpGraph& graph, const 
   return result;
 }
 
-// The fastest links that chips of one node have.
-Bandwidth inside_a_node(const Cluster& cluster) {
+// The fastest links that chips of one node have between them; nothing where a node is one chip.
+std::optional<Bandwidth> inside_a_node(const Cluster& cluster) {
   std::vector<std::uint32_t> chips(chips_per_node(cluster.places));
   for (std::uint32_t chip = 0; chip < chips.size(); ++chip) chips[chip] = chip;
   return links_of(cluster, chips).inside;
 }
 
 std::optional<std::string> leaves_the_node(const Communicator& communicator, const OpGraph& graph,
-                                           const Cluster& cluster, Bandwidth inside,
+                                           const Cluster& cluster, std::optional<Bandwidth> inside,
                                            Duration exposed) {
   const GroupLinks links = widest(communicator, graph, cluster);
-  if (links.nodes < 2 || inside <= links.network) return std::nullopt;
+  if (links.nodes < 2 || !inside || !links.network || *inside <= *links.network) {
+    return std::nullopt;
+  }
   return fmt::format(
       "{} spans {} nodes: what it sends leaves the links inside a node ({}) for those between "
       "nodes ({}), {:.3g} times slower; exposed {} is {} of the step",
-      name_of(communicator.axis), links.nodes, to_text(inside), to_text(links.network),
-      inside.value() / links.network.value(), name_of(communicator.axis), to_text(exposed));
+      name_of(communicator.axis), links.nodes, to_text(*inside), to_text(*links.network),
+      inside->value() / links.network->value(), name_of(communicator.axis), to_text(exposed));
 }
 
 std::optional<std::string> is_no_ring(const Communicator& communicator, const OpGraph& graph,
@@ -81,7 +84,7 @@ std::optional<std::string> is_no_ring(const Communicator& communicator, const Op
 std::vector<PlacementNote> placement_notes(const OpGraph& graph, const Cluster& cluster,
                                            const SimulationResult& result) {
   std::vector<PlacementNote> notes;
-  const Bandwidth inside = inside_a_node(cluster);
+  const std::optional<Bandwidth> inside = inside_a_node(cluster);
   for (const Communicator& communicator : graph.communicators) {
     const Axis axis = communicator.axis;
     const auto add = [&](const std::optional<std::string>& text) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "schedules/plan/axis.h"
 #include "sim/hardware/cluster.h"
 #include "sim/program/op_graph.h"
 #include "sim/run/simulation_result.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "schedules/lowering/order_graph.h"
-#include "topology/torus.h"
+#include "topology/kinds/torus.h"
 
 namespace stepsim {
 namespace {
@@ -18,7 +18,7 @@ constexpr int kShortestRing = 3;  // two ranks have one cable, which is all that
 Cluster order_cluster(std::int32_t ranks, Duration send) {
   TorusSpec spec;
   spec.axes = {{.size = ranks, .wraps = ranks >= kShortestRing}};
-  spec.link_bandwidth = Bandwidth(1);  // of messages without bytes
+  spec.link_bandwidth = Bandwidth(1);  // messages have no bytes
   spec.link_latency = send;
   BuiltTopology built = build(spec);
   return {.fabric = std::move(built.fabric),

@@ -38,7 +38,7 @@ Cluster order_cluster(std::int32_t ranks, Duration send);
 // For SimulationOptions::recorded_ranks.
 std::vector<RankId> all_ranks(const OpGraph& graph);
 
-// What a simulation of order_graph() took. REQUIRES: all ranks were recorded.
+// The times of a simulation of order_graph(). REQUIRES: all ranks were recorded.
 PipelineReplay replayed_of(const OpGraph& graph, const SimulationResult& result);
 
 // Of `options` the progress function is used; everything is recorded. Without a posting messages

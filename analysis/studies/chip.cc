@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "analysis/formulas/sources.h"
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
-#include "topology/explicit_graph.h"
+#include "sim/program/graph_by_hand.h"
+#include "topology/kinds/explicit_graph.h"
+#include "topology/small_clusters.h"
 #include "workload/kernels.h"
 
 namespace stepsim {
@@ -54,7 +54,7 @@ Cluster core_and_memory(const TiledMatmul& matmul) {
     spec.links = {{.from = "core", .to = "memory", .bandwidth = memory}};
   }
   ChipSpec chip = ideal_chip();
-  chip.peak.fill(Throughput(matmul.peak));
+  chip.peak = peaks_of_all_types(Throughput(matmul.peak));
   return cluster_of(spec, chip);
 }
 
@@ -130,7 +130,7 @@ constexpr double kKnee = 259;
 std::function<double(const Laboratory&)> padded_matmul(double f, std::int64_t tile) {
   return [=](const Laboratory& laboratory) {
     ChipSpec chip = ideal_chip();
-    chip.peak.fill(Throughput(kV5ePeak));
+    chip.peak = peaks_of_all_types(Throughput(kV5ePeak));
     chip.memory_bandwidth = Bandwidth(22 * kV5eMemory);  // VMEM
     chip.efficiency.matmul.tile_n = tile;
     const Kernel kernel =

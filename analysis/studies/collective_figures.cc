@@ -6,9 +6,10 @@
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/figures.h"
 #include "analysis/studies/h100_nodes.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study.h"
-#include "experiment/experiment.h"
+#include "experiment/build_cluster.h"
+#include "proto/load_experiment.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "schedules/plan/axis.h"
 #include "sim/program/program_builder.h"
 
 namespace stepsim {

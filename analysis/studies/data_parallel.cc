@@ -10,9 +10,9 @@
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/book_layer.h"
 #include "analysis/studies/collective_graph.h"
-#include "analysis/studies/graph_by_hand.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study_groups.h"
+#include "sim/program/graph_by_hand.h"
 
 namespace stepsim {
 namespace {

@@ -9,8 +9,8 @@
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/h100_nodes.h"
 #include "analysis/studies/random_numbers.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/studies/graph_by_hand.h"
+#include "sim/program/graph_by_hand.h"
 #include "sim/program/op_graph.h"
 
 namespace stepsim {

@@ -5,8 +5,8 @@
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/h100_nodes.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

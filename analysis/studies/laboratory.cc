@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "sim/run/packet_estimate.h"
+#include <utility>
+
+#include "sim/run/collectives/packet_estimate.h"
 
 namespace stepsim {
 namespace {
@@ -38,6 +40,20 @@ SimulationResult Laboratory::simulate(const OpGraph& graph, const Cluster& clust
     options.packets.packet_bytes = packet_size(graph, cluster, options);
   }
   return stepsim::simulate(graph, cluster, options);
+}
+
+SimulationResult Laboratory::simulate(const Experiment& experiment, const Cluster& cluster,
+                                      ExperimentOptions options) const {
+  options.fidelities = {fidelity};
+  options.progress = progress;
+  options.progress_context = progress_context;
+  if (fidelity == Fidelity::kPacket) {
+    options.granularity = Granularity::kStepped;
+    options.before = [](const OpGraph& graph, const Cluster& on, SimulationOptions& simulation) {
+      simulation.packets.packet_bytes = packet_size(graph, on, simulation);
+    };
+  }
+  return std::move(simulate_experiment(experiment, cluster, options).runs.front().result);
 }
 
 SimulationResult Laboratory::simulate_packets(const OpGraph& graph, const Cluster& cluster,

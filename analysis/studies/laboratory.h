@@ -1,4 +1,5 @@
-// Laboratory is where the studies run: simulate() with the network model that was asked for.
+// Laboratory is where the studies run: simulate_experiment(), or simulate() for graphs made by
+// hand, with the network model that was asked for.
 //
 //   const Laboratory laboratory{.fidelity = Fidelity::kFlow};
 //   const double seconds = laboratory.seconds(graph, cluster);
@@ -11,6 +12,8 @@
 
 #include <stdexcept>
 
+#include "experiment/experiment.h"
+#include "experiment/simulate_experiment.h"
 #include "sim/hardware/cluster.h"
 #include "sim/program/op_graph.h"
 #include "sim/run/simulate.h"
@@ -32,6 +35,11 @@ struct Laboratory {
   // laboratory's. Throws StudySkipped.
   SimulationResult simulate(const OpGraph& graph, const Cluster& cluster,
                             SimulationOptions options = {}) const;
+
+  // The step of an experiment on `cluster`, in place of its own. `options` says the same as above.
+  // Throws ExperimentSkipped.
+  SimulationResult simulate(const Experiment& experiment, const Cluster& cluster,
+                            ExperimentOptions options = {}) const;
 
   // On the packet network whatever the laboratory's, with options.packets as they are: for what
   // only packets show.

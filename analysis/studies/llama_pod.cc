@@ -17,8 +17,7 @@
 #include "analysis/studies/pod_terms.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study_groups.h"
-#include "experiment/experiment.h"
-#include "schedules/lowering/lower.h"
+#include "proto/load_experiment.h"
 
 namespace stepsim {
 namespace {
@@ -142,9 +141,9 @@ double seconds(const Laboratory& laboratory, const LlamaRun& llama) {
   for (const Problem& problem : check(plan, model, cluster.places)) {
     throw std::logic_error(problem.field + ": " + problem.message);
   }
-  SimulationOptions options;
-  options.steps = 2;
-  return laboratory.seconds(lower(model, plan, cluster.places, cluster.chip), cluster, options);
+  const Experiment experiment{
+      .name = model.name, .model = model, .cluster = {.chip = cluster.chip}, .plan = plan};
+  return to_seconds(laboratory.simulate(experiment, cluster).step_time);
 }
 
 // Seconds of a chip.

@@ -9,6 +9,7 @@
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study_groups.h"
+#include "schedules/plan/axis.h"
 
 namespace stepsim {
 namespace {

@@ -9,10 +9,11 @@
 
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/book_layer.h"
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study_groups.h"
+#include "schedules/plan/axis.h"
+#include "sim/program/graph_by_hand.h"
+#include "topology/small_clusters.h"
 #include "workload/layers.h"
 
 namespace stepsim {
@@ -204,7 +205,7 @@ Cluster a100_nodes(int nodes) {
   spec.nvlink_bandwidth = Bandwidth(kA100Nvlink);
   spec.nic_bandwidth = Bandwidth(kPort);
   ChipSpec chip = ideal_chip();
-  chip.peak.fill(Throughput(kA100));
+  chip.peak = peaks_of_all_types(Throughput(kA100));
   chip.memory_bandwidth = Bandwidth(1e18);
   return cluster_of(spec, chip);
 }

@@ -13,9 +13,9 @@
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/hops.h"
 #include "analysis/studies/row_table.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study_groups.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -232,7 +232,7 @@ void add_breaches(RowTable& rows) {
                [](const Laboratory& laboratory) {
                  StackStep step = sliced_step({}, kTokens);
                  step.plan.zero = 0;
-                 step.plan.shard = 0;
+                 step.plan.shard.reset();
                  step.data_algorithm = AlgorithmChoice::kRing;
                  return to_seconds(run(laboratory, step, cluster_of(Slices{})).step_time);
                });

@@ -3,42 +3,17 @@
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
-#include "analysis/studies/small_clusters.h"
-#include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
+#include "schedules/plan/plan_syntax.h"
+#include "topology/small_clusters.h"
 #include "workload/model_spec.h"
 
 namespace stepsim {
 namespace {
 
 constexpr double kNoMemoryBound = 1e18;  // B/s
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
-std::vector<AxisMapping> read_map(const std::string& text) {
-  std::vector<AxisMapping> map;
-  if (text.empty()) return map;
-  for (const std::string& entry : split(text, '/')) {
-    const std::size_t colon = entry.find(':');
-    AxisMapping mapping{.levels = split(std::string_view(entry).substr(colon + 1), '+')};
-    for (std::size_t axis = 0; axis < kPlanAxes; ++axis) {
-      if (name_of(static_cast<PlanAxis>(axis)) != entry.substr(0, colon)) continue;
-      mapping.axis = static_cast<PlanAxis>(axis);
-    }
-    map.push_back(std::move(mapping));
-  }
-  return map;
-}
 
 }  // namespace
 
@@ -47,7 +22,7 @@ Cluster ideal_v5p(const std::vector<int>& shape) {
   for (const int size : shape) torus.axes.push_back({.size = size, .wraps = size > 2});
   torus.link_bandwidth = Bandwidth(kV5pLink);
   ChipSpec chip = ideal_chip();
-  chip.peak.fill(Throughput(kV5pFlops));
+  chip.peak = peaks_of_all_types(Throughput(kV5pFlops));
   chip.memory_bandwidth = Bandwidth(kNoMemoryBound);
   return cluster_of(torus, chip);
 }
@@ -62,23 +37,19 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
   plan.microbatch = 1;
   plan.sequence = step.tokens;
   plan.global_batch = plan.dp * step.microbatches;
-  plan.map = read_map(step.map);
+  kMapSyntax.read(step.map, plan);
   plan.optimizer = step.optimizer ? Optimizer::kAdam : Optimizer::kNone;
   if (plan.zero < 3) plan.gradient_bucket_parameters = 1;  // a bucket is full with one layer
   for (const Problem& problem : check(plan, model, cluster.places)) {
     throw std::logic_error(problem.field + ": " + problem.message);
   }
-  OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
-  for (CollectiveWork& work : graph.collective_works) {
-    const Axis axis = graph.communicators[work.communicator.index()].axis;
-    const auto& algorithm = axis == Axis::kTensor ? step.tensor_algorithm : step.data_algorithm;
-    if (algorithm && (axis == Axis::kTensor || axis == Axis::kData)) work.algorithm = *algorithm;
-  }
-  SimulationOptions options;
-  options.steps = plan.zero == 3 ? 2 : 1;
-  options.granularity = step.granularity;
+  ExperimentOptions options{.granularity = step.granularity};
+  options.algorithms[static_cast<std::size_t>(Axis::kTensor)] = step.tensor_algorithm;
+  options.algorithms[static_cast<std::size_t>(Axis::kData)] = step.data_algorithm;
   if (step.record) options.recorded_ranks = {RankId(0)};
-  return laboratory.simulate(graph, cluster, options);
+  const Experiment experiment{
+      .name = model.name, .model = model, .cluster = {.chip = cluster.chip}, .plan = plan};
+  return laboratory.simulate(experiment, cluster, options);
 }
 
 SimulationResult run(const Laboratory& laboratory, const StackStep& step) {

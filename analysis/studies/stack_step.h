@@ -45,8 +45,8 @@ struct StackStep {
   std::optional<AlgorithmChoice> tensor_algorithm{};
 };
 
-// Two steps for FSDP, whose first gathers may overlap with the step before. Throws std::logic_error
-// for a plan that can't be.
+// As many steps as the plan needs: steps_of() of experiment/simulate_experiment.h. Throws
+// std::logic_error for a plan that can't be.
 SimulationResult run(const Laboratory& laboratory, const StackStep& step);
 SimulationResult run(const Laboratory& laboratory, const StackStep& step, const Cluster& cluster);
 

@@ -15,6 +15,7 @@ std::vector<Study> decoding_studies();
 std::vector<Study> expert_exchange_studies();
 std::vector<Study> gpu_all_to_all_studies();
 std::vector<Study> gpu_collective_studies();
+std::vector<Study> host_memory_studies();
 std::vector<Study> in_switch_studies();
 std::vector<Study> llama_pod_studies();
 std::vector<Study> mixed_parallel_studies();

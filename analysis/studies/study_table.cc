@@ -17,6 +17,7 @@ constexpr Group kGroups[] = {
     expert_exchange_studies,  //
     gpu_all_to_all_studies,   //
     gpu_collective_studies,   //
+    host_memory_studies,      //
     in_switch_studies,        //
     llama_pod_studies,        //
     mixed_parallel_studies,   //

@@ -11,9 +11,9 @@
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/book_layer.h"
 #include "analysis/studies/collective_graph.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study_groups.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -6,10 +6,10 @@
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/hops.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
 #include "analysis/studies/tpu_links.h"
 #include "sim/program/program_builder.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

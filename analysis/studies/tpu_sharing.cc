@@ -6,9 +6,9 @@
 #include "analysis/studies/collective_graph.h"
 #include "analysis/studies/hops.h"
 #include "analysis/studies/row_table.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/study_groups.h"
 #include "analysis/studies/tpu_links.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -11,11 +11,12 @@
 #include "analysis/studies/book_layer.h"
 #include "analysis/studies/figures.h"
 #include "analysis/studies/h100_nodes.h"
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
 #include "analysis/studies/study.h"
-#include "experiment/experiment.h"
+#include "experiment/build_cluster.h"
+#include "proto/load_experiment.h"
 #include "schedules/pipeline/published/make_schedule.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -111,7 +112,7 @@ constexpr Strategy kCube[] = {{"FSDP over 64", 64, 1, 3, 0, "dp:x+y+z"},
 double simulated_ratio(const Laboratory& laboratory, const Strategy& strategy, double batch) {
   const StackStep step = step_of(strategy, batch, {4, 4, 4}, kLayers);
   Cluster instant = ideal_v5p({4, 4, 4});
-  instant.chip.peak.fill(Throughput(1e30));
+  instant.chip.peak = peaks_of_all_types(Throughput(1e30));
   const SimulationResult communication = run(laboratory, step, instant);
   const double math = 3 * kLayers * terms_of(strategy, batch).math;
   return math / to_seconds(communication.step_time);
@@ -267,7 +268,7 @@ constexpr double kInfiniBand = 50e9;  // of one GPU
 Cluster four_nodes(const std::string& library) {
   ClusterSpec spec = load_cluster("dgx-h100-32", library);
   spec.chip = ideal_chip();
-  spec.chip.peak.fill(Throughput(kH100));
+  spec.chip.peak = peaks_of_all_types(Throughput(kH100));
   spec.chip.memory_bandwidth = Bandwidth(1e18);
   Cluster cluster = cluster_of(spec.topology, spec.chip);
   cluster.library = spec.library;

@@ -17,8 +17,8 @@
 #include "sim/base/quantity_text.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/program/program_builder.h"
-#include "sim/run/collective_task.h"
-#include "sim/run/compute.h"
+#include "sim/run/collectives/collective_task.h"
+#include "sim/run/ops/chip_share.h"
 #include "traces/chrome_trace.h"
 #include "traces/json_text.h"
 #include "traces/output_file.h"
@@ -94,7 +94,7 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
   if (request.chips.size() > 1) {
     const GroupShape shape = describe(request.cluster, request.chips);
     const CollectiveWork& work = graph.collective_works[0];
-    const CollectiveTask task = task_of(graph, work, 0);
+    const CollectiveTask task = task_of(graph, work, GroupId(0));
     const auto [chosen, rounds, lanes] =
         choose_for(request.cluster, request.chips, shape, work, task);
     point.algorithm = name_of(chosen.algorithm);

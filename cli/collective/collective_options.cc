@@ -10,7 +10,9 @@
 #include "cli/collective/routing_text.h"
 #include "cli/command_line.h"
 #include "cli/rank_list.h"
+#include "experiment/build_cluster.h"
 #include "proto/collective_files.h"
+#include "proto/load_experiment.h"
 #include "proto/message_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
@@ -245,7 +247,8 @@ po::options_description collective_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
   add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
-  add("ranks", text("LIST"), "chips that take part, in this order: 0,8-15 (default: all)");
+  add("ranks", text("LIST"),
+      "chips that take part, in this order, which is also a ring's: 0,8-15 (default: all)");
   add("bytes", text("N"), "size of the larger of a rank's send and receive buffer: 64MiB");
   add("sweep", text("FROM:TO"),
       "run every size from FROM to TO, doubling: 1KiB:8GiB; instead of --bytes");

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cli/subcommand.h"
-#include "experiment/experiment.h"
 #include "sim/chips/kernel.h"
 #include "sim/collectives/collective.h"
 #include "sim/collectives/step_list.h"

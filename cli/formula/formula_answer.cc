@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "experiment/experiment.h"
 #include "proto/catalog/catalog.h"
+#include "proto/load_experiment.h"
 #include "sim/base/suggestion.h"
-#include "topology/tpu_slice.h"
+#include "topology/kinds/tpu_slice.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {

@@ -4,16 +4,15 @@
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <map>
-#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "cli/command_line.h"
 #include "cli/rank_list.h"
-#include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
 namespace {
@@ -53,8 +52,9 @@ void read_numbers(const po::variables_map& values, RunOptions& options,
                   std::vector<Problem>& problems) {
   if (values.count("steps") != 0) {
     const std::string text = values["steps"].as<std::string>();
-    options.steps = number<std::uint32_t>(text);
-    if (!options.steps || *options.steps < 1 || *options.steps > kMostSteps) {
+    options.simulation.options.steps = number<std::uint32_t>(text);
+    if (!options.simulation.options.steps || *options.simulation.options.steps < 1 ||
+        *options.simulation.options.steps > kMostSteps) {
       problems.push_back({"--steps", "must be a whole number from 1 to " +
                                          std::to_string(kMostSteps) + ", is \"" + text + "\""});
     }
@@ -63,7 +63,7 @@ void read_numbers(const po::variables_map& values, RunOptions& options,
     const std::string text = values["seed"].as<std::string>();
     const auto seed = number<std::uint64_t>(text);
     if (!seed) problems.push_back({"--seed", "must be a whole number, is \"" + text + "\""});
-    options.seed = seed.value_or(0);
+    if (seed) options.simulation.options.seed = *seed;
   }
   if (values.count("trace-ranks") != 0 && values.count("trace") == 0) {
     problems.push_back({"--trace-ranks", "needs --trace, which says where the trace goes"});
@@ -96,13 +96,14 @@ void read_packets(const po::variables_map& values, RunOptions& options,
     }
     return;
   }
-  if (values.count("granularity") != 0 && options.granularity == Granularity::kPipelined) {
+  if (values.count("granularity") != 0 &&
+      options.simulation.options.granularity == Granularity::kPipelined) {
     problems.push_back({"--granularity",
                         "must be stepped with --fidelity packet or all, is \"pipelined\": a "
                         "pipelined collective has no messages that packets could carry"});
   }
-  options.granularity = Granularity::kStepped;
-  PacketOptions& packets = options.packets;
+  options.simulation.options.granularity = Granularity::kStepped;
+  PacketOptions& packets = options.simulation.options.packets;
   if (const auto bytes = read_size(values, "packet-bytes", 1, kMostPacketBytes, problems)) {
     packets.packet_bytes = Bytes(*bytes);
     packets.header_bytes = std::min(packets.header_bytes, packets.packet_bytes);
@@ -120,6 +121,7 @@ void read_packets(const po::variables_map& values, RunOptions& options,
   }
 }
 
+// What to run and what to write.
 RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems) {
   const po::variables_map& values = line.options;
   RunOptions options;
@@ -140,6 +142,16 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   if (values.count("set") != 0) {
     options.source.overrides = values["set"].as<std::vector<std::string>>();
   }
+  options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
+  options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  options.require_fit = values.count("require-fit") != 0;
+  return options;
+}
+
+// How to simulate it: what is given goes over what the experiment's file says.
+void read_simulation(const po::variables_map& values, RunOptions& options,
+                     std::vector<Problem>& problems) {
+  ExperimentOptions& simulation = options.simulation.options;
   const std::vector<Fidelity> all = {Fidelity::kLatencyBandwidth, Fidelity::kFlow,
                                      Fidelity::kPacket};
   read_choice<std::vector<Fidelity>>(values, "fidelity",
@@ -147,25 +159,25 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
                                       {"flow", {Fidelity::kFlow}},
                                       {"packet", {Fidelity::kPacket}},
                                       {"all", all}},
-                                     options.fidelities, problems);
+                                     simulation.fidelities, problems);
   read_choice<Granularity>(
       values, "granularity",
       {{"pipelined", Granularity::kPipelined}, {"stepped", Granularity::kStepped}},
-      options.granularity, problems);
+      simulation.granularity, problems);
   read_choice<AttentionFlops>(
       values, "attention-flops",
       {{"causal", AttentionFlops::kCausal}, {"full", AttentionFlops::kFull}},
-      options.attention_flops, problems);
+      simulation.attention_flops, problems);
   read_packets(values, options, problems);
   read_numbers(values, options, problems);
-  options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
-  options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
-  options.explain = values.count("explain") != 0;
-  options.require_fit = values.count("require-fit") != 0;
-  if (!options.trace.empty() && options.fidelities.size() > 1) {
+  if (values.count("explain") != 0) options.simulation.explains = true;
+  // A trace shows one rank of each program unless it says which; explain() reads one of each.
+  simulation.record_links = !options.trace.empty();
+  simulation.record_each_role =
+      options.simulation.explains || (!options.trace.empty() && values.count("trace-ranks") == 0);
+  if (!options.trace.empty() && simulation.fidelities.size() > 1) {
     problems.push_back({"--trace", "is of one run: give one --fidelity instead of all"});
   }
-  return options;
 }
 
 void check_outputs(const RunOptions& options, std::vector<Problem>& problems) {
@@ -234,56 +246,30 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
     throw ConfigError(std::move(problems));
   }
   std::uint32_t ranks = kMostRanks;
+  std::vector<Problem> of_experiment;
   try {
     LoadedExperiment loaded = load_with_topology(source);
     request.experiment = std::move(loaded.experiment);
     request.topology = std::move(loaded.topology);
+    request.record = std::move(loaded.record);
+    options.simulation = loaded.simulation;
     ranks = static_cast<std::uint32_t>(request.experiment.plan.ranks());
   } catch (const ConfigError& error) {
-    problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    of_experiment = error.problems();
   }
+  read_simulation(line.options, options, problems);
+  std::ranges::move(of_experiment, std::back_inserter(problems));
   if (line.options.count("trace-ranks") != 0) {
     const std::vector<std::uint32_t> traced = read_rank_list(
         line.value("trace-ranks"),
         {.option = "--trace-ranks", .what = "ranks of the plan", .count = ranks}, problems);
-    for (const std::uint32_t rank : traced) options.trace_ranks.emplace_back(rank);
-    std::ranges::sort(options.trace_ranks);
+    std::vector<RankId>& recorded = options.simulation.options.recorded_ranks;
+    for (const std::uint32_t rank : traced) recorded.emplace_back(rank);
+    std::ranges::sort(recorded);
   }
   check_outputs(options, problems);
   throw_if_any(std::move(problems));
   return request;
-}
-
-std::uint32_t steps_of(const RunOptions& options, const ParallelPlan& plan) {
-  const bool gathers_ahead = (plan.zero == 3 || plan.overlap_parameters) && plan.replicas() > 1;
-  return options.steps.value_or(gathers_ahead || overlaps_steps(plan) ? 2 : 1);
-}
-
-SimulationOptions simulation_options(const RunRequest& request, const OpGraph& graph,
-                                     Fidelity fidelity) {
-  const RunOptions& options = request.options;
-  SimulationOptions result;
-  result.fidelity = fidelity;
-  result.granularity = options.granularity;
-  result.packets = options.packets;
-  result.steps = steps_of(options, request.experiment.plan);
-  if (!options.trace.empty()) {
-    result.record_links = true;
-    result.recorded_ranks = options.trace_ranks;
-  }
-  const bool one_of_each_role =
-      options.explain || (!options.trace.empty() && options.trace_ranks.empty());
-  if (!one_of_each_role) return result;
-  std::set<ProgramId> roles;
-  for (const RankId rank : result.recorded_ranks) {
-    roles.insert(graph.ranks[rank.index()].program);
-  }
-  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
-    if (roles.insert(graph.ranks[rank].program).second) {
-      result.recorded_ranks.emplace_back(rank);
-    }
-  }
-  return result;
 }
 
 }  // namespace stepsim

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -17,9 +16,9 @@
 
 namespace stepsim {
 
-void write_outputs(const RunOptions& options, const std::vector<FinishedRun>& runs) {
-  const FinishedRun& run = runs.front();
-  const bool several = runs.size() > 1;
+void write_outputs(const RunOptions& options, const std::vector<StepReport>& reports) {
+  const FinishedRun& run = reports.front().run;
+  const bool several = reports.size() > 1;
   std::optional<OutputFile> trace;
   std::optional<OutputFile> json_file;
   if (!options.trace.empty()) {
@@ -27,7 +26,9 @@ void write_outputs(const RunOptions& options, const std::vector<FinishedRun>& ru
     write_chrome_trace(run.graph, run.cluster, run.result, *trace);
   }
   std::string json;
-  if (!options.json.empty()) json = several ? comparison_json(runs) : result_json(run);
+  if (!options.json.empty()) {
+    json = several ? comparison_json(reports) : result_json(reports.front());
+  }
   if (!json.empty() && !options.json_on_stdout()) {
     json_file.emplace(options.json);
     json_file->write(json);
@@ -41,24 +42,14 @@ void write_outputs(const RunOptions& options, const std::vector<FinishedRun>& ru
     const ReportOptions how = {.color = shows_color(STDOUT_FILENO),
                                .trace_path = options.trace,
                                .json_path = options.json};
-    std::string text = several ? comparison_report(runs, how) : report(run, how);
-    for (const FinishedRun& one : runs) {
-      if (one.explanation == nullptr) continue;
-      if (several) text += "\n" + std::string(name_of(one.options.fidelity)) + "\n";
+    std::string text = several ? comparison_report(reports, how) : report(reports.front(), how);
+    for (const StepReport& one : reports) {
+      if (!one.explanation) continue;
+      if (several) text += "\n" + std::string(name_of(one.run.options.fidelity)) + "\n";
       text += explain_report(*one.explanation, how.color);
     }
     print(text);
   }
-}
-
-bool fits(const FinishedRun& run) {
-  const Bytes capacity = run.cluster.chip.memory_capacity;
-  const Bytes on_host = run.cluster.hosts.spec.memory_capacity;
-  for (const Bytes host : run.result.host_peaks) {
-    if (host > on_host) return false;
-  }
-  return std::all_of(run.result.memory_peaks.begin(), run.result.memory_peaks.end(),
-                     [capacity](const MemoryPeak& peak) { return peak.bytes <= capacity; });
 }
 
 }  // namespace stepsim

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "analysis/step/metrics.h"
+#include "analysis/step/step_report.h"
 #include "cli/run/run_options.h"
 
 namespace stepsim {
@@ -12,10 +12,7 @@ namespace stepsim {
 // Writes the files, each in full or not at all, and then to standard output: the table, or the
 // JSON where that was asked for. Several runs are those of one experiment on several network
 // models: they come side by side, without a trace. Throws OutputError if something can't be
-// written. REQUIRES: runs is not empty.
-void write_outputs(const RunOptions& options, const std::vector<FinishedRun>& runs);
-
-// True if no rank needs more memory than its chip has.
-bool fits(const FinishedRun& run);
+// written. REQUIRES: there is a report.
+void write_outputs(const RunOptions& options, const std::vector<StepReport>& reports);
 
 }  // namespace stepsim

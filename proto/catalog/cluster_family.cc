@@ -11,7 +11,8 @@
 #include <system_error>
 
 #include "proto/cluster.pb.h"
-#include "topology/tpu_slice.h"
+#include "topology/kinds/tpu_slice.h"
+#include "topology/topology_table.h"
 
 namespace stepsim {
 namespace {
@@ -46,19 +47,13 @@ bool fits(std::vector<std::int32_t> axes, std::vector<std::int32_t> box) {
   return axes.size() == box.size() && std::ranges::equal(axes, box, std::ranges::less_equal{});
 }
 
-// The chips that one more of what the family counts brings: a node, a rack, a pod.
-std::int32_t chips_per_count(const file::Cluster& cluster) {
-  return cluster.has_dgx_superpod() ? cluster.dgx_superpod().gpus_per_node()
-                                    : cluster.sizes().chips_per_count();
-}
-
 bool is_composed_of_tori(const file::Cluster& cluster) {
   return cluster.has_composed() && cluster.composed().domain().has_torus();
 }
 
 std::optional<std::int32_t> count_of(const file::Cluster& cluster,
                                      const std::vector<std::int32_t>& numbers) {
-  const std::int32_t each = chips_per_count(cluster);
+  const std::int32_t each = cluster.sizes().chips_per_count();
   if (numbers.size() != 1 || numbers[0] % each != 0 ||
       numbers[0] > cluster.sizes().maximum_chips()) {
     return std::nullopt;
@@ -82,6 +77,21 @@ bool set_axes(file::Torus& torus, const std::vector<std::int32_t>& numbers,
   return true;
 }
 
+// Sets how many nodes, racks or pods there are: the field that the table of topologies names, or
+// the first tier of a composed cluster.
+void set_count(file::Cluster& cluster, std::int32_t count) {
+  if (cluster.has_composed()) {
+    cluster.mutable_composed()->mutable_tiers(0)->set_count(count);
+    return;
+  }
+  const google::protobuf::FieldDescriptor& held = *cluster.GetReflection()->GetOneofFieldDescriptor(
+      cluster, cluster.GetDescriptor()->FindOneofByName("topology"));
+  google::protobuf::Message& topology = *cluster.GetReflection()->MutableMessage(&cluster, &held);
+  const std::string field(count_field_of(block_named(held.name()).value()));
+  topology.GetReflection()->SetInt32(&topology, topology.GetDescriptor()->FindFieldByName(field),
+                                     count);
+}
+
 // False if the family has no such size. REQUIRES: a composed cluster has a tier.
 bool set_size(file::Cluster& cluster, const std::vector<std::int32_t>& numbers,
               const file::Sizes& rule) {
@@ -96,11 +106,7 @@ bool set_size(file::Cluster& cluster, const std::vector<std::int32_t>& numbers,
   }
   const auto count = count_of(cluster, numbers);
   if (!count) return false;
-  if (cluster.has_dgx_superpod()) {
-    cluster.mutable_dgx_superpod()->set_nodes(*count);
-  } else {
-    cluster.mutable_composed()->mutable_tiers(0)->set_count(*count);
-  }
+  set_count(cluster, *count);
   return true;
 }
 
@@ -114,7 +120,7 @@ std::string sizes_in_words(const file::Cluster& cluster) {
     return fmt::format("a number of {}s, up to {}, and {}", cluster.composed().tiers(0).name(),
                        rule.maximum_count(), axes);
   }
-  return fmt::format("a multiple of {} chips, up to {}", chips_per_count(cluster),
+  return fmt::format("a multiple of {} chips, up to {}", rule.chips_per_count(),
                      rule.maximum_chips());
 }
 
@@ -133,7 +139,8 @@ std::optional<std::string> twist(file::Cluster& cluster) {
   return std::nullopt;
 }
 
-// What is wrong with a slice that the generation's hardware does not have; other families: nothing.
+// Says what is wrong with a slice that the generation's hardware does not have; nothing for other
+// families.
 std::optional<std::string> missing_slice(const std::string& family,
                                          const std::vector<std::int32_t>& numbers) {
   const auto generation = tpu_generation_named(family);

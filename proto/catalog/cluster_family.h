@@ -1,6 +1,6 @@
 // A cluster file with `sizes` stands for a family of clusters, named by their size:
 //
-//   dgx-h100-512   512 chips: the number of nodes is chips / gpus_per_node
+//   dgx-h100-512   512 chips: the number of nodes is chips / chips_per_count of the file
 //   v5p-4x4x8      the axes of a torus; which of them wrap is a rule of the file (v5p: all, if all
 //                  sizes are multiples of 4, whole cubes; v5e: those of 16)
 //   gb200-nvl72-576, multislice-v5p-2x4x4x4

@@ -1,5 +1,5 @@
-#include "experiment/experiment.h"
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/measured_tables.h"
 #include "proto/hardware.pb.h"
 
 namespace stepsim {

@@ -2,12 +2,39 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/text_format.h>
 
-#include "experiment/experiment.h"
+#include <algorithm>
+
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_reference.h"
+#include "proto/catalog/measured_tables.h"
 #include "proto/software.pb.h"
+#include "proto/to_spec.h"
 
 namespace stepsim {
 namespace {
+
+std::vector<file::Software> software_messages() {
+  ProblemList problems;
+  std::vector<file::Software> all;
+  for (const SourceText& source : catalog_tables("software")) {
+    file::SoftwareTable table;
+    read_message(source, "", table, problems);
+    all.insert(all.end(), table.software().begin(), table.software().end());
+  }
+  throw_if_any(problems.all());
+  return all;
+}
+
+// The value of a plain field as --set takes it: without quotes.
+std::string plain_text(const google::protobuf::Message& message,
+                       const google::protobuf::FieldDescriptor& field) {
+  if (field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING) {
+    return message.GetReflection()->GetString(message, &field);
+  }
+  std::string text;
+  google::protobuf::TextFormat::PrintFieldValueToString(message, &field, -1, &text);
+  return text;
+}
 
 // The fields that are set, in order of their numbers.
 std::vector<std::pair<std::string, std::string>> keys_of(const file::Plan& plan) {
@@ -15,42 +42,48 @@ std::vector<std::pair<std::string, std::string>> keys_of(const file::Plan& plan)
   plan.GetReflection()->ListFields(plan, &fields);
   std::vector<std::pair<std::string, std::string>> keys;
   for (const google::protobuf::FieldDescriptor* field : fields) {
-    std::string value;
-    google::protobuf::TextFormat::PrintFieldValueToString(plan, field, -1, &value);
-    keys.emplace_back(std::string(field->name()), std::move(value));
+    keys.emplace_back(std::string(field->name()), plain_text(plan, *field));
   }
   return keys;
 }
 
-std::vector<std::pair<std::string, std::string>> chips_of(const file::Software& entry) {
-  std::vector<std::pair<std::string, std::string>> chips;
-  for (const file::SoftwareChip& chip : entry.chip()) {
-    std::string fields;
-    google::protobuf::TextFormat::PrintToString(chip.fields(), &fields);
-    chips.emplace_back(chip.begins_with(), std::move(fields));
+// Puts what the software changes about a chip over its fields.
+void change_chip(const std::string& software, const std::string& name, file::Chip& chip) {
+  for (const file::Software& entry : software_messages()) {
+    if (entry.name() != software) continue;
+    if (entry.has_fixed_memory()) chip.set_fixed_memory(entry.fixed_memory());
+    const auto own = std::ranges::find_if(entry.chip(), [&name](const file::SoftwareChip& change) {
+      return name.starts_with(change.begins_with());
+    });
+    if (own != entry.chip().end()) chip.MergeFrom(own->fields());
+    return;
   }
-  return chips;
 }
 
 }  // namespace
 
 std::vector<Software> load_software() {
-  ProblemList problems;
   std::vector<Software> table;
-  for (const SourceText& source : catalog_tables("software")) {
-    file::SoftwareTable message;
-    read_message(source, "", message, problems);
-    for (const file::Software& entry : message.software()) {
-      table.push_back({.name = entry.name(),
-                       .sources = {entry.source().begin(), entry.source().end()},
-                       .plan = keys_of(entry.plan()),
-                       .dropout = entry.dropout(),
-                       .fixed_memory = entry.fixed_memory(),
-                       .chips = chips_of(entry)});
-    }
+  for (const file::Software& entry : software_messages()) {
+    table.push_back({.name = entry.name(),
+                     .sources = {entry.source().begin(), entry.source().end()},
+                     .plan = keys_of(entry.plan()),
+                     .dropout = entry.dropout()});
   }
-  throw_if_any(problems.all());
   return table;
+}
+
+ClusterSpec load_measured_cluster(const MeasuredCluster& measured) {
+  ProblemList problems;
+  file::Cluster message;
+  message.set_catalog(measured.cluster);
+  message.mutable_chip()->set_catalog(measured.chip);
+  change_chip(measured.software, measured.chip, *message.mutable_chip());
+  if (!measured.library.empty()) message.mutable_library()->set_catalog(measured.library);
+  ClusterSpec spec;
+  if (resolve(message, problems)) spec = to_cluster(message, problems);
+  throw_if_any(problems.all());
+  return spec;
 }
 
 }  // namespace stepsim

@@ -1,9 +1,8 @@
-// Models as Hugging Face publishes them: config.json of the families in hugging_face_families.cc.
-// Of a model with several parts (gemma3) the text_config is read.
+// Reads models as Hugging Face publishes them: the config.json of each family in
+// hugging_face_families.cc. If a model has several parts (gemma3), its text_config is read.
 //
-// Keys that say nothing of the shape are ignored; those that do, and that the family doesn't have,
-// are refused. Dropout is only what the file says, whatever transformers takes where it says
-// nothing.
+// Keys that don't concern the shape are ignored. Keys that do, and that the family doesn't have,
+// are refused. Dropout is on only if the file says so, whatever the transformers library assumes.
 
 #pragma once
 

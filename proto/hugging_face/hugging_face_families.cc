@@ -10,8 +10,8 @@ namespace {
 
 using Config = HuggingFaceConfig;
 
-// What decoders with rotary positions, RMS norm and a gated MLP share. `head_dim`: where the file
-// has none; 0: hidden / heads.
+// Reads the keys that decoders with rotary positions, RMS norm and a gated MLP share. `head_dim`
+// holds if the file gives none; 0 means hidden / heads.
 void read_decoder(Config& config, file::Model& model, std::int64_t head_dim = 0) {
   model.set_layers(config.size("num_hidden_layers", "layers"));
   model.set_hidden(config.size("hidden_size", "hidden"));

@@ -17,7 +17,7 @@ struct HuggingFaceFamily {
   void (*read)(HuggingFaceConfig& config, file::Model& model);
 };
 
-// In alphabetical order.
+// All families, in alphabetical order.
 std::span<const HuggingFaceFamily> hugging_face_families();
 
 }  // namespace stepsim

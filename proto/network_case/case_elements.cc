@@ -130,7 +130,7 @@ std::vector<Problem> read_case_elements(const std::string& path, const CaseVisit
   std::istream stream(&text);
   Json::sax_parse(stream, &reader);
   std::vector<Problem> problems = reader.take_problems();
-  // What the parser says about a text that breaks off is not the cause.
+  // If the text breaks off, the complaint of the parser is not the cause.
   if (!text.problem().empty()) return {{path, text.problem()}};
   return problems;
 }

@@ -34,7 +34,7 @@ class CaseProblems {
 // Every method that returns nothing has said why, or found no such field where that is allowed.
 class CaseFields {
  public:
-  // Of element `index` of `list` ("links" or "flows"); all three outlive this.
+  // Reads element `index` of `list` ("links" or "flows"). The arguments must outlive this.
   CaseFields(const std::string& list, std::size_t index, const nlohmann::json& object,
              CaseProblems& problems);
 

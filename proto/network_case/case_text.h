@@ -26,7 +26,7 @@ class CaseText final : public std::streambuf {
   CaseText(const CaseText&) = delete;
   CaseText& operator=(const CaseText&) = delete;
 
-  // In words; empty if all is well so far.
+  // The problem in words; empty if all is well so far.
   const std::string& problem() const { return problem_; }
 
  private:

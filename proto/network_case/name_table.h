@@ -48,7 +48,7 @@ class NameTable {
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // Where the name stands in places_, or the free place for it.
+  // Returns the index of the name in places_, or of the free place for it.
   std::size_t place_of(std::string_view wanted) const {
     const std::size_t mask = places_.size() - 1;
     std::size_t place = std::hash<std::string_view>{}(wanted)&mask;

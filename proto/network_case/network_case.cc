@@ -45,7 +45,7 @@ class CaseLoader {
     bool are_known;
   };
 
-  // Of a flow that stands before the one it waits for.
+  // A flow that stands before the one it waits for.
   struct EarlyReference {
     std::size_t index;                  // of the flow, in the file
     std::size_t position;               // in its list
@@ -224,7 +224,7 @@ void CaseLoader::read_after(CaseFields& fields, const Json& after, std::size_t i
   }
 }
 
-// What is expected does not matter to a run: what can't be read is left out.
+// A run doesn't need expected times, so those that can't be read are left out.
 void CaseLoader::read_expected(const Json& element) {
   if (!element.is_object() || !element.contains("flow")) return;
   const auto flow =

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "schedules/plan/axis.h"
+
 namespace stepsim {
 
 DataParallel::DataParallel(Stage& stage) : stage_(stage) {

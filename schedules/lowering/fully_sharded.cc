@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "schedules/plan/axis.h"
+
 namespace stepsim {
 
 FullySharded::FullySharded(Stage& stage) : stage_(stage) {
@@ -53,7 +55,7 @@ void FullySharded::gather(Part& part, const StageUnit& unit, std::int32_t microb
        .bytes = bytes,
        .type = stage_.plan.weights()},
       Axis::kData,
-      stage_.label((part.experts ? "gather experts of " : "gather ") + unit.name, unit.number,
+      stage_.label((part.experts ? "gather experts of " : "gather ") + unit.name, unit.block,
                    microbatch),
       std::move(dependencies));
   stage_.builder.change_memory(gather,
@@ -91,7 +93,7 @@ void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microb
                              .op = CollectiveOp::kReduceScatter,
                              .bytes = bytes,
                              .type = stage_.gradient_type()},
-                            Axis::kData, stage_.label(what, unit.number, microbatch),
+                            Axis::kData, stage_.label(what, unit.block, microbatch),
                             {after(*stage_.front().last_compute)});
   // The whole gradient stands from the first op of the backward on.
   const OpRef first{stage_.compute, before_visit_ ? before_visit_->position + 1 : 0};
@@ -106,7 +108,7 @@ void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microb
        .op = CollectiveOp::kAllReduce,
        .bytes = Bytes(part_of(parameters, part.groups->shards) * plan.gradient_bytes),
        .type = stage_.gradient_type()},
-      Axis::kData, stage_.label(what + " across groups", unit.number, microbatch),
+      Axis::kData, stage_.label(what + " across groups", unit.block, microbatch),
       {after(reduction)});
 }
 

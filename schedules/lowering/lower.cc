@@ -12,6 +12,7 @@
 #include "schedules/lowering/planned_bytes.h"
 #include "schedules/lowering/stage_lowering.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/expert_places.h"
 #include "schedules/plan/plan_schedule.h"
@@ -206,8 +207,8 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     const auto at = static_cast<std::size_t>(stage);
     StageChunk chunk{.stage = stage, .units = {}};
     const auto add = [&chunk](const LoweredLayer& layer, const std::string& name,
-                              std::int32_t number = -1, std::int64_t tied = 0) {
-      if (!layer.empty()) chunk.units.push_back({&layer, name, number, tied});
+                              std::optional<std::int32_t> block = {}, std::int64_t tied = 0) {
+      if (!layer.empty()) chunk.units.push_back({&layer, name, block, tied});
     };
     if (stage == 0) add(lowered.embedding, "embedding");
     for (std::int32_t number = first_block[at]; number < first_block[at + 1]; ++number) {
@@ -217,14 +218,14 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
       add(lowered.blocks[kind].in(role), layers.blocks[kind].name, number);
     }
     if (stage < stages - 1) return chunk;
-    add(lowered.head, "head", -1, model.tied_embeddings ? table : 0);
+    add(lowered.head, "head", {}, model.tied_embeddings ? table : 0);
     for (std::size_t module = 0; module < lowered.prediction.size(); ++module) {
       const PredictionModule& layer = layers.prediction[module];
-      add(lowered.prediction[module].entry, layer.entry.name, -1, table);
+      add(lowered.prediction[module].entry, layer.entry.name, {}, table);
       add(lowered.blocks[layer.kind_of_block].in(block_recompute(plan, 0, 1)),
           layers.blocks[layer.kind_of_block].name,
           first_block.back() + static_cast<std::int32_t>(module));
-      add(lowered.prediction[module].head, layer.head.name, -1, unembedding_parameters(layers));
+      add(lowered.prediction[module].head, layer.head.name, {}, unembedding_parameters(layers));
     }
     return chunk;
   };
@@ -255,6 +256,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
       graph.programs.push_back(write(rank, role));
     }
   }
+  graph.axes = axis_names();
   graph.planned_bytes = planned_bytes(model, plan, models.front(), exchange);
   graph.byte_matrices = std::move(exchange.matrices);
   Bytes& copied = (*graph.planned_bytes)[static_cast<std::size_t>(Axis::kHost)];

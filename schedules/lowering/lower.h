@@ -21,9 +21,10 @@
 
 namespace stepsim {
 
-// `costs`: what the ops of a chunk take, for schedules that are planned by them (pipeline_times.h).
+// `costs`: what the ops of a chunk take, for schedules that are planned by them. They are those of
+// pipeline_times() (experiment/pipeline_times.h); simulate_experiment() passes them on.
 // REQUIRES: check(plan, model, places) is empty.
 OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
-              const ChipSpec& chip, const PipelineCosts& costs = {});
+              const ChipSpec& chip, const PipelineCosts& costs);
 
 }  // namespace stepsim

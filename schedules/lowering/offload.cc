@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "schedules/lowering/optimizer.h"
+#include "schedules/plan/axis.h"
 
 namespace stepsim {
 namespace {
@@ -51,13 +52,13 @@ Bytes kept_by(const StageUnit& unit) {
 }
 
 bool is_offloaded(const Stage& stage, const StageUnit& unit) {
-  if (unit.number < 0) return false;
-  if (stage.plan.offload_layers == 0) return true;
+  if (!unit.block) return false;
+  if (!stage.plan.offload_layers) return true;
   for (const StageChunk& chunk : stage.chunks) {
     std::int64_t before = 0;
     for (const StageUnit& other : chunk.units) {
-      if (&other == &unit) return before < stage.plan.offload_layers;
-      if (other.number >= 0) ++before;
+      if (&other == &unit) return before < *stage.plan.offload_layers;
+      if (other.block) ++before;
     }
   }
   return false;
@@ -137,7 +138,7 @@ void ActivationOffload::after_forward(const StageUnit& unit, std::int32_t microb
   if (!is_offloaded(stage_, unit) || bytes == Bytes(0)) return;
   outs_.push_back(
       add_host(stage_, out_, {.action = HostAction::kCopyOut, .bytes = bytes, .stays = true},
-               stage_.label("activations to host", unit.number, microbatch),
+               stage_.label("activations to host", unit.block, microbatch),
                {after(*stage_.front().last_compute)},
                {{.category = MemoryCategory::kActivations, .at_end = true, .bytes = bytes}}));
   kept_.push_back({&unit, microbatch, outs_.back()});
@@ -153,7 +154,7 @@ void ActivationOffload::before_backward(const StageUnit& unit, std::int32_t micr
   if (visited_) dependencies.push_back(after(*visited_));
   stage_.front().waits.push_back(after(add_host(
       stage_, in_, {.action = HostAction::kCopyIn, .bytes = bytes, .stays = true},
-      stage_.label("activations from host", unit.number, microbatch), std::move(dependencies),
+      stage_.label("activations from host", unit.block, microbatch), std::move(dependencies),
       {{.category = MemoryCategory::kActivations, .at_end = false, .bytes = bytes}})));
   kept_.erase(kept);
 }

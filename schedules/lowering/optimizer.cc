@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "schedules/plan/axis.h"
+
 namespace stepsim {
 namespace {
 
@@ -16,7 +18,7 @@ Bytes block_placeholders(const Stage& stage) {
   std::set<std::pair<std::int64_t, std::int64_t>> shapes;
   for (const StageChunk& chunk : stage.chunks) {
     for (const StageUnit& unit : chunk.units) {
-      if (unit.number < 0) continue;
+      if (!unit.block) continue;
       for (const LayerStep& step : unit.layer->split_backward) {
         if (!step.weight_gradient) continue;
         for (const Kernel& kernel : step.kernels) {

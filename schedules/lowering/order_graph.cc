@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "schedules/lowering/message_names.h"
+#include "schedules/plan/axis.h"
 #include "sim/program/program_builder.h"
 
 namespace stepsim {
@@ -68,6 +69,7 @@ class OrderLowering {
     }
     graph_.communicators.push_back(std::move(all));
     graph_.pipeline_stages = ranks;
+    graph_.axes = axis_names();
     for (const PipelineOpKind kind : kKinds) graph_.path_labels.emplace_back(name_of(kind));
   }
 
@@ -310,7 +312,7 @@ OpGraph order_graph(const PipelineSchedule& schedule, const StageCosts& costs,
 ChipSpec order_chip() {
   ChipSpec chip;
   chip.name = "rank of a pipeline";
-  chip.peak.fill(Throughput(kFlopsPerSecond));
+  chip.peak = peaks_of_all_types(Throughput(kFlopsPerSecond));
   chip.memory_bandwidth = Bandwidth(1);  // nothing is read or written
   chip.memory_capacity = Bytes(std::int64_t{1} << 40);
   return chip;

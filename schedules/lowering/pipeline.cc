@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "schedules/lowering/message_names.h"
+#include "schedules/plan/axis.h"
 
 namespace stepsim {
 namespace {
@@ -119,7 +120,7 @@ OpRef StageMessages::post(const std::vector<Message>& batch, std::vector<Depende
           {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = bytes_});
     }
   }
-  op.label = stage_.label(name_of(batch), -1, batch[0].microbatch);
+  op.label = stage_.label(name_of(batch), {}, batch[0].microbatch);
   return stage_.builder.add(std::move(op));
 }
 

@@ -9,6 +9,7 @@
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/stage.h"
 #include "schedules/lowering/weight_stationary.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
@@ -295,12 +296,12 @@ std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers)
 
 }  // namespace
 
-std::array<Bytes, kAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
-                                       const LoweredModel& lowered,
-                                       const ExpertExchange& exchange) {
+std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
+                                           const LoweredModel& lowered,
+                                           const ExpertExchange& exchange) {
   const ModelLayers& layers = lowered.layers;
   const Blocks blocks = all_blocks(model, plan, layers);
-  std::array<Bytes, kAxes> bytes{};
+  std::array<Bytes, kMostAxes> bytes{};
   bytes[static_cast<std::size_t>(Axis::kContext)] = Bytes(all_context_bytes(plan, lowered, blocks));
   bytes[static_cast<std::size_t>(Axis::kExpert)] =
       Bytes(all_expert_bytes(plan, layers, blocks, exchange));

@@ -29,7 +29,8 @@
 
 namespace stepsim {
 
-std::array<Bytes, kAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
-                                       const LoweredModel& lowered, const ExpertExchange& exchange);
+std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
+                                           const LoweredModel& lowered,
+                                           const ExpertExchange& exchange);
 
 }  // namespace stepsim

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "schedules/plan/axis.h"
+
 namespace stepsim {
 namespace {
 
@@ -57,7 +59,7 @@ OpRef PostValidation::exchange(bool is_send, std::int32_t peer, const std::strin
                                    .kind = MessageKind::kState,
                                    .communicator = *stage_.communicators.pipeline,
                                    .peer = static_cast<std::uint32_t>(peer),
-                                   .microbatch = -1,
+                                   .microbatch = {},
                                    .boundary = std::min(stage_.number, peer),
                                    .bytes = kGlobalState});
   op.label = stage_.label(name);

@@ -22,8 +22,7 @@ std::vector<LayerStep> forward_again(const LoweredLayer& layer, Bytes held) {
 
 BlockRecompute block_recompute(const ParallelPlan& plan, std::int64_t index, std::int64_t count) {
   if (plan.recompute == Recompute::kNone) return BlockRecompute::kNone;
-  const std::int64_t recomputed =
-      plan.recompute_layers == 0 ? count : std::min(count, plan.recompute_layers);
+  const std::int64_t recomputed = std::min(count, plan.recompute_layers.value_or(count));
   if (index >= recomputed) return BlockRecompute::kNone;
   const std::int64_t in_group = index % plan.recompute_block;
   const std::int64_t size = std::min(plan.recompute_block, recomputed - (index - in_group));

@@ -66,9 +66,9 @@ struct PlanCommunicators {
 // A layer of a chunk.
 struct StageUnit {
   const LoweredLayer* layer = nullptr;
-  std::string name;                  // "block"
-  std::int32_t number = -1;          // of a block in the model
-  std::int64_t tied_parameters = 0;  // of a table that it reads and another layer holds
+  std::string name;                     // "block"
+  std::optional<std::int32_t> block{};  // which one of the model, if it is one
+  std::int64_t tied_parameters = 0;     // of a table that it reads and another layer holds
 
   // Parameters that FSDP gathers for it.
   std::int64_t gathered(bool experts) const {
@@ -136,7 +136,8 @@ struct Stage {
   }
 
   std::vector<Dependency> take_waits() { return std::exchange(front().waits, {}); }
-  OpLabel label(const std::string& name, std::int32_t layer = -1, std::int32_t microbatch = -1) {
+  OpLabel label(const std::string& name, std::optional<std::int32_t> layer = {},
+                std::optional<std::int32_t> microbatch = {}) {
     return {.name = tables.name(name), .layer = layer, .microbatch = microbatch};
   }
   OpRef add_collective(StreamId stream, const CollectiveWork& work, Axis axis, OpLabel op_label,

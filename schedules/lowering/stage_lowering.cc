@@ -16,6 +16,7 @@
 #include "schedules/lowering/pass.h"
 #include "schedules/lowering/pipeline.h"
 #include "schedules/lowering/post_validation.h"
+#include "schedules/plan/axis.h"
 
 namespace stepsim {
 namespace {
@@ -227,7 +228,7 @@ class StageLowering {
     const StageChunk& chunk = chunk_of(pass);
     const bool is_last = pass.completes_gradients_of(*unit.layer);
     // The head's gradient of the table that the embedding has too may still be missing.
-    if (is_last && stage_.shares_table && chunk.stage == 0 && unit.number < 0) {
+    if (is_last && stage_.shares_table && chunk.stage == 0 && !unit.block) {
       deferred_.push_back({&unit, chunk.stage});
     } else {
       replicated_->leave(unit, chunk.stage, is_last);
@@ -304,7 +305,7 @@ class StageLowering {
          .algorithm = step.algorithm,
          .byte_matrix = step.byte_matrix},
         axis_of(step.lane),
-        stage_.label(std::string(name_of(step.collective)), unit.number, pass.microbatch),
+        stage_.label(std::string(name_of(step.collective)), unit.block, pass.microbatch),
         std::move(dependencies));
     if (background && step.ticket == 0) {
       gathered_again_ = done;
@@ -327,7 +328,7 @@ class StageLowering {
     const std::string_view what = step.kernels.empty() ? "arrival" : step.kernels.front().name;
     op.label = stage_.label(
         unit.name + " " + word_for(path, step.weight_gradient) + ": " + std::string(what),
-        unit.number, pass.microbatch);
+        unit.block, pass.microbatch);
     if (!is_aside(step, pass)) op.dependencies = stage_.take_waits();
     if (step.needs_background) {
       op.dependencies.push_back(after(*std::exchange(gathered_again_, std::nullopt)));

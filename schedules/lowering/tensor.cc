@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "schedules/plan/axis.h"
+
 namespace stepsim {
 namespace {
 

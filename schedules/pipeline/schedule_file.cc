@@ -169,6 +169,18 @@ class Reader {
 
 }  // namespace
 
+std::string write_schedule(const PipelineSchedule& schedule) {
+  std::string text;
+  if (schedule.placement == Placement::kV) text = "placement: v\n";
+  if (schedule.placement == Placement::kBidirectional) text = "placement: bidirectional\n";
+  for (const std::vector<PipelineOp>& order : schedule.ranks) {
+    std::string line;
+    for (const PipelineOp& op : order) line += (line.empty() ? "" : " ") + to_text(op);
+    text += line + '\n';
+  }
+  return text;
+}
+
 PipelineSchedule parse_schedule(std::string_view text) {
   return Reader().read(text);
 }

@@ -15,6 +15,7 @@
 
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "schedules/pipeline/pipeline_schedule.h"
@@ -23,5 +24,8 @@ namespace stepsim {
 
 // Throws ConfigError with every line that can't be read. The result still needs check_order().
 PipelineSchedule parse_schedule(std::string_view text);
+
+// The text of a file that reads as this schedule.
+std::string write_schedule(const PipelineSchedule& schedule);
 
 }  // namespace stepsim

@@ -19,16 +19,7 @@ constexpr double kMostLayerPasses = 4e6;
 
 }  // namespace
 
-void check_axis_sizes(const ParallelPlan& plan, Rules& rules) {
-  rules.at_least("tp", 1, plan.tp);
-  rules.at_least("cp", 1, plan.cp);
-  rules.at_least("dp", 1, plan.dp);
-  rules.at_least("pp", 1, plan.pp);
-  rules.at_least("ep", 1, plan.ep);
-  rules.at_least("etp", 1, plan.etp);
-  rules.at_least("microbatch", 1, plan.microbatch);
-  rules.at_least("global_batch", 1, plan.global_batch);
-  rules.at_least("sequence", 1, plan.sequence);
+void check_axis_order(const ParallelPlan& plan, Rules& rules) {
   const std::set<PlanAxis> named(plan.order.begin(), plan.order.end());
   rules.require(named.size() == kPlanAxes, "order",
                 "must name each of tp, cp, dp and pp once, innermost first");

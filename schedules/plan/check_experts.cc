@@ -16,8 +16,9 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
     }
     for (const auto& [field, value] :
          {std::pair{"node_limit", plan.node_limit}, std::pair{"expert_node", plan.expert_node}}) {
-      rules.require(value == 0, field,
-                    "is " + std::to_string(value) + ", but the model has no routed experts: 0");
+      rules.require(
+          !value, field,
+          "is " + std::to_string(value.value_or(0)) + ", but the model has no routed experts: 0");
     }
     rules.require(plan.dispatch == Dispatch::kAllToAll, "dispatch",
                   "is two_level, but the model has no routed experts: all_to_all");
@@ -36,11 +37,11 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
   }
   rules.require(plan.dispatch == Dispatch::kAllToAll || plan.ep != 1, "dispatch",
                 "is two_level, but with ep = 1 nothing travels: all_to_all, or ep above 1");
-  rules.require(plan.dispatch == Dispatch::kTwoLevel || plan.expert_node == 0, "expert_node",
-                "is " + std::to_string(plan.expert_node) +
+  rules.require(plan.dispatch == Dispatch::kTwoLevel || !plan.expert_node, "expert_node",
+                "is " + std::to_string(plan.expert_node.value_or(0)) +
                     ", but only dispatch = two_level knows nodes: 0, or two_level");
-  rules.require(plan.dispatch == Dispatch::kTwoLevel || plan.node_limit == 0, "node_limit",
-                "is " + std::to_string(plan.node_limit) +
+  rules.require(plan.dispatch == Dispatch::kTwoLevel || !plan.node_limit, "node_limit",
+                "is " + std::to_string(plan.node_limit.value_or(0)) +
                     ", but a copy for each expert goes straight to it (dispatch = all_to_all): 0, "
                     "or dispatch = two_level");
   for (const auto& [field, value] :
@@ -85,10 +86,11 @@ void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const
                       " ranks of ep do not stand in nodes, as many in each and in the same places "
                       "of it: all_to_all, or another order or map");
     if (node == 0) return;
-    rules.require(plan.expert_node == 0 || plan.expert_node == node, "expert_node",
-                  "is " + std::to_string(plan.expert_node) + ", but in each node of the cluster " +
-                      std::to_string(node) + " neighbouring ranks of ep stand: " +
-                      std::to_string(node) + ", or 0 for as many as there are");
+    rules.require(!plan.expert_node || plan.expert_node == node, "expert_node",
+                  "is " + std::to_string(plan.expert_node.value_or(0)) +
+                      ", but in each node of the cluster " + std::to_string(node) +
+                      " neighbouring ranks of ep stand: " + std::to_string(node) +
+                      ", or 0 for as many as there are");
   }
   ExpertRouting routing = expert_routing(model, plan, node);
   for (const Problem& problem : check(routing)) {

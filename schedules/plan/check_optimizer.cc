@@ -22,7 +22,6 @@ void check_no_optimizer(const ParallelPlan& plan, Rules& rules) {
 }  // namespace
 
 void check_optimizer(const ParallelPlan& plan, Rules& rules) {
-  rules.at_least("optimizer_bytes", 1, plan.optimizer_bytes);
   rules.require(plan.clip_gradients || !plan.post_validation, "post_validation",
                 "is true, but without clip_gradients there is no norm to wait for");
   rules.require(plan.pp != 1 || !plan.post_validation, "post_validation",
@@ -35,9 +34,9 @@ void check_offload(const ParallelPlan& plan, Rules& rules) {
                 "is true, which needs offload_optimizer: the host updates what lies there");
   rules.require(!plan.offload_optimizer || !plan.shared_master, "offload_optimizer",
                 "is true, but with shared_master the master weights are those of the chip");
-  rules.at_least("offload_layers", 0, plan.offload_layers);
-  rules.require(plan.offload_layers == 0 || plan.offload_activations, "offload_layers",
-                "is " + std::to_string(plan.offload_layers) + ", which needs offload_activations");
+  rules.require(!plan.offload_layers || plan.offload_activations, "offload_layers",
+                "is " + std::to_string(plan.offload_layers.value_or(0)) +
+                    ", which needs offload_activations");
 }
 
 }  // namespace stepsim

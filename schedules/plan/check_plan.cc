@@ -1,33 +1,65 @@
 // The rules of a plan, section by section: plan_rules.h says which file has which.
 
-#include <utility>
-
+#include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_rules.h"
 #include "schedules/plan/plan_schedule.h"
 
 namespace stepsim {
+namespace {
 
-std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, const Places& places) {
-  Rules rules;
-  check_axis_sizes(plan, rules);
+void check_model(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   check_batch(plan, model, rules);
   check_tensor(plan, model, rules);
   check_width(plan, model, rules);
   check_context(plan, model, rules);
   check_experts(plan, model, rules);
   check_stages(plan, model, rules);
+}
+
+void check_limits(const ParallelPlan& plan, Rules& rules) {
+  rules.add(plan_fields().problems(plan));
+  check_axis_order(plan, rules);
+}
+
+void check_state(const ParallelPlan& plan, Rules& rules) {
   check_sharding(plan, rules);
   check_overlap_of_replicas(plan, rules);
-  check_recompute(plan, model, rules);
+}
+
+void check_updates(const ParallelPlan& plan, Rules& rules) {
   check_optimizer(plan, rules);
   check_offload(plan, rules);
-  check_types(plan, model, rules);
+}
+
+void check_places(const ParallelPlan& plan, const Places& places, Rules& rules) {
   check_chips(plan, places, rules);
   check_mapping(plan, places, rules);
+}
+
+}  // namespace
+
+std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, const Places& places) {
+  Rules rules;
+  check_limits(plan, rules);
+  check_model(plan, model, rules);
+  check_state(plan, rules);
+  check_recompute(plan, model, rules);
+  check_updates(plan, rules);
+  check_types(plan, model, rules);
+  check_places(plan, places, rules);
   if (rules.good()) check_expert_places(plan, model, places, rules);
-  std::vector<Problem> problems = rules.take();
-  for (Problem& problem : check_schedule(plan)) problems.push_back(std::move(problem));
-  return problems;
+  rules.add(check_schedule(plan));
+  return rules.take();
+}
+
+std::vector<Problem> check_without_model(const ParallelPlan& plan, const Places& places) {
+  Rules rules;
+  check_limits(plan, rules);
+  check_state(plan, rules);
+  check_updates(plan, rules);
+  check_places(plan, places, rules);
+  rules.add(check_schedule(plan));
+  return rules.take();
 }
 
 }  // namespace stepsim

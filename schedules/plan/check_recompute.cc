@@ -49,7 +49,7 @@ std::int64_t most_in_a_row(const ParallelPlan& plan, const ModelSpec& model) {
   std::int64_t most = 0;
   for (const std::int64_t layers : plan.layout) most = std::max(most, layers);
   if (plan.layout.empty()) most = model.layers / std::max<std::int64_t>(1, stages_of(plan));
-  return plan.recompute_layers > 0 ? std::min(most, plan.recompute_layers) : most;
+  return std::min(most, plan.recompute_layers.value_or(most));
 }
 
 // With one input for several blocks.
@@ -71,12 +71,9 @@ void check_groups(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
 }  // namespace
 
 void check_recompute(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.at_least("recompute_block", 1, plan.recompute_block);
-  rules.at_least("recompute_layers", 0, plan.recompute_layers);
   check_groups(plan, model, rules);
-  rules.require(plan.recompute_layers == 0 || plan.recompute != Recompute::kNone,
-                "recompute_layers",
-                "is " + std::to_string(plan.recompute_layers) +
+  rules.require(!plan.recompute_layers || plan.recompute != Recompute::kNone, "recompute_layers",
+                "is " + std::to_string(plan.recompute_layers.value_or(0)) +
                     ", but recompute is none: selective, matmuls, alternate or full");
   check_recompute_modules(plan, model, rules);
 }

@@ -9,25 +9,19 @@ namespace {
 constexpr std::int64_t kLeastPart = 1'000'000;
 
 }  // namespace
+
 void check_sharding(const ParallelPlan& plan, Rules& rules) {
-  rules.at_least("shard", 0, plan.shard);
-  rules.require(plan.gradient_bytes == 2 || plan.gradient_bytes == 4, "gradient_bytes",
-                "must be 2 (bf16) or 4 (fp32), is " + std::to_string(plan.gradient_bytes));
-  rules.require(plan.zero >= 0 && plan.zero <= 3, "zero",
-                "must be 0 (replicated), 1 (optimizer state divided), 2 (and gradients) or 3 "
-                "(FSDP), is " +
-                    std::to_string(plan.zero));
   rules.require(plan.shard != 1, "shard",
                 "is 1, which divides nothing: 2 and more, or 0 for all replicas");
-  if (plan.shard > 0) {
+  if (plan.shard) {
     rules.require(plan.zero >= 1, "shard",
-                  "is " + std::to_string(plan.shard) +
+                  "is " + std::to_string(*plan.shard) +
                       ", but with zero = 0 nothing is divided: zero must be 1, 2 or 3");
     rules.require(placement_of(plan) != Placement::kBidirectional, "shard",
-                  "is " + std::to_string(plan.shard) +
+                  "is " + std::to_string(*plan.shard) +
                       " with a schedule that holds two copies of each stage: only 0");
     if (plan.cp >= 1 && plan.dp >= 1) {
-      rules.divides("shard", plan.shard, "replicas, cp x dp", plan.replicas());
+      rules.divides("shard", *plan.shard, "replicas, cp x dp", plan.replicas());
     }
   }
   rules.require(plan.reshard_after_forward || plan.zero == 3, "reshard_after_forward",
@@ -48,8 +42,6 @@ void check_sharding(const ParallelPlan& plan, Rules& rules) {
 
 void check_overlap_of_replicas(const ParallelPlan& plan, Rules& rules) {
   const ParallelPlan usual;
-  rules.at_least("gradient_bucket_parameters", 1, plan.gradient_bucket_parameters);
-  rules.at_least("prefetch", 0, plan.prefetch);
   const std::string zero_is = "zero is " + std::to_string(plan.zero);
   rules.require(plan.prefetch == usual.prefetch || plan.zero == 3, "prefetch",
                 "is " + std::to_string(plan.prefetch) + ", but " + zero_is +

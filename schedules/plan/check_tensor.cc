@@ -9,7 +9,6 @@ namespace {
 
 // Collective matmuls.
 void check_chunks(const ParallelPlan& plan, Rules& rules) {
-  rules.at_least("tensor_chunks", 1, plan.tensor_chunks);
   rules.require(plan.tensor_chunks <= 1 || plan.divides_tokens(), "tensor_chunks",
                 "is " + std::to_string(plan.tensor_chunks) +
                     ", but matmuls are cut by the tokens that are gathered or scattered: needs tp "
@@ -49,10 +48,7 @@ void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
 }
 
 void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (plan.tensor_width <= 1) {
-    rules.at_least("tensor_width", 1, plan.tensor_width);
-    return;
-  }
+  if (plan.tensor_width <= 1) return;
   const std::string is = "is " + std::to_string(plan.tensor_width);
   rules.divides("tensor_width", plan.tensor_width, "tensor ranks (tp)", plan.tp);
   rules.require(plan.tensor_width != plan.tp, "tensor_width",

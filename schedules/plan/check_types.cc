@@ -27,10 +27,11 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
                 "is " + std::string(name_of(plan.loss)) + none + "loss: leave it out");
   rules.require(!plan.activation_input_type, "activation_input_dtype",
                 "is given" + none + "activation functions: leave it out");
-  rules.require(plan.scale_block == 0, "scale_block",
-                "is " + std::to_string(plan.scale_block) + none + "scales: 0");
-  rules.require(plan.attention_result_bits == 0, "attention_result_bits",
-                "is " + std::to_string(plan.attention_result_bits) + none + "attention: 0");
+  rules.require(!plan.scale_block, "scale_block",
+                "is " + std::to_string(plan.scale_block.value_or(0)) + none + "scales: 0");
+  rules.require(
+      !plan.attention_result_bits, "attention_result_bits",
+      "is " + std::to_string(plan.attention_result_bits.value_or(0)) + none + "attention: 0");
   rules.require(!plan.transpose_weights, "transpose_weights",
                 "is true" + none + "kernels beside its matmuls: false");
   rules.require(plan.recompute != Recompute::kMatmuls && plan.recompute != Recompute::kAlternate,
@@ -49,15 +50,15 @@ void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
                     " either way round: false, or dtype fp8");
   const bool keeps_narrow =
       plan.activation_input_type && size_of(*plan.activation_input_type) < size_of(wide);
-  const bool acts = (narrows && plan.scale_block > 0) || keeps_narrow || model.experts.routed > 0;
+  const bool acts = (narrows && plan.scale_block) || keeps_narrow || model.experts.routed > 0;
   rules.require(plan.fused_elementwise || acts, "fused_elementwise",
                 "is false, but nothing is rounded by blocks or kept narrow, and there are no "
                 "experts: true");
-  const std::int64_t bits = plan.attention_result_bits;
-  if (bits == 0) return;
+  if (!plan.attention_result_bits) return;
+  const std::int64_t bits = *plan.attention_result_bits;
   const std::int64_t most = 8 * size_of(wide).value();
   const std::string is = "is " + std::to_string(bits);
-  rules.require(bits > 0 && bits < most, "attention_result_bits",
+  rules.require(bits < most, "attention_result_bits",
                 is + ", but activations are " + std::string(name_of(wide)) + ": 1 to " +
                     std::to_string(most - 1) + ", or 0 to keep them as they are");
   rules.require(plan.fused_attention, "attention_result_bits",
@@ -123,8 +124,8 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
                             plan.dispatched(),
                             plan.combined(),
                             kept.value_or(activations)};
-  rules.require(plan.scale_block == 0 || std::ranges::any_of(types, is_a_byte), "scale_block",
-                "is " + std::to_string(plan.scale_block) +
+  rules.require(!plan.scale_block || std::ranges::any_of(types, is_a_byte), "scale_block",
+                "is " + std::to_string(plan.scale_block.value_or(0)) +
                     ", but no values have one byte: 0, or dtype fp8 or int8");
 }
 

@@ -62,7 +62,7 @@ ExpertRouting expert_routing(const ModelSpec& model, const ParallelPlan& plan, s
   if (plan.dispatch != Dispatch::kTwoLevel) return routing;
   routing.copies = node < plan.ep ? TokenCopies::kPerNode : TokenCopies::kPerMember;
   routing.members_of_node = static_cast<std::uint32_t>(node);
-  routing.node_limit = static_cast<std::uint32_t>(plan.node_limit);
+  routing.node_limit = static_cast<std::uint32_t>(plan.node_limit.value_or(0));
   return routing;
 }
 

@@ -93,94 +93,99 @@ struct AxisMapping {
   std::vector<std::string> levels;
 };
 
+// What each key does, its limits and when to change it: plan_fields.cc, beside which a new key is
+// declared.
 struct ParallelPlan {
+  // ---- ranks and batch ----
   std::int64_t tp = 1;
   std::int64_t cp = 1;
   std::int64_t dp = 1;
   std::int64_t pp = 1;
-  std::int64_t ep = 1;            // routed experts are divided over this many ranks,
-  std::int64_t etp = 1;           // and each of them over this many
-  std::int64_t microbatch = 1;    // sequences
+  std::int64_t ep = 1;
+  std::int64_t etp = 1;
   std::int64_t global_batch = 0;  // sequences of a step
   std::int64_t sequence = 0;      // tokens of a sequence
-  // Above 1, two-dimensional weight-stationary: so many neighbouring tensor ranks divide the
-  // model's width, the tp / tensor_width others the features.
-  std::int64_t tensor_width = 1;
-  bool sequence_parallel = true;  // with tp > 1: tokens between the tensor-parallel parts divided
-  ContextMode cp_mode = ContextMode::kZigzagRing;
-  Dispatch dispatch = Dispatch::kAllToAll;
-  std::int64_t expert_node = 0;  // two-level dispatch: neighbouring ranks of ep in one node; 0: as
-                                 // many as the cluster has there
-  std::int64_t node_limit = 0;   // and at most so many nodes of a token; 0: no limit
-  std::vector<std::int64_t> layout;  // layers of each global stage; empty: equally many
-  Recompute recompute = Recompute::kNone;
-  std::vector<RecomputeModule> recompute_modules = {RecomputeModule::kAttention};  // selective
-  std::int64_t recompute_block = 1;   // full: of so many layers in a row one input is kept
-  std::int64_t recompute_layers = 0;  // of each stage's first so many layers only; 0: of all
-  int zero = 0;            // 0: replicated; 1: optimizer state divided; 2: and gradients; 3: FSDP
-  std::int64_t shard = 0;  // zero >= 1: replicas that divide the state; 0: all cp x dp
-  DataType type = DataType::kBf16;  // of the arithmetic of matmuls
-  // What is held and gathered; what is between ops and kept; what tensor, context, expert and
-  // pipeline ranks send each other. Nothing: `type`, or bf16 where that has one byte.
-  std::optional<DataType> weight_type;
-  std::optional<DataType> activation_type;
-  std::optional<DataType> communication_type;
-  std::optional<DataType> dispatch_type;  // tokens, and gradients, on their way to the experts
-  std::optional<DataType> combine_type;   // and back
-  std::optional<DataType> activation_input_type;  // as which inputs of MLPs' activations are kept
-  std::int64_t scale_block = 0;    // values of one byte that share an fp32 scale; 0: a whole tensor
-  bool fused_attention = true;     // else scores are written to memory, and kept
-  bool fused_elementwise = true;   // else more kernels than one read the same (layer_part.h)
-  bool transpose_weights = false;  // of one byte, for the input gradient of each micro-batch
-  std::int64_t attention_result_bits = 0;  // of a value, as it is kept; 0: as the activations
-  std::int64_t sm_margin = 0;  // units of the chip that all kernels leave to communication
-  LossKernels loss = LossKernels::kFused;
-  // Kernels that add weight gradients to an accumulator leave autograd an empty tensor in its
-  // place: one of each shape of a block's weights stays for good (Transformer Engine).
-  bool gradient_placeholders = false;
-  // FSDP: the fp32 weights that are divided are the master weights themselves, and are cast to the
-  // type of weights when they are gathered (PyTorch). Else both are held (DeepSpeed).
-  bool shared_master = false;
-  ScheduleName schedule = ScheduleName::kOneForwardOneBackward;
-  std::optional<PipelineSchedule> own_schedule;  // from a file, instead of `schedule`
-  bool optimal_schedule = false;                 // searched for, instead of `schedule`
-  std::int64_t chunks = 0;            // of the model on a rank; 0: as the schedule has by default
-  std::int64_t microbatch_group = 0;  // interleaved: in turn on a chunk; 0: pp
-  std::int64_t memory_limit = 0;      // planned by time: micro-batches x chunks; 0: the schedule's
+  std::int64_t microbatch = 1;    // sequences
   std::array<PlanAxis, kPlanAxes> order = {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData,
                                            PlanAxis::kPipeline};  // innermost first
   std::vector<AxisMapping> map;                                   // empty: rank r sits on chip r
   bool allow_idle_chips = false;
 
-  std::int64_t gradient_bucket_parameters = 40'000'000;  // of one gradient reduction, dp overlapped
-  int prefetch = 1;                   // FSDP: layers gathered ahead of the one that computes
-  bool reshard_after_forward = true;  // FSDP: else gathered once a step, until the last backward
-  bool overlap_gradients = true;      // reduce gradients while the backward pass goes on
-  bool overlap_parameters = false;    // ZeRO-1 and 2: gather parameters beside the next forward
-  bool overlap_tensor = false;     // reduce-scatter of an input gradient beside the weight gradient
-  std::int64_t tensor_chunks = 1;  // above 1: collective matmuls, each in so many chunks
-  bool overlap_pipeline = true;    // messages between stages beside compute
-  bool batch_p2p = false;  // ... in batches, as the runtime of the schedule posts them (posting.h)
-  // All-to-alls of experts: each backward runs with the forward behind it, by turns
-  // (fused_neighbours.h); or the shared experts run beside the dispatch and, in the backward,
-  // beside the way back.
-  bool overlap_expert_parallel = false;
+  // ---- tensor and context ranks ----
+  bool sequence_parallel = true;
+  std::int64_t tensor_chunks = 1;
+  bool overlap_tensor = false;
+  std::int64_t tensor_width = 1;  // ranks of tp that divide the model's width
+  ContextMode cp_mode = ContextMode::kZigzagRing;
+
+  // ---- pipeline ----
+  ScheduleName schedule = ScheduleName::kOneForwardOneBackward;
+  std::optional<PipelineSchedule> own_schedule;  // from a file, instead of `schedule`
+  std::string schedule_file;                     // that file's path
+  bool optimal_schedule = false;                 // searched for, instead of `schedule`
+  std::optional<std::int64_t> chunks;            // unset: as the schedule has by default
+  std::vector<std::int64_t> layout;              // layers of each global stage; empty: equally many
+  std::optional<std::int64_t> microbatch_group;  // micro-batches; unset: the schedule's
+  std::optional<std::int64_t> memory_limit;      // micro-batches x chunks; unset: the schedule's
+  bool overlap_pipeline = true;
+  bool batch_p2p = false;  // messages in batches, as the schedule's runtime posts them (posting.h)
+
+  // ---- experts ----
+  Dispatch dispatch = Dispatch::kAllToAll;
+  std::optional<std::int64_t> expert_node;  // ranks of ep in one node; unset: as the cluster has
+  std::optional<std::int64_t> node_limit;   // nodes of one token; unset: any number
+  bool overlap_expert_parallel = false;     // backwards run with the forward behind them
   bool overlap_shared_experts = false;
-  bool clip_gradients = false;     // the norm of all gradients before the optimizer
-  bool post_validation = false;    // the optimizer does not wait for that norm
-  bool offload_optimizer = false;  // its state lives on the host, and streams through the chip
-  bool host_optimizer = false;     // with offload_optimizer: the host makes the step (ZeRO-Offload)
-  bool offload_activations = false;  // what a block keeps goes to the host, and comes back
-  std::int64_t offload_layers = 0;   // of each chunk's first so many blocks only; 0: of all
+
+  // ---- data parallelism ----
+  int zero = 0;                       // 0: replicated; 1: optimizer state; 2: gradients; 3: FSDP
+  std::optional<std::int64_t> shard;  // replicas that divide the state; unset: all cp x dp
+  std::int64_t gradient_bucket_parameters = 40'000'000;
+  bool overlap_gradients = true;
+  bool overlap_parameters = false;
+  int prefetch = 1;  // FSDP: layers gathered ahead of the one that computes
+  bool reshard_after_forward = true;
+  bool shared_master = false;  // FSDP: the divided fp32 weights are the master weights
+
+  // ---- recompute ----
+  Recompute recompute = Recompute::kNone;
+  std::vector<RecomputeModule> recompute_modules = {RecomputeModule::kAttention};  // selective
+  std::int64_t recompute_block = 1;              // full: layers in a row that keep one input
+  std::optional<std::int64_t> recompute_layers;  // first layers of each stage; unset: all
+
+  // ---- types and kernels ----
+  DataType type = DataType::kBf16;      // arithmetic of matmuls
+  std::optional<DataType> weight_type;  // unset: `type`, or bf16 where that has one byte
+  std::optional<DataType> activation_type;
+  std::optional<DataType> communication_type;
+  std::optional<DataType> dispatch_type;
+  std::optional<DataType> combine_type;
+  std::optional<DataType> activation_input_type;
+  std::optional<std::int64_t> scale_block;  // values that share an fp32 scale; unset: a tensor
+  std::optional<std::int64_t> attention_result_bits;  // unset: as the activations
+  bool transpose_weights = false;
+  bool fused_attention = true;
+  bool fused_elementwise = true;
+  LossKernels loss = LossKernels::kFused;
+  bool gradient_placeholders = false;
+  std::int64_t sm_margin = 0;  // units of the chip that kernels leave to communication
+
+  // ---- optimizer, and what lives on the host ----
   Optimizer optimizer = Optimizer::kAdam;
-  std::int64_t optimizer_bytes = 12;  // a parameter: fp32 master weight and two Adam moments
-  std::int64_t gradient_bytes = 4;    // a parameter: gradients are accumulated and reduced in fp32
-  bool hold_gradients = true;  // else each is used up as soon as it is reduced (10-byte accounting)
+  std::int64_t optimizer_bytes = 12;  // of a parameter
+  std::int64_t gradient_bytes = 4;    // of a parameter
+  bool hold_gradients = true;         // false: each is used up as soon as it is reduced
+  bool clip_gradients = false;
+  bool post_validation = false;
+  bool offload_optimizer = false;
+  bool host_optimizer = false;
+  bool offload_activations = false;
+  std::optional<std::int64_t> offload_layers;  // first blocks of each chunk; unset: all
 
   std::int64_t ranks() const { return tp * cp * dp * pp; }
   std::int64_t microbatches() const { return global_batch / (dp * microbatch); }
   std::int64_t replicas() const { return cp * dp; }
-  std::int64_t sharded_over() const { return shard == 0 ? replicas() : shard; }
+  std::int64_t sharded_over() const { return shard.value_or(replicas()); }
   std::int64_t edp() const { return tp * cp * dp / (etp * ep); }
   std::int64_t size_of(PlanAxis axis) const;
   std::int64_t size_of(ExpertAxis axis) const;
@@ -201,10 +206,13 @@ struct ParallelPlan {
 // that leave a rest, more ranks than chips, unknown or doubly used levels, values not supported.
 std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, const Places& places);
 
+// The problems that the plan has with any model on these chips.
+std::vector<Problem> check_without_model(const ParallelPlan& plan, const Places& places);
+
 // The problems of a plan on this chip: a data type that it can't compute in.
 std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip);
 
-// Of the schedule: "1f1b", "optimal", "own schedule".
+// The schedule's name: "1f1b", "optimal", "own schedule".
 std::string_view schedule_text(const ParallelPlan& plan);
 
 // Coordinate of `rank` along `axis`.

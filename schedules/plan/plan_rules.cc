@@ -32,9 +32,8 @@ void Rules::require(bool holds, std::string field, std::string message) {
   if (!holds) problems_.push_back({std::move(field), std::move(message)});
 }
 
-void Rules::at_least(const std::string& field, std::int64_t least, std::int64_t value) {
-  require(value >= least, field,
-          "must be at least " + std::to_string(least) + ", is " + std::to_string(value));
+void Rules::add(std::vector<Problem> problems) {
+  for (Problem& problem : problems) problems_.push_back(std::move(problem));
 }
 
 void Rules::divides(const std::string& field, std::int64_t part, const std::string& what,

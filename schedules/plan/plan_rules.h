@@ -1,7 +1,7 @@
 // The rules of a plan by section, each in a file of its own, and what they are written with. A rule
 // that fails names the field, its value, what it has to agree with, and the nearest values that
-// would do. Values that are not positive are reported once, by the section that they belong to; all
-// others pass over them.
+// would do. Values outside a field's own limits are reported before (plan_fields.h); the rules pass
+// over them.
 
 #pragma once
 
@@ -24,13 +24,13 @@ std::string nearest_divisors(std::int64_t part, std::int64_t whole);
 class Rules {
  public:
   void require(bool holds, std::string field, std::string message);
-  void at_least(const std::string& field, std::int64_t least, std::int64_t value);
   // `whole` must be a multiple of `part`, which is the value of `field`.
   void divides(const std::string& field, std::int64_t part, const std::string& what,
                std::int64_t whole);
   // `whole`, the value of `field`, must be a multiple of `part`.
   void multiple_of(const std::string& field, std::int64_t whole, const std::string& what,
                    std::int64_t part);
+  void add(std::vector<Problem> problems);
   bool good() const { return problems_.empty(); }
   std::vector<Problem> take() { return std::move(problems_); }
 
@@ -40,7 +40,7 @@ class Rules {
 
 // ---- check_axes.cc: the mesh, the batch, and where ranks sit ----
 
-void check_axis_sizes(const ParallelPlan& plan, Rules& rules);
+void check_axis_order(const ParallelPlan& plan, Rules& rules);
 void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules);
 void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules);

@@ -20,8 +20,8 @@ ScheduleRequest request_of(const ParallelPlan& plan, const PipelineCosts& costs)
                           .microbatches = plan.microbatches(),
                           .chunks = chunks_of(plan),
                           .costs = costs};
-  if (plan.microbatch_group > 0) request.microbatch_group = plan.microbatch_group;
-  if (plan.memory_limit > 0) request.memory_limit = plan.memory_limit;
+  if (plan.microbatch_group) request.microbatch_group = *plan.microbatch_group;
+  if (plan.memory_limit) request.memory_limit = *plan.memory_limit;
   return request;
 }
 
@@ -32,7 +32,7 @@ OptimalRequest optimal_request_of(const ParallelPlan& plan, const PipelineCosts&
           .microbatches = plan.microbatches(),
           .chunks = chunks_of(plan),
           .costs = costs,
-          .memory_limit = plan.memory_limit > 0 ? plan.memory_limit : plan.pp * chunks_of(plan),
+          .memory_limit = plan.memory_limit.value_or(plan.pp * chunks_of(plan)),
           .placement = placement_of(plan)};
 }
 
@@ -59,7 +59,7 @@ std::vector<Problem> check_file(const ParallelPlan& plan, const PipelineSchedule
   };
   agree("pp", plan.pp, "is", order.size());
   agree("global_batch", plan.microbatches(), "makes micro-batches:", order.microbatches);
-  if (plan.chunks > 0) agree("chunks", plan.chunks, "is", order.chunks);
+  if (plan.chunks) agree("chunks", *plan.chunks, "is", order.chunks);
   for (Problem& problem : check_order(order)) {
     problem.field = "schedule: " + problem.field;
     problems.push_back(std::move(problem));
@@ -84,8 +84,8 @@ std::string_view schedule_text(const ParallelPlan& plan) {
 
 std::int64_t chunks_of(const ParallelPlan& plan) {
   if (plan.own_schedule) return plan.own_schedule->chunks;
-  if (plan.chunks > 0 || plan.optimal_schedule) return std::max<std::int64_t>(1, plan.chunks);
-  return published(plan.schedule).default_chunks();
+  const std::int64_t usual = plan.optimal_schedule ? 1 : published(plan.schedule).default_chunks();
+  return std::max<std::int64_t>(1, plan.chunks.value_or(usual));
 }
 
 Placement placement_of(const ParallelPlan& plan) {

@@ -77,10 +77,8 @@ void collect_values(const AnyFieldTable& table, const void* spec, const std::str
 void collect_problems(const AnyFieldTable& table, const void* spec, const std::string& prefix,
                       std::vector<Problem>& problems) {
   for (const auto& field : table.fields()) {
-    if (const std::optional<double> number = field->number(spec)) {
-      if (auto problem = problem_of(field->limits(), *number, *field->write(spec))) {
-        problems.push_back({prefix + std::string(field->name()), std::move(*problem)});
-      }
+    if (auto problem = limit_problem(*field, spec)) {
+      problems.push_back({prefix + std::string(field->name()), std::move(*problem)});
     }
     if (field->fields() == nullptr) continue;
     for (std::size_t i = 0; i < field->count(spec); ++i) {
@@ -92,16 +90,28 @@ void collect_problems(const AnyFieldTable& table, const void* spec, const std::s
 
 }  // namespace
 
-std::optional<std::string> problem_of(const Limits& limits, double value, const std::string& text) {
+bool within(const Limits& limits, double value) {
   if (!limits.choices.empty()) {
-    for (const auto& choice : limits.choices) {
-      if (choice.first == value) return std::nullopt;
-    }
-    return "must be " + text_of_choices(limits) + ", is " + text;
+    return std::ranges::any_of(limits.choices,
+                               [value](const auto& choice) { return choice.first == value; });
   }
-  if (!is_bounded(limits.low) && !is_bounded(limits.high)) return std::nullopt;
-  if (!breaks_low(limits, value) && !breaks_high(limits, value)) return std::nullopt;
-  return "must be " + text_of_broken(limits, value) + ", is " + text;
+  const bool is_free = !is_bounded(limits.low) && !is_bounded(limits.high);
+  if (is_free || (limits.zero_unsets && value == 0)) return true;
+  return !breaks_low(limits, value) && !breaks_high(limits, value);
+}
+
+std::optional<std::string> limit_problem(const AnyField& field, const void* spec) {
+  const std::optional<double> number = field.number(spec);
+  if (!number) return std::nullopt;
+  const bool is_value = *number != 0 || !field.is_unset_by_zero();
+  if (is_value && within(field.limits(), *number)) return std::nullopt;
+  return broken_text(field.limits(), *number, field.write(spec).value_or(""));
+}
+
+std::string broken_text(const Limits& limits, double value, const std::string& text) {
+  const std::string must =
+      limits.choices.empty() ? text_of_broken(limits, value) : text_of_choices(limits);
+  return "must be " + must + ", is " + text;
 }
 
 std::string text_of(const Limits& limits) {

@@ -21,6 +21,7 @@
 
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -51,7 +52,7 @@ struct Limits {
   double high = std::numeric_limits<double>::infinity();
   bool above_low = false;    // low itself is not allowed
   bool below_high = false;   // nor high
-  bool zero_unsets = false;  // optional members: 0 is written to leave the field unset
+  bool zero_unsets = false;  // 0 is allowed, too: it stands for none
   std::vector<std::pair<double, std::string_view>> choices{};  // these only, with their meanings
 
   static Limits at_least(double low) { return {.low = low}; }
@@ -63,7 +64,8 @@ struct Limits {
     return {.choices = std::move(choices)};
   }
 
-  // The same limits; 0 takes back what a catalog entry sets.
+  // The same limits, and 0 for none. It takes back what a catalog entry sets; an optional member is
+  // then unset.
   Limits or_zero() const {
     Limits result = *this;
     result.zero_unsets = true;
@@ -71,8 +73,9 @@ struct Limits {
   }
 };
 
-// "must be at least 1, is 0"; nothing if the value is within. `text` is the value as written.
-std::optional<std::string> problem_of(const Limits& limits, double value, const std::string& text);
+bool within(const Limits& limits, double value);
+// "must be at least 1, is 0"; `text` is the value as written. REQUIRES: it is not within.
+std::string broken_text(const Limits& limits, double value, const std::string& text);
 std::string text_of(const Limits& limits);  // "1 to 1048576"; "" if there are none
 
 class AnyFieldTable;
@@ -96,6 +99,7 @@ class AnyField {
   virtual std::optional<double> number(const void* spec) const = 0;      // nothing: no number
   virtual void clear(void* spec) const = 0;  // makes it 0 or unset: its problem has been reported
   virtual std::string accepts() const = 0;   // "a whole number"
+  virtual bool is_unset_by_zero() const { return false; }  // so that 0 itself is no value
 
   // ---- a group or a list: fields() of each element ----
 
@@ -159,7 +163,9 @@ std::vector<FieldValue> values_in_force(const AnyFieldTable& table, const void* 
 // Those of `values` that `others` lacks or has otherwise.
 std::vector<FieldValue> differing(std::vector<FieldValue> values,
                                   const std::vector<FieldValue>& others);
+// Every value outside its limits; the second, for one field, returns the message.
 std::vector<Problem> limit_problems(const AnyFieldTable& table, const void* spec);
+std::optional<std::string> limit_problem(const AnyField& field, const void* spec);
 
 // "must be a whole number, is "x"; did you mean 8192?"
 std::string refused_text(const std::string& accepts, std::string_view text,
@@ -183,21 +189,65 @@ concept HasNumber = requires(const T& value) {
   { Text<T>::number(value) } -> std::convertible_to<double>;
 };
 
-// A member with a Text.
+// Where a row's value stands in the struct. find() is null where an optional struct around the
+// value isn't there; make() puts it there.
 template <class Struct, class T>
+struct OwnMember {
+  T Struct::*member;
+
+  const T* find(const Struct& spec) const { return &(spec.*member); }
+  T& make(Struct& spec) const { return spec.*member; }
+};
+
+// A member of a member, whose fields are written as those of the outer struct.
+template <class Struct, class Outer, class T>
+struct InnerMember {
+  using Inner = typename OptionalOf<Outer>::Value;
+  Outer Struct::*outer;
+  T Inner::*member;
+
+  const T* find(const Struct& spec) const {
+    if constexpr (OptionalOf<Outer>::kIsOptional) {
+      return spec.*outer ? &(*(spec.*outer).*member) : nullptr;
+    } else {
+      return &(spec.*outer.*member);
+    }
+  }
+  T& make(Struct& spec) const {
+    if constexpr (OptionalOf<Outer>::kIsOptional) {
+      if (!(spec.*outer)) (spec.*outer).emplace();
+      return *(spec.*outer).*member;
+    } else {
+      return spec.*outer.*member;
+    }
+  }
+};
+
+// An entry of an array, which has a field of its own.
+template <class Struct, class T, std::size_t N>
+struct ArrayEntry {
+  std::array<T, N> Struct::*array;
+  std::size_t index;
+
+  const T* find(const Struct& spec) const { return &(spec.*array)[index]; }
+  T& make(Struct& spec) const { return (spec.*array)[index]; }
+};
+
+// A value with a Text.
+template <class Struct, class T, class Place = OwnMember<Struct, T>>
 class MemberField : public AnyField {
   using Value = typename OptionalOf<T>::Value;
 
  public:
-  MemberField(std::string_view name, T Struct::*member, Limits limits, FieldDoc doc)
-      : AnyField(name, std::move(limits), doc), member_(member) {}
+  MemberField(std::string_view name, Place place, Limits limits, FieldDoc doc)
+      : AnyField(name, std::move(limits), doc), place_(place) {}
 
   std::vector<std::string> read(std::string_view text, void* spec) const override {
     std::optional<Value> value = Text<Value>::read(text);
     if (!value) return {refused_text(accepts(), text, Text<Value>::hint(text))};
-    T& target = static_cast<Struct*>(spec)->*member_;
+    T& target = place_.make(*static_cast<Struct*>(spec));
     if constexpr (OptionalOf<T>::kIsOptional && HasNumber<Value>) {
-      if (limits().zero_unsets && Text<Value>::number(*value) == 0) {
+      if (is_unset_by_zero() && Text<Value>::number(*value) == 0) {
         target.reset();
         return {};
       }
@@ -217,20 +267,23 @@ class MemberField : public AnyField {
     }
     return std::nullopt;
   }
-  void clear(void* spec) const override { static_cast<Struct*>(spec)->*member_ = T{}; }
+  void clear(void* spec) const override { place_.make(*static_cast<Struct*>(spec)) = T{}; }
   std::string accepts() const override { return Text<Value>::accepts(); }
+  bool is_unset_by_zero() const override {
+    return OptionalOf<T>::kIsOptional && limits().zero_unsets;
+  }
 
  private:
   const Value* value_in(const void* spec) const {
-    const T& member = static_cast<const Struct*>(spec)->*member_;
+    const T* member = place_.find(*static_cast<const Struct*>(spec));
     if constexpr (OptionalOf<T>::kIsOptional) {
-      return member ? &*member : nullptr;
+      return member != nullptr && *member ? &**member : nullptr;
     } else {
-      return &member;
+      return member;
     }
   }
 
-  T Struct::*member_;
+  Place place_;
 };
 
 // How a value with a syntax of its own, or in several members, is read and written.
@@ -307,14 +360,16 @@ class GroupField : public OuterField {
   T Struct::*member_;
 };
 
-// A vector of structs.
+// A vector of structs. An element starts as Element{}, or as `start` makes it.
 template <class Struct, class Element>
 class ListField : public OuterField {
   using Member = std::vector<Element> Struct::*;
+  using Start = Element (*)(const Struct&);
 
  public:
-  ListField(std::string_view name, Member member, const AnyFieldTable& fields, FieldDoc doc)
-      : OuterField(name, fields, doc), member_(member) {}
+  ListField(std::string_view name, Member member, const AnyFieldTable& fields, Start start,
+            FieldDoc doc)
+      : OuterField(name, fields, doc), member_(member), start_(start) {}
 
   bool is_list() const override { return true; }
   std::size_t count(const void* spec) const override {
@@ -323,12 +378,15 @@ class ListField : public OuterField {
   const void* element(const void* spec, std::size_t index) const override {
     return &(static_cast<const Struct*>(spec)->*member_)[index];
   }
-  void* add_element(void* spec) const override {
-    return &(static_cast<Struct*>(spec)->*member_).emplace_back();
+  void* add_element(void* untyped) const override {
+    Struct& spec = *static_cast<Struct*>(untyped);
+    Element fresh = start_ == nullptr ? Element{} : start_(spec);
+    return &(spec.*member_).emplace_back(std::move(fresh));
   }
 
  private:
   Member member_;
+  Start start_;
 };
 
 template <class Struct>
@@ -338,11 +396,24 @@ class FieldTable : public AnyFieldTable {
 
   template <class T>
   void add(std::string_view name, T Struct::*member, Limits limits, FieldDoc doc) {
-    add_row(std::make_unique<MemberField<Struct, T>>(name, member, std::move(limits), doc));
+    add_at<T>(name, OwnMember<Struct, T>{member}, std::move(limits), doc);
   }
   template <class T>
   void add(std::string_view name, T Struct::*member, FieldDoc doc) {
     add(name, member, Limits{}, doc);
+  }
+  // A member of `outer`, which may be optional.
+  template <class Outer, class T>
+  void add_inner(std::string_view name, Outer Struct::*outer, T OptionalOf<Outer>::Value::*member,
+                 Limits limits, FieldDoc doc) {
+    add_at<T>(name, InnerMember<Struct, Outer, T>{outer, member}, std::move(limits), doc);
+  }
+  // An entry of an array; `index`: a number or an enumerator.
+  template <class T, std::size_t N, class Index>
+  void add_entry(std::string_view name, std::array<T, N> Struct::*array, Index index, Limits limits,
+                 FieldDoc doc) {
+    add_at<T>(name, ArrayEntry<Struct, T, N>{array, static_cast<std::size_t>(index)},
+              std::move(limits), doc);
   }
   void add(std::string_view name, FieldSyntax<Struct> syntax, FieldDoc doc) {
     add_row(std::make_unique<SyntaxField<Struct>>(name, syntax, doc));
@@ -355,7 +426,13 @@ class FieldTable : public AnyFieldTable {
   template <class Element>
   void list(std::string_view name, std::vector<Element> Struct::*member,
             const FieldTable<Element>& fields, FieldDoc doc) {
-    add_row(std::make_unique<ListField<Struct, Element>>(name, member, fields, doc));
+    add_row(std::make_unique<ListField<Struct, Element>>(name, member, fields, nullptr, doc));
+  }
+  // The same; what an element of a file leaves out is as `start` makes it from the fields above.
+  template <class Element>
+  void list(std::string_view name, std::vector<Element> Struct::*member,
+            const FieldTable<Element>& fields, Element (*start)(const Struct&), FieldDoc doc) {
+    add_row(std::make_unique<ListField<Struct, Element>>(name, member, fields, start, doc));
   }
 
   std::optional<std::string> default_of(const AnyField& field) const override {
@@ -370,6 +447,12 @@ class FieldTable : public AnyFieldTable {
     return differing(in_force(spec), in_force(usual));
   }
   std::vector<Problem> problems(const Struct& spec) const { return limit_problems(*this, &spec); }
+
+ private:
+  template <class T, class Place>
+  void add_at(std::string_view name, Place place, Limits limits, FieldDoc doc) {
+    add_row(std::make_unique<MemberField<Struct, T, Place>>(name, place, std::move(limits), doc));
+  }
 };
 
 }  // namespace stepsim

@@ -62,7 +62,7 @@ std::string kind_text(const AnyField& field) {
   const std::string range = text_of(field.limits());
   if (!field.limits().choices.empty()) return range;
   std::string text = field.accepts() + (range.empty() ? "" : ", " + range);
-  if (field.limits().zero_unsets) text += "; 0 leaves it unset";
+  if (field.limits().zero_unsets) text += "; 0: as if left out";
   return text;
 }
 
@@ -91,9 +91,10 @@ std::string text_of(const Documented& documented) {
   const FieldDoc& doc = documented.field->doc();
   std::string out = "  " + documented.path + "\n";
   add_wrapped("(" + kind_text(*documented.field) + "; " + default_text(documented) + ")", 6, out);
-  for (const std::string_view paragraph : {doc.help, doc.advice, doc.rules}) {
+  for (const std::string_view paragraph : {doc.help, doc.advice}) {
     if (!paragraph.empty()) add_wrapped(paragraph, 6, out);
   }
+  if (!doc.rules.empty()) add_wrapped("Rules: " + std::string(doc.rules), 6, out);
   return out;
 }
 
@@ -101,10 +102,11 @@ std::string markdown_of(const Documented& documented) {
   const FieldDoc& doc = documented.field->doc();
   std::string out = "### `" + documented.path + "`\n\n";
   const std::string usual = default_text(documented);
-  out += kind_text(*documented.field) + (usual.empty() ? "" : "; " + usual) + "\n";
-  for (const std::string_view paragraph : {doc.help, doc.advice, doc.rules}) {
+  out += "Value: " + kind_text(*documented.field) + (usual.empty() ? "" : "; " + usual) + "\n";
+  for (const std::string_view paragraph : {doc.help, doc.advice}) {
     if (!paragraph.empty()) out += "\n" + std::string(paragraph) + "\n";
   }
+  if (!doc.rules.empty()) out += "\nRules: " + std::string(doc.rules) + "\n";
   return out;
 }
 
@@ -124,6 +126,14 @@ std::string help_text_of(const AnyFieldTable& table) {
     out.pop_back();
   }
   return out;
+}
+
+std::vector<std::string> field_paths(const AnyFieldTable& table) {
+  std::vector<std::string> paths;
+  for (const Section& section : sections_of(table)) {
+    for (const Documented& field : section.fields) paths.push_back(field.path);
+  }
+  return paths;
 }
 
 std::optional<std::string> help_text_of(const AnyFieldTable& table, std::string_view name) {

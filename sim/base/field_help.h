@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/field.h"
 
@@ -15,6 +16,9 @@ namespace stepsim {
 
 // All fields by theme, 80 columns wide.
 std::string help_text_of(const AnyFieldTable& table);
+
+// "name", "efficiency.matmul.tile_m", "peak[i].type", as they stand in that text.
+std::vector<std::string> field_paths(const AnyFieldTable& table);
 
 // One field, by its name with dashes or underscores; nothing if there is no such field.
 std::optional<std::string> help_text_of(const AnyFieldTable& table, std::string_view name);

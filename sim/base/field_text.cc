@@ -48,6 +48,7 @@ std::string lower(std::string_view text) {
 }  // namespace
 
 std::string hint_for_whole_number(std::string_view text) {
+  if (number_in<std::int64_t>(text)) return "";  // refused for its size
   std::string digits;
   for (const char letter : text) {
     if (letter != '_' && letter != '\'' && letter != ' ') digits += letter;

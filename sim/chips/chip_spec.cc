@@ -2,50 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <optional>
-#include <string_view>
-#include <system_error>
 #include <utility>
+
+#include "sim/chips/chip_fields.h"
 
 namespace stepsim {
 namespace {
-
-std::string text(double value) {
-  std::array<char, 32> buffer{};
-  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-  assert(error == std::errc());
-  return {buffer.data(), end};
-}
-
-// Collects what is wrong. Comparisons are written so that NaN is wrong too.
-class Checker {
- public:
-  void positive(std::string_view field, double value) {
-    if (!(value > 0)) add(field, "must be positive, is " + text(value));
-  }
-  void not_negative(std::string_view field, double value) {
-    if (!(value >= 0)) add(field, "must not be negative, is " + text(value));
-  }
-  void at_least_one(std::string_view field, std::int64_t value) {
-    if (value < 1) add(field, "must be at least 1, is " + std::to_string(value));
-  }
-  void fraction(std::string_view field, double value) {
-    if (!(value > 0 && value <= 1)) add(field, "must be above 0 and at most 1, is " + text(value));
-  }
-  void share(std::string_view field, double value) {
-    if (!(value >= 0 && value < 1)) add(field, "must be at least 0 and below 1, is " + text(value));
-  }
-  void add(std::string_view field, std::string message) {
-    problems_.push_back({std::string(field), std::move(message)});
-  }
-  std::vector<Problem> take() { return std::move(problems_); }
-
- private:
-  std::vector<Problem> problems_;
-};
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -97,8 +61,7 @@ double achievable_flops_per_second(const Kernel& kernel, const ChipSpec& chip) {
   const Efficiency& efficiency = chip.efficiency;
   switch (kernel.kind) {
     case KernelKind::kMatmul: {
-      const MatmulEfficiency& matmul =
-          efficiency.matmul_of[static_cast<std::size_t>(kernel.type)].value_or(efficiency.matmul);
+      const MatmulEfficiency& matmul = efficiency.matmul_for(kernel.type);
       const double inner = static_cast<double>(kernel.k);
       const double ramp = inner / (inner + matmul.inner_ramp);
       return chip.peak_of(kernel.type).value() * matmul.peak_fraction * ramp *
@@ -116,25 +79,69 @@ double achievable_flops_per_second(const Kernel& kernel, const ChipSpec& chip) {
   return chip.peak_of(DataType::kFp32).value() * efficiency.elementwise_fraction;
 }
 
-void check_matmul(const MatmulEfficiency& matmul, const std::string& prefix, Checker& checker) {
-  checker.fraction(prefix + "peak_fraction", matmul.peak_fraction);
-  checker.at_least_one(prefix + "tile_m", matmul.tile_m);
-  checker.at_least_one(prefix + "tile_n", matmul.tile_n);
-  checker.at_least_one(prefix + "compute_units", matmul.compute_units);
-  checker.not_negative(prefix + "inner_ramp", matmul.inner_ramp);
-  checker.fraction(prefix + "accumulating", matmul.accumulating);
-  checker.not_negative(prefix + "least_split", static_cast<double>(matmul.least_split));
+// The entry for `key`, or null. The member `own` says what an entry is for.
+template <typename Entry, typename Key>
+const Entry* entry_for(const std::vector<Entry>& entries, std::optional<Key> Entry::*own, Key key) {
+  const auto found = std::ranges::find(entries, key, own);
+  return found == entries.end() ? nullptr : &*found;
+}
+
+// Entries of `list` that say the same as one before; `field`: what says it.
+template <typename Entry, typename Key>
+void find_repeats(const std::vector<Entry>& entries, std::optional<Key> Entry::*own,
+                  const std::string& list, const std::string& field,
+                  std::vector<Problem>& problems) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::optional<Key>& key = entries[i].*own;
+    if (!key || entry_for(entries, own, *key) == &entries[i]) continue;
+    problems.push_back({list + "[" + std::to_string(i) + "]." + field,
+                        "is given twice: " + std::string(name_of(*key))});
+  }
 }
 
 }  // namespace
+
+const MatmulEfficiency& Efficiency::matmul_for(DataType type) const {
+  const MatmulEfficiency* own = entry_for(matmul_of, &MatmulEfficiency::type, type);
+  return own == nullptr ? matmul : *own;
+}
+
+std::optional<double> Efficiency::memory_fraction_of(ElementwiseKind kind) const {
+  const ElementwiseEfficiency* own = entry_for(elementwise_of, &ElementwiseEfficiency::kind, kind);
+  if (own == nullptr) return std::nullopt;
+  return own->memory_fraction;
+}
+
+Bandwidth CommunicationUnits::reduction_of(DataType type) const {
+  const Reduction* own = entry_for(reduction, &Reduction::type, type);
+  return own == nullptr ? Bandwidth(0) : own->throughput;
+}
+
+Throughput ChipSpec::peak_of(DataType type) const {
+  const Peak* own = entry_for(peak, &Peak::type, type);
+  return own == nullptr ? Throughput(0) : own->throughput;
+}
+
+void ChipSpec::set_peak(DataType type, Throughput throughput) {
+  std::erase_if(peak, [type](const Peak& other) { return other.type == type; });
+  peak.push_back({type, throughput});
+}
+
+std::vector<Peak> peaks_of_all_types(Throughput throughput) {
+  std::vector<Peak> peaks;
+  for (int type = 0; type < kDataTypes; ++type) {
+    peaks.push_back({static_cast<DataType>(type), throughput});
+  }
+  return peaks;
+}
 
 ChipSpec sustained(const ChipSpec& chip) {
   // Only the 16-bit peaks: the runs that need a slower clock compute in 16 bits; those in fp8 agree
   // with the tables of fp8 kernels as they are (docs/accuracy.md).
   ChipSpec slower = chip;
-  for (const DataType type : {DataType::kBf16, DataType::kFp16}) {
-    Throughput& peak = slower.peak[static_cast<std::size_t>(type)];
-    peak = Throughput(peak.value() * chip.sustained_clock);
+  for (Peak& peak : slower.peak) {
+    if (peak.type != DataType::kBf16 && peak.type != DataType::kFp16) continue;
+    peak.throughput = Throughput(peak.throughput.value() * chip.sustained_clock);
   }
   return slower;
 }
@@ -146,73 +153,42 @@ ChipSpec with_sm_margin(const ChipSpec& chip, std::int64_t units) {
   fewer.communication.margin = units;
   const double left =
       1 - static_cast<double>(units) / static_cast<double>(chip.communication.units);
-  for (Throughput& peak : fewer.peak) peak = Throughput(peak.value() * left);
+  for (Peak& peak : fewer.peak) {
+    peak.throughput = Throughput(peak.throughput.value() * left);
+  }
   Efficiency& efficiency = fewer.efficiency;
-  for (double& fraction : efficiency.elementwise_of) fraction *= left;
+  for (ElementwiseEfficiency& of : efficiency.elementwise_of) of.memory_fraction *= left;
   const auto reserve = [units](MatmulEfficiency& matmul) {
     if (matmul.compute_units > units) matmul.compute_units -= units;
   };
   reserve(efficiency.matmul);
-  for (std::optional<MatmulEfficiency>& matmul : efficiency.matmul_of) {
-    if (matmul) reserve(*matmul);
-  }
+  for (MatmulEfficiency& matmul : efficiency.matmul_of) reserve(matmul);
   return fewer;
 }
 
 std::vector<Problem> check(const ChipSpec& spec) {
-  Checker checker;
-  for (std::size_t type = 0; type < spec.peak.size(); ++type) {
-    const std::string field = "peak." + std::string(name_of(static_cast<DataType>(type)));
-    checker.not_negative(field, spec.peak[type].value());
+  std::vector<Problem> problems = chip_fields().problems(spec);
+  const auto add = [&](std::string field, std::string message) {
+    problems.push_back({std::move(field), std::move(message)});
+  };
+  if (entry_for(spec.peak, &Peak::type, DataType::kFp32) == nullptr) {
+    add("peak", "must have one of type fp32: elementwise kernels compute in fp32");
   }
-  if (spec.peak_of(DataType::kFp32) == Throughput(0)) {
-    checker.add("peak.fp32", "is missing: elementwise kernels compute in fp32");
-  }
-  checker.positive("memory_bandwidth", spec.memory_bandwidth.value());
-  checker.positive("memory_capacity", static_cast<double>(spec.memory_capacity.value()));
-  checker.not_negative("launch_overhead", to_seconds(spec.launch_overhead));
-  checker.not_negative("fixed_memory", static_cast<double>(spec.fixed_memory.value()));
-  if (spec.fixed_memory > spec.memory_capacity) {
-    checker.add("fixed_memory", "must not be larger than memory_capacity (" +
-                                    std::to_string(spec.memory_capacity.value()) + " bytes), is " +
-                                    std::to_string(spec.fixed_memory.value()));
+  if (spec.memory_capacity > Bytes(0) && spec.fixed_memory > spec.memory_capacity) {
+    add("fixed_memory", "must not be larger than memory_capacity (" +
+                            std::to_string(spec.memory_capacity.value()) + " bytes), is " +
+                            std::to_string(spec.fixed_memory.value()));
   }
   const Efficiency& efficiency = spec.efficiency;
-  check_matmul(efficiency.matmul, "efficiency.matmul.", checker);
-  for (std::size_t type = 0; type < spec.peak.size(); ++type) {
-    if (!efficiency.matmul_of[type]) continue;
-    const std::string field =
-        "efficiency.matmul_of." + std::string(name_of(static_cast<DataType>(type)));
-    check_matmul(*efficiency.matmul_of[type], field + ".", checker);
-  }
-  checker.fraction("efficiency.attention_forward_fraction", efficiency.attention_forward_fraction);
-  checker.fraction("efficiency.attention_backward_fraction",
-                   efficiency.attention_backward_fraction);
-  checker.not_negative("efficiency.attention_length_ramp", efficiency.attention_length_ramp);
-  checker.not_negative("efficiency.attention_tile_ramp", efficiency.attention_tile_ramp);
-  checker.not_negative("efficiency.attention_head_ramp", efficiency.attention_head_ramp);
-  checker.fraction("efficiency.elementwise_fraction", efficiency.elementwise_fraction);
-  checker.fraction("efficiency.memory_fraction", efficiency.memory_fraction);
-  for (std::size_t kind = 0; kind < kElementwiseKinds; ++kind) {
-    if (efficiency.elementwise_of[kind] == 0) continue;
-    checker.fraction(
-        "efficiency.elementwise_of." + std::string(name_of(static_cast<ElementwiseKind>(kind))),
-        efficiency.elementwise_of[kind]);
-  }
-  checker.not_negative("efficiency.memory_ramp",
-                       static_cast<double>(efficiency.memory_ramp.value()));
-  checker.fraction("sustained_clock", spec.sustained_clock);
-  const CommunicationUnits& communication = spec.communication;
-  checker.not_negative("communication.units", static_cast<double>(communication.units));
-  for (std::size_t type = 0; type < spec.peak.size(); ++type) {
-    const std::string name(name_of(static_cast<DataType>(type)));
-    checker.not_negative("communication.reduction." + name, communication.reduction[type].value());
-  }
-  if (communication.fixed) {
-    checker.share("communication.compute_share", communication.fixed->compute_share);
-    checker.share("communication.memory_share", communication.fixed->memory_share);
-  }
-  return checker.take();
+  if (efficiency.matmul.type) add("efficiency.matmul.type", "is for matmul_of only");
+  find_repeats(spec.peak, &Peak::type, "peak", "type", problems);
+  find_repeats(efficiency.matmul_of, &MatmulEfficiency::type, "efficiency.matmul_of", "type",
+               problems);
+  find_repeats(efficiency.elementwise_of, &ElementwiseEfficiency::kind, "efficiency.elementwise_of",
+               "kind", problems);
+  find_repeats(spec.communication.reduction, &Reduction::type, "communication.reduction", "type",
+               problems);
+  return problems;
 }
 
 KernelTime time_of(const Kernel& kernel, const ChipSpec& chip) {
@@ -228,9 +204,9 @@ KernelTime time_of(const Kernel& kernel, const ChipSpec& chip) {
     const double ramp = static_cast<double>(chip.efficiency.memory_ramp.value());
     const double at_peak = (bytes + ramp) / chip.memory_bandwidth.value();
     time.memory_s = at_peak / chip.efficiency.memory_fraction;
-    const double reached =
-        chip.efficiency.elementwise_of[static_cast<std::size_t>(kernel.elementwise)];
-    if (reached > 0) time.compute_s = std::max(time.compute_s, at_peak / reached);
+    if (const auto reached = chip.efficiency.memory_fraction_of(kernel.elementwise)) {
+      time.compute_s = std::max(time.compute_s, at_peak / *reached);
+    }
   }
   time.overhead = chip.launch_overhead;
   time.total = slowed(time, {});

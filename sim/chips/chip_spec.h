@@ -24,7 +24,6 @@
 
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,30 +34,47 @@
 
 namespace stepsim {
 
+// Every field is explained where it is declared for files, in sim/chips/chip_fields.cc
+// (`stepsim help chip`).
+
+struct Peak {
+  std::optional<DataType> type{};  // always given in a checked chip
+  Throughput throughput{};         // dense
+};
+
 struct MatmulEfficiency {
-  double peak_fraction = 1;  // of the data type's peak, for a large, well-shaped matmul
-  std::int64_t tile_m = 1;   // output tile that one compute unit works on; 1 loses nothing
+  std::optional<DataType> type{};  // in Efficiency::matmul_of, where it is always given
+  double peak_fraction = 1;
+  std::int64_t tile_m = 1;
   std::int64_t tile_n = 1;
-  std::int64_t compute_units = 1;  // tiles in one wave; 1 turns wave quantisation off
-  double inner_ramp = 0;           // inner dimension at which half of the throughput is reached
-  std::int64_t least_split = 0;    // of k, where it is split; 0: never
-  // Of all that, what matmuls reach that add to an accumulator in memory: weight gradients.
+  std::int64_t compute_units = 1;
+  double inner_ramp = 0;
+  std::int64_t least_split = 0;
   double accumulating = 1;
+};
+
+// How much of the memory's bandwidth elementwise kernels of a kind reach while all units run them.
+struct ElementwiseEfficiency {
+  std::optional<ElementwiseKind> kind{};  // always given in a checked chip
+  double memory_fraction = 0;
 };
 
 struct Efficiency {
   MatmulEfficiency matmul{};
-  std::array<std::optional<MatmulEfficiency>, kDataTypes> matmul_of{};  // of types that differ
+  std::vector<MatmulEfficiency> matmul_of{};  // data types that differ
   double attention_forward_fraction = 1;
   double attention_backward_fraction = 1;
-  double attention_length_ramp = 0;  // keys
-  double attention_tile_ramp = 0;    // blocks of 128 queries for each of matmul.compute_units
-  double attention_head_ramp = 0;    // head dimension
-  double elementwise_fraction = 1;   // of fp32 peak: elementwise arithmetic is rarely the bound
+  double attention_length_ramp = 0;
+  double attention_tile_ramp = 0;
+  double attention_head_ramp = 0;
+  double elementwise_fraction = 1;
   double memory_fraction = 1;
-  // Of the memory's peak too, by ElementwiseKind, where all units run it; 0: as memory_fraction.
-  std::array<double, kElementwiseKinds> elementwise_of{};
-  Bytes memory_ramp{};  // kernel size at which half of the bandwidth is reached
+  std::vector<ElementwiseEfficiency> elementwise_of{};  // kinds that differ
+  Bytes memory_ramp{};
+
+  const MatmulEfficiency& matmul_for(DataType type) const;
+  // Nothing: memory_fraction holds.
+  std::optional<double> memory_fraction_of(ElementwiseKind kind) const;
 };
 
 // What a running communication kernel takes from the chip (0 where links are driven by DMA).
@@ -67,38 +83,46 @@ struct CommunicationCost {
   double memory_share = 0;   // of the memory bandwidth, 0 <= share < 1
 };
 
+// How fast one unit adds up values of a type.
+struct Reduction {
+  std::optional<DataType> type{};  // always given in a checked chip
+  Bandwidth throughput{};          // sums: two operands are read and one result is written for each
+};
+
 // What the chip has for communication kernels. How much of it they take, the communication library
 // says (sim/collectives/library.h): each of its channels holds one unit.
 struct CommunicationUnits {
-  std::int64_t units =
-      0;  // streaming multiprocessors; 0: links are driven by DMA, nothing is taken
-  // Of those, what kernels leave to communication all the time (with_sm_margin); collectives hold
-  // these first.
+  std::int64_t units = 0;  // 0: links are driven by DMA, nothing is taken
+  // Units that kernels leave to communication all the time (with_sm_margin). Collectives hold these
+  // first. It comes from the plan, not from the chip's file.
   std::int64_t margin = 0;
-  // By DataType, what one unit adds up: bytes of sums a second, each of which is two operands read
-  // and one result written. 0: faster than anything it can read.
-  std::array<Bandwidth, kDataTypes> reduction{};
+  std::vector<Reduction> reduction{};
   std::optional<CommunicationCost>
       fixed{};  // every collective takes this, whatever the library says
-  // The switch between the chips of a node adds up and copies (NVLink SHARP, since NVLink 4).
   bool nvls = false;
+
+  // 0: faster than anything it can read.
+  Bandwidth reduction_of(DataType type) const;
 };
 
 struct ChipSpec {
   std::string name;
-  std::array<Throughput, kDataTypes> peak{};  // dense, by DataType; 0 where not supported
+  std::vector<Peak> peak{};  // data types that the chip computes in
   Bandwidth memory_bandwidth{};
-  Bytes memory_capacity{};  // what the driver reports, not the "GB" of the name
+  Bytes memory_capacity{};
   Duration launch_overhead{};
-  Bytes fixed_memory{};  // context and library workspaces
+  Bytes fixed_memory{};
   Efficiency efficiency{};
-  // Clock under load that lasts over that of the short runs to which `efficiency` is fitted: power
-  // and heat limit it. Runs take sustained(chip); time_of() alone does not look at it.
+  // Runs take sustained(chip); time_of() alone does not look at it.
   double sustained_clock = 1;
   CommunicationUnits communication{};
 
-  Throughput peak_of(DataType type) const { return peak[static_cast<std::size_t>(type)]; }
+  Throughput peak_of(DataType type) const;  // 0: not supported
+  void set_peak(DataType type, Throughput throughput);
 };
+
+// The same peak for every data type.
+std::vector<Peak> peaks_of_all_types(Throughput throughput);
 
 // The chip in a long step: its peaks at the sustained clock.
 ChipSpec sustained(const ChipSpec& chip);
@@ -109,7 +133,8 @@ ChipSpec sustained(const ChipSpec& chip);
 // REQUIRES: 0 <= units; 0 or less than communication.units.
 ChipSpec with_sm_margin(const ChipSpec& chip, std::int64_t units);
 
-// Empty when the spec makes sense: positive rates and sizes, fractions in (0, 1], shares in [0, 1).
+// Empty when the spec makes sense: every field is within its limits, elementwise kernels have an
+// fp32 peak to compute with, and no type or kind is given twice.
 std::vector<Problem> check(const ChipSpec& spec);
 
 struct KernelTime {

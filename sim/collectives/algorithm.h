@@ -3,19 +3,19 @@
 // ever stored.
 //
 // Lanes run side by side (two directions of a ring, rotated axis orders of a torus, messages that
-// leave at once) and never wait for each other. Within a lane a member goes through the rounds in
-// order: it may send the message of round r when its message of round r - 1 has been sent and what
-// it was to receive in the rounds before r has arrived. What it receives in round r is not yet part
-// of what it sends in round r.
+// leave at once) and do not wait for each other. Within a lane a member goes through the rounds in
+// order. It may send the message of round r when its message of round r - 1 has been sent and all
+// messages to it in the rounds before r have arrived. A message that arrives in round r can only be
+// passed on in a later round.
 //
 // Where lanes do depend on each other, gate() names the round of another lane that a member must
-// have finished first. Beside the members there may be switches that add and copy (endpoints()):
-// they take part like members from the start, and bring and keep nothing.
+// have finished first. Beside the members there may be switches that add and copy (endpoints()).
+// They take part like members from the start, but have no data of their own.
 //
-// What a message carries is only asked for by the proof (sim/collectives/proof.h): the data
-// are cut into shards() shards, each into pieces() pieces, and block b is piece b / shards() of
-// shard b % shards(). Where a message arrives its blocks replace (copy) or are added to (reduce)
-// what the receiver has of them. A part i of E elements cut into n is [i E / n, (i + 1) E / n).
+// Only the proof (sim/collectives/proof.h) asks which data a message carries. The data are cut into
+// shards() shards, each into pieces() pieces, and block b is piece b / shards() of shard
+// b % shards(). Arriving blocks replace those of the receiver (copy) or are added to them (reduce).
+// Part i of E elements cut into n is [i E / n, (i + 1) E / n).
 //
 //   all-reduce, broadcast, reduce               shards: as many as the algorithm likes
 //   all-gather, reduce-scatter, gather, scatter n shards; shard_of(member) belongs to the member
@@ -44,14 +44,14 @@ inline constexpr std::size_t kMaxDimensions = 4;
 
 struct StepList;  // step_list.h
 
-// What is to be done in a group. REQUIRES: bytes is a whole number of elements.
+// A collective of one group. REQUIRES: bytes is a whole number of elements.
 struct CollectiveTask {
   CollectiveOp op = CollectiveOp::kAllReduce;
   Bytes bytes;  // the larger of one member's send and receive buffer
   Bytes element{2};
   std::uint32_t root = 0;                        // member: broadcast, reduce, gather, scatter
   std::uint32_t shift = 1;                       // permute
-  const ByteMatrix* matrix = nullptr;            // all-to-all: ragged; none: the same for all
+  const ByteMatrix* matrix = nullptr;            // ragged all-to-all; none: equal shards
   const StepList* steps = nullptr;               // kCustom
   std::span<const std::uint32_t> permutation{};  // permute: where each member sends; none: shift
 };
@@ -80,17 +80,18 @@ class CollectiveAlgorithm {
   virtual std::uint32_t lanes() const = 0;
   virtual std::uint32_t rounds() const = 0;  // the same for every lane
 
-  // What `member` sends in this round; nothing where it only receives.
+  // The message that `member` sends in this round; nothing where it only receives.
   virtual std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                                    std::uint32_t member) const = 0;
 
-  // What must be over before `member` sends in this round; asked only of algorithms that are gated.
+  // The round of another lane that `member` must have finished before it sends in this round. Asked
+  // only if gated().
   virtual bool gated() const { return false; }
   virtual std::optional<LaneGate> gate(std::uint32_t, std::uint32_t, std::uint32_t) const {
     return std::nullopt;
   }
 
-  // The lanes [first, last) whose gates may name this one, and itself.
+  // A range [first, last) of lanes with this lane and all whose gates may name it.
   virtual std::pair<std::uint32_t, std::uint32_t> lanes_behind(std::uint32_t) const {
     return {0, lanes()};
   }
@@ -108,16 +109,17 @@ class CollectiveAlgorithm {
   // Pieces are equal fractions of a shard, and each message is rounded to whole bytes.
   virtual bool cuts_equally() const { return false; }
 
-  // The switches among the endpoints pass on what they add and copy while it comes: one transfer,
-  // also when stepped. Packets are stored and forwarded chunk by chunk.
+  // The switches among the endpoints add and copy data while they arrive, so that the collective is
+  // one transfer, also when stepped. Packets are stored and forwarded chunk by chunk.
   virtual bool cuts_through() const { return false; }
 
-  // In every lane each member passes what it has received on to the same other one, all the way
-  // round. As a pipeline a byte then takes the trips of its own way, one after another, and not the
-  // longest trip of all in each round.
+  // In every lane each member passes all it receives on to the same other member, all the way
+  // round. Pipelined, a byte then takes the trips of its own way and not the longest trip of each
+  // round.
   virtual bool relays() const { return false; }
 
-  // Of an all-to-all whose matrix is shared within nodes: messages between nodes carry `shared`.
+  // In an all-to-all by a matrix that is shared in nodes, messages between nodes carry
+  // ByteMatrix::shared.
   virtual bool forwards_shared() const { return false; }
 
   // Appends the blocks that message(lane, round, member) carries. REQUIRES: there is one.

@@ -1,10 +1,10 @@
 // ByteMatrix says how many bytes each member of a group has for each other: a ragged all-to-all.
 // It is shared data of an op graph (OpGraph::byte_matrices), the same for all members.
 //
-// Data of one source that several members of a node want may cross to the node once and be handed
-// on inside it, and what members of a node send to one destination may be added up before it
-// leaves; what then crosses is `shared`, which only algorithms that forward inside a node can use
-// (node_relay.h). Members that send straight to each other send `bytes`.
+// Several members of a node may want the same data of one source. These can cross to the node once
+// and be handed on inside it. Likewise the members of a node can add up what they send to one
+// destination before it leaves. `shared` is what then crosses. Only algorithms that forward inside
+// a node use it (node_relay.h); members that send straight to each other send `bytes`.
 
 #pragma once
 
@@ -17,8 +17,8 @@ namespace stepsim {
 
 enum class NodeSharing : std::uint8_t {
   kNone,
-  kToNode,    // shared[source * nodes + node]: of a source, one copy for the whole node
-  kFromNode,  // shared[destination * nodes + node]: for a destination, one sum of the whole node
+  kToNode,    // shared[source * nodes + node]: one copy of the source's data for the whole node
+  kFromNode,  // shared[destination * nodes + node]: one sum of the whole node for the destination
 };
 
 struct ByteMatrix {

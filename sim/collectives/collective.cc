@@ -1,11 +1,8 @@
 #include "sim/collectives/collective.h"
 
-namespace stepsim {
+#include <algorithm>
 
-bool is_ring_op(CollectiveOp op) {
-  return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather ||
-         op == CollectiveOp::kReduceScatter;
-}
+namespace stepsim {
 
 std::string_view name_of(CollectiveOp op) {
   constexpr std::array<std::string_view, kCollectiveOps.size()> kNames = {
@@ -14,33 +11,16 @@ std::string_view name_of(CollectiveOp op) {
   return kNames[static_cast<std::size_t>(op)];
 }
 
-std::string_view name_of(AlgorithmChoice choice) {
-  constexpr std::array<std::string_view, kAlgorithmChoices.size()> kNames = {"auto",
-                                                                             "ring",
-                                                                             "bidirectional-ring",
-                                                                             "hierarchical",
-                                                                             "multi-axis",
-                                                                             "axis-after-axis",
-                                                                             "direct",
-                                                                             "pairwise",
-                                                                             "torus",
-                                                                             "chain",
-                                                                             "binomial-tree",
-                                                                             "double-binary-tree",
-                                                                             "halving-doubling",
-                                                                             "recursive-doubling",
-                                                                             "bruck",
-                                                                             "reduce-broadcast",
-                                                                             "dissemination",
-                                                                             "rotated-rings",
-                                                                             "overlapped-levels",
-                                                                             "pxn",
-                                                                             "node-forwarding",
-                                                                             "nvls",
-                                                                             "sharp",
-                                                                             "nvls-tree",
-                                                                             "custom"};
-  return kNames[static_cast<std::size_t>(choice)];
+bool GroupShape::is_torus() const {
+  return std::ranges::all_of(dimensions, &GroupDimension::torus_axis);
+}
+
+bool GroupShape::has_torus_axis() const {
+  return std::ranges::any_of(dimensions, &GroupDimension::torus_axis);
+}
+
+bool GroupShape::twists() const {
+  return is_torus() && std::ranges::any_of(dimensions, &GroupDimension::twists);
 }
 
 }  // namespace stepsim

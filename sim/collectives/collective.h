@@ -46,96 +46,91 @@ inline constexpr std::array kCollectiveOps = {
     CollectiveOp::kGather,      CollectiveOp::kScatter,   CollectiveOp::kBarrier,
     CollectiveOp::kSendReceive, CollectiveOp::kPermute};
 std::string_view name_of(CollectiveOp op);  // "all-reduce"
-bool is_ring_op(CollectiveOp op);           // all-reduce, all-gather, reduce-scatter
 
-// What each runs, and when: sim/collectives/choose_algorithm.h and docs/collectives.md.
+// All-reduce, all-gather and reduce-scatter: every member has a part of the result, so the data can
+// go round a ring.
+constexpr bool is_ring_op(CollectiveOp op) {
+  return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather ||
+         op == CollectiveOp::kReduceScatter;
+}
+
+// An algorithm, or `auto`. The enumerators stand in the order of the rows of the algorithm table
+// (sim/collectives/algorithm_table.h), which says everything else about each: name, operations,
+// groups, estimate and maker. docs/collectives.md describes them.
 enum class AlgorithmChoice : std::uint8_t {
-  kAuto,               // by the shape of the group and the size
-  kRing,               // one ring through all members, one direction
-  kBidirectionalRing,  // two rings, opposite directions, half of the data each
-  kHierarchical,       // level by level: inside the node, then across
-  kMultiAxis,          // torus axes, in rotated orders and both directions at once
-  kAxisAfterAxis,      // torus axes one after another, both directions (naive)
-  kDirect,             // everybody to everybody (or the root) at once
-  kPairwise,           // all-to-all in n - 1 exchanges, one partner at a time
-  kTorusAllToAll,      // hop by hop along the axes, in rotated orders
-  kChain,              // root to next to next, pipelined in chunks
-  kBinomialTree,       // log n rounds from or to the root
-  kDoubleBinaryTree,   // two trees, half of the data each, pipelined in chunks
-  kHalvingDoubling,    // recursive halving, then recursive doubling
-  kRecursiveDoubling,  // exchange all one has with partners at distance 1, 2, 4, ...
-  kBruck,              // all-gather in ceil(log2 n) rounds for any n
-  kReduceBroadcast,    // everybody to the root and back (naive)
-  kDissemination,      // a word to the members 1, 2, 4, ... places on
-  kRotatedRings,       // a ring for each network card of a node
-  kOverlappedLevels,   // hierarchical in chunks: one level works while the next one does
-  kPxn,                // all-to-all: in the node to the destination's rail, then over the rail
-  kNodeForwarding,     // all-to-all: over the rail to the destination's node, then inside it
-  kNvls,               // the one switch between all members adds and copies
-  kSharp,              // a tree of switches adds and copies, or one a rail
-  kNvlsTree,           // the switch in each node adds and copies, trees of members between nodes
-  kCustom,             // steps that somebody has written down (step_list.h)
+  kAuto,  // by the shape of the group and the size
+  kRing,
+  kBidirectionalRing,
+  kHierarchical,
+  kMultiAxis,
+  kAxisAfterAxis,
+  kDirect,
+  kPairwise,
+  kTorusAllToAll,
+  kRootTrees,
+  kBinomialTree,
+  kChain,
+  kDoubleBinaryTree,
+  kHalvingDoubling,
+  kRecursiveDoubling,
+  kBruck,
+  kReduceBroadcast,
+  kDissemination,
+  kRotatedRings,
+  kOverlappedLevels,
+  kPxn,
+  kNodeForwarding,
+  kNvls,
+  kSharp,
+  kNvlsTree,
+  kCustom,  // steps that somebody has written down (step_list.h); stays the last one
 };
-inline constexpr std::array kAlgorithmChoices = {AlgorithmChoice::kAuto,
-                                                 AlgorithmChoice::kRing,
-                                                 AlgorithmChoice::kBidirectionalRing,
-                                                 AlgorithmChoice::kHierarchical,
-                                                 AlgorithmChoice::kMultiAxis,
-                                                 AlgorithmChoice::kAxisAfterAxis,
-                                                 AlgorithmChoice::kDirect,
-                                                 AlgorithmChoice::kPairwise,
-                                                 AlgorithmChoice::kTorusAllToAll,
-                                                 AlgorithmChoice::kChain,
-                                                 AlgorithmChoice::kBinomialTree,
-                                                 AlgorithmChoice::kDoubleBinaryTree,
-                                                 AlgorithmChoice::kHalvingDoubling,
-                                                 AlgorithmChoice::kRecursiveDoubling,
-                                                 AlgorithmChoice::kBruck,
-                                                 AlgorithmChoice::kReduceBroadcast,
-                                                 AlgorithmChoice::kDissemination,
-                                                 AlgorithmChoice::kRotatedRings,
-                                                 AlgorithmChoice::kOverlappedLevels,
-                                                 AlgorithmChoice::kPxn,
-                                                 AlgorithmChoice::kNodeForwarding,
-                                                 AlgorithmChoice::kNvls,
-                                                 AlgorithmChoice::kSharp,
-                                                 AlgorithmChoice::kNvlsTree,
-                                                 AlgorithmChoice::kCustom};
+inline constexpr std::size_t kAlgorithmCount = std::size_t(AlgorithmChoice::kCustom) + 1;
+inline constexpr std::array<AlgorithmChoice, kAlgorithmCount> kAlgorithmChoices = [] {
+  std::array<AlgorithmChoice, kAlgorithmCount> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = AlgorithmChoice(i);
+  return all;
+}();
 std::string_view name_of(AlgorithmChoice choice);  // "ring"
 
 // One dimension of a group: its members stand in a line, a ring, or around a switch.
 struct GroupDimension {
   std::uint32_t size = 1;
   bool torus_axis = false;
-  bool wraps = false;  // torus axes: the last is linked to the first
+  bool wraps = false;   // torus axes: the last is linked to the first
+  bool twists = false;  // torus axes: closes half a round further on (Level::twists)
   friend bool operator==(const GroupDimension&, const GroupDimension&) = default;
 };
 
-// A tree of switches with the members as its leaves, by which switches may add up what comes from
-// below and copy what comes from above.
+// A tree of switches with the members as its leaves. Its switches may add up what comes from below
+// and copy what comes from above.
 struct SwitchTree {
   struct Node {
-    std::uint32_t parent = 0;  // of the root: itself
-    LinkId up;                 // to the parent, and back; not of the root
-    LinkId down;
+    std::uint32_t parent = 0;  // the root is its own parent
+    LinkId up;                 // to the parent; the root has none
+    LinkId down;               // from the parent; the root has none
     friend bool operator==(const Node&, const Node&) = default;
   };
   std::vector<Node> nodes;  // members, then switches; empty: there is no such tree
   friend bool operator==(const SwitchTree&, const SwitchTree&) = default;
 };
 
-// What an algorithm may know of its members' places. Position p of the box of dimensions
-// (innermost fastest) is taken by member order[p].
+// What an algorithm may know about the places of its members. Position p of the box of dimensions
+// (innermost fastest) is taken by member order[p]. Algorithms that know no dimensions (ring, chain,
+// trees of members) go by the members' own numbers instead: the order in which they were given.
 struct GroupShape {
   std::vector<GroupDimension> dimensions;  // none of size 1; empty: a single member
   std::vector<std::uint32_t> order;
   SwitchTree tree{};
-  // Where there is no tree of all, and the first dimension is a node: of the members at the same
-  // place of every node, for each place; empty unless there is one for each.
+  // For each place in a node (the first dimension), the tree of the members at that place of every
+  // node. Empty if there is a tree of all members, or if any place has no tree.
   std::vector<SwitchTree> rail_trees{};
-  // The same: of the members of each node, where each has one switch between its members.
+  // For each node, the tree of its members. Empty unless every node has one switch between them.
   std::vector<SwitchTree> node_trees{};
   std::uint32_t members() const { return static_cast<std::uint32_t>(order.size()); }
+  bool is_torus() const;        // every dimension is a torus axis
+  bool has_torus_axis() const;  // at least one is
+  bool twists() const;          // it is a whole twisted torus
   friend bool operator==(const GroupShape&, const GroupShape&) = default;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/collectives/library_fields.h"
+
 namespace stepsim {
 
 std::string_view name_of(Protocol protocol) {
@@ -40,28 +42,11 @@ const ProtocolTiming* CommunicationLibrary::find(LibraryPath path, Protocol prot
 }
 
 std::vector<Problem> check(const CommunicationLibrary& library) {
-  std::vector<Problem> problems;
+  std::vector<Problem> problems = library_fields().problems(library);
   if (library.ideal()) return problems;
   for (std::size_t i = 0; i < library.timings.size(); ++i) {
     const ProtocolTiming& timing = library.timings[i];
     const std::string field = "timing[" + std::to_string(i) + "]";
-    for (const double fraction : timing.link_fraction) {
-      if (!(fraction > 0 && fraction <= 1)) {
-        problems.push_back({field, "link fractions must be above 0 and at most 1, one is " +
-                                       std::to_string(fraction)});
-      }
-    }
-    const ProtocolChannels& channels = timing.channels;
-    if (std::min({channels.most, channels.network, channels.network_most}) < 0) {
-      problems.push_back({field + ".channels", "must have no negative number of channels"});
-    }
-    if (std::min(channels.bytes, channels.member_bytes) < Bytes(0) || channels.rate.value() < 0 ||
-        !(channels.accesses >= 0)) {
-      problems.push_back({field + ".channels", "must have no negative bytes, rate or accesses"});
-    }
-    if (timing.fill_bytes <= Bytes(0)) {
-      problems.push_back({field + ".fill_bytes", "must be positive"});
-    }
     if (library.find(timing.path, timing.protocol) != &timing) {
       problems.push_back({field, "is the second of " + std::string(name_of(timing.path)) + " " +
                                      std::string(name_of(timing.protocol))});
@@ -77,10 +62,6 @@ std::vector<Problem> check(const CommunicationLibrary& library) {
   need(LibraryPath::kMessages, Protocol::kSimple, "large messages take it");
   if (library.tuner.messages_ll_up_to > Bytes(0)) {
     need(LibraryPath::kMessages, Protocol::kLl, "tuner.messages_ll_up_to is given");
-  }
-  if (library.most_channels < 0) {
-    problems.push_back(
-        {"most_channels", "must not be negative, is " + std::to_string(library.most_channels)});
   }
   for (const ProtocolTuning& tuning : library.tuner.protocols) {
     need(tuning.path, tuning.protocol, "it is tuned");

@@ -7,15 +7,14 @@
 //
 // With n members, S bytes and x = S / n, a collective in h rounds that sends V bytes a member takes
 //
-//   start + h * (hop + latency of the route) + V / bandwidth + x / copy + fill * x / (x +
-//   fill_bytes)
+//   start + h * (hop + latency of the route) + V / bandwidth + x / copy
+//         + fill * x / (x + fill_bytes)
 //
 //   bandwidth  min(link_fraction * link, most): the links carry V * link / bandwidth bytes, so
 //              that what is left over for others is right
 //   copy       a member's own shard goes from one buffer to the other, beside the network
-//   fill       chunks (Simple) or open channels (LL) grow with the data, up to a limit, and a
-//   pipeline
-//              has to fill with them
+//   fill       chunks (Simple) or open channels (LL) grow with the data, up to a limit, and the
+//              pipeline has to fill with them
 //
 // Where everybody has a message for everybody, each doubling of the members beyond two costs
 // `doubling` more: peers are served a few at a time.
@@ -51,7 +50,8 @@ std::string_view name_of(Protocol protocol);  // "LL", "LL128", "Simple"
 enum class HopKind : std::uint8_t { kNvlink, kPcie, kNetwork };
 inline constexpr std::size_t kHopKinds = 3;
 
-// What constants are for. Algorithms of stepsim that NCCL does not have are timed as a ring.
+// The kind of kernel that a set of constants is for. Algorithms of stepsim that NCCL does not have
+// are timed as a ring.
 enum class LibraryPath : std::uint8_t {
   kRing,
   kTree,
@@ -60,27 +60,32 @@ enum class LibraryPath : std::uint8_t {
   kRelay,  // all-to-alls that nodes share, of experts: kernels of their own (DeepEP); where there
            // are none, as messages
 };
+inline constexpr std::size_t kLibraryPaths = 5;
 std::string_view name_of(LibraryPath path);  // "ring", "tree", "nvls", "messages", "relay"
 
-// Of NCCL's kernels (src/enqueue.cc, src/graph/connect.cc, src/include/comm.h).
+// Every field below is explained where it is declared for files, in
+// sim/collectives/library_fields.cc (`stepsim help library`).
+
+// How many channels a collective opens and what one can do. From NCCL's kernels (src/enqueue.cc,
+// src/graph/connect.cc, src/include/comm.h).
 struct ProtocolChannels {
-  std::int64_t most = 0;          // in one node; 0: none, copy engines or DMA move the data
-  std::int64_t network = 0;       // over several nodes: for each member that a node has,
-  std::int64_t network_most = 0;  // up to so many
-  Bytes bytes{};                  // one more channel for each so many bytes of the collective,
-  Bytes member_bytes{};           // and so many for each member; 0 of both: all at once
-  Bandwidth rate{};               // that one channel sends at; 0: no limit
-  double accesses = 0;            // bytes of device memory read or written for each byte sent
+  std::int64_t most = 0;
+  std::int64_t network = 0;
+  std::int64_t network_most = 0;
+  Bytes bytes{};
+  Bytes member_bytes{};
+  Bandwidth rate{};  // 0: no limit
+  double accesses = 0;
 };
 
 struct ProtocolTiming {
   LibraryPath path = LibraryPath::kRing;
   Protocol protocol = Protocol::kSimple;
   Duration start{};
-  Duration doubling{};                                      // messages: of peers
-  std::array<Duration, kHopKinds> hop{};                    // a round, beyond the route's latency
-  std::array<double, kHopKinds> link_fraction = {1, 1, 1};  // 0 < fraction <= 1
-  Bandwidth most{};  // that one member sends at inside a node; 0: no limit
+  Duration doubling{};
+  std::array<Duration, kHopKinds> hop{};  // by HopKind, as link_fraction
+  std::array<double, kHopKinds> link_fraction = {1, 1, 1};
+  Bandwidth most{};  // 0: no limit
   Bandwidth copy{};  // 0: costs nothing
   Duration fill{};
   Bytes fill_bytes{1};
@@ -95,36 +100,42 @@ struct ProtocolTuning {
   std::array<Duration, kHopKinds> hop{};
 };
 
-// Rates by number of nodes: one, two, more.
-using ByNodes = std::array<Bandwidth, 3>;
+// Rates by number of nodes; 0: no limit.
+struct ByNodes {
+  Bandwidth one{};
+  Bandwidth two{};
+  Bandwidth more{};
+
+  Bandwidth of(std::uint32_t nodes) const { return nodes <= 1 ? one : nodes == 2 ? two : more; }
+};
 
 struct LibraryTuner {
   std::vector<ProtocolTuning> protocols;
-  double search_fraction = 1;  // of the links inside a node that the search for rings counts on
+  double search_fraction = 1;
   std::int64_t channels = 1;
   ByNodes ll_most{};
   ByNodes ring_ll128_channel{};
   ByNodes tree_ll128_channel{};
   ByNodes tree_channel{};
   double nvls_efficiency = 0;  // 0: no NVLS
-  Bytes messages_ll_up_to{};   // of one message: LL up to here, Simple above
+  Bytes messages_ll_up_to{};
 };
 
 struct CommunicationLibrary {
   std::string name = "ideal";
   std::vector<ProtocolTiming> timings;  // none: ideal; else one for each path of `tuner`
   LibraryTuner tuner{};
-  HopKind inside = HopKind::kNvlink;  // between chips of a node
-  std::int64_t most_channels = 0;     // of any collective (NCCL_MAX_CTAS); 0: no limit
-  bool copy_engines = false;  // all-gather, all-to-all, gather and scatter in a node hold no units
+  HopKind inside = HopKind::kNvlink;  // between chips of a node; from the topology, not from files
+  std::int64_t most_channels = 0;     // 0: no limit
+  bool copy_engines = false;
 
   bool ideal() const { return timings.empty(); }
   // Nothing if there is none.
   const ProtocolTiming* find(LibraryPath path, Protocol protocol) const;
 };
 
-// Empty when the library makes sense: fractions in (0, 1], all of ring and messages there, every
-// path that is tuned also timed.
+// Empty when the library makes sense: every field is within its limits, ring and messages have
+// their timings, none is there twice, and every path that is tuned is also timed.
 std::vector<Problem> check(const CommunicationLibrary& library);
 
 }  // namespace stepsim

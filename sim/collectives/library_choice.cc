@@ -34,6 +34,11 @@ double seconds_of(Bytes bytes, Bandwidth rate) {
   return rate.value() > 0 ? static_cast<double>(bytes.value()) / rate.value() : 0;
 }
 
+// Bytes a second; 0 where there is no such link.
+double value_or_none(std::optional<Bandwidth> link) {
+  return link.value_or(Bandwidth()).value();
+}
+
 std::string microseconds(double seconds) {
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, "%.1f us", 1e6 * seconds);
@@ -44,7 +49,7 @@ std::string name_of(const Way& way) {
   return std::string(name_of(way.path)) + " " + std::string(name_of(way.protocol));
 }
 
-// What NCCL expects of the paths and protocols in a group.
+// NCCL's own expectation of each path and protocol in a group.
 class Tuner {
  public:
   Tuner(const CommunicationLibrary& library, const CollectiveTask& task, const GroupLinks& links,
@@ -54,12 +59,11 @@ class Tuner {
         task_(task),
         links_(links),
         by_levels_(by_levels) {
-    nodes_index_ = links.nodes <= 1 ? 0 : links.nodes == 2 ? 1 : 2;
-    const double inside = tuner_.search_fraction * links.inside.value();
+    const double inside = tuner_.search_fraction * value_or_none(links.inside);
     const ProtocolTiming& simple = *library.find(LibraryPath::kRing, Protocol::kSimple);
     const double local = static_cast<double>(links.members) / links.nodes;
-    const double network = simple.link_fraction[kNetwork] * links.network.value() * local;
-    rate_ = links.nodes == 1 ? inside : inside > 0 ? std::min(inside, network) : network;
+    const double network = simple.link_fraction[kNetwork] * value_or_none(links.network) * local;
+    rate_ = links.nodes == 1 ? inside : links.inside ? std::min(inside, network) : network;
   }
 
   double expectation(const ProtocolTuning& tuning) const {
@@ -96,7 +100,7 @@ class Tuner {
   double rate_of(const ProtocolTuning& tuning) const {
     const auto channels = static_cast<double>(tuner_.channels);
     const auto most = [&](const ByNodes& by_nodes, double count) {
-      const double value = by_nodes[nodes_index_].value() * count;
+      const double value = by_nodes.of(links_.nodes).value() * count;
       return value > 0 ? value : std::numeric_limits<double>::infinity();
     };
     switch (tuning.path) {
@@ -135,26 +139,29 @@ class Tuner {
   const CollectiveTask& task_;
   const GroupLinks& links_;
   bool by_levels_;  // inside nodes and across, not one ring through all members
-  std::size_t nodes_index_ = 0;
   double rate_ = 0;
 };
 
-// Bytes on a link of `link` for each byte of data.
-double wire_ratio(Bandwidth link, double fraction, Bandwidth most) {
-  double rate = link.value() * fraction;
-  if (most.value() > 0) rate = std::min(rate, most.value());
-  return rate > 0 ? std::max(1.0, link.value() / rate) : 1;
+// A rate of the library's file, where one is given.
+std::optional<Bandwidth> limit(Bandwidth rate) {
+  return rate.value() > 0 ? std::optional(rate) : std::nullopt;
 }
 
-// Of what is given: 0 stands for no limit.
-Bandwidth lower(Bandwidth a, Bandwidth b) {
-  if (a.value() == 0 || b.value() == 0) return std::max(a, b);
-  return std::min(a, b);
+std::optional<Bandwidth> lower(std::optional<Bandwidth> a, std::optional<Bandwidth> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
 }
 
-// What one member has to do with a collective.
+// Bytes on a link for each byte of data.
+double wire_ratio(std::optional<Bandwidth> link, double fraction, std::optional<Bandwidth> most) {
+  if (!link) return 1;
+  const Bandwidth rate = *lower(fraction * *link, most);
+  return rate.value() > 0 ? std::max(1.0, link->value() / rate.value()) : 1;
+}
+
+// The part of one member in a collective.
 struct Share {
-  Bytes bytes{};  // of the collective
+  Bytes bytes{};  // the collective's
   Bytes part{};   // its shard
   Bytes sent{};   // by it
   std::uint32_t peers = 1;
@@ -194,19 +201,25 @@ LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& t
 
   const ProtocolChannels& channels = timing.channels;
   const double open = open_channels(library, channels, share, links);
-  Bandwidth most;  // that the chip sends at
-  if (open > 0) most = open * lower(channels.rate, share.adds ? links.adder : Bandwidth());
-  if (channels.accesses > 0) most = lower(most, links.memory / channels.accesses);
+  std::optional<Bandwidth> most;  // that the chip sends at
+  if (open > 0) {
+    const auto channel = lower(limit(channels.rate), share.adds ? links.adder : std::nullopt);
+    if (channel) most = open * *channel;
+  }
+  if (channels.accesses > 0 && links.memory) most = lower(most, *links.memory / channels.accesses);
   const auto local = static_cast<std::size_t>(library.inside);
   cost.wire[local] =
-      wire_ratio(links.inside, timing.link_fraction[local], lower(timing.most, most));
+      wire_ratio(links.inside, timing.link_fraction[local], lower(limit(timing.most), most));
   cost.wire[kNetwork] = wire_ratio(links.network, timing.link_fraction[kNetwork], most);
 
   // A node sends over the network with all its cards.
-  const double cards = links.nodes > 1 ? links.members / links.nodes : 0;
-  const Bandwidth across = cards / cost.wire[kNetwork] * links.network;
-  const Bandwidth rate = lower(links.inside / cost.wire[local], across);
-  const double busy = seconds_of(share.sent, rate);
+  std::optional<Bandwidth> rate;
+  if (links.inside) rate = *links.inside / cost.wire[local];
+  if (links.nodes > 1 && links.network) {
+    const double cards = links.members / links.nodes;
+    rate = lower(rate, cards / cost.wire[kNetwork] * *links.network);
+  }
+  const double busy = rate ? seconds_of(share.sent, *rate) : 0;
   cost.channels = std::llround(open);
   if (busy > 0) {
     const double all = busy + to_seconds(cost.start);
@@ -247,7 +260,7 @@ bool moves_messages(CollectiveOp op) {
          op == CollectiveOp::kPermute;
 }
 
-// What NCCL could take here, in its order.
+// The paths and protocols that NCCL could take here, in its order.
 std::vector<Way> ways(const CommunicationLibrary& library, const CollectiveTask& task,
                       bool may_nvls, bool trees, bool by_levels, const GroupLinks& links) {
   const Tuner tuner(library, task, links, by_levels);
@@ -322,8 +335,8 @@ bool is_best_in_switch(const CollectiveTask& task, bool floating, const GroupSha
   if (!floating) return false;
   const double n = links.members;
   const double passes = task.op == CollectiveOp::kAllReduce ? 2 : 1;
-  return links.switch_adders.value() == 0 ||
-         n / links.switch_adders.value() <= passes * (n - 1) / n / links.inside.value();
+  return !links.switch_adders ||
+         n / links.switch_adders->value() <= passes * (n - 1) / n / value_or_none(links.inside);
 }
 
 }  // namespace

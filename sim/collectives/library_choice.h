@@ -11,7 +11,7 @@
 //           the ring's rate, 2 (d - 1) hops in nodes and 2 log2 M between them
 //   nvls    all-reduce of floating-point numbers in one node of five and more: the switches add up
 //
-// What it holds of the chips follows from the channels that the protocol opens (library.h).
+// The channels that the protocol opens decide how much of the chips it holds (library.h).
 //
 // Without a library (ideal) it goes by closed forms: in a node whose switch adds up and copies that
 // takes one trip and S/W, (n - 1) / n of it where shards are sent, which nothing is faster than,
@@ -24,6 +24,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "sim/base/units.h"
@@ -33,24 +34,24 @@
 
 namespace stepsim {
 
-// What a library knows of a group's place.
+// What a library knows about the place of a group. A bandwidth that is not there is no limit.
 struct GroupLinks {
   std::uint32_t members = 1;
   std::uint32_t nodes = 1;
-  Bandwidth inside{};   // the slowest route between neighbours of one node; 0: none
-  Bandwidth network{};  // between nodes; 0: none
-  Bandwidth adder{};    // sums of this type that a compute unit of the chips makes; 0: no limit
-  Bandwidth memory{};   // what the chips read and write; 0: no limit
-  bool nvls = false;    // the switch between the chips of a node adds up and copies,
-  Bandwidth switch_adders{};  // so many bytes of operands a second; 0: as fast as they come
+  std::optional<Bandwidth> inside{};   // the slowest route between neighbours of one node
+  std::optional<Bandwidth> network{};  // the slowest route between nodes
+  std::optional<Bandwidth> adder{};    // sums of this type that a compute unit of the chips makes
+  std::optional<Bandwidth> memory{};   // what the memory of a chip reads and writes
+  bool nvls = false;                   // the switch between the chips of a node adds and copies,
+  std::optional<Bandwidth> switch_adders{};  // so many bytes of operands a second
 };
 
-// What is added to the transfers of one collective or message.
+// The library's additions to the transfers of one collective or message.
 struct LibraryCost {
   Duration start{};                             // once, before the first byte
   std::array<Duration, kHopKinds> hop{};        // to every message, by the kind of its route
   std::array<double, kHopKinds> wire{1, 1, 1};  // bytes on a link for each byte of data, >= 1
-  // What it holds of each member's chip from its start to its end:
+  // Held on each member's chip from the start to the end:
   std::int64_t channels = 0;  // compute units
   Bandwidth memory{};         // of device memory, read and written, while data move
   friend bool operator==(const LibraryCost&, const LibraryCost&) = default;
@@ -69,7 +70,8 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
                                   bool floating, AlgorithmChoice asked, const GroupShape& shape,
                                   const GroupLinks& links);
 
-// Of a message of `bytes` over a route of this kind and narrowest link.
+// The cost of a message of `bytes` over a route of this kind. `link`: the narrowest link of the
+// route.
 LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, HopKind kind,
                             Bandwidth link);
 

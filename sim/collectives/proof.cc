@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/collectives/parts.h"
+
 namespace stepsim {
 namespace {
 
@@ -20,11 +22,8 @@ std::string number(std::uint64_t value) {
   return std::to_string(value);
 }
 
-std::int64_t part(std::int64_t whole, std::int64_t i, std::int64_t parts) {
-  return (i + 1) * whole / parts - i * whole / parts;
-}
-
-// What an operation starts from and promises, as sim/collectives/collective.h says.
+// The data that members bring to an operation, and those that it promises them
+// (sim/collectives/collective.h).
 class Promise {
  public:
   Promise(const CollectiveTask& task, const CollectiveAlgorithm& algorithm)
@@ -32,11 +31,11 @@ class Promise {
     const bool owned = task.op == CollectiveOp::kAllGather || task.op == CollectiveOp::kGather ||
                        task.op == CollectiveOp::kScatter || task.op == CollectiveOp::kReduceScatter;
     if (!owned) return;
-    owner_.assign(n_, n_);
+    owner_.resize(n_);
     if (algorithm.shards() != n_) throw Wrong{"must have a shard for each member"};
     for (std::uint32_t member = 0; member < n_; ++member) {
       const std::uint32_t shard = algorithm.shard_of(member);
-      if (shard >= n_ || owner_[shard] != n_) {
+      if (shard >= n_ || owner_[shard]) {
         throw Wrong{"shard " + number(shard) + " must belong to one member"};
       }
       owner_[shard] = member;
@@ -85,9 +84,9 @@ class Promise {
       case CollectiveOp::kReduce:
         return member == task_.root ? sum : anything;
       case CollectiveOp::kAllGather:
-        return data_of(owner_[shard]);
+        return data_of(*owner_[shard]);
       case CollectiveOp::kGather:
-        return member == task_.root ? data_of(owner_[shard]) : anything;
+        return member == task_.root ? data_of(*owner_[shard]) : anything;
       case CollectiveOp::kBroadcast:
         return data_of(task_.root);
       case CollectiveOp::kScatter:
@@ -114,7 +113,7 @@ class Promise {
   const CollectiveTask& task_;
   const CollectiveAlgorithm& algorithm_;
   std::uint32_t n_;
-  std::vector<std::uint32_t> owner_;  // by shard
+  std::vector<std::optional<std::uint32_t>> owner_;  // by shard; of operations that have owners
 };
 
 // Bytes of the blocks of a message, by the rules of algorithm.h.

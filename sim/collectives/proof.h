@@ -1,8 +1,10 @@
 // disproof() moves symbolic contributions through the messages of an algorithm and says what is
-// wrong with it: where a member does not end with exactly what the operation promises, each
-// contribution once; where a message carries what its sender does not have, or not the bytes of its
-// blocks; where the counts of arrivals are not those of the messages; where lanes wait for each
-// other for ever.
+// wrong with it. It finds
+//
+//   a member that does not end with exactly what the operation promises, each contribution once
+//   a message with data that its sender does not have, or with other bytes than its blocks
+//   a count of arrivals that is not that of the messages
+//   lanes that wait for each other for ever
 //
 //   if (const auto wrong = disproof(task, *algorithm)) throw ConfigError({{"steps", *wrong}});
 //

@@ -1,6 +1,6 @@
-// end_of_rounds() is when every round of every lane is over, if only trips counted: a round follows
-// the one before it, and the rounds of other lanes that a gate names. It is the latency of a
-// pipelined collective.
+// end_of_rounds() is the time at which every round of every lane is over if only trips count. A
+// round follows the one before it, and the rounds of other lanes that a gate names. This is the
+// latency of a pipelined collective.
 
 #pragma once
 
@@ -16,8 +16,8 @@ namespace stepsim {
 Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
                        const std::vector<std::vector<Duration>>& trips);
 
-// When the last byte has gone its way where members pass on to the next one what they receive.
-// `hop`: of the message that each member sends, to `next`, in every round. O(rounds x members).
+// The time at which the last byte has gone its way if every member passes all it receives on to the
+// same other member. `next`: that member, by sender. `hop`: the trip there. O(rounds x members).
 Duration end_of_relay(std::uint32_t rounds, const std::vector<std::uint32_t>& next,
                       const std::vector<Duration>& hop);
 

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/collectives/parts.h"
+
 namespace stepsim {
 namespace {
 
@@ -110,11 +112,11 @@ std::vector<Problem> check(const StepList& list) {
 ListedSteps::ListedSteps(const CollectiveTask& task, const StepList& list)
     : task_(task), list_(list) {
   std::tie(lanes_, rounds_) = lanes_and_rounds(list);
-  step_of_.assign(std::size_t{lanes_} * rounds_ * list.members, 0);
+  step_of_.resize(std::size_t{lanes_} * rounds_ * list.members);
   received_.assign(step_of_.size(), 0);
   for (std::uint32_t i = 0; i < list.steps.size(); ++i) {
     const ListedStep& step = list.steps[i];
-    step_of_[slot(step.lane, step.round, step.from)] = i + 1;
+    step_of_[slot(step.lane, step.round, step.from)] = i;
     ++received_[slot(step.lane, step.round, step.to)];
     gated_ = gated_ || step.after.has_value();
   }
@@ -122,14 +124,11 @@ ListedSteps::ListedSteps(const CollectiveTask& task, const StepList& list)
 
 const ListedStep* ListedSteps::step(std::uint32_t lane, std::uint32_t round,
                                     std::uint32_t member) const {
-  const std::uint32_t number = step_of_[slot(lane, round, member)];
-  return number == 0 ? nullptr : &list_.steps[number - 1];
+  const std::optional<std::uint32_t> index = step_of_[slot(lane, round, member)];
+  return index ? &list_.steps[*index] : nullptr;
 }
 
 Bytes ListedSteps::bytes_of(std::uint32_t block) const {
-  const auto part = [](std::int64_t whole, std::int64_t i, std::int64_t parts) {
-    return (i + 1) * whole / parts - i * whole / parts;
-  };
   const std::uint32_t shard = block % list_.shards;
   const std::uint32_t piece = block / list_.shards;
   if (task_.matrix != nullptr) {

@@ -2,7 +2,8 @@
 // blocks to whom, in which lane and round (the words of algorithm.h). It is shared data of an op
 // graph (OpGraph::step_lists). ListedSteps runs one, for any number of bytes.
 //
-// Whether it does what its operation promises is for disproof() (proof.h) to say: ask before use.
+// A list may be wrong: ask disproof() (proof.h) whether it keeps the promise of its operation
+// before it is used.
 
 #pragma once
 
@@ -76,8 +77,8 @@ class ListedSteps final : public CollectiveAlgorithm {
   std::uint32_t lanes_ = 1;
   std::uint32_t rounds_ = 0;
   bool gated_ = false;
-  std::vector<std::uint32_t> step_of_;   // by slot: 1 + number of the step; 0: none
-  std::vector<std::uint32_t> received_;  // by slot: messages
+  std::vector<std::optional<std::uint32_t>> step_of_;  // by slot: index of the step
+  std::vector<std::uint32_t> received_;                // by slot: messages
 };
 
 }  // namespace stepsim

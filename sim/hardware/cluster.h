@@ -24,13 +24,13 @@ struct Cluster {
   ChipSpec chip;                   // all chips are alike
   CommunicationLibrary library{};  // ideal unless given
   Hosts hosts{};                   // none unless given
-  // By NodeId, of switches: a link that every byte takes that the switch adds up. Empty: they add
-  // as fast as bytes come.
+  // By NodeId. A switch whose adding is limited has a link here, and every byte that it adds up
+  // takes that link. Empty: switches add as fast as bytes come.
   std::vector<std::optional<LinkId>> adders{};
 };
 
-// Gives every switch of the fabric an adder that takes in so many bytes of operands a second, which
-// all sums that it makes at a time share.
+// Gives every switch of the fabric an adder that takes in `operands` bytes a second. All sums that
+// a switch makes at one time share its adder.
 std::vector<std::optional<LinkId>> add_adders(Bandwidth operands, Fabric& fabric);
 
 }  // namespace stepsim

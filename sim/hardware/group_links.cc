@@ -6,8 +6,13 @@
 namespace stepsim {
 namespace {
 
-void take_slower(Bandwidth& slowest, Bandwidth link) {
-  slowest = slowest.value() == 0 ? link : std::min(slowest, link);
+void take_slower(std::optional<Bandwidth>& slowest, Bandwidth link) {
+  slowest = slowest ? std::min(*slowest, link) : link;
+}
+
+// What a chip says of itself, where it says it.
+std::optional<Bandwidth> if_given(Bandwidth rate) {
+  return rate.value() > 0 ? std::optional(rate) : std::nullopt;
 }
 
 }  // namespace
@@ -29,8 +34,10 @@ GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips
                     std::optional<DataType> type) {
   const std::uint32_t of_node = chips_per_node(cluster.places);
   GroupLinks links{.members = static_cast<std::uint32_t>(chips.size()),
-                   .memory = cluster.chip.memory_bandwidth};
-  if (type) links.adder = cluster.chip.communication.reduction[static_cast<std::size_t>(*type)];
+                   .memory = if_given(cluster.chip.memory_bandwidth)};
+  if (type) {
+    links.adder = if_given(cluster.chip.communication.reduction_of(*type));
+  }
   std::vector<std::uint32_t> nodes;
   for (const std::uint32_t chip : chips) nodes.push_back(chip / of_node);
   std::vector<LinkId> route;
@@ -40,7 +47,7 @@ GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips
     route.clear();
     cluster.router->route(cluster.places.chips[chips[member]], cluster.places.chips[chips[next]], 0,
                           route);
-    Bandwidth& slowest = nodes[member] == nodes[next] ? links.inside : links.network;
+    std::optional<Bandwidth>& slowest = nodes[member] == nodes[next] ? links.inside : links.network;
     for (const LinkId link : route) {
       take_slower(slowest, cluster.fabric.width(cluster.fabric.spread(link)));
     }

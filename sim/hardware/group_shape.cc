@@ -29,6 +29,7 @@ GroupDimension dimension_of(const Level& level, const std::vector<std::uint32_t>
     equal_strides = equal_strides && taken[i] - taken[i - 1] == stride;
   }
   dimension.wraps = dimension.torus_axis && level.wraps && equal_strides;
+  dimension.twists = level.twists && dimension.size == level.size;
   return dimension;
 }
 
@@ -59,6 +60,10 @@ GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) 
   if (box != chips.size() || shape.dimensions.size() > kMaxDimensions) {
     return in_given_order(chips.size());
   }
+  // The cables of a twist join rows of the whole torus, not of a part.
+  if (chips.size() != cluster.places.chips.size()) {
+    for (GroupDimension& dimension : shape.dimensions) dimension.twists = false;
+  }
   shape.order.assign(chips.size(), 0);
   std::vector<bool> taken(chips.size(), false);
   for (std::uint32_t member = 0; member < chips.size(); ++member) {
@@ -84,7 +89,7 @@ std::vector<SwitchTree> rail_trees(const Cluster& cluster, std::span<const std::
   return trees;
 }
 
-// Of the members of every node, if each has one switch for all of them.
+// The tree inside each node; empty unless every node has one switch for all of its members.
 std::vector<SwitchTree> node_trees(const Cluster& cluster, std::span<const std::uint32_t> chips,
                                    const GroupShape& shape) {
   const std::uint32_t per_node = shape.dimensions.front().size;

@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/hardware/host_fields.h"
+
 namespace stepsim {
 
 std::vector<Problem> check(const HostSpec& spec) {
-  std::vector<Problem> problems;
-  if (!spec.given()) return problems;
-  const auto at_least_one = [&](const char* field, std::int64_t value) {
-    if (value < 1) problems.push_back({field, "must be at least 1, is " + std::to_string(value)});
-  };
-  at_least_one("chips", spec.chips);
-  at_least_one("uplink_chips", spec.uplink_chips);
+  if (!spec.given()) return {};
+  std::vector<Problem> problems = host_fields().problems(spec);
   if (spec.chips >= 1 && spec.uplink_chips >= 1 && spec.chips % spec.uplink_chips != 0) {
     problems.push_back({"uplink_chips", "must divide the host's chips (" +
                                             std::to_string(spec.chips) + "), is " +
@@ -30,8 +27,8 @@ std::vector<Problem> check(const HostSpec& spec) {
 Hosts add_hosts(const HostSpec& spec, const Places& places, Fabric& fabric) {
   Hosts hosts{.spec = spec};
   if (!spec.given()) return hosts;
-  const Bandwidth up =
-      spec.uplink_bandwidth.value() > 0 ? spec.uplink_bandwidth : spec.link_bandwidth;
+  const Bandwidth link = *spec.link_bandwidth;
+  const Bandwidth up = spec.uplink_bandwidth.value_or(link);
   NodeId host;
   NodeId uplink;
   LinkId memory;
@@ -50,10 +47,9 @@ Hosts add_hosts(const HostSpec& spec, const Places& places, Fabric& fabric) {
       uplink_out = fabric.connect(uplink, host, up, {});
     }
     const NodeId end = spec.uplink_chips > 1 ? uplink : host;
-    const LinkId out =
-        fabric.connect(places.chips[chip], end, spec.link_bandwidth, spec.link_latency);
+    const LinkId out = fabric.connect(places.chips[chip], end, link, spec.link_latency);
     const auto back = [](LinkId there) { return LinkId(there.index() + 1); };
-    HostPath path{.host = hosts.count - 1, .out = {out}, .in = {memory}, .memory = memory};
+    HostPath path{.host = HostId(hosts.count - 1), .out = {out}, .in = {memory}, .memory = memory};
     if (spec.uplink_chips > 1) {
       path.out.push_back(uplink_out);
       path.in.push_back(back(uplink_out));

@@ -1,14 +1,14 @@
-// Hosts are the machines that chips hang on, by PCIe or a link of their own: where offloaded state
-// lives, and what copies to it and work on it share.
+// Hosts are the machines that chips are attached to, by PCIe or a link such as NVLink-C2C. They
+// hold offloaded state. Copies to a host and work on its memory share the links below.
 //
 //   chip 0 --link--+
 //                  +-- uplink --- host: memory
 //   chip 1 --link--+
 //
-// A copy takes the link of its chip, the uplink that several chips may share (a PCIe switch), and
-// the memory of the host, all in one direction; the two directions of a link don't disturb each
-// other, reads and writes of the memory do. Work of the host on its memory (an optimizer step)
-// takes the memory alone: it is bound by it.
+// A copy takes the link of its chip, the uplink (a PCIe switch that several chips may share), and
+// the memory of the host. The two directions of a link and of an uplink are independent; reads and
+// writes of the memory share its bandwidth. Work of the host on its memory (an optimizer step)
+// takes the memory alone.
 //
 // These links belong to the fabric, but no route takes them: traffic of network cards does not
 // disturb copies. Chips are dealt to hosts in order of their numbers. Not modelled: pinning and
@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/base/error.h"
@@ -28,22 +29,22 @@
 namespace stepsim {
 
 struct HostSpec {
-  Bandwidth link_bandwidth{};     // one way, between a chip and its uplink; 0: there is no host
-  Duration link_latency{};        // of a copy: to start it, and until the first byte is there
-  std::int64_t chips = 8;         // on a host
-  std::int64_t uplink_chips = 1;  // that share an uplink
-  Bandwidth uplink_bandwidth{};   // one way; 0: that of a link
-  Bandwidth memory_bandwidth{};   // that copies and work reach together
+  std::optional<Bandwidth> link_bandwidth{};  // one way, a chip to its uplink. Unset: no host
+  Duration link_latency{};        // from the start of a copy until its first byte arrives
+  std::int64_t chips = 8;         // attached to a host
+  std::int64_t uplink_chips = 1;  // chips that share an uplink
+  std::optional<Bandwidth> uplink_bandwidth{};  // one way; unless given, that of a link
+  Bandwidth memory_bandwidth{};                 // that copies and work reach together
   Bytes memory_capacity{};
 
-  bool given() const { return link_bandwidth.value() > 0; }
+  bool given() const { return link_bandwidth.has_value(); }
 };
 
-// Empty when there is no host, or all of its sizes make sense.
+// Every problem of the spec; none where it says that there is no host.
 std::vector<Problem> check(const HostSpec& spec);
 
 struct HostPath {
-  std::uint32_t host = 0;
+  HostId host;
   std::vector<LinkId> out{};  // chip to memory
   std::vector<LinkId> in{};   // memory to chip
   LinkId memory;
@@ -52,7 +53,7 @@ struct HostPath {
 struct Hosts {
   HostSpec spec{};
   std::vector<HostPath> of_chip{};  // by chip number; empty: none
-  std::uint32_t count = 0;
+  std::uint32_t count = 0;          // of hosts
 };
 
 // Adds the hosts of all chips to the fabric. REQUIRES: check(spec) is empty.

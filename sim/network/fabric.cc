@@ -34,8 +34,8 @@ void Fabric::add_group(std::vector<LinkId> links, std::uint32_t down) {
   double sum = 0;
   for (const LinkId id : links) {
     assert(!group_of(id) && link(id).latency == link(links.front()).latency);
-    if (id.index() >= group_of_.size()) group_of_.resize(id.index() + 1, kNoGroup);
-    group_of_[id.index()] = static_cast<std::uint32_t>(groups_.size());
+    if (id.index() >= group_of_.size()) group_of_.resize(id.index() + 1);
+    group_of_[id.index()] = LinkGroupId(static_cast<std::uint32_t>(groups_.size()));
     sum += link(id).bandwidth.value();
   }
   const Bandwidth mean(sum / static_cast<double>(links.size()));
@@ -44,8 +44,8 @@ void Fabric::add_group(std::vector<LinkId> links, std::uint32_t down) {
       {.links = std::move(links), .bandwidth = mean, .latency = latency, .down = down});
 }
 
-std::span<const LinkId> Fabric::alternatives(std::uint32_t group, NodeId node) const {
-  const auto leaving = std::ranges::equal_range(groups_[group].links, node, {},
+std::span<const LinkId> Fabric::alternatives(LinkGroupId group, NodeId node) const {
+  const auto leaving = std::ranges::equal_range(groups_[group.index()].links, node, {},
                                                 [this](LinkId id) { return link(id).from; });
   return {leaving.begin(), leaving.end()};
 }

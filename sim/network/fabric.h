@@ -4,13 +4,12 @@
 // Groups are for adaptive routing. Where switches choose a port packet by packet, what is sent over
 // one link of a stage is spread over all links of the stage, and a route names just one of them:
 //
-//          spine0   spine1   spine2         leaf0>spine0, leaf0>spine1 and leaf0>spine2 are a
-//          group,
-//             |   /    ____/                and so are spine0>leaf1, spine1>leaf1, spine2>leaf1. A
-//          leaf0 ----                       route from leaf0 to leaf1 names one link of each
+//     spine0   spine1   spine2      leaf0>spine0, leaf0>spine1 and leaf0>spine2 are a group.
+//        |   /    ____/             So are spine0>leaf1, spine1>leaf1 and spine2>leaf1. A route
+//     leaf0 ----                    from leaf0 to leaf1 names one link of each group.
 //
-// Fluid models use the group in the place of the link: `spread()`. A message over k equal paths
-// takes 1/k of its rate from each link, so one number a group says all. Links of unequal bandwidth
+// Fluid models replace the link by its group: `spread()`. A message over k equal paths takes 1/k of
+// its rate from each link, so one number describes the whole group. Links of unequal bandwidth
 // carry shares in proportion to it. Packets choose among `alternatives()`.
 
 #pragma once
@@ -37,7 +36,7 @@ struct Link {
   NodeId from;
   NodeId to;
   Bandwidth bandwidth;  // one direction
-  Duration latency;     // of the first byte: cable and switch together
+  Duration latency;     // until the first byte arrives: cable and switch together
 };
 
 // Links that share evenly whatever crosses any of them.
@@ -45,12 +44,12 @@ struct LinkGroup {
   std::vector<LinkId> links;  // by the nodes that they leave, then by number
   Bandwidth bandwidth{};      // of a link, on average
   Duration latency{};         // of each
-  std::uint32_t down = 0;     // links that belonged to it and are gone
+  std::uint32_t down = 0;     // how many links belonged to it and are gone
 };
 
-// What a transfer takes of a link, or of each link of a group.
+// The share that a transfer takes of a link, or of each link of a group: at rate r, weight * r.
 struct LinkUse {
-  LinkId link;        // or a group: Fabric::group_id()
+  LinkId link;        // or a group: Fabric::link_id()
   double weight = 1;  // in (0, 1]; a transfer names a link at most once
 };
 
@@ -68,65 +67,64 @@ class Fabric {
   // REQUIRES: links of this fabric, at least one, of equal latency, in no other group.
   void add_group(std::vector<LinkId> links, std::uint32_t down = 0);
 
-  const std::vector<Node>& nodes() const { return nodes_; }  // by NodeId
-  const std::vector<Link>& links() const { return links_; }  // by LinkId
-  const std::vector<LinkGroup>& groups() const { return groups_; }
+  const std::vector<Node>& nodes() const { return nodes_; }         // by NodeId
+  const std::vector<Link>& links() const { return links_; }         // by LinkId
+  const std::vector<LinkGroup>& groups() const { return groups_; }  // by LinkGroupId
   const Node& node(NodeId id) const { return nodes_[id.index()]; }
   const Link& link(LinkId id) const { return links_[id.index()]; }
+  const LinkGroup& group(LinkGroupId id) const { return groups_[id.index()]; }
 
   std::string link_name(LinkId id) const;  // "node3.gpu5>node3.nvswitch"
 
-  // The number of a link's group.
-  std::optional<std::uint32_t> group_of(LinkId id) const {
-    if (id.index() >= group_of_.size() || group_of_[id.index()] == kNoGroup) return std::nullopt;
-    return group_of_[id.index()];
+  // The group that a link belongs to.
+  std::optional<LinkGroupId> group_of(LinkId id) const {
+    if (id.index() >= group_of_.size() || !group_of_[id.index()]) return std::nullopt;
+    return *group_of_[id.index()];
   }
 
-  // Groups in the places of links have the ids behind those of all links. Valid as long as no link
-  // is added.
-  LinkId group_id(std::uint32_t group) const {
-    return LinkId(static_cast<std::uint32_t>(links_.size()) + group);
+  // A group that stands in the place of a link has an id behind those of all links. Valid as long
+  // as no link is added.
+  LinkId link_id(LinkGroupId group) const {
+    return LinkId(static_cast<std::uint32_t>(links_.size()) + group.index());
   }
   std::size_t links_and_groups() const { return links_.size() + groups_.size(); }
 
-  // What a message whose route names the link uses: the link itself, or its group.
+  // The use of a message whose route names the link: the link itself, or its group.
   LinkUse spread(LinkId id) const {
     const auto group = group_of(id);
     if (!group) return {id, 1};
-    return {group_id(*group), 1 / static_cast<double>(groups_[*group].links.size())};
+    return {link_id(*group), 1 / static_cast<double>(groups_[group->index()].links.size())};
   }
 
-  // Of a link, or of a group's average link.
+  // The bandwidth of a link, or of a group's average link.
   Bandwidth bandwidth(LinkId id) const {
     if (id.index() < links_.size()) return links_[id.index()].bandwidth;
     return groups_[id.index() - links_.size()].bandwidth;
   }
 
-  // What a message alone has of a use: its bandwidth / weight.
+  // The rate of a message that has the link or group to itself: its bandwidth / weight.
   Bandwidth width(const LinkUse& use) const { return bandwidth(use.link) / use.weight; }
 
   // The links of `group` that leave `node`, by number.
-  std::span<const LinkId> alternatives(std::uint32_t group, NodeId node) const;
+  std::span<const LinkId> alternatives(LinkGroupId group, NodeId node) const;
 
  private:
-  static constexpr std::uint32_t kNoGroup = UINT32_MAX;
-
   std::vector<Node> nodes_;
   std::vector<Link> links_;
   std::vector<LinkGroup> groups_;
-  std::vector<std::uint32_t> group_of_;  // by LinkId; shorter where the last links have none
+  std::vector<OptionalId<LinkGroupId>> group_of_;  // by LinkId; shorter where the last have none
 };
 
-// Bytes of one link, where `used(id)` are those of transfers that name a link or group themselves.
-// Who names a link of a group names the group beside it (Transfer), so the group's bytes are those
-// of all its links.
+// Bytes that crossed one link. `used(id)`: bytes of the transfers that name that link or group.
+// A transfer that names a link of a group names the group beside it (Transfer), so the group's
+// bytes include those of all its links.
 template <typename Used>
 double bytes_over(const Fabric& fabric, LinkId id, const Used& used) {
   const double alone = used(id);
-  const auto number = fabric.group_of(id);
-  if (!number) return alone;
-  const LinkGroup& group = fabric.groups()[*number];
-  double spread = used(fabric.group_id(*number));
+  const auto group_id = fabric.group_of(id);
+  if (!group_id) return alone;
+  const LinkGroup& group = fabric.group(*group_id);
+  double spread = used(fabric.link_id(*group_id));
   for (const LinkId link : group.links) {
     spread -= used(link) / static_cast<double>(group.links.size());
   }

@@ -21,7 +21,7 @@ bool is_overloaded(double load, double capacity) {
 
 }  // namespace
 
-void FairSharing::queue_unless_at_rest(LinkIndex index) {
+void FairSharing::queue_unless_at_rest(LinkId index) {
   Link& link = links_[index];
   if (link.is_queued) return;
   const double rest = link.capacity - link.foreign;
@@ -44,7 +44,7 @@ void FairSharing::solve() {
   const std::uint64_t limit =
       evaluations_ + evaluation_limit_.value_or(1000 + 16 * (links_.size() + active_));
   while (!queue_.empty()) {
-    const LinkIndex index = queue_.pop();
+    const LinkId index = queue_.pop();
     links_[index].is_queued = false;
     if (evaluations_ == limit) {
       while (!queue_.empty()) links_[queue_.pop()].is_queued = false;
@@ -56,7 +56,7 @@ void FairSharing::solve() {
   }
 }
 
-void FairSharing::evaluate(LinkIndex index) {
+void FairSharing::evaluate(LinkId index) {
   const Link& link = links_[index];
   double own_weight = link.own_weight;
   if (own_weight == 0 && !is_overloaded(link.foreign, link.capacity)) return;
@@ -74,7 +74,7 @@ void FairSharing::evaluate(LinkIndex index) {
 
 // Adds up the row of the link, fills captured_, and returns the level with them. Their rates stay
 // what they are, but the link counts them as its own: in `own_weight`, no longer in `foreign`.
-double FairSharing::capture_faster(LinkIndex index, double level, double& own_weight) {
+double FairSharing::capture_faster(LinkId index, double level, double& own_weight) {
   Link& link = links_[index];
   const double surely_slower = level > 0 ? level * (1 - 1e-9) : 0;
   double foreign = 0;
@@ -118,7 +118,7 @@ double FairSharing::capture_faster(LinkIndex index, double level, double& own_we
 }
 
 // Gives the link its level and the transfers in captured_, and tells all others.
-void FairSharing::set_level(LinkIndex index, double level, double own_weight) {
+void FairSharing::set_level(LinkId index, double level, double own_weight) {
   Link& link = links_[index];
   settle_volume(link);
   const std::span<const Own> own = heaps_.view(books_[index].own);
@@ -143,9 +143,9 @@ void FairSharing::set_level(LinkIndex index, double level, double own_weight) {
 }
 
 // Makes a foreign transfer an own one, at the level that has just been set.
-void FairSharing::move_to(LinkIndex index, double level, const Faster& captured) {
+void FairSharing::move_to(LinkId index, double level, const Faster& captured) {
   Transfer& transfer = transfers_[captured.slot];
-  const LinkIndex old_index = transfer.bottleneck;
+  const LinkId old_index = transfer.bottleneck;
   Link& old = links_[old_index];
   PooledArray& old_heap = books_[old_index].own;
   settle_volume(old);
@@ -162,7 +162,7 @@ void FairSharing::move_to(LinkIndex index, double level, const Faster& captured)
 }
 
 // Puts the bottleneck first among the uses of its transfer.
-void FairSharing::set_bottleneck(Transfer& transfer, LinkIndex index) {
+void FairSharing::set_bottleneck(Transfer& transfer, LinkId index) {
   transfer.bottleneck = index;
   const std::uint32_t first = transfer.uses_begin;
   std::uint32_t use = first;
@@ -179,8 +179,8 @@ void FairSharing::set_bottleneck(Transfer& transfer, LinkIndex index) {
 // Tells the links of a transfer but its bottleneck. The inner loops of all contention: no branch in
 // them.
 void FairSharing::push(const Own& own, double change, double rate) {
-  const LinkIndex* const begin = use_links_.data() + own.uses_begin;
-  const auto push_to = [&](LinkIndex index, double weighted_change) {
+  const LinkId* const begin = use_links_.data() + own.uses_begin;
+  const auto push_to = [&](LinkId index, double weighted_change) {
     Link& link = links_[index];
     link.foreign += weighted_change;
     link.fastest_foreign = std::max(link.fastest_foreign, rate);

@@ -14,7 +14,7 @@ namespace {}  // namespace
 void FairSharing::refill() {
   ++refills_;
   // Bytes left are kept in the transfers while no heap holds their keys.
-  for (LinkIndex index = 0; index < links_.size(); ++index) {
+  for (LinkId index(0); index < links_.next(); index = LinkId(index.index() + 1)) {
     Link& link = links_[index];
     settle_volume(link);
     for (const Own& own : heaps_.view(books_[index].own)) {
@@ -26,7 +26,7 @@ void FairSharing::refill() {
     link.volume = 0;
   }
   fill_from_below();
-  for (LinkIndex index = 0; index < links_.size(); ++index) {
+  for (LinkId index(0); index < links_.next(); index = LinkId(index.index() + 1)) {
     if (links_[index].crossing == 0) continue;
     add_up_foreign(index);
     touch(index);
@@ -44,14 +44,14 @@ void FairSharing::fill_from_below() {
   };
   struct Full {
     double level;
-    LinkIndex index;
+    LinkId index;
   };
   const auto later = [](const Full& a, const Full& b) {
     return std::tuple(a.level, a.index) > std::tuple(b.level, b.index);
   };
-  std::vector<Filling> filling(links_.size(), {0, 0, 0});
+  IdTable<LinkId, Filling> filling(links_.size(), Filling{0, 0, 0});
   std::vector<Full> order;
-  for (LinkIndex index = 0; index < links_.size(); ++index) {
+  for (LinkId index(0); index < links_.next(); index = LinkId(index.index() + 1)) {
     filling[index] = {links_[index].capacity, 0, links_[index].crossing};
     for (const Crossing& crossing : rows_.view(books_[index].row)) {
       filling[index].weight += weight_of(transfers_[crossing.slot], crossing.use);
@@ -79,8 +79,8 @@ void FairSharing::fill_from_below() {
     Link& link = links_[next.index];
     link.level = lowest;
     for (const Crossing& crossing : rows_.view(books_[next.index].row)) {
-      if (is_settled[crossing.slot]) continue;
-      is_settled[crossing.slot] = true;
+      if (is_settled[crossing.slot.index()]) continue;
+      is_settled[crossing.slot.index()] = true;
       Transfer& transfer = transfers_[crossing.slot];
       set_bottleneck(transfer, next.index);
       link.own_weight += weight_of(transfer, transfer.uses_begin);
@@ -109,26 +109,26 @@ std::vector<FairSharing::Rate> FairSharing::rates() const {
 
 std::optional<std::string> FairSharing::unfairness() const {
   constexpr double kTolerance = 1e-9;
-  std::vector<double> load(links_.size(), 0.0);
-  std::vector<double> fastest(links_.size(), 0.0);
+  IdTable<LinkId, double> load(links_.size(), 0.0);
+  IdTable<LinkId, double> fastest(links_.size(), 0.0);
   for (const Transfer& transfer : transfers_) {
     if (!transfer.is_active) continue;
     const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
     for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
-      const LinkIndex index = use_links_[use];
+      const LinkId index = use_links_[use];
       load[index] += weight_of(transfer, use) * rate_of(transfer);
       fastest[index] = std::max(fastest[index], rate_of(transfer));
     }
   }
-  for (LinkIndex index = 0; index < links_.size(); ++index) {
+  for (LinkId index(0); index < links_.next(); index = LinkId(index.index() + 1)) {
     if (load[index] > links_[index].capacity * (1 + kTolerance)) {
-      return "link " + std::to_string(index) + " is overloaded";
+      return "link " + std::to_string(index.index()) + " is overloaded";
     }
   }
   for (const Transfer& transfer : transfers_) {
     if (!transfer.is_active) continue;
     const bool has_bottleneck = [&] {
-      for (const LinkIndex index : links_of(transfer)) {
+      for (const LinkId index : links_of(transfer)) {
         if (load[index] >= links_[index].capacity * (1 - kTolerance) &&
             rate_of(transfer) >= fastest[index] * (1 - kTolerance)) {
           return true;

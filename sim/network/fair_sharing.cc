@@ -73,12 +73,12 @@ FairSharing::Slot FairSharing::add(TransferId id, Bytes bytes, std::span<const L
   for (std::size_t i = 0; i < size; ++i) {
     const LinkUse& use = uses[i];
     assert(use.link.index() < links_.size() && use.weight > 0 && use.weight <= 1);
-    narrowest = std::min(narrowest, links_[use.link.index()].capacity);
-    use_links_[begin + i] = use.link.index();
+    narrowest = std::min(narrowest, links_[use.link].capacity);
+    use_links_[begin + i] = use.link;
     if (is_weighted) weights_[begin + i] = use.weight;
   }
   if (free_slots_.empty()) {
-    free_slots_.push_back(static_cast<Slot>(transfers_.size()));
+    free_slots_.push_back(transfers_.next());
     transfers_.push_back({});
   }
   const Slot slot = free_slots_.back();
@@ -87,7 +87,7 @@ FairSharing::Slot FairSharing::add(TransferId id, Bytes bytes, std::span<const L
                       .bytes = static_cast<double>(bytes.value()),
                       .uses_begin = begin,
                       .uses_size = static_cast<std::uint32_t>(size),
-                      .bottleneck = 0,
+                      .bottleneck = {},
                       .heap_position = 0,
                       .needs_no_time = bytes <= Bytes(0) || narrowest == kInfinite,
                       .is_active = false,
@@ -126,7 +126,7 @@ void FairSharing::admit_arrivals() {
     const Transfer& transfer = transfers_[arrival.slot];
     const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
     for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
-      const LinkIndex index = use_links_[use];
+      const LinkId index = use_links_[use];
       Books& books = books_[index];
       row_positions_[use] = books.row.size;
       rows_.push_back(books.row, {arrival.slot, use});
@@ -142,11 +142,11 @@ void FairSharing::admit_arrivals() {
 
 // A row that grows by doubling leaves shorter places behind: many arrivals get theirs at once.
 void FairSharing::make_room_for_arrivals() {
-  std::vector<std::uint32_t> arriving(links_.size(), 0);
+  IdTable<LinkId, std::uint32_t> arriving(links_.size(), 0);
   for (const Arrival& arrival : arrivals_) {
-    for (const LinkIndex index : links_of(transfers_[arrival.slot])) ++arriving[index];
+    for (const LinkId index : links_of(transfers_[arrival.slot])) ++arriving[index];
   }
-  for (LinkIndex index = 0; index < links_.size(); ++index) {
+  for (LinkId index(0); index < links_.next(); index = LinkId(index.index() + 1)) {
     if (arriving[index] > 0) rows_.reserve(books_[index].row, arriving[index]);
   }
 }
@@ -157,9 +157,9 @@ void FairSharing::place(Slot slot) {
   Transfer& transfer = transfers_[slot];
   const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
   double guess = kInfinite;
-  LinkIndex narrowest = use_links_[transfer.uses_begin];
+  LinkId narrowest = use_links_[transfer.uses_begin];
   for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
-    const LinkIndex index = use_links_[use];
+    const LinkId index = use_links_[use];
     const Link& link = links_[index];
     const double weight = weight_of(transfer, use);
     const double arriving = books_[index].arriving--;
@@ -206,7 +206,8 @@ void FairSharing::take_finished(std::int64_t now, std::vector<Slot>& finished) {
   finishing_.clear();
   finishes_.collect(finishing_);
   finished_.clear();
-  for (const LinkIndex index : finishing_) {
+  for (const std::uint32_t number : finishing_) {
+    const LinkId index(number);
     const Link& link = links_[index];
     PooledArray& own = books_[index].own;
     while (!own.empty()) {
@@ -235,7 +236,7 @@ void FairSharing::leave(const Finished& finished) {
   transfer.is_active = false;
   const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
   for (std::uint32_t use = transfer.uses_begin; use < end; ++use) {
-    const LinkIndex index = use_links_[use];
+    const LinkId index = use_links_[use];
     const double weight = weight_of(transfer, use);
     Link& link = links_[index];
     Books& books = books_[index];
@@ -260,7 +261,7 @@ void FairSharing::leave(const Finished& finished) {
 }
 
 // Forgets the weight of an own transfer that is no longer in the heap.
-void FairSharing::lose_own(LinkIndex index, double weight) {
+void FairSharing::lose_own(LinkId index, double weight) {
   Link& link = links_[index];
   const Books& books = books_[index];
   if (books.own.empty()) {
@@ -284,13 +285,13 @@ void FairSharing::settle(std::int64_t now) {
   now_ = now;
   if (arrivals_.empty() && touched_.empty()) return;
   admit_arrivals();
-  for (const LinkIndex index : touched_) queue_unless_at_rest(index);
+  for (const LinkId index : touched_) queue_unless_at_rest(index);
   solve();
   close_books();
   assert(active_ > 64 || links_.size() > 1024 || !unfairness());
 }
 
-void FairSharing::add_up_foreign(LinkIndex index) {
+void FairSharing::add_up_foreign(LinkId index) {
   Link& link = links_[index];
   link.foreign = 0;
   link.fastest_foreign = 0;
@@ -305,31 +306,32 @@ void FairSharing::add_up_foreign(LinkIndex index) {
 
 // Brings carried bytes and finish times of all touched links up to date.
 void FairSharing::close_books() {
-  for (const LinkIndex index : touched_) {
+  for (const LinkId index : touched_) {
     Link& link = links_[index];
     Books& books = books_[index];
     link.is_touched = false;
     if (link.crossing > 0 && ++link.since_scan == kScanAfter) add_up_foreign(index);
     double used = link.foreign;
-    std::int64_t finish = FinishTree::kNever;
     if (link.own_weight > 0) {
       used += link.own_weight * link.level;
       const double key = heaps_.data(books.own)->key;
-      finish = rounded_finish(link.settled, time_left(key, link.volume, link.level));
+      finishes_.set(index.index(),
+                    rounded_finish(link.settled, time_left(key, link.volume, link.level)));
+    } else {
+      finishes_.clear(index.index());
     }
     if (used != books.used) {
       books.carried += books.used * static_cast<double>(now_ - books.since);
       books.since = now_;
       books.used = used;
     }
-    finishes_.set(index, finish);
   }
   touched_.clear();
   finishes_.flush();
 }
 
 double FairSharing::carried(LinkId link, std::int64_t at) const {
-  const Books& books = books_[link.index()];
+  const Books& books = books_[link];
   return books.carried + books.used * static_cast<double>(at - books.since);
 }
 

@@ -3,7 +3,7 @@
 // and the interface; times here are plain picoseconds, rates bytes per picosecond. A group of links
 // is a link like any other here, with the bandwidth of its average link.
 //
-// What is computed. Transfer f at rate r uses weight(f, l) * r of each of its links l. Rates are
+// The result. Transfer f at rate r uses weight(f, l) * r of each of its links l. Rates are
 // max-min fair over transfers: no rate can grow without another, not larger one shrinking. A set
 // of rates is that if and only if no link is overloaded and every transfer has a BOTTLENECK: a
 // full link on which no other transfer is faster.
@@ -71,7 +71,8 @@ namespace stepsim {
 
 class FairSharing {
  public:
-  using Slot = std::uint32_t;  // a transfer's place from add() to release(); used again after that
+  // A transfer's place from add() to release(); used again after that.
+  using Slot = Id<struct FairSlotTag>;
 
   struct Rate {
     TransferId id;
@@ -102,8 +103,8 @@ class FairSharing {
   // Makes all rates max-min fair. REQUIRES: now is not after next_finish()
   void settle(std::int64_t now);
 
-  // FinishTree::kNever if no transfer is active. Valid after settle().
-  std::int64_t next_finish() const { return finishes_.earliest(); }
+  // Nothing if no transfer is active. Valid after settle().
+  std::optional<std::int64_t> next_finish() const { return finishes_.earliest(); }
 
   double carried(LinkId link, std::int64_t at) const;  // bytes; of a group: of its average link
   std::uint64_t rate_updates() const { return rate_updates_; }
@@ -120,9 +121,7 @@ class FairSharing {
  private:
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-  using LinkIndex = std::uint32_t;
-
-  // What every push of a changed rate reads and writes: one cache line.
+  // Every push of a changed rate reads and writes this and nothing else: one cache line.
   struct alignas(64) Link {
     double level;                 // rate of its own transfers; infinite if there are none
     double foreign = 0;           // load of the others, bytes per picosecond
@@ -165,7 +164,7 @@ class FairSharing {
     double bytes;
     std::uint32_t uses_begin;
     std::uint32_t uses_size;
-    LinkIndex bottleneck;
+    LinkId bottleneck;
     std::uint32_t heap_position;
     bool needs_no_time;  // nothing to move, or no link of finite capacity
     bool is_active;
@@ -191,7 +190,7 @@ class FairSharing {
     Slot slot;
   };
 
-  std::span<const LinkIndex> links_of(const Transfer& transfer) const {
+  std::span<const LinkId> links_of(const Transfer& transfer) const {
     return {use_links_.data() + transfer.uses_begin, transfer.uses_size};
   }
   double weight_of(const Transfer& transfer, std::size_t use) const {
@@ -202,7 +201,7 @@ class FairSharing {
   }
   double rate_of(const Transfer& transfer) const { return links_[transfer.bottleneck].level; }
 
-  void touch(LinkIndex index) {
+  void touch(LinkId index) {
     if (links_[index].is_touched) return;
     links_[index].is_touched = true;
     touched_.push_back(index);
@@ -216,16 +215,16 @@ class FairSharing {
   void make_room_for_arrivals();
   void place(Slot slot);
   void leave(const Finished& finished);
-  void lose_own(LinkIndex index, double weight);
-  void queue_unless_at_rest(LinkIndex index);
+  void lose_own(LinkId index, double weight);
+  void queue_unless_at_rest(LinkId index);
   void solve();
-  void evaluate(LinkIndex index);
-  double capture_faster(LinkIndex index, double level, double& own_weight);
-  void set_level(LinkIndex index, double level, double own_weight);
-  void move_to(LinkIndex index, double level, const Faster& captured);
-  void set_bottleneck(Transfer& transfer, LinkIndex index);
+  void evaluate(LinkId index);
+  double capture_faster(LinkId index, double level, double& own_weight);
+  void set_level(LinkId index, double level, double own_weight);
+  void move_to(LinkId index, double level, const Faster& captured);
+  void set_bottleneck(Transfer& transfer, LinkId index);
   void push(const Own& own, double change, double rate);
-  void add_up_foreign(LinkIndex index);
+  void add_up_foreign(LinkId index);
   void refill();
   void fill_from_below();
   void close_books();
@@ -234,30 +233,30 @@ class FairSharing {
   void heap_remove(PooledArray& heap, std::uint32_t position);
   void heap_sift(PooledArray& heap, std::uint32_t position, const Own& entry);
 
-  std::vector<Link> links_;
-  std::vector<Books> books_;
+  IdTable<LinkId, Link> links_;  // and groups, behind all links
+  IdTable<LinkId, Books> books_;
   // The uses of a transfer are a block of exact length in these arrays, that of its bottleneck
   // first; blocks are found again through free_uses_. Most pushes read nothing but use_links_: it
   // must be small.
-  std::vector<LinkIndex> use_links_;
+  std::vector<LinkId> use_links_;
   std::vector<std::uint32_t> row_positions_;
   std::vector<double> weights_;                        // empty until a transfer needs them
   std::vector<std::vector<std::uint32_t>> free_uses_;  // by length
-  std::vector<Transfer> transfers_;
+  IdTable<Slot, Transfer> transfers_;
   std::vector<Slot> free_slots_;
   ArrayPool<Crossing> rows_;
   ArrayPool<Own> heaps_;
   LevelQueue queue_;
   FinishTree finishes_;
 
-  std::vector<Arrival> arrivals_;   // since the last settle()
-  std::vector<LinkIndex> touched_;  // links whose load, level or own set changed since then
-  std::vector<LinkIndex> pushed_;   // by one evaluation; as long as the links, plus one
+  std::vector<Arrival> arrivals_;  // since the last settle()
+  std::vector<LinkId> touched_;    // links whose load, level or own set changed since then
+  std::vector<LinkId> pushed_;     // by one evaluation; as long as the links, plus one
   std::size_t pushed_count_ = 0;
   std::vector<Faster> faster_;  // of one evaluation: candidates, and those captured
   std::vector<Faster> captured_;
-  std::vector<Finished> finished_;    // of one instant
-  std::vector<LinkIndex> finishing_;  // links, of one instant
+  std::vector<Finished> finished_;        // of one instant
+  std::vector<std::uint32_t> finishing_;  // indices of links, of one instant
 
   std::int64_t now_ = 0;
   std::size_t active_ = 0;

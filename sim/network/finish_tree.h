@@ -2,12 +2,14 @@
 // which sixteen play in each match.
 //
 //   tree.set(link, instant);   // any number of them
+//   tree.clear(link);          // the link has no instant any more
 //   tree.flush();              // plays the matches again that can have another winner
-//   tree.earliest();           // FinishTree::kNever if no link has an instant
+//   tree.earliest();           // nothing if no link has an instant
 //   tree.collect(links);       // all links with that instant, in order of number
 //
-// set() is O(1); flush() looks at sixteen numbers a changed group and level (three levels for 4,096
-// links), once for all links of the group that changed. No allocation after construction.
+// set() and clear() are O(1); flush() looks at sixteen numbers a changed group and level (three
+// levels for 4,096 links), once for all links of the group that changed. No allocation after
+// construction.
 
 #pragma once
 
@@ -16,14 +18,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace stepsim {
 
 class FinishTree {
  public:
-  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
   explicit FinishTree(std::size_t links) {
     std::size_t size = links;
     do {
@@ -36,7 +37,9 @@ class FinishTree {
     } while (size > 1);
   }
 
+  // REQUIRES: the instant is not the last one that the type can hold.
   void set(std::uint32_t link, std::int64_t instant) { set_at(levels_.front(), link, instant); }
+  void clear(std::uint32_t link) { set(link, kNever); }
 
   void flush() {
     for (std::size_t depth = 0; depth < levels_.size(); ++depth) {
@@ -55,7 +58,9 @@ class FinishTree {
   }
 
   // As of the last flush().
-  std::int64_t earliest() const { return earliest_; }
+  std::optional<std::int64_t> earliest() const {
+    return earliest_ == kNever ? std::nullopt : std::optional(earliest_);
+  }
 
   // Appends the links whose instant is earliest(). REQUIRES: no set() since the last flush().
   void collect(std::vector<std::uint32_t>& links) const {
@@ -63,6 +68,7 @@ class FinishTree {
   }
 
  private:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   static constexpr std::uint32_t kWay = 16;
 
   struct Level {

@@ -23,10 +23,10 @@ void FlowNetwork::settle(Time now) {
 }
 
 std::optional<Time> FlowNetwork::next_event() const {
-  std::int64_t next = sharing_.next_finish();
-  if (!waiting_.empty()) next = std::min(next, waiting_.next());
-  if (next == FinishTree::kNever) return std::nullopt;
-  return Time{Duration(next)};
+  std::optional<std::int64_t> next = sharing_.next_finish();
+  if (!waiting_.empty()) next = std::min(next.value_or(waiting_.next()), waiting_.next());
+  if (!next) return std::nullopt;
+  return Time{Duration(*next)};
 }
 
 void FlowNetwork::advance(Time to, std::vector<TransferId>& done) {

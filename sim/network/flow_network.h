@@ -61,7 +61,8 @@ class FlowNetwork final : public Network {
  private:
   const Fabric& fabric_;
   FairSharing sharing_;
-  InstantQueue waiting_;  // for the end of the latency, or of a transfer that needs no time
+  InstantQueue<FairSharing::Slot>
+      waiting_;  // for the end of the latency, or of a transfer that needs no time
   std::vector<FairSharing::Slot> slots_;  // of one instant
   std::uint64_t transfers_ = 0;
 };

@@ -20,7 +20,7 @@ struct Begin {
   }
 };
 
-// Who waits for whom, both ways round.
+// The flows that each flow waits for, and those that wait for it.
 class Waiting {
  public:
   explicit Waiting(const FlowList& list)
@@ -184,20 +184,19 @@ std::vector<std::vector<std::uint32_t>> find_cycles(const FlowList& list) {
   if (free.size() == list.flows.size()) return {};
   // Every flow that is left waits for another one that is left: following one of those from each
   // leads into a cycle, or onto an older path.
-  constexpr std::uint32_t kNone = UINT32_MAX;
-  std::vector<std::uint32_t> blocker(list.flows.size(), kNone);
+  std::vector<std::optional<std::uint32_t>> blocker(list.flows.size());
   for (const auto& [flow, after] : list.dependences) {
     if (waiting.waits(flow) && waiting.waits(after)) blocker[flow] = after;
   }
   std::vector<std::vector<std::uint32_t>> cycles;
-  std::vector<std::uint32_t> walk_of(list.flows.size(), kNone);
+  std::vector<std::optional<std::uint32_t>> walk_of(list.flows.size());
   for (std::uint32_t first = 0; first < list.flows.size(); ++first) {
-    if (blocker[first] == kNone || walk_of[first] != kNone) continue;
+    if (!blocker[first] || walk_of[first]) continue;
     std::uint32_t flow = first;
-    for (; walk_of[flow] == kNone; flow = blocker[flow]) walk_of[flow] = first;
+    for (; !walk_of[flow]; flow = *blocker[flow]) walk_of[flow] = first;
     if (walk_of[flow] != first) continue;
     std::vector<std::uint32_t> cycle{flow};
-    for (std::uint32_t i = blocker[flow]; i != flow; i = blocker[i]) cycle.push_back(i);
+    for (std::uint32_t i = *blocker[flow]; i != flow; i = *blocker[i]) cycle.push_back(i);
     cycles.push_back(std::move(cycle));
   }
   return cycles;

@@ -1,4 +1,5 @@
-// InstantQueue holds small numbers (slots) until an instant, all those of one instant together:
+// InstantQueue holds ids of a dense table (slots) until an instant, all those of one instant
+// together:
 //
 //   queue.push(instant, slot);
 //   if (!queue.empty()) { auto at = queue.next(); queue.pop(slots); }   // the earliest instant's
@@ -15,11 +16,13 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
+
+#include "sim/base/ids.h"
 
 namespace stepsim {
 
+template <typename Slot>
 class InstantQueue {
  public:
   bool empty() const { return heap_.empty(); }
@@ -28,10 +31,10 @@ class InstantQueue {
   std::int64_t next() const { return heap_.front().at; }
 
   // REQUIRES: slot is not in the queue.
-  void push(std::int64_t at, std::uint32_t slot) {
-    if (slot >= next_.size()) next_.resize(slot + 1, kNone);
+  void push(std::int64_t at, Slot slot) {
+    if (slot.index() >= next_.size()) next_.resize(slot.index() + 1);
     std::uint32_t& recent = recent_[hash(at)];
-    if (recent < batches_.size() && batches_[recent].first != kNone && batches_[recent].at == at) {
+    if (recent < batches_.size() && batches_[recent].first && batches_[recent].at == at) {
       next_[slot] = batches_[recent].first;
       batches_[recent].first = slot;
       return;
@@ -42,32 +45,31 @@ class InstantQueue {
     }
     recent = free_.back();
     free_.pop_back();
-    next_[slot] = kNone;
+    next_[slot] = {};
     batches_[recent] = {at, slot};
     heap_.push_back({at, recent});
     std::push_heap(heap_.begin(), heap_.end(), Later{});
   }
 
   // Appends slots that wait for next() and removes them. REQUIRES: !empty()
-  void pop(std::vector<std::uint32_t>& slots) {
+  void pop(std::vector<Slot>& slots) {
     assert(!empty());
     const std::uint32_t batch = heap_.front().batch;
     std::pop_heap(heap_.begin(), heap_.end(), Later{});
     heap_.pop_back();
-    for (std::uint32_t slot = batches_[batch].first; slot != kNone; slot = next_[slot]) {
-      slots.push_back(slot);
+    for (OptionalId<Slot> slot = batches_[batch].first; slot; slot = next_[*slot]) {
+      slots.push_back(*slot);
     }
-    batches_[batch].first = kNone;
+    batches_[batch].first = {};
     free_.push_back(batch);
   }
 
  private:
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::size_t kRecent = 256;
 
   struct Batch {
     std::int64_t at = 0;
-    std::uint32_t first = kNone;  // of a chain through next_; kNone: the batch is free
+    OptionalId<Slot> first{};  // of a chain through next_; nothing: the batch is free
   };
 
   struct Entry {
@@ -83,7 +85,7 @@ class InstantQueue {
     return static_cast<std::size_t>((static_cast<std::uint64_t>(at) * 0x9E3779B97F4A7C15u) >> 56);
   }
 
-  std::vector<std::uint32_t> next_;  // by slot: the next one of the same batch
+  IdTable<Slot, OptionalId<Slot>> next_;  // the next one of the same batch
   std::vector<Batch> batches_;
   std::vector<std::uint32_t> free_;  // batches
   std::vector<Entry> heap_;

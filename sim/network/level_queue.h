@@ -12,8 +12,9 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
+
+#include "sim/base/ids.h"
 
 namespace stepsim {
 
@@ -22,30 +23,28 @@ class LevelQueue {
   // Levels further than 64 octaves below twice `highest` share the lowest bucket, those above it
   // the highest one. REQUIRES: highest > 0.
   LevelQueue(std::size_t links, double highest)
-      : next_(links, kNone), base_(prefix(2 * highest) - std::int64_t{kBuckets - 1}) {
-    first_.fill(kNone);
-  }
+      : next_(links), base_(prefix(2 * highest) - std::int64_t{kBuckets - 1}) {}
 
   bool empty() const { return (summary_[0] | summary_[1]) == 0; }
 
   // REQUIRES: link is not in the queue.
-  void push(std::uint32_t link, double level) {
+  void push(LinkId link, double level) {
     const std::size_t bucket = bucket_of(level);
-    next_[link] = first_[bucket];
+    next_[link.index()] = first_[bucket];
     first_[bucket] = link;
     words_[bucket / 64] |= std::uint64_t{1} << (bucket % 64);
     summary_[bucket / 4096] |= std::uint64_t{1} << (bucket / 64 % 64);
   }
 
   // REQUIRES: !empty()
-  std::uint32_t pop() {
+  LinkId pop() {
     assert(!empty());
     const std::size_t half = summary_[0] != 0 ? 0 : 1;
     const std::size_t word = half * 64 + static_cast<std::size_t>(std::countr_zero(summary_[half]));
     const std::size_t bucket = word * 64 + static_cast<std::size_t>(std::countr_zero(words_[word]));
-    const std::uint32_t link = first_[bucket];
-    first_[bucket] = next_[link];
-    if (first_[bucket] == kNone) {
+    const LinkId link = *first_[bucket];
+    first_[bucket] = next_[link.index()];
+    if (!first_[bucket]) {
       words_[word] &= words_[word] - 1;
       if (words_[word] == 0) summary_[half] &= summary_[half] - 1;
     }
@@ -53,7 +52,6 @@ class LevelQueue {
   }
 
  private:
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::size_t kBuckets = 8192;  // 64 octaves of 128
 
   static std::int64_t prefix(double level) {
@@ -67,9 +65,9 @@ class LevelQueue {
     return bucket < std::int64_t{kBuckets} ? static_cast<std::size_t>(bucket) : kBuckets - 1;
   }
 
-  std::vector<std::uint32_t> next_;  // by link: the next one in its bucket
+  std::vector<OptionalId<LinkId>> next_;  // by link: the next one in its bucket
   std::int64_t base_;
-  std::array<std::uint32_t, kBuckets> first_;
+  std::array<OptionalId<LinkId>, kBuckets> first_{};
   std::array<std::uint64_t, kBuckets / 64> words_{};
   std::array<std::uint64_t, 2> summary_{};
 };

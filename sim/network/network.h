@@ -7,15 +7,18 @@
 //
 // A transfer is `bytes`, a latency, and (link, weight) pairs. While it moves at rate r it uses
 // weight * r of each of its links; its largest weight is 1. A message is a path of weight 1; a
-// multicast or a pipelined collective is one transfer over all its edges. In the place of a link of
-// a group (adaptive routing: fabric.h) stands the group, with the weight on each of its links. What
-// does cross one link of a group, whatever the switches would choose, names both. A network of
-// packets is always given the links of a path, and chooses for itself. The life of a transfer:
+// multicast or a pipelined collective is one transfer over all its edges. Where a link belongs to a
+// group (adaptive routing: fabric.h) the transfer names the group instead; the weight is then that
+// on each link of the group. A transfer that must cross one link of a group, whatever switches
+// choose, names the link and the group. A network of packets is always given the links of a path,
+// and chooses among their groups itself. The life of a transfer:
 //
 //   start() --latency--> active: moves its bytes at the rate that the model gives it --> done
 //
 // The latency is paid first and takes no capacity; last byte there = done, without further
-// latency. A transfer of zero bytes, or without links, is done at start + latency.
+// latency. A transfer of zero bytes, or without links, is done at start + latency. Packets pay the
+// latency of each link on the way, so of `latency` they pay only `sender_latency` at first: what
+// the sender's software needs before the first byte leaves.
 //
 // Ids are chosen by the caller and may be used again once a transfer is reported as done.
 // Results depend only on the transfers and their starts, not on the order of calls within an
@@ -39,9 +42,10 @@ struct Transfer {
   Bytes bytes;       // over the link of weight 1
   Duration latency;  // before the first byte moves
   std::span<const LinkUse> uses;
-  std::uint64_t order = 0;   // packets: of messages that start together the lowest goes first, and
-                             // of equal ones the lowest id
-  bool keeps_links = false;  // packets: no other link of a group is chosen
+  // For networks of packets. Messages that start together leave in order of `order`, then of id.
+  std::uint64_t order = 0;
+  bool keeps_links = false;   // packets: true keeps them on these links, whatever their groups
+  Duration sender_latency{};  // packets: the part of `latency` that is not that of the links
 };
 
 struct NetworkStatistics {

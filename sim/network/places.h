@@ -30,6 +30,9 @@ struct Level {
   std::uint32_t size = 1;
   LevelKind kind = LevelKind::kSwitched;
   bool wraps = false;  // torus axes only: the last member is linked to the first
+  // Torus axes only: the last member is linked to the first of another row, half way further along
+  // every axis that wraps (topology/kinds/twisted_torus.h).
+  bool twists = false;
 };
 
 struct Places {

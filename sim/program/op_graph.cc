@@ -2,12 +2,6 @@
 
 namespace stepsim {
 
-std::string_view name_of(Axis axis) {
-  constexpr std::array<std::string_view, kAxes> kNames = {"tp", "cp",   "ep",   "dp",
-                                                          "pp", "host", "other"};
-  return kNames[static_cast<std::size_t>(axis)];
-}
-
 std::string_view name_of(MemoryCategory category) {
   constexpr std::array<std::string_view, kMemoryCategories> kNames = {
       "parameters",          "gradients", "optimizer",     "activations",
@@ -20,14 +14,21 @@ std::string_view name_of(MessageKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::span<const Dependency> Program::dependencies_of(std::uint32_t op) const {
-  const std::uint32_t begin = op == 0 ? 0 : ops[op - 1].dependencies_end;
-  return std::span(dependencies).subspan(begin, ops[op].dependencies_end - begin);
+std::string name_of(const OpGraph& graph, Axis axis) {
+  const auto number = static_cast<std::size_t>(axis);
+  return number < graph.axes.size() ? graph.axes[number] : "axis " + std::to_string(number);
 }
 
-std::span<const MemoryChange> Program::memory_changes_of(std::uint32_t op) const {
-  const std::uint32_t begin = op == 0 ? 0 : ops[op - 1].memory_end;
-  return std::span(memory_changes).subspan(begin, ops[op].memory_end - begin);
+std::span<const Dependency> Program::dependencies_of(OpId op) const {
+  const std::uint32_t i = op.index();
+  const std::uint32_t begin = i == 0 ? 0 : ops[i - 1].dependencies_end;
+  return std::span(dependencies).subspan(begin, ops[i].dependencies_end - begin);
+}
+
+std::span<const MemoryChange> Program::memory_changes_of(OpId op) const {
+  const std::uint32_t i = op.index();
+  const std::uint32_t begin = i == 0 ? 0 : ops[i - 1].memory_end;
+  return std::span(memory_changes).subspan(begin, ops[i].memory_end - begin);
 }
 
 }  // namespace stepsim

@@ -41,18 +41,11 @@
 
 namespace stepsim {
 
-// What communication is for: the key of exposed communication in the breakdown.
-enum class Axis : std::uint8_t {
-  kTensor,
-  kContext,
-  kExpert,
-  kData,  // gradients and parameters
-  kPipeline,
-  kHost,
-  kOther,
-};
-inline constexpr std::size_t kAxes = 7;
-std::string_view name_of(Axis axis);  // "tp", "cp", "ep", "dp", "pp", "host", "other"
+// What communication is for: the key of exposed communication in the breakdown. Axes are opaque
+// here: who makes a graph numbers its axes from 0 and names them in OpGraph::axes. Those of a
+// training plan are in schedules/plan/axis.h.
+enum class Axis : std::uint8_t;
+inline constexpr std::size_t kMostAxes = 8;
 
 enum class MemoryCategory : std::uint8_t {
   kParameters,
@@ -104,8 +97,8 @@ struct Message {
   MessageKind kind = MessageKind::kActivation;
   bool eager = false;  // a send that does not wait for its receive to be posted
   CommunicatorId communicator;
-  std::uint32_t peer = 0;  // member of the communicator's group
-  std::int32_t microbatch = 0;
+  std::uint32_t peer = 0;                      // member of the communicator's group
+  std::optional<std::int32_t> microbatch = 0;  // kState: none
   std::int32_t boundary = 0;  // between global stages `boundary` and `boundary` + 1
   Bytes bytes;
 };
@@ -141,14 +134,14 @@ struct MemoryChange {
 
 // A name for traces and reports: "block 17 forward" of micro-batch 3.
 struct OpLabel {
-  std::uint32_t name = 0;        // OpGraph::names
-  std::int32_t layer = -1;       // -1: none
-  std::int32_t microbatch = -1;  // -1: none
+  std::uint32_t name = 0;  // OpGraph::names
+  std::optional<std::int32_t> layer{};
+  std::optional<std::int32_t> microbatch{};
 };
 
 struct Op {
   OpKind kind = OpKind::kCompute;
-  Axis axis = Axis::kOther;            // communication only
+  Axis axis{};                         // communication only
   std::uint32_t work = 0;              // index into the works of its kind, or messages
   std::uint32_t work_count = 1;        // kMessages: messages [work, work + work_count)
   std::uint32_t dependencies_end = 0;  // ends of this op's ranges in the program's tables;
@@ -173,14 +166,14 @@ struct Program {
   MemoryBytes resident{};  // held from the start of the run to its end
   Bytes held_on_host{};    // likewise, on the host
 
-  std::span<const Dependency> dependencies_of(std::uint32_t op) const;
-  std::span<const MemoryChange> memory_changes_of(std::uint32_t op) const;
+  std::span<const Dependency> dependencies_of(OpId op) const;
+  std::span<const MemoryChange> memory_changes_of(OpId op) const;
 };
 
 // A partition of (some of) the ranks into groups, each an ordered list of members.
 struct Communicator {
   std::string name;  // "tp", "dp gradients"
-  Axis axis = Axis::kOther;
+  Axis axis{};
   std::vector<std::vector<RankId>> groups;
   struct Seat {
     std::uint32_t group = 0;
@@ -212,14 +205,18 @@ struct OpGraph {
   std::vector<std::vector<std::uint32_t>> permutations;  // by member: where it sends
   std::vector<StepList> step_lists;                      // proven: disproof() is nothing
   std::vector<std::string> names;                        // of ops
+  std::vector<std::string> axes;                         // by Axis; at most kMostAxes
   std::vector<std::string> path_labels;  // of compute on the critical path: "forward"
   Jitter jitter{};                       // of runs of kernels
   std::uint32_t pipeline_stages = 1;     // waiting with nothing left to run is a bubble if > 1
 
-  // Bytes that the ranks send in one step on behalf of each axis, by the plan's own closed form.
+  // Bytes that the ranks send in one step for each axis, by the plan's own closed form.
   // simulate() counts what was really sent and throws std::logic_error where they differ.
   // Nothing: no such check.
-  std::optional<std::array<Bytes, kAxes>> planned_bytes;
+  std::optional<std::array<Bytes, kMostAxes>> planned_bytes;
 };
+
+// "tp"; "axis 3" where the graph does not name it.
+std::string name_of(const OpGraph& graph, Axis axis);
 
 }  // namespace stepsim

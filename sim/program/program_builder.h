@@ -33,7 +33,7 @@ inline Dependency after_previous_step(OpRef op) {
 struct OpDraft {
   StreamId stream;
   OpKind kind = OpKind::kCompute;
-  Axis axis = Axis::kOther;
+  Axis axis{};
   std::uint32_t work = 0;
   std::uint32_t work_count = 1;
   OpLabel label{};

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "sim/program/op_graph.h"
+#include "sim/program/variation_fields.h"
 
 namespace stepsim {
 namespace {
 
-constexpr double kFarthest = 6;       // standard deviations
-constexpr double kMostJitter = 0.15;  // kMostJitter x kFarthest < 1
+constexpr double kFarthest = 6;  // standard deviations; times the most jitter (0.15): below 1
 
 // The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 std::uint64_t mix(std::uint64_t value) {
@@ -29,7 +29,7 @@ double uniform(std::uint64_t hash) {
 }  // namespace
 
 std::vector<Problem> check(const Variation& variation, std::int64_t ranks) {
-  std::vector<Problem> problems;
+  std::vector<Problem> problems = variation_fields().problems(variation);
   for (std::size_t i = 0; i < variation.stragglers.size(); ++i) {
     const Straggler& straggler = variation.stragglers[i];
     const std::string field = "straggler[" + std::to_string(i) + "]";
@@ -40,12 +40,6 @@ std::vector<Problem> check(const Variation& variation, std::int64_t ranks) {
                                                std::to_string(ranks - 1) + "; has " +
                                                std::to_string(rank.index())});
     }
-    if (!(straggler.slowdown > 0 && std::isfinite(straggler.slowdown))) {
-      problems.push_back({field + ".slowdown", "must be above 0 (1.2: kernels take 20 % longer)"});
-    }
-  }
-  if (!(variation.jitter >= 0 && variation.jitter <= kMostJitter)) {
-    problems.push_back({"jitter", "must be from 0 to 0.15, a standard deviation as a fraction"});
   }
   return problems;
 }
@@ -60,8 +54,8 @@ void vary(const Variation& variation, std::uint64_t seed, OpGraph& graph) {
 }
 
 // Box and Muller: two uniform numbers make a normal one.
-double factor_of(const Jitter& jitter, std::uint32_t step, std::uint32_t rank, std::uint32_t op) {
-  const std::uint64_t place = (std::uint64_t{rank} << 32U) | op;
+double factor_of(const Jitter& jitter, std::uint32_t step, RankId rank, OpId op) {
+  const std::uint64_t place = (std::uint64_t{rank.index()} << 32U) | op.index();
   const std::uint64_t first = mix(mix(mix(jitter.seed) ^ step) ^ place);
   const double radius = std::sqrt(-2 * std::log(uniform(first)));
   const double z = radius * std::cos(2 * std::numbers::pi * uniform(mix(first)));

@@ -5,8 +5,8 @@
 // and a hash of (seed, step, rank, op): the same whatever else happens in the run, and in whatever
 // order. z is cut off at +-6, so the factor stays positive.
 //
-// Not modelled: noise that comes in bursts, or that several ranks share; links (they have faults:
-// topology/faults.h).
+// Noise that comes in bursts or that several ranks share is not modelled. Links don't vary; they
+// have faults (topology/faults.h).
 
 #pragma once
 
@@ -30,7 +30,7 @@ struct Variation {
   double jitter = 0;  // standard deviation of a run of kernels, as a fraction of its time
 };
 
-// Ranks that are not among `ranks`, slowdowns that are not positive, jitter outside [0, 0.15].
+// Values outside the limits of variation_fields.h, and ranks that are not among `ranks`.
 std::vector<Problem> check(const Variation& variation, std::int64_t ranks);
 
 // Slowdowns of a rank that is named several times multiply. REQUIRES: check() is empty.
@@ -41,7 +41,7 @@ struct Jitter {
   std::uint64_t seed = 0;
 };
 
-// What op `op` of `rank` takes in this step, times what it would take without jitter.
-double factor_of(const Jitter& jitter, std::uint32_t step, std::uint32_t rank, std::uint32_t op);
+// The time of op `op` of `rank` in this step, as a multiple of its time without jitter.
+double factor_of(const Jitter& jitter, std::uint32_t step, RankId rank, OpId op);
 
 }  // namespace stepsim

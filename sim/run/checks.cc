@@ -36,8 +36,8 @@ void check_links(const Cluster& cluster, const std::vector<double>& routed, cons
     const std::vector<LinkId>& links = fabric.groups()[g].links;
     double carried = 0;
     for (const LinkId link : links) carried += network.carried(link, end);
-    check(static_cast<double>(links.size()) * routed[fabric.group_id(g).index()], carried,
-          "the group of link " + fabric.link_name(links.front()));
+    check(static_cast<double>(links.size()) * routed[fabric.link_id(LinkGroupId(g)).index()],
+          carried, "the group of link " + fabric.link_name(links.front()));
   }
 }
 
@@ -54,14 +54,14 @@ void check_sprayed_links(const Cluster& cluster, const std::vector<double>& rout
   }
 }
 
-void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kAxes>& asked,
+void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kMostAxes>& asked,
                          std::uint32_t steps) {
   if (!graph.planned_bytes) return;
-  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+  for (std::size_t axis = 0; axis < kMostAxes; ++axis) {
     if (std::int64_t{steps} * (*graph.planned_bytes)[axis] != asked[axis]) {
       throw std::logic_error("check failed: the plan says " +
                              std::to_string((*graph.planned_bytes)[axis].value()) + " bytes for " +
-                             std::string(name_of(static_cast<Axis>(axis))) + " a step, but " +
+                             name_of(graph, static_cast<Axis>(axis)) + " a step, but " +
                              std::to_string(asked[axis].value()) + " were asked for in " +
                              std::to_string(steps) + " steps");
     }
@@ -72,10 +72,10 @@ void check_memory(const OpGraph& graph, const MemoryLedger& memory) {
   for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
     const MemoryBytes& resident = graph.programs[graph.ranks[rank].program.index()].resident;
     for (std::size_t category = 0; category < kMemoryCategories; ++category) {
-      if (memory.balance(rank)[category] != resident[category]) {
+      if (memory.balance(RankId(rank))[category] != resident[category]) {
         throw std::logic_error(
             "check failed: rank " + std::to_string(rank) + " ends with " +
-            std::to_string((memory.balance(rank)[category] - resident[category]).value()) +
+            std::to_string((memory.balance(RankId(rank))[category] - resident[category]).value()) +
             " bytes of " + std::string(name_of(static_cast<MemoryCategory>(category))) +
             " that nobody freed");
       }

@@ -9,17 +9,17 @@
 #include "sim/hardware/cluster.h"
 #include "sim/network/network.h"
 #include "sim/program/op_graph.h"
-#include "sim/run/memory_ledger.h"
+#include "sim/run/books/memory_ledger.h"
+#include "sim/run/ops/streams.h"
 #include "sim/run/simulation_result.h"
-#include "sim/run/streams.h"
 
 namespace stepsim {
 
 // Every op ran once, and no stream did two things at once.
 void check_streams(const Streams& streams);
 
-// The integral of every link's rate over time is what was routed over it, within 1e-9; of links of
-// a group, that of all of them. `routed`: as Transport::routed_bytes().
+// The integral of every link's rate over time is what was routed over it, within 1e-9. Links of a
+// group are checked together. `routed`: as Transport::routed_bytes().
 void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
                  Time end);
 
@@ -27,10 +27,10 @@ void check_links(const Cluster& cluster, const std::vector<double>& routed, cons
 void check_sprayed_links(const Cluster& cluster, const std::vector<double>& routed,
                          const Network& network, Time end);
 
-// What had to be sent for each axis, in all steps, is what the plan says for one. (Nothing to check
-// without planned bytes. An algorithm may forward, or a switch add: what was really sent is in the
-// result.)
-void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kAxes>& asked,
+// The bytes that each axis asked for are `steps` times what the plan says. No planned bytes: no
+// check. (More may have been sent, where an algorithm forwards, or less, where a switch adds: the
+// result has what was really sent.)
+void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kMostAxes>& asked,
                          std::uint32_t steps);
 
 // Every rank's memory is back at its resident bytes.

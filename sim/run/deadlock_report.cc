@@ -7,15 +7,14 @@
 namespace stepsim {
 namespace {
 
-std::string name_of_op(const OpGraph& graph, const Streams& streams, std::uint32_t stream) {
-  const Program& program = streams.program_of(stream);
-  const OpLabel& label = program.labels[streams.op(stream)];
-  std::string text = "rank " + std::to_string(streams.rank_of(stream)) + ", stream '" +
-                     program.streams[streams.local(stream)].name + "', op " +
+std::string name_of_op(const OpGraph& graph, const Streams& streams, RankStreamId stream) {
+  const OpLabel& label = streams.program_of(stream).labels[streams.op_id(stream).index()];
+  std::string text = "rank " + std::to_string(streams.rank_of(stream).index()) + ", stream '" +
+                     streams.stream(stream).name + "', op " +
                      std::to_string(streams.position(stream));
   if (label.name >= graph.names.size()) return text;
   text += " (" + graph.names[label.name];
-  if (label.microbatch >= 0) text += ", micro-batch " + std::to_string(label.microbatch);
+  if (label.microbatch) text += ", micro-batch " + std::to_string(*label.microbatch);
   return text + ")";
 }
 
@@ -42,34 +41,36 @@ CommunicatorId communicator_of(const OpGraph& graph, const Op& op) {
 }
 
 // Streams of `rank` that still have an op on the communicator: those that could end the wait.
-std::vector<std::uint32_t> candidates(const OpGraph& graph, const Streams& streams,
-                                      std::uint32_t rank, const Op& waiting) {
-  std::vector<std::uint32_t> result;
+std::vector<RankStreamId> candidates(const OpGraph& graph, const Streams& streams, RankId rank,
+                                     const Op& waiting) {
+  std::vector<RankStreamId> result;
   const CommunicatorId communicator = communicator_of(graph, waiting);
-  for (std::uint32_t s = streams.first_of(rank); s < streams.first_of(rank + 1); ++s) {
-    if (streams.finished(s)) continue;
-    const Program& program = streams.program_of(s);
-    const Stream& stream = program.streams[streams.local(s)];
-    const std::span<const Op> left =
-        std::span(program.ops).subspan(stream.first_op, stream.ops).subspan(streams.position(s));
+  for (const RankStreamId id : streams.of(rank)) {
+    if (streams.finished(id)) continue;
+    const Stream& stream = streams.stream(id);
+    const std::span<const Op> left = std::span(streams.program_of(id).ops)
+                                         .subspan(stream.first_op, stream.ops)
+                                         .subspan(streams.position(id));
     if (std::ranges::any_of(left, [&](const Op& op) {
           return op.kind == waiting.kind && uses_communicator(graph, op, communicator);
         })) {
-      result.push_back(s);
+      result.push_back(id);
     }
   }
   return result;
 }
 
+using WaitsOn = std::vector<std::vector<RankStreamId>>;  // by stream: those it waits for
+
 // A cycle among the streams that wait for streams, found depth first.
 class CycleSearch {
  public:
-  explicit CycleSearch(const std::vector<std::vector<std::uint32_t>>& waits_on)
+  explicit CycleSearch(const WaitsOn& waits_on)
       : waits_on_(waits_on), state_(waits_on.size(), State::kNew) {}
 
-  std::vector<std::uint32_t> find() {
+  std::vector<RankStreamId> find() {
     for (std::uint32_t start = 0; start < waits_on_.size(); ++start) {
-      if (state_[start] == State::kNew && !waits_on_[start].empty()) visit(start);
+      if (state_[start] == State::kNew && !waits_on_[start].empty()) visit(RankStreamId(start));
       if (!cycle_.empty()) break;
     }
     return cycle_;
@@ -79,82 +80,100 @@ class CycleSearch {
   enum class State : std::uint8_t { kNew, kOnPath, kDone };
 
   // Without recursion: a path may be as long as there are streams.
-  void visit(std::uint32_t start) {
-    std::vector<std::uint32_t> path = {start};
+  void visit(RankStreamId start) {
+    std::vector<RankStreamId> path = {start};
     std::vector<std::size_t> next = {0};
-    state_[start] = State::kOnPath;
+    state_[start.index()] = State::kOnPath;
     while (!path.empty()) {
-      const std::uint32_t at = path.back();
+      const std::uint32_t at = path.back().index();
       if (next.back() == waits_on_[at].size()) {
         state_[at] = State::kDone;
         path.pop_back();
         next.pop_back();
         continue;
       }
-      const std::uint32_t to = waits_on_[at][next.back()++];
-      if (state_[to] == State::kOnPath) {
+      const RankStreamId to = waits_on_[at][next.back()++];
+      State& state = state_[to.index()];
+      if (state == State::kOnPath) {
         cycle_.assign(std::ranges::find(path, to), path.end());
         return;
       }
-      if (state_[to] == State::kNew) {
-        state_[to] = State::kOnPath;
+      if (state == State::kNew) {
+        state = State::kOnPath;
         path.push_back(to);
         next.push_back(0);
       }
     }
   }
 
-  const std::vector<std::vector<std::uint32_t>>& waits_on_;
+  const WaitsOn& waits_on_;
   std::vector<State> state_;
-  std::vector<std::uint32_t> cycle_;
+  std::vector<RankStreamId> cycle_;
+};
+
+// What the next op of a stream waits for, in words; the streams that could end the wait are added
+// to `waits_on`.
+class Waits {
+ public:
+  Waits(const OpGraph& graph, Streams& streams, const Channels& channels,
+        const CollectiveRuns& collectives)
+      : graph_(graph), streams_(streams), channels_(channels), collectives_(collectives) {}
+
+  std::string of(RankStreamId stream, std::vector<RankStreamId>& waits_on) {
+    if (streams_.running(stream)) return of_running(stream, waits_on);
+    if (streams_.ready(stream)) return {};
+    const Streams::Wait on = streams_.wait_of(stream);
+    waits_on.push_back(on.stream);
+    const Stream& other = streams_.stream(on.stream);
+    return "the end of op " + std::to_string((on.until - 1) % other.ops) + " of its stream '" +
+           other.name + "'";
+  }
+
+ private:
+  std::string of_running(RankStreamId stream, std::vector<RankStreamId>& waits_on) {
+    const Op& op = streams_.op(stream);
+    if (op.kind == OpKind::kHost) return "its host";
+    std::vector<RankId> ranks;
+    std::string wait = op.kind == OpKind::kMessages ? channels_.waits_for(stream, ranks)
+                                                    : collectives_.waits_for(stream, ranks);
+    for (const RankId rank : ranks) {
+      const auto found = candidates(graph_, streams_, rank, op);
+      waits_on.insert(waits_on.end(), found.begin(), found.end());
+    }
+    return wait;
+  }
+
+  const OpGraph& graph_;
+  Streams& streams_;
+  const Channels& channels_;
+  const CollectiveRuns& collectives_;
 };
 
 }  // namespace
 
 std::string deadlock_report(const OpGraph& graph, Streams& streams, const Channels& channels,
                             const CollectiveRuns& collectives, std::size_t most_lines) {
-  std::vector<std::vector<std::uint32_t>> waits_on(streams.count());
+  WaitsOn waits_on(streams.count());
+  Waits waits(graph, streams, channels, collectives);
   std::string report = "deadlock: nothing can happen any more, but ops are waiting\n";
   std::size_t lines = 0;
-  for (std::uint32_t stream = 0; stream < streams.count(); ++stream) {
+  for (std::uint32_t i = 0; i < streams.count(); ++i) {
+    const RankStreamId stream(i);
     if (streams.finished(stream)) continue;
-    std::string wait;
-    if (streams.running(stream)) {
-      const Op& op = streams.program_of(stream).ops[streams.op(stream)];
-      std::vector<std::uint32_t> ranks;
-      if (op.kind == OpKind::kHost) {
-        wait = "its host";
-      } else {
-        wait = op.kind == OpKind::kMessages ? channels.waits_for(stream, ranks)
-                                            : collectives.waits_for(stream, ranks);
-      }
-      for (const std::uint32_t rank : ranks) {
-        const auto found = candidates(graph, streams, rank, op);
-        waits_on[stream].insert(waits_on[stream].end(), found.begin(), found.end());
-      }
-    } else if (!streams.ready(stream)) {
-      const Streams::Wait on = streams.wait_of(stream);
-      const Stream& other = streams.program_of(on.stream).streams[streams.local(on.stream)];
-      wait = "the end of op " + std::to_string((on.until - 1) % other.ops) + " of its stream '" +
-             other.name + "'";
-      waits_on[stream].push_back(on.stream);
-    }
-    if (++lines <= most_lines) {
-      report += "  " + name_of_op(graph, streams, stream) + " waits for " + wait + "\n";
-    }
+    const std::string wait = waits.of(stream, waits_on[i]);
+    if (++lines > most_lines) continue;
+    report += "  " + name_of_op(graph, streams, stream) + " waits for " + wait + "\n";
   }
   if (lines > most_lines) {
     report += "  ... and " + std::to_string(lines - most_lines) + " more\n";
   }
-  const std::vector<std::uint32_t> cycle = CycleSearch(waits_on).find();
-  if (!cycle.empty()) {
-    report += "cycle:\n";
-    for (const std::uint32_t stream : cycle) {
-      report += "  " + name_of_op(graph, streams, stream) + ", which waits for\n";
-    }
-    report += "  the first\n";
+  const std::vector<RankStreamId> cycle = CycleSearch(waits_on).find();
+  if (cycle.empty()) return report;
+  report += "cycle:\n";
+  for (const RankStreamId stream : cycle) {
+    report += "  " + name_of_op(graph, streams, stream) + ", which waits for\n";
   }
-  return report;
+  return report + "  the first\n";
 }
 
 }  // namespace stepsim

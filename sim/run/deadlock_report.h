@@ -6,9 +6,9 @@
 #include <string>
 
 #include "sim/program/op_graph.h"
-#include "sim/run/channels.h"
-#include "sim/run/collective_run.h"
-#include "sim/run/streams.h"
+#include "sim/run/collectives/collective_runs.h"
+#include "sim/run/ops/channels.h"
+#include "sim/run/ops/streams.h"
 
 namespace stepsim {
 

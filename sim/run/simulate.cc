@@ -6,71 +6,34 @@
 #include <chrono>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <random>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "sim/engine/event_queue.h"
-#include "sim/network/flow_network.h"
-#include "sim/network/latency_bandwidth_network.h"
-#include "sim/run/attribution.h"
-#include "sim/run/channels.h"
+#include "sim/run/books/attribution.h"
+#include "sim/run/books/critical_path.h"
+#include "sim/run/books/memory_ledger.h"
+#include "sim/run/books/recorder.h"
 #include "sim/run/checks.h"
-#include "sim/run/collective_run.h"
-#include "sim/run/compute.h"
-#include "sim/run/critical_path.h"
+#include "sim/run/collectives/collective_runs.h"
 #include "sim/run/deadlock_report.h"
-#include "sim/run/host_runs.h"
-#include "sim/run/memory_ledger.h"
-#include "sim/run/recorder.h"
-#include "sim/run/streams.h"
-#include "sim/run/transport.h"
+#include "sim/run/make_network.h"
+#include "sim/run/ops/channels.h"
+#include "sim/run/ops/communication_reports.h"
+#include "sim/run/ops/compute_runs.h"
+#include "sim/run/ops/host_runs.h"
+#include "sim/run/ops/streams.h"
+#include "sim/run/ops/transport.h"
+#include "sim/run/summary.h"
 
 namespace stepsim {
-
-std::string_view name_of(Fidelity fidelity) {
-  switch (fidelity) {
-    case Fidelity::kFlow:
-      return "flow";
-    case Fidelity::kPacket:
-      return "packet";
-    case Fidelity::kLatencyBandwidth:
-      break;
-  }
-  return "latency-bandwidth";
-}
-
-std::string_view name_of(Granularity granularity) {
-  return granularity == Granularity::kPipelined ? "pipelined" : "stepped";
-}
-
 namespace {
 
-std::unique_ptr<Network> make_packet_network(const Cluster& cluster,
-                                             const SimulationOptions& options) {
-  if (options.granularity != Granularity::kStepped) {
-    throw std::logic_error("packets need stepped collectives");
-  }
-  PacketOptions packets = options.packets;
-  if (packets.spraying && packets.spraying->router == nullptr) {
-    packets.spraying->router = cluster.router.get();
-  }
-  return make_packet_network(cluster.fabric, packets);
-}
-
-std::unique_ptr<Network> make_network(const Cluster& cluster, const SimulationOptions& options) {
-  const Fabric& fabric = cluster.fabric;
-  switch (options.fidelity) {
-    case Fidelity::kFlow:
-      return make_flow_network(fabric);
-    case Fidelity::kPacket:
-      return make_packet_network(cluster, options);
-    case Fidelity::kLatencyBandwidth:
-      break;
-  }
-  return make_latency_bandwidth_network(fabric);
-}
-
-constexpr std::uint32_t kComputeEnds = 0;  // event kind; its index is the rank
+constexpr std::uint32_t kComputeEnds = 0;  // kind of event; its index is the rank
 
 class Simulation {
  public:
@@ -86,15 +49,15 @@ class Simulation {
         hosts_(graph, streams_, transport_),
         compute_(graph, cluster.chip),
         memory_(graph),
-        path_(streams_.count(), graph.path_labels.size() + kAxes),
+        path_(streams_.count(), graph.path_labels.size() + kMostAxes),
         attribution_(graph, streams_),
         recorder_(graph, streams_, cluster, options),
-        random_(options.shuffle_seed) {
+        random_(options.shuffle_seed.value_or(0)) {
     left_in_step_.assign(options.steps, streams_.ops_total() / options.steps);
   }
 
   void run() {
-    for (std::uint32_t stream = 0; stream < streams_.count(); ++stream) woken_.push_back(stream);
+    for (std::uint32_t stream = 0; stream < streams_.count(); ++stream) woken_.emplace_back(stream);
     start_woken();
     // Events that are left when the last op has ended are stale: they must not move the clock.
     while (streams_.ops_ended() != streams_.ops_total()) {
@@ -113,7 +76,7 @@ class Simulation {
         network_->advance(*next, transfers_);
         ++events_;
         for (const TransferId transfer : transfers_) arrived(transfer);
-        flush_meetings();
+        hand_on_reports();
       }
       while (!queue_.empty() && queue_.next_time() == *next) compute_event(queue_.pop());
       start_woken();
@@ -144,18 +107,17 @@ class Simulation {
   // Starts every op that may start now, and what becomes ready by ops of no duration.
   void start_woken() {
     while (!woken_.empty()) {
-      if (options_.shuffle_seed != 0) std::swap(woken_[random_() % woken_.size()], woken_.back());
-      const std::uint32_t stream = woken_.back();
+      if (options_.shuffle_seed) std::swap(woken_[random_() % woken_.size()], woken_.back());
+      const RankStreamId stream = woken_.back();
       woken_.pop_back();
       if (streams_.ready(stream)) start(stream);
-      flush_meetings();
+      hand_on_reports();
     }
   }
 
-  void start(std::uint32_t stream) {
-    const std::uint32_t rank = streams_.rank_of(stream);
-    const std::uint32_t op_id = streams_.op(stream);
-    const Op& op = streams_.program_of(stream).ops[op_id];
+  void start(RankStreamId stream) {
+    const RankId rank = streams_.rank_of(stream);
+    const Op& op = streams_.op(stream);
     path_.inherit(stream, streams_.releaser(stream, now()));
     streams_.start(stream, now());
     change_memory(stream, false);
@@ -163,15 +125,14 @@ class Simulation {
     switch (op.kind) {
       case OpKind::kCompute:
         attribution_.compute_starts(rank, now());
-        queue_.schedule(compute_.start(rank, op.work, jitter(stream, op_id), now()),
-                        Event(kComputeEnds, rank));
+        schedule_end(rank, compute_.start(rank, ComputeWorkId(op.work), jitter(stream), now()));
         break;
       case OpKind::kCollective:
         hold_chip(stream, +1);
-        collectives_.post(stream, now(), meetings_);
+        collectives_.post(stream, now(), reports_);
         break;
       case OpKind::kMessages:
-        channels_.post(stream, now(), meetings_);
+        channels_.post(stream, now(), reports_);
         break;
       case OpKind::kHost:
         hosts_.start(stream, now());
@@ -179,42 +140,46 @@ class Simulation {
     }
   }
 
-  double jitter(std::uint32_t stream, std::uint32_t op) const {
+  double jitter(RankStreamId stream) const {
     if (graph_.jitter.deviation == 0) return 1;
-    return factor_of(graph_.jitter, streams_.step(stream), streams_.rank_of(stream), op);
+    return factor_of(graph_.jitter, streams_.step(stream), streams_.rank_of(stream),
+                     streams_.op_id(stream));
+  }
+
+  void schedule_end(RankId rank, Time at) {
+    queue_.schedule(at, Event(kComputeEnds, rank.index()));
   }
 
   void compute_event(Event event) {
     ++events_;
-    const std::uint32_t rank = event.index();
+    const RankId rank(event.index());
     if (!compute_.running(rank) || compute_.ends_at(rank) != now()) return;  // stale
     compute_.end(rank);
-    const std::uint32_t stream = attribution_.compute_stream(rank);
-    const Op& op = streams_.program_of(stream).ops[streams_.op(stream)];
+    const RankStreamId stream = attribution_.compute_stream(rank);
     attribution_.compute_ends(rank, now());
-    path_.add(stream, graph_.compute_works[op.work].path_label, streams_.started_at(stream), now());
+    path_.add(stream, graph_.compute_works[streams_.op(stream).work].path_label,
+              streams_.started_at(stream), now());
     end(stream, streams_.started_at(stream));
   }
 
   void arrived(TransferId transfer) {
     const TransferOwner owner = transport_.take(transfer);
-    if (owner.collective) {
-      collectives_.arrived(owner, now(), meetings_);
-    } else if (owner.host) {
-      hosts_.arrived(owner, meetings_);
+    if (const auto* collective = std::get_if<CollectiveTransfer>(&owner)) {
+      collectives_.arrived(*collective, now(), reports_);
+    } else if (const auto* message = std::get_if<MessageTransfer>(&owner)) {
+      channels_.arrived(*message, reports_);
     } else {
-      channels_.arrived(owner, meetings_);
+      hosts_.arrived(std::get<HostTransfer>(owner), reports_);
     }
   }
 
-  // Hands on what channels and collectives have reported.
-  void flush_meetings() {
-    for (const Join& join : meetings_.joins) path_.inherit(join.stream, join.from);
-    for (const Join& arrow : meetings_.arrows) {
+  void hand_on_reports() {
+    for (const Join& join : reports_.joins) path_.inherit(join.stream, join.from);
+    for (const Join& arrow : reports_.arrows) {
       if (recorder_.records(streams_.rank_of(arrow.from))) recorder_.arrow(arrow);
     }
-    for (const CommunicationEnd& ended : meetings_.ends) {
-      const Op& op = streams_.program_of(ended.stream).ops[streams_.op(ended.stream)];
+    for (const CommunicationEnd& ended : reports_.ends) {
+      const Op& op = streams_.op(ended.stream);
       if (op.kind == OpKind::kCollective) hold_chip(ended.stream, -1);
       attribution_.communication_ends(ended.stream, ended.moving, ended.waited_for_other_stage,
                                       now());
@@ -222,10 +187,10 @@ class Simulation {
                 std::max(ended.moving, streams_.started_at(ended.stream)), now());
       end(ended.stream, ended.moving);
     }
-    meetings_.clear();
+    reports_.clear();
   }
 
-  void end(std::uint32_t stream, Time moving) {
+  void end(RankStreamId stream, Time moving) {
     change_memory(stream, true);
     if (recorder_.records(streams_.rank_of(stream))) recorder_.ended(stream, moving, now());
     const std::uint32_t step = streams_.step(stream);
@@ -233,7 +198,7 @@ class Simulation {
     if (--left_in_step_[step] == 0) end_step(stream);
   }
 
-  void end_step(std::uint32_t stream) {
+  void end_step(RankStreamId stream) {
     step_ends_.push_back(now());
     last_stream_ = stream;
     if (step_ends_.size() == 1 && options_.steps > 1) {
@@ -242,29 +207,40 @@ class Simulation {
     }
   }
 
-  void change_memory(std::uint32_t stream, bool at_end) {
-    const Program& program = streams_.program_of(stream);
-    const std::uint32_t rank = streams_.rank_of(stream);
+  void change_memory(RankStreamId stream, bool at_end) {
+    const OpId op = streams_.op_id(stream);
+    const RankId rank = streams_.rank_of(stream);
     bool changed = false;
-    for (const MemoryChange& change : program.memory_changes_of(streams_.op(stream))) {
+    for (const MemoryChange& change : streams_.program_of(stream).memory_changes_of(op)) {
       if (change.at_end != at_end) continue;
-      memory_.change(rank, now(), streams_.op(stream), change.category,
+      memory_.change(rank, now(), op, change.category,
                      at_end ? Bytes(0) - change.bytes : change.bytes);
       changed = true;
     }
     if (changed && recorder_.records(rank)) recorder_.memory(rank, now(), memory_.balance(rank));
   }
 
-  // What the collective of `stream` takes of its chip (+1: from now on, -1: no longer).
-  void hold_chip(std::uint32_t stream, int change) {
-    const std::uint32_t rank = streams_.rank_of(stream);
+  // The collective of `stream` begins (+1) or ends (-1) to hold its share of the chip.
+  void hold_chip(RankStreamId stream, int change) {
+    const RankId rank = streams_.rank_of(stream);
     if (compute_.change_communication(rank, collectives_.taken(stream), change, now())) {
-      queue_.schedule(compute_.ends_at(rank), Event(kComputeEnds, rank));
+      schedule_end(rank, compute_.ends_at(rank));
     }
   }
 
-  void summarise_breakdown(SimulationResult& result);
-  void summarise_path(SimulationResult& result);
+  // Packets take other links than those that were routed.
+  bool sprays() const {
+    return options_.fidelity == Fidelity::kPacket && options_.packets.spraying.has_value();
+  }
+  Bytes asked(Axis axis) const {
+    return channels_.sent(axis) + collectives_.asked(axis) + hosts_.copied(axis);
+  }
+  Bytes sent(Axis axis) const {
+    return channels_.sent(axis) + collectives_.sent(axis) + hosts_.copied(axis);
+  }
+  Flops flops_of_step() const;
+  SimulatorStatistics statistics() const;
+  void check(const SimulationResult& result) const;
 
   const OpGraph& graph_;
   const Cluster& cluster_;
@@ -283,119 +259,72 @@ class Simulation {
   Recorder recorder_;
   std::mt19937 random_;
 
-  Meetings meetings_;
-  std::vector<std::uint32_t> woken_;
+  CommunicationReports reports_;
+  std::vector<RankStreamId> woken_;
   std::vector<TransferId> transfers_;
   std::vector<std::uint64_t> left_in_step_;
   std::vector<Time> step_ends_;
-  std::uint32_t last_stream_ = 0;  // of the op that ended last
+  RankStreamId last_stream_;  // of the op that ended last
   std::uint64_t events_ = 0;
   std::uint64_t instants_ = 0;
 };
 
-// Splits `total` picoseconds over parts: each is floored, and what that loses goes to the largest.
-void give_rest_to_largest(std::vector<Duration*> parts, Duration total) {
-  Duration sum{};
-  for (const Duration* part : parts) sum += *part;
-  **std::ranges::max_element(parts, {}, [](const Duration* part) { return *part; }) += total - sum;
-}
-
-void Simulation::summarise_breakdown(SimulationResult& result) {
-  const auto count =
-      static_cast<std::int64_t>(graph_.ranks.size() * std::max(1U, options_.steps - 1));
-  Breakdown& mean = result.breakdown;
-  for (const Breakdown& of_rank : result.breakdowns) {
-    mean.compute += of_rank.compute;
-    mean.bubble += of_rank.bubble;
-    mean.idle += of_rank.idle;
-    for (std::size_t axis = 0; axis < kAxes; ++axis) {
-      mean.exposed_communication[axis] += of_rank.exposed_communication[axis];
-    }
-  }
-  std::vector<Duration*> parts = {&mean.compute, &mean.bubble, &mean.idle};
-  for (Duration& part : mean.exposed_communication) parts.push_back(&part);
-  for (Duration* part : parts) *part /= count;
-  give_rest_to_largest(parts, result.step_time);
-}
-
-void Simulation::summarise_path(SimulationResult& result) {
-  const std::vector<std::int64_t> parts = path_.parts(last_stream_);
-  check_path(parts, result.window);
-  std::vector<Duration*> durations;
-  for (std::size_t label = 0; label < parts.size(); ++label) {
-    const std::size_t axis = label - graph_.path_labels.size();
-    result.critical_path.push_back(
-        {.label = label < graph_.path_labels.size() ? graph_.path_labels[label]
-                                                    : std::string(name_of(static_cast<Axis>(axis))),
-         .duration = Duration(parts[label] / std::max(1U, options_.steps - 1))});
-  }
-  for (PathPart& part : result.critical_path) durations.push_back(&part.duration);
-  give_rest_to_largest(durations, result.step_time);
-  std::erase_if(result.critical_path,
-                [](const PathPart& part) { return part.duration.count() == 0; });
-  std::ranges::stable_sort(result.critical_path, std::ranges::greater{}, &PathPart::duration);
-}
-
-SimulationResult Simulation::result() {
-  SimulationResult result;
-  result.end = now();
-  result.steps = options_.steps;
-  const Time window_start = options_.steps > 1 ? step_ends_.front() : Time{};
-  result.window = now() - window_start;
-  result.step_time = result.window / std::max(1U, options_.steps - 1);
-  result.breakdowns = attribution_.finish(now());
-  summarise_breakdown(result);
-  summarise_path(result);
-  result.memory_peaks = memory_.peaks();
-  for (std::uint32_t rank = 0; rank < result.memory_peaks.size(); ++rank) {
-    if (result.memory_peaks[rank].bytes > result.memory_peaks[result.peak_rank.index()].bytes) {
-      result.peak_rank = RankId(rank);
-    }
-  }
-  constexpr auto kHost = static_cast<std::size_t>(Axis::kHost);
-  std::array<Bytes, kAxes> asked{};
-  for (std::size_t axis = 0; axis < kAxes; ++axis) {
-    const Bytes sent =
-        channels_.sent(static_cast<Axis>(axis)) + collectives_.sent(static_cast<Axis>(axis));
-    result.bytes_by_axis[axis] = sent / std::int64_t{options_.steps};
-    asked[axis] =
-        channels_.sent(static_cast<Axis>(axis)) + collectives_.asked(static_cast<Axis>(axis));
-  }
-  result.bytes_by_axis[kHost] += hosts_.copied() / std::int64_t{options_.steps};
-  asked[kHost] += hosts_.copied();
-  result.host_peaks = hosts_.peaks();
+Flops Simulation::flops_of_step() const {
+  Flops flops;
   for (const RankData& rank : graph_.ranks) {
     for (const Op& op : graph_.programs[rank.program.index()].ops) {
-      if (op.kind == OpKind::kCompute) result.flops += compute_.flops(op.work);
+      if (op.kind == OpKind::kCompute) flops += compute_.flops(ComputeWorkId(op.work));
     }
   }
-  // Of what links carry, the share of the library (flags, gaps) is no data; sprayed packets take
-  // other links than those that were routed.
-  const bool sprayed = options_.fidelity == Fidelity::kPacket && options_.packets.spraying;
-  for (std::uint32_t i = 0; i < cluster_.fabric.links().size(); ++i) {
-    const double carried = network_->carried(LinkId(i), now());
-    const double capacity = cluster_.fabric.link(LinkId(i)).bandwidth.value();
-    const double seconds = to_seconds(now().since_start);
-    result.links.push_back({.link = LinkId(i),
-                            .bytes = sprayed ? carried : transport_.data_of(LinkId(i), carried),
-                            .utilization = seconds > 0 ? carried / (capacity * seconds) : 0});
-  }
-  recorder_.finish(now(), *network_, result);
+  return flops;
+}
+
+SimulatorStatistics Simulation::statistics() const {
   const NetworkStatistics network = network_->statistics();
-  result.statistics.ops = streams_.ops_ended();
-  result.statistics.events = events_;
-  result.statistics.transfers = network.transfers;
-  result.statistics.rate_updates = network.rate_updates;
-  result.statistics.packet_hops = network.packet_hops;
+  return {.ops = streams_.ops_ended(),
+          .events = events_,
+          .transfers = network.transfers,
+          .rate_updates = network.rate_updates,
+          .packet_hops = network.packet_hops};
+}
+
+void Simulation::check(const SimulationResult& result) const {
   check_streams(streams_);
-  if (sprayed) {
+  if (sprays()) {
     check_sprayed_links(cluster_, transport_.routed_bytes(), *network_, now());
   } else {
     check_links(cluster_, transport_.routed_bytes(), *network_, now());
   }
-  check_planned_bytes(graph_, asked, options_.steps);
+  std::array<Bytes, kMostAxes> all_asked{};
+  for (std::size_t i = 0; i < kMostAxes; ++i) all_asked[i] = asked(static_cast<Axis>(i));
+  check_planned_bytes(graph_, all_asked, options_.steps);
   check_memory(graph_, memory_);
   check_breakdowns(result);
+}
+
+SimulationResult Simulation::result() {
+  const std::int64_t counted_steps = std::max(1U, options_.steps - 1);
+  SimulationResult result;
+  result.end = now();
+  result.steps = options_.steps;
+  result.window = now() - (options_.steps > 1 ? step_ends_.front() : Time{});
+  result.step_time = result.window / counted_steps;
+  result.breakdowns = attribution_.finish(now());
+  result.breakdown = mean_breakdown(result.breakdowns, counted_steps, result.step_time);
+  const std::vector<std::int64_t> path = path_.parts(last_stream_);
+  check_path(path, result.window);
+  result.critical_path = path_of_step(graph_, path, counted_steps, result.step_time);
+  result.memory_peaks = memory_.peaks();
+  result.peak_rank = peak_rank(result.memory_peaks);
+  result.host_peaks = hosts_.peaks();
+  for (std::size_t i = 0; i < kMostAxes; ++i) {
+    result.bytes_by_axis[i] = sent(static_cast<Axis>(i)) / std::int64_t{options_.steps};
+  }
+  result.flops = flops_of_step();
+  result.links = link_totals(cluster_, *network_, transport_, sprays(), now());
+  recorder_.finish(now(), *network_, result);
+  result.statistics = statistics();
+  check(result);
   return result;
 }
 

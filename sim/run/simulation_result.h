@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,8 @@ namespace stepsim {
 
 // Where the time of a step went. The parts of a rank add up to its window to the picosecond.
 struct Breakdown {
-  Duration compute{};                                   // the compute stream runs
-  std::array<Duration, kAxes> exposed_communication{};  // waits for data that is moving
+  Duration compute{};                                       // the compute stream runs
+  std::array<Duration, kMostAxes> exposed_communication{};  // waits for data that is moving
   Duration bubble{};  // waits for another pipeline stage, or has nothing left to run (pp > 1)
   Duration idle{};    // waits for a peer of its own stage, or has nothing left to run (pp = 1)
 
@@ -33,7 +34,7 @@ struct PathPart {
 // What one op of a recorded rank did. Started = posted: from `moving` on data moved (collectives
 // and messages wait for their peers until then).
 struct TimelineOp {
-  std::uint32_t op = 0;  // of the rank's program
+  std::uint32_t op = 0;  // position in the rank's program
   std::uint32_t step = 0;
   Time started;
   Time moving;
@@ -67,20 +68,18 @@ struct LinkSeries {
 };
 
 struct MemoryPeak {
-  static constexpr std::uint32_t kNoOp = UINT32_MAX;
-
   Bytes bytes;
   Time at;
   MemoryBytes by_category{};
-  // Of the rank's program: the op that took most at that instant (of several the first). kNoOp:
+  // The op of the rank's program that took most at that instant (of several the first). Unset:
   // nothing is held but what was resident.
-  std::uint32_t op = kNoOp;
+  std::optional<OpId> op{};
 };
 
 struct LinkTotal {
   LinkId link;
-  double bytes = 0;        // of data, over the whole run
-  double utilization = 0;  // what it carried / (bandwidth x run time); with the library's overhead
+  double bytes = 0;        // data that crossed it in the whole run
+  double utilization = 0;  // bytes with the library's overhead / (bandwidth x run time)
 };
 
 struct SimulatorStatistics {
@@ -100,16 +99,16 @@ struct SimulationResult {
   Duration window{};     // what step time and breakdown cover: [0, end] of one step, or the end of
                          // the first step to the end of the last
   Duration step_time{};  // window / (steps - 1), or the window where there is one step
-  std::vector<Breakdown> breakdowns;         // by rank, over the window; each sums to `window`
-  Breakdown breakdown;                       // mean over ranks and steps; sums to step_time
-  std::vector<PathPart> critical_path;       // of a step; sums to step_time; largest first
-  std::vector<MemoryPeak> memory_peaks;      // by rank
-  RankId peak_rank;                          // lowest rank of the largest peak
-  std::vector<Bytes> host_peaks;             // by host: offloaded state of all its ranks
-  std::array<Bytes, kAxes> bytes_by_axis{};  // sent by all ranks in one step
-  Flops flops;                               // of every kernel of every rank in one step
-  std::vector<LinkTotal> links;              // by LinkId
-  std::vector<Timeline> timelines;           // of the recorded ranks, in order of rank
+  std::vector<Breakdown> breakdowns;             // by rank, over the window; each sums to `window`
+  Breakdown breakdown;                           // mean over ranks and steps; sums to step_time
+  std::vector<PathPart> critical_path;           // of a step; sums to step_time; largest first
+  std::vector<MemoryPeak> memory_peaks;          // by rank
+  RankId peak_rank;                              // lowest rank of the largest peak
+  std::vector<Bytes> host_peaks;                 // by host: offloaded state of all its ranks
+  std::array<Bytes, kMostAxes> bytes_by_axis{};  // sent by all ranks in one step
+  Flops flops;                                   // of every kernel of every rank in one step
+  std::vector<LinkTotal> links;                  // by LinkId
+  std::vector<Timeline> timelines;               // of the recorded ranks, in order of rank
   std::vector<TimelineFlow> flows;
   Duration bin_width{};  // of link_series
   std::vector<LinkSeries> link_series;

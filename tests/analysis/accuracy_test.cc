@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/accuracy/training_run.h"
+#include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "tests/support/reference_folder.h"
 
@@ -247,6 +249,76 @@ TEST(AccuracyTest, SoftwareSaysWhatATableLeavesOpen) {
   EXPECT_NEAR(*rows[1].predicted - *rows[0].predicted,
               scores + masks + logits - gradients - 1.5 * (1 << 30), 0.25 * gigabyte);
   EXPECT_EQ(*rows[1].predicted, *rows[2].predicted);
+}
+
+CsvTable one_run(const std::string& model, const std::string& detail) {
+  return read_csv(write_table(
+      "run.csv",
+      "source_id,chip,chip_count,model,layers,hidden,ffn,heads,vocab,seq_len,gated_mlp,moe,"
+      "moe_detail,attention,global_batch,micro_batch,tp,pp,dp,ep,virtual_stages,schedule,recompute,"
+      "step_time_s\n"
+      "mine,H100,64," +
+          model + ",30,7168,18432,128,129280,4096,yes,yes," + detail +
+          ",TE fused,64,1,1,4,16,8,2,interleaved,\"mla_up_proj, mlp\",1.0\n"));
+}
+
+TrainingRun run_of(const CsvTable& table) {
+  return training_run(
+      table, 0,
+      {.hardware = load_hardware(), .software = load_software(), .models = load_measured_models()},
+      "");
+}
+
+// Columns and the catalog become the experiment's values; no file in between.
+TEST(TrainingRunTest, ARowBecomesAnExperiment) {
+  const TrainingRun run =
+      run_of(one_run("DeepSeek-V3 (dropless)", "MLA; experts=256 topk=8 moe_ffn=2048"));
+  ASSERT_EQ(run.problem, "");
+  const ModelSpec& model = run.experiment.model;
+  EXPECT_EQ(
+      model.latent,
+      (LatentSpec{.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128}));
+  EXPECT_EQ(model.head_dim, 192);
+  EXPECT_EQ(model.experts.first_dense, 3) << "no column says so: catalog/measured";
+  EXPECT_EQ(model.experts.shared_intermediate, 2048) << "one shared expert";
+  const ParallelPlan& plan = run.experiment.plan;
+  EXPECT_EQ(plan.schedule, ScheduleName::kInterleaved);
+  // 30 layers on 8 stages: 4 each, and the last and the first have one less.
+  EXPECT_EQ(plan.layout, (std::vector<std::int64_t>{3, 4, 4, 4, 4, 4, 4, 3}));
+  EXPECT_EQ(plan.recompute_modules,
+            (std::vector{RecomputeModule::kLatentUp, RecomputeModule::kMlp}));
+  EXPECT_EQ(run.experiment.cluster.chip.name, "h100-sxm");
+}
+
+TEST(TrainingRunTest, AColumnWinsOverTheCatalog) {
+  const TrainingRun run = run_of(
+      one_run("deepseek_v3", "MLA experts=256 topk=8 moe_ffn=2048 shared_ffn=4096 dense_layers=1"));
+  ASSERT_EQ(run.problem, "");
+  EXPECT_EQ(run.experiment.model.experts.first_dense, 1);
+  EXPECT_EQ(run.experiment.model.experts.shared_intermediate, 4096);
+}
+
+TEST(TrainingRunTest, LatentAttentionOfUnknownSizesIsRefused) {
+  EXPECT_EQ(run_of(one_run("mine", "MLA; experts=256 topk=8 moe_ffn=2048")).problem,
+            "has latent attention (MLA), whose sizes the catalog doesn't know for this model");
+  EXPECT_EQ(run_of(one_run("Nemotron 3 Nano", "experts=256 topk=8 moe_ffn=2048")).problem,
+            "its layers alternate between Mamba-2, attention and experts: in what order, the "
+            "columns do not say");
+}
+
+TEST(TrainingRunTest, ALongerNumberIsAnotherModel) {
+  EXPECT_EQ(run_of(one_run("Nemotron-340B", "experts=256 topk=8 moe_ffn=2048")).problem, "");
+}
+
+TEST(TrainingRunTest, WhatTheSoftwareChangesGoesOverTheChip) {
+  const auto chip = [](const std::string& software) {
+    return load_measured_cluster(
+               {.cluster = "dgx-h100-8", .chip = "h100-sxm", .software = software, .library = ""})
+        .chip;
+  };
+  EXPECT_EQ(chip("torchtitan").efficiency.attention_forward_fraction, 0.37);
+  EXPECT_EQ(chip("megatron-lm 2023").fixed_memory, Bytes(0));
+  EXPECT_EQ(chip("").fixed_memory, load_chip("h100-sxm").fixed_memory);
 }
 
 }  // namespace

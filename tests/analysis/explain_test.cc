@@ -9,10 +9,10 @@
 #include <cmath>
 #include <string>
 
-#include "analysis/studies/small_clusters.h"
 #include "analysis/studies/stack_step.h"
-#include "schedules/lowering/lower.h"
+#include "experiment/simulate_experiment.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {
@@ -60,20 +60,18 @@ Explanation explanation_of(const ModelSpec& model, const ParallelPlan& plan,
   for (const Problem& problem : check(plan, model, cluster.places)) {
     ADD_FAILURE() << problem.field << " " << problem.message;
   }
-  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
-  SimulationOptions options;
-  options.steps = plan.zero == 3 ? 2 : 1;
+  ExperimentOptions options;
   for (std::uint32_t stage = 0; stage < plan.pp; ++stage) {
     options.recorded_ranks.emplace_back(stage * static_cast<std::uint32_t>(plan.tp * plan.dp));
   }
-  const SimulationResult result = simulate(graph, cluster, options);
-  const StepMetrics metrics = measure(experiment, result);
+  const SimulatedExperiment done = simulate_experiment(experiment, cluster, options);
+  const SimulatedStep& step = done.runs.front();
   return explain({.experiment = experiment,
                   .cluster = cluster,
-                  .graph = graph,
-                  .options = options,
-                  .result = result,
-                  .metrics = metrics});
+                  .graph = done.graph,
+                  .options = step.options,
+                  .result = step.result,
+                  .metrics = step.metrics});
 }
 
 template <typename Part>
@@ -213,6 +211,21 @@ TEST(ExplainTest, AttentionHidesARotationAsFarAsItsTokensReach) {
     if (rotates) {
       EXPECT_EQ(limit->limit, 2500);
     }
+  }
+}
+
+// A causal mask leaves ranks of a plain ring unequal work, so that twice the tokens are needed.
+// Where every token looks at all others, work is equal.
+TEST(ExplainTest, OnlyACausalRingNeedsTwiceTheTokensToHideItsRotation) {
+  ParallelPlan plan = plan_of(1, 1, 1);
+  plan.cp = 2;
+  plan.sequence = 4096;
+  plan.cp_mode = ContextMode::kRing;
+  ModelSpec model = small_decoder();
+  for (const bool causal : {true, false}) {
+    model.causal = causal;
+    const Explanation explanation = explanation_of(model, plan, one_node(2, 100_GBps));
+    EXPECT_EQ(limit_of(explanation, "E23").limit, causal ? 5000 : 2500);
   }
 }
 

@@ -1,6 +1,7 @@
-#include "analysis/step/metrics.h"
-
 #include <gtest/gtest.h>
+
+#include "analysis/step/finished_run.h"
+#include "experiment/step_metrics.h"
 
 namespace stepsim {
 namespace {
@@ -25,8 +26,8 @@ Experiment experiment() {
   experiment.plan.pp = 2;
   experiment.plan.global_batch = 4;
   experiment.plan.sequence = 10;
-  experiment.cluster.chip.peak[static_cast<std::size_t>(DataType::kBf16)] = Throughput(1e9);
-  experiment.cluster.chip.peak[static_cast<std::size_t>(DataType::kFp8)] = Throughput(2e9);
+  experiment.cluster.chip.set_peak(DataType::kBf16, Throughput(1e9));
+  experiment.cluster.chip.set_peak(DataType::kFp8, Throughput(2e9));
   return experiment;
 }
 

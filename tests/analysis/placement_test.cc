@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "topology/dgx_superpod.h"
-#include "topology/torus.h"
+#include "schedules/plan/axis.h"
+#include "topology/kinds/dgx_superpod.h"
+#include "topology/kinds/torus.h"
 
 namespace stepsim {
 namespace {

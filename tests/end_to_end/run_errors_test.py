@@ -26,9 +26,15 @@ class BadInputTest(StepsimTest):
             "plan.schedule=zb_h11": "did you mean zb_h1?",
             "plan.schedule=dualpipe": "plan.pp: must be even for dualpipe",
             "plan.chunks=2": "plan.chunks: must be 1 for 1f1b, is 2",
-            "plan.recompute=some": "plan.recompute: must be none or selective or matmuls or alternate or full",
+            "plan.recompute=some": "plan.recompute: must be none, selective, matmuls, alternate or full",
             "plan.colour=red": "no field colour in Plan",
-            "plan.tpp=8": "did you mean tp?",
+            "plan.tpp=8": "did you mean tp? `stepsim help plan` lists all keys",
+            "plan.sequence=8k": "did you mean 8192 (binary) or 8000?",
+            "plan.recompute=Full": "did you mean full?",
+            "plan.dtype=bfloat16": "did you mean bf16?",
+            "plan.allow_idle_chips=yes": "did you mean true?",
+            "cluster.dgx_superpod.nic_bandwidth=400gbps": "did you mean 400Gbps?",
+            "variation.straggler[0].rank=0-3": "variation.straggler[0].slowdown: must be given",
             "cluster.chip.memory_bandwidth=3TB": 'must be a bandwidth such as',
             "cluster.chip.memory_capacity=nan": 'must be a size such as',
             "cluster.dgx_superpod.nodes=-1": "cluster.dgx_superpod.nodes: must be at least 1",
@@ -38,6 +44,24 @@ class BadInputTest(StepsimTest):
         for change, message in cases.items():
             with self.subTest(change):
                 self.expect_refused(["run", SMALL, "--set", change], message)
+
+    def test_an_unknown_key_names_what_was_meant_and_no_other(self):
+        text = self.expect_refused(["run", SMALL, "--set", "plan.globalbatch=8"],
+                                   "did you mean global_batch?")
+        self.assertNotIn("tensor_width", text)
+
+    def test_keys_are_separated_by_commas(self):
+        plan = "tp=2 dp=4 global-batch=64"
+        self.expect_refused(["run", SMALL, "--plan", plan],
+                            "did you mean tp=2,dp=4,global-batch=64?")
+        self.expect_refused(["run", "dp=4", "--model", "llama3-8b", "--cluster", "dgx-h100-8",
+                             "--plan", "tp=2"], "join keys by commas")
+
+    def test_an_unknown_model_has_no_problems_of_its_own(self):
+        text = self.expect_refused(
+            ["run", "--model", "mixtral-8x7", "--cluster", "dgx-h100-8", "--plan",
+             "ep=8,dp=8,global-batch=64,sequence=4096"], "no model mixtral-8x7 in the catalog")
+        self.assertNotIn("plan.ep", text)
 
     def test_all_problems_of_file_flags_and_options_come_at_once(self):
         path = self.write("bad.textproto", """

@@ -78,7 +78,7 @@ TEST(CatalogTest, ChipsSayWhatCollectivesRunOn) {
     EXPECT_EQ(units.units > 0, gpu) << name;
     EXPECT_FALSE(units.fixed) << name;
     for (const DataType type : {DataType::kFp32, DataType::kFp16}) {
-      EXPECT_EQ(units.reduction[static_cast<std::size_t>(type)].value() > 0, gpu) << name;
+      EXPECT_EQ(units.reduction_of(type).value() > 0, gpu) << name;
     }
   }
 }
@@ -91,7 +91,7 @@ TEST(CatalogTest, EveryChipSaysWhatHostItHangsOn) {
     ProblemList problems;
     EXPECT_TRUE(resolve(message, problems)) << name;
     const HostSpec host = to_cluster(message, problems).host;
-    EXPECT_GT(host.link_bandwidth.value(), 10e9) << name;
+    EXPECT_GT(host.link_bandwidth->value(), 10e9) << name;
     EXPECT_GT(host.memory_bandwidth, host.link_bandwidth) << name;
   }
 }

@@ -8,7 +8,8 @@
 #include "proto/to_spec.h"
 #include "tests/support/experiment_case.h"
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
+#include "topology/topology_table.h"
 
 namespace stepsim {
 namespace {
@@ -33,6 +34,35 @@ void expect_paths(const BuiltTopology& cluster) {
   for (std::uint32_t i = 0; i < chips; ++i) {
     expect_path(cluster, i, (i * 7 + i / 3 + 1) % chips, i);
   }
+}
+
+// Names of the messages that a oneof holds, but for those that stand for no row of the table.
+std::set<std::string> held_by(const google::protobuf::Descriptor& holder) {
+  std::set<std::string> names;
+  const google::protobuf::OneofDescriptor& topologies = *holder.FindOneofByName("topology");
+  for (int i = 0; i < topologies.field_count(); ++i) names.insert(topologies.field(i)->name());
+  return names;
+}
+
+TEST(ClusterTopologiesTest, FilesHoldTheKindsOfTheTable) {
+  std::set<std::string> kinds;
+  std::apply([&](const auto&... rows) { (kinds.emplace(rows.name), ...); }, kTopologyKinds);
+  EXPECT_EQ(held_by(*file::Block::descriptor()), kinds);
+  kinds.insert("composed");
+  EXPECT_EQ(held_by(*file::Cluster::descriptor()), kinds);
+}
+
+TEST(ClusterTopologiesTest, TheSizeOfAFamilyIsAFieldOfItsTopology) {
+  const google::protobuf::Descriptor& cluster = *file::Cluster::descriptor();
+  const auto expect_field = [&](std::string_view kind, std::string_view field) {
+    const auto& message = *cluster.FindFieldByName(std::string(kind))->message_type();
+    EXPECT_NE(message.FindFieldByName(std::string(field)), nullptr) << kind << "." << field;
+  };
+  std::apply(
+      [&](const auto&... rows) {
+        ((rows.count_field.empty() ? void() : expect_field(rows.name, rows.count_field)), ...);
+      },
+      kTopologyKinds);
 }
 
 TEST(ClusterTopologiesTest, EveryClusterOfTheCatalogIsBuiltAndRouted) {
@@ -63,6 +93,13 @@ TEST(ClusterTopologiesTest, NumbersInNamesCountChips) {
     EXPECT_EQ(std::to_string(built(name).places.chips.size()), text.substr(text.rfind('-') + 1));
   }
   EXPECT_EQ(built("multislice-v5p-2x4x4x4").places.chips.size(), 128U);
+}
+
+TEST(ClusterTopologiesTest, Gb200ClustersHaveTheChipOfTheirName) {
+  for (const char* name :
+       {"gb200-nvl72-72", "gb200-nvl72-1152", "gb200-nvl576", "nvl72-switch-ports"}) {
+    EXPECT_EQ(cluster_named(name).chip.name, "gb200") << name;
+  }
 }
 
 TEST(ClusterTopologiesTest, BisectionsAreThePublishedOnes) {

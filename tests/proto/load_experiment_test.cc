@@ -1,6 +1,9 @@
+#include "proto/load_experiment.h"
+
 #include <gtest/gtest.h>
 
-#include "schedules/lowering/lower.h"
+#include "experiment/build_cluster.h"
+#include "experiment/simulate_experiment.h"
 #include "sim/base/units.h"
 #include "tests/support/experiment_case.h"
 #include "workload/model_counts.h"
@@ -166,13 +169,11 @@ TEST_F(LoadExperimentTest, FlagsGoOverAnExperiment) {
 // Resident bytes of a parameter on one chip that holds all: weight, gradient and optimizer state.
 TEST_F(LoadExperimentTest, StateBytesAreAllBytesOfAParameter) {
   for (const std::int64_t total : {10, 12, 16, 18}) {
-    LoadedExperiment loaded = load_with_topology(
+    const Experiment experiment = load_experiment(
         with_overrides("llama3-8b-dgx-h100-8",
                        {"plan.tp=1", "plan.dp=8", "plan.pp=1", "plan.zero=0", "plan.global_batch=8",
                         "plan.state_bytes=" + std::to_string(total)}));
-    const Experiment& experiment = loaded.experiment;
-    const OpGraph graph =
-        lower(experiment.model, experiment.plan, loaded.topology.places, experiment.cluster.chip);
+    const OpGraph graph = lower_experiment(experiment, cluster_for_steps(experiment));
     std::int64_t state = 0;
     for (const MemoryCategory category :
          {MemoryCategory::kParameters, MemoryCategory::kGradients, MemoryCategory::kOptimizer}) {
@@ -252,10 +253,10 @@ TEST_F(LoadExperimentTest, KindsOfElementwiseKernelsAreNamed) {
       elementwise_of { kind: "norm" memory_fraction: 0.5 }
       elementwise_of { kind: "rounding" memory_fraction: 0.7 } } } }
     plan { dp: 8 global_batch: 8 sequence: 1024 })");
-  const auto& of = load_experiment(from(file)).cluster.chip.efficiency.elementwise_of;
-  EXPECT_EQ(of[static_cast<std::size_t>(ElementwiseKind::kPlain)], 0);
-  EXPECT_EQ(of[static_cast<std::size_t>(ElementwiseKind::kNorm)], 0.5);
-  EXPECT_EQ(of[static_cast<std::size_t>(ElementwiseKind::kRounding)], 0.7);
+  const Efficiency efficiency = load_experiment(from(file)).cluster.chip.efficiency;
+  EXPECT_EQ(efficiency.memory_fraction_of(ElementwiseKind::kPlain), std::nullopt);
+  EXPECT_EQ(efficiency.memory_fraction_of(ElementwiseKind::kNorm), 0.5);
+  EXPECT_EQ(efficiency.memory_fraction_of(ElementwiseKind::kRounding), 0.7);
 }
 
 // A timing stands for that of the same path and protocol; the others are those of the start.

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "experiment/experiment.h"
+#include "proto/load_experiment.h"
 
 namespace stepsim {
 namespace {

@@ -15,11 +15,12 @@
 #include <string>
 
 #include "analysis/formulas/worked_cases.h"
-#include "analysis/studies/small_clusters.h"
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_reference.h"
 #include "proto/to_spec.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
+#include "topology/small_clusters.h"
 #include "workload/kernels.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
@@ -174,7 +175,7 @@ State state(int zero, std::int64_t replicas, Accounting bytes = {}, std::int64_t
   plan.optimizer_bytes = bytes.optimizer;
   const Cluster cluster = one_node(static_cast<int>(replicas * tensor), Bandwidth(1e9));
   EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
-  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
+  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
   const auto& resident = graph.programs.front().resident;
   const auto of = [&](MemoryCategory category) {
     return number(resident[static_cast<std::size_t>(category)].value()) /
@@ -195,7 +196,7 @@ double zero3_bytes(std::int64_t replicas) {
   plan.sequence = 64;
   plan.gradient_bytes = 2;
   const Cluster cluster = one_node(static_cast<int>(replicas), Bandwidth(1e9));
-  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
+  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
   return number(graph.planned_bytes.value()[static_cast<std::size_t>(Axis::kData)].value()) /
          number(replicas * parameter_count(model));
 }

@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "experiment/experiment.h"
-#include "schedules/lowering/lower.h"
+#include "experiment/simulate_experiment.h"
+#include "proto/load_experiment.h"
+#include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {
@@ -64,13 +65,8 @@ SimulationResult run(const std::string& cluster_name, const Switch& of,
   source.overrides = {"model.layers=8"};
   for (const std::string& key : of.plan) source.overrides.push_back("plan." + key);
   source.overrides.push_back("plan." + setting);
-  LoadedExperiment loaded = load_with_topology(source);
-  const Experiment& experiment = loaded.experiment;
-  const Cluster cluster = cluster_for_steps(experiment, std::move(loaded.topology));
-  const OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
-  SimulationOptions options;
-  options.steps = of.steps;
-  return simulate(graph, cluster, options);
+  const Experiment experiment = load_experiment(source);
+  return simulate_experiment(experiment, {.steps = of.steps}).runs.front().result;
 }
 
 Duration exposed(const SimulationResult& result, Axis axis) {

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/accuracy/csv_table.h"
-#include "experiment/experiment.h"
-#include "schedules/lowering/lower.h"
+#include "experiment/build_cluster.h"
+#include "experiment/simulate_experiment.h"
+#include "proto/load_experiment.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/run/simulate.h"
 #include "tests/support/reference_folder.h"
@@ -71,11 +74,8 @@ std::string class_of(const Kernel& kernel) {
 }
 
 Experiment chunks(std::vector<std::string> overrides = {}) {
-  return load_experiment({.experiment = "deepseek-v3-chunks-dgx-h800-256",
-                          .model = {},
-                          .cluster = {},
-                          .plan = {},
-                          .overrides = std::move(overrides)});
+  return load_experiment(
+      {.experiment = "deepseek-v3-chunks-dgx-h800-256", .overrides = std::move(overrides)});
 }
 
 // The fused op in the middle of the step, on a rank of stage 1.
@@ -85,12 +85,12 @@ Chunk simulated(const Experiment& experiment) {
                 [](const PipelineOp& op) { return op.kind != PipelineOpKind::kForwardBackward; });
   const std::int32_t forward = fused[fused.size() / 2].microbatch;
   const std::int32_t backward = fused[fused.size() / 2].backward_microbatch;
-  const Cluster cluster =
-      cluster_for_steps(experiment, build_topology(experiment.cluster.topology));
-  OpGraph graph = lower(experiment.model, experiment.plan, cluster.places, cluster.chip);
-  vary(experiment.variation, 0, graph);
+  const Cluster cluster = cluster_for_steps(experiment);
   constexpr std::uint32_t kRank = 64;
-  const SimulationResult result = simulate(graph, cluster, {.recorded_ranks = {RankId(kRank)}});
+  const SimulatedExperiment done =
+      simulate_experiment(experiment, cluster, {.recorded_ranks = {RankId(kRank)}});
+  const OpGraph& graph = done.graph;
+  const SimulationResult& result = done.runs.front().result;
   const Program& program = graph.programs[graph.ranks[kRank].program.index()];
   const auto name = [&](const TimelineOp& op) -> const std::string& {
     return graph.names[program.labels[op.op].name];
@@ -100,7 +100,7 @@ Chunk simulated(const Experiment& experiment) {
   };
   Span span;
   for (const TimelineOp& op : result.timelines.front().ops) {
-    const std::int32_t microbatch = program.labels[op.op].microbatch;
+    const std::optional<std::int32_t> microbatch = program.labels[op.op].microbatch;
     if (!is_compute(op)) continue;
     const bool is_forward = has(name(op), " forward:");
     if (microbatch == (is_forward ? forward : backward)) span.cover(op);

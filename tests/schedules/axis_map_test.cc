@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/parallel_plan.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -151,7 +152,7 @@ TEST(AxisMapTest, EachAxisUsesTheLinksOfItsLevels) {
   ParallelPlan plan = plan_of(2, 1, 4, 1);
   const auto bytes_on = [&](std::initializer_list<AxisMapping> map, Axis axis) {
     plan.map = map;
-    const OpGraph graph = lower(small_model(4), plan, cluster.places, cluster.chip);
+    const OpGraph graph = lower(small_model(4), plan, cluster.places, cluster.chip, {});
     const SimulationResult result = simulate(graph, cluster, {});
     std::array<double, 2> on_level{};
     for (std::uint32_t link = 0; link < cluster.fabric.links().size(); ++link) {

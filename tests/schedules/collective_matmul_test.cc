@@ -7,9 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/studies/small_clusters.h"
+#include "schedules/plan/axis.h"
 #include "sim/program/program_builder.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

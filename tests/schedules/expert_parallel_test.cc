@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/expert_places.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -46,7 +47,7 @@ SimulationResult run(const ModelSpec& model, const ParallelPlan& plan, const Clu
                      SimulationOptions options = {}) {
   const auto problems = check(plan, model, cluster.places);
   for (const Problem& problem : problems) ADD_FAILURE() << problem.field << problem.message;
-  return simulate(lower(model, plan, cluster.places, cluster.chip), cluster, options);
+  return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, options);
 }
 
 double sent_by_experts(const SimulationResult& result) {
@@ -257,7 +258,7 @@ TEST(ExpertParallelTest, RefusesWhatDoesNotFitTheModelOrTheCluster) {
             (Texts{"node_limit is 2, but a copy for each expert goes straight to it (dispatch = "
                    "all_to_all): 0, or dispatch = two_level"}));
   plan.dispatch = Dispatch::kTwoLevel;
-  plan.node_limit = 0;
+  plan.node_limit.reset();
   EXPECT_EQ(problems_of(small_experts(), plan, ring_of(4, 1_GBps)),
             (Texts{"dispatch is two_level, but the 4 ranks of ep do not stand in nodes, as many in "
                    "each and in the same places of it: all_to_all, or another order or map"}));

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "experiment/pipeline_times.h"
 #include "schedules/lowering/lower.h"
 #include "schedules/lowering/tensor.h"
@@ -14,9 +13,11 @@
 #include "schedules/pipeline/replay/posted_replay.h"
 #include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/schedule_file.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 
@@ -60,7 +61,7 @@ SimulationResult run(const ModelSpec& spec, const ParallelPlan& plan, const Clus
   for (const Problem& problem : check(plan, spec, cluster.places)) {
     ADD_FAILURE() << name_of(plan.schedule) << " " << problem.field << ": " << problem.message;
   }
-  return simulate(lower(spec, plan, cluster.places, cluster.chip), cluster, options);
+  return simulate(lower(spec, plan, cluster.places, cluster.chip, {}), cluster, options);
 }
 
 bool is_bidirectional(const ParallelPlan& plan) {
@@ -112,7 +113,7 @@ TEST(LowerSchedulesTest, GradientsAreReducedOnceHoweverTheBackwardIsSplit) {
         for (const std::int64_t shard : {0, 2}) {
           ParallelPlan plan = plan_of(schedule, 1, 4);
           divide(plan, zero);
-          plan.shard = shard;
+          if (shard > 0) plan.shard = shard;
           const Cluster cluster = cluster_for(plan);
           if (!check(plan, each, cluster.places).empty()) continue;
           EXPECT_GT(run(each, plan, cluster).step_time, Duration(0));
@@ -159,7 +160,7 @@ Duration end_of_passes(const OpGraph& graph, const SimulationResult& result) {
     const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
     for (const TimelineOp& op : timeline.ops) {
       if (program.ops[op.op].kind != OpKind::kCompute) continue;
-      if (program.labels[op.op].microbatch >= 0) end = std::max(end, op.ended);
+      if (program.labels[op.op].microbatch) end = std::max(end, op.ended);
     }
   }
   return end.since_start;
@@ -171,7 +172,7 @@ TEST(LowerSchedulesTest, PassesTakeWhatTheReplayOfTheirTimesTakes) {
   for (const ScheduleName schedule : all_schedules()) {
     const ParallelPlan plan = plan_of(schedule);
     const Cluster cluster = cluster_for(plan, Bandwidth(1e30));
-    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
     SimulationOptions options;
     for (std::uint32_t rank = 0; rank < kStages; ++rank) options.recorded_ranks.emplace_back(rank);
     const SimulationResult result = simulate(graph, cluster, options);
@@ -187,7 +188,7 @@ TEST(LowerSchedulesTest, BatchesTakeWhatTheirReplayTakes) {
     ParallelPlan plan = plan_of(schedule);
     plan.batch_p2p = true;
     const Cluster cluster = one_node(kStages, Bandwidth(1e30), 10us);  // two links a message
-    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
     SimulationOptions options;
     for (std::uint32_t rank = 0; rank < kStages; ++rank) options.recorded_ranks.emplace_back(rank);
     const SimulationResult result = simulate(graph, cluster, options);
@@ -325,7 +326,7 @@ TEST(LowerSchedulesTest, CopiesOfAStageAreReplicas) {
   for (const ScheduleName schedule : {ScheduleName::kDualPipe, ScheduleName::kChimera}) {
     const ParallelPlan plan = plan_of(schedule);
     const Cluster cluster = cluster_for(plan);
-    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    const OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
     const ModelLayers layers = build_layers(model(), {.sequences = 1, .sequence_length = 256});
     const auto parameters = static_cast<std::size_t>(MemoryCategory::kParameters);
     EXPECT_EQ(graph.programs[1].resident[parameters].value(),
@@ -420,7 +421,7 @@ TEST(LowerSchedulesTest, PostValidationKeepsTheBubbleBetweenStepsClosed) {
 
 // The first compute op of a step with this in its name.
 const TimelineOp& first_op(const OpGraph& graph, const Timeline& timeline, const std::string& name,
-                           std::uint32_t step, std::int32_t microbatch = -1) {
+                           std::uint32_t step, std::optional<std::int32_t> microbatch = {}) {
   const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
   return *std::ranges::find_if(timeline.ops, [&](const TimelineOp& op) {
     const OpLabel& label = program.labels[op.op];
@@ -441,10 +442,10 @@ TEST(LowerSchedulesTest, PostValidationLetsNoForwardPastTheNorm) {
     // The last rank is late with its last micro-batches: the others are at the next step long
     // since.
     Cluster cluster = cluster_for(plan);
-    OpGraph graph = lower(model(), plan, cluster.places, cluster.chip);
+    OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
     const Program& last = graph.programs.back();
     for (std::uint32_t op = 0; op < last.ops.size(); ++op) {
-      if (last.ops[op].kind != OpKind::kCompute || last.labels[op].microbatch >= 0) continue;
+      if (last.ops[op].kind != OpKind::kCompute || last.labels[op].microbatch) continue;
       if (graph.names[last.labels[op].name] != "gradient norm") continue;
       ComputeWork slow = graph.compute_works[last.ops[op].work];
       slow.kernels[0].read = Bytes(100'000 * slow.kernels[0].read.value());
@@ -512,10 +513,11 @@ TEST(LowerSchedulesTest, TheOptimalScheduleIsNoWorseThanZeroBubble) {
 TEST(LowerSchedulesTest, ALayoutCountsEveryChunk) {
   ParallelPlan plan = plan_of(ScheduleName::kInterleaved);
   plan.layout = {0, 1, 1, 1, 2, 1, 1, 1};
-  const OpGraph graph = lower(model(), plan, cluster_for(plan).places, ideal_chip());
+  const OpGraph graph = lower(model(), plan, cluster_for(plan).places, ideal_chip(), {});
   // Rank 0 has stages 0 and 4, which begins behind three blocks.
   std::vector<std::int32_t> of_first;
-  for (const OpLabel& label : graph.programs[0].labels) of_first.push_back(label.layer);
+  for (const OpLabel& label : graph.programs[0].labels)
+    of_first.push_back(label.layer.value_or(-1));
   std::ranges::sort(of_first);
   of_first.erase(std::unique(of_first.begin(), of_first.end()), of_first.end());
   EXPECT_EQ(of_first, (std::vector<std::int32_t>{-1, 3, 4}));

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
+#include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 
@@ -34,7 +35,7 @@ SimulationResult run(const ModelSpec& model, const ParallelPlan& plan, const Clu
                      SimulationOptions options = {}) {
   const auto problems = check(plan, model, cluster.places);
   for (const Problem& problem : problems) ADD_FAILURE() << problem.field << problem.message;
-  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
+  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
   return simulate(graph, cluster, options);
 }
 
@@ -100,7 +101,7 @@ TEST(LowerTest, AnyProductOfAxesDoesTheSameWork) {
                 run(small_model(), plan, one_node(chips, 100_GBps), {.steps = zero >= 2 ? 2U : 1U});
             double matmuls = 0;
             const OpGraph graph =
-                lower(small_model(), plan, one_node(chips, 1_GBps).places, ideal_chip());
+                lower(small_model(), plan, one_node(chips, 1_GBps).places, ideal_chip(), {});
             for (const RankData& rank : graph.ranks) {
               const Program& program = graph.programs[rank.program.index()];
               for (const Op& op : program.ops) {
@@ -138,7 +139,7 @@ TEST(LowerTest, ModelStateIsDividedAsZeroSays) {
                                    2 * parameters + 16 * parameters / 4, 18 * parameters / 4};
   for (const int zero : {0, 1, 2, 3}) {
     const OpGraph graph =
-        lower(small_model(), plan_of(1, 4, 1, zero), one_node(4, 1_GBps).places, ideal_chip());
+        lower(small_model(), plan_of(1, 4, 1, zero), one_node(4, 1_GBps).places, ideal_chip(), {});
     std::int64_t held = 0;
     for (const Bytes bytes : graph.programs[0].resident) held += bytes.value();
     EXPECT_NEAR(static_cast<double>(held), static_cast<double>(expected[zero]), 4);
@@ -153,7 +154,7 @@ TEST(LowerTest, BytesAParameterAreThoseOfTheAccounting) {
     ParallelPlan plan = plan_of(1, 8, 1, zero);
     plan.gradient_bytes = 2;
     plan.optimizer_bytes = optimizer;
-    const OpGraph graph = lower(small_model(), plan, one_node(8, 1_GBps).places, ideal_chip());
+    const OpGraph graph = lower(small_model(), plan, one_node(8, 1_GBps).places, ideal_chip(), {});
     double sum = 0;
     for (const Bytes bytes : graph.programs[0].resident) sum += static_cast<double>(bytes.value());
     return sum / parameters;
@@ -183,7 +184,7 @@ TEST(LowerTest, ZeroTwoHoldsTwoWholeBucketsAtMost) {
 }
 
 Bytes resident(const ParallelPlan& plan, MemoryCategory category) {
-  const OpGraph graph = lower(small_model(), plan, one_node(4, 1_GBps).places, ideal_chip());
+  const OpGraph graph = lower(small_model(), plan, one_node(4, 1_GBps).places, ideal_chip(), {});
   return graph.programs[0].resident[static_cast<std::size_t>(category)];
 }
 
@@ -221,7 +222,7 @@ TEST(LowerTest, HybridShardingGathersInTheGroupAndSumsAcross) {
     const SimulationResult result = run(small_model(), plan, one_node(4, 100_GBps), {.steps = 2});
     const std::int64_t inside[] = {0, 4 + 2, 4 * 4 + 2, (2 + 2 + 4) * 4};
     EXPECT_EQ(sent(result, Axis::kData).value(), parameters * (2 * inside[zero] + 2 * 4)) << zero;
-    const OpGraph graph = lower(small_model(), plan, one_node(4, 1_GBps).places, ideal_chip());
+    const OpGraph graph = lower(small_model(), plan, one_node(4, 1_GBps).places, ideal_chip(), {});
     const Bytes optimizer =
         graph.programs[0].resident[static_cast<std::size_t>(MemoryCategory::kOptimizer)];
     EXPECT_EQ(optimizer.value(), 12 * parameters / 2);
@@ -306,12 +307,12 @@ TEST(LowerTest, AZigZagSplitBalancesCausalAttention) {
   const Places places = one_node(4, 1_GBps).places;
   ParallelPlan plan = plan_of(1, 1, 1, 0);
   plan.allow_idle_chips = true;
-  const double whole = attention_flops(lower(small_model(), plan, places, ideal_chip()), 0);
+  const double whole = attention_flops(lower(small_model(), plan, places, ideal_chip(), {}), 0);
   plan.cp = 4;
   plan.cp_mode = ContextMode::kRing;
-  const OpGraph ring = lower(small_model(), plan, places, ideal_chip());
+  const OpGraph ring = lower(small_model(), plan, places, ideal_chip(), {});
   plan.cp_mode = ContextMode::kZigzagRing;
-  const OpGraph zigzag = lower(small_model(), plan, places, ideal_chip());
+  const OpGraph zigzag = lower(small_model(), plan, places, ideal_chip(), {});
   ASSERT_EQ(ring.programs.size(), 4U);
   ASSERT_EQ(zigzag.programs.size(), 1U);
   for (std::size_t rank = 0; rank < 4; ++rank) {
@@ -398,7 +399,7 @@ TEST(LowerTest, ActivationsAreThoseOfTheMicrobatchesInFlight) {
 TEST(LowerTest, StagesWaitForEachOther) {
   const ParallelPlan plan = plan_of(1, 1, 4, 0);
   const Cluster cluster = one_node(4, Bandwidth(1e30));
-  const OpGraph graph = lower(small_model(), plan, cluster.places, cluster.chip);
+  const OpGraph graph = lower(small_model(), plan, cluster.places, cluster.chip, {});
   const SimulationResult result =
       simulate(graph, cluster, {.recorded_ranks = {RankId(0), RankId(1), RankId(2), RankId(3)}});
   // First start and last end of the compute ops of micro-batch 0 in a pass.
@@ -463,11 +464,11 @@ TEST(LowerTest, SelectiveRecomputeRunsTheAttentionKernelAgain) {
 TEST(LowerTest, StagesHaveTheLayersOfTheLayout) {
   ParallelPlan plan = plan_of(1, 1, 2, 0);
   plan.layout = {1, 3};
-  const OpGraph graph = lower(small_model(), plan, one_node(2, 1_GBps).places, ideal_chip());
+  const OpGraph graph = lower(small_model(), plan, one_node(2, 1_GBps).places, ideal_chip(), {});
   std::int32_t last[] = {-1, -1};
   for (std::size_t stage = 0; stage < 2; ++stage) {
     for (const OpLabel& label : graph.programs[stage].labels) {
-      last[stage] = std::max(last[stage], label.layer);
+      last[stage] = std::max(last[stage], label.layer.value_or(-1));
     }
   }
   EXPECT_EQ(last[0], 0);

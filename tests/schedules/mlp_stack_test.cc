@@ -6,9 +6,10 @@
 
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -45,7 +46,7 @@ SimulationResult run(const ModelSpec& model, const ParallelPlan& plan, const Clu
   for (const Problem& problem : check(plan, model, cluster.places)) {
     ADD_FAILURE() << problem.field << " " << problem.message;
   }
-  return simulate(lower(model, plan, cluster.places, cluster.chip), cluster, {});
+  return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {});
 }
 
 Bytes sent(const SimulationResult& result, Axis axis) {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 
@@ -74,7 +74,7 @@ SimulationResult run(const ModelSpec& model, std::int64_t tp, std::int64_t dp, s
   plan.recompute = recompute;
   const Cluster cluster = one_node(static_cast<int>(tp * dp * pp), 100_GBps);
   EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{}) << model.name;
-  return simulate(lower(model, plan, cluster.places, cluster.chip), cluster, {});
+  return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {});
 }
 
 TEST(ModelKindsTest, EveryDenseKindRunsUnderEveryPlan) {
@@ -121,14 +121,14 @@ TEST(ModelKindsTest, PredictionRunsFullySharded) {
       plan.sequence = 256;
       const Cluster cluster = one_node(static_cast<int>(4 * pp), 100_GBps);
       EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
-      const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
+      const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
       EXPECT_GT(simulate(graph, cluster, {.steps = 2}).step_time, Duration(0));
       // Of the two modules' entries and losses each has a table of its own to gather.
       const auto gathered = static_cast<std::size_t>(MemoryCategory::kGatheredParameters);
       plan.shard = 2;
       plan.reshard_after_forward = false;
       const SimulationResult hybrid =
-          simulate(lower(model, plan, cluster.places, cluster.chip), cluster, {.steps = 2});
+          simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {.steps = 2});
       EXPECT_GT(hybrid.memory_peaks[0].by_category[gathered], Bytes(0));
     }
   }

@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
 #include "schedules/pipeline/published/published_schedule.h"
+#include "schedules/plan/axis.h"
 #include "sim/hardware/hosts.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {
@@ -49,7 +50,7 @@ SimulationResult run(const ParallelPlan& plan, const Cluster& cluster,
   for (const Problem& problem : check(plan, model, cluster.places)) {
     ADD_FAILURE() << problem.field << problem.message;
   }
-  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip);
+  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
   return simulate(graph, cluster, {});  // throws where the host's bytes are not the plan's
 }
 

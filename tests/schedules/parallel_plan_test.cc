@@ -6,9 +6,10 @@
 #include <set>
 #include <string>
 
-#include "analysis/studies/small_clusters.h"
+#include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -124,7 +125,7 @@ TEST(ParallelPlanTest, RefusesAMappingThatIsUnknownDoubleOrOfAnotherSize) {
 TEST(ParallelPlanTest, RefusesADataTypeThatTheChipDoesNotHave) {
   ChipSpec chip = ideal_chip();
   EXPECT_TRUE(check(small_plan(), chip).empty());
-  chip.peak[static_cast<std::size_t>(DataType::kBf16)] = Throughput(0);
+  chip.set_peak(DataType::kBf16, Throughput(0));
   EXPECT_TRUE(mentions(check(small_plan(), chip), "dtype",
                        "is bf16, but ideal has a peak throughput for fp32, fp16, fp8, int8 only"));
 }

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/plan/parallel_plan.h"
 #include "schedules/plan/plan_schedule.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/expert.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 #include "workload/layers.h"
 
 namespace stepsim {
@@ -74,7 +75,7 @@ ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero
 SimulationResult run(const ModelSpec& model, const ParallelPlan& plan) {
   const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
   EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
-  return simulate(lower(model, plan, cluster.places, cluster.chip), cluster, {});
+  return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {});
 }
 
 Layer block_of(const ModelSpec& model, const ParallelPlan& plan) {
@@ -372,7 +373,7 @@ TEST(RecomputeTest, WhatIsKeptNarrowIsNotRoundedAgain) {
   for (const bool fused : {true, false}) {
     plan.fused_elementwise = fused;
     const OpGraph graph =
-        lower(with_everything(), plan, one_node(1, 100_GBps).places, ideal_chip());
+        lower(with_everything(), plan, one_node(1, 100_GBps).places, ideal_chip(), {});
     double rounded = 0;  // results of attention
     double widened = 0;
     for (const Op& op : graph.programs.front().ops) {
@@ -474,7 +475,7 @@ TEST(RecomputeTest, GroupsAndFirstLayersRunWithEveryAxis) {
         for (ParallelPlan& plan : plans) {
           plan.recompute = Recompute::kFull;
           plan.recompute_block = block;
-          plan.recompute_layers = layers;
+          if (layers > 0) plan.recompute_layers = layers;
           run(model, plan);
         }
       }

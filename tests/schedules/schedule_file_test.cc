@@ -50,6 +50,12 @@ TEST(ScheduleFileTest, ReadsBackWhatItWrites) {
   EXPECT_EQ(problems_of(text), "");
 }
 
+TEST(ScheduleFileTest, AScheduleIsWrittenAsItsFile) {
+  const std::string text = "placement: v\nF0.0 F0.1 BW0.1 BW0.0\nF0.0 F0.1 B0.1 W0.1 BW0.0\n";
+  EXPECT_EQ(write_schedule(parse_schedule(text)), text);
+  EXPECT_EQ(write_schedule(parse_schedule("F0.0 BW0.0")), "F0.0 BW0.0\n") << "loop goes unsaid";
+}
+
 TEST(ScheduleFileTest, NamesEveryWordThatIsNoOp) {
   const std::string rule =
       "must be like F3.0, B3.0, W3.0, BW3.0 or FB5.0/2.1 (micro-batch.chunk; micro-batch below "

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/axis.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
+#include "topology/small_clusters.h"
 #include "workload/layers.h"
 
 namespace stepsim {
@@ -37,7 +38,7 @@ ParallelPlan plan_of(std::int64_t tp, std::int64_t width) {
 SimulationResult run(const ModelSpec& model, const ParallelPlan& plan) {
   const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
   EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
-  return simulate(lower(model, plan, cluster.places, cluster.chip), cluster, {});
+  return simulate(lower(model, plan, cluster.places, cluster.chip, {}), cluster, {});
 }
 
 std::int64_t sent(const SimulationResult& result) {

@@ -19,10 +19,10 @@
 #include "sim/network/packets/packet_network.h"
 #include "tests/support/idle_collective.h"
 #include "tests/support/routes.h"
-#include "topology/fat_tree.h"
 #include "topology/faults.h"
-#include "topology/leaf_spine.h"
-#include "topology/nvlink_domain.h"
+#include "topology/kinds/fat_tree.h"
+#include "topology/kinds/leaf_spine.h"
+#include "topology/kinds/nvlink_domain.h"
 
 namespace stepsim {
 namespace {
@@ -301,8 +301,8 @@ TEST(AdaptiveRoutingTest, PacketsAvoidSpinesThatDoNotReachTheirLeaf) {
   }
   const auto group = built.fabric.group_of(links.at("leaf0>spine0"));
   ASSERT_TRUE(group);
-  EXPECT_EQ(built.fabric.groups()[*group].links.size(), 3u);
-  EXPECT_EQ(built.fabric.groups()[*group].down, 1u);
+  EXPECT_EQ(built.fabric.group(*group).links.size(), 3u);
+  EXPECT_EQ(built.fabric.group(*group).down, 1u);
   // Two hosts send to leaf 1, where only spines 0 and 3 lead, and one to leaf 2.
   const std::vector<Send> sends{{0, 4, 1'000'000_B}, {1, 5, 1'000'000_B}, {2, 8, 1'000'000_B}};
   for (const std::optional<Bytes> buffer : {std::optional<Bytes>(), std::optional(16'000_B)}) {
@@ -398,7 +398,8 @@ TEST(AdaptiveRoutingTest, TheOrderOfSimultaneousOpsChangesNothing) {
   for (const Fidelity fidelity : {Fidelity::kFlow, Fidelity::kPacket}) {
     SimulationOptions options{.fidelity = fidelity, .granularity = Granularity::kStepped};
     const Duration expected = simulate(graph, cluster, options).step_time;
-    for (options.shuffle_seed = 1; options.shuffle_seed <= 5; ++options.shuffle_seed) {
+    for (const std::uint32_t seed : {1U, 2U, 3U, 4U, 5U}) {
+      options.shuffle_seed = seed;
       EXPECT_EQ(simulate(graph, cluster, options).step_time, expected);
     }
   }

@@ -14,8 +14,8 @@ using namespace literals;
 // 100 TFLOP/s, 10 TFLOP/s in fp32, 1 TB/s; nothing is lost and nothing is added.
 ChipSpec round_chip() {
   ChipSpec chip{.name = "round", .memory_bandwidth = 1000_GBps, .memory_capacity = 80_GiB};
-  chip.peak[static_cast<std::size_t>(DataType::kBf16)] = 100_TFLOPS;
-  chip.peak[static_cast<std::size_t>(DataType::kFp32)] = 10_TFLOPS;
+  chip.set_peak(DataType::kBf16, 100_TFLOPS);
+  chip.set_peak(DataType::kFp32, 10_TFLOPS);
   return chip;
 }
 
@@ -140,7 +140,7 @@ TEST(ChipSpecTest, AddingToAnAccumulatorCostsItsFraction) {
 
 TEST(ChipSpecTest, ADataTypeMayHaveItsOwnMatmuls) {
   ChipSpec chip = round_chip();
-  chip.efficiency.matmul_of[static_cast<std::size_t>(DataType::kBf16)] = {.peak_fraction = 0.5};
+  chip.efficiency.matmul_of = {{.type = DataType::kBf16, .peak_fraction = 0.5}};
   EXPECT_EQ(time_of(cube(), chip).total, Duration(40us));
   chip.efficiency.matmul_of = {};
   EXPECT_EQ(time_of(cube(), chip).total, Duration(20us));
@@ -176,7 +176,7 @@ TEST(ChipSpecTest, TheSustainedClockSlowsArithmeticAlone) {
 TEST(ChipSpecTest, KindsThatStayBehindTheMemoryAreBoundByTheirUnits) {
   ChipSpec chip = round_chip();
   chip.efficiency.memory_fraction = 0.8;
-  chip.efficiency.elementwise_of[static_cast<std::size_t>(ElementwiseKind::kNorm)] = 0.5;
+  chip.efficiency.elementwise_of = {{ElementwiseKind::kNorm, 0.5}};
   Kernel kernel{.name = "norm", .read = Bytes(4'000'000), .written = Bytes(4'000'000)};
   EXPECT_EQ(time_of(kernel, chip).total, Duration(10us)) << "plain";
   kernel.elementwise = ElementwiseKind::kNorm;
@@ -185,9 +185,9 @@ TEST(ChipSpecTest, KindsThatStayBehindTheMemoryAreBoundByTheirUnits) {
   EXPECT_EQ(slowed(time, {.compute_share = 0.2}), Duration(20us));
   EXPECT_EQ(slowed(time, {.memory_share = 0.2}), Duration(16us));
   EXPECT_EQ(name_of(ElementwiseKind::kRounding), "rounding");
-  chip.efficiency.elementwise_of[static_cast<std::size_t>(ElementwiseKind::kNorm)] = 1.5;
+  chip.efficiency.elementwise_of = {{ElementwiseKind::kNorm, 1.5}};
   const std::vector<Problem> expected{
-      {"efficiency.elementwise_of.norm", "must be above 0 and at most 1, is 1.5"}};
+      {"efficiency.elementwise_of[0].memory_fraction", "must be above 0 and at most 1, is 1.5"}};
   EXPECT_EQ(check(chip), expected);
 }
 
@@ -195,7 +195,7 @@ TEST(ChipSpecTest, KindsThatStayBehindTheMemoryAreBoundByTheirUnits) {
 TEST(ChipSpecTest, UnitsThatAreLeftToCommunicationComputeNothing) {
   ChipSpec chip = round_chip();
   chip.communication.units = 100;
-  chip.efficiency.elementwise_of[static_cast<std::size_t>(ElementwiseKind::kRope)] = 0.5;
+  chip.efficiency.elementwise_of = {{ElementwiseKind::kRope, 0.5}};
   EXPECT_EQ(time_of(cube(), with_sm_margin(chip, 0)).total, Duration(20us));
   EXPECT_EQ(time_of(cube(), with_sm_margin(chip, 20)).total, Duration(25us));
   Kernel kernel{.name = "rope", .read = Bytes(8'000'000)};
@@ -275,9 +275,24 @@ TEST(ChipSpecTest, LimitsAreAsWritten) {
 
 TEST(ChipSpecTest, NeedsAnFp32PeakForElementwiseKernels) {
   ChipSpec chip = round_chip();
-  chip.peak[static_cast<std::size_t>(DataType::kFp32)] = Throughput(0);
+  chip.peak = {{DataType::kBf16, 100_TFLOPS}};
   ASSERT_EQ(check(chip).size(), 1U);
-  EXPECT_EQ(check(chip).front().field, "peak.fp32");
+  EXPECT_EQ(check(chip).front().field, "peak");
+}
+
+TEST(ChipSpecTest, NamesEveryTypeAndKindThatIsGivenTwice) {
+  ChipSpec chip = round_chip();
+  chip.peak.push_back({DataType::kBf16, 50_TFLOPS});
+  chip.efficiency.matmul.type = DataType::kFp8;
+  chip.efficiency.matmul_of.resize(2, {.type = DataType::kFp8});
+  chip.efficiency.elementwise_of.resize(2, {ElementwiseKind::kRope, 0.5});
+  chip.communication.reduction.resize(2, {DataType::kFp32, 1_GBps});
+  const std::vector<Problem> expected{{"efficiency.matmul.type", "is for matmul_of only"},
+                                      {"peak[2].type", "is given twice: bf16"},
+                                      {"efficiency.matmul_of[1].type", "is given twice: fp8"},
+                                      {"efficiency.elementwise_of[1].kind", "is given twice: rope"},
+                                      {"communication.reduction[1].type", "is given twice: fp32"}};
+  EXPECT_EQ(check(chip), expected);
 }
 
 }  // namespace

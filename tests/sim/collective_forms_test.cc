@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/collective_forms/form_table.h"
 #include "analysis/collective_forms/group_levels.h"
 #include "analysis/collective_forms/phase_schedule.h"
 #include "sim/collectives/choose_algorithm.h"
-#include "sim/run/collective_task.h"
+#include "sim/run/collectives/collective_task.h"
 #include "tests/support/idle_collective.h"
 
 namespace stepsim {
@@ -22,6 +23,15 @@ namespace {
 using namespace literals;
 using Op = CollectiveOp;
 using Choice = AlgorithmChoice;
+
+// Every algorithm has a row with a form, in the order of the enumerators.
+TEST(CollectiveFormsTest, EveryAlgorithmHasAForm) {
+  ASSERT_EQ(form_table().size() + 1, kAlgorithmChoices.size());
+  for (std::size_t i = 0; i < form_table().size(); ++i) {
+    EXPECT_EQ(form_table()[i].algorithm, kAlgorithmChoices[i + 1]);
+    EXPECT_NE(form_table()[i].form, nullptr) << name_of(form_table()[i].algorithm);
+  }
+}
 
 struct Tally {
   int exact = 0;
@@ -48,7 +58,7 @@ void sweep(const Cluster& cluster, const std::string& name, Tally& tally,
               to_seconds(simulate(graph, cluster, {.granularity = granularity}).step_time);
           const CollectiveFormula form =
               stated_form(cluster, chips, shape,
-                          {.task = task_of(graph, graph.collective_works[0], 0),
+                          {.task = task_of(graph, graph.collective_works[0], GroupId(0)),
                            .algorithm = choice,
                            .cost = {},
                            .overlapped = granularity == Granularity::kPipelined});
@@ -131,6 +141,10 @@ TEST(CollectiveFormsTest, HoldOnTori) {
   both({4, 2}, {true, false});
   both({2, 4}, {false, false});
   both({2, 3, 4}, {false, true, true});
+  both({2, 3, 4}, {false, false, false});
+  sweep(cluster_of(
+            TwistedTorusSpec{.shape = {2, 2, 4}, .link_bandwidth = 90_GBps, .link_latency = 1us}),
+        "2x2x4 twisted", tally);
   EXPECT_GT(tally.exact, tally.bounds);  // algorithms made for ports share links here
 }
 

@@ -413,6 +413,54 @@ TEST(CollectiveTimesTest, ATorusAllToAllIsAnEighthOfTheLongestAxis) {
   expect_close(pipelined(torus({8}, false, 0us)), whole * 8 / 4, "line of 8");
 }
 
+// The twist shortens the mean way from 4 hops to 440 / 128 in 4x4x8, and with it the time: S d / (6
+// W) over all six links of a chip, where the long axis of the plain torus takes S 8 / (8 W). `auto`
+// takes it, and nothing else is faster.
+TEST(CollectiveTimesTest, ATwistShortensAnAllToAll) {
+  const Cluster cluster =
+      cluster_of(TwistedTorusSpec{.shape = {4, 4, 8}, .link_bandwidth = 90_GBps});
+  CollectiveWork work{
+      .communicator = CommunicatorId(0), .op = Op::kAllToAll, .bytes = Bytes(7'200'000'000)};
+  const double automatic = simulated(cluster, work, Granularity::kPipelined);
+  expect_close(automatic, 7.2e9 / 90e9 * 440 / 128 / 6, "auto");
+  for (const Choice other : algorithms_for(Op::kAllToAll, shape_of(cluster))) {
+    work.algorithm = other;
+    EXPECT_GE(simulated(cluster, work, Granularity::kPipelined), automatic * (1 - 1e-9))
+        << name_of(other);
+  }
+}
+
+// Of N members every one of the P ports of the root takes in an even share: ceil((N-1)/P)/N S/W,
+// and a trip for each level of the trees. 4x4x8: 127 members through six ports, at most 8 away.
+// Stepped, a member has to wait for what comes from far away: up to a third more.
+TEST(CollectiveTimesTest, AGatherKeepsAllPortsOfTheRootAtWork) {
+  const double whole = 1.28e9 / 90e9;
+  struct Case {
+    Cluster cluster;
+    std::uint32_t root;
+    double shards;
+    double levels;
+  };
+  std::vector<Case> cases;
+  cases.push_back({torus({4, 4, 8}, true, 1us), 37, 22, 8});
+  cases.push_back({torus({4, 4}, true, 1us), 5, 4, 4});
+  cases.push_back({torus({4, 4}, false, 1us), 0, 8, 6});
+  for (const Case& of : cases) {
+    for (const Op op : {Op::kGather, Op::kScatter}) {
+      const CollectiveWork work{.communicator = CommunicatorId(0),
+                                .op = op,
+                                .bytes = Bytes(1'280'000'000),
+                                .root = of.root};
+      const auto members = static_cast<double>(of.cluster.places.chips.size());
+      const double time = simulated(of.cluster, work, Granularity::kPipelined);
+      expect_close(time, of.shards / members * whole + of.levels * 1e-6, "pipelined");
+      const double stepped = simulated(of.cluster, work, Granularity::kStepped);
+      EXPECT_GE(stepped, time * (1 - 1e-9));
+      EXPECT_LE(stepped, 4.0 / 3 * time);
+    }
+  }
+}
+
 // A member that only sends may end before the last one has come; ends and waits still add up.
 TEST(CollectiveTimesTest, MembersThatComeLateHoldUpWhoNeedsThem) {
   for (const Op op : kCollectiveOps) {

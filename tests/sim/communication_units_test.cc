@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
+#include <optional>
+
 #include "sim/collectives/library_choice.h"
 #include "sim/hardware/group_shape.h"
-#include "sim/run/compute.h"
+#include "sim/program/graph_by_hand.h"
+#include "sim/run/ops/chip_share.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -38,8 +40,8 @@ CommunicationLibrary library() {
 GroupLinks links(std::uint32_t members, std::uint32_t nodes) {
   return {.members = members,
           .nodes = nodes,
-          .inside = members > nodes ? 400_GBps : Bandwidth(),
-          .network = nodes > 1 ? 50_GBps : Bandwidth(),
+          .inside = members > nodes ? std::optional(400_GBps) : std::nullopt,
+          .network = nodes > 1 ? std::optional(50_GBps) : std::nullopt,
           .adder = 400_GBps,
           .memory = 3000_GBps};
 }

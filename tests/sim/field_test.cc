@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sim/base/field_help.h"
 #include "sim/base/quantity_field.h"
 
@@ -102,21 +104,35 @@ TEST(FieldTest, ARefusedTextSaysWhatIsTakenAndChangesNothing) {
 TEST(FieldTest, LimitsAreCheckedInEveryElement) {
   Car car;
   car.seats = 10;
-  car.doors = 0;
+  car.doors = 6;
   car.wheels = {{1}, {1.5}};
   EXPECT_EQ(car_fields().problems(car),
             (std::vector<Problem>{{"seats", "must be at most 9, is 10"},
-                                  {"doors", "must be at least 1, is 0"},
+                                  {"doors", "must be at most 5, is 6"},
                                   {"wheels[1].size", "must be above 0 and at most 1, is 1.5"}}));
   EXPECT_TRUE(car_fields().problems(Car{}).empty());
+  car.doors = 0;
+  EXPECT_EQ(car_fields().problems(car)[1], (Problem{"doors", "must be at least 1, is 0"}))
+      << "unset is nothing, not 0";
 }
 
 TEST(FieldTest, LimitsMayBeASetOfNumbersWithMeanings) {
   const Limits sizes = Limits::choice_of({{2, "bf16"}, {4, "fp32"}});
-  EXPECT_EQ(problem_of(sizes, 4, "4"), std::nullopt);
-  EXPECT_EQ(problem_of(sizes, 3, "3"), "must be 2 (bf16) or 4 (fp32), is 3");
-  EXPECT_EQ(problem_of(Limits::positive(), 0, "0"), "must be positive, is 0");
-  EXPECT_EQ(problem_of(Limits::share(), 1, "1"), "must be at least 0 and below 1, is 1");
+  EXPECT_TRUE(within(sizes, 4));
+  EXPECT_FALSE(within(sizes, 3));
+  EXPECT_EQ(broken_text(sizes, 3, "3"), "must be 2 (bf16) or 4 (fp32), is 3");
+}
+
+TEST(FieldTest, LimitsMayLeaveOutTheirEnds) {
+  EXPECT_FALSE(within(Limits::positive(), 0));
+  EXPECT_TRUE(within(Limits::positive(), 0.1));
+  EXPECT_FALSE(within(Limits::share(), 1));
+  EXPECT_TRUE(within(Limits::share(), 0));
+  EXPECT_FALSE(within(Limits::fraction(), std::nan("")));
+  EXPECT_FALSE(within(Limits::between(2, 4), 0));
+  EXPECT_TRUE(within(Limits::between(2, 4).or_zero(), 0));
+  EXPECT_EQ(broken_text(Limits::positive(), 0, "0"), "must be positive, is 0");
+  EXPECT_EQ(broken_text(Limits::share(), 1, "1"), "must be at least 0 and below 1, is 1");
 }
 
 TEST(FieldTest, WhatDiffersFromTheDefaultIsListed) {
@@ -140,6 +156,7 @@ TEST(FieldTest, NumbersThatPeopleWriteOtherwiseGetAHint) {
   EXPECT_EQ(Text<std::int64_t>::hint("1e3"), "; did you mean 1000?");
   EXPECT_EQ(Text<std::int64_t>::hint("8.0"), "; did you mean 8?");
   EXPECT_EQ(Text<std::int64_t>::hint("8.5"), "");
+  EXPECT_EQ(Text<std::int32_t>::hint("3000000000"), "") << "a number, but too large";
   EXPECT_EQ(Text<std::int64_t>::hint("eight"), "");
   EXPECT_EQ(Text<bool>::hint("Yes"), "; did you mean true?");
   EXPECT_EQ(Text<Bandwidth>::hint("400gbps"), "; did you mean 400Gbps?");
@@ -156,7 +173,7 @@ TEST(FieldHelpTest, NamesDefaultLimitsAndAdvice) {
             "      More cost more.\n");
   EXPECT_EQ(help_text_of(car_fields(), "doors"),
             "  doors\n"
-            "      (a whole number, 1 to 5; 0 leaves it unset; default: as many as seats)\n"
+            "      (a whole number, 1 to 5; 0: as if left out; default: as many as seats)\n"
             "      Doors.\n");
   EXPECT_EQ(help_text_of(car_fields(), "keys"), std::nullopt);
   EXPECT_TRUE(help_text_of(car_fields(), "spare.size").has_value());

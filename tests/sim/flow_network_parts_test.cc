@@ -63,23 +63,24 @@ TEST(ArrayPoolTest, ReservedRoomIsTakenWithoutMoving) {
 TEST(FinishTreeTest, KnowsTheEarliestOfMany) {
   for (const std::uint32_t links : {1u, 15u, 16u, 17u, 257u, 5000u}) {
     FinishTree tree(links);
-    EXPECT_EQ(tree.earliest(), FinishTree::kNever);
-    std::vector<std::int64_t> expected(links, FinishTree::kNever);
+    EXPECT_EQ(tree.earliest(), std::nullopt);
+    constexpr std::int64_t kNever = 100;  // after all instants
+    std::vector<std::int64_t> expected(links, kNever);
     std::mt19937_64 random(links);
     for (int round = 0; round < 200; ++round) {
       for (int change = 0; change < 5; ++change) {
         const auto link = static_cast<std::uint32_t>(random() % links);
-        const auto instant =
-            random() % 4 == 0 ? FinishTree::kNever : static_cast<std::int64_t>(random() % 100);
-        tree.set(link, instant);
+        const bool is_cleared = random() % 4 == 0;
+        const auto instant = is_cleared ? kNever : static_cast<std::int64_t>(random() % 100);
+        is_cleared ? tree.clear(link) : tree.set(link, instant);
         expected[link] = instant;
       }
       tree.flush();
       const std::int64_t earliest = *std::min_element(expected.begin(), expected.end());
-      ASSERT_EQ(tree.earliest(), earliest);
+      ASSERT_EQ(tree.earliest(), earliest == kNever ? std::nullopt : std::optional(earliest));
       std::vector<std::uint32_t> first;
       for (std::uint32_t link = 0; link < links; ++link) {
-        if (expected[link] == earliest && earliest != FinishTree::kNever) first.push_back(link);
+        if (expected[link] == earliest && earliest != kNever) first.push_back(link);
       }
       std::vector<std::uint32_t> collected;
       tree.collect(collected);
@@ -91,26 +92,26 @@ TEST(FinishTreeTest, KnowsTheEarliestOfMany) {
 TEST(FinishTreeTest, ANetworkWithoutLinksNeverFinishes) {
   FinishTree tree(0);
   tree.flush();
-  EXPECT_EQ(tree.earliest(), FinishTree::kNever);
+  EXPECT_EQ(tree.earliest(), std::nullopt);
 }
 
 TEST(LevelQueueTest, LowestLevelFirst) {
   LevelQueue queue(6, 1.0);
   const std::vector<double> levels{0.5, 0.25, 1.0, 1e-12, -3.0, 1e6};
-  for (std::uint32_t link = 0; link < levels.size(); ++link) queue.push(link, levels[link]);
+  for (std::uint32_t link = 0; link < levels.size(); ++link) queue.push(LinkId(link), levels[link]);
   std::vector<std::uint32_t> order;
-  while (!queue.empty()) order.push_back(queue.pop());
+  while (!queue.empty()) order.push_back(queue.pop().index());
   EXPECT_EQ(order, (std::vector<std::uint32_t>{4, 3, 1, 0, 2, 5}));
 }
 
 TEST(LevelQueueTest, ALinkMayBePushedBelowTheLastOnePopped) {
   LevelQueue queue(3, 1.0);
-  queue.push(0, 0.5);
-  queue.push(1, 0.9);
-  EXPECT_EQ(queue.pop(), 0u);
-  queue.push(2, 0.1);
-  EXPECT_EQ(queue.pop(), 2u);
-  EXPECT_EQ(queue.pop(), 1u);
+  queue.push(LinkId(0), 0.5);
+  queue.push(LinkId(1), 0.9);
+  EXPECT_EQ(queue.pop(), LinkId(0));
+  queue.push(LinkId(2), 0.1);
+  EXPECT_EQ(queue.pop(), LinkId(2));
+  EXPECT_EQ(queue.pop(), LinkId(1));
   EXPECT_TRUE(queue.empty());
 }
 
@@ -121,21 +122,22 @@ TEST(LevelQueueTest, TellsLevelsApartThatDifferByAHundredth) {
   std::shuffle(links.begin(), links.end(), std::mt19937_64(1));
   // From 1 down by 1 % a link: 1000 links span 14.4 octaves of 128 buckets.
   const auto level = [](std::uint32_t link) { return std::pow(0.99, link); };
-  for (const std::uint32_t link : links) queue.push(link, level(link));
+  for (const std::uint32_t link : links) queue.push(LinkId(link), level(link));
   double last = 0;
   while (!queue.empty()) {
-    const double next = level(queue.pop());
+    const double next = level(queue.pop().index());
     EXPECT_GT(next, last);
     last = next;
   }
 }
 
 TEST(InstantQueueTest, GivesTheSlotsOfTheEarliestInstant) {
-  InstantQueue queue;
-  std::map<std::int64_t, std::vector<std::uint32_t>> expected;
+  using Slot = Id<struct SlotTag>;
+  InstantQueue<Slot> queue;
+  std::map<std::int64_t, std::vector<Slot>> expected;
   std::mt19937_64 random(1);
-  std::vector<std::uint32_t> free(500);
-  std::iota(free.begin(), free.end(), 0u);
+  std::vector<Slot> free;
+  for (std::uint32_t slot = 0; slot < 500; ++slot) free.emplace_back(slot);
   std::int64_t now = 0;
   for (int round = 0; round < 2000; ++round) {
     while (!free.empty() && random() % 3 != 0) {
@@ -146,9 +148,9 @@ TEST(InstantQueueTest, GivesTheSlotsOfTheEarliestInstant) {
     }
     if (expected.empty()) continue;
     now = expected.begin()->first;
-    std::vector<std::uint32_t> slots;
+    std::vector<Slot> slots;
     while (!queue.empty() && queue.next() == now) queue.pop(slots);
-    std::vector<std::uint32_t> same = expected.begin()->second;
+    std::vector<Slot> same = expected.begin()->second;
     std::sort(same.begin(), same.end());
     std::sort(slots.begin(), slots.end());
     ASSERT_EQ(slots, same);

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "analysis/studies/small_clusters.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
 #include "sim/hardware/hosts.h"
+#include "sim/program/graph_by_hand.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -41,8 +41,9 @@ std::vector<double> seconds(const Cluster& cluster, const std::vector<std::uint3
   const SimulationResult result = simulate(graph, cluster, {});
   std::vector<double> exposed;
   for (const std::uint32_t rank : ranks) {
-    exposed.push_back(to_seconds(
-        result.breakdowns[rank].exposed_communication[static_cast<std::size_t>(Axis::kHost)]));
+    exposed.push_back(
+        to_seconds(result.breakdowns[rank]
+                       .exposed_communication[static_cast<std::size_t>(GraphByHand::kHost)]));
   }
   return exposed;
 }
@@ -60,7 +61,7 @@ TEST(HostsTest, ChipsAreDealtToHostsAndUplinks) {
             "node0.gpu3>host0.uplink1 host0.uplink1>host0 host0.memory ");
   EXPECT_EQ(names(cluster.hosts.of_chip[4].in),
             "host1.memory host1>host1.uplink0 host1.uplink0>node0.gpu4 ");
-  EXPECT_EQ(cluster.hosts.of_chip[3].host, 0U);
+  EXPECT_EQ(cluster.hosts.of_chip[3].host, HostId(0));
 }
 
 TEST(HostsTest, EveryProblemIsNamed) {
@@ -116,9 +117,10 @@ TEST(HostsTest, CopiesRunBesideComputeAndAreCounted) {
   const OpGraph graph = hand.build();
   const SimulationResult result = simulate(graph, two_hosts(), {});
   EXPECT_EQ(result.step_time, 500ms) << "200 ms out, 200 ms in, 100 ms compute";
-  EXPECT_EQ(result.breakdowns[0].exposed_communication[static_cast<std::size_t>(Axis::kHost)],
-            100ms);
-  EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(Axis::kHost)], 12_GB);
+  EXPECT_EQ(
+      result.breakdowns[0].exposed_communication[static_cast<std::size_t>(GraphByHand::kHost)],
+      100ms);
+  EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(GraphByHand::kHost)], 12_GB);
   EXPECT_EQ(result.host_peaks, (std::vector<Bytes>{6_GB, Bytes(0)}));
 }
 

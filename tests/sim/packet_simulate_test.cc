@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
-#include "sim/run/packet_estimate.h"
+#include "sim/program/graph_by_hand.h"
+#include "sim/run/collectives/packet_estimate.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -78,6 +78,47 @@ TEST(PacketSimulateTest, ASwitchStoresAPacketMore) {
             6 * (kRound + Duration(1'280) + 2us));
 }
 
+// Starting takes 5 us and each hop 1 us; protocols use half of a link.
+CommunicationLibrary half_of_links() {
+  CommunicationLibrary library;
+  library.name = "half";
+  library.timings = {{.path = LibraryPath::kRing,
+                      .protocol = Protocol::kSimple,
+                      .start = 5us,
+                      .hop = {1us, 1us, 1us},
+                      .link_fraction = {0.5, 0.5, 0.5}},
+                     {.path = LibraryPath::kMessages,
+                      .protocol = Protocol::kSimple,
+                      .start = 5us,
+                      .hop = {1us, 1us, 1us},
+                      .link_fraction = {0.5, 0.5, 0.5}}};
+  library.tuner.protocols = {{.path = LibraryPath::kRing, .protocol = Protocol::kSimple}};
+  return library;
+}
+
+TEST(PacketSimulateTest, ALibraryCostsPacketsWhatItCostsAFlow) {
+  // 5 us to start, then 6 rounds of 1 us for the hop, 2 us of links and twice the bytes on the
+  // wire. With packets the switch stores one more in each round.
+  Cluster cluster = one_node(4, 50_GBps, 1us);
+  cluster.library = half_of_links();
+  const Duration flow = 5us + 6 * (1us + 2us + 2 * kRound);
+  EXPECT_EQ(simulate(all_reduce(4), cluster, {.granularity = Granularity::kStepped}).step_time,
+            flow);
+  EXPECT_EQ(simulate(all_reduce(4), cluster, kPackets).step_time, flow + 6 * kPacket);
+}
+
+TEST(PacketSimulateTest, ALibraryCostsAMessageAsMuchAsItsFlow) {
+  Cluster cluster = one_node(2, 50_GBps, 1us);
+  cluster.library = half_of_links();
+  const OpGraph graph = sends({{1}, {}}, 1_MiB);
+  const Duration flow = 5us + 1us + 2us + 2 * kRound;
+  EXPECT_EQ(simulate(graph, cluster, {}).step_time, flow);
+  EXPECT_EQ(simulate(graph, cluster, kPackets).step_time, flow + kPacket);
+  SimulationOptions finite = kPackets;
+  finite.packets.buffer_bytes = 64_KiB;
+  EXPECT_EQ(simulate(graph, cluster, finite).step_time, flow + kPacket);
+}
+
 TEST(PacketSimulateTest, PipelinedCollectivesAreRefused) {
   EXPECT_THROW(simulate(all_reduce(2), one_node(2, 50_GBps), {.fidelity = Fidelity::kPacket}),
                std::logic_error);
@@ -91,7 +132,8 @@ TEST(PacketSimulateTest, TheOrderOfSimultaneousOpsChangesNothing) {
   SimulationOptions options = kPackets;
   options.recorded_ranks = {RankId(0), RankId(1), RankId(2), RankId(3)};
   const SimulationResult expected = simulate(graph, cluster, options);
-  for (options.shuffle_seed = 1; options.shuffle_seed <= 20; ++options.shuffle_seed) {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    options.shuffle_seed = seed;
     const SimulationResult result = simulate(graph, cluster, options);
     ASSERT_EQ(result.step_time, expected.step_time);
     for (std::size_t rank = 0; rank < 4; ++rank) {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
+#include "sim/program/graph_by_hand.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -50,7 +50,7 @@ TEST(SimulateTest, AStragglerTakesItsSlowdownLonger) {
 
 struct Pair {
   GraphByHand hand{2, {0, 1}};
-  CommunicatorId communicator = hand.communicator({}, Axis::kPipeline);
+  CommunicatorId communicator = hand.communicator({}, GraphByHand::kMessages);
   StreamId send = hand.stream(0, "send");
   StreamId receive = hand.stream(1, "receive");
 
@@ -76,8 +76,8 @@ TEST(SimulateTest, ARendezvousStartsWhenBothSidesHavePosted) {
   // Posted at 300 ms, 2 GB at 10 GB/s behind two links of 1 us.
   const SimulationResult result = simulate(graph, one_node(2, 10_GBps, 1us), {});
   EXPECT_EQ(result.step_time, 300ms + 2us + 200ms + 1ms);
-  EXPECT_EQ(exposed(result.breakdowns[1], Axis::kPipeline), 200ms + 2us);
-  EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(Axis::kPipeline)], 2_GB);
+  EXPECT_EQ(exposed(result.breakdowns[1], GraphByHand::kMessages), 200ms + 2us);
+  EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(GraphByHand::kMessages)], 2_GB);
 }
 
 TEST(SimulateTest, AnEagerSendDoesNotWaitForItsReceive) {
@@ -100,7 +100,7 @@ TEST(SimulateTest, OnlyTheSenderSaysWhetherAMessageIsEager) {
   const OpGraph graph = pair.hand.build();
   const SimulationResult result = simulate(graph, one_node(2, 10_GBps), {});
   EXPECT_EQ(result.step_time, 200ms);
-  EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(Axis::kPipeline)], 2_GB) << "once";
+  EXPECT_EQ(result.bytes_by_axis[static_cast<std::size_t>(GraphByHand::kMessages)], 2_GB) << "once";
 }
 
 TEST(SimulateTest, ASendAndAReceiveOfDifferentSizesAreBothNamed) {
@@ -139,12 +139,12 @@ TEST(SimulateTest, WaitingForAnotherStageIsABubbleUntilTheDataMove) {
   const OpGraph graph = pair.hand.build();
   const SimulationResult result = simulate(graph, one_node(2, 10_GBps), {});
   EXPECT_EQ(result.breakdowns[1].bubble, 100ms);
-  EXPECT_EQ(exposed(result.breakdowns[1], Axis::kPipeline), 200ms);
+  EXPECT_EQ(exposed(result.breakdowns[1], GraphByHand::kMessages), 200ms);
   EXPECT_EQ(result.breakdowns[0].bubble, 1ms) << "nothing left after its send";
-  EXPECT_EQ(exposed(result.breakdowns[0], Axis::kPipeline), 200ms);
+  EXPECT_EQ(exposed(result.breakdowns[0], GraphByHand::kMessages), 200ms);
   // The path to the end: sender's compute, the message, receiver's compute.
   ASSERT_EQ(result.critical_path.size(), 2U);
-  EXPECT_EQ(result.critical_path[0].label, "pp");
+  EXPECT_EQ(result.critical_path[0].label, "messages");
   EXPECT_EQ(result.critical_path[0].duration, 200ms);
   EXPECT_EQ(result.critical_path[1].duration, 101ms);
 }
@@ -259,7 +259,7 @@ TEST(SimulateTest, WaitingForALatePeerOfTheSameStageIsIdle) {
     // Half of 20 GB at 100 GB/s after the last one posts at 60 ms.
     EXPECT_EQ(result.step_time, 161ms);
     EXPECT_EQ(result.breakdowns[0].idle, 50ms);
-    EXPECT_EQ(exposed(result.breakdowns[0], Axis::kData), 100ms);
+    EXPECT_EQ(exposed(result.breakdowns[0], GraphByHand::kCollectives), 100ms);
     EXPECT_EQ(result.breakdowns[1].idle, 0ms);
     ASSERT_EQ(result.critical_path.size(), 2U);
     EXPECT_EQ(result.critical_path[0].duration, 100ms);
@@ -335,9 +335,10 @@ TEST(SimulateTest, ALeakIsABugThatEndsTheRun) {
 TEST(SimulateTest, BytesThatThePlanDidNotSayEndTheRun) {
   OpGraph graph = one_collective(2, CollectiveOp::kAllGather, 2_GB, AlgorithmChoice::kRing);
   graph.planned_bytes.emplace();
-  (*graph.planned_bytes)[static_cast<std::size_t>(Axis::kData)] = 2_GB;
+  (*graph.planned_bytes)[static_cast<std::size_t>(GraphByHand::kCollectives)] = 2_GB;
   EXPECT_NO_THROW(simulate(graph, one_node(2, 1_GBps), {}));
-  (*graph.planned_bytes)[static_cast<std::size_t>(Axis::kData)] = Bytes(2'000'000'001);
+  (*graph.planned_bytes)[static_cast<std::size_t>(GraphByHand::kCollectives)] =
+      Bytes(2'000'000'001);
   EXPECT_THROW(simulate(graph, one_node(2, 1_GBps), {}), std::logic_error);
 }
 

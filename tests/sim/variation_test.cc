@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
+#include "sim/program/graph_by_hand.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -33,7 +33,7 @@ TEST(VariationTest, JitterHasTheMeanAndDeviationThatItSays) {
   double sum = 0;
   double squares = 0;
   for (std::uint32_t draw = 0; draw < kDraws; ++draw) {
-    const double z = (factor_of(jitter, draw % 3, draw % 101, draw) - 1) / 0.05;
+    const double z = (factor_of(jitter, draw % 3, RankId(draw % 101), OpId(draw)) - 1) / 0.05;
     sum += z;
     squares += z * z;
   }
@@ -43,12 +43,12 @@ TEST(VariationTest, JitterHasTheMeanAndDeviationThatItSays) {
 
 TEST(VariationTest, EachPlaceAndSeedDrawsItsOwn) {
   const Jitter jitter{.deviation = 0.05, .seed = 7};
-  const double one = factor_of(jitter, 1, 2, 3);
-  EXPECT_EQ(one, factor_of(jitter, 1, 2, 3));
-  EXPECT_NE(one, factor_of(jitter, 0, 2, 3));
-  EXPECT_NE(one, factor_of(jitter, 1, 3, 3));
-  EXPECT_NE(one, factor_of(jitter, 1, 2, 4));
-  EXPECT_NE(one, factor_of({.deviation = 0.05, .seed = 8}, 1, 2, 3));
+  const double one = factor_of(jitter, 1, RankId(2), OpId(3));
+  EXPECT_EQ(one, factor_of(jitter, 1, RankId(2), OpId(3)));
+  EXPECT_NE(one, factor_of(jitter, 0, RankId(2), OpId(3)));
+  EXPECT_NE(one, factor_of(jitter, 1, RankId(3), OpId(3)));
+  EXPECT_NE(one, factor_of(jitter, 1, RankId(2), OpId(4)));
+  EXPECT_NE(one, factor_of({.deviation = 0.05, .seed = 8}, 1, RankId(2), OpId(3)));
 }
 
 TEST(VariationTest, AStragglerTakesItsFactorLonger) {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiment/experiment.h"
+#include "proto/load_experiment.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

@@ -19,7 +19,8 @@
 #include <memory>
 #include <utility>
 
-#include "analysis/step/metrics.h"
+#include "analysis/step/step_report.h"
+#include "schedules/plan/axis.h"
 
 namespace stepsim {
 
@@ -31,7 +32,9 @@ struct HandMadeRun {
   SimulationResult result;
   StepMetrics metrics;
 
-  FinishedRun view() const { return {experiment, cluster, graph, options, result, metrics}; }
+  StepReport view() const {
+    return {.run = {experiment, cluster, graph, options, result, metrics}};
+  }
 };
 
 inline ModelSpec hand_made_model() {
@@ -53,7 +56,7 @@ inline Experiment hand_made_experiment() {
   experiment.model = hand_made_model();
   experiment.cluster.name = "four";
   experiment.cluster.chip.name = "X1";
-  experiment.cluster.chip.peak[static_cast<std::size_t>(DataType::kBf16)] = Throughput(5e10);
+  experiment.cluster.chip.set_peak(DataType::kBf16, Throughput(5e10));
   experiment.cluster.chip.memory_capacity = Bytes(1'000'000'000);
   experiment.plan.tp = 2;
   experiment.plan.pp = 2;
@@ -93,6 +96,7 @@ inline Op hand_made_op(OpKind kind, Axis axis, std::uint32_t work) {
 inline OpGraph hand_made_graph() {
   OpGraph graph;
   graph.pipeline_stages = 2;
+  graph.axes = axis_names();
   graph.names = {"forward", "all-reduce", "send", "receive", "loss", "optimizer \"fused\""};
   Kernel kernel;
   kernel.flops = Flops(300);
@@ -185,7 +189,7 @@ inline SimulationResult hand_made_result() {
       {"forward", Duration(3'501'000)}, {"tp", Duration(1'000'000)}, {"pp", Duration(500'000)}};
   result.memory_peaks.resize(4, {Bytes(300), picoseconds(0), hand_made_memory(300, 0)});
   result.memory_peaks[2] = {Bytes(750'000'000), picoseconds(3'500'400),
-                            hand_made_memory(500'000'000, 250'000'000), 1};
+                            hand_made_memory(500'000'000, 250'000'000), OpId(1)};
   result.peak_rank = RankId(2);
   result.bytes_by_axis[axis(Axis::kTensor)] = Bytes(16384);
   result.bytes_by_axis[axis(Axis::kPipeline)] = Bytes(1000);

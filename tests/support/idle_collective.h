@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
 #include "sim/hardware/group_shape.h"
+#include "sim/program/graph_by_hand.h"
 #include "sim/run/simulate.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 

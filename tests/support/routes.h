@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "topology/built_topology.h"
+#include "topology/graph/built_topology.h"
 
 namespace stepsim {
 

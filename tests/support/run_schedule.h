@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/studies/graph_by_hand.h"
-#include "analysis/studies/small_clusters.h"
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
+#include "sim/program/graph_by_hand.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 
@@ -27,7 +27,7 @@ class RunnableSchedule {
         costs_(costs),
         eager_(eager),
         hand_(static_cast<std::uint32_t>(schedule.size()), ranks_of(schedule)),
-        all_(hand_.communicator({}, Axis::kPipeline)) {
+        all_(hand_.communicator({}, GraphByHand::kMessages)) {
     for (rank_ = 0; rank_ < schedule.size(); ++rank_) {
       for (const PipelineOp& op : schedule.ranks[index()]) add(op);
     }

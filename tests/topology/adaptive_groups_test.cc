@@ -8,9 +8,9 @@
 
 #include "tests/support/routes.h"
 #include "topology/composed.h"
-#include "topology/dgx_superpod.h"
-#include "topology/fat_tree.h"
-#include "topology/level_bandwidth.h"
+#include "topology/graph/level_bandwidth.h"
+#include "topology/kinds/dgx_superpod.h"
+#include "topology/kinds/fat_tree.h"
 
 namespace stepsim {
 namespace {
@@ -24,7 +24,7 @@ std::set<std::string> kinds(const BuiltTopology& built, LinkId link) {
   std::set<std::string> names;
   const auto group = built.fabric.group_of(link);
   if (!group) return names;
-  for (const LinkId other : built.fabric.groups()[*group].links) {
+  for (const LinkId other : built.fabric.group(*group).links) {
     std::string name;
     for (const char c : built.fabric.link_name(other)) {
       if (c < '0' || c > '9') name += c;
@@ -38,7 +38,7 @@ std::vector<std::size_t> sizes(const BuiltTopology& built, std::uint32_t from, s
   std::vector<std::size_t> sizes;
   for (const LinkId link : route(built, from, to)) {
     const auto group = built.fabric.group_of(link);
-    sizes.push_back(group ? built.fabric.groups()[*group].links.size() : 1);
+    sizes.push_back(group ? built.fabric.group(*group).links.size() : 1);
   }
   return sizes;
 }
@@ -57,7 +57,7 @@ TEST(AdaptiveGroupsTest, AFatTreeHasOneForTheUplinksOfALeafAndOfAPod) {
   // A packet at a spine has two cores; it comes down from any of them in one way.
   const auto up = *built.fabric.group_of(links[2]);
   const auto down = *built.fabric.group_of(links[3]);
-  for (const LinkId link : built.fabric.groups()[up].links) {
+  for (const LinkId link : built.fabric.group(up).links) {
     EXPECT_EQ(built.fabric.alternatives(up, built.fabric.link(link).from).size(), 2u);
     EXPECT_EQ(built.fabric.alternatives(down, built.fabric.link(link).to).size(), 1u);
   }

@@ -1,12 +1,13 @@
-#include "topology/dgx_superpod.h"
+#include "topology/kinds/dgx_superpod.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/base/quantity_text.h"
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {
@@ -296,21 +297,48 @@ TEST(DgxSuperPodTest, RefusesMoreThanThreeTiersCanReach) {
                  "must be at most 8192 (65536 GPUs): three tiers of switches of 64 ports reach "
                  "2048 leaves; is 8193"}}));
   EXPECT_EQ(check(DgxSuperPodSpec{.nodes = 512, .spines = 128}),
-            (std::vector<Problem>{
-                {"spines", "must not be given above 256 nodes, where a core tier begins"}}));
+            (std::vector<Problem>{{"spines",
+                                   "must be 1 to 32, one uplink of each leaf for every spine of "
+                                   "its pod; is 128"}}));
 }
 
-TEST(DgxSuperPodTest, RefusesSpinesThatDoNotFitTheCables) {
-  // 32 leaves with 32 uplinks each: from 16 spines with 2 cables a pair to 32 with one.
-  EXPECT_TRUE(check(DgxSuperPodSpec{.nodes = 128, .spines = 16}).empty());
+TEST(DgxSuperPodTest, RefusesMoreSpinesThanALeafHasUplinks) {
+  EXPECT_TRUE(check(DgxSuperPodSpec{.nodes = 128, .spines = 1}).empty());
   EXPECT_TRUE(check(DgxSuperPodSpec{.nodes = 128, .spines = 32}).empty());
-  const std::string range =
-      "must be 16 to 32 (ports for all uplinks of 32 leaves, and one uplink of each leaf for every "
-      "spine), is ";
-  EXPECT_EQ(check(DgxSuperPodSpec{.nodes = 128, .spines = 15}),
-            (std::vector<Problem>{{"spines", range + "15"}}));
   EXPECT_EQ(check(DgxSuperPodSpec{.nodes = 128, .spines = 33}),
-            (std::vector<Problem>{{"spines", range + "33"}}));
+            (std::vector<Problem>{
+                {"spines", "must be 1 to 32, one uplink of each leaf for every spine; is 33"}}));
+}
+
+// 1,024 GPUs have 512 cards on each side. All 16 spines carry 512 cards of 50 GB/s from side to
+// side: 25.6 TB/s. A leaf has 2 cables to a spine of 64 ports, so 8 spines leave it 16 uplinks of
+// its 32, and half of the bisection; 4 spines a quarter.
+TEST(DgxSuperPodTest, FewerSpinesTaperTheNetwork) {
+  const auto bisection = [](std::optional<int> spines, double oversubscription = 1) {
+    const DgxSuperPodSpec spec = {
+        .nodes = 128, .spines = spines, .oversubscription = oversubscription};
+    EXPECT_TRUE(check(spec).empty());
+    return bisection_bandwidth(build(spec).fabric).value();
+  };
+  EXPECT_DOUBLE_EQ(bisection({}), 25.6e12);
+  EXPECT_DOUBLE_EQ(bisection(16), 25.6e12);
+  EXPECT_DOUBLE_EQ(bisection(32), 25.6e12);
+  EXPECT_DOUBLE_EQ(bisection(15), 25.6e12 * 30 / 32);
+  EXPECT_DOUBLE_EQ(bisection(8), 12.8e12);
+  EXPECT_DOUBLE_EQ(bisection(4), 6.4e12);
+  EXPECT_DOUBLE_EQ(bisection({}, 2), 12.8e12) << "2:1 by another name";
+  EXPECT_DOUBLE_EQ(bisection(4, 2), 6.4e12) << "the narrower of the two counts";
+}
+
+// 4,096 GPUs: 4 pods of 32 leaves, whose spines have 32 ports for them. A leaf has one cable to
+// each; 8 spines a pod instead of 32 leave a quarter of 102.4 TB/s.
+TEST(DgxSuperPodTest, FewerSpinesTaperACoreTierToo) {
+  const DgxSuperPodSpec full = {.nodes = 512};
+  const DgxSuperPodSpec tapered = {.nodes = 512, .spines = 8};
+  EXPECT_DOUBLE_EQ(bisection_bandwidth(build(full).fabric).value(), 102.4e12);
+  EXPECT_DOUBLE_EQ(bisection_bandwidth(build(tapered).fabric).value(), 25.6e12);
+  EXPECT_EQ(network_size(tapered).spines, 4 * 8);
+  EXPECT_EQ(network_size(tapered).cores, 16) << "4 pods of 8 * 32 uplinks, 64 a core";
 }
 
 TEST(DgxSuperPodTest, RefusesAUnitThatLeavesNoPortsForUplinks) {

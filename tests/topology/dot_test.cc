@@ -5,8 +5,8 @@
 #include <string>
 
 #include "sim/base/quantity_text.h"
-#include "topology/dgx_superpod.h"
-#include "topology/torus.h"
+#include "topology/kinds/dgx_superpod.h"
+#include "topology/kinds/torus.h"
 
 namespace stepsim {
 namespace {

@@ -1,11 +1,11 @@
-#include "topology/dragonfly.h"
+#include "topology/kinds/dragonfly.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {

@@ -1,10 +1,10 @@
-#include "topology/explicit_graph.h"
+#include "topology/kinds/explicit_graph.h"
 
 #include <gtest/gtest.h>
 
 #include "sim/base/quantity_text.h"
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {

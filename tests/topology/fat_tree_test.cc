@@ -1,4 +1,4 @@
-#include "topology/fat_tree.h"
+#include "topology/kinds/fat_tree.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {

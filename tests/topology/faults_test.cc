@@ -2,13 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "tests/support/routes.h"
-#include "topology/dgx_superpod.h"
-#include "topology/graph_measures.h"
-#include "topology/torus.h"
-#include "topology/tpu_slice.h"
+#include "topology/composed.h"
+#include "topology/graph/graph_measures.h"
+#include "topology/kinds/dgx_superpod.h"
+#include "topology/kinds/dragonfly.h"
+#include "topology/kinds/nvlink_domain.h"
+#include "topology/kinds/torus.h"
+#include "topology/kinds/tpu_slice.h"
 
 namespace stepsim {
 namespace {
@@ -101,6 +106,112 @@ TEST(FaultsTest, GoesRoundOverHostsOnlyWhereNothingElseLeadsOn) {
   const LinkFault y = {.link = "chip0.0.0-chip0.1.0", .down = true};
   EXPECT_EQ(route_names(apply_checked({{x, y}}, build(pair)), 0, 1),
             (Names{"chip0.0.0>host0.0.0", "host0.0.0>chip1.0.0"}));
+}
+
+// Flows over each link of a shift of node numbers by `shift` on every rail.
+std::map<std::string, int> loads_of_shift(const BuiltTopology& built, std::uint32_t shift) {
+  std::map<std::string, int> loads;
+  const auto chips = static_cast<std::uint32_t>(built.places.chips.size());
+  for (std::uint32_t from = 0; from < chips; ++from) {
+    for (const std::string& link : route_names(built, from, (from + 8 * shift) % chips)) {
+      ++loads[link];
+    }
+  }
+  return loads;
+}
+
+int most_loaded(const std::map<std::string, int>& loads, std::string_view from,
+                std::string_view to) {
+  int most = 0;
+  for (const auto& [link, load] : loads) {
+    const std::size_t arrow = link.find('>');
+    if (link.find(from) >= arrow || link.find(to, arrow) == std::string::npos) continue;
+    most = std::max(most, load);
+  }
+  return most;
+}
+
+// Two units of 32 nodes, 8 spines: the 32 flows of a leaf into the other unit put 4 on each uplink.
+// Over the 6 spines that are left they are 5 or 6, where the ones that lost theirs took spine 0
+// before: 4 + 8.
+TEST(FaultsTest, StaticRoutesAreSpreadOverTheSpinesThatAreLeft) {
+  const auto pod = [](PathRule rule) {
+    return build(DgxSuperPodSpec{.nodes = 64, .routing = {.rule = rule}});
+  };
+  const Faults two_spines = {
+      .links = {{.link = "spine2-*", .down = true}, {.link = "spine5-*", .down = true}}};
+  const auto whole = loads_of_shift(pod(PathRule::kDestination), 32);
+  EXPECT_EQ(most_loaded(whole, "leaf", "spine"), 4);
+  const auto left = loads_of_shift(apply_checked(two_spines, pod(PathRule::kDestination)), 32);
+  EXPECT_EQ(most_loaded(left, "leaf", "spine"), 6);
+  EXPECT_EQ(most_loaded(left, "spine", "leaf"), 6);
+  EXPECT_EQ(most_loaded(left, "spine2>", ""), 0);
+  // By a hash the most loaded of 16 x 6 uplinks has some more than the mean of 5.3, not 12.
+  const auto hashed = loads_of_shift(apply_checked(two_spines, pod(PathRule::kEcmp)), 32);
+  EXPECT_LT(most_loaded(hashed, "leaf", "spine"), 16);
+}
+
+// Only the leaf that lost an uplink, and who sends to it, choose among fewer spines.
+TEST(FaultsTest, OtherLeavesKeepTheirRoutes) {
+  const BuiltTopology whole = build(DgxSuperPodSpec{.nodes = 64});
+  const BuiltTopology faulty = apply_checked(
+      {.links = {{.link = "su0.leaf3-spine2", .down = true}}}, build(DgxSuperPodSpec{.nodes = 64}));
+  EXPECT_EQ(route_names(faulty, 0, 8 * 34), route_names(whole, 0, 8 * 34));
+  const Names before = {"node0.gpu3>su0.leaf3", "su0.leaf3>spine2", "spine2>su1.leaf3",
+                        "su1.leaf3>node34.gpu3"};
+  ASSERT_EQ(route_names(whole, 3, 8 * 34 + 3), before) << "34 mod 8";
+  // Spines 0, 1, 3, 4, 5, 6, 7 are left: number 34 mod 7 = 6 of them.
+  EXPECT_EQ(route_names(faulty, 3, 8 * 34 + 3)[1], "su0.leaf3>spine7");
+  EXPECT_EQ(loads_of_shift(faulty, 32).count("su0.leaf3>spine2"), 0U);
+}
+
+// 4,096 GPUs have a core tier: a spine that lost its cores in one pod is passed over.
+TEST(FaultsTest, BetweenPodsSpinesWithoutCoresAreLeftOut) {
+  const BuiltTopology pods =
+      apply_checked({.links = {{.link = "pod0.spine*-core3.*", .down = true},
+                               {.link = "pod1.spine4-core4.0", .down = true}}},
+                    build(DgxSuperPodSpec{.nodes = 512}));
+  const auto loads = loads_of_shift(pods, 128);
+  EXPECT_EQ(most_loaded(loads, "pod0.spine3>", "core"), 0);
+  EXPECT_EQ(most_loaded(loads, "pod1.spine4>", "core4.0"), 0);
+  EXPECT_GT(most_loaded(loads, "pod1.spine4>", "core4.1"), 0);
+  // 32 flows of each leaf over 31 spines.
+  EXPECT_EQ(most_loaded(loads, "leaf", "spine"), 2);
+  for (std::uint32_t to = 1024; to < 4096; to += 97) expect_path(pods, 3, to);
+}
+
+TEST(FaultsTest, SwitchesPlanesAndGlobalCablesAreChosenAmongThoseLeft) {
+  const NvlinkDomainSpec ports = {.gpus = 8, .links_per_switch = {5, 4, 4, 5}};
+  const BuiltTopology node =
+      apply_checked({.links = {{.link = "gpu*-nvswitch0", .down = true}}}, build(ports));
+  // 13 links are left, 4 and 4 and 5 of them: destination modulo 13.
+  EXPECT_EQ(route_names(node, 7, 0), (Names{"gpu7>nvswitch1", "nvswitch1>gpu0"}));
+  EXPECT_EQ(route_names(node, 7, 5), (Names{"gpu7>nvswitch2", "nvswitch2>gpu5"}));
+
+  const ComposedSpec dual = {.domain = NvlinkDomainSpec{},
+                             .tiers = {{.count = 4, .fabric = RailFabricSpec{}, .planes = 2}}};
+  const BuiltTopology planes =
+      apply_checked({.links = {{.link = "*-plane0.*", .down = true}}}, build(dual));
+  for (std::uint32_t to = 8; to < 32; ++to) {
+    EXPECT_EQ(route_names(planes, to % 8, to).size(), 2U) << "by the other plane, not over NVLink";
+  }
+
+  const DragonflySpec two_groups = {.hosts_per_router = 1,
+                                    .routers_per_group = 4,
+                                    .global_links_per_router = 1,
+                                    .groups = 2,
+                                    .host_bandwidth = 50_GBps,
+                                    .local_bandwidth = 50_GBps,
+                                    .global_bandwidth = 50_GBps};
+  const BuiltTopology dragonfly = build(two_groups);
+  const Names before = route_names(dragonfly, 0, 4);  // router 4 takes cable 4 mod 4 = 0
+  ASSERT_EQ(before.size(), 3U);
+  const BuiltTopology cut =
+      apply_checked({.links = {{.link = before[1], .down = true}}}, build(two_groups));
+  // Cables 1, 2 and 3 are left: 4 mod 3 = 1 is cable 2, of router 2.
+  const Names after = route_names(cut, 0, 4);
+  ASSERT_EQ(after.size(), 5U);
+  EXPECT_NE(after[2].find("router2>"), std::string::npos) << after[2];
 }
 
 TEST(FaultsTest, AWholePodIsRoutedRoundAFault) {

@@ -1,4 +1,4 @@
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "topology/level_bandwidth.h"
+#include "topology/graph/level_bandwidth.h"
 
 #include <gtest/gtest.h>
 
-#include "topology/dgx_superpod.h"
-#include "topology/torus.h"
+#include "topology/kinds/dgx_superpod.h"
+#include "topology/kinds/torus.h"
 
 namespace stepsim {
 namespace {

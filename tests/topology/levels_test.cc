@@ -1,4 +1,4 @@
-#include "topology/levels.h"
+#include "topology/graph/levels.h"
 
 #include <gtest/gtest.h>
 

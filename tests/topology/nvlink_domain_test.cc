@@ -1,11 +1,11 @@
-#include "topology/nvlink_domain.h"
+#include "topology/kinds/nvlink_domain.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {

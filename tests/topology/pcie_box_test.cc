@@ -1,9 +1,9 @@
-#include "topology/pcie_box.h"
+#include "topology/kinds/pcie_box.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {

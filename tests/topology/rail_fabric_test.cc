@@ -1,11 +1,11 @@
 // Sizes, routes and limits are tested as those of a DGX SuperPod (dgx_superpod_test.cc); here is
 // what only shows without its nodes.
-#include "topology/rail_fabric.h"
+#include "topology/kinds/rail_fabric.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {

@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {
@@ -48,6 +52,28 @@ TEST(TopologyTest, ThereIsOneOfEach) {
   const std::vector<TopologySpec> specs = one_of_each();
   ASSERT_EQ(specs.size(), std::variant_size_v<TopologySpec>);
   for (std::size_t i = 0; i < specs.size(); ++i) EXPECT_EQ(specs[i].index(), i);
+}
+
+TEST(TopologyTest, RowsAnswerForTheirSpecs) {
+  std::set<std::string_view> names;
+  std::apply(
+      [&](const auto&... rows) {
+        for (const std::string_view name : {rows.name...}) {
+          EXPECT_TRUE(names.insert(name).second) << name;
+          const std::optional<BlockSpec> block = block_named(name);
+          ASSERT_TRUE(block) << name;
+          EXPECT_EQ(name_of(*block), name);
+        }
+      },
+      kTopologyKinds);
+  EXPECT_EQ(names.size(), std::variant_size_v<BlockSpec>);
+  EXPECT_FALSE(block_named("composed"));
+  EXPECT_EQ(rails_of(RailFabricSpec{.rails = 4}), 4);
+  EXPECT_EQ(rails_of(LeafSpineSpec{}), 1);
+  EXPECT_EQ(count_field_of(DgxSuperPodSpec{}), "nodes");
+  EXPECT_EQ(inside_of(TopologySpec(PcieBoxSpec{})), HopKind::kPcie);
+  EXPECT_EQ(inside_of(TopologySpec(ComposedSpec{.domain = PcieBoxSpec{}})), HopKind::kPcie);
+  EXPECT_EQ(inside_of(TopologySpec(NvlinkDomainSpec{})), HopKind::kNvlink);
 }
 
 TEST(TopologyTest, ChipNumbersAreTheFirstNodes) {

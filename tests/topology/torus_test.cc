@@ -1,10 +1,10 @@
-#include "topology/torus.h"
+#include "topology/kinds/torus.h"
 
 #include <gtest/gtest.h>
 
 #include "sim/base/quantity_text.h"
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {

@@ -1,9 +1,9 @@
-#include "topology/tpu_slice.h"
+#include "topology/kinds/tpu_slice.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {

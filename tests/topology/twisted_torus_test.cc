@@ -1,9 +1,9 @@
-#include "topology/twisted_torus.h"
+#include "topology/kinds/twisted_torus.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/routes.h"
-#include "topology/graph_measures.h"
+#include "topology/graph/graph_measures.h"
 
 namespace stepsim {
 namespace {

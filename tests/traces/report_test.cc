@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedules/plan/axis.h"
 #include "tests/support/hand_made_run.h"
 #include "traces/report_text.h"
 

@@ -11,7 +11,7 @@ AxisRings::AxisRings(CollectiveOp op, GroupShape shape, std::vector<AxisRingLane
       shape_(std::move(shape)),
       lanes_(std::move(lanes)),
       position_(shape_.members()),
-      boxes_(shape_.dimensions, bytes, element, static_cast<std::uint32_t>(lanes_.size())) {
+      boxes_(shape_.dimensions, bytes, element, std::vector<std::uint32_t>(lanes_.size(), 1)) {
   for (std::uint32_t position = 0; position < shape_.members(); ++position) {
     position_[shape_.order[position]] = position;
   }
@@ -67,8 +67,8 @@ AxisRings::Sent AxisRings::sent(std::uint32_t lane, std::uint32_t round,
     }
   }
 
-  // The state of the data is the same in both: of dimensions before `phase` in the order only the
-  // own coordinate is there, dimensions after it are whole.
+  // Both directions find the same data: along dimensions before `phase` in the order the member has
+  // its own coordinate only, dimensions after it are whole.
   Sent result;
   std::uint32_t rest = position_[member];
   std::uint32_t stride = 1;

@@ -5,9 +5,10 @@
 //   bidirectional ring    one dimension, two lanes in opposite directions
 //   hierarchical          dimensions (gpu, node): reduce-scatter in the node, then across nodes on
 //                         what is left; all-gather the other way round
-//   overlapped levels   hierarchical, in chunks: lanes of the same order that follow each other. A
-//                       chunk enters a phase (a dimension of a reduce-scatter or all-gather) when
-//                       the chunk before it has left it, so that all levels work at once
+//   overlapped levels     hierarchical, in chunks: lanes of the same order that follow each other.
+//   A
+//                         chunk enters a phase (a dimension of a reduce-scatter or all-gather) when
+//                         the chunk before it has left it, so that all levels work at once
 //
 // Axes of a torus, all links at once: multi_axis.h.
 //
@@ -74,9 +75,9 @@ class AxisRings final : public CollectiveAlgorithm {
   std::vector<AxisRingLane> lanes_;
   std::vector<std::uint32_t> position_;  // by member
   ShardBoxes boxes_;
-  std::uint32_t scatter_rounds_ = 0;  // of a reduce-scatter, and of an all-gather
+  std::uint32_t scatter_rounds_ = 0;  // rounds of a reduce-scatter, or of an all-gather
   std::uint32_t rounds_ = 0;
-  std::vector<std::uint32_t> last_of_phase_;  // by round: the last one of its phase; if they follow
+  std::vector<std::uint32_t> last_of_phase_;  // by round: the last round of its phase; if `follow`
 };
 
 }  // namespace stepsim

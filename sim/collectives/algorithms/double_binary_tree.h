@@ -44,7 +44,7 @@ class DoubleBinaryTree final : public FlatAlgorithm {
  private:
   static constexpr std::uint32_t kLanesOfTree = 3;  // up, down to child 0, down to child 1
   struct Node {
-    std::uint32_t parent = 0;  // of node 0: itself
+    std::uint32_t parent = 0;  // node 0 is its own parent
     std::vector<std::uint32_t> children;
     std::uint32_t place = 0;  // among its parent's children
     std::uint32_t depth = 0;
@@ -56,7 +56,7 @@ class DoubleBinaryTree final : public FlatAlgorithm {
   std::optional<std::uint32_t> chunk(std::uint32_t lane, std::uint32_t round,
                                      std::uint32_t node) const;
 
-  std::vector<Node> nodes_;  // of tree 0
+  std::vector<Node> nodes_;  // tree 0
   std::uint32_t depth_ = 0;
   std::uint32_t chunks_;
 };

@@ -1,6 +1,6 @@
-// FlatAlgorithm is what algorithms share that see the members as one row: positions in the order
-// of the group's shape (neighbours in the row are near each other), counted from the root where
-// there is one, and the bytes of a part of the data.
+// FlatAlgorithm is what algorithms share that see the members as one row: the position of each
+// member in that row, counted from the root where there is one, and the bytes of a part of the
+// data.
 
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace stepsim {
 
-// Chunks that a pipeline through a row or tree of members cuts the data into: at least 64 KiB each,
-// at most 16 a member and 1,024.
+// How many chunks a pipeline through a row or tree of members cuts the data into: chunks of at
+// least 64 KiB, at most 16 for each member and 1,024 in all.
 std::uint32_t pipeline_chunks(Bytes bytes, std::uint32_t members);
 
 std::uint32_t rounds_of_doubling(std::uint32_t members);  // ceil(log2 members)
@@ -38,7 +38,8 @@ class FlatAlgorithm : public CollectiveAlgorithm {
   std::uint32_t member_after_root(std::uint32_t place) const;
   std::uint32_t position_after_root(std::uint32_t place) const;
 
-  // Of parts [begin, begin + count) when the data are cut into `parts`; cyclic, count <= parts.
+  // Bytes of the parts [begin, begin + count) when the data are cut into `parts`, cyclically.
+  // REQUIRES: count <= parts.
   Bytes bytes_of_parts(std::uint32_t begin, std::uint32_t count, std::uint32_t parts) const;
 
  private:

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "sim/collectives/parts.h"
+
 namespace stepsim {
 namespace {
 
@@ -105,7 +107,8 @@ std::optional<std::uint32_t> InNetwork::child(std::uint32_t lane, std::uint32_t 
   return children[place];
 }
 
-// Up an all-gather what is owned below, a reduce-scatter what is owned elsewhere; down the other.
+// An all-gather carries up the shards that are owned below, and down the others. A reduce-scatter
+// carries up the shards that are owned elsewhere, and down those owned below.
 void InNetwork::blocks_between(std::uint32_t lane, std::uint32_t node,
                                std::vector<std::uint32_t>& out) const {
   const std::uint32_t tree = tree_of(lane);
@@ -133,9 +136,6 @@ void InNetwork::blocks_between(std::uint32_t lane, std::uint32_t node,
 }
 
 Bytes InNetwork::bytes_of(std::uint32_t block) const {
-  const auto part = [](std::int64_t whole, std::int64_t i, std::int64_t parts) {
-    return (i + 1) * whole / parts - i * whole / parts;
-  };
   const std::int64_t elements = task_.bytes.value() / task_.element.value();
   const std::int64_t shard = part(elements, block % shards(), shards());
   return Bytes(part(shard, block / shards(), pieces()) * task_.element.value());
@@ -186,8 +186,9 @@ std::uint32_t InNetwork::receives(std::uint32_t lane, std::uint32_t round,
   return served && node.depth == round + 1 && gets_down(tree, member) ? 1 : 0;
 }
 
-// What goes down has come down, or up where nothing comes from above: to the root, and on the way
-// of a broadcast up to it. Where nodes store and forward, the chunks of a leaf follow each other.
+// A node sends down what its parent has sent down to it. The root, and the nodes on the way of a
+// broadcast up to it, send down what has come up. Where nodes store and forward, the chunks of a
+// leaf follow each other.
 std::optional<LaneGate> InNetwork::gate(std::uint32_t lane, std::uint32_t round,
                                         std::uint32_t member) const {
   const std::uint32_t up = lane - lane % width();

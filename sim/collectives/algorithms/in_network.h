@@ -56,7 +56,7 @@ class InNetwork final : public CollectiveAlgorithm {
   bool gated() const override { return true; }
   std::optional<LaneGate> gate(std::uint32_t lane, std::uint32_t round,
                                std::uint32_t member) const override;
-  // Those of the same chunk, and up the next one.
+  // The lanes of the same chunk, and the one up of the next chunk.
   std::pair<std::uint32_t, std::uint32_t> lanes_behind(std::uint32_t lane) const override {
     const std::uint32_t first = lane - lane % width();
     return {first, std::min(first + width() + 1, lanes())};
@@ -97,8 +97,8 @@ class InNetwork final : public CollectiveAlgorithm {
   bool cuts_through_;
   std::uint32_t trees_of_rail_ = 1;
   std::vector<std::uint32_t> position_;  // by member
-  // By tree and node: shards of the tree that are owned below it, or by itself, in their order; and
-  // whether the task's root is there.
+  // Both by tree and node. The shards of the tree that are owned by the node or below it, in their
+  // order; whether the task's root is the node or below it.
   std::vector<std::vector<std::vector<std::uint32_t>>> owned_;
   std::vector<std::vector<bool>> below_root_;
   std::vector<std::uint32_t> shards_of_tree_;

@@ -4,17 +4,26 @@
 #include <utility>
 
 namespace stepsim {
+namespace {
 
-MultiAxis::MultiAxis(const CollectiveTask& task, GroupShape shape,
-                     std::vector<std::vector<std::uint32_t>> orders)
+// Both halves of every rotation: the share of each lane.
+std::vector<std::uint32_t> by_lane(const std::vector<MultiAxis::Rotation>& rotations) {
+  std::vector<std::uint32_t> shares;
+  for (const MultiAxis::Rotation& rotation : rotations) {
+    shares.insert(shares.end(), 2, rotation.share);
+  }
+  return shares;
+}
+
+}  // namespace
+
+MultiAxis::MultiAxis(const CollectiveTask& task, GroupShape shape, std::vector<Rotation> rotations)
     : task_(task),
       shape_(std::move(shape)),
-      orders_(std::move(orders)),
+      rotations_(std::move(rotations)),
       position_(shape_.members()),
-      boxes_(shape_.dimensions, task.bytes, task.element,
-             2 * static_cast<std::uint32_t>(orders_.size())) {
-  assert(task.op == CollectiveOp::kAllReduce || task.op == CollectiveOp::kAllGather ||
-         task.op == CollectiveOp::kReduceScatter);
+      boxes_(shape_.dimensions, task.bytes, task.element, by_lane(rotations_)) {
+  assert(is_ring_op(task.op));
   for (std::uint32_t position = 0; position < shape_.members(); ++position) {
     position_[shape_.order[position]] = position;
   }
@@ -34,7 +43,7 @@ std::uint32_t MultiAxis::rounds_along(std::uint32_t dimension) const {
 
 // A gather is the mirror of a scatter: its last rounds are along the first dimension.
 MultiAxis::Phase MultiAxis::phase(std::uint32_t lane, std::uint32_t round) const {
-  const std::vector<std::uint32_t>& order = orders_[lane / 2];
+  const std::vector<std::uint32_t>& order = rotations_[lane / 2].order;
   const bool scatters = task_.op != CollectiveOp::kAllGather && round < scatter_rounds_;
   const auto last = static_cast<std::uint32_t>(order.size()) - 1;
   Phase at{.scatters = scatters,
@@ -85,9 +94,9 @@ std::optional<MultiAxis::Sent> MultiAxis::sent(std::uint32_t lane, std::uint32_t
   }
   Sent result{.to = *to, .reduce = now.scatters, .shards = {}};
   result.half = is_ring(d) && n % 2 == 0 && now.step == (now.scatters ? 0 : rounds - 1);
-  // Of dimensions before this one in the order only the own coordinate is there, those after it are
-  // whole, in both: in a scatter they are still to be scattered, in a gather they are gathered.
-  const std::vector<std::uint32_t>& order = orders_[lane / 2];
+  // Along dimensions before this one in the order, the member has its own coordinate only.
+  // Dimensions after it are whole: a scatter has yet to scatter them, a gather has gathered them.
+  const std::vector<std::uint32_t>& order = rotations_[lane / 2].order;
   for (std::uint32_t place = 0; place < order.size(); ++place) {
     const std::uint32_t other = order[place];
     const bool own = place < now.place;

@@ -10,26 +10,27 @@
 //                                  round is half as long: (n-1)/n S/(2 W), floor(n/2) trips (B1,
 //                                  B7)
 //   line      0 - 1 - 2 - 3        a shard goes as far as there are members: n-1 rounds. The link
-//   to
-//                                  an end carries the other n-1 shards: (n-1)/n S/W (B3)
+//                                  to an end carries the other n-1 shards: (n-1)/n S/W (B3)
 //
 // A reduce-scatter is the same backwards in time: in round k of K the member at c adds up what it
 // has of the shard of c + K - k and sends it to c + 1, the farthest first; both ways alike. What is
 // gathered on one axis is what is passed on along the next one.
 //
-// M axes of n_i members, N in all, and an M-th of the data for each rotation (B4):
+// M axes of n_i members, N in all, and a share of the data for each rotation (B4): an M-th, but on
+// lines of unequal length as rotation_shares.h says.
 //
-//   all wrapped  (N-1)/N S/(2 M W) for equal axes; lines half as fast: (N-1)/N S/(M W). Unequal or
-//                mixed: the busiest axis, sum over rotations of what reaches it
+//   all wrapped  (N-1)/N S/(2 M W) for equal axes
+//   all lines    (N-1)/N S/(M W)
+//   others       the busiest axis: the sum over rotations of what reaches it
 //   trips        the sum over axes of floor(n_i/2), or n_i - 1 on a line
 //
 // A level of switches outside a torus (slices over a data-centre network) comes after all axes in
 // every rotation and is a ring: the members at the same place of each slice share its ports.
 //
 // Lanes: two for each rotation, to the right and to the left. They share the data of a rotation, so
-// a lane enters an axis when its partner has left the one before. Each shard has two pieces for
-// each rotation: the halves that come from the two sides. (Sack, Gropp 2012; "How to Scale Your
-// Model", Sharded matrices.)
+// a lane enters an axis when its partner has left the one before. The share of a rotation is cut
+// into the halves that come from the two sides. (Sack, Gropp 2012; "How to Scale Your Model",
+// Sharded matrices.)
 
 #pragma once
 
@@ -45,13 +46,15 @@ namespace stepsim {
 
 class MultiAxis final : public CollectiveAlgorithm {
  public:
-  // `orders`: of the dimensions in a reduce-scatter, one for each rotation. REQUIRES: each is a
-  // permutation of the dimensions; all-reduce, all-gather or reduce-scatter.
-  MultiAxis(const CollectiveTask& task, GroupShape shape,
-            std::vector<std::vector<std::uint32_t>> orders);
+  struct Rotation {
+    std::vector<std::uint32_t> order;  // dimensions, as a reduce-scatter goes through them
+    std::uint32_t share = 1;           // its part of the data: share over the sum of all shares
+  };
+  // REQUIRES: each order is a permutation of the dimensions; is_ring_op(task.op).
+  MultiAxis(const CollectiveTask& task, GroupShape shape, std::vector<Rotation> rotations);
 
   std::uint32_t members() const override { return shape_.members(); }
-  std::uint32_t lanes() const override { return 2 * static_cast<std::uint32_t>(orders_.size()); }
+  std::uint32_t lanes() const override { return 2 * static_cast<std::uint32_t>(rotations_.size()); }
   std::uint32_t rounds() const override { return rounds_; }
   std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                            std::uint32_t member) const override;
@@ -61,7 +64,7 @@ class MultiAxis final : public CollectiveAlgorithm {
   std::optional<LaneGate> gate(std::uint32_t lane, std::uint32_t round,
                                std::uint32_t member) const override;
   std::uint32_t shards() const override { return shape_.members(); }
-  std::uint32_t pieces() const override { return lanes(); }
+  std::uint32_t pieces() const override { return boxes_.pieces(); }
   std::uint32_t shard_of(std::uint32_t member) const override { return position_[member]; }
   void blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
               std::vector<std::uint32_t>& out) const override;
@@ -70,7 +73,7 @@ class MultiAxis final : public CollectiveAlgorithm {
   // Where a round stands in a rotation.
   struct Phase {
     bool scatters = false;
-    std::uint32_t place = 0;  // of the dimension in the order
+    std::uint32_t place = 0;  // place of the dimension in the order
     std::uint32_t dimension = 0;
     std::uint32_t step = 0;   // round of the phase
     std::uint32_t first = 0;  // round of the lane with which the phase begins
@@ -93,12 +96,13 @@ class MultiAxis final : public CollectiveAlgorithm {
   }
   std::optional<std::uint32_t> neighbour(std::uint32_t position, std::uint32_t dimension,
                                          bool back) const;
-  // What the member at a position sends; nothing at the end of a line, or where it has nothing yet.
+  // The message of the member at a position; nothing at the end of a line, or where it has nothing
+  // yet.
   std::optional<Sent> sent(std::uint32_t lane, std::uint32_t round, std::uint32_t position) const;
 
   CollectiveTask task_;
   GroupShape shape_;
-  std::vector<std::vector<std::uint32_t>> orders_;
+  std::vector<Rotation> rotations_;
   std::vector<std::uint32_t> position_;  // by member
   std::vector<std::uint32_t> stride_;    // by dimension
   ShardBoxes boxes_;

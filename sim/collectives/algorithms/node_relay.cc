@@ -4,14 +4,12 @@
 #include <cassert>
 #include <utility>
 
+#include "sim/collectives/parts.h"
+
 namespace stepsim {
 namespace {
 
-std::int64_t part(std::int64_t whole, std::int64_t i, std::int64_t parts) {
-  return (i + 1) * whole / parts - i * whole / parts;
-}
-
-// Enough to have both legs busy, in messages that are not small.
+// Enough chunks that both legs are busy, in messages that are not small.
 std::uint32_t chunks_of(Bytes bytes, std::uint32_t members) {
   constexpr std::int64_t kSmallestMessage = 256 << 10;
   return static_cast<std::uint32_t>(
@@ -60,7 +58,7 @@ void NodeRelay::for_each_pair(const Leg& leg, std::uint32_t from, std::uint32_t 
   const std::uint32_t relay = position_[leg.first ? to : from];
   const std::uint32_t others = node_first == leg.first ? nodes() : per_node_;
   for (std::uint32_t i = 0; i < others; ++i) {
-    // Of the first leg of pxn, and the second of forwarding: all on the relay's rail.
+    // In the first leg of pxn and the second of forwarding: all members on the relay's rail.
     const std::uint32_t other =
         node_first == leg.first ? member_at(relay % per_node_, i) : member_at(i, relay / per_node_);
     visit(leg.first ? from : other, leg.first ? other : to);

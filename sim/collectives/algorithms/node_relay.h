@@ -7,18 +7,18 @@
 //   node-forwarding  over the own rail to the node of the destination, then inside that node: data
 //                    that several members of a node want cross once (DeepEP's dispatch)
 //
-// They are each other's mirror: forwarding out and pxn back is how an expert layer dispatches and
-// combines. Where the matrix is shared within nodes (ByteMatrix::shared), messages between nodes
-// carry what is shared: of one source for a whole node (kToNode, node-forwarding), or the sum of a
-// whole node for one destination (kFromNode, pxn).
+// They are each other's mirror: an expert layer dispatches by forwarding and combines by pxn. Where
+// the matrix is shared within nodes (ByteMatrix::shared), messages between nodes carry the shared
+// bytes: one copy of a source for a whole node (kToNode, node-forwarding), or the sum of a whole
+// node for one destination (kFromNode, pxn).
 //
 // The data go in chunks: one is in the second leg while the next is in the first, so that the
 // switch in the node and the network cards work at once. Within a leg a member serves one partner
 // after another, nearest first.
 //
-// On an idle network with d members a node, M nodes and S bytes a member, cards of W, in the node
-// W_node: max((M-1)/M S/W, (n-1)/n... of what stays or is passed on / W_node) plus the first leg of
-// one chunk and the trips: (d - 1 + M - 1) for each chunk.
+// On an idle network with d members a node, M nodes, S bytes a member, cards of W and links of
+// W_node in the node: S max((d-1)/(d W_node), (M-1)/(M W)), plus the first leg of one chunk and d -
+// 1 + M - 1 trips for each chunk.
 
 #pragma once
 

@@ -33,7 +33,7 @@ namespace stepsim {
 struct ReductionTree {
   struct Node {
     bool there = false;
-    std::uint32_t parent = 0;      // of the root: itself
+    std::uint32_t parent = 0;      // the root is its own parent
     std::optional<LinkId> up{};    // over that link to the parent, and back; none: by the route
     std::optional<LinkId> down{};  // between the two members
     bool in_node = false;          // those links are inside a node

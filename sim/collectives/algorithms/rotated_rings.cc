@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "sim/collectives/parts.h"
+
 namespace stepsim {
 namespace {
 
@@ -57,9 +59,6 @@ std::optional<CollectiveMessage> RotatedRings::message(std::uint32_t lane, std::
                                                        std::uint32_t member) const {
   const Ring& ring = rings_[lane];
   const std::int64_t elements = task_.bytes.value() / task_.element.value();
-  const auto part = [](std::int64_t whole, std::int64_t i, std::int64_t parts) {
-    return (i + 1) * whole / parts - i * whole / parts;
-  };
   const std::int64_t size =
       part(part(elements, shard(lane, round, member), n_), lane, lanes()) * task_.element.value();
   return CollectiveMessage{.to = ring.members[(ring.place[member] + 1) % n_],

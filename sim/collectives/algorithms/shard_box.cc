@@ -7,13 +7,14 @@
 namespace stepsim {
 
 ShardBoxes::ShardBoxes(std::vector<GroupDimension> dimensions, Bytes bytes, Bytes element,
-                       std::uint32_t pieces)
-    : dimensions_(std::move(dimensions)), pieces_(pieces), element_bytes_(element.value()) {
+                       const std::vector<std::uint32_t>& shares)
+    : dimensions_(std::move(dimensions)), element_bytes_(element.value()) {
   assert(dimensions_.size() <= kMaxDimensions);
   assert(bytes.value() % element.value() == 0);
   for (const GroupDimension& dimension : dimensions_) shards_ *= dimension.size;
   const std::int64_t elements = bytes.value() / element.value();
-  const std::int64_t all = std::int64_t{shards_} * pieces_;
+  for (const std::uint32_t share : shares) cuts_.push_back(cuts_.back() + share);
+  const std::int64_t all = std::int64_t{shards_} * pieces();
   elements_of_piece_ = elements / all;
   if (elements % all != 0) add_up(elements);
 }
@@ -27,7 +28,9 @@ void ShardBoxes::add_up(std::int64_t elements) {
     corner_stride_[d] = corners;
     corners *= dimensions_[d].size + 1;
   }
-  for (std::int64_t piece = 0; piece < pieces_; ++piece) {
+  for (std::size_t share = 0; share + 1 < cuts_.size(); ++share) {
+    const std::int64_t begin = cuts_[share];
+    const std::int64_t end = cuts_[share + 1];
     std::vector<std::int64_t> below(corners, 0);
     for (std::int64_t shard = 0; shard < shards; ++shard) {
       const std::int64_t size = (shard + 1) * elements / shards - shard * elements / shards;
@@ -37,7 +40,7 @@ void ShardBoxes::add_up(std::int64_t elements) {
         corner += static_cast<std::size_t>(rest % dimensions_[d].size + 1) * corner_stride_[d];
         rest /= dimensions_[d].size;
       }
-      below[corner] = (piece + 1) * size / pieces_ - piece * size / pieces_;
+      below[corner] = end * size / pieces() - begin * size / pieces();
     }
     for (std::size_t d = 0; d < dimensions_.size(); ++d) {
       for (std::size_t corner = corner_stride_[d]; corner < corners; ++corner) {
@@ -50,7 +53,7 @@ void ShardBoxes::add_up(std::int64_t elements) {
 }
 
 // Inclusion and exclusion: a corner counts against the box for each low side that it is on.
-Bytes ShardBoxes::uneven_bytes(const ShardBox& box, std::uint32_t piece) const {
+Bytes ShardBoxes::uneven_bytes(const ShardBox& box, std::uint32_t share) const {
   const std::size_t dimensions = dimensions_.size();
   std::int64_t elements = 0;
   for (std::uint32_t low_sides = 0; low_sides < (1U << dimensions); ++low_sides) {
@@ -59,13 +62,13 @@ Bytes ShardBoxes::uneven_bytes(const ShardBox& box, std::uint32_t piece) const {
       const bool low = (low_sides >> d & 1) != 0;
       corner += std::size_t{box.begin[d] + (low ? 0 : box.count[d])} * corner_stride_[d];
     }
-    const std::int64_t below = elements_below_[piece][corner];
+    const std::int64_t below = elements_below_[share][corner];
     elements += std::popcount(low_sides) % 2 == 0 ? below : -below;
   }
   return Bytes(elements * element_bytes_);
 }
 
-void ShardBoxes::append_blocks(const ShardBox& box, std::uint32_t piece,
+void ShardBoxes::append_blocks(const ShardBox& box, std::uint32_t share,
                                std::vector<std::uint32_t>& out) const {
   for (std::uint32_t shard = 0; shard < shards_; ++shard) {
     std::uint32_t rest = shard;
@@ -75,7 +78,10 @@ void ShardBoxes::append_blocks(const ShardBox& box, std::uint32_t piece,
       rest /= dimensions_[d].size;
       inside = inside && at >= box.begin[d] && at < box.begin[d] + box.count[d];
     }
-    if (inside) out.push_back(piece * shards_ + shard);
+    if (!inside) continue;
+    for (std::uint32_t piece = cuts_[share]; piece < cuts_[share + 1]; ++piece) {
+      out.push_back(piece * shards_ + shard);
+    }
   }
 }
 

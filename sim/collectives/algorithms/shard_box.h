@@ -1,10 +1,10 @@
 // ShardBoxes says how many bytes a box of shards has. The members of a group stand in a box of
-// dimensions (GroupShape), each with the shard of its position; every shard is cut into pieces, and
-// what algorithms along axes send is one piece of all shards in a smaller box.
+// dimensions (GroupShape), each with the shard of its position. Every shard is cut into pieces, and
+// runs of pieces into shares. Algorithms along axes send one share of all shards in a smaller box.
 //
-// Shard s of E elements is [s E / n, (s + 1) E / n), and its pieces are cut alike. Where all are
-// equal a box is counted; otherwise it is a sum over its corners, 2^dimensions of them, from a
-// table of n entries for each piece.
+// Shard s of E elements is [s E / n, (s + 1) E / n), and its pieces are cut alike. Where all pieces
+// are equal the bytes of a box are its shards times a share. Otherwise they are a sum over its
+// corners, 2^dimensions of them, from a table of n entries for each share.
 
 #pragma once
 
@@ -27,32 +27,35 @@ struct ShardBox {
 
 class ShardBoxes {
  public:
-  // REQUIRES: at most kMaxDimensions dimensions; bytes is a whole number of elements.
+  // `shares`: the number of pieces in each. REQUIRES: at most kMaxDimensions dimensions; bytes is a
+  // whole number of elements.
   ShardBoxes(std::vector<GroupDimension> dimensions, Bytes bytes, Bytes element,
-             std::uint32_t pieces);
+             const std::vector<std::uint32_t>& shares);
 
   std::uint32_t shards() const { return shards_; }
-  std::uint32_t pieces() const { return pieces_; }
-  Bytes bytes(const ShardBox& box, std::uint32_t piece) const {
-    if (!elements_below_.empty()) return uneven_bytes(box, piece);
+  std::uint32_t pieces() const { return cuts_.back(); }
+  Bytes bytes(const ShardBox& box, std::uint32_t share) const {
+    if (!elements_below_.empty()) return uneven_bytes(box, share);
     std::int64_t in_box = 1;
     for (const std::uint32_t count : box.count) in_box *= count;
-    return Bytes(elements_of_piece_ * in_box * element_bytes_);
+    const std::int64_t pieces = cuts_[share + 1] - cuts_[share];
+    return Bytes(elements_of_piece_ * pieces * in_box * element_bytes_);
   }
-  // Appends block piece * shards() + shard of each shard of the box (algorithm.h).
-  void append_blocks(const ShardBox& box, std::uint32_t piece,
+  // Appends block piece * shards() + shard (algorithm.h) for each shard of the box and each piece
+  // of the share.
+  void append_blocks(const ShardBox& box, std::uint32_t share,
                      std::vector<std::uint32_t>& out) const;
 
  private:
-  Bytes uneven_bytes(const ShardBox& box, std::uint32_t piece) const;
+  Bytes uneven_bytes(const ShardBox& box, std::uint32_t share) const;
   void add_up(std::int64_t elements);
 
   std::vector<GroupDimension> dimensions_;
   std::uint32_t shards_ = 1;
-  std::uint32_t pieces_;
+  std::vector<std::uint32_t> cuts_{0};  // share s has the pieces [cuts_[s], cuts_[s + 1])
   std::int64_t element_bytes_;
-  std::int64_t elements_of_piece_;  // of each shard, where all are equal
-  // Where shards and pieces do not divide the elements: for each piece the number of elements in
+  std::int64_t elements_of_piece_;  // where all pieces are equal
+  // Where shards and pieces do not divide the elements: for each share the number of elements in
   // all shards below a corner of the box.
   std::array<std::uint32_t, kMaxDimensions> corner_stride_{};
   std::vector<std::vector<std::int64_t>> elements_below_;

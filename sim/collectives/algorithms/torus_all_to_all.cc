@@ -1,14 +1,13 @@
 #include "sim/collectives/algorithms/torus_all_to_all.h"
 
-#include <cassert>
 #include <utility>
 
 namespace stepsim {
 namespace {
 
 // One axis seen from a coordinate: how many pieces a lane carries from it, to it, or through it. A
-// way that only one direction takes counts 2 (both choices t), one of no or of half a round counts
-// 1.
+// way that is shorter in one direction counts 2, for both choices t. A way of no hops or of half a
+// round counts 1.
 struct AxisView {
   std::uint32_t size;
   bool wraps;
@@ -33,7 +32,7 @@ AxisView view(const GroupDimension& axis, std::uint32_t at, bool backwards) {
 }
 
 // A way along one axis: from, to, and whether both directions are as short.
-struct Way {
+struct AxisWay {
   std::uint32_t from;
   std::uint32_t to;
   bool shared;
@@ -42,8 +41,7 @@ struct Way {
 }  // namespace
 
 TorusAllToAll::TorusAllToAll(const CollectiveTask& task, GroupShape shape)
-    : task_(task), shape_(std::move(shape)), position_(shape_.members()) {
-  assert(shape_.dimensions.size() <= kMaxDimensions);
+    : task_(task), shape_(std::move(shape)), grid_(shape_.dimensions), position_(shape_.members()) {
   for (std::uint32_t position = 0; position < shape_.members(); ++position) {
     position_[shape_.order[position]] = position;
   }
@@ -63,31 +61,8 @@ TorusAllToAll::Hop TorusAllToAll::hop(std::uint32_t lane, std::uint32_t round) c
   return result;
 }
 
-TorusAllToAll::Coordinates TorusAllToAll::coordinates(std::uint32_t position) const {
-  Coordinates at{};
-  for (std::uint32_t axis = 0; axis < axes(); ++axis) {
-    at[axis] = position % shape_.dimensions[axis].size;
-    position /= shape_.dimensions[axis].size;
-  }
-  return at;
-}
-
-std::optional<std::uint32_t> TorusAllToAll::neighbour(std::uint32_t position, std::uint32_t axis,
-                                                      bool backwards) const {
-  std::uint32_t stride = 1;
-  for (std::uint32_t inner = 0; inner < axis; ++inner) stride *= shape_.dimensions[inner].size;
-  const GroupDimension& dimension = shape_.dimensions[axis];
-  const std::uint32_t at = position / stride % dimension.size;
-  const std::uint32_t last = dimension.size - 1;
-  if (at == (backwards ? 0 : last)) {
-    if (!dimension.wraps) return std::nullopt;
-    return backwards ? position + last * stride : position - last * stride;
-  }
-  return backwards ? position - stride : position + stride;
-}
-
 std::int64_t TorusAllToAll::pieces_sent(const Hop& hop, std::uint32_t position) const {
-  const Coordinates at = coordinates(position);
+  const TorusGrid::Coordinates at = grid_.coordinates(position);
   std::int64_t pieces = 1;
   for (std::uint32_t phase = 0; phase < axes(); ++phase) {
     const std::uint32_t axis = axis_of(hop, phase);
@@ -109,7 +84,7 @@ std::optional<CollectiveMessage> TorusAllToAll::message(std::uint32_t lane, std:
   const Hop now = hop(lane, round);
   const std::uint32_t axis = axis_of(now, now.phase);
   const std::int64_t sent = pieces_sent(now, position_[member]);
-  const auto to = neighbour(position_[member], axis, (now.directions >> axis & 1) != 0);
+  const auto to = grid_.neighbour(position_[member], axis, (now.directions >> axis & 1) != 0);
   if (sent == 0 || !to) return std::nullopt;
   const std::int64_t all = std::int64_t{members()} * lanes();
   return CollectiveMessage{.to = shape_.order[*to],
@@ -120,18 +95,19 @@ std::uint32_t TorusAllToAll::receives(std::uint32_t lane, std::uint32_t round,
                                       std::uint32_t member) const {
   const Hop now = hop(lane, round);
   const std::uint32_t axis = axis_of(now, now.phase);
-  const auto from = neighbour(position_[member], axis, (now.directions >> axis & 1) == 0);
+  const auto from = grid_.neighbour(position_[member], axis, (now.directions >> axis & 1) == 0);
   return from && pieces_sent(now, *from) > 0 ? 1 : 0;
 }
 
 void TorusAllToAll::blocks(std::uint32_t lane, std::uint32_t round, std::uint32_t member,
                            std::vector<std::uint32_t>& out) const {
   const Hop now = hop(lane, round);
-  const Coordinates at = coordinates(position_[member]);
-  std::vector<std::vector<Way>> ways(axes());  // by axis
+  const TorusGrid::Coordinates at = grid_.coordinates(position_[member]);
+  std::vector<std::vector<AxisWay>> ways(axes());  // by axis
   for (std::uint32_t phase = 0; phase < axes(); ++phase) {
     const std::uint32_t axis = axis_of(now, phase);
-    const auto [size, torus, wraps] = shape_.dimensions[axis];
+    const std::uint32_t size = shape_.dimensions[axis].size;
+    const bool wraps = shape_.dimensions[axis].wraps;
     const bool backwards = (now.directions >> axis & 1) != 0;
     const std::uint32_t here = backwards ? size - 1 - at[axis] : at[axis];  // along the lane
     const std::uint32_t farthest = wraps ? size / 2 : size - 1;
@@ -164,7 +140,7 @@ void TorusAllToAll::blocks(std::uint32_t lane, std::uint32_t round, std::uint32_
     std::uint32_t shared = 0;  // axes, as bits
     for (std::uint32_t axis = 0; axis < axes(); ++axis) {
       const auto count = static_cast<std::uint32_t>(ways[axis].size());
-      const Way& way = ways[axis][rest % count];
+      const AxisWay& way = ways[axis][rest % count];
       rest /= count;
       from += way.from * stride;
       to += way.to * stride;

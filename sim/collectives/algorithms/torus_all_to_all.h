@@ -1,11 +1,12 @@
 // TorusAllToAll is an all-to-all hop by hop along the axes of a torus, one axis after another. On
-// each axis data take the shorter way round; what is exactly half round goes half each way.
+// each axis data take the shorter way round; data for the member exactly half round go half each
+// way. A torus with a twist: twisted_all_to_all.h.
 //
-// Lanes: one for each rotation of the axis order and each choice of a direction on every axis, so
-// that all links of all axes work at once. Of k axes, each shard has k 2^k pieces: piece (o, t) is
-// for axis order o, and goes in direction t_i on axis i where both are equally short, otherwise in
-// the shorter one; so lane (o, s) carries the pieces (o, t) whose way is s. In hop h along an axis
-// a member sends on what comes from h places behind and has not arrived.
+// There is a lane for each rotation of the axis order and each choice of a direction on every axis,
+// so that all links of all axes work at once. On k axes each shard is cut into k 2^k pieces. Piece
+// (o, t) takes the axes in order o. On axis i it goes the shorter way, and in direction t_i where
+// both ways are equally short. Lane (o, s) carries the pieces (o, t) that go in the directions s.
+// In hop h along an axis a member passes on what comes from h places behind and goes further.
 //
 // On an idle torus of links of W bytes/s one way, S bytes a member, every axis wrapped:
 // S max(n_i) / (8 W) when the axes are equal or rounds overlap; a line costs twice that (FORMULAS
@@ -13,10 +14,10 @@
 
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/algorithms/torus_grid.h"
 
 namespace stepsim {
 
@@ -45,7 +46,7 @@ class TorusAllToAll final : public CollectiveAlgorithm {
     std::uint32_t order = 0;       // rotation
     std::uint32_t directions = 0;  // bit i: backwards on axis i
     std::uint32_t phase = 0;
-    std::uint32_t number = 0;  // of the hop along the axis
+    std::uint32_t number = 0;  // hops along the axis before this one
   };
   std::uint32_t axes() const { return static_cast<std::uint32_t>(shape_.dimensions.size()); }
   std::uint32_t directions() const { return 1U << axes(); }
@@ -54,15 +55,12 @@ class TorusAllToAll final : public CollectiveAlgorithm {
     return (hop.order + phase) % axes();
   }
   Hop hop(std::uint32_t lane, std::uint32_t round) const;
-  using Coordinates = std::array<std::uint32_t, kMaxDimensions>;
-  Coordinates coordinates(std::uint32_t position) const;
-  std::optional<std::uint32_t> neighbour(std::uint32_t position, std::uint32_t axis,
-                                         bool backwards) const;
   // Pieces that cross from this position, in units of one piece.
   std::int64_t pieces_sent(const Hop& hop, std::uint32_t position) const;
 
   CollectiveTask task_;
   GroupShape shape_;
+  TorusGrid grid_;
   std::vector<std::uint32_t> position_;  // by member
   std::uint32_t rounds_ = 0;
 };

@@ -3,6 +3,7 @@
 // At one instant all ends go before all arrivals, each in order of the links.
 #include "sim/network/packets/credit_network.h"
 
+#include <algorithm>
 #include <cassert>
 #include <string>
 
@@ -26,8 +27,8 @@ class CreditNetwork final : public Network {
         events_(2 * fabric.links().size()),
         timing_(options),
         ports_(fabric.links().size()) {
-    for (std::uint32_t i = 0; i < links_; ++i) {
-      ports_[i].wire = timing_.wire_of(fabric.links()[i]);
+    for (LinkId link(0); link < ports_.next(); link = LinkId(link.index() + 1)) {
+      ports_[link].wire = timing_.wire_of(fabric.link(link));
     }
   }
 
@@ -45,10 +46,10 @@ class CreditNetwork final : public Network {
   }
 
   std::optional<Time> next_event() const override {
-    std::int64_t next = events_.earliest();
-    if (const auto end = messages_.next_end()) next = std::min(next, *end);
-    if (next == FinishTree::kNever) return std::nullopt;
-    return Time{Duration(next)};
+    std::optional<std::int64_t> next = events_.earliest();
+    if (const auto at = messages_.next_event()) next = std::min(next.value_or(*at), *at);
+    if (!next) return std::nullopt;
+    return Time{Duration(*next)};
   }
 
   void advance(Time to, std::vector<TransferId>& done) override {
@@ -59,18 +60,19 @@ class CreditNetwork final : public Network {
       events_.collect(due_);
       for (const std::uint32_t event : due_) {
         if (event < links_) {
-          sent(now, event);
+          sent(now, LinkId(event));
         } else {
-          arrived(now, event - links_);
+          arrived(now, LinkId(event - links_));
         }
       }
       events_.flush();
     }
+    messages_.release(now);
     messages_.take_ended(now, done);
   }
 
   double carried(LinkId link, Time at) const override {
-    return ports_[link.index()].sent.up_to(at.since_start.count());
+    return ports_[link].sent.up_to(at.since_start.count());
   }
 
   NetworkStatistics statistics() const override { return messages_.statistics(); }
@@ -81,7 +83,7 @@ class CreditNetwork final : public Network {
   struct Packets {  // equal ones of a message, one behind the other
     std::int64_t count = 0;
     std::uint32_t place = 0;  // of the hop over the link that they queue for
-    PacketMessages::Slot slot = 0;
+    PacketMessages::Slot slot{};
     std::uint32_t bytes = 0;   // a packet
     bool from_source = false;  // takes no room in the buffer
   };
@@ -89,8 +91,8 @@ class CreditNetwork final : public Network {
   struct Flying {
     std::int64_t arrival = 0;
     std::uint32_t place = 0;  // of the hop that they fly over
-    std::uint32_t next = 0;   // link for which they will queue
-    PacketMessages::Slot slot = 0;
+    LinkId next;              // for which they will queue
+    PacketMessages::Slot slot{};
     std::uint32_t bytes = 0;
   };
 
@@ -98,18 +100,18 @@ class CreditNetwork final : public Network {
     PacketWire wire;
     RingQueue<Packets> queue;
     RingQueue<Flying> flying;
-    RingQueue<std::uint32_t> waiting;  // ports that wait for room in this one's queue
-    std::int64_t reserved = 0;         // bytes in the queue, or on their way to it
-    std::int64_t leaving = 0;          // of them, those of the packet that is being sent
-    std::int64_t own = 0;              // bytes in the queue that come from the source
-    std::uint32_t next = 0;            // link that the first packet of the queue goes on over
+    RingQueue<LinkId> waiting;  // ports that wait for room in this one's queue
+    std::int64_t reserved = 0;  // bytes in the queue, or on their way to it
+    std::int64_t leaving = 0;   // of them, those of the packet that is being sent
+    std::int64_t own = 0;       // bytes in the queue that come from the source
+    LinkId next;                // that the first packet of the queue goes on over
     bool is_sending = false;
     bool is_waiting = false;  // for room in the queue of the next port
     SentBytes sent;
   };
 
   auto load() const {
-    return [this](std::uint32_t link) { return ports_[link].reserved + ports_[link].own; };
+    return [this](LinkId link) { return ports_[link].reserved + ports_[link].own; };
   }
 
   // Packets of a message at its source; where that has several ports, each packet chooses.
@@ -117,14 +119,14 @@ class CreditNetwork final : public Network {
     std::int64_t left = packets.count;
     if (messages_.hop(packets.place).may_choose()) packets.count = 1;
     for (; left > 0; left -= packets.count) {
-      const std::uint32_t link = choice_.first(packets.place, load());
+      const LinkId link = choice_.first(packets.place, load());
       ports_[link].own += packets.count * packets.bytes;
       queue(now, packets, link);
     }
   }
 
   // `link` is the hop at the packets' place or another one of its group.
-  void queue(std::int64_t now, const Packets& packets, std::uint32_t link) {
+  void queue(std::int64_t now, const Packets& packets, LinkId link) {
     Port& port = ports_[link];
     if (!port.queue.empty()) {
       Packets& last = port.queue.back();
@@ -139,7 +141,7 @@ class CreditNetwork final : public Network {
   }
 
   // Sends the first packet of the queue if the port is idle and the next one has room for it.
-  void send_next(std::int64_t now, std::uint32_t link) {
+  void send_next(std::int64_t now, LinkId link) {
     Port& port = ports_[link];
     if (port.is_sending || port.is_waiting || port.queue.empty()) return;
     const Packets& first = port.queue.front();
@@ -157,7 +159,7 @@ class CreditNetwork final : public Network {
   }
 
   // REQUIRES: room is reserved at the next port.
-  void send(std::int64_t now, std::uint32_t link) {
+  void send(std::int64_t now, LinkId link) {
     Port& port = ports_[link];
     Packets& first = port.queue.front();
     const Hop hop = messages_.hop(first.place);
@@ -167,26 +169,26 @@ class CreditNetwork final : public Network {
     port.is_sending = true;
     port.leaving = first.from_source ? 0 : first.bytes;
     if (first.from_source) port.own -= first.bytes;
-    events_.set(link, end);
+    events_.set(link.index(), end);
     if (hop.is_last()) {
       messages_.arrive(first.slot, 1, end + port.wire.latency);
     } else {
       const PacketWire& next = ports_[port.next].wire;
       const std::int64_t arrival = now + timing_.until_queued(port.wire, next, first.bytes);
-      if (port.flying.empty()) events_.set(links_ + link, arrival);
+      if (port.flying.empty()) events_.set(links_ + link.index(), arrival);
       port.flying.push_back({arrival, first.place, port.next, first.slot, first.bytes});
     }
     if (--first.count == 0) port.queue.pop_front();
   }
 
   // The packet that the port was sending has left.
-  void sent(std::int64_t now, std::uint32_t link) {
+  void sent(std::int64_t now, LinkId link) {
     Port& port = ports_[link];
-    events_.set(link, FinishTree::kNever);
+    events_.clear(link.index());
     port.is_sending = false;
     port.reserved -= port.leaving;
     while (!port.waiting.empty()) {
-      const std::uint32_t before = port.waiting.front();
+      const LinkId before = port.waiting.front();
       const std::uint32_t bytes = ports_[before].queue.front().bytes;
       if (port.reserved + bytes > buffer_bytes_) break;
       port.waiting.pop_front();
@@ -197,17 +199,20 @@ class CreditNetwork final : public Network {
     send_next(now, link);
   }
 
-  void arrived(std::int64_t now, std::uint32_t link) {
+  void arrived(std::int64_t now, LinkId link) {
     Port& port = ports_[link];
     const Flying first = port.flying.front();
     port.flying.pop_front();
-    events_.set(links_ + link,
-                port.flying.empty() ? FinishTree::kNever : port.flying.front().arrival);
+    if (port.flying.empty()) {
+      events_.clear(links_ + link.index());
+    } else {
+      events_.set(links_ + link.index(), port.flying.front().arrival);
+    }
     queue(now, {1, first.place + 1, first.slot, first.bytes, false}, first.next);
   }
 
   // The port whose queue has no room for the first packet of this one's.
-  std::uint32_t blocker_of(std::uint32_t link) const { return ports_[link].next; }
+  LinkId blocker_of(LinkId link) const { return ports_[link].next; }
 
   const Fabric& fabric_;
   const std::int64_t buffer_bytes_;
@@ -216,7 +221,7 @@ class CreditNetwork final : public Network {
   const std::uint32_t links_;
   FinishTree events_;  // by link: the port ends sending; links_ + link: a packet is there
   const PacketTiming timing_;
-  std::vector<Port> ports_;         // by link
+  IdTable<LinkId, Port> ports_;     // by link
   std::vector<std::uint32_t> due_;  // scratch
 };
 
@@ -224,17 +229,17 @@ class CreditNetwork final : public Network {
 // the walk from any of them ends in a circle.
 std::string CreditNetwork::blocked_report() const {
   if (messages_.in_flight() == 0 || next_event()) return {};
-  std::uint32_t link = 0;
-  while (link < links_ && !ports_[link].is_waiting) ++link;
-  if (link == links_) return {};
+  const auto waiting = std::ranges::find_if(ports_, &Port::is_waiting);
+  if (waiting == ports_.end()) return {};
+  LinkId link(static_cast<std::uint32_t>(waiting - ports_.begin()));
   std::vector<bool> is_passed(links_, false);
-  for (; !is_passed[link]; link = blocker_of(link)) is_passed[link] = true;
-  const std::uint32_t first = link;
+  for (; !is_passed[link.index()]; link = blocker_of(link)) is_passed[link.index()] = true;
+  const LinkId first = link;
   std::string report = "a circle of full buffers (" + std::to_string(buffer_bytes_) +
                        " bytes each) stops " + std::to_string(messages_.in_flight()) +
                        " messages:\n";
   do {
-    report += "  " + fabric_.link_name(LinkId(link)) + ", which waits for room at\n";
+    report += "  " + fabric_.link_name(link) + ", which waits for room at\n";
     link = blocker_of(link);
   } while (link != first);
   return report + "  the first\n";

@@ -34,7 +34,15 @@ void PacketMessages::start(Time now, TransferId id, const Transfer& transfer) {
     add_route(message, links_, transfer.keeps_links);
   }
   count_hops(message);
-  starting_.push_back(slot);
+  if (transfer.sender_latency > Duration(0)) {
+    delayed_.push((now + transfer.sender_latency).since_start.count(), slot);
+  } else {
+    starting_.push_back(slot);
+  }
+}
+
+void PacketMessages::release(std::int64_t now) {
+  while (!delayed_.empty() && delayed_.next() == now) delayed_.pop(starting_);
 }
 
 void PacketMessages::check_message(const Transfer& transfer) const {
@@ -125,7 +133,7 @@ void PacketMessages::take_ended(std::int64_t now, std::vector<TransferId>& done)
 
 PacketMessages::Slot PacketMessages::take_slot() {
   if (free_.empty()) {
-    free_.push_back(static_cast<Slot>(messages_.size()));
+    free_.push_back(messages_.next());
     messages_.push_back({});
   }
   const Slot slot = free_.back();

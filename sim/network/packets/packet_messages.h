@@ -3,6 +3,7 @@
 // and without limits of their buffers) keep theirs here.
 //
 //   messages.start(now, id, transfer);                       // any number of an instant
+//   messages.release(now);                                   // senders that are ready now
 //   for (slot : messages.take_starting()) ...                // in their order
 //   messages.arrive(slot, packets, at);                      // at the destination, in the future
 //   messages.take_ended(now, done);
@@ -13,6 +14,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,7 +31,7 @@ namespace stepsim {
 struct Hop {
   std::uint32_t word;
 
-  std::uint32_t link() const { return word & (kChoiceMark - 1); }
+  LinkId link() const { return LinkId(word & (kChoiceMark - 1)); }
   bool is_last() const { return (word & kLastMark) != 0; }
   // Switches may choose another link of its group.
   bool may_choose() const { return (word & kChoiceMark) != 0; }
@@ -40,14 +42,17 @@ struct Hop {
 
 class PacketMessages {
  public:
-  using Slot = std::uint32_t;
+  using Slot = Id<struct PacketSlotTag>;
 
   PacketMessages(const Fabric& fabric, const PacketOptions& options);
 
   // Throws std::logic_error unless the transfer is a message.
   void start(Time now, TransferId id, const Transfer& transfer);
 
-  // The messages that were started since the last call, in their order, without those that need no
+  // Starts the messages whose Transfer::sender_latency is over. REQUIRES: none was earlier.
+  void release(std::int64_t now);
+
+  // The messages that have started since the last call, in their order, without those that need no
   // packets. Valid until the next start().
   std::span<const Slot> take_starting();
 
@@ -81,9 +86,11 @@ class PacketMessages {
     if (message.packets_left == 0) ending_.push(message.latest, slot);
   }
 
-  std::optional<std::int64_t> next_end() const {
-    if (ending_.empty()) return std::nullopt;
-    return ending_.next();
+  // When a message next starts or ends.
+  std::optional<std::int64_t> next_event() const {
+    if (ending_.empty() && delayed_.empty()) return std::nullopt;
+    if (ending_.empty()) return delayed_.next();
+    return delayed_.empty() ? ending_.next() : std::min(ending_.next(), delayed_.next());
   }
 
   // Appends those that end now, in order of id. REQUIRES: none ended earlier.
@@ -123,12 +130,13 @@ class PacketMessages {
   const Fabric& fabric_;
   const std::int64_t packet_bytes_;
   const std::optional<PacketSpraying> spraying_;
-  std::vector<Message> messages_;
+  IdTable<Slot, Message> messages_;
   std::vector<Slot> free_;
   Words words_;
+  InstantQueue<Slot> delayed_;  // until the end of Transfer::sender_latency
   std::vector<Slot> starting_;
   std::vector<Slot> taken_;
-  InstantQueue ending_;  // until the end of a message
+  InstantQueue<Slot> ending_;  // until the end of a message
   NetworkStatistics statistics_;
   std::vector<LinkId> links_;             // scratch
   std::vector<std::uint32_t> sprayed_;    // scratch

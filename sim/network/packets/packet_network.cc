@@ -59,8 +59,8 @@ class UnlimitedPacketNetwork final : public Network {
         next_arrivals_(fabric.links().size()),
         timing_(options),
         ports_(fabric.links().size()) {
-    for (std::size_t i = 0; i < ports_.size(); ++i) {
-      ports_[i].wire = timing_.wire_of(fabric.links()[i]);
+    for (LinkId link(0); link < ports_.next(); link = LinkId(link.index() + 1)) {
+      ports_[link].wire = timing_.wire_of(fabric.link(link));
     }
   }
 
@@ -78,10 +78,10 @@ class UnlimitedPacketNetwork final : public Network {
   }
 
   std::optional<Time> next_event() const override {
-    std::int64_t next = next_arrivals_.earliest();
-    if (const auto end = messages_.next_end()) next = std::min(next, *end);
-    if (next == FinishTree::kNever) return std::nullopt;
-    return Time{Duration(next)};
+    std::optional<std::int64_t> next = next_arrivals_.earliest();
+    if (const auto at = messages_.next_event()) next = std::min(next.value_or(*at), *at);
+    if (!next) return std::nullopt;
+    return Time{Duration(*next)};
   }
 
   void advance(Time to, std::vector<TransferId>& done) override {
@@ -90,14 +90,15 @@ class UnlimitedPacketNetwork final : public Network {
     while (next_arrivals_.earliest() == now) {
       links_.clear();
       next_arrivals_.collect(links_);
-      for (const std::uint32_t link : links_) hand_over(now, link);
+      for (const std::uint32_t link : links_) hand_over(now, LinkId(link));
       next_arrivals_.flush();
     }
+    messages_.release(now);
     messages_.take_ended(now, done);
   }
 
   double carried(LinkId link, Time at) const override {
-    return ports_[link.index()].sent.up_to(at.since_start.count());
+    return ports_[link].sent.up_to(at.since_start.count());
   }
 
   NetworkStatistics statistics() const override { return messages_.statistics(); }
@@ -107,7 +108,7 @@ class UnlimitedPacketNetwork final : public Network {
     std::int64_t first_arrival = 0;  // at the next port; the others follow as they are sent
     std::int64_t packets = 0;
     std::uint32_t place = 0;  // of the hop over this link
-    PacketMessages::Slot slot = 0;
+    PacketMessages::Slot slot{};
     std::uint32_t bytes = 0;  // a packet
   };
 
@@ -121,13 +122,12 @@ class UnlimitedPacketNetwork final : public Network {
 
   // How long the port of a link is busy with what it has.
   auto load_at(std::int64_t now) const {
-    return [this, now](std::uint32_t link) {
-      return std::max<std::int64_t>(ports_[link].free_at - now, 0);
-    };
+    return
+        [this, now](LinkId link) { return std::max<std::int64_t>(ports_[link].free_at - now, 0); };
   }
 
   // The first packet on its way over `link` has come to its end.
-  void hand_over(std::int64_t now, std::uint32_t link) {
+  void hand_over(std::int64_t now, LinkId link) {
     Port& port = ports_[link];
     Train& train = port.trains.front();
     const PacketMessages::Slot slot = train.slot;
@@ -138,8 +138,11 @@ class UnlimitedPacketNetwork final : public Network {
     } else {
       port.trains.pop_front();
     }
-    next_arrivals_.set(
-        link, port.trains.empty() ? FinishTree::kNever : port.trains.front().first_arrival);
+    if (port.trains.empty()) {
+      next_arrivals_.clear(link.index());
+    } else {
+      next_arrivals_.set(link.index(), port.trains.front().first_arrival);
+    }
     queue(now, slot, place + 1, choice_.after(link, place + 1, load_at(now)), bytes, 1);
   }
 
@@ -153,7 +156,7 @@ class UnlimitedPacketNetwork final : public Network {
   }
 
   // Puts packets into the queue of `link`, which is the hop at `place` or another one of its group.
-  void queue(std::int64_t now, PacketMessages::Slot slot, std::uint32_t place, std::uint32_t link,
+  void queue(std::int64_t now, PacketMessages::Slot slot, std::uint32_t place, LinkId link,
              std::uint32_t bytes, std::int64_t packets) {
     const Hop hop = messages_.hop(place);
     Port& port = ports_[link];
@@ -177,14 +180,14 @@ class UnlimitedPacketNetwork final : public Network {
     const PacketWire& next = ports_[choice_.fastest(place + 1)].wire;
     const std::int64_t arrival = begin + timing_.until_queued(port.wire, next, bytes);
     port.trains.push_back({arrival, packets, place, slot, bytes});
-    if (was_empty) next_arrivals_.set(link, arrival);
+    if (was_empty) next_arrivals_.set(link.index(), arrival);
   }
 
   PacketMessages messages_;
   PortChoice choice_;
   FinishTree next_arrivals_;  // by link: of the first packet on its way to a next port
   const PacketTiming timing_;
-  std::vector<Port> ports_;           // by link
+  IdTable<LinkId, Port> ports_;       // by link
   std::vector<std::uint32_t> links_;  // scratch
 };
 

@@ -10,17 +10,19 @@
 // Sent from b on, the whole packet is at the next port at b + size / bandwidth + latency. Store and
 // forward: there it queues then. Cut-through: it queues already when its header is there, at b +
 // header / bandwidth + latency, but never so early that a faster port would run out of its bytes.
-// At its start a message puts all its packets into the queue of its first link, in order; messages
-// that start together as Transfer::order and then their ids say, after the packets that arrive
-// there in that instant. Packets that reach a port in the same instant queue in order of the links
-// they came over (their numbers). A message is done when its last packet is wholly at its
-// destination. These are the rules of the packet cases in tests/reference/network/README.md.
+// At its start, or Transfer::sender_latency later, a message puts all its packets into the queue of
+// its first link, in order; messages that start together as Transfer::order and then their ids say,
+// after the packets that arrive there in that instant. Packets that reach a port in the same
+// instant queue in order of the links they came over (their numbers). A message is done when its
+// last packet is wholly at its destination. These are the rules of the packet cases in
+// tests/reference/network/README.md.
 //
-// What differs from the fluid models behind the same interface:
+// Differences from the fluid models behind the same interface:
 //   - A transfer must be a message: weights of 1, links that join end to end. Anything else (a
 //     pipelined collective) throws std::logic_error, so collectives have to run stepped.
-//   - Latency is paid link by link, from the Fabric. Transfer::latency is not looked at, unless the
-//     transfer has no bytes or no links: then it is done at start + latency.
+//   - Latency is paid link by link, from the Fabric, after Transfer::sender_latency, at whose end
+//     the message starts. Transfer::latency is not looked at, unless the transfer has no bytes or
+//     no links: then it is done at start + latency.
 //   - NetworkStatistics counts packet-hops, and rates do not exist.
 //
 // Adaptive routing, where the fabric has groups of links (fabric.h): each packet takes the port
@@ -76,7 +78,7 @@ struct PacketOptions {
 std::unique_ptr<Network> make_packet_network(const Fabric& fabric,
                                              const PacketOptions& options = {});
 
-// What a transfer costs to simulate: its packets times its links.
+// The cost of simulating a transfer: its packets times its links.
 std::uint64_t packet_hops(Bytes bytes, std::size_t links, Bytes packet_bytes);
 
 // One packet on the wire, rounded up to the picosecond. Not Bytes / Bandwidth, which divides first:

@@ -47,7 +47,7 @@ class RingQueue {
   std::size_t size_ = 0;
 };
 
-// What a port has sent, or is bound to send without a pause: runs of equal packets back to back.
+// Packets that a port has sent, or will send without a pause: runs of equal packets back to back.
 // Within a busy period only the runs that may still be asked for are kept; with packets of one size
 // that is a single one.
 class SentBytes {

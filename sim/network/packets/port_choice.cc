@@ -21,7 +21,7 @@ PortChoice::PortChoice(const Fabric& fabric, const PacketMessages& messages)
   for (const LinkGroup& group : fabric.groups()) {
     some_down_ = some_down_ || group.down > 0;
     const auto bandwidth = [&](LinkId id) { return fabric.link(id).bandwidth; };
-    fastest_.push_back(std::ranges::max_element(group.links, {}, bandwidth)->index());
+    fastest_.push_back(*std::ranges::max_element(group.links, {}, bandwidth));
   }
 }
 
@@ -35,7 +35,7 @@ bool PortChoice::leads_on(std::uint32_t place, LinkId over) const {
   if (messages_.hop(place).is_last()) return true;
   const NodeId node = fabric_.link(over).to;
   const Hop next = messages_.hop(place + 1);
-  if (!next.may_choose()) return fabric_.link(LinkId(next.link())).from == node;
+  if (!next.may_choose()) return fabric_.link(next.link()).from == node;
   return std::ranges::any_of(ports_of(next, node),
                              [&](LinkId port) { return leads_on(place + 1, port); });
 }

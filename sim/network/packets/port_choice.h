@@ -35,53 +35,54 @@ class PortChoice {
   // The link that a packet takes that came over the link `over` and whose next hop is at `place`.
   // load(link): how much there is in the queue of a port, in any unit.
   template <typename Load>
-  std::uint32_t after(std::uint32_t over, std::uint32_t place, const Load& load) {
+  LinkId after(LinkId over, std::uint32_t place, const Load& load) {
     const Hop hop = messages_.hop(place);
     if (!hop.may_choose()) return hop.link();
-    return choose(hop, place, fabric_.link(LinkId(over)).to, load);
+    return choose(hop, place, fabric_.link(over).to, load);
   }
 
   // The same of a packet at its source.
   template <typename Load>
-  std::uint32_t first(std::uint32_t place, const Load& load) {
+  LinkId first(std::uint32_t place, const Load& load) {
     const Hop hop = messages_.hop(place);
     if (!hop.may_choose()) return hop.link();
-    return choose(hop, place, fabric_.link(LinkId(hop.link())).from, load);
+    return choose(hop, place, fabric_.link(hop.link()).from, load);
   }
 
   // The fastest link that a packet whose next hop is at `place` may come to.
-  std::uint32_t fastest(std::uint32_t place) const {
+  LinkId fastest(std::uint32_t place) const {
     const Hop hop = messages_.hop(place);
-    return hop.may_choose() ? fastest_[*fabric_.group_of(LinkId(hop.link()))] : hop.link();
+    if (!hop.may_choose()) return hop.link();
+    return fastest_[fabric_.group_of(hop.link())->index()];
   }
 
  private:
   template <typename Load>
-  std::uint32_t choose(Hop hop, std::uint32_t place, NodeId node, const Load& load) {
+  LinkId choose(Hop hop, std::uint32_t place, NodeId node, const Load& load) {
     const std::span<const LinkId> ports = ports_of(hop, node);
     assert(!ports.empty());
     const std::size_t first = begin_of(node, ports);
     std::optional<LinkId> best;
     for (std::size_t i = 0; i < ports.size(); ++i) {
       const LinkId port = ports[(first + i) % ports.size()];
-      if (best && load(port.index()) >= load(best->index())) continue;
+      if (best && load(port) >= load(*best)) continue;
       if (some_down_ && !leads_on(place, port)) continue;
       best = port;
     }
     assert(best);
-    return best->index();
+    return *best;
   }
 
   std::span<const LinkId> ports_of(Hop hop, NodeId node) const {
-    return fabric_.alternatives(*fabric_.group_of(LinkId(hop.link())), node);
+    return fabric_.alternatives(*fabric_.group_of(hop.link()), node);
   }
   std::size_t begin_of(NodeId node, std::span<const LinkId> ports);
   bool leads_on(std::uint32_t place, LinkId over) const;
 
   const Fabric& fabric_;
   const PacketMessages& messages_;
-  std::vector<std::uint32_t> chosen_;   // packets so far, by the first of the ports of a choice
-  std::vector<std::uint32_t> fastest_;  // link, by group
+  std::vector<std::uint32_t> chosen_;  // packets so far, by the first of the ports of a choice
+  std::vector<LinkId> fastest_;        // by LinkGroupId
   bool some_down_ = false;
 };
 

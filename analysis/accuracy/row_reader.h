@@ -1,0 +1,47 @@
+// RowReader reads one row of a measured table, column by column. Problems are kept; the first one
+// is the reason why the row is skipped.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analysis/accuracy/csv_table.h"
+
+namespace stepsim {
+
+class RowReader {
+ public:
+  // The table must live as long as the reader.
+  RowReader(const CsvTable& table, std::size_t record) : table_(table), record_(record) {}
+
+  std::string_view text(std::string_view column) const { return table_.at(record_, column); }
+  std::optional<std::int64_t> integer(std::string_view column) const {
+    return table_.integer(record_, column);
+  }
+  std::int64_t integer_or(std::string_view column, std::int64_t other) const {
+    return integer(column).value_or(other);
+  }
+  // Fails if the column is empty or no whole number; 1 stands in for it.
+  std::int64_t need(std::string_view column);
+
+  void fail(std::string problem) {
+    if (problem_.empty()) problem_ = std::move(problem);
+  }
+  const std::string& problem() const { return problem_; }  // empty: none
+
+ private:
+  const CsvTable& table_;
+  std::size_t record_;
+  std::string problem_;
+};
+
+bool contains(std::string_view text, std::string_view part);
+
+// The number behind "experts=" in "experts=160 topk=6 moe_ffn=1536"; nothing if there is none.
+std::optional<std::int64_t> number_after(std::string_view text, std::string_view key);
+
+}  // namespace stepsim

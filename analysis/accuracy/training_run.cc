@@ -1,0 +1,93 @@
+#include "analysis/accuracy/training_run.h"
+
+#include <utility>
+
+#include "analysis/accuracy/accuracy.h"
+#include "analysis/accuracy/row_fields.h"
+#include "analysis/accuracy/training_run_model.h"
+#include "analysis/accuracy/training_run_plan.h"
+#include "schedules/plan/plan_fields.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+namespace {
+
+// Gb/s between a node and the network, if the row says so; 0: it doesn't.
+std::int64_t node_gigabits(std::string_view text) {
+  for (const std::string_view unit : {" Gb/s per node", " Gbps per node"}) {
+    const std::size_t at = text.find(unit);
+    if (at == std::string_view::npos) continue;
+    const std::size_t begin = text.substr(0, at).find_last_not_of("0123456789") + 1;
+    return number_after(text.substr(begin), "").value_or(0);
+  }
+  return 0;
+}
+
+// Each GPU of a DGX has a network card of its own.
+void set_cards(const RowReader& row, ClusterSpec& cluster) {
+  auto* pod = std::get_if<DgxSuperPodSpec>(&cluster.topology);
+  const std::int64_t gigabits = node_gigabits(row.text("inter_node"));
+  if (pod == nullptr || gigabits <= 0) return;
+  const std::int64_t card = gigabits / row.integer_or("chips_per_node", 8);
+  pod->nic_bandwidth = Bandwidth(static_cast<double>(card) * 1e9 / 8);
+}
+
+ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Software& software,
+                           const std::string& library, std::int64_t chips) {
+  if (hardware.cluster.empty()) {
+    row.fail("the catalog has no cluster of " + hardware.chip);
+    return {};
+  }
+  ClusterSpec cluster = load_measured_cluster({.cluster = cluster_of(hardware, chips),
+                                               .chip = hardware.chip,
+                                               .software = software.name,
+                                               .library = library});
+  if (chips > hardware.chips_per_node) set_cards(row, cluster);
+  return cluster;
+}
+
+// The first of the problems, as the reason to skip a row.
+std::string first_of(const std::vector<Problem>& problems) {
+  return problems.empty() ? "" : problems.front().field + ": " + problems.front().message;
+}
+
+// Throws ConfigError.
+void check_and_build(TrainingRun& run) {
+  const Experiment& experiment = run.experiment;
+  throw_if_any(under("model", check(experiment.model)));
+  throw_if_any(under("plan", limit_problems(plan_fields(), &experiment.plan)));
+  run.topology = build_topology(experiment.cluster.topology, experiment.cluster.faults);
+  throw_if_any(check(experiment, run.topology.places));
+}
+
+}  // namespace
+
+TrainingRun training_run(const CsvTable& table, std::size_t record, const MeasuredCatalog& catalog,
+                         const std::string& library) {
+  TrainingRun run;
+  const Hardware* const hardware = find_hardware(catalog.hardware, table.at(record, "chip"));
+  if (hardware == nullptr) {
+    run.problem = "the catalog has no chip for this hardware";
+    return run;
+  }
+  RowReader row(table, record);
+  const Software software = software_of(row, catalog.software);
+  const MeasuredModel known = known_model(row, catalog.models);
+  const std::int64_t ranks = row.integer_or("tp", 1) * row.integer_or("cp", 1) *
+                             row.integer_or("pp", 1) * row.integer_or("dp", 0);
+  const std::int64_t chips = ranks > 0 ? ranks : row.need("chip_count");
+  Experiment& experiment = run.experiment;
+  experiment.name = table.at(record, "id");
+  experiment.model = model_of_row(row, known, software.dropout);
+  try {
+    experiment.cluster = cluster_of_row(row, *hardware, software, library, chips);
+    experiment.plan = plan_of_row(row, known, software, chips, hardware->chips_per_node);
+    run.problem = row.problem();
+    if (run.problem.empty()) check_and_build(run);
+  } catch (const ConfigError& error) {
+    run.problem = first_of(error.problems());
+  }
+  return run;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,107 @@
+#include "analysis/accuracy/training_run_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t kPaddedGpt2Vocabulary = 51'200;
+
+// "DeepSeek-V3 (dropless)" as "deepseekv3dropless": tables write one name in many ways.
+std::string letters_and_digits(std::string_view text) {
+  std::string result;
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (std::isalnum(code) != 0) result += static_cast<char>(std::tolower(code));
+  }
+  return result;
+}
+
+bool is_digit(char letter) {
+  return letter >= '0' && letter <= '9';
+}
+
+// Whether `part` stands in `name`, and not with a longer number: "nemotron3" is no "nemotron340b".
+bool names_it(std::string_view name, std::string_view part) {
+  const std::size_t at = name.find(part);
+  if (at == std::string_view::npos || part.empty()) return false;
+  const std::string_view rest = name.substr(at + part.size());
+  return rest.empty() || !is_digit(part.back()) || !is_digit(rest.front());
+}
+
+void read_experts(RowReader& row, const MeasuredModel& known, ModelSpec& model) {
+  const std::string_view detail = row.text("moe_detail");
+  const auto experts = number_after(detail, "experts=");
+  const auto top = number_after(detail, "topk=");
+  if (!experts || !top) return row.fail("experts and how many a token visits are not given");
+  ExpertSpec& spec = model.experts;
+  spec.routed = *experts;
+  spec.per_token = *top;
+  spec.intermediate = number_after(detail, "moe_ffn=").value_or(row.integer_or("ffn", 0));
+  spec.shared_intermediate =
+      number_after(detail, "shared_ffn=").value_or(known.shared_experts * spec.intermediate);
+  spec.first_dense = number_after(detail, "dense_layers=").value_or(known.first_dense);
+}
+
+// Tables say "MLA" and no more.
+bool is_latent(const RowReader& row) {
+  return contains(row.text("moe_detail"), "MLA") || row.text("attention") == "MLA";
+}
+
+void read_head_dim(RowReader& row, const MeasuredModel& known, ModelSpec& model) {
+  if (is_latent(row)) {
+    model.latent = known.latent;
+    model.head_dim = known.latent.nope_dim + known.latent.rope_dim;
+    if (known.latent.kv_rank == 0) {
+      row.fail("has latent attention (MLA), whose sizes the catalog doesn't know for this model");
+    }
+    return;
+  }
+  model.head_dim =
+      row.integer_or("head_dim", model.hidden / std::max<std::int64_t>(1, model.heads));
+  if (!row.integer("head_dim") && model.head_dim * model.heads != model.hidden) {
+    row.fail(fmt::format("model.heads: must divide hidden ({}) if head_dim is not given, is {}",
+                         model.hidden, model.heads));
+  }
+}
+
+}  // namespace
+
+MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known) {
+  const std::string name = letters_and_digits(row.text("model"));
+  for (const MeasuredModel& model : known) {
+    const auto fits = [&name](const std::string& part) { return names_it(name, part); };
+    if (std::ranges::any_of(model.names, fits)) return model;
+  }
+  return {};
+}
+
+ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout) {
+  if (!known.problem.empty()) row.fail(known.problem);
+  ModelSpec model{.name = std::string(row.text("model"))};
+  model.layers = row.need("layers");
+  model.hidden = row.need("hidden");
+  model.intermediate = row.integer_or("ffn", 4 * model.hidden);
+  model.heads = row.need("heads");
+  model.kv_heads = row.integer_or("kv_heads", model.heads);
+  model.vocabulary = row.integer_or("vocab", kPaddedGpt2Vocabulary);
+  model.gated_mlp = !row.text("gated_mlp").starts_with("no");
+  read_head_dim(row, known, model);
+  if (!model.gated_mlp) {
+    model.learned_positions = row.need("seq_len");
+    model.tied_embeddings = true;
+    model.attention_bias = true;
+    model.mlp_bias = true;
+    model.norm = NormKind::kLayer;
+    model.dropout = dropout;
+  }
+  model.attention_sinks = known.attention_sinks;
+  if (row.text("moe") == "yes") read_experts(row, known, model);
+  return model;
+}
+
+}  // namespace stepsim

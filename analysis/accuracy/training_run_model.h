@@ -1,0 +1,19 @@
+// The model of a row of a table of training runs: training_run.h.
+
+#pragma once
+
+#include <vector>
+
+#include "analysis/accuracy/row_reader.h"
+#include "proto/catalog/measured_tables.h"
+#include "workload/model_spec.h"
+
+namespace stepsim {
+
+// The catalog's entry for the model that the row names; an empty entry if there is none.
+MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known);
+
+// `dropout`: of the row's software, in models without a gated MLP.
+ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout);
+
+}  // namespace stepsim

@@ -1,0 +1,71 @@
+#include "analysis/step/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "schedules/plan/plan_fields.h"
+
+namespace stepsim {
+namespace {
+
+// The title has these, each in its own words.
+constexpr std::array<std::string_view, 13> kInTitle = {
+    "tp",    "cp",           "dp",       "pp",         "schedule",       "batch_p2p",      "zero",
+    "dtype", "global_batch", "sequence", "microbatch", "clip_gradients", "post_validation"};
+
+std::string plan_settings(const ParallelPlan& plan) {
+  const ParallelPlan nothing_set;
+  const AnyFieldTable& table = plan_fields();
+  std::string text;
+  for (const FieldValue& value :
+       differing(values_in_force(table, &plan), values_in_force(table, &nothing_set))) {
+    if (std::ranges::count(kInTitle, value.path) != 0) continue;
+    text += (text.empty() ? "plan " : ", ") + value.path + "=" + value.text;
+  }
+  return text;
+}
+
+// "ranks 0-7,12" of ascending or any order.
+std::string rank_text(const std::vector<RankId>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end].index() == ranks[end - 1].index() + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", ranks[i].index());
+    if (end - i > 1) text += fmt::format("-{}", ranks[end - 1].index());
+    i = end;
+  }
+  return text;
+}
+
+std::string variation_settings(const Variation& variation) {
+  std::string text;
+  for (const Straggler& straggler : variation.stragglers) {
+    text += fmt::format("{}stragglers {}: kernels take {} times longer", text.empty() ? "" : "; ",
+                        rank_text(straggler.ranks), straggler.slowdown);
+  }
+  if (variation.jitter > 0) {
+    text += fmt::format("{}jitter {}", text.empty() ? "" : "; ", variation.jitter);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> settings_of(const Experiment& experiment,
+                                     const std::vector<std::string>& overrides) {
+  std::string others;
+  for (const std::string& change : overrides) {
+    const bool shown = change.starts_with("plan.") || change.starts_with("variation.");
+    if (!shown) others += (others.empty() ? "set " : ", ") + change;
+  }
+  std::vector<std::string> lines = {plan_settings(experiment.plan),
+                                    variation_settings(experiment.variation), others};
+  std::erase(lines, "");
+  return lines;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,78 @@
+#include "cli/hardware_help.h"
+
+#include "sim/base/error.h"
+#include "sim/base/field_help.h"
+#include "sim/base/suggestion.h"
+#include "sim/chips/chip_fields.h"
+#include "sim/collectives/library_fields.h"
+#include "sim/hardware/host_fields.h"
+
+namespace stepsim {
+namespace {
+
+constexpr const char* kChipHead =
+    R"(Fields of a chip: of a file in catalog/chips, and of `chip` in a cluster. On the
+command line: --set cluster.chip.memory_bandwidth=4TB/s. `stepsim help chip FIELD`
+shows one. A chip also has `catalog`, the chip of the catalog that it starts from;
+`library`, the communication library of its clusters; and `host`, the machine that
+it is built into (`stepsim help host`).
+
+)";
+
+constexpr const char* kHostHead =
+    R"(Fields of the host that chips hang on: of `host` in a chip, and of `host` in a
+cluster, which goes over it. On the command line: --set cluster.host.chips=4.
+Chips reach a host by links of their own, which the network doesn't use.
+
+)";
+
+constexpr const char* kLibraryHead =
+    R"(Fields of a communication library: of a file in catalog/libraries, and of `library`
+in a cluster. On the command line: --set cluster.library.most_channels=4, or
+--library NAME for another library of the catalog. docs/collectives.md has the
+formula in which the constants stand.
+
+)";
+
+// The field of that path; else every field whose path ends like that: "tile_m".
+std::string help_of_field(std::string_view topic, const AnyFieldTable& table,
+                          const std::string& field) {
+  if (const auto text = help_text_of(table, field)) return *text;
+  const std::vector<std::string> paths = field_paths(table);
+  std::string text;
+  for (const std::string& path : paths) {
+    if (path.ends_with("." + field))
+      text += (text.empty() ? "" : "\n") + *help_text_of(table, path);
+  }
+  if (!text.empty()) return text;
+  const std::string all = "`stepsim help " + std::string(topic) + "` lists all fields";
+  throw ConfigError(
+      {{field, "is no field of a " + std::string(topic) + did_you_mean(field, paths, all)}});
+}
+
+std::string field_help(std::string_view topic, const char* head, const AnyFieldTable& table,
+                       std::span<const std::string> fields) {
+  if (fields.empty()) return head + help_text_of(table);
+  if (fields[0] == "--markdown") return markdown_of(table);
+  std::string text;
+  for (const std::string& field : fields) {
+    text += (text.empty() ? "" : "\n") + help_of_field(topic, table, field);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string chip_help(std::span<const std::string> fields) {
+  return field_help("chip", kChipHead, chip_fields(), fields);
+}
+
+std::string host_help(std::span<const std::string> fields) {
+  return field_help("host", kHostHead, host_fields(), fields);
+}
+
+std::string library_help(std::span<const std::string> fields) {
+  return field_help("library", kLibraryHead, library_fields(), fields);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,68 @@
+#include "experiment/step_metrics.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "schedules/plan/expert_places.h"
+
+namespace stepsim {
+
+std::string_view name_of(AttentionFlops convention) {
+  return convention == AttentionFlops::kCausal ? "causal" : "full";
+}
+
+namespace {
+
+std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const ParallelPlan& plan) {
+  const ExpertSpec& experts = model.experts;
+  if (experts.load.empty() && experts.capacity_factor == 0) return std::nullopt;
+  ParallelPlan straight = plan;  // the way of a token doesn't change where it goes
+  straight.dispatch = Dispatch::kAllToAll;
+  ExpertRouting routing = expert_routing(model, straight, plan.ep);
+  routing.tokens =
+      plan.microbatch * plan.sequence / (plan.cp * (plan.divides_tokens() ? plan.tp : 1));
+  const ExpertTraffic traffic = route_tokens(routing);
+  const auto of_rank = static_cast<std::ptrdiff_t>(experts.routed / plan.ep);
+  double busiest = 0;
+  double all = 0;
+  for (auto first = traffic.tokens_of_expert.begin(); first != traffic.tokens_of_expert.end();
+       first += of_rank) {
+    const double sum = std::accumulate(first, first + of_rank, 0.0);
+    busiest = std::max(busiest, sum);
+    all += sum;
+  }
+  double layers = static_cast<double>(model.prediction_modules);
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    layers += kind_of(model, layer).experts ? 1 : 0;
+  }
+  const double groups = static_cast<double>(plan.tp * plan.cp * plan.dp / plan.ep);
+  return ExpertBalance{.busiest_over_mean = busiest * static_cast<double>(plan.ep) / all,
+                       .dropped_copies = traffic.dropped * groups * layers *
+                                         static_cast<double>(plan.microbatches()),
+                       .dropped_fraction = traffic.dropped / (all + traffic.dropped)};
+}
+
+}  // namespace
+
+StepMetrics measure(const Experiment& experiment, const SimulationResult& result,
+                    AttentionFlops convention) {
+  const ParallelPlan& plan = experiment.plan;
+  StepMetrics metrics;
+  metrics.step_time = result.step_time;
+  metrics.convention = convention;
+  metrics.chips = plan.ranks();
+  metrics.peak_per_chip = experiment.cluster.chip.peak_of(plan.type);
+  metrics.model_flops = model_flops(experiment.model, plan.global_batch, plan.sequence, convention);
+
+  const double seconds = to_seconds(result.step_time);
+  const auto chips = static_cast<double>(metrics.chips);
+  metrics.tokens_per_s = static_cast<double>(plan.global_batch * plan.sequence) / seconds;
+  metrics.tokens_per_s_per_chip = metrics.tokens_per_s / chips;
+  const double available_flops = seconds * chips * metrics.peak_per_chip.value();
+  metrics.model_flops_utilization = metrics.model_flops / available_flops;
+  metrics.hardware_flops_utilization = result.flops.value() / available_flops;
+  metrics.experts = expert_balance(experiment.model, plan);
+  return metrics;
+}
+
+}  // namespace stepsim

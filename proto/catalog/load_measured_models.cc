@@ -1,0 +1,31 @@
+#include "proto/catalog/catalog.h"
+#include "proto/catalog/measured_tables.h"
+#include "proto/measured_model.pb.h"
+
+namespace stepsim {
+
+std::vector<MeasuredModel> load_measured_models() {
+  ProblemList problems;
+  std::vector<MeasuredModel> table;
+  for (const SourceText& source : catalog_tables("measured")) {
+    file::MeasuredModelTable message;
+    read_message(source, "", message, problems);
+    for (const file::MeasuredModel& entry : message.model()) {
+      MeasuredModel& model = table.emplace_back();
+      model.names.assign(entry.name().begin(), entry.name().end());
+      model.latent = {.q_rank = entry.latent().q_rank(),
+                      .kv_rank = entry.latent().kv_rank(),
+                      .nope_dim = entry.latent().nope_dim(),
+                      .rope_dim = entry.latent().rope_dim(),
+                      .v_dim = entry.latent().v_dim()};
+      model.first_dense = entry.first_dense();
+      model.shared_experts = entry.shared_experts();
+      model.attention_sinks = entry.attention_sinks();
+      model.problem = entry.problem();
+    }
+  }
+  throw_if_any(problems.all());
+  return table;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,233 @@
+#include "proto/experiment_record.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "proto/field_reader.h"
+#include "proto/record_fields.h"
+#include "schedules/pipeline/schedule_file.h"
+#include "schedules/plan/plan_fields.h"
+
+namespace stepsim {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using json = nlohmann::ordered_json;
+
+const std::vector<std::pair<std::string, Fidelity>> kFidelities = {
+    {"latency-bandwidth", Fidelity::kLatencyBandwidth},
+    {"flow", Fidelity::kFlow},
+    {"packet", Fidelity::kPacket}};
+const std::vector<std::pair<std::string, Granularity>> kGranularities = {
+    {"pipelined", Granularity::kPipelined}, {"stepped", Granularity::kStepped}};
+const std::vector<std::pair<std::string, Switching>> kSwitchings = {
+    {"store-and-forward", Switching::kStoreAndForward}, {"cut-through", Switching::kCutThrough}};
+const std::vector<std::pair<std::string, AttentionFlops>> kConventions = {
+    {"causal", AttentionFlops::kCausal}, {"full", AttentionFlops::kFull}};
+
+template <typename Value>
+std::string name_in(const std::vector<std::pair<std::string, Value>>& names, Value value) {
+  return std::ranges::find(names, value, [](const auto& entry) { return entry.second; })->first;
+}
+
+json object_of(const Message& message);
+
+json plain_value(const Message& message, const FieldDescriptor& field) {
+  const Reflection& reflection = *message.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return reflection.GetInt32(message, &field);
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return reflection.GetUInt32(message, &field);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return reflection.GetInt64(message, &field);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return reflection.GetUInt64(message, &field);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return reflection.GetDouble(message, &field);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return reflection.GetBool(message, &field);
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return object_of(reflection.GetMessage(message, &field));
+    default:
+      return reflection.GetString(message, &field);  // no other type is used in proto/*.proto
+  }
+}
+
+json element_value(const Message& message, const FieldDescriptor& field, int i) {
+  const Reflection& reflection = *message.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return reflection.GetRepeatedInt32(message, &field, i);
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return reflection.GetRepeatedUInt32(message, &field, i);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return reflection.GetRepeatedInt64(message, &field, i);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return reflection.GetRepeatedUInt64(message, &field, i);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return reflection.GetRepeatedDouble(message, &field, i);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return reflection.GetRepeatedBool(message, &field, i);
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return object_of(reflection.GetRepeatedMessage(message, &field, i));
+    default:
+      return reflection.GetRepeatedString(message, &field, i);
+  }
+}
+
+// Every field that is set, as a file in JSON has it.
+json object_of(const Message& message) {
+  json object = json::object();
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    json& value = object[std::string(field->name())];
+    if (!field->is_repeated()) {
+      value = plain_value(message, *field);
+      continue;
+    }
+    value = json::array();
+    const int count = message.GetReflection()->FieldSize(message, field);
+    for (int i = 0; i < count; ++i) value.push_back(element_value(message, *field, i));
+  }
+  return object;
+}
+
+// Every key that is in force, then those given that have been taken apart into others. A schedule
+// of one's own stands there itself, not the file that it came from.
+json plan_of(const file::Plan& message, const ParallelPlan& plan) {
+  json object;
+  for (const FieldValue& value : values_in_force(plan_fields(), &plan)) {
+    const FieldDescriptor* const field = message.GetDescriptor()->FindFieldByName(value.path);
+    const bool is_text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+    object[value.path] = is_text ? json(value.text) : json::parse(value.text);
+  }
+  if (plan.own_schedule) object["schedule"] = write_schedule(*plan.own_schedule);
+  const json given = object_of(message);
+  for (const auto& [key, value] : given.items()) {
+    if (!object.contains(key)) object[key] = value;
+  }
+  return object;
+}
+
+json simulation_of(const SimulationChoices& choices) {
+  const ExperimentOptions& options = choices.options;
+  json object;
+  for (const Fidelity fidelity : options.fidelities) {
+    object["fidelity"].push_back(name_in(kFidelities, fidelity));
+  }
+  object["granularity"] = name_in(kGranularities, options.granularity);
+  if (options.steps) object["steps"] = *options.steps;
+  object["attention_flops"] = name_in(kConventions, options.attention_flops);
+  if (choices.explains) object["explain"] = true;
+  if (options.fidelities.back() != Fidelity::kPacket) return object;
+  const PacketOptions& packets = options.packets;
+  object["packet_bytes"] = packets.packet_bytes.value();
+  object["switching"] = name_in(kSwitchings, packets.switching);
+  if (packets.buffer_bytes) object["buffer_bytes"] = packets.buffer_bytes->value();
+  if (packets.spraying) object["spraying"] = packets.spraying->routes;
+  return object;
+}
+
+// Two levels with a member a line; what is deeper stands on one line.
+std::string lines_of(const json& value, std::size_t depth) {
+  constexpr std::size_t kDeepest = 3;
+  if (!value.is_object() || value.empty() || depth == kDeepest) return value.dump();
+  const std::string indent(2 * (depth + 1), ' ');
+  std::string text;
+  for (const auto& [key, member] : value.items()) {
+    text += (text.empty() ? "\n" : ",\n") + indent + json(key).dump() + ": " +
+            lines_of(member, depth + 1);
+  }
+  return '{' + text + '\n' + std::string(2 * depth, ' ') + '}';
+}
+
+}  // namespace
+
+SimulationChoices to_simulation(const file::Experiment& message, ProblemList& problems) {
+  SimulationChoices choices;
+  ExperimentOptions& options = choices.options;
+  options.seed = message.seed();
+  const file::Simulation& simulation = message.simulation();
+  const FieldReader fields(simulation, "simulation.", problems);
+  const auto within = [&fields](const char* field, std::int64_t least, std::int64_t most,
+                                std::int64_t value) {
+    if (value >= least && value <= most) return;
+    fields.add(field, "must be a whole number from " + std::to_string(least) + " to " +
+                          std::to_string(most) + ", is " + std::to_string(value));
+  };
+  if (simulation.fidelity_size() > 0) options.fidelities.clear();
+  for (const std::string& name : simulation.fidelity()) {
+    const auto found =
+        std::ranges::find(kFidelities, name, [](const auto& entry) { return entry.first; });
+    if (found == kFidelities.end()) {
+      fields.add("fidelity", "must be latency-bandwidth or flow or packet, is \"" + name + "\"");
+    } else {
+      options.fidelities.push_back(found->second);
+    }
+  }
+  if (options.fidelities.empty()) options.fidelities = {Fidelity::kFlow};
+  fields.read("granularity", options.granularity, kGranularities);
+  if (simulation.has_steps()) {
+    within("steps", 1, 1000, simulation.steps());
+    options.steps = simulation.steps();
+  }
+  fields.read("attention_flops", options.attention_flops, kConventions);
+  fields.read("explain", choices.explains);
+  PacketOptions& packets = options.packets;
+  if (simulation.has_packet_bytes()) {
+    within("packet_bytes", 1, std::numeric_limits<std::int32_t>::max(), simulation.packet_bytes());
+    packets.packet_bytes = Bytes(simulation.packet_bytes());
+    packets.header_bytes = std::min(packets.header_bytes, packets.packet_bytes);
+  }
+  fields.read("switching", packets.switching, kSwitchings);
+  if (simulation.has_buffer_bytes()) {
+    within("buffer_bytes", packets.packet_bytes.value(),
+           std::numeric_limits<std::int64_t>::max() / 2, simulation.buffer_bytes());
+    packets.buffer_bytes = Bytes(simulation.buffer_bytes());
+  }
+  if (simulation.has_spraying()) {
+    within("spraying", 1, 4096, simulation.spraying());
+    packets.spraying = PacketSpraying{.routes = simulation.spraying()};
+  }
+  return choices;
+}
+
+void take_out_of_result(SourceText& source) {
+  if (source.extension != ".json") return;
+  const json object = json::parse(source.text, nullptr, false);
+  if (!object.is_object() || !object.contains("experiment")) return;
+  source.text = object["experiment"].dump();
+  source.name += ": experiment";
+}
+
+ExperimentRecord record_of(const file::Experiment& message, const Experiment& experiment) {
+  json fields;
+  fields["name"] = experiment.name;
+  fields["model"] = object_of(message.model());
+  fields["cluster"] = object_of(message.cluster());
+  fields["plan"] = plan_of(message.plan(), experiment.plan);
+  if (message.has_variation()) fields["variation"] = object_of(message.variation());
+  return {.fields = fields.dump(),
+          .overrides = {message.overrides().begin(), message.overrides().end()}};
+}
+
+std::string record_json(const ExperimentRecord& record, const SimulationChoices& choices,
+                        std::string_view stepsim_version) {
+  json object = json::parse(record.fields);
+  object["simulation"] = simulation_of(choices);
+  object["seed"] = choices.options.seed;
+  object["overrides"] = record.overrides;
+  object["stepsim_version"] = stepsim_version;
+  return lines_of(object, 1);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,22 @@
+// Between records (experiment_record.h) and the messages of files.
+
+#pragma once
+
+#include "experiment/experiment.h"
+#include "proto/experiment.pb.h"
+#include "proto/experiment_record.h"
+#include "proto/message_file.h"
+#include "proto/problem_list.h"
+
+namespace stepsim {
+
+// The sections `simulation` and `seed`.
+SimulationChoices to_simulation(const file::Experiment& message, ProblemList& problems);
+
+// If the text is the result of a run, puts the experiment that it holds in its place.
+void take_out_of_result(SourceText& source);
+
+// `message`: with all that it starts from in its place. `experiment`: made of it.
+ExperimentRecord record_of(const file::Experiment& message, const Experiment& experiment);
+
+}  // namespace stepsim

@@ -1,0 +1,501 @@
+#include "schedules/plan/plan_fields.h"
+
+#include "schedules/plan/plan_syntax.h"
+#include "sim/chips/data_type_text.h"
+
+namespace stepsim {
+
+template <>
+inline constexpr std::size_t kValuesOf<ContextMode> = kContextModes;
+template <>
+inline constexpr std::size_t kValuesOf<Dispatch> = kDispatches;
+template <>
+inline constexpr std::size_t kValuesOf<Recompute> = kRecomputes;
+template <>
+inline constexpr std::size_t kValuesOf<Optimizer> = kOptimizers;
+template <>
+inline constexpr std::size_t kValuesOf<LossKernels> = kLossKernels;
+
+namespace {
+
+using Plan = ParallelPlan;
+using Table = FieldTable<ParallelPlan>;
+
+// The upper limits are far above anything that exists; they keep products of sizes in 64 bits.
+constexpr double kMostRanks = 1 << 20;  // of an axis
+constexpr double kMostSequences = 1 << 24;
+constexpr double kMostTokens = 1 << 27;
+constexpr double kMostParameters = 1LL << 40;
+constexpr double kMostBytesOfAParameter = 64;
+constexpr double kMostPrefetch = 1000;
+constexpr double kMostBitsOfAValue = 32;
+constexpr double kMostUnits = 1'000'000;
+constexpr double kMostLayers = 10'000;  // of a stage
+
+void add_ranks(Table& table) {
+  table.theme(
+      "Ranks and batch",
+      "The ranks of a step are tp x cp x dp x pp. More ranks than the cluster has chips are "
+      "refused; fewer need allow_idle_chips.");
+  const Limits ranks = Limits::between(1, kMostRanks);
+  table.add("tp", &Plan::tp, ranks,
+            {.help = "Tensor parallelism: ranks that divide every matmul of a layer.",
+             .advice = "Raise it until a layer's weights and activations fit. Every layer then "
+                       "gathers and reduces activations twice in each direction, so it is fast "
+                       "inside a node (NVLink, up to 8) and usually slow beyond. The default, 1, "
+                       "divides nothing.",
+             .rules = "Divides the attention heads and the MLP width; divides the key-value heads "
+                      "or is a multiple of them."});
+  table.add("cp", &Plan::cp, ranks,
+            {.help = "Context parallelism: ranks that divide the tokens of each sequence.",
+             .advice = "Raise it when activations of a long sequence don't fit. It divides "
+                       "activations and attention work, and sends keys and values (see cp_mode); "
+                       "weights are replicated, so ZeRO divides over cp x dp.",
+             .rules = "Divides the sequence; so does 2 cp with zigzag_ring and all_gather. With "
+                      "ulysses it divides the heads and key-value heads of a tensor rank."});
+  table.add("dp", &Plan::dp, ranks,
+            {.help = "Data parallelism: replicas that each take a part of the global batch.",
+             .advice = "Use it for the ranks that are left once the model fits. A larger dp leaves "
+                       "fewer micro-batches for each replica, which makes pipeline bubbles larger, "
+                       "and reduces gradients over more ranks."});
+  table.add("pp", &Plan::pp, ranks,
+            {.help = "Pipeline parallelism: ranks that each hold a part of the layers.",
+             .advice = "Raise it when tp alone doesn't make the model fit: stages send each other "
+                       "little. The price is the bubble, about (pp - 1) / micro-batches of the "
+                       "step with 1f1b, and uneven stages.",
+             .rules = "pp x chunks divides the model's layers, unless layout is given."});
+  table.add(
+      "ep", &Plan::ep, ranks,
+      {.help = "Expert parallelism: ranks that divide the routed experts of a layer.",
+       .advice = "A larger ep holds fewer experts on each rank and sends more tokens farther. "
+                 "The tp x cp x dp ranks of a stage are divided anew for experts: etp "
+                 "innermost, then ep, then edp = tp x cp x dp / (etp x ep).",
+       .rules = "Divides the routed experts; etp x ep divides tp x cp x dp. With tp above 1 "
+                "it needs sequence_parallel."});
+  table.add("etp", &Plan::etp, ranks,
+            {.help = "Expert tensor parallelism: ranks that divide each routed expert.",
+             .advice = "Leave it at 1 unless single experts are too large: it makes their small "
+                       "matmuls smaller still and adds collectives.",
+             .rules = "Divides the width of an expert; etp x ep divides tp x cp x dp."});
+  table.add("global_batch", &Plan::global_batch, Limits::between(1, kMostSequences),
+            {.help = "Sequences of a step.",
+             .advice = "The recipe of the training run gives it. A larger batch has more "
+                       "micro-batches, so the bubble and the optimizer weigh less.",
+             .rules = "A multiple of dp x microbatch.",
+             .required = true});
+  table.add("sequence", &Plan::sequence, Limits::between(1, kMostTokens),
+            {.help = "Tokens of a sequence.",
+             .advice = "Activations grow in proportion, attention's work with the square.",
+             .required = true});
+  table.add("microbatch", &Plan::microbatch, Limits::between(1, kMostSequences),
+            {.help = "Sequences of a micro-batch, which goes through the layers at once.",
+             .advice = "A larger one makes kernels more efficient, needs more memory for "
+                       "activations and leaves fewer micro-batches to fill a pipeline. The "
+                       "default, 1, is usual for large models with long sequences."});
+  table.add("order", kOrderSyntax,
+            {.help = "How ranks are numbered, innermost axis first: neighbours along the first "
+                     "axis sit next to each other.",
+             .advice = "Put the axis that sends most innermost, which is tp: with the default and "
+                       "8 GPUs in a node, a tensor group of 8 is a node. docs/plans.md shows what "
+                       "another order costs.",
+             .rules = "Names tp, cp, dp and pp once each."});
+  table.add("map", kMapSyntax,
+            {.help = "Which axes lie over which levels of the cluster, innermost level first: "
+                     "tp:x/dp:y+z.",
+             .advice = "Give it on a torus, where an axis should own whole rings. An axis that is "
+                       "mapped fills its levels exactly; the others share the remaining levels in "
+                       "order. Levels are gpu, node and scalable_unit, or x, y and z of a torus.",
+             .unset = "rank r sits on chip r"});
+  table.add("allow_idle_chips", &Plan::allow_idle_chips,
+            {.help = "Lets a plan use fewer ranks than the cluster has chips.",
+             .advice = "The result lists the chips that idle. By default such a plan is taken for "
+                       "a mistake."});
+}
+
+void add_tensor(Table& table) {
+  table.theme("Tensor and context ranks");
+  table.add("sequence_parallel", &Plan::sequence_parallel,
+            {.help = "With tp above 1: norms, dropout and residual additions are divided along the "
+                     "tokens.",
+             .advice = "It saves activation memory for the same bytes on the wire, so it is on. "
+                       "Turn it off to compare with software that lacks it.",
+             .rules = "tp divides the tokens of a micro-batch."});
+  table.add("tensor_chunks", &Plan::tensor_chunks, Limits::between(1, kMostTokens),
+            {.help = "Collective matmuls: a gather and the matmul that reads it, or a matmul and "
+                     "the scatter of its result, are cut into this many chunks that run side by "
+                     "side. Input gradients are reduced beside weight gradients.",
+             .advice = "4 chunks hide a fifth to a third of tp's communication (docs/plans.md). "
+                       "More chunks make the matmuls "
+                       "smaller and less efficient. 1 is off.",
+             .rules = "Needs tp above 1 and sequence_parallel; cp, ep and etp are 1. Not in "
+                      "schedules that split the backward."});
+  table.add(
+      "overlap_tensor", &Plan::overlap_tensor,
+      {.help = "An input gradient is reduced while its weight gradient is computed.",
+       .advice =
+           "It hides about a fifth of tp's communication and slows the kernels beside it a little.",
+       .rules = "Needs tp above 1 and a schedule with whole backwards."});
+  table.add("tensor_width", &Plan::tensor_width, Limits::between(1, kMostRanks),
+            {.help = "Two-dimensional weight-stationary matmuls: this many neighbouring ranks of "
+                     "tp divide the model's width, the others its features.",
+             .advice = "It moves fewer bytes than plain tensor parallelism from about 72 tensor "
+                       "ranks on, and more with few. 1 is off. docs/plans.md explains it.",
+             .rules = "Divides tp and is less than tp; tp divides the model's width and key-value "
+                      "heads. Dense models, sequence_parallel, recompute none or full, without "
+                      "tensor_chunks or overlap_tensor."});
+  table.add("cp_mode", &Plan::cp_mode,
+            {.help = "How attention sees the keys and values of other context ranks. ring: they go "
+                     "round, each rank has one contiguous part. zigzag_ring: the same, but each "
+                     "rank has an early and a late part, so that causal work is equal. all_gather: "
+                     "they are gathered first (Llama 3). ulysses: all-to-alls give every rank some "
+                     "heads of the whole sequence.",
+             .advice = "zigzag_ring, the default, hides its messages behind attention. all_gather "
+                       "exposes one collective but runs attention in one kernel. ulysses sends "
+                       "least with many ranks, as far as there are heads.",
+             .rules = "Needs cp above 1; rings need fused_attention."});
+}
+
+void add_pipeline(Table& table) {
+  const Limits counts = Limits::between(1, kMostSequences);
+  table.theme("Pipeline");
+  table.add("schedule", kScheduleSyntax,
+            {.help = "The pipeline schedule: a name, `optimal`, which searches for the best order "
+                     "within memory_limit, or a file in the notation of `stepsim schedule`.",
+             .advice = "1f1b, the default, is what most software runs. interleaved_1f1b divides "
+                       "its bubble by the chunks and sends more. The zb_ and zbv_ schedules split "
+                       "the backward and have little bubble or none. docs/schedules.md lists all.",
+             .rules = "Each schedule has rules for pp, the micro-batches and the chunks; the "
+                      "message names the nearest values that would do."});
+  table.add("chunks", &Plan::chunks, counts,
+            {.help = "Parts of the model on each rank, also called virtual stages.",
+             .advice = "More chunks make the bubble of interleaved schedules smaller, and mean as "
+                       "many times more messages between stages.",
+             .rules = "As the schedule allows: 1f1b takes 1.",
+             .unset = "1, or 2 where the schedule needs several"});
+  table.add("layout", kLayoutSyntax,
+            {.help = "Layers of each stage, in order: 7,8*14,7 is 7, then 14 times 8, then 7. "
+                     "14*8 is also read as 14 stages of 8 layers where that makes as many stages "
+                     "as the pipeline has.",
+             .advice = "Give it when pp x chunks doesn't divide the layers, or to relieve the "
+                       "first and last stage, which also hold embedding and head.",
+             .rules = "Has pp x chunks stages and adds up to the model's layers. Only the first "
+                      "and the last stage may have none.",
+             .unset = "equally many"});
+  table.add("microbatch_group", &Plan::microbatch_group, counts,
+            {.help = "Interleaved schedules: micro-batches that a rank takes in turn on one chunk.",
+             .advice = "A larger group keeps more activations and waits less for messages.",
+             .rules = "From pp to the number of micro-batches M; M modulo the group is 0 or at "
+                      "least pp.",
+             .unset = "M / (M div pp)"});
+  table.add("memory_limit", &Plan::memory_limit, counts,
+            {.help = "zb_auto_1p, zb_auto_2p, zbv_auto and optimal: how many micro-batches x "
+                     "chunks a rank may have in flight.",
+             .advice = "A larger limit needs more activation memory and leaves a smaller bubble.",
+             .rules = "zbv_auto needs at least 2 x pp.",
+             .unset = "pp; 2 x pp for zb_auto_2p and zbv_auto; pp x chunks for optimal"});
+  table.add("overlap_pipeline", &Plan::overlap_pipeline,
+            {.help = "Messages between stages travel while ranks compute.",
+             .advice = "false makes the next pass wait until what the one before sent has "
+                       "arrived, as some software does."});
+  table.add("batch_p2p", &Plan::batch_p2p,
+            {.help = "Messages between stages are posted in batches of sends and receives, and "
+                     "waited for as the schedule's runtime does (Megatron-LM, DualPipe, zero "
+                     "bubble).",
+             .advice = "Turn it on to reproduce such software: a batch ends with its slowest "
+                       "message. By default each message goes alone, as soon as it is made.",
+             .rules = "Needs pp above 1 and overlap_pipeline."});
+}
+
+void add_experts(Table& table) {
+  const Limits ranks = Limits::between(1, kMostRanks).or_zero();
+  table.theme("Experts");
+  table.add("dispatch", &Plan::dispatch,
+            {.help = "How tokens travel to their experts. all_to_all: a copy for each expert. "
+                     "two_level: a copy for each node, handed on inside it to each rank that has "
+                     "one of the token's experts (DeepEP).",
+             .advice = "two_level sends much less between nodes when a token's experts share "
+                       "nodes.",
+             .rules = "two_level needs ep above 1 and ranks of ep that stand in nodes."});
+  table.add("expert_node", &Plan::expert_node, ranks,
+            {.help = "two_level dispatch: neighbouring ranks of ep that stand in one node.",
+             .advice = "Write it down to have the placement checked; it can't be other than what "
+                       "the cluster has.",
+             .rules = "Needs dispatch two_level.",
+             .unset = "as many as the cluster has in a node"});
+  table.add("node_limit", &Plan::node_limit, ranks,
+            {.help = "two_level dispatch: the most nodes that one token is sent to.",
+             .advice = "A smaller limit sends less between nodes; the model must have been "
+                       "trained with it (4 in DeepSeek-V3).",
+             .rules = "Needs dispatch two_level.",
+             .unset = "no limit"});
+  table.add("overlap_expert_parallel", &Plan::overlap_expert_parallel,
+            {.help = "Each backward runs by turns with the forward behind it, so that the "
+                     "all-to-alls of one hide behind the compute of the other (Megatron-Core: "
+                     "overlap-moe-expert-parallel-comm).",
+             .advice = "It hides most of ep's communication. Compute beside it is slower, and "
+                       "between stages twice as many micro-batches are in flight.",
+             .rules = "Needs ep above 1, zero 0 to 2 and a schedule with such neighbours; dualpipe "
+                      "and dualpipev fuse by themselves."});
+  table.add("overlap_shared_experts", &Plan::overlap_shared_experts,
+            {.help = "Shared experts run beside the dispatch and, in the backward, beside the way "
+                     "back (moe-shared-expert-overlap).",
+             .advice = "It hides as much of the all-to-alls as the shared experts take.",
+             .rules = "Needs shared experts, ep above 1 and tp = 1; not with fused schedules or "
+                      "overlap_expert_parallel."});
+}
+
+void add_data(Table& table) {
+  table.theme("Data parallelism",
+              "What replicas divide, and how gradients and parameters travel. A replica is one of "
+              "the cp x dp ranks that hold the same weights.");
+  table.add(
+      "zero", &Plan::zero,
+      Limits::choice_of(
+          {{0, "replicated"}, {1, "optimizer state divided"}, {2, "and gradients"}, {3, "FSDP"}}),
+      {.help = "What the replicas divide between them; each level includes the one before.",
+       .advice = "1 costs next to nothing. 2 divides gradients too, which needs their "
+                 "reduction while the backward goes on. 3 also divides the weights and "
+                 "gathers every layer in each pass, unless reshard_after_forward is off."});
+  table.add("shard", &Plan::shard, Limits::between(1, kMostRanks).or_zero(),
+            {.help = "Hybrid sharding: this many neighbouring replicas divide the state, and all "
+                     "such groups are alike.",
+             .advice = "A group inside a node gathers fast. A larger one holds less on each rank.",
+             .rules = "Divides cp x dp and is at least 2; zero is 1 to 3.",
+             .unset = "all cp x dp"});
+  table.add("gradient_bucket_parameters", &Plan::gradient_bucket_parameters,
+            Limits::between(1, kMostParameters),
+            {.help = "Parameters of a bucket. A bucket of whole layers is reduced once it has this "
+                     "many; state on the host moves in such parts, too.",
+             .advice = "Small buckets start early and pay more latency; large ones leave more to "
+                       "do after the last backward. 40 million is Megatron-LM's default.",
+             .rules = "With zero = 3 it counts for offload_optimizer only, and is at least "
+                      "1000000."});
+  table.add("overlap_gradients", &Plan::overlap_gradients,
+            {.help = "Full buckets are reduced while the last backward goes on.",
+             .advice = "It hides most of the reduction and slows the compute beside it on GPUs.",
+             .rules = "zero 2 and 3 always do."});
+  table.add("overlap_parameters", &Plan::overlap_parameters,
+            {.help = "Updated parameters are gathered beside the next step's forward. Two steps "
+                     "are simulated.",
+             .advice = "It hides the gather after the optimizer.",
+             .rules = "Needs zero 1 or 2."});
+  table.add("prefetch", &Plan::prefetch, Limits::between(0, kMostPrefetch),
+            {.help = "FSDP: layers that are gathered ahead of the one that computes.",
+             .advice = "0 exposes every gather. 1 hides most. More need memory for so many "
+                       "gathered layers, and help where layers differ in length.",
+             .rules = "Needs zero = 3."});
+  table.add("reshard_after_forward", &Plan::reshard_after_forward,
+            {.help = "FSDP: gathered parameters are dropped after each pass and gathered again.",
+             .advice = "false gathers once a step and holds all of the rank's parameters until "
+                       "the last backward.",
+             .rules = "false needs zero = 3."});
+  table.add("shared_master", &Plan::shared_master,
+            {.help = "FSDP: the divided fp32 weights are the master weights, and are cast when "
+                     "they are gathered (PyTorch). Otherwise a copy in weight_dtype is held beside "
+                     "them (DeepSpeed).",
+             .advice = "It saves the copy and casts before each gather.",
+             .rules = "Needs zero = 3 and optimizer_bytes of at least 4."});
+}
+
+void add_recompute(Table& table) {
+  table.theme("Recompute");
+  table.add("recompute", &Plan::recompute,
+            {.help = "Activations that are dropped and made again before the backward. selective: "
+                     "the recompute_modules of each block. matmuls: all but the results of matmuls "
+                     "with weights. alternate: all but the results of attention and of every "
+                     "second matmul (torchtitan). full: whole blocks, of which only the input is "
+                     "kept.",
+             .advice = "full makes a step about a third longer and keeps least. selective frees "
+                       "what is large and cheap. docs/plans.md compares them."});
+  table.add("recompute_modules", kRecomputeModulesSyntax,
+            {.help = "recompute selective: the modules that are made again, joined by +. "
+                     "norm+activation+latent_up is DeepSeek-V3's choice.",
+             .advice = "norm and activation are cheap. attention frees the scores of unfused "
+                       "kernels and next to nothing of fused ones, but is the common default. mlp, "
+                       "shared_experts and experts run the whole module again.",
+             .rules = "Modules that the model's blocks have; needs recompute selective."});
+  table.add("recompute_block", &Plan::recompute_block, Limits::between(1, kMostLayers),
+            {.help = "recompute full: this many blocks in a row keep one input.",
+             .advice = "A larger group keeps fewer inputs, and has the activations of all its "
+                       "blocks at the peak.",
+             .rules = "Above 1 it needs recompute full and a stage with two blocks in a row."});
+  table.add("recompute_layers", &Plan::recompute_layers, Limits::between(1, kMostLayers).or_zero(),
+            {.help = "Only the first so many blocks of each stage (chunk) are made again.",
+             .advice = "Lower it to the fewest with which the step fits.",
+             .rules = "Needs recompute other than none.",
+             .unset = "all"});
+}
+
+void add_types(Table& table) {
+  table.theme("Types and kernels");
+  table.add("dtype", &Plan::type,
+            {.help = "Type in which matmuls compute.",
+             .advice = "fp8 halves the time of large matmuls on chips that have it, and adds "
+                       "rounding kernels.",
+             .rules = "The chip has a peak throughput for it."});
+  const char* const usual = "dtype, but not below bf16";
+  table.add("weight_dtype", &Plan::weight_type,
+            {.help = "Type in which weights are held and gathered.",
+             .advice = "Give it where software holds weights otherwise than it computes.",
+             .unset = usual});
+  table.add("activation_dtype", &Plan::activation_type,
+            {.help = "Type of everything between matmuls: the residual stream, attention, "
+                     "elementwise kernels, and messages between stages.",
+             .advice = "A wider type makes memory-bound kernels and activations larger.",
+             .unset = usual});
+  table.add("communication_dtype", &Plan::communication_type,
+            {.help = "Type of activations between tensor ranks, and of keys and values between "
+                     "context ranks.",
+             .advice = "A narrower type sends less.",
+             .rules = "Needs tp or cp above 1, or a model with experts.",
+             .unset = "activation_dtype"});
+  table.add("dispatch_dtype", &Plan::dispatch_type,
+            {.help = "Type of tokens on their way to the experts, and of the gradients of their "
+                     "results.",
+             .advice = "fp8 halves the bytes of the dispatch (DeepSeek-V3).",
+             .rules = "Needs a model with experts.",
+             .unset = "communication_dtype"});
+  table.add("combine_dtype", &Plan::combine_type,
+            {.help = "Type of the experts' results on their way back, and of the gradients of the "
+                     "tokens.",
+             .advice = "Usually left wide, as results are added up.",
+             .rules = "Needs a model with experts and ep above 1.",
+             .unset = "activation_dtype"});
+  table.add("scale_block", &Plan::scale_block, Limits::between(1, kMostTokens).or_zero(),
+            {.help = "Values of one byte that share an fp32 scale, in what is sent and kept.",
+             .advice = "Smaller blocks are more exact and send more scales. Both operands of "
+                       "weight gradients are then rounded along the tokens, too. 128 in "
+                       "DeepSeek-V3.",
+             .rules = "Some values have one byte.",
+             .unset = "one scale a tensor"});
+  table.add("activation_input_dtype", &Plan::activation_input_type,
+            {.help = "Type in which the input of an MLP's activation function is kept for the "
+                     "backward (Megatron-Core: activation-func-fp8-input-store).",
+             .advice = "fp8 halves what may be the largest activation.",
+             .rules = "Not wider than the activations.",
+             .unset = "activation_dtype"});
+  table.add("attention_result_bits", &Plan::attention_result_bits,
+            Limits::between(1, kMostBitsOfAValue).or_zero(),
+            {.help = "Bits in which a value of attention's result is kept for the backward, with "
+                     "scales of scale_block. One kernel rounds it, another makes it wide again.",
+             .advice = "12 in DeepSeek-V3 (E5M6): fewer activations for two kernels a layer.",
+             .rules = "Fewer than the activations have; fused_attention and cp = 1.",
+             .unset = "as the activations"});
+  table.add("transpose_weights", &Plan::transpose_weights,
+            {.help = "fp8 weights are transposed for the input gradients of every micro-batch, "
+                     "because there is no memory for a second copy. Hopper's tensor cores read fp8 "
+                     "along the inner dimension only.",
+             .advice = "false: they are transposed once a step, which is not counted.",
+             .rules = "Needs matmuls narrower than the activations."});
+  table.add("fused_attention", &Plan::fused_attention,
+            {.help = "Attention is one kernel that keeps scores on the chip (FlashAttention).",
+             .advice = "false: scores are written to memory and kept, which grows with the square "
+                       "of the sequence."});
+  table.add("fused_elementwise", &Plan::fused_elementwise,
+            {.help = "Elementwise kernels that read the same data are fused.",
+             .advice = "false: gradients are rounded by one kernel for each dimension, inputs of "
+                       "activations are rounded and widened by kernels of their own, and the "
+                       "gradient of the experts' weights has one, too.",
+             .rules = "false needs experts, scale_block with narrow matmuls, or a narrow "
+                      "activation_input_dtype."});
+  table.add("loss", &Plan::loss,
+            {.help = "Kernels of the cross entropy. fused: fp32 in registers only. in_place: one "
+                     "fp32 copy of the logits (Megatron-LM). separate: up to three copies, four "
+                     "over a tensor group (PyTorch, not compiled).",
+             .advice = "It decides how many bytes of memory a logit costs, which counts with "
+                       "large vocabularies. docs/plans.md has times."});
+  table.add("gradient_placeholders", &Plan::gradient_placeholders,
+            {.help = "An empty tensor of each shape of a block's weights stays in memory, as "
+                     "Transformer Engine leaves it to autograd; those of embedding and head stay "
+                     "while their backward runs.",
+             .advice = "Turn it on to reproduce the memory of such software."});
+  table.add("sm_margin", &Plan::sm_margin, Limits::between(0, kMostUnits),
+            {.help = "Units of the chip (streaming multiprocessors) that all kernels leave to "
+                     "communication, also while there is none.",
+             .advice = "Collectives hold these first; only what they take beyond slows kernels. 20 "
+                       "of 132 in DeepSeek-V3. Transformer Engine and FlashAttention call it "
+                       "sm_margin, DeepGEMM set_num_sms.",
+             .rules = "Fewer than the chip has; 0 on chips whose links are driven by DMA."});
+}
+
+void add_optimizer(Table& table) {
+  table.theme("Optimizer and host");
+  table.add("optimizer", &Plan::optimizer,
+            {.help = "adam, or none: forward and backward only, without optimizer state, as the "
+                     "closed forms count a step.",
+             .advice = "Use none to compare with formulas."});
+  table.add("optimizer_bytes", &Plan::optimizer_bytes, Limits::between(1, kMostBytesOfAParameter),
+            {.help = "Bytes of optimizer state of a parameter.",
+             .advice = "12: an fp32 weight and two fp32 moments. 8: no master weight. 6: moments "
+                       "in one byte each.",
+             .rules = "Not with optimizer none."});
+  table.add("gradient_bytes", &Plan::gradient_bytes, Limits::choice_of({{2, "bf16"}, {4, "fp32"}}),
+            {.help = "Bytes of a gradient, in which it is accumulated and reduced.",
+             .advice = "2 halves the memory and the bytes of the reduction."});
+  table.add("state_bytes", kStateBytesSyntax,
+            {.help = "All bytes of a parameter, in place of optimizer_bytes and gradient_bytes. "
+                     "10: bf16 weight and two fp32 moments. 12: and a bf16 gradient. 16: and an "
+                     "fp32 weight. 18: with an fp32 gradient.",
+             .advice = "Give it to reproduce a source that counts so. docs/plans.md has the "
+                       "parts.",
+             .rules = "10 holds no gradients, so it needs a single micro-batch.",
+             .unset = "18, as the parts' defaults add up"});
+  table.add("clip_gradients", &Plan::clip_gradients,
+            {.help = "The norm of all gradients is computed before the optimizer.",
+             .advice = "Training runs clip. It brings all ranks together at the end of a step, "
+                       "which costs schedules whose bubble is outside each rank's span."});
+  table.add("post_validation", &Plan::post_validation,
+            {.help = "The optimizer doesn't wait for the norm of all ranks. It steps by the sum "
+                     "over its own stage and those before, handed down the pipeline; the whole "
+                     "sum comes back during the next step, of which rank r goes ahead with at most "
+                     "2 (pp - 1 - r) forwards. Two steps are simulated (arXiv 2401.10241, section "
+                     "4).",
+             .advice = "It gives zero-bubble schedules back what clip_gradients takes. Undoing a "
+                       "step, which a norm above the limit asks for, is not modelled.",
+             .rules = "Needs clip_gradients and pp above 1."});
+  table.add("offload_optimizer", &Plan::offload_optimizer,
+            {.help = "Master weights and moments live on the host. The chip updates, bucket by "
+                     "bucket, two at a time: 2 x optimizer_bytes a parameter over the host's link.",
+             .advice = "It frees the largest part of the state and makes the optimizer as slow as "
+                       "the host's link.",
+             .rules = "The cluster has a host; not with optimizer none or shared_master."});
+  table.add("host_optimizer", &Plan::host_optimizer,
+            {.help = "The host updates (ZeRO-Offload): reduced gradients go there beside the "
+                     "backward, new weights come back.",
+             .advice = "It sends less than offload_optimizer alone; the host's memory bounds the "
+                       "update.",
+             .rules = "Needs offload_optimizer."});
+  table.add("offload_activations", &Plan::offload_activations,
+            {.help = "What a block keeps goes to the host after its forward and comes back before "
+                     "its backward, beside compute. At most two blocks are under way.",
+             .advice = "It saves activation memory without recomputing, as far as the host's link "
+                       "keeps up.",
+             .rules = "The cluster has a host."});
+  table.add("offload_layers", &Plan::offload_layers, Limits::between(1, kMostLayers).or_zero(),
+            {.help = "offload_activations: only the first so many blocks of each chunk.",
+             .advice = "Lower it until the link keeps up.",
+             .rules = "Needs offload_activations.",
+             .unset = "all"});
+}
+
+Table make_plan_fields() {
+  Table table("Plan");
+  add_ranks(table);
+  add_tensor(table);
+  add_pipeline(table);
+  add_experts(table);
+  add_data(table);
+  add_recompute(table);
+  add_types(table);
+  add_optimizer(table);
+  return table;
+}
+
+}  // namespace
+
+const FieldTable<ParallelPlan>& plan_fields() {
+  static const Table kTable = make_plan_fields();
+  return kTable;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,29 @@
+// Keys of a plan whose values have a syntax of their own, or set several members.
+//
+//   order=tp-cp-dp-pp       innermost axis first
+//   map=tp:x/dp:y+z         tensor parallelism over level x, data parallelism over y and then z
+//   layout=7,8*14,7         layers of each stage: 7, 14 times 8, and 7
+//   schedule=1f1b           a name, `optimal`, or a file in the notation of `stepsim schedule`
+//   recompute_modules=norm+mlp
+//   state_bytes=16          all bytes of a parameter
+//
+// Readers return what is wrong with the text. Writers return a text that reads back.
+
+#pragma once
+
+#include "schedules/plan/parallel_plan.h"
+#include "sim/base/field.h"
+
+namespace stepsim {
+
+extern const FieldSyntax<ParallelPlan> kOrderSyntax;
+extern const FieldSyntax<ParallelPlan> kMapSyntax;
+// Reading asks for the plan's stages, so it comes after the schedule, the chunks and pp.
+extern const FieldSyntax<ParallelPlan> kLayoutSyntax;
+extern const FieldSyntax<ParallelPlan> kScheduleSyntax;
+extern const FieldSyntax<ParallelPlan> kRecomputeModulesSyntax;
+// Sets optimizer_bytes, gradient_bytes and hold_gradients, so it comes after the optimizer. Only
+// what those two don't tell is written: 10, where no gradients are held.
+extern const FieldSyntax<ParallelPlan> kStateBytesSyntax;
+
+}  // namespace stepsim

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Writes the pages on fields of hardware from their tables, so that pages and program cannot disagree.
+
+    scripts/generate_hardware_docs.py build/release/stepsim            writes the pages
+    scripts/generate_hardware_docs.py build/release/stepsim --check    fails if one is not fresh
+"""
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+COLUMNS = 110
+
+CHIP = """# Fields of chips and hosts
+
+A chip is a file in `catalog/chips`, or the group `chip` of a cluster. `catalog` starts from a chip of the catalog; the
+other fields go over it. Quantities are text with a unit: `memory_bandwidth: "3350GB/s"`. `library` names the
+communication library that clusters of the chip use. `stepsim help chip` shows this page in a terminal,
+`stepsim help chip efficiency.matmul.tile_m` one field. [adding-a-chip.md](adding-a-chip.md) says where values come from.
+
+Written by `scripts/generate_hardware_docs.py` from the program; change `sim/chips/chip_fields.cc` and
+`sim/hardware/host_fields.cc`, not this page.
+
+"""
+
+HOST = """
+# Fields of hosts
+
+A host is the machine that chips hang on: the group `host` of a chip, and of a cluster, whose fields go over those of
+the chip. `stepsim help host` shows them in a terminal.
+
+"""
+
+LIBRARY = """# Fields of communication libraries
+
+A library is a file in `catalog/libraries`, or the group `library` of a cluster. `catalog` starts from a library of the
+catalog; the other fields go over it. `stepsim help library` shows this page in a terminal, `stepsim help library
+tuner.channels` one field. [collectives.md](collectives.md#what-the-communication-library-adds) says what the constants
+do.
+
+Written by `scripts/generate_hardware_docs.py` from the program; change `sim/collectives/library_fields.cc`, not this
+page.
+
+"""
+
+# Page, and its parts: a head and the topic of `stepsim help` behind it.
+PAGES = {
+    "chip-fields.md": [(CHIP, ["chip"]), (HOST, ["host"])],
+    "library-fields.md": [(LIBRARY, ["library"])],
+}
+
+
+def wrapped(markdown):
+    lines = []
+    for line in markdown.rstrip("\n").split("\n"):
+        is_text = line and not line.startswith("#")
+        lines += textwrap.wrap(line, COLUMNS, break_on_hyphens=False) if is_text else [line]
+    return "\n".join(lines) + "\n"
+
+
+def text_of(stepsim, parts):
+    text = ""
+    for head, topic in parts:
+        answer = subprocess.run(
+            [stepsim, "help", *topic, "--markdown"], check=True, capture_output=True, text=True
+        )
+        text += head + wrapped(answer.stdout)
+    return text
+
+
+def main(arguments):
+    if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
+    for page, parts in PAGES.items():
+        text = text_of(arguments[0], parts)
+        path = DOCS / page
+        if len(arguments) == 1:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            sys.exit(f"{page} is not fresh: run scripts/generate_hardware_docs.py STEPSIM")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,480 @@
+#include "sim/collectives/algorithm_table.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/algorithms/axis_rings.h"
+#include "sim/collectives/algorithms/binomial_tree.h"
+#include "sim/collectives/algorithms/bruck.h"
+#include "sim/collectives/algorithms/chain.h"
+#include "sim/collectives/algorithms/direct_rooted.h"
+#include "sim/collectives/algorithms/dissemination.h"
+#include "sim/collectives/algorithms/double_binary_tree.h"
+#include "sim/collectives/algorithms/exchange.h"
+#include "sim/collectives/algorithms/halving_doubling.h"
+#include "sim/collectives/algorithms/in_network.h"
+#include "sim/collectives/algorithms/multi_axis.h"
+#include "sim/collectives/algorithms/node_relay.h"
+#include "sim/collectives/algorithms/reduce_broadcast.h"
+#include "sim/collectives/algorithms/reduction_trees.h"
+#include "sim/collectives/algorithms/root_trees.h"
+#include "sim/collectives/algorithms/rotated_rings.h"
+#include "sim/collectives/algorithms/rotation_shares.h"
+#include "sim/collectives/algorithms/shift.h"
+#include "sim/collectives/algorithms/torus_all_to_all.h"
+#include "sim/collectives/algorithms/twisted_all_to_all.h"
+#include "sim/collectives/step_list.h"
+
+namespace stepsim {
+namespace {
+
+using Made = std::unique_ptr<CollectiveAlgorithm>;
+using Task = CollectiveTask;
+using Shape = GroupShape;
+
+// --- Operations ----------------------------------------------------------------------------------
+
+constexpr OpSet kRingOps = {CollectiveOp::kAllReduce, CollectiveOp::kAllGather,
+                            CollectiveOp::kReduceScatter};
+constexpr OpSet kExchanges = {CollectiveOp::kAllToAll, CollectiveOp::kAllGather,
+                              CollectiveOp::kReduceScatter};
+constexpr OpSet kInSwitches = {CollectiveOp::kAllReduce,     CollectiveOp::kAllGather,
+                               CollectiveOp::kReduceScatter, CollectiveOp::kBroadcast,
+                               CollectiveOp::kReduce,        CollectiveOp::kBarrier};
+constexpr OpSet kShardsOfRoot = {CollectiveOp::kGather, CollectiveOp::kScatter};
+
+// --- Groups --------------------------------------------------------------------------------------
+
+std::string any_group(CollectiveOp, const Shape&) {
+  return "";
+}
+
+std::string box_of_axes(CollectiveOp, const Shape& shape) {
+  return shape.is_torus() ? "" : "needs a group that fills a box of torus axes";
+}
+
+std::string levels(CollectiveOp, const Shape& shape) {
+  return shape.dimensions.size() > 1 ? "" : "needs a group that fills a box of two or more levels";
+}
+
+std::string switched_levels(CollectiveOp, const Shape& shape) {
+  return shape.dimensions.size() > 1 && !shape.has_torus_axis()
+             ? ""
+             : "needs a group that fills a box of several switched levels, a node and more";
+}
+
+std::string one_switch(CollectiveOp, const Shape& shape) {
+  if (shape.tree.nodes.size() == shape.members() + 1) return "";
+  return "needs all members on one switch, and these are not: they stand in different nodes, or "
+         "their node has several switches or none";
+}
+
+std::string tree_of_switches(CollectiveOp, const Shape& shape) {
+  return !shape.tree.nodes.empty() || !shape.rail_trees.empty()
+             ? ""
+             : "needs a tree of switches between the members, and their routes pass through other "
+               "chips or part on the way";
+}
+
+std::string switch_in_each_node(CollectiveOp, const Shape& shape) {
+  return !shape.node_trees.empty()
+             ? ""
+             : "needs members that fill several nodes alike, with one switch between those of each "
+               "node";
+}
+
+std::string power_of_two_unless_all_reduce(CollectiveOp op, const Shape& shape) {
+  return op == CollectiveOp::kAllReduce || std::has_single_bit(shape.members())
+             ? ""
+             : "needs a power of two members for this operation, the group has " +
+                   std::to_string(shape.members());
+}
+
+// --- Matrices ------------------------------------------------------------------------------------
+
+std::string any_matrix(const ByteMatrix&, const Shape&) {
+  return "";
+}
+
+std::string equal_shards(const ByteMatrix&, const Shape&) {
+  return "sends equal shards and can't do an all-to-all by a matrix; there are: direct, pairwise";
+}
+
+// Members that the matrix has on one node must be on one node of the shape.
+std::string nodes_of_the_group(const ByteMatrix& matrix, const Shape& shape) {
+  if (matrix.sharing == NodeSharing::kNone) return "";
+  const std::uint32_t per_node = shape.dimensions.front().size;
+  bool same = matrix.nodes() * per_node == shape.members();
+  for (std::uint32_t position = 0; position < shape.members(); ++position) {
+    const std::uint32_t first = shape.order[position - position % per_node];
+    same = same && matrix.node_of[shape.order[position]] == matrix.node_of[first];
+  }
+  return same ? "" : "needs the nodes within which the matrix shares data to be those of the group";
+}
+
+// --- Makers --------------------------------------------------------------------------------------
+
+// The members as one row, in the order in which they were given.
+std::vector<std::uint32_t> as_given(const Shape& shape) {
+  std::vector<std::uint32_t> order(shape.members());
+  std::iota(order.begin(), order.end(), 0U);
+  return order;
+}
+
+template <typename Algorithm>
+Made in_a_row(const Task& task, const Shape& shape) {
+  return std::make_unique<Algorithm>(task, as_given(shape));
+}
+
+Made flat_rings(const Task& task, const Shape& shape, std::vector<AxisRingLane> lanes) {
+  return std::make_unique<AxisRings>(
+      task.op, Shape{.dimensions = {{.size = shape.members()}}, .order = as_given(shape)},
+      std::move(lanes), task.bytes, task.element);
+}
+
+std::vector<std::uint32_t> innermost_first(const Shape& shape) {
+  std::vector<std::uint32_t> order(shape.dimensions.size());
+  std::iota(order.begin(), order.end(), 0U);
+  return order;
+}
+
+// Every rotation of the torus axes, and behind them the levels outside the torus.
+Made rotated_axes(const Task& task, const Shape& shape) {
+  std::vector<std::uint32_t> order = innermost_first(shape);
+  const auto axes = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t dimension) {
+    return shape.dimensions[dimension].torus_axis;
+  });
+  std::vector<GroupDimension> torus;
+  for (auto axis = order.begin(); axis != axes; ++axis) torus.push_back(shape.dimensions[*axis]);
+  std::vector<MultiAxis::Rotation> rotations;
+  for (const std::uint32_t share : rotation_shares(task.op, torus)) {
+    rotations.push_back({.order = order, .share = share});
+    std::rotate(order.begin(), order.begin() + 1, axes);
+  }
+  return std::make_unique<MultiAxis>(task, shape, std::move(rotations));
+}
+
+// Chunks of overlapped levels: enough that the phases of the first and last are little beside the
+// whole, in messages of at least 64 KiB.
+std::uint32_t level_chunks(Bytes bytes, const Shape& shape) {
+  constexpr std::int64_t kSmallestMessage = 64 << 10;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(bytes.value() / shape.members() / kSmallestMessage, 1, 32));
+}
+
+Made level_rings(const Task& task, const Shape& shape, std::uint32_t chunks, bool follow) {
+  return std::make_unique<AxisRings>(
+      task.op, shape, std::vector<AxisRingLane>(chunks, {innermost_first(shape), false}),
+      task.bytes, task.element, follow);
+}
+
+Made hierarchical(const Task& task, const Shape& shape) {
+  const bool slices = shape.has_torus_axis() && !shape.is_torus();
+  return slices ? rotated_axes(task, shape) : level_rings(task, shape, 1, false);
+}
+
+Made direct(const Task& task, const Shape& shape) {
+  switch (task.op) {
+    case CollectiveOp::kGather:
+    case CollectiveOp::kScatter:
+      return in_a_row<DirectRooted>(task, shape);
+    case CollectiveOp::kSendReceive:
+    case CollectiveOp::kPermute:
+      return in_a_row<Shift>(task, shape);
+    default:
+      return std::make_unique<Exchange>(task, as_given(shape), true);
+  }
+}
+
+Made torus_all_to_all(const Task& task, const Shape& shape) {
+  if (shape.twists()) return std::make_unique<TwistedAllToAll>(task, shape);
+  return std::make_unique<TorusAllToAll>(task, shape);
+}
+
+Made double_binary_tree(const Task& task, const Shape& shape) {
+  if (switched_levels(task.op, shape).empty()) {
+    return std::make_unique<InNetwork>(task, shape, binary_trees(shape, InsideNode::kChain), false);
+  }
+  return in_a_row<DoubleBinaryTree>(task, shape);
+}
+
+Made in_switches(const Task& task, const Shape& shape) {
+  return std::make_unique<InNetwork>(
+      task, shape, shape.tree.nodes.empty() ? tree_a_rail(shape) : std::vector{one_tree(shape)},
+      true);
+}
+
+// --- The table -----------------------------------------------------------------------------------
+
+constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
+    // One ring through all members, in one direction.
+    {.choice = AlgorithmChoice::kRing,
+     .name = "ring",
+     .ops = kRingOps,
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_ring,
+     .make =
+         [](const Task& task, const Shape& shape) {
+           return flat_rings(task, shape, {{{0}, false}});
+         }},
+    // Two rings in opposite directions, half of the data each.
+    {.choice = AlgorithmChoice::kBidirectionalRing,
+     .name = "bidirectional-ring",
+     .ops = kRingOps,
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_never,
+     .make =
+         [](const Task& task, const Shape& shape) {
+           return flat_rings(task, shape, {{{0}, false}, {{0}, true}});
+         }},
+    // Level by level: inside the node, then across.
+    {.choice = AlgorithmChoice::kHierarchical,
+     .name = "hierarchical",
+     .ops = kRingOps,
+     .misfit = levels,
+     .matrix_misfit = any_matrix,
+     .bid = bid_hierarchical,
+     .make = hierarchical},
+    // Torus axes in rotated orders and both directions at once.
+    {.choice = AlgorithmChoice::kMultiAxis,
+     .name = "multi-axis",
+     .ops = kRingOps,
+     .misfit = box_of_axes,
+     .matrix_misfit = any_matrix,
+     .bid = bid_multi_axis,
+     .make = rotated_axes},
+    // Torus axes one after another, both directions (naive).
+    {.choice = AlgorithmChoice::kAxisAfterAxis,
+     .name = "axis-after-axis",
+     .ops = kRingOps,
+     .misfit = box_of_axes,
+     .matrix_misfit = any_matrix,
+     .bid = bid_never,
+     .make = [](const Task& task, const Shape& shape) -> Made {
+       return std::make_unique<MultiAxis>(
+           task, shape, std::vector<MultiAxis::Rotation>{{.order = innermost_first(shape)}});
+     }},
+    // Everybody to everybody (or to the root, or from it) at once.
+    {.choice = AlgorithmChoice::kDirect,
+     .name = "direct",
+     .ops = {CollectiveOp::kAllToAll, CollectiveOp::kAllGather, CollectiveOp::kReduceScatter,
+             CollectiveOp::kGather, CollectiveOp::kScatter, CollectiveOp::kSendReceive,
+             CollectiveOp::kPermute},
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_direct,
+     .make = direct},
+    // n - 1 exchanges, one partner at a time.
+    {.choice = AlgorithmChoice::kPairwise,
+     .name = "pairwise",
+     .ops = kExchanges,
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_pairwise,
+     .make = [](const Task& task, const Shape& shape) -> Made {
+       return std::make_unique<Exchange>(task, as_given(shape), false);
+     }},
+    // Hop by hop along the axes of a torus, in rotated orders.
+    {.choice = AlgorithmChoice::kTorusAllToAll,
+     .name = "torus",
+     .ops = {CollectiveOp::kAllToAll},
+     .misfit = box_of_axes,
+     .matrix_misfit = equal_shards,
+     .bid = bid_torus_all_to_all,
+     .make = torus_all_to_all},
+    // A tree from each port of the root, over the links of a torus.
+    {.choice = AlgorithmChoice::kRootTrees,
+     .name = "root-trees",
+     .ops = kShardsOfRoot,
+     .misfit = box_of_axes,
+     .matrix_misfit = any_matrix,
+     .bid = bid_root_trees,
+     .make = [](const Task& task, const Shape& shape) -> Made {
+       return std::make_unique<RootTrees>(task, shape);
+     }},
+    // log n rounds from or to the root.
+    {.choice = AlgorithmChoice::kBinomialTree,
+     .name = "binomial-tree",
+     .ops = {CollectiveOp::kBroadcast, CollectiveOp::kReduce, CollectiveOp::kGather,
+             CollectiveOp::kScatter},
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_binomial_tree,
+     .make = in_a_row<BinomialTree>},
+    // The root to the next to the next, pipelined in chunks.
+    {.choice = AlgorithmChoice::kChain,
+     .name = "chain",
+     .ops = {CollectiveOp::kBroadcast, CollectiveOp::kReduce},
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_chain,
+     .make = in_a_row<Chain>},
+    // Two trees, half of the data each, pipelined in chunks.
+    {.choice = AlgorithmChoice::kDoubleBinaryTree,
+     .name = "double-binary-tree",
+     .ops = {CollectiveOp::kAllReduce},
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_double_binary_tree,
+     .make = double_binary_tree},
+    // Recursive halving, then recursive doubling.
+    {.choice = AlgorithmChoice::kHalvingDoubling,
+     .name = "halving-doubling",
+     .ops = {CollectiveOp::kAllReduce, CollectiveOp::kReduceScatter},
+     .misfit = power_of_two_unless_all_reduce,
+     .matrix_misfit = any_matrix,
+     .bid = bid_halving_doubling,
+     .make = [](const Task& task, const Shape& shape) -> Made {
+       return std::make_unique<HalvingDoubling>(task, as_given(shape), false);
+     }},
+    // All one has is exchanged with partners at distance 1, 2, 4, ...
+    {.choice = AlgorithmChoice::kRecursiveDoubling,
+     .name = "recursive-doubling",
+     .ops = {CollectiveOp::kAllReduce, CollectiveOp::kAllGather},
+     .misfit = power_of_two_unless_all_reduce,
+     .matrix_misfit = any_matrix,
+     .bid = bid_recursive_doubling,
+     .make = [](const Task& task, const Shape& shape) -> Made {
+       const bool whole = task.op == CollectiveOp::kAllReduce;
+       return std::make_unique<HalvingDoubling>(task, as_given(shape), whole);
+     }},
+    // An all-gather in ceil(log2 n) rounds for any n.
+    {.choice = AlgorithmChoice::kBruck,
+     .name = "bruck",
+     .ops = {CollectiveOp::kAllGather},
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_bruck,
+     .make = in_a_row<Bruck>},
+    // Everybody to the root and back (naive).
+    {.choice = AlgorithmChoice::kReduceBroadcast,
+     .name = "reduce-broadcast",
+     .ops = {CollectiveOp::kAllReduce},
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_never,
+     .make = in_a_row<ReduceBroadcast>},
+    // A word to the members 1, 2, 4, ... places on.
+    {.choice = AlgorithmChoice::kDissemination,
+     .name = "dissemination",
+     .ops = {CollectiveOp::kBarrier},
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_dissemination,
+     .make = in_a_row<Dissemination>},
+    // A ring for each network card of a node.
+    {.choice = AlgorithmChoice::kRotatedRings,
+     .name = "rotated-rings",
+     .ops = kRingOps,
+     .misfit = switched_levels,
+     .matrix_misfit = any_matrix,
+     .bid = bid_never,
+     .make = [](const Task& task, const Shape& shape) -> Made {
+       return std::make_unique<RotatedRings>(task, shape);
+     }},
+    // Hierarchical in chunks: one level works while the next one does.
+    {.choice = AlgorithmChoice::kOverlappedLevels,
+     .name = "overlapped-levels",
+     .ops = kRingOps,
+     .misfit = switched_levels,
+     .matrix_misfit = any_matrix,
+     .bid = bid_never,
+     .make =
+         [](const Task& task,
+            const Shape&
+                shape) { return level_rings(task, shape, level_chunks(task.bytes, shape), true); }},
+    // In the node to the destination's rail, then over the rail.
+    {.choice = AlgorithmChoice::kPxn,
+     .name = "pxn",
+     .ops = {CollectiveOp::kAllToAll},
+     .misfit = switched_levels,
+     .matrix_misfit = nodes_of_the_group,
+     .bid = bid_pxn,
+     .make = [](const Task& task, const Shape& shape) -> Made {
+       return std::make_unique<NodeRelay>(task, shape, FirstLeg::kNode);
+     }},
+    // Over the rail to the destination's node, then inside it.
+    {.choice = AlgorithmChoice::kNodeForwarding,
+     .name = "node-forwarding",
+     .ops = {CollectiveOp::kAllToAll},
+     .misfit = switched_levels,
+     .matrix_misfit = nodes_of_the_group,
+     .bid = bid_node_forwarding,
+     .make = [](const Task& task, const Shape& shape) -> Made {
+       return std::make_unique<NodeRelay>(task, shape, FirstLeg::kRail);
+     }},
+    // The one switch between all members adds and copies.
+    {.choice = AlgorithmChoice::kNvls,
+     .name = "nvls",
+     .ops = kInSwitches,
+     .misfit = one_switch,
+     .matrix_misfit = any_matrix,
+     .bid = bid_never,
+     .make = in_switches},
+    // A tree of switches adds and copies, or one a rail.
+    {.choice = AlgorithmChoice::kSharp,
+     .name = "sharp",
+     .ops = kInSwitches,
+     .misfit = tree_of_switches,
+     .matrix_misfit = any_matrix,
+     .bid = bid_never,
+     .make = in_switches},
+    // The switch in each node adds and copies, trees of members join the nodes.
+    {.choice = AlgorithmChoice::kNvlsTree,
+     .name = "nvls-tree",
+     .ops = {CollectiveOp::kAllReduce},
+     .misfit = switch_in_each_node,
+     .matrix_misfit = any_matrix,
+     .bid = bid_never,
+     .make = [](const Task& task, const Shape& shape) -> Made {
+       return std::make_unique<InNetwork>(task, shape, binary_trees(shape, InsideNode::kSwitch),
+                                          false);
+     }},
+    // Steps that somebody has written down, for one operation and number of members.
+    {.choice = AlgorithmChoice::kCustom,
+     .name = "custom",
+     .ops = {CollectiveOp::kAllReduce, CollectiveOp::kAllGather, CollectiveOp::kReduceScatter,
+             CollectiveOp::kAllToAll, CollectiveOp::kBroadcast, CollectiveOp::kReduce,
+             CollectiveOp::kGather, CollectiveOp::kScatter, CollectiveOp::kBarrier,
+             CollectiveOp::kSendReceive, CollectiveOp::kPermute},
+     .misfit = any_group,
+     .matrix_misfit = any_matrix,
+     .bid = bid_never,
+     .make = [](const Task& task, [[maybe_unused]] const Shape& shape) -> Made {
+       assert(task.steps != nullptr && task.steps->op == task.op &&
+              task.steps->members == shape.members());
+       return std::make_unique<ListedSteps>(task, *task.steps);
+     }},
+}};
+
+constexpr bool in_order_of_the_enumerators() {
+  for (std::size_t i = 0; i < kTable.size(); ++i) {
+    if (kTable[i].choice != kAlgorithmChoices[i + 1]) return false;
+  }
+  return true;
+}
+static_assert(in_order_of_the_enumerators(), "a row for each enumerator, in their order");
+
+}  // namespace
+
+std::span<const AlgorithmRow> algorithm_table() {
+  return kTable;
+}
+
+const AlgorithmRow& row_of(AlgorithmChoice choice) {
+  assert(choice != AlgorithmChoice::kAuto);
+  return kTable[static_cast<std::size_t>(choice) - 1];
+}
+
+std::string_view name_of(AlgorithmChoice choice) {
+  return choice == AlgorithmChoice::kAuto ? "auto" : row_of(choice).name;
+}
+
+}  // namespace stepsim

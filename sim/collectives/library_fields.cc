@@ -1,0 +1,191 @@
+#include "sim/collectives/library_fields.h"
+
+#include "sim/base/quantity_field.h"
+
+namespace stepsim {
+
+template <>
+inline constexpr std::size_t kValuesOf<Protocol> = kProtocols;
+template <>
+inline constexpr std::size_t kValuesOf<LibraryPath> = kLibraryPaths;
+
+namespace {
+
+// The path and the protocol that a row of constants is for, and its hops.
+template <typename Row>
+void add_path_rows(FieldTable<Row>& table) {
+  table.add(
+      "path", &Row::path,
+      {.help = "What the constants are for: collectives that go round a ring, along a tree or "
+               "through the switch (nvls), single messages, or all-to-alls of experts that "
+               "nodes share (relay, as DeepEP does). Algorithms that the library doesn't have "
+               "count as a ring.",
+       .required = true});
+  table.add("protocol", &Row::protocol,
+            {.help = "NCCL's protocol. LL and LL128 send a flag with every 8 or 128 bytes and wait "
+                     "for no fence; Simple sends plain data.",
+             .required = true});
+}
+
+template <typename Row>
+void add_hop_rows(FieldTable<Row>& table) {
+  table.add_entry("nvlink_hop", &Row::hop, HopKind::kNvlink, {},
+                  {.help = "Time of a hop over NVLink, beyond the latency of its links.",
+                   .advice = "Fit it to small collectives: latency is hops x this."});
+  table.add_entry("pcie_hop", &Row::hop, HopKind::kPcie, {},
+                  {.help = "The same over PCIe inside a node."});
+  table.add_entry("network_hop", &Row::hop, HopKind::kNetwork, {},
+                  {.help = "The same over the network between nodes."});
+}
+
+void add_fraction_rows(FieldTable<ProtocolTiming>& table) {
+  using Timing = ProtocolTiming;
+  table.add_entry("nvlink_fraction", &Timing::link_fraction, HopKind::kNvlink, Limits::fraction(),
+                  {.help = "Fraction of an NVLink's bandwidth that the protocol can use.",
+                   .advice = "Fit it to large collectives. The rest of the link stays unused."});
+  table.add_entry("pcie_fraction", &Timing::link_fraction, HopKind::kPcie, Limits::fraction(),
+                  {.help = "The same of PCIe."});
+  table.add_entry("network_fraction", &Timing::link_fraction, HopKind::kNetwork, Limits::fraction(),
+                  {.help = "The same of network links."});
+}
+
+FieldTable<ProtocolChannels> make_channel_fields() {
+  using Channels = ProtocolChannels;
+  FieldTable<Channels> table("ProtocolChannels");
+  const Limits counts = Limits::at_least(0);
+  table.add("most", &Channels::most, counts,
+            {.help = "Channels of a collective inside one node, each a block of threads that holds "
+                     "one unit of the chip.",
+             .advice = "More channels take more of the compute beside them. 0: copy engines or DMA "
+                       "move the data."});
+  table.add("network", &Channels::network, counts,
+            {.help = "Channels over several nodes, for each member that a node has."});
+  table.add("network_most", &Channels::network_most, counts,
+            {.help = "Most channels over several nodes."});
+  table.add("bytes", &Channels::bytes, Limits::at_least(0),
+            {.help = "One more channel is opened for each so many bytes of the collective.",
+             .advice = "0, with member_bytes 0: all are opened at once."});
+  table.add("member_bytes", &Channels::member_bytes, Limits::at_least(0),
+            {.help = "The same, for each so many bytes of each member."});
+  table.add("rate", &Channels::rate, Limits::at_least(0),
+            {.help = "Bandwidth at which one channel sends. 0: no limit.",
+             .advice = "It bounds collectives that open few channels."});
+  table.add("accesses", &Channels::accesses, Limits::at_least(0),
+            {.help = "Bytes of device memory that are read or written for each byte sent.",
+             .advice = "More take more of the memory bandwidth beside the collective, and bound it "
+                       "where links are fast."});
+  return table;
+}
+
+FieldTable<ProtocolTiming> make_timing_fields() {
+  using Timing = ProtocolTiming;
+  static const FieldTable<ProtocolChannels> kChannels = make_channel_fields();
+  FieldTable<Timing> table("ProtocolTiming");
+  add_path_rows(table);
+  table.add("start", &Timing::start,
+            {.help = "Time from the launch of a collective until it sends.",
+             .advice = "Fit it to the smallest collectives."});
+  table.add("doubling", &Timing::doubling,
+            {.help = "Messages to everybody: what each doubling of the members beyond two adds, "
+                     "since peers are served a few at a time."});
+  add_hop_rows(table);
+  add_fraction_rows(table);
+  table.add("most", &Timing::most, Limits::at_least(0),
+            {.help = "Bandwidth at which one member sends inside a node, at most. 0: no limit."});
+  table.add("copy", &Timing::copy, Limits::at_least(0),
+            {.help = "Bandwidth at which a member's own shard is copied from one buffer to the "
+                     "other, beside the network. 0: costs nothing."});
+  table.add("fill", &Timing::fill,
+            {.help = "Time until the pipeline of chunks is full, for large data: fill x s / (s + "
+                     "fill_bytes), where s is a member's shard.",
+             .advice = "Fit it with fill_bytes to middle sizes."});
+  table.add("fill_bytes", &Timing::fill_bytes, Limits::positive(),
+            {.help = "Shard at which half of `fill` is reached."});
+  table.group("channels", &Timing::channels, kChannels,
+              {.help = "How many channels a collective opens and what one can do."});
+  return table;
+}
+
+FieldTable<ProtocolTuning> make_tuning_fields() {
+  FieldTable<ProtocolTuning> table("ProtocolTuning");
+  add_path_rows(table);
+  table.add("base", &ProtocolTuning::base,
+            {.help = "Time that the library expects to start, whatever it really takes."});
+  add_hop_rows(table);
+  return table;
+}
+
+FieldTable<ByNodes> make_by_nodes_fields() {
+  FieldTable<ByNodes> table("ByNodes");
+  table.add("one", &ByNodes::one, {.help = "Rate on one node. 0: no limit."});
+  table.add("two", &ByNodes::two, {.help = "Rate on two nodes. 0: no limit."});
+  table.add("more", &ByNodes::more, {.help = "Rate on more nodes. 0: no limit."});
+  return table;
+}
+
+FieldTable<LibraryTuner> make_tuner_fields() {
+  static const FieldTable<ProtocolTuning> kTuning = make_tuning_fields();
+  static const FieldTable<ByNodes> kByNodes = make_by_nodes_fields();
+  FieldTable<LibraryTuner> table("LibraryTuner");
+  table.list("protocol", &LibraryTuner::protocols, kTuning,
+             {.help = "Paths and protocols that the library chooses from, with the latency that it "
+                      "expects of each.",
+              .rules = "Each has a timing."});
+  table.add("search_fraction", &LibraryTuner::search_fraction, Limits::fraction(),
+            {.help = "Fraction of the links inside a node that its search for rings counts on."});
+  table.add("channels", &LibraryTuner::channels, Limits::at_least(1),
+            {.help = "Channels that it counts on."});
+  table.group("ll_most", &LibraryTuner::ll_most, kByNodes,
+              {.help = "Bandwidth of LL that it expects at most, by number of nodes."});
+  table.group("ring_ll128_channel", &LibraryTuner::ring_ll128_channel, kByNodes,
+              {.help = "Bandwidth of a channel of LL128 on a ring that it expects at most."});
+  table.group("tree_ll128_channel", &LibraryTuner::tree_ll128_channel, kByNodes,
+              {.help = "The same on a tree."});
+  table.group("tree_channel", &LibraryTuner::tree_channel, kByNodes,
+              {.help = "The same of Simple on a tree."});
+  table.add("nvls_efficiency", &LibraryTuner::nvls_efficiency, Limits::between(0, 1),
+            {.help = "Fraction of the links that it expects of NVLS. 0: it never takes NVLS."});
+  table.add("messages_ll_up_to", &LibraryTuner::messages_ll_up_to, Limits::at_least(0),
+            {.help = "Messages up to this size go by LL, larger ones by Simple."});
+  return table;
+}
+
+}  // namespace
+
+const FieldTable<CommunicationLibrary>& library_fields() {
+  using Library = CommunicationLibrary;
+  static const FieldTable<Library> kTable = [] {
+    static const FieldTable<ProtocolTiming> kTiming = make_timing_fields();
+    static const FieldTable<LibraryTuner> kTuner = make_tuner_fields();
+    FieldTable<Library> table("Library");
+    table.theme("Library");
+    table.add("name", &Library::name, {.help = "The library's name in results."});
+    table.add("most_channels", &Library::most_channels, Limits::at_least(0),
+              {.help = "Most channels of any collective (NCCL_MAX_CTAS). 0: no limit.",
+               .advice = "Lower it to leave more of the chip to compute beside communication; "
+                         "collectives then take longer."});
+    table.add("copy_engines", &Library::copy_engines,
+              {.help = "All-gathers, all-to-alls, gathers and scatters inside a node are moved by "
+                       "copy engines, which hold no units of the chip.",
+               .advice = "Turn it on for libraries that do so (NCCL 2.28 and later with "
+                         "symmetric memory)."});
+    table.theme("Timing",
+                "How long collectives take. A library without timings is ideal: links "
+                "alone count.");
+    table.list("timing", &Library::timings, kTiming,
+               {.help = "The constants of a path and a protocol.",
+                .advice = "scripts/fit_communication_library.py fits them to nccl-tests. In a "
+                          "library that starts from another, a timing replaces that of the same "
+                          "path and protocol.",
+                .rules = "Ring and messages with Simple must be there; no path and protocol "
+                         "twice."});
+    table.theme("Choice",
+                "How the library chooses path and protocol. The constants are those of "
+                "its source, not fitted.");
+    table.group("tuner", &Library::tuner, kTuner, {.help = "What the library expects of each."});
+    return table;
+  }();
+  return kTable;
+}
+
+}  // namespace stepsim

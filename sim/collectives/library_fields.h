@@ -1,0 +1,13 @@
+// The fields of a communication library, as files give them. A new constant is a member of
+// CommunicationLibrary, a row of library_fields.cc, a line of proto/library.proto and what uses it.
+
+#pragma once
+
+#include "sim/base/field.h"
+#include "sim/collectives/library.h"
+
+namespace stepsim {
+
+const FieldTable<CommunicationLibrary>& library_fields();
+
+}  // namespace stepsim

@@ -1,0 +1,14 @@
+// part() cuts data the way all collectives do (algorithm.h).
+
+#pragma once
+
+#include <cstdint>
+
+namespace stepsim {
+
+// Part i of `whole` elements cut into `parts`: [i whole / parts, (i + 1) whole / parts).
+constexpr std::int64_t part(std::int64_t whole, std::int64_t i, std::int64_t parts) {
+  return (i + 1) * whole / parts - i * whole / parts;
+}
+
+}  // namespace stepsim

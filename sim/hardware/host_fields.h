@@ -1,0 +1,13 @@
+// The fields of a host, as files give them in `host` of a chip or of a cluster. A new field is a
+// member of HostSpec, a row of host_fields.cc, a line of proto/chip.proto and what uses it.
+
+#pragma once
+
+#include "sim/base/field.h"
+#include "sim/hardware/hosts.h"
+
+namespace stepsim {
+
+const FieldTable<HostSpec>& host_fields();
+
+}  // namespace stepsim

@@ -1,0 +1,12 @@
+// The fields of a variation, as files give them.
+
+#pragma once
+
+#include "sim/base/field.h"
+#include "sim/program/variation.h"
+
+namespace stepsim {
+
+const FieldTable<Variation>& variation_fields();
+
+}  // namespace stepsim

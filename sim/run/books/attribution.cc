@@ -1,0 +1,128 @@
+#include "sim/run/books/attribution.h"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+
+namespace stepsim {
+namespace {
+
+// The stream of an op in its program.
+const Stream& stream_of(const Program& program, OpId op) {
+  return *std::prev(std::ranges::upper_bound(program.streams, op.index(), {}, &Stream::first_op));
+}
+
+}  // namespace
+
+Attribution::Attribution(const OpGraph& graph, const Streams& streams)
+    : graph_(graph), streams_(streams), ranks_(graph.ranks.size()) {
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (const RankStreamId stream : streams.of(RankId(rank))) {
+      if (streams.computes(stream)) ranks_[rank].compute_stream = stream;
+    }
+  }
+}
+
+Duration Attribution::clipped(Time from, Time to) const {
+  const Time start = std::max(from, window_start_);
+  return start < to ? to - start : Duration{};
+}
+
+void Attribution::compute_starts(RankId rank, Time now) {
+  RankState& state = ranks_[rank.index()];
+  if (state.since < now) {
+    const RankStreamId stream = state.compute_stream;
+    const Program& program = streams_.program_of(stream);
+    const Ended* op = releaser(state, program, streams_.op_id(stream), streams_.step(stream), now);
+    if (op == nullptr) throw std::logic_error("attribution: a wait that nothing has ended");
+    walk(state, program, op);
+  }
+  state.ended.clear();
+  state.since = now;
+  state.computing = true;
+}
+
+void Attribution::compute_ends(RankId rank, Time now) {
+  RankState& state = ranks_[rank.index()];
+  state.breakdown.compute += clipped(state.since, now);
+  state.since = now;
+  state.computing = false;
+}
+
+void Attribution::communication_ends(RankStreamId stream, Time moving, bool waited_for_other_stage,
+                                     Time now) {
+  RankState& state = ranks_[streams_.rank_of(stream).index()];
+  if (state.computing) return;
+  state.ended.push_back({.started = streams_.started_at(stream),
+                         .moving = moving,
+                         .ended = now,
+                         .op = streams_.op_id(stream),
+                         .step = streams_.step(stream),
+                         .waited_for_other_stage = waited_for_other_stage});
+}
+
+void Attribution::begin_window(Time now) {
+  window_start_ = now;
+  for (RankState& state : ranks_) state.breakdown = {};
+}
+
+const Attribution::Ended* Attribution::releaser(const RankState& state, const Program& program,
+                                                OpId op, std::uint32_t step, Time at) {
+  const Ended* best = nullptr;
+  const auto consider = [&](std::uint32_t candidate, std::uint32_t candidate_step) {
+    for (const Ended& ended : state.ended) {
+      if (ended.op.index() == candidate && ended.step == candidate_step && ended.ended == at &&
+          (best == nullptr || ended.op < best->op)) {
+        best = &ended;
+      }
+    }
+  };
+  const Stream& own = stream_of(program, op);
+  if (op.index() > own.first_op) {
+    consider(op.index() - 1, step);
+  } else if (step > 0) {
+    consider(own.first_op + own.ops - 1, step - 1);
+  }
+  for (const Dependency& dependency : program.dependencies_of(op)) {
+    if (dependency.previous_step && step == 0) continue;
+    consider(program.streams[dependency.stream.index()].first_op + dependency.position,
+             dependency.previous_step ? step - 1 : step);
+  }
+  return best;
+}
+
+// Walks back from the end of `op`, which the rank waited for, to the moment the compute stream
+// stopped: from each op to the one that released it.
+void Attribution::walk(RankState& state, const Program& program, const Ended* op) const {
+  Breakdown& sum = state.breakdown;
+  for (Time until = op->ended; until > state.since;) {
+    const auto axis = static_cast<std::size_t>(program.ops[op->op.index()].axis);
+    const Time moving = std::clamp(op->moving, op->started, until);
+    sum.exposed_communication[axis] += clipped(std::max(moving, state.since), until);
+    (op->waited_for_other_stage ? sum.bubble : sum.idle) +=
+        clipped(std::max(op->started, state.since), moving);
+    until = op->started;
+    if (until <= state.since) return;
+    op = releaser(state, program, op->op, op->step, until);
+    if (op == nullptr) throw std::logic_error("attribution: a wait that nothing has ended");
+  }
+}
+
+std::vector<Breakdown> Attribution::finish(Time end) {
+  std::vector<Breakdown> result;
+  for (RankState& state : ranks_) {
+    const Ended* last = nullptr;
+    for (const Ended& ended : state.ended) {
+      const bool later = last == nullptr || ended.ended > last->ended ||
+                         (ended.ended == last->ended && ended.op < last->op);
+      if (later) last = &ended;
+    }
+    if (last != nullptr) walk(state, streams_.program_of(state.compute_stream), last);
+    const Duration nothing_left = clipped(last != nullptr ? last->ended : state.since, end);
+    (graph_.pipeline_stages > 1 ? state.breakdown.bubble : state.breakdown.idle) += nothing_left;
+    result.push_back(state.breakdown);
+  }
+  return result;
+}
+
+}  // namespace stepsim

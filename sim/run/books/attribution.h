@@ -1,0 +1,74 @@
+// Attribution says where the time of each rank went. Its step is partitioned in whole picoseconds:
+//
+//   compute   the compute stream runs. Otherwise it waits for its next op, or for the end of the
+//             run: follow the dependency that ended last (of equals the lowest op id), through ops
+//             of this rank that themselves only waited, to an op Y. Where Y was moving data:
+//   exposed   communication of Y's axis. Where Y was posted and others had not posted:
+//   bubble    if the last of them to post stands on another pipeline stage, else
+//   idle.     Nothing left to run: bubble with pipeline stages, else idle.
+//
+// No part is a remainder. A gap is resolved when it ends, backwards in time, from what is known of
+// the communication ops that ended in it; they are forgotten when the next compute op starts, so
+// memory is O(communication ops that end in one gap).
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/program/op_graph.h"
+#include "sim/run/ops/streams.h"
+#include "sim/run/simulation_result.h"
+
+namespace stepsim {
+
+class Attribution {
+ public:
+  Attribution(const OpGraph& graph, const Streams& streams);
+
+  // The compute stream of `rank` starts its next op: its gap is over.
+  void compute_starts(RankId rank, Time now);
+  void compute_ends(RankId rank, Time now);
+
+  RankStreamId compute_stream(RankId rank) const { return ranks_[rank.index()].compute_stream; }
+
+  // REQUIRES: called before Streams::end() of this op.
+  void communication_ends(RankStreamId stream, Time moving, bool waited_for_other_stage, Time now);
+
+  // Counts from `now` on only.
+  void begin_window(Time now);
+
+  // Resolves the last gap of every rank and returns the breakdowns.
+  std::vector<Breakdown> finish(Time end);
+
+ private:
+  struct Ended {  // a communication op
+    Time started;
+    Time moving;
+    Time ended;
+    OpId op;
+    std::uint32_t step;
+    bool waited_for_other_stage;
+  };
+  struct RankState {
+    Breakdown breakdown;
+    Time since;  // the compute stream started or stopped
+    bool computing = false;
+    RankStreamId compute_stream;
+    std::vector<Ended> ended;  // in the gap that is open
+  };
+
+  Duration clipped(Time from, Time to) const;
+  void walk(RankState& state, const Program& program, const Ended* op) const;
+  // The one that ended at `at` among the ops that `op` of `step` waited for, lowest id first.
+  static const Ended* releaser(const RankState& state, const Program& program, OpId op,
+                               std::uint32_t step, Time at);
+
+  const OpGraph& graph_;
+  const Streams& streams_;
+  Time window_start_;
+  std::vector<RankState> ranks_;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,54 @@
+// CriticalPath knows, for the op that runs or has last ended on each stream, what the longest chain
+// of causes that ends with it is made of: so much forward compute, so much tensor-parallel
+// communication, ... An op inherits the composition of whatever released it last, and adds its own
+// duration when it ends. Ops start the instant they are released, so the parts add up to the time
+// of the op's end without a gap, and no timeline is needed: memory O(streams x labels).
+//
+// begin_window() forgets what has passed: from then on only time after it counts.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/base/units.h"
+
+namespace stepsim {
+
+class CriticalPath {
+ public:
+  CriticalPath(std::size_t streams, std::size_t labels)
+      : labels_(labels), parts_(streams * labels) {}
+
+  // The op on `stream` goes on because of that on `from`.
+  void inherit(RankStreamId stream, RankStreamId from) {
+    if (stream == from) return;
+    const std::int64_t* source = &parts_[from.index() * labels_];
+    std::int64_t* target = &parts_[stream.index() * labels_];
+    for (std::size_t label = 0; label < labels_; ++label) target[label] = source[label];
+  }
+
+  void add(RankStreamId stream, std::size_t label, Time from, Time to) {
+    if (from < window_start_) from = window_start_;
+    if (from < to) parts_[stream.index() * labels_ + label] += (to - from).count();
+  }
+
+  void begin_window(Time now) {
+    window_start_ = now;
+    parts_.assign(parts_.size(), 0);
+  }
+
+  // Picoseconds by label of the path that ends with the last op of `stream`.
+  std::vector<std::int64_t> parts(RankStreamId stream) const {
+    const auto begin = parts_.begin() + static_cast<std::ptrdiff_t>(stream.index() * labels_);
+    return {begin, begin + static_cast<std::ptrdiff_t>(labels_)};
+  }
+
+ private:
+  std::size_t labels_;
+  Time window_start_;
+  std::vector<std::int64_t> parts_;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,110 @@
+#include "sim/run/books/recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stepsim {
+
+Recorder::Recorder(const OpGraph& graph, const Streams& streams, const Cluster& cluster,
+                   const SimulationOptions& options)
+    : streams_(streams),
+      timeline_of_(graph.ranks.size()),
+      entry_of_(streams.count()),
+      links_(options.record_links ? cluster.fabric.links().size() : 0),
+      bin_end_{bin_width_} {
+  for (const RankId rank : options.recorded_ranks) {
+    if (records(rank)) continue;
+    timelines_.push_back({.rank = rank, .ops = {}, .memory = {}});
+    timeline_of_[rank.index()] = 0;
+  }
+  std::ranges::sort(timelines_, {}, &Timeline::rank);
+  for (std::uint32_t t = 0; t < timelines_.size(); ++t) {
+    const std::uint32_t rank = timelines_[t].rank.index();
+    timeline_of_[rank] = t;
+    timelines_[t].memory.push_back(
+        {.at = Time{}, .bytes = graph.programs[graph.ranks[rank].program.index()].resident});
+  }
+  if (links_ > 0) {
+    most_bins_ = std::clamp<std::size_t>(kMostSamples / links_, 16, kMostBins) / 2 * 2;
+  }
+}
+
+void Recorder::started(RankStreamId stream, Time now) {
+  std::vector<TimelineOp>& ops = timeline(streams_.rank_of(stream)).ops;
+  entry_of_[stream.index()] = static_cast<std::uint32_t>(ops.size());
+  ops.push_back({.op = streams_.op_id(stream).index(),
+                 .step = streams_.step(stream),
+                 .started = now,
+                 .moving = now,
+                 .ended = now});
+}
+
+void Recorder::ended(RankStreamId stream, Time moving, Time now) {
+  TimelineOp& op = timeline(streams_.rank_of(stream)).ops[entry_of_[stream.index()]];
+  op.moving = std::clamp(moving, op.started, now);
+  op.ended = now;
+}
+
+void Recorder::arrow(const Join& arrow) {
+  const auto from = timeline_of_[streams_.rank_of(arrow.from).index()];
+  const auto to = timeline_of_[streams_.rank_of(arrow.stream).index()];
+  if (!from || !to) return;
+  flows_.push_back({.from_timeline = *from,
+                    .from_entry = entry_of_[arrow.from.index()],
+                    .to_timeline = *to,
+                    .to_entry = entry_of_[arrow.stream.index()]});
+}
+
+void Recorder::memory(RankId rank, Time now, const MemoryBytes& balance) {
+  std::vector<MemorySample>& samples = timeline(rank).memory;
+  if (samples.back().at == now) {
+    samples.back().bytes = balance;
+  } else {
+    samples.push_back({.at = now, .bytes = balance});
+  }
+}
+
+void Recorder::links_until(Time now, const Network& network) {
+  if (links_ == 0) return;
+  while (bin_end_ <= now) close_bin(network);
+}
+
+void Recorder::close_bin(const Network& network) {
+  if (carried_.size() == most_bins_) {
+    for (std::size_t bin = 0; 2 * bin + 1 < carried_.size(); ++bin) {
+      carried_[bin] = std::move(carried_[2 * bin + 1]);
+    }
+    carried_.resize(most_bins_ / 2);
+    bin_width_ *= 2;
+    bin_end_ = Time{bin_width_ * static_cast<std::int64_t>(carried_.size() + 1)};
+    return;
+  }
+  std::vector<double>& bin = carried_.emplace_back(links_);
+  for (std::size_t link = 0; link < links_; ++link) {
+    bin[link] = network.carried(LinkId(static_cast<std::uint32_t>(link)), bin_end_);
+  }
+  bin_end_ = bin_end_ + bin_width_;
+}
+
+void Recorder::finish(Time end, const Network& network, SimulationResult& result) {
+  result.timelines = std::move(timelines_);
+  result.flows = std::move(flows_);
+  if (links_ == 0) return;
+  result.bin_width = bin_width_;
+  std::vector<double> last(links_);
+  for (std::size_t link = 0; link < links_; ++link) {
+    last[link] = network.carried(LinkId(static_cast<std::uint32_t>(link)), end);
+  }
+  if (end + bin_width_ > bin_end_) carried_.push_back(std::move(last));
+  for (std::size_t link = 0; link < links_; ++link) {
+    LinkSeries series{.link = LinkId(static_cast<std::uint32_t>(link)), .bytes = {}};
+    double before = 0;
+    for (const std::vector<double>& bin : carried_) {
+      series.bytes.push_back(bin[link] - before);
+      before = bin[link];
+    }
+    result.link_series.push_back(std::move(series));
+  }
+}
+
+}  // namespace stepsim

@@ -1,0 +1,60 @@
+// Recorder keeps the timelines of the ranks that were asked for, and the bytes over each link in
+// equal bins of time. The number of bins is bounded: when the run outgrows them, neighbours are
+// merged and the bins become twice as wide, so a recording costs O(links x bins) however long the
+// run is.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/hardware/cluster.h"
+#include "sim/network/network.h"
+#include "sim/program/op_graph.h"
+#include "sim/run/ops/communication_reports.h"
+#include "sim/run/ops/streams.h"
+#include "sim/run/simulation_options.h"
+#include "sim/run/simulation_result.h"
+
+namespace stepsim {
+
+class Recorder {
+ public:
+  static constexpr std::size_t kMostBins = 2000;
+  static constexpr std::size_t kMostSamples = 16'000'000;  // over all links
+
+  Recorder(const OpGraph& graph, const Streams& streams, const Cluster& cluster,
+           const SimulationOptions& options);
+
+  bool records(RankId rank) const { return timeline_of_[rank.index()].has_value(); }
+
+  void started(RankStreamId stream, Time now);             // before Streams::end()
+  void ended(RankStreamId stream, Time moving, Time now);  // before Streams::end()
+  void arrow(const Join& arrow);                           // both ops have started
+  void memory(RankId rank, Time now, const MemoryBytes& balance);
+
+  // Looks at the links up to `now`. REQUIRES: the network's rates hold until then.
+  void links_until(Time now, const Network& network);
+
+  void finish(Time end, const Network& network, SimulationResult& result);
+
+ private:
+  // REQUIRES: records(rank).
+  Timeline& timeline(RankId rank) { return timelines_[*timeline_of_[rank.index()]]; }
+  void close_bin(const Network& network);
+
+  const Streams& streams_;
+  std::vector<std::optional<std::uint32_t>> timeline_of_;  // by rank: in timelines_, if recorded
+  std::vector<std::uint32_t> entry_of_;  // by stream: in Timeline::ops, of the op that runs
+  std::vector<Timeline> timelines_;
+  std::vector<TimelineFlow> flows_;
+
+  std::size_t links_ = 0;  // that are recorded: all or none
+  std::size_t most_bins_ = 0;
+  Duration bin_width_{1'000'000};
+  Time bin_end_;
+  std::vector<std::vector<double>> carried_;  // by bin: bytes of every link since the start
+};
+
+}  // namespace stepsim

@@ -1,0 +1,275 @@
+#include "sim/run/collectives/collective_runs.h"
+
+#include <algorithm>
+
+#include "sim/run/ops/mismatch_error.h"
+
+namespace stepsim {
+namespace {
+
+// The bytes that `members` send together when each byte goes once to each place that needs it; an
+// all-reduce as a reduce-scatter and an all-gather.
+Bytes least_bytes(CollectiveOp op, Bytes bytes, std::int64_t members) {
+  switch (op) {
+    case CollectiveOp::kAllReduce:
+      return 2 * (members - 1) * bytes;
+    case CollectiveOp::kGather:
+    case CollectiveOp::kScatter:
+      return (members - 1) * bytes / members;
+    case CollectiveOp::kBarrier:
+      return Bytes(0);
+    case CollectiveOp::kSendReceive:
+    case CollectiveOp::kPermute:
+      return members * bytes;
+    default:
+      return (members - 1) * bytes;
+  }
+}
+
+}  // namespace
+
+CollectiveRuns::CollectiveRuns(const OpGraph& graph, const Streams& streams, Transport& transport,
+                               Granularity granularity, Fidelity fidelity)
+    : graph_(graph),
+      streams_(streams),
+      transport_(transport),
+      granularity_(granularity),
+      fidelity_(fidelity),
+      plans_(graph.collective_works.size()),
+      groups_(graph.communicators.size()) {
+  for (std::size_t c = 0; c < graph.communicators.size(); ++c) {
+    for (const std::vector<RankId>& group : graph.communicators[c].groups) {
+      groups_[c].emplace_back().posted.assign(group.size(), 0);
+    }
+  }
+  for (std::uint32_t w = 0; w < plans_.size(); ++w) {
+    plans_[w].resize(communicator_of(CollectiveWorkId(w)).groups.size());
+  }
+}
+
+const CollectivePlan& CollectiveRuns::plan_of(CollectiveWorkId work, GroupId group) {
+  std::unique_ptr<CollectivePlan>& plan = plans_[work.index()][group.index()];
+  if (!plan) {
+    plan = std::make_unique<CollectivePlan>(
+        plan_collective(graph_, transport_, work, group, granularity_, fidelity_));
+  }
+  return *plan;
+}
+
+ChipShare CollectiveRuns::taken(RankStreamId stream) {
+  const CollectiveWorkId work = posted_work(stream);
+  const Communicator& communicator = communicator_of(work);
+  const std::uint32_t group = communicator.seat_of[streams_.rank_of(stream).index()].group;
+  if (communicator.groups[group].size() == 1) return {};
+  return plan_of(work, GroupId(group)).taken;
+}
+
+// --- Arrival -------------------------------------------------------------------------------------
+
+void CollectiveRuns::post(RankStreamId stream, Time now, CommunicationReports& reports) {
+  const CollectiveWorkId work = posted_work(stream);
+  const Communicator::Seat seat = communicator_of(work).seat_of[streams_.rank_of(stream).index()];
+  GroupState& group = state_of(work, GroupId(seat.group));
+  const auto members = static_cast<std::uint32_t>(group.posted.size());
+  if (members == 1) {  // a group of one costs nothing
+    reports.ends.push_back({stream, now, false});
+    return;
+  }
+  const std::uint32_t number = group.posted[seat.member]++;
+  const CollectiveRunId id = run_of(work, GroupId(seat.group), number, stream);
+  Run& run = runs_[id.index()];
+  if (run.work != work) check_agreement(run, stream);
+  run.streams[seat.member] = stream;
+  const bool later = run.arrived == 0 || now > run.last_at;
+  if (later || streams_.rank_of(stream) < streams_.rank_of(run.last)) {
+    run.last = stream;
+    run.last_at = now;
+  }
+  ++run.arrived;
+  if (!run.plan->at_once) {
+    run.stepped.post(MemberId(seat.member), progress_);
+    carry_on(id, now, reports);
+  }
+  if (run.arrived == members) all_posted(id, now, reports);
+}
+
+// The run of this number in its group; opened if nobody has posted it yet.
+CollectiveRunId CollectiveRuns::run_of(CollectiveWorkId work, GroupId group, std::uint32_t number,
+                                       RankStreamId stream) {
+  GroupState& state = state_of(work, group);
+  while (state.first_open + state.open.size() <= number) {
+    state.open.emplace_back(open_run(work, group, stream));
+  }
+  return *state.open[number - state.first_open];
+}
+
+CollectiveRunId CollectiveRuns::open_run(CollectiveWorkId work, GroupId group,
+                                         RankStreamId stream) {
+  if (free_.empty()) {
+    free_.emplace_back(static_cast<std::uint32_t>(runs_.size()));
+    runs_.emplace_back();
+  }
+  const CollectiveRunId id = free_.back();
+  free_.pop_back();
+  Run& run = runs_[id.index()];
+  run.plan = &plan_of(work, group);
+  run.work = work;
+  run.group = group;
+  run.arrived = 0;
+  run.done = 0;
+  run.first = stream;
+  const std::size_t members = state_of(work, group).posted.size();
+  run.streams.assign(members, std::nullopt);
+  if (!run.plan->at_once) {
+    run.stepped.open(*run.plan->algorithm, static_cast<std::uint32_t>(members));
+  }
+  return id;
+}
+
+std::string CollectiveRuns::describe(RankStreamId stream, CollectiveWorkId work) const {
+  const CollectiveWork& collective = work_of(work);
+  return "rank " + std::to_string(streams_.rank_of(stream).index()) + " issues " +
+         std::string(name_of(collective.op)) + " of " + std::to_string(collective.bytes.value()) +
+         " bytes of " + std::string(name_of(collective.type)) + " (" +
+         std::string(name_of(collective.algorithm)) + ") in op " +
+         std::to_string(streams_.position(stream)) + " of stream '" + streams_.stream(stream).name +
+         "'";
+}
+
+void CollectiveRuns::check_agreement(const Run& run, RankStreamId stream) const {
+  const CollectiveWorkId work = posted_work(stream);
+  if (work_of(work) == work_of(run.work)) return;
+  throw MismatchError("members of communicator '" + communicator_of(work).name +
+                      "' issue different collectives: " + describe(run.first, run.work) + ", but " +
+                      describe(stream, work));
+}
+
+void CollectiveRuns::all_posted(CollectiveRunId id, Time now, CommunicationReports& reports) {
+  const Run& run = runs_[id.index()];
+  const bool at_once = run.plan->at_once;
+  // A member that only had to send may have ended before the last one came.
+  for (std::uint32_t member = 0; member < run.streams.size(); ++member) {
+    const RankStreamId stream = *run.streams[member];
+    if (stream == run.last || (!at_once && run.stepped.has_ended(MemberId(member)))) continue;
+    reports.joins.push_back({.stream = stream, .from = run.last});
+    reports.arrows.push_back({.stream = stream, .from = run.last});
+  }
+  const CollectiveWork& work = work_of(run.work);
+  Bytes& asked = asked_[static_cast<std::size_t>(communicator_of(run.work).axis)];
+  if (!work.byte_matrix) {
+    asked += least_bytes(work.op, work.bytes, static_cast<std::int64_t>(run.streams.size()));
+  } else if (at_once) {
+    asked += run.plan->sent;
+  }
+  if (at_once) start_at_once(id, now);
+}
+
+void CollectiveRuns::start_at_once(CollectiveRunId id, Time now) {
+  const Run& run = runs_[id.index()];
+  const CollectivePlan& plan = *run.plan;
+  sent_[static_cast<std::size_t>(communicator_of(run.work).axis)] += plan.sent;
+  transport_.start(now, {.bytes = plan.bytes, .latency = plan.latency, .uses = plan.uses},
+                   CollectiveTransfer{.run = id}, plan.data);
+}
+
+void CollectiveRuns::arrived(const CollectiveTransfer& transfer, Time now,
+                             CommunicationReports& reports) {
+  Run& run = runs_[transfer.run.index()];
+  if (!run.plan->at_once) {
+    run.stepped.arrived(transfer, progress_);
+    carry_on(transfer.run, now, reports);
+    return;
+  }
+  const auto members = static_cast<std::uint32_t>(run.streams.size());
+  for (std::uint32_t member = 0; member < members; ++member) {
+    end_member(transfer.run, MemberId(member), now, reports);
+  }
+}
+
+void CollectiveRuns::end_member(CollectiveRunId id, MemberId member, Time now,
+                                CommunicationReports& reports) {
+  Run& run = runs_[id.index()];
+  const RankStreamId stream = *run.streams[member.index()];
+  const bool all_there = run.arrived == run.streams.size();
+  reports.ends.push_back(
+      {.stream = stream,
+       .moving = all_there ? run.last_at : std::min(now, streams_.started_at(stream)),
+       .waited_for_other_stage = stage_of(stream) != stage_of(run.last)});
+  if (++run.done == run.streams.size()) retire(id);
+}
+
+void CollectiveRuns::retire(CollectiveRunId id) {
+  const Run& run = runs_[id.index()];
+  GroupState& group = state_of(run.work, run.group);
+  // Collectives of a group may end out of order only in their last members: keep the numbering.
+  std::ranges::find(group.open, std::optional(id))->reset();
+  while (!group.open.empty() && !group.open.front()) {
+    group.open.pop_front();
+    ++group.first_open;
+  }
+  free_.push_back(id);
+}
+
+// --- Stepped -------------------------------------------------------------------------------------
+
+// Does what the stepped collective has just found possible.
+void CollectiveRuns::carry_on(CollectiveRunId id, Time now, CommunicationReports& reports) {
+  for (const SteppedCollective::Send& one : progress_.sends) send(id, one, now);
+  for (const MemberId member : progress_.ended) end_member(id, member, now, reports);
+  progress_.clear();
+}
+
+void CollectiveRuns::send(CollectiveRunId id, const SteppedCollective::Send& send, Time now) {
+  const Run& run = runs_[id.index()];
+  const Communicator& communicator = communicator_of(run.work);
+  const std::vector<RankId>& ranks = communicator.groups[run.group.index()];
+  const auto axis = static_cast<std::size_t>(communicator.axis);
+  const CollectiveMessage& message = send.message;
+  const std::uint32_t from = send.from.index();
+  const bool is_member = from < run.streams.size();
+  if (is_member) {
+    sent_[axis] += message.bytes;
+    if (work_of(run.work).byte_matrix) asked_[axis] += message.bytes;
+  }
+  const CollectiveTransfer owner{.run = id,
+                                 .lane = send.lane,
+                                 .round = send.round,
+                                 .from = send.from,
+                                 .to = MemberId(message.to)};
+  const TransferOrder order =
+      is_member ? TransferOrder::of_collective(*run.streams[from], send.lane, send.round)
+                : TransferOrder::of_switch(send.from, send.lane, send.round);
+  const auto chip_of = [&](std::uint32_t of) { return graph_.ranks[ranks[of].index()].chip; };
+  const LibraryCost& cost = run.plan->cost;
+  const bool first = send.round == 0;
+  if (message.link) {
+    const HopKind kind =
+        message.in_node ? transport_.cluster().library.inside
+                        : transport_.hop_kind(chip_of(0), graph_.ranks[ranks.back().index()].chip);
+    transport_.send(now, Transport::SwitchMessage{*message.link, kind, message.bytes, owner, order},
+                    cost, first);
+    return;
+  }
+  transport_.send(
+      now, Transport::Message{chip_of(from), chip_of(message.to), message.bytes, owner, order},
+      cost, first);
+}
+
+// --- Report --------------------------------------------------------------------------------------
+
+std::string CollectiveRuns::waits_for(RankStreamId stream, std::vector<RankId>& ranks) const {
+  const CommunicatorId id = work_of(posted_work(stream)).communicator;
+  const Communicator& communicator = graph_.communicators[id.index()];
+  const Communicator::Seat seat = communicator.seat_of[streams_.rank_of(stream).index()];
+  const std::vector<std::uint32_t>& posted = groups_[id.index()][seat.group].posted;
+  std::string text;
+  for (std::size_t member = 0; member < posted.size(); ++member) {
+    if (posted[member] >= posted[seat.member]) continue;
+    const RankId rank = communicator.groups[seat.group][member];
+    ranks.push_back(rank);
+    text += (text.empty() ? "rank " : ", ") + std::to_string(rank.index());
+  }
+  return text.empty() ? "its data" : text + " to join " + communicator.name;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,118 @@
+// CollectiveRuns carries collectives out: the n-th op of each member on a communicator group is one
+// collective, and must agree in operation, bytes, type and algorithm.
+//
+//   pipelined  one transfer over all the edges of the algorithm, from the moment the last member
+//              has posted: a pipeline runs at the speed of its slowest edge. Phases (levels of a
+//              hierarchy) are fully overlapped. Also stepped where switches add and copy while the
+//              data come (not as packets). collective_plan.h sums it up.
+//   stepped    every message of every round is a transfer: stepped_collective.h
+//
+// What an algorithm does in a group is worked out once a (work, group). Memory of a run is
+// O(members in flight).
+
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/program/op_graph.h"
+#include "sim/run/collectives/collective_plan.h"
+#include "sim/run/collectives/stepped_collective.h"
+#include "sim/run/ops/communication_reports.h"
+#include "sim/run/ops/streams.h"
+#include "sim/run/ops/transfer_owner.h"
+#include "sim/run/ops/transport.h"
+
+namespace stepsim {
+
+class CollectiveRuns {
+ public:
+  CollectiveRuns(const OpGraph& graph, const Streams& streams, Transport& transport,
+                 Granularity granularity, Fidelity fidelity);
+
+  // Posts the collective that `stream` starts. Throws MismatchError.
+  void post(RankStreamId stream, Time now, CommunicationReports& reports);
+
+  // What the collective that `stream` starts, runs or ends takes of its rank's chip.
+  ChipShare taken(RankStreamId stream);
+
+  void arrived(const CollectiveTransfer& transfer, Time now, CommunicationReports& reports);
+
+  Bytes sent(Axis axis) const { return sent_[static_cast<std::size_t>(axis)]; }
+  // The least that the collectives that ran had to move: algorithms that forward send more,
+  // switches that add send less. An all-to-all by a matrix counts with what it sent.
+  Bytes asked(Axis axis) const { return asked_[static_cast<std::size_t>(axis)]; }
+
+  // What the posted collective of `stream` still waits for; ranks that have not posted are added
+  // to `ranks`. For the deadlock report.
+  std::string waits_for(RankStreamId stream, std::vector<RankId>& ranks) const;
+
+ private:
+  struct Run {
+    const CollectivePlan* plan = nullptr;
+    CollectiveWorkId work;
+    GroupId group;
+    std::uint32_t arrived = 0;
+    std::uint32_t done = 0;
+    RankStreamId first;  // of the member that posted first
+    RankStreamId last;   // of the member that posted last; of equals the lowest rank
+    Time last_at;
+    std::vector<std::optional<RankStreamId>> streams;  // by member, once it has posted
+    SteppedCollective stepped;                         // unless plan->at_once
+  };
+
+  struct GroupState {
+    std::vector<std::uint32_t> posted;                // collectives that each member has posted
+    std::deque<std::optional<CollectiveRunId>> open;  // from number `first_open` on; ended: nothing
+    std::uint32_t first_open = 0;
+  };
+
+  const CollectiveWork& work_of(CollectiveWorkId work) const {
+    return graph_.collective_works[work.index()];
+  }
+  const Communicator& communicator_of(CollectiveWorkId work) const {
+    return graph_.communicators[work_of(work).communicator.index()];
+  }
+  GroupState& state_of(CollectiveWorkId work, GroupId group) {
+    return groups_[work_of(work).communicator.index()][group.index()];
+  }
+  CollectiveWorkId posted_work(RankStreamId stream) const {
+    return CollectiveWorkId(streams_.op(stream).work);
+  }
+  const CollectivePlan& plan_of(CollectiveWorkId work, GroupId group);
+  std::uint32_t stage_of(RankStreamId stream) const {
+    return graph_.ranks[streams_.rank_of(stream).index()].pp;
+  }
+
+  CollectiveRunId run_of(CollectiveWorkId work, GroupId group, std::uint32_t number,
+                         RankStreamId stream);
+  CollectiveRunId open_run(CollectiveWorkId work, GroupId group, RankStreamId stream);
+  void check_agreement(const Run& run, RankStreamId stream) const;
+  void all_posted(CollectiveRunId id, Time now, CommunicationReports& reports);
+  void start_at_once(CollectiveRunId id, Time now);
+  void carry_on(CollectiveRunId id, Time now, CommunicationReports& reports);
+  void send(CollectiveRunId id, const SteppedCollective::Send& send, Time now);
+  void end_member(CollectiveRunId id, MemberId member, Time now, CommunicationReports& reports);
+  void retire(CollectiveRunId id);
+  std::string describe(RankStreamId stream, CollectiveWorkId work) const;
+
+  const OpGraph& graph_;
+  const Streams& streams_;
+  Transport& transport_;
+  Granularity granularity_;
+  Fidelity fidelity_;
+  std::vector<std::vector<std::unique_ptr<CollectivePlan>>> plans_;  // by work and group
+  std::vector<std::vector<GroupState>> groups_;                      // by communicator and group
+  std::vector<Run> runs_;
+  std::vector<CollectiveRunId> free_;
+  std::array<Bytes, kMostAxes> sent_{};
+  std::array<Bytes, kMostAxes> asked_{};
+  SteppedCollective::Progress progress_;  // scratch
+};
+
+}  // namespace stepsim

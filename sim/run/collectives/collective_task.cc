@@ -1,0 +1,27 @@
+#include "sim/run/collectives/collective_task.h"
+
+#include <cassert>
+
+namespace stepsim {
+
+CollectiveTask task_of(const OpGraph& graph, const CollectiveWork& work, GroupId group) {
+  CollectiveTask task{.op = work.op,
+                      .bytes = work.bytes,
+                      .element = size_of(work.type),
+                      .root = work.root,
+                      .shift = work.shift};
+  if (work.byte_matrix) {
+    assert(work.op == CollectiveOp::kAllToAll);
+    const std::uint32_t own = work.matrix_of_each_group ? group.index() : 0;
+    task.matrix = &graph.byte_matrices[*work.byte_matrix + own];
+    task.element = Bytes(1);  // of any length
+  }
+  if (work.permutation) {
+    assert(work.op == CollectiveOp::kPermute);
+    task.permutation = graph.permutations[*work.permutation];
+  }
+  if (work.step_list) task.steps = &graph.step_lists[*work.step_list];
+  return task;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,15 @@
+// task_of() is what one group of a communicator is asked to do: a collective work of the op graph
+// with its tables looked up.
+
+#pragma once
+
+#include "sim/base/ids.h"
+#include "sim/collectives/algorithm.h"
+#include "sim/program/op_graph.h"
+
+namespace stepsim {
+
+// The task refers to tables of the graph, which must outlive it.
+CollectiveTask task_of(const OpGraph& graph, const CollectiveWork& work, GroupId group);
+
+}  // namespace stepsim

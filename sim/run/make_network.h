@@ -1,0 +1,16 @@
+// make_network() builds the network model that the options of a run ask for.
+
+#pragma once
+
+#include <memory>
+
+#include "sim/hardware/cluster.h"
+#include "sim/network/network.h"
+#include "sim/run/simulation_options.h"
+
+namespace stepsim {
+
+// Throws std::logic_error for packets with pipelined collectives.
+std::unique_ptr<Network> make_network(const Cluster& cluster, const SimulationOptions& options);
+
+}  // namespace stepsim

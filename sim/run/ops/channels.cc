@@ -1,0 +1,162 @@
+#include "sim/run/ops/channels.h"
+
+#include <algorithm>
+
+#include "sim/run/ops/mismatch_error.h"
+
+namespace stepsim {
+
+Channels::Channels(const OpGraph& graph, const Streams& streams, Transport& transport)
+    : graph_(graph), streams_(streams), transport_(transport), posted_(streams.count()) {}
+
+std::size_t Channels::KeyHash::operator()(const Key& key) const {
+  std::uint64_t hash = std::uint64_t{key.source.index()} << 32 | key.destination.index();
+  const auto mix = [&hash](std::uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
+    hash ^= hash >> 32;
+  };
+  mix(static_cast<std::uint32_t>(key.microbatch.value_or(-1)));
+  mix(std::uint64_t{static_cast<std::uint32_t>(key.boundary)} << 32 | key.step);
+  mix(static_cast<std::uint64_t>(key.kind));
+  return hash;
+}
+
+Channels::Key Channels::key_of(RankStreamId stream, const Message& message) const {
+  const RankId self = streams_.rank_of(stream);
+  const Communicator& communicator = graph_.communicators[message.communicator.index()];
+  const RankId peer = communicator.groups[communicator.seat_of[self.index()].group][message.peer];
+  return {.source = message.is_send ? self : peer,
+          .destination = message.is_send ? peer : self,
+          .microbatch = message.microbatch,
+          .boundary = message.boundary,
+          .step = streams_.step(stream),
+          .kind = message.kind};
+}
+
+OpenMessageId Channels::open(const Key& key, Bytes bytes) {
+  const auto next =
+      free_.empty() ? OpenMessageId(static_cast<std::uint32_t>(open_.size())) : free_.back();
+  const auto [place, added] = ids_.try_emplace(key, next);
+  if (!added) return place->second;
+  if (free_.empty()) {
+    open_.emplace_back();
+  } else {
+    free_.pop_back();
+  }
+  open_[next.index()] = {.bytes = bytes, .key = key};
+  return next;
+}
+
+void Channels::post(RankStreamId stream, Time now, CommunicationReports& reports) {
+  const Op& op = streams_.op(stream);
+  posted_[stream.index()] = {.left = op.work_count, .moving = now, .waited_for_other_stage = false};
+  for (std::uint32_t m = op.work; m < op.work + op.work_count; ++m) {
+    const Message& message = graph_.messages[m];
+    const OpenMessageId id = open(key_of(stream, message), message.bytes);
+    Open& open = open_[id.index()];
+    (message.is_send ? open.sender : open.receiver) = stream;
+    if (open.bytes != message.bytes) throw MismatchError(describe_mismatch(open, message));
+    if (message.is_send) open.eager = message.eager;
+    if (open.arrived) {  // eager: the send has ended before
+      one_done(stream, reports);
+      close(id);
+      continue;
+    }
+    const bool both = open.sender && open.receiver;
+    if (both) match(open, stream, now, reports);
+    if (open.eager ? message.is_send : both) move(id, op.axis, now);
+  }
+  if (op.work_count == 0) reports.ends.push_back({stream, now, false});
+}
+
+void Channels::move(OpenMessageId id, Axis axis, Time now) {
+  const Key& key = open_[id.index()].key;
+  const Bytes bytes = open_[id.index()].bytes;
+  sent_[static_cast<std::size_t>(axis)] += bytes;
+  const auto hash = static_cast<std::uint32_t>(KeyHash()(key));
+  transport_.send(now, {.from_chip = graph_.ranks[key.source.index()].chip,
+                        .to_chip = graph_.ranks[key.destination.index()].chip,
+                        .bytes = bytes,
+                        .owner = MessageTransfer{id},
+                        .order = TransferOrder::of_message(key.source, hash)});
+}
+
+// Both sides are posted, `late` just now: the other one goes on because of it. (An eager send does
+// not wait.)
+void Channels::match(const Open& open, RankStreamId late, Time now, CommunicationReports& reports) {
+  reports.arrows.push_back({.stream = *open.receiver, .from = *open.sender});
+  const RankStreamId early = late == *open.sender ? *open.receiver : *open.sender;
+  if (early == late || (open.eager && early == *open.sender)) return;
+  Posted& waited = posted_[early.index()];
+  if (streams_.started_at(early) < now) {
+    waited.moving = now;
+    waited.waited_for_other_stage = other_stage(early, late);
+    reports.joins.push_back({.stream = early, .from = late});
+  }
+}
+
+void Channels::arrived(const MessageTransfer& transfer, CommunicationReports& reports) {
+  Open& open = open_[transfer.message.index()];
+  const RankStreamId sender = *open.sender;
+  const std::optional<RankStreamId> receiver = open.receiver;
+  one_done(sender, reports);
+  if (!receiver) {
+    open.arrived = true;
+    return;
+  }
+  if (*receiver != sender) one_done(*receiver, reports);
+  close(transfer.message);
+}
+
+std::string Channels::describe_mismatch(const Open& open, const Message& message) const {
+  const Bytes sent = message.is_send ? message.bytes : open.bytes;
+  const Bytes received = message.is_send ? open.bytes : message.bytes;
+  return "rank " + std::to_string(open.key.source.index()) + " sends " +
+         std::to_string(sent.value()) + " bytes to rank " +
+         std::to_string(open.key.destination.index()) + ", which receives " +
+         std::to_string(received.value()) + " (" + describe(open.key) + ")";
+}
+
+std::string Channels::describe(const Key& key) {
+  std::string text(name_of(key.kind));
+  if (key.microbatch) text += ", micro-batch " + std::to_string(*key.microbatch);
+  return text + ", boundary " + std::to_string(key.boundary);
+}
+
+void Channels::one_done(RankStreamId stream, CommunicationReports& reports) {
+  Posted& posted = posted_[stream.index()];
+  if (--posted.left == 0) {
+    reports.ends.push_back({stream, posted.moving, posted.waited_for_other_stage});
+  }
+}
+
+void Channels::close(OpenMessageId id) {
+  ids_.erase(open_[id.index()].key);
+  free_.push_back(id);
+}
+
+bool Channels::other_stage(RankStreamId a, RankStreamId b) const {
+  return graph_.ranks[streams_.rank_of(a).index()].pp !=
+         graph_.ranks[streams_.rank_of(b).index()].pp;
+}
+
+std::string Channels::waits_for(RankStreamId stream, std::vector<RankId>& ranks) const {
+  const Op& op = streams_.op(stream);
+  std::string text;
+  for (std::uint32_t m = op.work; m < op.work + op.work_count; ++m) {
+    const Message& message = graph_.messages[m];
+    const Key key = key_of(stream, message);
+    const auto found = ids_.find(key);
+    if (found == ids_.end()) continue;
+    const Open& open = open_[found->second.index()];
+    if (message.is_send ? open.receiver : open.sender) continue;
+    const RankId peer = message.is_send ? key.destination : key.source;
+    ranks.push_back(peer);
+    text += (text.empty() ? "" : " and ") +
+            std::string(message.is_send ? "the receive of " : "the send of ") + describe(key) +
+            " by rank " + std::to_string(peer.index());
+  }
+  return text;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,89 @@
+// Channels matches sends with receives and moves their messages. A send and a receive match when
+// source, destination, kind, micro-batch, boundary and step are equal; their order says nothing.
+//
+// Rendezvous: the message starts when both have been posted, and both end when it has arrived.
+// Eager: it starts when the send is posted, which ends when it has arrived; the receive ends when
+// it is posted and the message has arrived. A messages op ends when all its messages have.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/program/op_graph.h"
+#include "sim/run/ops/communication_reports.h"
+#include "sim/run/ops/streams.h"
+#include "sim/run/ops/transfer_owner.h"
+#include "sim/run/ops/transport.h"
+
+namespace stepsim {
+
+class Channels {
+ public:
+  Channels(const OpGraph& graph, const Streams& streams, Transport& transport);
+
+  // Posts the messages op that `stream` starts. Throws MismatchError when send and receive differ
+  // in size.
+  void post(RankStreamId stream, Time now, CommunicationReports& reports);
+
+  void arrived(const MessageTransfer& transfer, CommunicationReports& reports);
+
+  Bytes sent(Axis axis) const { return sent_[static_cast<std::size_t>(axis)]; }
+
+  // What a posted messages op still waits for: "the receive of activation, micro-batch 3, boundary
+  // 0 by rank 8"; the rank is added to `ranks`. For the deadlock report.
+  std::string waits_for(RankStreamId stream, std::vector<RankId>& ranks) const;
+
+ private:
+  struct Key {
+    RankId source;
+    RankId destination;
+    std::optional<std::int32_t> microbatch;
+    std::int32_t boundary;
+    std::uint32_t step;
+    MessageKind kind;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+  // A message; at least one of its sides is posted.
+  struct Open {
+    std::optional<RankStreamId> sender{};
+    std::optional<RankStreamId> receiver{};
+    bool eager = false;    // as the sender says
+    bool arrived = false;  // eager: before its receive was posted
+    Bytes bytes;           // as the first side to post says
+    Key key;
+  };
+  struct Posted {  // by stream: the messages op that runs
+    std::uint32_t left = 0;
+    Time moving;
+    bool waited_for_other_stage = false;
+  };
+
+  OpenMessageId open(const Key& key, Bytes bytes);  // the one there is, or a new one
+  Key key_of(RankStreamId stream, const Message& message) const;
+  void move(OpenMessageId id, Axis axis, Time now);
+  void match(const Open& open, RankStreamId late, Time now, CommunicationReports& reports);
+  std::string describe_mismatch(const Open& open, const Message& message) const;
+  static std::string describe(const Key& key);
+  void one_done(RankStreamId stream, CommunicationReports& reports);
+  void close(OpenMessageId id);
+  bool other_stage(RankStreamId a, RankStreamId b) const;
+
+  const OpGraph& graph_;
+  const Streams& streams_;
+  Transport& transport_;
+  std::unordered_map<Key, OpenMessageId, KeyHash> ids_;  // looked up only, never iterated
+  std::vector<Open> open_;
+  std::vector<OpenMessageId> free_;
+  std::vector<Posted> posted_;
+  std::array<Bytes, kMostAxes> sent_{};
+};
+
+}  // namespace stepsim

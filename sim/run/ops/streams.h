@@ -1,0 +1,125 @@
+// Streams decides when an op may start. Each rank has the streams of its program; a stream runs
+// its ops in order, step after step; an op starts when the previous op of its stream and all its
+// dependencies have ended.
+//
+// Streams finish in order, so the state of a rank is one counter a stream, and a dependency is a
+// comparison with a counter. A stream whose next op is not ready waits for one dependency at a
+// time and is woken by the stream that ends it: O(1) amortised a dependency, memory
+// O(ranks x streams).
+//
+// Streams are named by their position among the streams of all ranks.
+
+#pragma once
+
+#include <cstdint>
+#include <ranges>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/base/units.h"
+#include "sim/program/op_graph.h"
+
+namespace stepsim {
+
+class Streams {
+ public:
+  // REQUIRES: steps >= 1. Throws std::length_error above 65,535 streams a program.
+  Streams(const OpGraph& graph, std::uint32_t steps);
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(states_.size()); }
+  // The streams of a rank, in the order of its program.
+  auto of(RankId rank) const {
+    return std::views::iota(first_of_rank_[rank.index()], first_of_rank_[rank.index() + 1]) |
+           std::views::transform([](std::uint32_t stream) { return RankStreamId(stream); });
+  }
+  RankId rank_of(RankStreamId stream) const { return states_[stream.index()].rank; }
+  const Program& program_of(RankStreamId stream) const { return *states_[stream.index()].program; }
+  // The stream in its program.
+  const Stream& stream(RankStreamId stream) const {
+    const State& state = states_[stream.index()];
+    return state.program->streams[state.local];
+  }
+  bool computes(RankStreamId stream) const { return states_[stream.index()].computes; }
+
+  // The op that runs or comes next, and where it is in the rank's program. REQUIRES: !finished().
+  OpId op_id(RankStreamId stream) const { return id_of_op(states_[stream.index()]); }
+  const Op& op(RankStreamId stream) const {
+    const State& state = states_[stream.index()];
+    return state.program->ops[id_of_op(state).index()];
+  }
+  std::uint32_t position(RankStreamId stream) const { return states_[stream.index()].position; }
+  std::uint32_t step(RankStreamId stream) const { return states_[stream.index()].step; }
+  bool running(RankStreamId stream) const { return states_[stream.index()].running; }
+  bool finished(RankStreamId stream) const { return states_[stream.index()].step == steps_; }
+  Time started_at(RankStreamId stream) const {
+    return states_[stream.index()].started_at;
+  }  // of op()
+  Time ended_at(RankStreamId stream) const {
+    return states_[stream.index()].ended_at;
+  }  // of the last op
+
+  // Whether the next op may start now; if not, the stream is woken when that may have changed.
+  bool ready(RankStreamId stream);
+
+  // The stream whose op released the one that may start at `now`: of the stream itself and those
+  // it depends on, the one that ended at `now`, lowest op id first; itself at the start of a run.
+  RankStreamId releaser(RankStreamId stream, Time now) const;
+
+  void start(RankStreamId stream, Time now);
+
+  // Ends the running op and appends to `woken` the streams to be looked at again: this one and
+  // those whose wait is over.
+  void end(RankStreamId stream, Time now, std::vector<RankStreamId>& woken);
+
+  // The dependency that keeps the next op from starting. REQUIRES: ready() has just said no.
+  struct Wait {
+    RankStreamId stream;
+    std::uint64_t until;  // ops that must have ended on it, over all steps
+  };
+  Wait wait_of(RankStreamId stream) const {
+    const State& state = states_[stream.index()];
+    return {RankStreamId(first_of_rank_[state.rank.index()] + state.waits_on), state.waits_until};
+  }
+
+  std::uint64_t ops_ended() const { return ops_ended_; }
+  std::uint64_t ops_total() const { return ops_total_; }
+  // Times that an op started while another one ran, or before the last one had ended: always 0.
+  std::uint64_t overlaps() const { return overlaps_; }
+
+ private:
+  struct State {
+    const Program* program;
+    Time started_at;
+    Time ended_at;
+    std::uint64_t completed = 0;  // ops ended, over all steps
+    std::uint64_t waits_until = 0;
+    std::uint64_t waiters = 0;  // local streams that may wait for this one: bit local % 64
+    RankId rank;
+    std::uint32_t first_op = 0;
+    std::uint32_t ops = 0;  // in a step
+    std::uint32_t position = 0;
+    std::uint32_t step = 0;
+    std::uint32_t next_dependency = 0;  // of op(): those before it are known to have ended
+    std::uint16_t local = 0;
+    std::uint16_t waits_on = 0;
+    bool running = false;
+    bool computes = false;
+  };
+
+  static OpId id_of_op(const State& state) { return OpId(state.first_op + state.position); }
+  static std::uint64_t needed(const State& depended_on, const Dependency& dependency,
+                              std::uint32_t step) {
+    if (dependency.previous_step && step == 0) return 0;
+    return std::uint64_t{depended_on.ops} * (dependency.previous_step ? step - 1 : step) +
+           dependency.position + 1;
+  }
+
+  std::uint32_t steps_;
+  std::vector<State> states_;
+  std::vector<std::uint32_t> first_of_rank_;
+  std::uint64_t ops_ended_ = 0;
+  std::uint64_t ops_total_ = 0;
+  std::uint64_t overlaps_ = 0;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,42 @@
+// SimulationOptions says how simulate() runs an op graph: by which network model, how finely, for
+// how many steps, and what it records beyond totals.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/ids.h"
+#include "sim/base/units.h"
+#include "sim/network/packets/packet_network.h"
+
+namespace stepsim {
+
+enum class Fidelity : std::uint8_t { kLatencyBandwidth, kFlow, kPacket };
+enum class Granularity : std::uint8_t {
+  kPipelined,  // a collective is one transfer over all its edges
+  kStepped,    // every message of every step of the algorithm
+};
+std::string_view name_of(Fidelity fidelity);        // "latency-bandwidth", "flow", "packet"
+std::string_view name_of(Granularity granularity);  // "pipelined", "stepped"
+
+struct SimulationOptions {
+  Fidelity fidelity = Fidelity::kFlow;
+  Granularity granularity = Granularity::kPipelined;  // kPacket: must be kStepped
+  PacketOptions packets{};  // kPacket; a router of spraying that is not given is the cluster's
+  std::uint32_t steps = 1;
+  std::vector<RankId> recorded_ranks{};  // whose timelines are kept; empty: none
+  bool record_links = false;             // keep link_series
+  // Starts simultaneous ops in an order shuffled by this seed. For tests: it must not change any
+  // number.
+  std::optional<std::uint32_t> shuffle_seed{};
+  // Called now and then with the simulated time so far; returning false ends the run with
+  // SimulationInterrupted. May be empty.
+  bool (*progress)(void* context, Time now, std::uint64_t ops_done,
+                   std::uint64_t ops_total) = nullptr;
+  void* progress_context = nullptr;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,107 @@
+// Fields of chips, hosts and libraries: what files say of them is read, and what is read has
+// limits.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "proto/cluster.pb.h"
+#include "proto/read_fields.h"
+#include "sim/chips/chip_fields.h"
+#include "sim/collectives/library_fields.h"
+#include "sim/hardware/host_fields.h"
+
+namespace stepsim {
+namespace {
+
+// Fields that are put into other messages before a message is read, by resolve()
+// (proto/catalog/catalog_reference.h) and to_cluster().
+const std::vector<std::string> kResolved = {"Chip.catalog", "Chip.library", "Chip.host",
+                                            "Library.catalog"};
+
+// One line for each field of the message that nothing reads, and each row that no file can give.
+std::string unmatched(const google::protobuf::Descriptor& message, const AnyFieldTable& table) {
+  std::string lines;
+  for (const std::string& line : unmatched_fields(message, table)) {
+    const bool is_resolved = std::ranges::any_of(kResolved, [&](const std::string& field) {
+      return line.starts_with(field + " has no row");
+    });
+    if (!is_resolved) lines += "\n  " + line;
+  }
+  return lines;
+}
+
+TEST(HardwareFieldsTest, EveryFieldOfAMessageHasARowAndEveryRowAField) {
+  EXPECT_EQ(unmatched(*file::Chip::descriptor(), chip_fields()), "")
+      << "declare them in sim/chips/chip_fields.cc or proto/chip.proto";
+  EXPECT_EQ(unmatched(*file::Host::descriptor(), host_fields()), "")
+      << "declare them in sim/hardware/host_fields.cc or proto/chip.proto";
+  EXPECT_EQ(unmatched(*file::Library::descriptor(), library_fields()), "")
+      << "declare them in sim/collectives/library_fields.cc or proto/library.proto";
+}
+
+TEST(HardwareFieldsTest, MatmulsOfATypeStartFromThoseOfAll) {
+  file::Chip message;
+  message.mutable_efficiency()->mutable_matmul()->set_tile_m(128);
+  message.mutable_efficiency()->mutable_matmul()->set_inner_ramp(150);
+  file::MatmulEfficiency& fp8 = *message.mutable_efficiency()->add_matmul_of();
+  fp8.set_type("fp8");
+  fp8.set_inner_ramp(500);
+  ProblemList problems;
+  ChipSpec chip;
+  read_fields(message, chip_fields(), chip, "", problems);
+  const MatmulEfficiency& read = chip.efficiency.matmul_for(DataType::kFp8);
+  EXPECT_EQ(read.tile_m, 128);
+  EXPECT_EQ(read.inner_ramp, 500);
+  EXPECT_EQ(chip.efficiency.matmul_for(DataType::kBf16).inner_ramp, 150);
+}
+
+TEST(HardwareFieldsTest, WhatMustBeGivenSaysHowItIsWritten) {
+  ProblemList problems;
+  ChipSpec chip;
+  read_fields(file::Chip(), chip_fields(), chip, "", problems);
+  ASSERT_EQ(problems.size(), 3U);
+  EXPECT_EQ(problems.all()[0].field, "peak");
+  EXPECT_TRUE(problems.all()[1].message.starts_with(
+      "must be given: peak of the chip's memory, reads and writes together (a bandwidth such as "))
+      << problems.all()[1].message;
+  EXPECT_EQ(problems.all()[2].field, "memory_capacity");
+}
+
+TEST(HardwareFieldsTest, NumbersOfALibraryHaveLimits) {
+  file::Library message;
+  file::ProtocolTiming& timing = *message.add_timing();
+  timing.set_path("ring");
+  timing.set_protocol("Simple");
+  timing.set_network_fraction(1.5);
+  timing.set_fill_bytes("0B");
+  timing.mutable_channels()->set_most(-1);
+  message.set_most_channels(-2);
+  message.mutable_tuner()->add_protocol()->set_path("star");
+  ProblemList problems;
+  CommunicationLibrary library;
+  read_fields(message, library_fields(), library, "", problems);
+  const std::vector<Problem> expected{
+      {"most_channels", "must be at least 0, is -2"},
+      {"timing[0].network_fraction", "must be above 0 and at most 1, is 1.5"},
+      {"timing[0].fill_bytes", "must be positive, is 0"},
+      {"timing[0].channels.most", "must be at least 0, is -1"},
+      {"tuner.protocol[0].path", "must be ring, tree, nvls, messages or relay; is \"star\""}};
+  for (const Problem& problem : expected) {
+    EXPECT_EQ(std::ranges::count(problems.all(), problem), 1) << problem.field;
+  }
+  EXPECT_EQ(problems.size(), expected.size() + 1) << "tuner.protocol[0].protocol is missing";
+}
+
+TEST(HardwareFieldsTest, EveryFieldSaysWhatItIs) {
+  const std::vector<const AnyFieldTable*> tables = {&chip_fields(), &host_fields(),
+                                                    &library_fields()};
+  for (const AnyFieldTable* table : tables) {
+    for (const auto& field : table->fields()) {
+      EXPECT_TRUE(field->doc().help.ends_with('.')) << field->name();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -1,0 +1,105 @@
+#include "topology/graph/shortest_path.h"
+
+#include <optional>
+#include <queue>
+#include <utility>
+
+namespace stepsim {
+namespace {
+
+using Cost = std::pair<std::int64_t, std::uint32_t>;  // sum of prices, hops
+
+std::int64_t price_of(const Link& link, const Fabric& fabric, PathMetric metric) {
+  const auto is_host = [&fabric](NodeId node) { return fabric.node(node).kind == NodeKind::kHost; };
+  switch (metric) {
+    case PathMetric::kHops:
+      break;
+    case PathMetric::kLatency:
+      return link.latency.count();
+    case PathMetric::kSpareHosts:
+      return is_host(link.from) || is_host(link.to) ? 1 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+// The next link on the way to one destination, by node.
+class ShortestPaths::Table {
+ public:
+  explicit Table(std::size_t nodes) : next_(nodes) {}
+
+  void offer(NodeId node, LinkId link) {
+    OptionalId<LinkId>& next = next_[node.index()];
+    if (!next || link < *next) next = link;
+  }
+
+  OptionalId<LinkId> next(NodeId node) const { return next_[node.index()]; }
+
+ private:
+  std::vector<OptionalId<LinkId>> next_;
+};
+
+ShortestPaths::ShortestPaths(const Fabric& fabric, PathMetric metric)
+    : nodes_(fabric.nodes().size()), links_(fabric.links()), arriving_(nodes_), tables_(nodes_) {
+  for (std::uint32_t link = 0; link < links_.size(); ++link) {
+    arriving_[links_[link].to.index()].emplace_back(link);
+    prices_.push_back(price_of(links_[link], fabric, metric));
+  }
+}
+
+ShortestPaths::~ShortestPaths() = default;
+
+// Dijkstra's algorithm from the destination, against the links.
+const ShortestPaths::Table& ShortestPaths::table_to(NodeId to) const {
+  const std::scoped_lock lock(mutex_);
+  std::unique_ptr<const Table>& slot = tables_[to.index()];
+  if (slot) return *slot;
+
+  const auto through = [this](std::uint32_t link, const Cost& rest) -> Cost {
+    return {rest.first + prices_[link], rest.second + 1};
+  };
+  std::vector<std::optional<Cost>> costs(nodes_);
+  using Reached = std::pair<Cost, std::uint32_t>;
+  std::priority_queue<Reached, std::vector<Reached>, std::greater<>> queue;
+  costs[to.index()] = Cost{};
+  queue.emplace(Cost{}, to.index());
+  while (!queue.empty()) {
+    const auto [cost, node] = queue.top();
+    queue.pop();
+    if (cost != *costs[node]) continue;  // a better way was found meanwhile
+    for (const LinkId id : arriving_[node]) {
+      const Link& link = links_[id.index()];
+      const Cost longer = through(id.index(), cost);
+      std::optional<Cost>& known = costs[link.from.index()];
+      if (known && *known <= longer) continue;
+      known = longer;
+      queue.emplace(longer, link.from.index());
+    }
+  }
+
+  auto table = std::make_unique<Table>(nodes_);
+  for (std::uint32_t id = 0; id < links_.size(); ++id) {
+    const Link& link = links_[id];
+    const std::optional<Cost>& rest = costs[link.to.index()];
+    if (rest && link.from != to && costs[link.from.index()] == through(id, *rest)) {
+      table->offer(link.from, LinkId(id));
+    }
+  }
+  slot = std::move(table);
+  return *slot;
+}
+
+bool ShortestPaths::append(NodeId from, NodeId to, std::vector<LinkId>& out) const {
+  if (from == to) return true;
+  const Table& table = table_to(to);
+  if (!table.next(from)) return false;
+  while (from != to) {
+    const LinkId link = *table.next(from);
+    out.push_back(link);
+    from = links_[link.index()].to;
+  }
+  return true;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,63 @@
+// A dragonfly (Kim, Dally, Scott, Abts, ISCA 2008): groups of routers, all routers of a group
+// cabled to each other, and every group to every other one.
+//
+//            group 0                      group 1
+//     router0 ------ router1       router0 ------ router1       local links: every pair of a group
+//       | \  \      /  / |           | \  \      /  / |
+//       |  \ chips .. /  |           |  \ chips .. /  |
+//       |   \        /   |           |   \        /   |
+//     router3 ------ router2 ===== router3 ------ router2       global links: h of each router
+//
+// p hosts, a - 1 local and h global links a router; g groups, 2 to a * h + 1. A group has a * h
+// global links and cables floor(a * h / (g - 1)) of them to each other group; what is left over is
+// not cabled. Link q of group i goes to the group that is number q mod (g - 1) of the others and
+// sits at router q / h. Balanced: a = 2p = 2h.
+//
+// Routes. Minimal: to the router of a global link to the destination's group, across, to the
+// destination's router; of several global links the one numbered destination router modulo links.
+// Valiant: first minimally to a random other group (a hash of seed, source, destination and flow
+// key), from there minimally; within a group as minimal. It halves the best throughput, and spares
+// the worst case: all traffic of a group to one other group, which minimally shares one cable.
+//
+// Not modelled: adaptive routing (UGAL), which looks at queues.
+//
+// Levels of Places: chip, router, group.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/units.h"
+#include "topology/graph/built_topology.h"
+
+namespace stepsim {
+
+enum class DragonflyRouting : std::uint8_t { kMinimal, kValiant };
+
+struct DragonflySpec {
+  int hosts_per_router = 4;         // p
+  int routers_per_group = 8;        // a
+  int global_links_per_router = 4;  // h
+  std::optional<int> groups{};      // g; in a composed cluster: as many as its hosts need
+  Bandwidth host_bandwidth{};       // one way, as all of these; no defaults
+  Bandwidth local_bandwidth{};
+  Bandwidth global_bandwidth{};
+  Duration local_latency{};           // of host and local links; 0 unless given
+  Duration global_latency{};          // 0 unless given
+  std::optional<int> switch_ports{};  // of a router, if that is to be checked
+  DragonflyRouting routing = DragonflyRouting::kMinimal;
+  std::uint64_t routing_seed = 0;  // kValiant only
+};
+
+// Gives a size to what has none, so that there are ports for `endpoints`.
+void fit(DragonflySpec& spec, std::uint32_t endpoints);
+
+std::vector<Problem> check(const DragonflySpec& spec);
+
+// REQUIRES: check(spec) is empty.
+BuiltTopology build(const DragonflySpec& spec);
+
+}  // namespace stepsim

@@ -1,0 +1,234 @@
+#include "topology/kinds/explicit_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "topology/graph/graph_measures.h"
+#include "topology/kinds/spec_checks.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t kMostGraphChips = 1 << 20;
+
+using NodeByName = std::map<std::string, NodeId, std::less<>>;
+using LinkByEnds = std::map<std::pair<NodeId, NodeId>, LinkId>;
+using Ends = std::pair<std::string, std::string>;
+
+bool is_name(std::string_view text) {
+  const auto fits = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  return !text.empty() && std::ranges::all_of(text, fits);
+}
+
+std::set<std::string> check_nodes(const ExplicitGraphSpec& spec, SpecChecks& checks) {
+  std::set<std::string> names;
+  std::int64_t chips = 0;
+  for (std::size_t i = 0; i < spec.nodes.size(); ++i) {
+    const ExplicitNode& node = spec.nodes[i];
+    const std::string field = fmt::format("nodes[{}].name", i);
+    if (!is_name(node.name)) {
+      checks.add(field,
+                 fmt::format("must be letters, digits, '.', '_' or '-', is \"{}\"", node.name));
+    } else if (!names.insert(node.name).second) {
+      checks.add(field, fmt::format("{} is listed twice", node.name));
+    }
+    if (node.kind == NodeKind::kChip) ++chips;
+  }
+  if (chips < 1 || chips > kMostGraphChips) {
+    checks.add("nodes", fmt::format("must hold 1 to {} chips, hold {}", kMostGraphChips, chips));
+  }
+  return names;
+}
+
+// Every link is entered once for each direction.
+std::set<Ends> check_links(const ExplicitGraphSpec& spec, const std::set<std::string>& names,
+                           SpecChecks& checks) {
+  std::set<Ends> ends;
+  for (std::size_t i = 0; i < spec.links.size(); ++i) {
+    const ExplicitLink& link = spec.links[i];
+    const auto field = [i](const char* name) { return fmt::format("links[{}].{}", i, name); };
+    if (!names.contains(link.from)) {
+      checks.add(field("from"), fmt::format("\"{}\" is no node of the list", link.from));
+    }
+    if (!names.contains(link.to)) {
+      checks.add(field("to"), fmt::format("\"{}\" is no node of the list", link.to));
+    }
+    if (link.from == link.to) {
+      checks.add(field("to"), fmt::format("must be another node than from, both are {}", link.to));
+    }
+    checks.positive(field("bandwidth").c_str(), link.bandwidth);
+    checks.not_negative(field("latency").c_str(), link.latency);
+    std::vector<Ends> directions = {{link.from, link.to}};
+    if (!link.one_way) directions.emplace_back(link.to, link.from);
+    for (const auto& [from, to] : directions) {
+      if (from == to || ends.insert({from, to}).second) continue;
+      checks.add(fmt::format("links[{}]", i),
+                 fmt::format("{}>{} is listed twice; parallel cables are one link of their summed "
+                             "bandwidth",
+                             from, to));
+    }
+  }
+  return ends;
+}
+
+void check_route(const ExplicitGraphSpec& spec, std::size_t number, const std::set<Ends>& ends,
+                 SpecChecks& checks) {
+  const std::vector<std::string>& route = spec.routes[number];
+  const std::string field = fmt::format("routes[{}]", number);
+  if (route.size() < 2) {
+    checks.add(field, fmt::format("must name at least two nodes, names {}", route.size()));
+    return;
+  }
+  for (const std::string& end : {route.front(), route.back()}) {
+    const auto is_end = [&end](const ExplicitNode& node) {
+      return node.name == end && node.kind == NodeKind::kChip;
+    };
+    if (std::ranges::none_of(spec.nodes, is_end)) {
+      checks.add(field, fmt::format("must lead from chip to chip, \"{}\" is none", end));
+    }
+  }
+  for (std::size_t hop = 0; hop + 1 < route.size(); ++hop) {
+    if (ends.contains({route[hop], route[hop + 1]})) continue;
+    checks.add(field, fmt::format("there is no link {}>{}", route[hop], route[hop + 1]));
+  }
+  const std::set<std::string> once(route.begin(), route.end());
+  if (once.size() < route.size()) checks.add(field, "must visit no node twice");
+  for (std::size_t earlier = 0; earlier < number; ++earlier) {
+    const std::vector<std::string>& other = spec.routes[earlier];
+    if (other.empty() || other.front() != route.front() || other.back() != route.back()) continue;
+    checks.add(field, fmt::format("routes[{}] leads from {} to {} too", earlier, route.front(),
+                                  route.back()));
+  }
+}
+
+void check_levels(const ExplicitGraphSpec& spec, SpecChecks& checks) {
+  if (spec.levels.empty()) return;
+  const std::int64_t chips = std::ranges::count(spec.nodes, NodeKind::kChip, &ExplicitNode::kind);
+  std::int64_t product = 1;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < spec.levels.size(); ++i) {
+    const ExplicitLevel& level = spec.levels[i];
+    const std::string field = fmt::format("levels[{}].", i);
+    if (!is_name(level.name)) {
+      checks.add(field + "name",
+                 fmt::format("must be letters, digits, '.', '_' or '-', is \"{}\"", level.name));
+    } else if (!names.insert(level.name).second) {
+      checks.add(field + "name", fmt::format("{} is listed twice", level.name));
+    }
+    checks.at_least((field + "size").c_str(), level.size, 1);
+    if (product <= kMostGraphChips) product *= std::max(level.size, 1);
+  }
+  if (product != chips) {
+    checks.add("levels", fmt::format("sizes must multiply to the number of chips, {}; make {}{}",
+                                     chips, product > kMostGraphChips ? "more than " : "",
+                                     std::min(product, kMostGraphChips)));
+  }
+}
+
+struct Parts {
+  BuiltTopology built;
+  NodeByName nodes;
+  LinkByEnds links;
+};
+
+void connect(const ExplicitLink& link, Parts& parts) {
+  const NodeId from = parts.nodes.find(link.from)->second;
+  const NodeId to = parts.nodes.find(link.to)->second;
+  Fabric& fabric = parts.built.fabric;
+  parts.links[{from, to}] = fabric.connect_one_way(from, to, link.bandwidth, link.latency);
+  if (link.one_way) return;
+  parts.links[{to, from}] = fabric.connect_one_way(to, from, link.bandwidth, link.latency);
+}
+
+// Nodes, links and levels. REQUIRES: nothing is wrong with the lists.
+Parts assemble(const ExplicitGraphSpec& spec) {
+  Parts parts;
+  for (const bool chips : {true, false}) {
+    for (const ExplicitNode& node : spec.nodes) {
+      if ((node.kind == NodeKind::kChip) != chips) continue;
+      const NodeId id = parts.built.fabric.add(node.kind, node.name);
+      parts.nodes[node.name] = id;
+      if (chips) parts.built.places.chips.push_back(id);
+    }
+  }
+  for (const ExplicitLink& link : spec.links) connect(link, parts);
+  for (const ExplicitLevel& level : spec.levels) {
+    parts.built.places.levels.push_back(
+        {.name = level.name, .size = static_cast<std::uint32_t>(level.size)});
+  }
+  if (spec.levels.empty()) {
+    parts.built.places.levels = {
+        {.name = "chip", .size = static_cast<std::uint32_t>(parts.built.places.chips.size())}};
+  }
+  return parts;
+}
+
+class ExplicitRouter : public Router {
+ public:
+  using Routes = std::map<std::pair<NodeId, NodeId>, std::vector<LinkId>>;
+
+  ExplicitRouter(const Fabric& fabric, PathMetric metric, Routes routes)
+      : paths_(fabric, metric), routes_(std::move(routes)) {}
+
+  void route(NodeId from, NodeId to, std::uint64_t /*flow_key*/,
+             std::vector<LinkId>& out) const override {
+    if (const auto listed = routes_.find({from, to}); listed != routes_.end()) {
+      out.insert(out.end(), listed->second.begin(), listed->second.end());
+    } else {
+      paths_.append(from, to, out);
+    }
+  }
+
+ private:
+  ShortestPaths paths_;
+  Routes routes_;
+};
+
+}  // namespace
+
+std::vector<Problem> check(const ExplicitGraphSpec& spec) {
+  SpecChecks checks;
+  const std::set<std::string> names = check_nodes(spec, checks);
+  const std::set<Ends> ends = check_links(spec, names, checks);
+  for (std::size_t number = 0; number < spec.routes.size(); ++number) {
+    check_route(spec, number, ends, checks);
+  }
+  check_levels(spec, checks);
+  if (!checks.found_none()) return checks.problems();
+
+  const Fabric fabric = assemble(spec).built.fabric;
+  if (const std::vector<NodeId> lost = chips_cut_off(fabric); !lost.empty()) {
+    checks.add("links", "must join all chips in both directions; " + cut_off_text(fabric, lost));
+  }
+  return checks.problems();
+}
+
+BuiltTopology build(const ExplicitGraphSpec& spec) {
+  Parts parts = assemble(spec);
+  ExplicitRouter::Routes routes;
+  for (const std::vector<std::string>& names : spec.routes) {
+    std::vector<LinkId> links;
+    for (std::size_t hop = 0; hop + 1 < names.size(); ++hop) {
+      links.push_back(parts.links.at(
+          {parts.nodes.find(names[hop])->second, parts.nodes.find(names[hop + 1])->second}));
+    }
+    routes[{parts.nodes.find(names.front())->second, parts.nodes.find(names.back())->second}] =
+        std::move(links);
+  }
+  parts.built.router =
+      std::make_unique<ExplicitRouter>(parts.built.fabric, spec.metric, std::move(routes));
+  return std::move(parts.built);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,50 @@
+// A leaf-spine network: hosts on leaves, every leaf cabled to every spine.
+//
+//     spine0      spine1     ...     spine7
+//       | \      /   |  \           /   |        uplinks of a leaf together:
+//       |  \    /    |   \         /    |        hosts_per_leaf * host_bandwidth / oversubscription
+//      leaf0        leaf1     ...     leaf3
+//     / | | \      / | | \           / | | \     host_bandwidth, one way
+//   chip0 ...    chip16 ...        chip48 ...
+//
+// An endpoint is a chip where the network stands alone, and a network card or host where it joins
+// domains (composed.h). One leaf with no spines is a single big switch. Routing: PathChoice; by
+// destination, spine = destination mod spines.
+//
+// Not modelled: switches with different numbers of endpoints; a leaf's uplinks of unequal width.
+//
+// Levels of Places: chip, leaf.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/units.h"
+#include "topology/graph/built_topology.h"
+#include "topology/graph/path_choice.h"
+
+namespace stepsim {
+
+struct LeafSpineSpec {
+  std::optional<int> leaves{};  // in a composed cluster: as many as its hosts need, unless given
+  int hosts_per_leaf = 16;
+  int spines = 0;                     // 0 for a single leaf only
+  Bandwidth host_bandwidth{};         // one way; no default
+  double oversubscription = 1;        // of a leaf: bandwidth down over bandwidth up; 1 or more
+  Duration link_latency{};            // of each link; 0 unless given
+  std::optional<int> switch_ports{};  // of each switch, if that is to be checked; a cable a pair
+  PathChoice routing{};
+};
+
+// Gives a size to what has none, so that there are ports for `endpoints`.
+void fit(LeafSpineSpec& spec, std::uint32_t endpoints);
+
+std::vector<Problem> check(const LeafSpineSpec& spec);
+
+// REQUIRES: check(spec) is empty.
+BuiltTopology build(const LeafSpineSpec& spec);
+
+}  // namespace stepsim

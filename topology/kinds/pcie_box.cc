@@ -1,0 +1,112 @@
+#include "topology/kinds/pcie_box.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "topology/graph/levels.h"
+#include "topology/kinds/spec_checks.h"
+
+namespace stepsim {
+namespace {
+
+constexpr int kMostBoxGpus = 64;
+constexpr int kMostSockets = 2;
+
+class PcieBoxRouter : public Router {
+ public:
+  // Upward links; the downward one has the next id.
+  struct Tables {
+    std::uint32_t gpus_per_switch = 1;
+    std::uint32_t switches_per_socket = 1;
+    std::vector<LinkId> gpu_up;
+    std::vector<LinkId> switch_up;
+    std::vector<LinkId> across;  // across[socket]: to the other one
+  };
+
+  explicit PcieBoxRouter(Tables tables) : tables_(std::move(tables)) {}
+
+  void route(NodeId from, NodeId to, std::uint64_t /*flow_key*/,
+             std::vector<LinkId>& out) const override {
+    if (from == to) return;
+    const std::uint32_t switch_from = from.index() / tables_.gpus_per_switch;
+    const std::uint32_t switch_to = to.index() / tables_.gpus_per_switch;
+    out.push_back(tables_.gpu_up[from.index()]);
+    if (switch_from != switch_to) {
+      out.push_back(tables_.switch_up[switch_from]);
+      const std::uint32_t socket_from = switch_from / tables_.switches_per_socket;
+      if (socket_from != switch_to / tables_.switches_per_socket) {
+        out.push_back(tables_.across[socket_from]);
+      }
+      out.push_back(down(tables_.switch_up[switch_to]));
+    }
+    out.push_back(down(tables_.gpu_up[to.index()]));
+  }
+
+ private:
+  static LinkId down(LinkId up) { return LinkId(up.index() + 1); }
+
+  Tables tables_;
+};
+
+}  // namespace
+
+std::vector<Problem> check(const PcieBoxSpec& spec) {
+  SpecChecks checks;
+  checks.within("gpus", spec.gpus, 1, kMostBoxGpus);
+  checks.within("sockets", spec.sockets, 1, kMostSockets);
+  checks.within("gpus_per_switch", spec.gpus_per_switch, 1, kMostBoxGpus);
+  if (checks.found_none() && spec.gpus % (spec.gpus_per_switch * spec.sockets) != 0) {
+    checks.add("gpus", fmt::format("must be a multiple of {} ({} a switch, as many on each of {} "
+                                   "sockets), is {}",
+                                   spec.gpus_per_switch * spec.sockets, spec.gpus_per_switch,
+                                   spec.sockets, spec.gpus));
+  }
+  checks.positive("gpu_bandwidth", spec.gpu_bandwidth);
+  checks.positive("socket_bandwidth", spec.socket_bandwidth);
+  checks.not_negative("link_latency", spec.link_latency);
+  return checks.problems();
+}
+
+BuiltTopology build(const PcieBoxSpec& spec) {
+  BuiltTopology built;
+  PcieBoxRouter::Tables tables;
+  tables.gpus_per_switch = static_cast<std::uint32_t>(spec.gpus_per_switch);
+  const int switches = spec.gpus / spec.gpus_per_switch;
+  const int switches_per_socket = switches / spec.sockets;
+  tables.switches_per_socket = static_cast<std::uint32_t>(switches_per_socket);
+
+  for (int gpu = 0; gpu < spec.gpus; ++gpu) {
+    built.places.chips.push_back(built.fabric.add(NodeKind::kChip, fmt::format("gpu{}", gpu)));
+  }
+  std::vector<NodeId> sockets;
+  for (int socket = 0; socket < spec.sockets; ++socket) {
+    sockets.push_back(built.fabric.add(NodeKind::kHost, fmt::format("socket{}", socket)));
+  }
+  for (int number = 0; number < switches; ++number) {
+    const NodeId pcie_switch = built.fabric.add(NodeKind::kSwitch, fmt::format("switch{}", number));
+    for (int gpu = 0; gpu < spec.gpus_per_switch; ++gpu) {
+      const int chip = number * spec.gpus_per_switch + gpu;
+      tables.gpu_up.push_back(
+          built.fabric.connect(built.places.chips[static_cast<std::size_t>(chip)], pcie_switch,
+                               spec.gpu_bandwidth, spec.link_latency));
+    }
+    tables.switch_up.push_back(built.fabric.connect(
+        pcie_switch, sockets[static_cast<std::size_t>(number / switches_per_socket)],
+        spec.gpu_bandwidth, spec.link_latency));
+  }
+  if (spec.sockets == kMostSockets) {
+    const LinkId across =
+        built.fabric.connect(sockets[0], sockets[1], spec.socket_bandwidth, spec.link_latency);
+    tables.across = {across, LinkId(across.index() + 1)};
+  }
+  built.places.levels =
+      levels_of_first({{.name = "gpu", .size = tables.gpus_per_switch},
+                       {.name = "pcie_switch", .size = tables.switches_per_socket},
+                       {.name = "socket", .size = static_cast<std::uint32_t>(spec.sockets)}},
+                      static_cast<std::uint32_t>(spec.gpus));
+  built.router = std::make_unique<PcieBoxRouter>(std::move(tables));
+  return built;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,38 @@
+// A box of GPUs without NVLink: PCIe switches below one or two processor sockets.
+//
+//            socket0 ============== socket1          socket_bandwidth (UPI, xGMI), one way
+//            /      \               /      \         .
+//      switch0    switch1     switch2    switch3     one x16 port each: gpu_bandwidth, shared
+//       /   \      /   \       /   \      /   \      .
+//     gpu0 gpu1  gpu2 gpu3   gpu4 gpu5  gpu6 gpu7    gpu_bandwidth (PCIe 4 x16: 32 GB/s, one way)
+//
+// There is one way between two GPUs: up to the first thing they share, and down. GPUs of different
+// sockets meet on the link between the sockets.
+//
+// Levels of Places: gpu (of a switch), pcie_switch, socket; those of one member are left out.
+
+#pragma once
+
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/units.h"
+#include "topology/graph/built_topology.h"
+
+namespace stepsim {
+
+struct PcieBoxSpec {
+  int gpus = 8;
+  int gpus_per_switch = 2;
+  int sockets = 2;                   // 1 or 2
+  Bandwidth gpu_bandwidth{32e9};     // of each PCIe link, one way
+  Bandwidth socket_bandwidth{32e9};  // between two sockets, one way; assumed, machines differ much
+  Duration link_latency{};           // of each link; 0 unless given
+};
+
+std::vector<Problem> check(const PcieBoxSpec& spec);
+
+// REQUIRES: check(spec) is empty.
+BuiltTopology build(const PcieBoxSpec& spec);
+
+}  // namespace stepsim

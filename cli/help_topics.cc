@@ -2,6 +2,7 @@
 
 #include "cli/hardware_help.h"
 #include "cli/plan_help.h"
+#include "cli/hardware_help.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

@@ -2,7 +2,6 @@
 
 #include "cli/hardware_help.h"
 #include "cli/plan_help.h"
-#include "cli/hardware_help.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
@@ -41,6 +40,14 @@ constexpr HelpTopic kTopics[] = {
      .arguments = "[FIELD]",
      .summary = "the fields of a communication library",
      .text = library_help},
+    {.name = "cluster",
+     .arguments = "[FIELD]",
+     .summary = "the fields of a cluster",
+     .text = cluster_help},
+    {.name = "topologies",
+     .arguments = "[KIND [FIELD]]",
+     .summary = "the kinds of topologies and their fields",
+     .text = topology_help},
     {.name = "units",
      .arguments = "",
      .summary = "how sizes, bandwidths and times are written",

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "sim/base/field_text.h"
 #include "sim/base/suggestion.h"
 #include "traces/output_file.h"
 
@@ -33,12 +34,6 @@ std::string lower_case(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char letter) {
     return static_cast<char>(std::tolower(letter));
   });
-  return text;
-}
-
-std::string either_of(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " or ") + word;
   return text;
 }
 

@@ -1,5 +1,8 @@
 #include "cli/hardware_help.h"
 
+#include <fmt/format.h>
+
+#include "experiment/cluster_fields.h"
 #include "sim/base/error.h"
 #include "sim/base/field_help.h"
 #include "sim/base/suggestion.h"
@@ -34,6 +37,29 @@ formula in which the constants stand.
 
 )";
 
+constexpr const char* kClusterHead =
+    R"(Fields of a cluster: of a file in catalog/clusters, and of `cluster` in an
+experiment. On the command line: --set cluster.switch_adders=2.7TB/s. A cluster
+also has `catalog`, the cluster of the catalog that it starts from.
+
+)";
+
+constexpr const char* kTopologyHead =
+    R"(Topologies that a cluster can have. `stepsim help topologies KIND` shows the fields of
+one, `stepsim help topologies KIND FIELD` one field.
+
+)";
+
+// The rows of a cluster that are topologies.
+std::vector<const AnyField*> topologies() {
+  std::vector<const AnyField*> kinds;
+  for (const auto& field : cluster_fields().fields()) {
+    const bool is_kind = field->doc().see.starts_with("stepsim help topologies");
+    if (is_kind) kinds.push_back(field.get());
+  }
+  return kinds;
+}
+
 // The field of that path; else every field whose path ends like that: "tile_m".
 std::string help_of_field(std::string_view topic, const AnyFieldTable& table,
                           const std::string& field) {
@@ -46,8 +72,7 @@ std::string help_of_field(std::string_view topic, const AnyFieldTable& table,
   }
   if (!text.empty()) return text;
   const std::string all = "`stepsim help " + std::string(topic) + "` lists all fields";
-  throw ConfigError(
-      {{field, "is no field of a " + std::string(topic) + did_you_mean(field, paths, all)}});
+  throw ConfigError({{field, "is no such field" + did_you_mean(field, paths, all)}});
 }
 
 std::string field_help(std::string_view topic, const char* head, const AnyFieldTable& table,
@@ -73,6 +98,31 @@ std::string host_help(std::span<const std::string> fields) {
 
 std::string library_help(std::span<const std::string> fields) {
   return field_help("library", kLibraryHead, library_fields(), fields);
+}
+
+std::string cluster_help(std::span<const std::string> fields) {
+  return field_help("cluster", kClusterHead, cluster_fields(), fields);
+}
+
+std::string topology_help(std::span<const std::string> words) {
+  const std::vector<const AnyField*> kinds = topologies();
+  if (words.empty()) {
+    std::string text = kTopologyHead;
+    for (const AnyField* kind : kinds) {
+      text += fmt::format("  {:<16}{}\n", kind->name(), kind->doc().help);
+    }
+    return text;
+  }
+  std::vector<std::string> names;
+  for (const AnyField* kind : kinds) {
+    if (kind->name() == words[0]) {
+      return field_help("topologies " + words[0], "", *kind->fields(), words.subspan(1));
+    }
+    names.emplace_back(kind->name());
+  }
+  throw ConfigError({{words[0], "is no topology" + did_you_mean(words[0], names,
+                                                                "`stepsim help topologies` lists "
+                                                                "them")}});
 }
 
 }  // namespace stepsim

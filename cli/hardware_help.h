@@ -13,5 +13,9 @@ namespace stepsim {
 std::string chip_help(std::span<const std::string> fields);
 std::string host_help(std::span<const std::string> fields);
 std::string library_help(std::span<const std::string> fields);
+std::string cluster_help(std::span<const std::string> fields);
+
+// The kinds of topologies; the fields of the kind that `words` begin with, or those that follow it.
+std::string topology_help(std::span<const std::string> words);
 
 }  // namespace stepsim

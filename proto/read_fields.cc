@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "sim/base/suggestion.h"
+
 namespace stepsim {
 namespace {
 
@@ -85,10 +87,23 @@ void read_value(const std::string& text, const AnyField& field, void* spec, cons
   }
 }
 
+// A message that must have one of the rows, and has none.
+void check_choice(const Message& message, const AnyFieldTable& table, const std::string& path,
+                  ProblemList& problems) {
+  if (table.one_of().empty()) return;
+  const bool has_one = std::ranges::any_of(table.fields(), [&](const auto& row) {
+    return has(message, *message.GetDescriptor()->FindFieldByName(std::string(row->name())));
+  });
+  if (has_one) return;
+  problems.add(path,
+               "must be " + std::string(table.one_of()) + ": " + comma_separated(table.names()));
+}
+
 void read_outer(const Message& message, const FieldDescriptor& of, const AnyField& field,
                 void* spec, const std::string& path, ProblemList& problems) {
   const Reflection& reflection = *message.GetReflection();
   if (!of.is_repeated()) {
+    check_choice(reflection.GetMessage(message, &of), *field.fields(), path, problems);
     read_any_fields(reflection.GetMessage(message, &of), *field.fields(), field.add_element(spec),
                     path + ".", problems);
     return;

@@ -1,60 +1,41 @@
-#include "proto/field_reader.h"
+#include "experiment/cluster_fields.h"
 #include "proto/read_fields.h"
 #include "proto/to_spec.h"
-#include "sim/chips/chip_fields.h"
-#include "sim/collectives/library_fields.h"
-#include "sim/hardware/host_fields.h"
+#include "sim/base/suggestion.h"
+#include "topology/topology_table.h"
 
 namespace stepsim {
 namespace {
 
-ChipSpec to_chip(const file::Chip& chip, ProblemList& problems) {
-  ChipSpec spec{.name = "chip"};
-  read_fields(chip, chip_fields(), spec, "cluster.chip.", problems);
-  problems.add(under("cluster.chip", check(spec)));
-  return spec;
-}
-
-CommunicationLibrary to_library(const file::Library& library, ProblemList& problems) {
-  CommunicationLibrary spec;
-  read_fields(library, library_fields(), spec, "cluster.library.", problems);
-  problems.add(under("cluster.library", check(spec)));
-  return spec;
-}
-
 // What the cluster says of its hosts goes over what the chip says.
-HostSpec to_host(const file::Cluster& cluster, ProblemList& problems) {
-  file::Host message = cluster.chip().host();
-  message.MergeFrom(cluster.host());
-  HostSpec spec;
-  read_fields(message, host_fields(), spec, "cluster.host.", problems);
-  problems.add(under("cluster.host", check(spec)));
-  return spec;
+file::Cluster with_host_of_chip(const file::Cluster& cluster) {
+  file::Cluster whole = cluster;
+  *whole.mutable_host() = cluster.chip().host();
+  whole.mutable_host()->MergeFrom(cluster.host());
+  return whole;
+}
+
+void check_parts(const file::Cluster& cluster, const ClusterSpec& spec, ProblemList& problems) {
+  if (cluster.has_chip()) problems.add(under("cluster.chip", check(spec.chip)));
+  problems.add(under("cluster.host", check(spec.host)));
+  problems.add(under("cluster.library", check(spec.library)));
 }
 
 }  // namespace
 
 ClusterSpec to_cluster(const file::Cluster& cluster, ProblemList& problems) {
   ClusterSpec spec;
-  spec.name = cluster.has_name() ? cluster.name() : "cluster";
-  if (cluster.has_chip()) {
-    spec.chip = to_chip(cluster.chip(), problems);
-  } else {
-    problems.add("cluster.chip", "must be given, as in chip { catalog: \"h100-sxm\" }");
-  }
-  spec.host = to_host(cluster, problems);
-  const FieldReader own(cluster, "cluster.", problems);
-  own.read("switch_adders", spec.switch_adders);
+  spec.name = "cluster";
+  spec.chip.name = "chip";
+  read_fields(with_host_of_chip(cluster), cluster_fields(), spec, "cluster.", problems);
   if (cluster.has_sizes()) problems.add("cluster.sizes", "is for files of the catalog only");
-  const std::optional<TopologySpec> topology = to_topology(cluster, problems);
-  if (!topology) {
-    problems.add("cluster", "must have a topology: " + topology_names());
+  check_parts(cluster, spec, problems);
+  if (cluster.topology_case() == file::Cluster::TOPOLOGY_NOT_SET) {
+    problems.add("cluster",
+                 "must have a topology: " + comma_separated(block_fields().names()) + ", composed");
     return spec;
   }
-  spec.topology = *topology;
-  spec.library = to_library(cluster.library(), problems);
   spec.library.inside = inside_of(spec.topology);
-  spec.faults = to_faults(cluster, problems);
   problems.add(under("cluster", check(spec.topology, spec.faults)));
   return spec;
 }

@@ -5,9 +5,6 @@
 
 #pragma once
 
-#include <optional>
-#include <string>
-
 #include "experiment/experiment.h"
 #include "experiment/published.h"
 #include "proto/cluster.pb.h"
@@ -21,12 +18,6 @@ namespace stepsim {
 
 ModelSpec to_model(const file::Model& model, ProblemList& problems);          // under "model"
 ClusterSpec to_cluster(const file::Cluster& cluster, ProblemList& problems);  // under "cluster"
-
-// Reads the topology and its faults, under "cluster", without checking them; nothing if there is
-// no topology.
-std::optional<TopologySpec> to_topology(const file::Cluster& cluster, ProblemList& problems);
-Faults to_faults(const file::Cluster& cluster, ProblemList& problems);
-std::string topology_names();  // "dgx_superpod, torus, ..."
 
 // Under "plan". Whether the plan fits a model and a cluster is asked by check() of
 // schedules/plan/parallel_plan.h.

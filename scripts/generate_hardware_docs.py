@@ -44,10 +44,28 @@ page.
 
 """
 
+CLUSTER = """# Fields of clusters
+
+A cluster is a file in `catalog/clusters`, or the group `cluster` of an experiment. `catalog` starts from a cluster of the
+catalog; the other fields go over it. `stepsim help cluster` and `stepsim help topologies` show this page in a terminal,
+`stepsim help topologies torus link_latency` one field. [topologies.md](topologies.md) says what the topologies are.
+
+Written by `scripts/generate_hardware_docs.py` from the program; change `experiment/cluster_fields.cc` and
+`topology/kinds/*_fields.cc`, not this page.
+
+"""
+
+KINDS = [
+    "dgx_superpod", "torus", "twisted_torus", "tpu_slice", "nvlink_domain", "pcie_box", "fat_tree", "leaf_spine",
+    "rail_fabric", "dragonfly", "explicit_graph", "composed",
+]
+
 # Page, and its parts: a head and the topic of `stepsim help` behind it.
 PAGES = {
     "chip-fields.md": [(CHIP, ["chip"]), (HOST, ["host"])],
     "library-fields.md": [(LIBRARY, ["library"])],
+    "cluster-fields.md": [(CLUSTER, ["cluster"])]
+    + [(f"\n# Fields of `{kind}`\n\n", ["topologies", kind]) for kind in KINDS],
 }
 
 

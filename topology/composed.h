@@ -34,6 +34,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 struct TierSpec {
   std::string name = "node";                  // what one of the blocks that are joined is called
   int count = 1;                              // how many blocks are joined
@@ -49,6 +52,9 @@ struct ComposedSpec {
   BlockSpec domain;
   std::vector<TierSpec> tiers{};  // innermost first
 };
+
+// What files give.
+const FieldTable<ComposedSpec>& composed_fields();
 
 // "tiers[0].fabric.leaf_spine.spines". Builds the parts of the spec to know their sizes.
 std::vector<Problem> check(const ComposedSpec& spec);

@@ -32,6 +32,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 struct LinkFault {
   std::string link{};                // "a>b" or "a-b", with `*`
   std::optional<double> capacity{};  // share of its bandwidth that is left: over 0, at most 1
@@ -41,6 +44,9 @@ struct LinkFault {
 struct Faults {
   std::vector<LinkFault> links{};
 };
+
+// What files give.
+const FieldTable<Faults>& fault_fields();
 
 // "links[2].capacity". Also says which chips would no longer reach all others.
 std::vector<Problem> check(const Faults& faults, const BuiltTopology& built);

@@ -1,5 +1,7 @@
 #include "topology/topology_table.h"
 
+#include "topology/add_kinds.h"
+
 namespace stepsim {
 namespace {
 
@@ -19,6 +21,17 @@ std::optional<BlockSpec> block_named(std::string_view name) {
       },
       kTopologyKinds);
   return found;
+}
+
+const FieldTable<BlockSpec>& block_fields() {
+  static const FieldTable<BlockSpec> kTable = [] {
+    FieldTable<BlockSpec> table("Block");
+    table.one_of("a topology");
+    add_kinds(
+        table, [](auto& spec) -> auto& { return spec; });
+    return table;
+  }();
+  return kTable;
 }
 
 std::string_view name_of(const BlockSpec& spec) {

@@ -40,7 +40,9 @@ template <typename SpecOfKind>
 struct TopologyKind {
   using Spec = SpecOfKind;
 
-  std::string_view name;  // in files, and of its field in the messages Cluster and Block
+  std::string_view name;     // in files, and of its field in the messages Cluster and Block
+  std::string_view summary;  // one sentence for `stepsim help topologies`
+  const FieldTable<Spec>& (*fields)();  // what files give
 
   // Fabrics only: gives a size to a spec that has none, so that there are places for that many
   // gateways. Null: the spec always says its size.
@@ -58,20 +60,56 @@ struct TopologyKind {
 };
 
 inline constexpr std::tuple kTopologyKinds = {
-    TopologyKind<DgxSuperPodSpec>{.name = "dgx_superpod", .count_field = "nodes"},
-    TopologyKind<TorusSpec>{.name = "torus"},
-    TopologyKind<NvlinkDomainSpec>{.name = "nvlink_domain", .count_field = "gpus"},
-    TopologyKind<PcieBoxSpec>{.name = "pcie_box", .count_field = "gpus", .inside = HopKind::kPcie},
-    TopologyKind<FatTreeSpec>{.name = "fat_tree", .fit = fit},
-    TopologyKind<LeafSpineSpec>{.name = "leaf_spine", .fit = fit, .count_field = "leaves"},
-    TopologyKind<RailFabricSpec>{.name = "rail_fabric",
-                                 .fit = fit,
-                                 .rails = [](const RailFabricSpec& spec) { return spec.rails; },
-                                 .count_field = "nodes"},
-    TopologyKind<DragonflySpec>{.name = "dragonfly", .fit = fit, .count_field = "groups"},
-    TopologyKind<ExplicitGraphSpec>{.name = "explicit_graph"},
-    TopologyKind<TwistedTorusSpec>{.name = "twisted_torus"},
-    TopologyKind<TpuSliceSpec>{.name = "tpu_slice"},
+    TopologyKind<DgxSuperPodSpec>{
+        .name = "dgx_superpod",
+        .summary = "NVSwitch nodes, a card for each GPU, rail-optimised leaves, spines and cores.",
+        .fields = dgx_superpod_fields,
+        .count_field = "nodes"},
+    TopologyKind<TorusSpec>{.name = "torus",
+                            .summary = "One to three axes, each wrapped or not.",
+                            .fields = torus_fields},
+    TopologyKind<NvlinkDomainSpec>{
+        .name = "nvlink_domain",
+        .summary = "GPUs on one crossbar, or on each NVSwitch by its links.",
+        .fields = nvlink_domain_fields,
+        .count_field = "gpus"},
+    TopologyKind<PcieBoxSpec>{.name = "pcie_box",
+                              .summary = "GPUs under PCIe switches and one or two sockets.",
+                              .fields = pcie_box_fields,
+                              .count_field = "gpus",
+                              .inside = HopKind::kPcie},
+    TopologyKind<FatTreeSpec>{
+        .name = "fat_tree",
+        .summary = "Switches of one size in two or three tiers, tapered or not.",
+        .fields = fat_tree_fields,
+        .fit = fit},
+    TopologyKind<LeafSpineSpec>{.name = "leaf_spine",
+                                .summary = "Hosts on leaves, every leaf cabled to every spine.",
+                                .fields = leaf_spine_fields,
+                                .fit = fit,
+                                .count_field = "leaves"},
+    TopologyKind<RailFabricSpec>{
+        .name = "rail_fabric",
+        .summary = "The network of a SuperPod without its nodes: a leaf for each rail.",
+        .fields = rail_fabric_fields,
+        .fit = fit,
+        .rails = [](const RailFabricSpec& spec) { return spec.rails; },
+        .count_field = "nodes"},
+    TopologyKind<DragonflySpec>{.name = "dragonfly",
+                                .summary = "Groups of routers, with minimal or Valiant routes.",
+                                .fields = dragonfly_fields,
+                                .fit = fit,
+                                .count_field = "groups"},
+    TopologyKind<ExplicitGraphSpec>{.name = "explicit_graph",
+                                    .summary = "Nodes, links and routes, listed one by one.",
+                                    .fields = explicit_graph_fields},
+    TopologyKind<TwistedTorusSpec>{
+        .name = "twisted_torus",
+        .summary = "K x K x 2K and K x 2K x 2K, short axes closed with a shift.",
+        .fields = twisted_torus_fields},
+    TopologyKind<TpuSliceSpec>{.name = "tpu_slice",
+                               .summary = "The torus that a TPU generation makes of a shape.",
+                               .fields = tpu_slice_fields},
 };
 
 template <typename... Kinds>
@@ -82,6 +120,9 @@ using BlockSpec = decltype(variant_of(kTopologyKinds));
 
 // The spec of that kind as it is before anything is read into it; nothing if no row has the name.
 std::optional<BlockSpec> block_named(std::string_view name);
+
+// One row for each kind, of which a file gives one.
+const FieldTable<BlockSpec>& block_fields();
 
 std::string_view name_of(const BlockSpec& spec);  // "fat_tree"
 

@@ -30,6 +30,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "sim/base/error.h"
@@ -44,6 +45,7 @@ struct FieldDoc {
   std::string_view rules = {};   // what it has to agree with, beyond its limits
   std::string_view unset = {};   // optional members: what holds when it isn't given
   bool required = false;         // must be given
+  std::string_view see = {};     // groups: where their fields are explained, if not beneath them
 };
 
 // What values a number may have, in base units (bytes, seconds, bytes/s, FLOP/s).
@@ -137,6 +139,10 @@ class AnyFieldTable {
   // The value of a field in a struct that nobody touched; nothing: unset.
   virtual std::optional<std::string> default_of(const AnyField& field) const = 0;
 
+  // A message has exactly one of the rows. `what` says what they are: "a topology".
+  void one_of(std::string_view what) { one_of_ = what; }
+  std::string_view one_of() const { return one_of_; }  // empty: it may have all of them
+
   // The rows that follow belong to this theme.
   void theme(std::string_view title, std::string_view introduction = {});
 
@@ -145,6 +151,7 @@ class AnyFieldTable {
 
  private:
   std::string_view name_;
+  std::string_view one_of_;
   std::vector<std::unique_ptr<const AnyField>> fields_;
   std::vector<FieldTheme> themes_;
 };
@@ -360,6 +367,26 @@ class GroupField : public OuterField {
   T Struct::*member_;
 };
 
+// One alternative of a variant, which becomes the variant's value once a file has the group. `Get`
+// is a function object that returns the variant of a struct.
+template <class Struct, class Alternative, class Get>
+class AlternativeField : public OuterField {
+ public:
+  AlternativeField(std::string_view name, Get get, const AnyFieldTable& fields, FieldDoc doc)
+      : OuterField(name, fields, doc), get_(get) {}
+
+  std::size_t count(const void* spec) const override { return element(spec, 0) ? 1 : 0; }
+  const void* element(const void* spec, std::size_t) const override {
+    return std::get_if<Alternative>(&get_(*static_cast<const Struct*>(spec)));
+  }
+  void* add_element(void* spec) const override {
+    return &get_(*static_cast<Struct*>(spec)).template emplace<Alternative>();
+  }
+
+ private:
+  Get get_;
+};
+
 // A vector of structs. An element starts as Element{}, or as `start` makes it.
 template <class Struct, class Element>
 class ListField : public OuterField {
@@ -422,6 +449,12 @@ class FieldTable : public AnyFieldTable {
   void group(std::string_view name, T Struct::*member,
              const FieldTable<typename OptionalOf<T>::Value>& fields, FieldDoc doc) {
     add_row(std::make_unique<GroupField<Struct, T>>(name, member, fields, doc));
+  }
+  // The variant that `get` returns, while it holds an Alternative.
+  template <class Alternative, class Get>
+  void alternative(std::string_view name, Get get, const FieldTable<Alternative>& fields,
+                   FieldDoc doc) {
+    add_row(std::make_unique<AlternativeField<Struct, Alternative, Get>>(name, get, fields, doc));
   }
   template <class Element>
   void list(std::string_view name, std::vector<Element> Struct::*member,

@@ -20,7 +20,8 @@ void collect(const AnyFieldTable& table, const std::string& prefix, std::size_t 
     const AnyField& field = *table.fields()[i];
     const std::string path = prefix + std::string(field.name());
     result.push_back({path, &field, table.default_of(field)});
-    if (const AnyFieldTable* inner = field.fields()) {
+    const AnyFieldTable* inner = field.fields();
+    if (inner != nullptr && field.doc().see.empty()) {
       const std::string of = path + (field.is_list() ? "[i]." : ".");
       collect(*inner, of, 0, inner->fields().size(), result);
     }
@@ -57,6 +58,8 @@ std::string default_text(const Documented& documented) {
 
 // "a whole number, 1 to 1048576", "a list of groups"
 std::string kind_text(const AnyField& field) {
+  if (!field.doc().see.empty())
+    return "a group; `" + std::string(field.doc().see) + "` lists its fields";
   if (field.is_list()) return "a list; fields of an element below";
   if (field.fields() != nullptr) return "a group of fields, below";
   const std::string range = text_of(field.limits());

@@ -61,9 +61,7 @@ Explanation explanation_of(const ModelSpec& model, const ParallelPlan& plan,
     ADD_FAILURE() << problem.field << " " << problem.message;
   }
   ExperimentOptions options;
-  for (std::uint32_t stage = 0; stage < plan.pp; ++stage) {
-    options.recorded_ranks.emplace_back(stage * static_cast<std::uint32_t>(plan.tp * plan.dp));
-  }
+  options.record_each_role = true;  // ranks of a plain causal ring differ in their programs
   const SimulatedExperiment done = simulate_experiment(experiment, cluster, options);
   const SimulatedStep& step = done.runs.front();
   return explain({.experiment = experiment,

@@ -162,11 +162,11 @@ TEST(ClusterTopologiesTest, EveryProblemIsReportedUnderItsPath) {
                            "tiers { name: 'pod' count: 2 fabric { } cross_rail: 'none' } }";
   EXPECT_EQ(fields_with_problems(text.c_str()),
             (std::vector<std::string>{
+                "cluster.composed.domain.nvlink_domain.gpus",
                 "cluster.composed.domain.nvlink_domain.gpu_bandwidth",
                 "cluster.composed.domain.nvlink_domain.routing", "cluster.composed.tiers[0].count",
                 "cluster.composed.tiers[0].fabric.fat_tree.link_bandwidth",
                 "cluster.composed.tiers[1].fabric", "cluster.composed.tiers[1].cross_rail",
-                "cluster.composed.domain.nvlink_domain.gpus",
                 "cluster.composed.tiers[0].fabric.fat_tree.switch_ports"}));
 }
 

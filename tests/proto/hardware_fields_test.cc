@@ -1,11 +1,13 @@
-// Fields of chips, hosts and libraries: what files say of them is read, and what is read has
-// limits.
+// Fields of clusters, chips, hosts and libraries: what files say of them is read, and what is read
+// has limits.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "proto/cluster.pb.h"
+#include "experiment/cluster_fields.h"
+#include "experiment/published_fields.h"
+#include "proto/experiment.pb.h"
 #include "proto/read_fields.h"
 #include "sim/chips/chip_fields.h"
 #include "sim/collectives/library_fields.h"
@@ -15,9 +17,10 @@ namespace stepsim {
 namespace {
 
 // Fields that are put into other messages before a message is read, by resolve()
-// (proto/catalog/catalog_reference.h) and to_cluster().
-const std::vector<std::string> kResolved = {"Chip.catalog", "Chip.library", "Chip.host",
-                                            "Library.catalog"};
+// (proto/catalog/catalog_reference.h), to_cluster() and the catalog's families of sizes.
+const std::vector<std::string> kResolved = {"Cluster.catalog",      "Cluster.sizes",
+                                            "Cluster.chip.catalog", "Cluster.chip.library",
+                                            "Cluster.chip.host",    "Cluster.library.catalog"};
 
 // One line for each field of the message that nothing reads, and each row that no file can give.
 std::string unmatched(const google::protobuf::Descriptor& message, const AnyFieldTable& table) {
@@ -32,12 +35,27 @@ std::string unmatched(const google::protobuf::Descriptor& message, const AnyFiel
 }
 
 TEST(HardwareFieldsTest, EveryFieldOfAMessageHasARowAndEveryRowAField) {
-  EXPECT_EQ(unmatched(*file::Chip::descriptor(), chip_fields()), "")
-      << "declare them in sim/chips/chip_fields.cc or proto/chip.proto";
-  EXPECT_EQ(unmatched(*file::Host::descriptor(), host_fields()), "")
-      << "declare them in sim/hardware/host_fields.cc or proto/chip.proto";
-  EXPECT_EQ(unmatched(*file::Library::descriptor(), library_fields()), "")
-      << "declare them in sim/collectives/library_fields.cc or proto/library.proto";
+  EXPECT_EQ(unmatched(*file::Cluster::descriptor(), cluster_fields()), "")
+      << "declare them in proto/cluster.proto, chip.proto or library.proto, or in the table: "
+         "experiment/cluster_fields.cc, topology/kinds/*_fields.cc, sim/chips/chip_fields.cc, "
+         "sim/hardware/host_fields.cc, sim/collectives/library_fields.cc";
+}
+
+// Name and parts of an experiment are read by load_experiment() and, the parts, by their tables;
+// how it is simulated by to_simulation().
+TEST(HardwareFieldsTest, EveryFieldOfAnExperimentIsReadBySomeone) {
+  const std::vector<std::string> parts = {"name",      "model",      "cluster",
+                                          "plan",      "variation",  "seed",
+                                          "overrides", "simulation", "stepsim_version"};
+  for (const std::string& line :
+       unmatched_fields(*file::Experiment::descriptor(), publication_fields())) {
+    const bool is_part = std::ranges::any_of(parts, [&](const std::string& part) {
+      return line == "Experiment." + part + " has no row, so nothing reads it";
+    });
+    EXPECT_TRUE(is_part) << line
+                         << ": declare it in experiment/published_fields.cc or "
+                            "proto/experiment.proto";
+  }
 }
 
 TEST(HardwareFieldsTest, MatmulsOfATypeStartFromThoseOfAll) {
@@ -93,14 +111,27 @@ TEST(HardwareFieldsTest, NumbersOfALibraryHaveLimits) {
   EXPECT_EQ(problems.size(), expected.size() + 1) << "tuner.protocol[0].protocol is missing";
 }
 
-TEST(HardwareFieldsTest, EveryFieldSaysWhatItIs) {
-  const std::vector<const AnyFieldTable*> tables = {&chip_fields(), &host_fields(),
-                                                    &library_fields()};
-  for (const AnyFieldTable* table : tables) {
-    for (const auto& field : table->fields()) {
-      EXPECT_TRUE(field->doc().help.ends_with('.')) << field->name();
-    }
+void expect_help(const AnyFieldTable& table) {
+  for (const auto& field : table.fields()) {
+    EXPECT_TRUE(field->doc().help.ends_with('.')) << table.name() << "." << field->name();
+    if (field->fields() != nullptr) expect_help(*field->fields());
   }
+}
+
+TEST(HardwareFieldsTest, EveryFieldSaysWhatItIs) {
+  expect_help(cluster_fields());
+}
+
+TEST(HardwareFieldsTest, APartThatHoldsNoTopologySaysWhichThereAre) {
+  file::Composed message;
+  message.mutable_domain();
+  ProblemList problems;
+  ComposedSpec spec;
+  read_fields(message, composed_fields(), spec, "", problems);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems.all()[0].field, "domain");
+  EXPECT_TRUE(problems.all()[0].message.starts_with("must be a topology: dgx_superpod, torus, "))
+      << problems.all()[0].message;
 }
 
 }  // namespace

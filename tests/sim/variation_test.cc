@@ -80,10 +80,11 @@ TEST(VariationTest, WhatCannotBeIsRefused) {
              .jitter = 0.5},
             8);
   ASSERT_EQ(problems.size(), 4U);
-  EXPECT_EQ(problems[0].field, "straggler[0].rank");
-  EXPECT_EQ(problems[1].field, "straggler[0].slowdown");
-  EXPECT_EQ(problems[2].field, "straggler[1].rank");
-  EXPECT_EQ(problems[3].field, "jitter");
+  // Each field's own limits come first, then the rules between fields.
+  EXPECT_EQ(problems[0].field, "straggler[0].slowdown");
+  EXPECT_EQ(problems[1].field, "jitter");
+  EXPECT_EQ(problems[2].field, "straggler[0].rank");
+  EXPECT_EQ(problems[3].field, "straggler[1].rank");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "analysis/step/step_report.h"
@@ -134,7 +135,7 @@ inline OpGraph hand_made_graph() {
   first.ops = {hand_made_op(OpKind::kCompute, Axis::kOther, 0),
                hand_made_op(OpKind::kCollective, Axis::kTensor, 0),
                hand_made_op(OpKind::kMessages, Axis::kPipeline, 0)};
-  first.labels = {{0, 7, 3}, {1, 7, 3}, {2, -1, 3}};
+  first.labels = {{0, 7, 3}, {1, 7, 3}, {2, std::nullopt, 3}};
   Program last;
   last.name = "stage 1";
   last.streams = {{"receive", false, 0, 1}, {"compute", true, 1, 3}};
@@ -142,7 +143,8 @@ inline OpGraph hand_made_graph() {
               hand_made_op(OpKind::kCompute, Axis::kOther, 0),
               hand_made_op(OpKind::kCompute, Axis::kOther, 0),
               hand_made_op(OpKind::kCompute, Axis::kOther, 0)};
-  last.labels = {{3, -1, 3}, {0, 8, 3}, {4, -1, 3}, {5, -1, -1}};
+  last.labels = {
+      {3, std::nullopt, 3}, {0, 8, 3}, {4, std::nullopt, 3}, {5, std::nullopt, std::nullopt}};
   graph.programs = {first, last};
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
     RankData data;

@@ -15,6 +15,8 @@
 #include "schedules/pipeline/pipeline_costs.h"
 #include "schedules/pipeline/pipeline_schedule.h"
 #include "sim/program/graph_by_hand.h"
+#include "sim/run/simulate.h"
+#include "sim/run/simulation_result.h"
 #include "topology/small_clusters.h"
 
 namespace stepsim {

@@ -50,6 +50,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 // Defaults are a DGX H100 SuperPod (NVLink 4, NDR InfiniBand); bandwidths are one way.
 struct DgxSuperPodSpec {
   int nodes = 1;
@@ -65,6 +68,9 @@ struct DgxSuperPodSpec {
   CrossRail cross_rail = CrossRail::kPxn;
   PathChoice routing{};
 };
+
+// What files give: topology/kinds/dgx_superpod_fields.cc.
+const FieldTable<DgxSuperPodSpec>& dgx_superpod_fields();
 
 std::vector<Problem> check(const DgxSuperPodSpec& spec);
 

@@ -35,6 +35,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 enum class DragonflyRouting : std::uint8_t { kMinimal, kValiant };
 
 struct DragonflySpec {
@@ -54,6 +57,9 @@ struct DragonflySpec {
 
 // Gives a size to what has none, so that there are ports for `endpoints`.
 void fit(DragonflySpec& spec, std::uint32_t endpoints);
+
+// What files give: topology/kinds/dragonfly_fields.cc.
+const FieldTable<DragonflySpec>& dragonfly_fields();
 
 std::vector<Problem> check(const DragonflySpec& spec);
 

@@ -34,6 +34,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 struct ExplicitNode {
   std::string name;
   NodeKind kind = NodeKind::kChip;
@@ -61,6 +64,9 @@ struct ExplicitGraphSpec {
 };
 
 // "links[3].to". Chips that don't reach each other are named where the lists hold no other problem.
+// What files give: topology/kinds/explicit_graph_fields.cc.
+const FieldTable<ExplicitGraphSpec>& explicit_graph_fields();
+
 std::vector<Problem> check(const ExplicitGraphSpec& spec);
 
 // REQUIRES: check(spec) is empty.

@@ -29,6 +29,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 struct FatTreeSpec {
   std::optional<int>
       switch_ports{};          // k, even, to 128; in a composed cluster: the smallest that do
@@ -41,6 +44,9 @@ struct FatTreeSpec {
 
 // Gives a size to what has none, so that there are ports for `endpoints`.
 void fit(FatTreeSpec& spec, std::uint32_t endpoints);
+
+// What files give: topology/kinds/fat_tree_fields.cc.
+const FieldTable<FatTreeSpec>& fat_tree_fields();
 
 std::vector<Problem> check(const FatTreeSpec& spec);
 

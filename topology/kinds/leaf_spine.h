@@ -28,6 +28,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 struct LeafSpineSpec {
   std::optional<int> leaves{};  // in a composed cluster: as many as its hosts need, unless given
   int hosts_per_leaf = 16;
@@ -41,6 +44,9 @@ struct LeafSpineSpec {
 
 // Gives a size to what has none, so that there are ports for `endpoints`.
 void fit(LeafSpineSpec& spec, std::uint32_t endpoints);
+
+// What files give: topology/kinds/leaf_spine_fields.cc.
+const FieldTable<LeafSpineSpec>& leaf_spine_fields();
 
 std::vector<Problem> check(const LeafSpineSpec& spec);
 

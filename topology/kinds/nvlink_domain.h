@@ -35,6 +35,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 struct NvlinkDomainSpec {
   int gpus = 8;
   Bandwidth gpu_bandwidth{450e9};       // of all links of a GPU together, one way
@@ -43,6 +46,9 @@ struct NvlinkDomainSpec {
   std::optional<int> switch_ports{};    // links that a switch takes, if that is to be checked
   PathChoice routing{};
 };
+
+// What files give: topology/kinds/nvlink_domain_fields.cc.
+const FieldTable<NvlinkDomainSpec>& nvlink_domain_fields();
 
 std::vector<Problem> check(const NvlinkDomainSpec& spec);
 

@@ -21,6 +21,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 struct PcieBoxSpec {
   int gpus = 8;
   int gpus_per_switch = 2;
@@ -29,6 +32,9 @@ struct PcieBoxSpec {
   Bandwidth socket_bandwidth{32e9};  // between two sockets, one way; assumed, machines differ much
   Duration link_latency{};           // of each link; 0 unless given
 };
+
+// What files give: topology/kinds/pcie_box_fields.cc.
+const FieldTable<PcieBoxSpec>& pcie_box_fields();
 
 std::vector<Problem> check(const PcieBoxSpec& spec);
 

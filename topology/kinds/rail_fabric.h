@@ -50,6 +50,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 struct RailFabricSpec {
   std::optional<int> nodes{};        // in a composed cluster: as many as it joins, unless given
   int rails = 8;                     // cards of a node, and leaves of a unit
@@ -75,6 +78,9 @@ struct RailFabricSize {
 
 // Gives a size to what has none, so that there are ports for `endpoints`.
 void fit(RailFabricSpec& spec, std::uint32_t endpoints);
+
+// What files give: topology/kinds/rail_fabric_fields.cc.
+const FieldTable<RailFabricSpec>& rail_fabric_fields();
 
 // check() is check_fields(), and where that finds nothing, whether the switches have the ports.
 std::vector<Problem> check(const RailFabricSpec& spec);

@@ -30,6 +30,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 struct TorusAxis {
   int size = 1;
   bool wraps = false;  // a ring; needs at least 3 chips
@@ -40,6 +43,9 @@ struct TorusSpec {
   Bandwidth link_bandwidth{};     // one way; v5p: 90 GB/s. No default
   Duration link_latency{};        // of one hop; 0 unless given
 };
+
+// What files give: topology/kinds/torus_fields.cc.
+const FieldTable<TorusSpec>& torus_fields();
 
 std::vector<Problem> check(const TorusSpec& spec);
 

@@ -48,6 +48,9 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 enum class TpuGeneration : std::uint8_t { kV3, kV4, kV5e, kV5p, kV6e };
 inline constexpr std::array kTpuGenerations = {TpuGeneration::kV3, TpuGeneration::kV4,
                                                TpuGeneration::kV5e, TpuGeneration::kV5p,
@@ -76,6 +79,9 @@ struct TpuSliceSpec {
 // Whether each axis wraps. Axes of a slice that is to be twisted count as not twisted.
 // REQUIRES: check() finds nothing wrong with the shape.
 std::vector<bool> wraps_of(TpuGeneration generation, const std::vector<int>& shape);
+
+// What files give: topology/kinds/tpu_slice_fields.cc.
+const FieldTable<TpuSliceSpec>& tpu_slice_fields();
 
 std::vector<Problem> check(const TpuSliceSpec& spec);
 

@@ -37,11 +37,17 @@
 
 namespace stepsim {
 
+template <class Struct>
+class FieldTable;
+
 struct TwistedTorusSpec {
   std::vector<int> shape{};    // x, y, z: K x K x 2K or K x 2K x 2K in any order; K at least 2
   Bandwidth link_bandwidth{};  // one way. No default
   Duration link_latency{};     // of one hop; 0 unless given
 };
+
+// What files give: topology/kinds/twisted_torus_fields.cc.
+const FieldTable<TwistedTorusSpec>& twisted_torus_fields();
 
 std::vector<Problem> check(const TwistedTorusSpec& spec);
 

@@ -1,0 +1,107 @@
+// Messages that have no table of fields because their values become several things, or part of one:
+// every field is still read somewhere. A field that is new in a message has to be read by the file
+// named here, and then listed; one that is gone has to go from both.
+//
+// Messages with tables: fields_test.cc and hardware_fields_test.cc.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "proto/algorithm.pb.h"
+#include "proto/experiment.pb.h"
+#include "proto/hardware.pb.h"
+#include "proto/measured_model.pb.h"
+#include "proto/software.pb.h"
+
+namespace stepsim {
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct ReadByHand {
+  const google::protobuf::Descriptor* message;
+  const char* reader;
+  Names fields;
+};
+
+std::vector<ReadByHand> messages_read_by_hand() {
+  return {
+      {file::Algorithm::descriptor(),
+       "proto/collective_files.cc",
+       {"name", "op", "members", "shards", "pieces", "shard_of", "step"}},
+      {file::Algorithm::Step::descriptor(),
+       "proto/collective_files.cc",
+       {"lane", "round", "from", "to", "reduce", "block", "after"}},
+      {file::Algorithm::Round::descriptor(), "proto/collective_files.cc", {"lane", "round"}},
+      {file::Simulation::descriptor(),
+       "proto/experiment_record.cc",
+       {"fidelity", "granularity", "steps", "attention_flops", "explain", "packet_bytes",
+        "switching", "buffer_bytes", "spraying"}},
+      {file::HardwareTable::descriptor(), "proto/catalog/load_hardware.cc", {"hardware"}},
+      {file::Hardware::descriptor(),
+       "proto/catalog/load_hardware.cc",
+       {"name", "chip", "cluster", "one_cluster", "chips_per_node"}},
+      {file::MeasuredModelTable::descriptor(), "proto/catalog/load_measured_models.cc", {"model"}},
+      {file::MeasuredModel::descriptor(),
+       "proto/catalog/load_measured_models.cc",
+       {"name", "latent", "first_dense", "shared_experts", "attention_sinks", "problem"}},
+      {file::Sizes::descriptor(),
+       "proto/catalog/cluster_family.cc",
+       {"listed", "maximum_chips", "chips_per_count", "maximum_count", "box",
+        "wraps_when_multiple_of", "wraps_when_size", "may_be_twisted"}},
+      {file::SoftwareTable::descriptor(), "proto/catalog/load_software.cc", {"software"}},
+      {file::Software::descriptor(),
+       "proto/catalog/load_software.cc",
+       {"name", "source", "plan", "dropout", "fixed_memory", "chip"}},
+      {file::SoftwareChip::descriptor(),
+       "proto/catalog/load_software.cc",
+       {"begins_with", "fields"}},
+  };
+}
+
+TEST(MessagesReadByHandTest, EveryFieldIsReadByItsFile) {
+  for (const ReadByHand& read : messages_read_by_hand()) {
+    Names in_message;
+    for (int i = 0; i < read.message->field_count(); ++i) {
+      in_message.push_back(read.message->field(i)->name());
+      EXPECT_EQ(std::ranges::count(read.fields, in_message.back()), 1)
+          << read.message->name() << "." << in_message.back() << " is new: read it in "
+          << read.reader << ", then list it here";
+    }
+    for (const std::string& field : read.fields) {
+      EXPECT_EQ(std::ranges::count(in_message, field), 1)
+          << read.message->name() << " has no field " << field << " any more: remove it in "
+          << read.reader << " and here";
+    }
+  }
+}
+
+// The message and those that it holds.
+void collect(const google::protobuf::Descriptor& message, Names& names) {
+  if (std::ranges::count(names, message.full_name()) > 0) return;
+  names.push_back(message.full_name());
+  for (int i = 0; i < message.field_count(); ++i) {
+    if (const auto* held = message.field(i)->message_type()) collect(*held, names);
+  }
+}
+
+TEST(MessagesReadByHandTest, EveryMessageHasATableOrIsReadByHand) {
+  Names known;  // an experiment's parts have tables
+  collect(*file::Experiment::descriptor(), known);
+  for (const ReadByHand& read : messages_read_by_hand()) collect(*read.message, known);
+  for (const google::protobuf::Descriptor* any :
+       {file::Algorithm::descriptor(), file::Chip::descriptor(), file::Cluster::descriptor(),
+        file::Experiment::descriptor(), file::Hardware::descriptor(), file::Library::descriptor(),
+        file::MeasuredModel::descriptor(), file::Model::descriptor(), file::Plan::descriptor(),
+        file::Software::descriptor()}) {
+    for (int i = 0; i < any->file()->message_type_count(); ++i) {
+      const std::string name = any->file()->message_type(i)->full_name();
+      EXPECT_EQ(std::ranges::count(known, name), 1)
+          << name << " is a new message: give it a table of fields, or list it here";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -1,0 +1,25 @@
+// add_kinds() adds a row for each kind of topology to the table of a struct that holds one of them.
+
+#pragma once
+
+#include <tuple>
+
+#include "sim/base/field.h"
+#include "topology/topology_table.h"
+
+namespace stepsim {
+
+// `get` is a function object that returns the variant of a struct.
+template <class Struct, class Get>
+void add_kinds(FieldTable<Struct>& table, Get get) {
+  std::apply(
+      [&]<typename... Kinds>(const Kinds&... kinds) {
+        (table.template alternative<typename Kinds::Spec>(
+             kinds.name, get, kinds.fields(),
+             {.help = kinds.summary, .see = "stepsim help topologies KIND"}),
+         ...);
+      },
+      kTopologyKinds);
+}
+
+}  // namespace stepsim

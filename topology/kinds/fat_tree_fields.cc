@@ -1,0 +1,31 @@
+#include "sim/base/field.h"
+#include "sim/base/quantity_field.h"
+#include "topology/kinds/fat_tree.h"
+#include "topology/kinds/routing_fields.h"
+
+namespace stepsim {
+
+const FieldTable<FatTreeSpec>& fat_tree_fields() {
+  using Spec = FatTreeSpec;
+  static const FieldTable<Spec> kTable = [] {
+    FieldTable<Spec> table("FatTree");
+    table.add("switch_ports", &Spec::switch_ports, Limits::between(2, 128),
+              {.help = "Ports k of every switch: k^2 / 2 hosts in two tiers, k^3 / 4 in three.",
+               .rules = "Even.",
+               .unset = "in a composed cluster, the smallest that do; else it must be given"});
+    table.add("tiers", &Spec::tiers, Limits::between(2, 3), {.help = "Tiers of switches."});
+    table.add("taper", &Spec::taper, Limits::between(1, 1024),
+              {.help = "The links of the top tier have 1 / taper of the bandwidth.",
+               .advice = "1 is full bisection."});
+    table.add("link_bandwidth", &Spec::link_bandwidth, Limits::positive(),
+              {.help = "Bandwidth of each link, one way.", .required = true});
+    table.add("link_latency", &Spec::link_latency,
+              {.help = "Latency of each link.",
+               .advice = "0 unless given: the clusters of the catalog give it."});
+    add_routing(table, &Spec::routing);
+    return table;
+  }();
+  return kTable;
+}
+
+}  // namespace stepsim

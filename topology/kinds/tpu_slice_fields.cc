@@ -1,0 +1,54 @@
+#include "sim/base/field.h"
+#include "sim/base/quantity_field.h"
+#include "topology/kinds/tpu_slice.h"
+
+namespace stepsim {
+
+template <>
+inline constexpr std::size_t kValuesOf<TpuGeneration> = kTpuGenerations.size();
+
+const FieldTable<TpuSliceSpec>& tpu_slice_fields() {
+  using Spec = TpuSliceSpec;
+  static const FieldTable<Spec> kTable = [] {
+    static const FieldTable<TpuHosts> kHosts = [] {
+      FieldTable<TpuHosts> hosts("Hosts");
+      hosts.add("bandwidth", &TpuHosts::bandwidth, Limits::positive(),
+                {.help = "Bandwidth of PCIe between a chip and its host, one way.",
+                 .unset = "the generation's"});
+      hosts.add("latency", &TpuHosts::latency, {.help = "Latency of that."});
+      return hosts;
+    }();
+    FieldTable<Spec> table("TpuSlice");
+    table.add(
+        "generation", &Spec::generation,
+        {.help = "The TPU: it decides which shapes there are, which axes wrap, and the bandwidths.",
+         .required = true});
+    table.add("shape", &Spec::shape,
+              {.help = "Chips along x and y, and z if the generation has it.",
+               .rules = "One that the generation has; the message names those near it."});
+    table.add("twisted", &Spec::twisted,
+              {.help = "The slice is a twisted torus.",
+               .advice = "On v4 and v5p it makes all-to-alls faster.",
+               .rules = "Whole cubes as K x K x 2K or K x 2K x 2K."});
+    table.add("wraps", &Spec::wraps,
+              {.help = "Which axes are believed to wrap: true,true,false. It changes nothing; a "
+                       "slice that is otherwise is refused.",
+               .unset = "not checked"});
+    table.add(
+        "link_bandwidth", &Spec::link_bandwidth, Limits::positive(),
+        {.help = "Bandwidth of a link between neighbours, one way.", .unset = "the generation's"});
+    table.add("link_latency", &Spec::link_latency,
+              {.help = "Latency of a hop.",
+               .advice = "0 unless given: the clusters of the catalog give it."});
+    table.add("optical_latency", &Spec::optical_latency,
+              {.help = "Latency of a hop between cubes, over optical switches.",
+               .rules = "v4 and v5p only.",
+               .unset = "link_latency"});
+    table.group("hosts", &Spec::hosts, kHosts,
+                {.help = "The hosts of the slice, as nodes of the network."});
+    return table;
+  }();
+  return kTable;
+}
+
+}  // namespace stepsim

@@ -49,7 +49,7 @@ void TwistedAllToAll::find_ways() {
                                          : shape_.dimensions[axis].size;
   };
   const auto look = [&](auto& self, std::uint32_t axis, std::uint32_t at, Found way) -> void {
-    if (axis == grid_.axes()) {
+    if (axis >= std::min<std::size_t>(grid_.axes(), way.hops.size())) {
       const std::uint32_t length = std::accumulate(way.hops.begin(), way.hops.end(), 0U);
       if (length > shortest[at]) return;
       if (length < shortest[at]) found[at].clear();

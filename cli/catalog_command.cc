@@ -1,8 +1,13 @@
 #include "cli/catalog_command.h"
 
+#include <boost/program_options.hpp>
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
+#include "cli/catalog_experiments.h"
+#include "cli/command_line.h"
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
@@ -10,6 +15,8 @@
 
 namespace stepsim {
 namespace {
+
+namespace po = boost::program_options;
 
 std::optional<CatalogKind> kind_named(std::string_view name) {
   for (const CatalogKind kind : kCatalogKinds) {
@@ -48,26 +55,64 @@ std::string names_text(CatalogKind kind, const std::string& indent) {
   return text;
 }
 
-std::string catalog_text(const std::vector<std::string>& arguments) {
-  if (arguments.empty()) {
+std::string catalog_text(const std::vector<std::string>& words) {
+  if (words.empty()) {
     std::string text;
     for (const CatalogKind kind : kCatalogKinds) {
       text += std::string(name_of(kind)) + "\n" + names_text(kind, "  ");
     }
     return text;
   }
-  if (arguments.size() > 2) {
-    throw ConfigError({{arguments[2], "stepsim catalog takes at most KIND and NAME"}});
-  }
-  const CatalogKind kind = read_kind(arguments[0]);
-  if (arguments.size() == 1) return names_text(kind, "");
-  const CatalogAnswer answer = find(kind, arguments[1]);
+  const CatalogKind kind = read_kind(words[0]);
+  if (words.size() == 1) return names_text(kind, "");
+  const CatalogAnswer answer = find(kind, words[1]);
   if (!answer.found) throw ConfigError({{"NAME", answer.problem}});
   return answer.found->text;
 }
 
+po::options_description catalog_option_list() {
+  po::options_description options("Options of stepsim catalog experiments", 100, 50);
+  auto add = options.add_options();
+  add("list", "only list them with their published figures; simulate none");
+  add("most-chips", po::value<std::int64_t>()->value_name("N"),
+      "simulate only those on at most N chips; list the others");
+  add("json", po::value<std::string>()->value_name("FILE"),
+      "write the result as JSON; - writes it to standard output, and nothing else there");
+  return options;
+}
+
+CatalogExperimentsOptions read_experiments_options(const CommandLine& line,
+                                                   std::vector<Problem>& problems) {
+  CatalogExperimentsOptions options;
+  if (line.options.contains("most-chips")) {
+    options.most_chips = line.options["most-chips"].as<std::int64_t>();
+    if (*options.most_chips < 1) problems.push_back({"--most-chips", "must be at least 1"});
+  }
+  if (line.options.contains("list")) options.most_chips = 0;
+  options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  return options;
+}
+
 ExitStatus run_catalog_command(const std::vector<std::string>& arguments) {
-  print(catalog_text(arguments));
+  std::vector<Problem> problems;
+  const CommandLine line = read_command_line(arguments, catalog_option_list(), problems);
+  if (line.words.size() > 2) {
+    problems.push_back({line.words[2], "stepsim catalog takes at most KIND and NAME"});
+  }
+  const bool all_experiments =
+      line.words.size() == 1 && kind_named(line.words[0]) == CatalogKind::kExperiment;
+  for (const char* option : {"list", "most-chips", "json"}) {
+    if (!all_experiments && line.options.contains(option)) {
+      problems.push_back(
+          {std::string("--") + option, "only goes with stepsim catalog experiments"});
+    }
+  }
+  const CatalogExperimentsOptions options = read_experiments_options(line, problems);
+  throw_if_any(std::move(problems));
+  if (all_experiments) {
+    return show_catalog_experiments(options) ? ExitStatus::kDone : ExitStatus::kNo;
+  }
+  print(catalog_text(line.words));
   return ExitStatus::kDone;
 }
 
@@ -75,19 +120,24 @@ ExitStatus run_catalog_command(const std::vector<std::string>& arguments) {
 
 constinit const Subcommand kCatalogSubcommand = {
     .name = "catalog",
-    .arguments = "[KIND] [NAME]",
+    .arguments = "[KIND] [NAME] [options]",
     .summary = "list or print built-in chips, clusters, models, ...",
     .description = R"(stepsim catalog says what is built in.
 
 Usage:
   stepsim catalog              every kind and its names
-  stepsim catalog KIND         names of chips, libraries, clusters, models, plans or experiments
+  stepsim catalog KIND         names of chips, libraries, clusters, models or plans
   stepsim catalog KIND NAME    one entry, as its file says it
+  stepsim catalog experiments [--list] [--most-chips N] [--json FILE]
+                               what was published about each, beside what it simulates
+
+All experiments together take some minutes; the quick ones come first. The exit status is 1 if a
+simulated figure is outside the range that its experiment states.
 
 Clusters come in families that have any size: dgx-h100-<chips>, v5p-<x>x<y>x<z>, ...
 `stepsim catalog clusters` says which sizes each family has, and lists the usual ones.
 )",
-    .options = nullptr,
+    .options = catalog_option_list,
     .run = run_catalog_command,
 };
 

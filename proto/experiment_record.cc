@@ -216,6 +216,10 @@ ExperimentRecord record_of(const file::Experiment& message, const Experiment& ex
   fields["cluster"] = object_of(message.cluster());
   fields["plan"] = plan_of(message.plan(), experiment.plan);
   if (message.has_variation()) fields["variation"] = object_of(message.variation());
+  for (const file::Published& published : message.published()) {
+    fields["published"].push_back(object_of(published));
+  }
+  if (message.has_not_published()) fields["not_published"] = message.not_published();
   return {.fields = fields.dump(),
           .overrides = {message.overrides().begin(), message.overrides().end()}};
 }

@@ -188,9 +188,16 @@ void add_overrides(const ExperimentSource& source, file::Experiment& message) {
   for (const std::string& text : source.overrides) message.add_overrides(text);
 }
 
-// Refuses a publication that makes no sense. proto/load_publication.h reads it for those who ask.
-void check_publication(const file::Experiment& message, ProblemList& problems) {
-  to_publication(message, problems);
+// No flag changes what the file or the catalog says.
+bool is_as_written(const ExperimentSource& source) {
+  return source.model.empty() && source.cluster.empty() && source.plan.empty() &&
+         source.library.empty() && source.overrides.empty();
+}
+
+Publication forget_publication(file::Experiment& message) {
+  message.clear_published();
+  message.clear_not_published();
+  return {};
 }
 
 // A section that must be there; false if it can't be used.
@@ -245,7 +252,6 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
 
   Experiment experiment;
   if (has_model) experiment.model = to_model(message.model(), problems);
-  check_publication(message, problems);
   std::optional<BuiltTopology> built;
   if (has_cluster) {
     experiment.cluster = to_cluster(message.cluster(), problems);
@@ -261,6 +267,8 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
     if (!built) problems.mark_reported("plan.ranks");
     problems.add(check_loaded(experiment, has_model, built));
   }
+  Publication publication = to_publication(message, problems);
+  if (!is_as_written(source)) publication = forget_publication(message);
   experiment.name =
       message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;
   const SimulationChoices simulation = to_simulation(message, problems);
@@ -270,7 +278,8 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
   return {.experiment = std::move(experiment),
           .topology = std::move(*built),
           .simulation = simulation,
-          .record = std::move(record)};
+          .record = std::move(record),
+          .publication = std::move(publication)};
 }
 
 Experiment load_experiment(const ExperimentSource& source) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/published.h"
 #include "proto/experiment_record.h"
 #include "topology/topology.h"
 
@@ -36,6 +37,7 @@ struct LoadedExperiment {
   BuiltTopology topology;        // of its cluster; it has been built to check the plan
   SimulationChoices simulation;  // what the file says of how it is simulated
   ExperimentRecord record;       // all of it, to be written down and run again
+  Publication publication{};     // what was measured of it; nothing once flags change it
 };
 LoadedExperiment load_with_topology(const ExperimentSource& source);
 

@@ -15,6 +15,7 @@
 
 #include "sim/base/quantity_text.h"
 #include "traces/link_kinds.h"
+#include "traces/published_report.h"
 #include "traces/report_text.h"
 
 namespace stepsim {
@@ -115,6 +116,7 @@ class Report : private ReportText {
   std::string write() {
     title();
     headline();
+    published();
     breakdown();
     experts();
     placement();
@@ -190,6 +192,13 @@ class Report : private ReportText {
         fmt::format("of {} a chip, attention counted {}; HFU {:.1f} %",
                     to_text(metrics.peak_per_chip), name_of(metrics.convention),
                     100 * metrics.hardware_flops_utilization));
+  }
+
+  // Nothing where nothing was published, or where flags changed the experiment.
+  void published() {
+    if (report_.published.empty()) return;
+    section("Published", "measured by others on real chips");
+    add_published(*this, report_.published);
   }
 
   void breakdown() {

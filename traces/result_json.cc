@@ -13,6 +13,7 @@
 #include "traces/chrome_trace.h"
 #include "traces/explain_report.h"
 #include "traces/json_text.h"
+#include "traces/published_report.h"
 
 namespace stepsim {
 namespace {
@@ -188,6 +189,7 @@ std::string result_json(const StepReport& report) {
   if (const auto idle = idle_chips(run.graph, run.cluster); !idle.empty()) {
     object.add("idle_chips", idle_chips_json(idle, run.cluster));
   }
+  if (!report.published.empty()) object.add("published", published_json(report.published));
   object.add("breakdown_s", breakdown_json(result.breakdown, run.graph.axes));
   if (metrics.experts) {
     JsonObject experts(JsonObject::Layout::kOneLine);

@@ -7,6 +7,8 @@
 //   fidelity, granularity
 //   chips                   that hold a rank
 //   idle_chips              names of the others; absent when there are none
+//   published               [{metric, published, simulated, ratio, low, high, as_expected, source,
+//                           ...}...]: published_report.h; absent where nothing was published
 //   breakdown_s             {compute, exposed_communication {tp, cp, ...}, bubble, idle}
 //   critical_path           [{label, duration_s}...], longest first
 //   memory                  {peak_bytes, capacity_bytes, fits, peak_rank, peak_time_s,

@@ -9,7 +9,9 @@ StepReport report_on(const FinishedRun& run, const AskedExperiment& asked, bool 
           .placement = placement_notes(run.graph, run.cluster, run.result),
           .explanation = explains ? std::optional(explain(run)) : std::nullopt,
           .settings = settings_of(run.experiment, asked.overrides),
-          .experiment_json = asked.json};
+          .experiment_json = asked.json,
+          .published =
+              compare_with_published(asked.publication, run.experiment, run.result, run.metrics)};
 }
 
 }  // namespace stepsim

@@ -32,7 +32,7 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   progress.wipe();
 
   const AskedExperiment asked{record_json(request.record, options.simulation, version()),
-                              request.record.overrides};
+                              request.record.overrides, request.publication};
   std::vector<StepReport> reports;
   for (const SimulatedStep& step : done.runs) {
     const FinishedRun run{experiment, cluster, done.graph, step.options, step.result, step.metrics};

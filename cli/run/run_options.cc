@@ -252,6 +252,7 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
     request.experiment = std::move(loaded.experiment);
     request.topology = std::move(loaded.topology);
     request.record = std::move(loaded.record);
+    request.publication = std::move(loaded.publication);
     options.simulation = loaded.simulation;
     ranks = static_cast<std::uint32_t>(request.experiment.plan.ranks());
   } catch (const ConfigError& error) {

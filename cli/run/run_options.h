@@ -29,6 +29,7 @@ struct RunRequest {
   Experiment experiment;
   BuiltTopology topology;  // of its cluster
   ExperimentRecord record;
+  Publication publication;
 };
 RunRequest read_run_request(const std::vector<std::string>& arguments);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """stepsim catalog and import, as a person runs it: catalog_test.py PATH-TO-STEPSIM."""
 import json
+import re
 
 from program import SMALL, StepsimTest, main, stepsim
 
@@ -59,6 +60,35 @@ class CatalogTest(StepsimTest):
                             "KIND: must be given; type: stepsim catalog chips h100-sxm")
         self.expect_refused(["catalog", "models", SMALL],
                             f"{SMALL} is an experiment, not a model. Type: stepsim run {SMALL}")
+
+    def test_experiments_show_what_was_published_beside_what_is_simulated(self):
+        result = stepsim("catalog", "experiments", "--most-chips", "64")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, rf"(?m)^{SMALL}\n  tokens/s +85,459  simulated +87,487 +\+2\.4 %$")
+        # Too large to be simulated here, and without a figure.
+        self.assertRegex(result.stdout, r"(?m)^bloom-176b-dgx-a100-384\n  step time +105 s$")
+        self.assertRegex(result.stdout, r"(?m)^gemma-7b-v5e-16x16\n  nothing published: ")
+
+    def test_experiments_can_be_listed_and_written_as_json(self):
+        listed = stepsim("catalog", "experiments", "--list").stdout
+        self.assertNotIn("simulated", listed)
+        names = re.findall(r"(?m)^(\S+)$", listed)
+        self.assertIn(SMALL, names)
+        self.assertIn(f"  {names[0]}\n", stepsim("catalog").stdout)
+        result = stepsim("catalog", "experiments", "--most-chips", "8", "--json", "-")
+        experiments = json.loads(result.stdout)["experiments"]
+        self.assertEqual([one["name"] for one in experiments], names)
+        small = next(one for one in experiments if one["name"] == SMALL)
+        self.assertEqual(small["published"][0]["metric"], "tokens_per_s")
+        self.assertTrue(small["published"][0]["as_expected"])
+        self.assertEqual(small["chips"], 8)
+
+    def test_options_of_experiments_go_with_nothing_else(self):
+        self.expect_refused(["catalog", "models", "--list"],
+                            "--list: only goes with stepsim catalog experiments")
+        self.expect_refused(["catalog", "experiments", SMALL, "--json", "-"], "--json: only goes")
+        self.expect_refused(["catalog", "experiments", "--most-chips", "0"],
+                            "--most-chips: must be at least 1")
 
     def test_refuses_what_is_not_there(self):
         self.expect_refused(["catalog", "modells"], 'KIND: must be one of', "did you mean models?")

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "proto/catalog/catalog.h"
-#include "proto/load_publication.h"
 #include "tests/support/experiment_case.h"
 
 namespace stepsim {
@@ -18,6 +17,10 @@ constexpr const char* kExperiment = R"(model { catalog: "llama3-8b" }
 cluster { catalog: "dgx-h100-8" }
 plan { tp: 2 dp: 4 microbatch: 1 global_batch: 64 sequence: 8192 }
 )";
+
+Publication publication_of(const ExperimentSource& source) {
+  return load_with_topology(source).publication;
+}
 
 class PublishedTest : public ExperimentCase {
  protected:
@@ -32,8 +35,7 @@ class PublishedTest : public ExperimentCase {
 };
 
 TEST_F(PublishedTest, FiguresAreReadInBaseUnits) {
-  const Publication publication =
-      load_publication(write("published.textproto", std::string(kExperiment) + R"(
+  const Publication publication = publication_of(source_with(R"(
 published { step_time: "19.9s" source: "a" }
 published { tokens_per_s: 238300 source: "a" plan: "TP 4" }
 published { flops_per_chip: "400TFLOPS" attention_flops: "full" source: "a" }
@@ -80,9 +82,21 @@ TEST_F(PublishedTest, NonsenseIsRefused) {
             Lines{"not_published: must not be given beside published figures"});
 }
 
+TEST_F(PublishedTest, AreOfTheExperimentAsItIsWritten) {
+  ExperimentSource source = source_with(R"(published { step_time: "6s" source: "a" })");
+  EXPECT_EQ(publication_of(source).figures.size(), 1U);
+  source.overrides = {"plan.zero=1"};
+  EXPECT_EQ(publication_of(source).figures.size(), 0U);
+  source.overrides = {};
+  source.plan = "tp=1,dp=8";
+  EXPECT_EQ(publication_of(source).figures.size(), 0U);
+}
+
 TEST_F(PublishedTest, EveryExperimentOfTheCatalogSaysWhatOrWhyNot) {
   for (const std::string& name : list(CatalogKind::kExperiment)) {
-    const Publication publication = load_publication(name);
+    ExperimentSource source;
+    source.experiment = name;
+    const Publication publication = publication_of(source);
     EXPECT_NE(publication.figures.empty(), publication.none.empty()) << name;
   }
 }

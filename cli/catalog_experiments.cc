@@ -1,0 +1,142 @@
+#include "cli/catalog_experiments.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analysis/step/published_comparison.h"
+#include "cli/progress.h"
+#include "cli/standard_output.h"
+#include "experiment/simulate_experiment.h"
+#include "proto/catalog/catalog.h"
+#include "proto/load_experiment.h"
+#include "sim/base/quantity_text.h"
+#include "traces/json_text.h"
+#include "traces/output_file.h"
+#include "traces/published_report.h"
+#include "traces/report_text.h"
+
+namespace stepsim {
+namespace {
+
+struct ShownExperiment {
+  Experiment experiment;
+  Publication publication;
+  std::optional<StepMetrics> metrics;  // of the simulation, if there was one
+  std::vector<PublishedComparison> comparisons;
+};
+
+// Grows like the ops of all ranks.
+double work_of(const Experiment& experiment) {
+  const ParallelPlan& plan = experiment.plan;
+  const auto number = [](std::int64_t count) { return static_cast<double>(count); };
+  const double blocks_of_a_rank = number(experiment.model.layers) / number(plan.pp);
+  const double microbatches = number(plan.global_batch) / number(plan.microbatch * plan.dp);
+  return number(plan.ranks()) * microbatches * blocks_of_a_rank;
+}
+
+// The quickest first.
+std::vector<ShownExperiment> catalog_experiments() {
+  std::vector<ShownExperiment> all;
+  for (const std::string& name : list(CatalogKind::kExperiment)) {
+    ExperimentSource source;
+    source.experiment = name;
+    LoadedExperiment loaded = load_with_topology(source);
+    all.push_back({.experiment = std::move(loaded.experiment),
+                   .publication = std::move(loaded.publication),
+                   .metrics = {},
+                   .comparisons = {}});
+  }
+  std::ranges::stable_sort(all, {},
+                           [](const ShownExperiment& shown) { return work_of(shown.experiment); });
+  return all;
+}
+
+bool is_simulated(const ShownExperiment& shown, const CatalogExperimentsOptions& options) {
+  if (shown.publication.figures.empty()) return false;
+  return !options.most_chips || shown.experiment.plan.ranks() <= *options.most_chips;
+}
+
+void simulate_shown(ShownExperiment& shown) {
+  Progress progress(shown.experiment.name + ": ");
+  ExperimentOptions options;
+  progress.watch(options);
+  const SimulatedExperiment done = simulate_experiment(shown.experiment, options);
+  const SimulatedStep& step = done.runs.front();
+  shown.metrics = step.metrics;
+  shown.comparisons =
+      compare_with_published(shown.publication, shown.experiment, step.result, step.metrics);
+}
+
+void add_figures(ReportText& text, const Publication& publication) {
+  for (const PublishedFigure& figure : publication.figures) {
+    text.line("  {:<{}}{:>14}", published_label(figure.metric), kReportLabel,
+              published_value_text(figure.metric, figure.value));
+    text.wrapped(4, figure.source);
+  }
+}
+
+std::string shown_text(const ShownExperiment& shown) {
+  const Experiment& experiment = shown.experiment;
+  ReportText text(shows_color(STDOUT_FILENO));
+  text.line("{}", text.paint(experiment.name, Paint::kBold));
+  if (shown.publication.figures.empty()) {
+    text.wrapped(2, "nothing published: " + shown.publication.none);
+  } else if (shown.metrics) {
+    add_published(text, shown.comparisons);
+  } else {
+    add_figures(text, shown.publication);
+  }
+  return text.text();
+}
+
+std::string shown_json(const ShownExperiment& shown) {
+  std::string text = fmt::format("{{\"name\": \"{}\"", json_escaped(shown.experiment.name));
+  if (shown.metrics) {
+    text += fmt::format(", \"chips\": {}, \"step_time_s\": {}", shown.metrics->chips,
+                        exact_seconds(shown.metrics->step_time));
+  }
+  text += ", \"published\": " + published_json(shown.comparisons);
+  if (const std::string& none = shown.publication.none; !none.empty()) {
+    text += fmt::format(", \"not_published\": \"{}\"", json_escaped(none));
+  }
+  return text + "}";
+}
+
+std::string all_shown_json(const std::vector<ShownExperiment>& all) {
+  std::string text;
+  for (const ShownExperiment& shown : all)
+    text += (text.empty() ? "\n  " : ",\n  ") + shown_json(shown);
+  return "{\"experiments\": [" + text + "\n]}\n";
+}
+
+bool shown_as_expected(const ShownExperiment& shown) {
+  return std::ranges::all_of(shown.comparisons, &PublishedComparison::as_expected);
+}
+
+}  // namespace
+
+bool show_catalog_experiments(const CatalogExperimentsOptions& options) {
+  catch_interrupts();
+  std::vector<ShownExperiment> all = catalog_experiments();
+  for (ShownExperiment& shown : all) {
+    if (is_simulated(shown, options)) simulate_shown(shown);
+    stop_if_interrupted();
+    if (options.json != "-") print(shown_text(shown));
+  }
+  if (options.json == "-") {
+    print(all_shown_json(all));
+  } else if (!options.json.empty()) {
+    OutputFile file(options.json);
+    file.write(all_shown_json(all));
+    file.commit();
+  }
+  return std::ranges::all_of(all, shown_as_expected);
+}
+
+}  // namespace stepsim

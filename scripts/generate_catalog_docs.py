@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Writes docs/catalog.md: what was published about the experiments of the catalog, beside what they
+simulate. Takes some minutes, as `stepsim catalog experiments` does.
+
+    scripts/generate_catalog_docs.py build/release/stepsim            writes it
+    scripts/generate_catalog_docs.py build/release/stepsim --check    fails if it is not fresh
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "catalog.md"
+LABELS = {
+    "step_time": "step time",
+    "tokens_per_s": "tokens/s",
+    "flops_per_chip": "TFLOP/s a chip",
+    "model_flops_utilization": "MFU",
+    "hardware_flops_utilization": "HFU",
+    "peak_memory": "peak memory",
+}
+
+HEAD = """# Experiments of the catalog
+
+What others measured of them on real chips, beside what stepsim says:
+
+    stepsim catalog experiments            all, the quick ones first
+    stepsim catalog experiments --list     names and what was published, without simulation
+    stepsim run NAME                       one, with everything else that a run says
+
+Written by `scripts/generate_catalog_docs.py` from the program; change `catalog/experiments/`, not this page.
+
+A simulation counts as right within 10 % of the published figure. Where more is expected, the table says why, and
+the file of the experiment states the range. `PublishedFiguresTest` holds each within its range. It runs the largest
+ones with fewer replicas, whose work is the same. `stepsim catalog experiments` runs them whole, and ends with exit
+status 1 if one is outside its range. Nothing is fitted to these figures.
+
+Publications count the FLOPs of attention in two ways, *causal* (half the pairs of tokens) or *full*; the simulated
+figure is counted likewise.
+
+"""
+
+
+def value_text(metric, value):
+    if metric == "step_time":
+        return f"{value:.4g} s"
+    if metric == "flops_per_chip":
+        return f"{value / 1e12:.0f}"
+    if metric.endswith("utilization"):
+        return f"{100 * value:.1f} %"
+    if metric == "peak_memory":
+        return f"{value / 1e9:.1f} GB"
+    return f"{value:,.0f}"
+
+
+def remark(figure):
+    parts = [figure["source"]]
+    if "plan" in figure:
+        parts.append(f"measured with {figure['plan']}")
+    return "; ".join(parts) + (f". {figure['why']}" if "why" in figure else "")
+
+
+def rows(experiment):
+    for figure in experiment["published"]:
+        metric = figure["metric"]
+        label = LABELS[metric]
+        if "attention_flops" in figure:
+            label += f", {figure['attention_flops']}"
+        yield " | ".join([
+            f"| `{experiment['name']}`", label, value_text(metric, figure["published"]),
+            value_text(metric, figure["simulated"]), f"{100 * (figure['ratio'] - 1):+.1f} %",
+            remark(figure) + " |"])
+
+
+def page(experiments):
+    text = HEAD + "| experiment | figure | published | simulated | difference | source, and why |\n"
+    text += "|---|---|--:|--:|--:|---|\n"
+    for experiment in experiments:
+        for row in rows(experiment):
+            text += row + "\n"
+    text += "\n## Nothing published\n\n"
+    for experiment in experiments:
+        if "not_published" in experiment:
+            text += f"- `{experiment['name']}`: {experiment['not_published']}\n"
+    return text
+
+
+def main():
+    stepsim = sys.argv[1]
+    result = subprocess.run([stepsim, "catalog", "experiments", "--json", "-"],
+                            stdout=subprocess.PIPE, text=True)
+    if result.returncode != 0:
+        sys.exit("stepsim catalog experiments failed, or a figure is outside its range")
+    experiments = sorted(json.loads(result.stdout)["experiments"], key=lambda one: one["name"])
+    text = page(experiments)
+    if sys.argv[2:] == ["--check"]:
+        if PAGE.read_text() != text:
+            sys.exit(f"{PAGE} is not fresh: run scripts/generate_catalog_docs.py")
+    else:
+        PAGE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+// Every experiment of the catalog is within the range that it states of what was published about
+// it.
+//
+// The largest ones run here with fewer replicas, so that all take half a minute. Replicas do the
+// same work side by side, so only the exchange of gradients and parameters changes. The whole ones
+// run in `stepsim catalog experiments`.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/step/published_comparison.h"
+#include "experiment/simulate_experiment.h"
+#include "proto/catalog/catalog.h"
+#include "proto/load_experiment.h"
+
+namespace stepsim {
+namespace {
+
+// The sequences of a replica stay as many as they are.
+struct Smaller {
+  std::string_view experiment;
+  const char* cluster;
+  const char* plan;
+};
+constexpr std::array kSmaller = {
+    Smaller{"llama3-405b-dgx-h100-16384", "dgx-h100-1024", "dp=8,global-batch=128"},
+    Smaller{"llama3-405b-128k-dgx-h100-16384", "dgx-h100-2048", "dp=1,global-batch=16"},
+    Smaller{"megatron-1t-dgx-a100-3072", "dgx-a100-512", "dp=1,global-batch=512"},
+    Smaller{"megatron-530b-dgx-a100-2520", "dgx-a100-560", "dp=2,global-batch=560"},
+};
+
+ExperimentSource named(const std::string& name) {
+  ExperimentSource source;
+  source.experiment = name;
+  return source;
+}
+
+Publication publication_of(const std::string& name) {
+  return load_with_topology(named(name)).publication;
+}
+
+// The experiment, or its smaller stand-in.
+Experiment experiment_to_run(const std::string& name) {
+  ExperimentSource source = named(name);
+  const auto* const smaller = std::ranges::find(kSmaller, name, &Smaller::experiment);
+  if (smaller != kSmaller.end()) {
+    source.cluster = smaller->cluster;
+    source.plan = smaller->plan;
+  }
+  return load_experiment(source);
+}
+
+std::vector<std::string> experiments_with_figures() {
+  std::vector<std::string> names = list(CatalogKind::kExperiment);
+  std::erase_if(names,
+                [](const std::string& name) { return publication_of(name).figures.empty(); });
+  return names;
+}
+
+class PublishedFiguresTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(PublishedFiguresTest, AreWithinTheirRange) {
+  const Experiment experiment = experiment_to_run(GetParam());
+  const SimulatedExperiment done = simulate_experiment(experiment);
+  const SimulatedStep& step = done.runs.front();
+  for (const PublishedComparison& one :
+       compare_with_published(publication_of(GetParam()), experiment, step.result, step.metrics)) {
+    EXPECT_TRUE(one.as_expected())
+        << name_of(one.figure.metric) << ": published " << one.figure.value << ", simulated "
+        << one.simulated << ", " << one.ratio() << " of it; expected " << one.figure.low << " to "
+        << one.figure.high;
+  }
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalog, PublishedFiguresTest,
+                         ::testing::ValuesIn(experiments_with_figures()), test_name);
+
+TEST(PublishedFiguresTest, SmallerStandInsHaveReplicasAsLong) {
+  for (const Smaller& smaller : kSmaller) {
+    const std::string name(smaller.experiment);
+    const ParallelPlan whole = load_experiment(named(name)).plan;
+    ParallelPlan part = experiment_to_run(name).plan;
+    EXPECT_EQ(part.global_batch * whole.dp, whole.global_batch * part.dp) << name;
+    EXPECT_LT(part.dp, whole.dp) << name;
+    EXPECT_EQ(part.tp * part.cp * part.pp, whole.tp * whole.cp * whole.pp) << name;
+  }
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every example of docs/experiment-files.md is taken as it stands: experiment_files_test.py
-PATH-TO-STEPSIM.
+"""Every example of docs/experiment-files.md is taken as it stands, and every routing of
+docs/cluster-fields.md: experiment_files_test.py PATH-TO-STEPSIM.
 """
 import pathlib
 import re
@@ -10,6 +10,7 @@ from program import SMALL, StepsimTest, main, stepsim
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "experiment-files.md").read_text()
+FIELDS = (ROOT / "docs" / "cluster-fields.md").read_text()
 
 
 def examples():
@@ -63,8 +64,9 @@ class ExperimentFilesTest(StepsimTest):
 
     def routings(self):
         """What the page says `routing` of a dgx_superpod takes."""
-        row = re.search(r"^\| `dgx_superpod` .*$", PAGE, re.M).group(0)
-        return re.findall(r"`(\w+)`", re.search(r"`routing` \((.*?)\)", row).group(1))
+        fields = FIELDS.partition("# Fields of `dgx_superpod`\n")[2]
+        values = re.search(r"^### `routing`\n\nValue: (.*?);", fields, re.M).group(1)
+        return re.split(", | or ", values)
 
     def test_every_routing_on_the_page_is_taken_and_no_other(self):
         for routing in self.routings():

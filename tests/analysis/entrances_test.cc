@@ -8,6 +8,7 @@
 #include "analysis/studies/stack_step.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
+#include "schedules/pipeline/published/published_schedule.h"
 #include "topology/small_clusters.h"
 
 namespace stepsim {

@@ -129,8 +129,8 @@ class TraceWriter {
       const RankLayout& layout = layouts_[i];
       write_process(layout.process, name_of_rank(result_.timelines[i].rank), i);
       std::uint32_t position = 0;
-      for (const std::vector<Lane>& lanes : layout.lanes) {
-        for (const Lane& lane : lanes) {
+      for (const std::vector<TraceLane>& lanes : layout.lanes) {
+        for (const TraceLane& lane : lanes) {
           write_metadata("thread_name", layout.process, lane.thread,
                          fmt::format(R"("name":"{}")", json_escaped(lane.name)));
           write_metadata("thread_sort_index", layout.process, lane.thread,

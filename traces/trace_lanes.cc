@@ -91,7 +91,7 @@ RankLayout lay_out(const OpGraph& graph, const Timeline& timeline, std::uint32_t
   }
   const std::vector<std::uint32_t> counts = choose_lanes(program, timeline, layout);
   for (std::uint32_t stream = 0; stream < program.streams.size(); ++stream) {
-    std::vector<Lane>& lanes = layout.lanes.emplace_back();
+    std::vector<TraceLane>& lanes = layout.lanes.emplace_back();
     for (std::uint32_t lane = 0; lane < counts[stream]; ++lane) {
       const bool main = lane == 0 && program.streams[stream].computes;
       std::string name = program.streams[stream].name;

@@ -35,7 +35,7 @@ Span work_span(const TimelineOp& entry, OpKind kind);
 // Posted, but not moving. Empty for compute.
 Span wait_span(const TimelineOp& entry, OpKind kind);
 
-struct Lane {
+struct TraceLane {
   std::uint32_t thread = 0;
   std::string name;
 };
@@ -44,10 +44,10 @@ struct Lane {
 // last; instants have lanes of their own only where several begin in the same nanosecond.
 struct RankLayout {
   std::uint32_t process = 0;
-  std::vector<std::uint32_t> stream_of_op;  // by op of the rank's program
-  std::vector<std::vector<Lane>> lanes;     // by stream
-  std::vector<std::uint32_t> lane_of;       // by entry of the timeline: of the work, not the wait
-  std::vector<bool> waits_late;             // by entry: an instant stands where its wait begins
+  std::vector<std::uint32_t> stream_of_op;    // by op of the rank's program
+  std::vector<std::vector<TraceLane>> lanes;  // by stream
+  std::vector<std::uint32_t> lane_of;         // by entry of the timeline: of the work, not the wait
+  std::vector<bool> waits_late;               // by entry: an instant stands where its wait begins
 
   std::uint32_t main_thread(std::uint32_t op) const { return lanes[stream_of_op[op]][0].thread; }
   std::uint32_t thread_of(std::size_t entry, std::uint32_t op) const {

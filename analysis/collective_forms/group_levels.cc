@@ -114,12 +114,12 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
   return group;
 }
 
-ChosenCollective choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
-                            const GroupShape& shape, const CollectiveWork& work,
-                            const CollectiveTask& task) {
-  ChosenCollective chosen{
-      .choice = choose_with_library(cluster.library, task, switches_can_add(work.type),
-                                    work.algorithm, shape, links_of(cluster, chips, work.type))};
+FormulaChoice choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                         const GroupShape& shape, const CollectiveWork& work,
+                         const CollectiveTask& task) {
+  FormulaChoice chosen{.choice = choose_with_library(cluster.library, task,
+                                                     switches_can_add(work.type), work.algorithm,
+                                                     shape, links_of(cluster, chips, work.type))};
   const auto algorithm = choose_algorithm(task, chosen.choice.algorithm, shape);
   chosen.rounds = algorithm->rounds();
   chosen.lanes = algorithm->lanes();

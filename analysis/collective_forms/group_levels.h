@@ -42,13 +42,13 @@ CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint3
 
 // The algorithm that runs this collective with the cluster's library, and its rounds and lanes.
 // `task` is task_of() of the work in its graph.
-struct ChosenCollective {
+struct FormulaChoice {
   LibraryChoice choice;
   std::uint32_t rounds = 0;
   std::uint32_t lanes = 0;
 };
-ChosenCollective choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
-                            const GroupShape& shape, const CollectiveWork& work,
-                            const CollectiveTask& task);
+FormulaChoice choose_for(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                         const GroupShape& shape, const CollectiveWork& work,
+                         const CollectiveTask& task);
 
 }  // namespace stepsim

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
-#include "proto/field_reader.h"
+#include "proto/message_fields.h"
 #include "proto/record_fields.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "schedules/plan/plan_fields.h"
@@ -37,49 +38,37 @@ std::string name_in(const std::vector<std::pair<std::string, Value>>& names, Val
   return std::ranges::find(names, value, [](const auto& entry) { return entry.second; })->first;
 }
 
-json object_of(const Message& message);
-
-json plain_value(const Message& message, const FieldDescriptor& field) {
-  const Reflection& reflection = *message.GetReflection();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return reflection.GetInt32(message, &field);
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return reflection.GetUInt32(message, &field);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return reflection.GetInt64(message, &field);
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return reflection.GetUInt64(message, &field);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return reflection.GetDouble(message, &field);
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return reflection.GetBool(message, &field);
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return object_of(reflection.GetMessage(message, &field));
-    default:
-      return reflection.GetString(message, &field);  // no other type is used in proto/*.proto
+// Nothing if no entry has that name, which is then a problem of the field.
+template <typename Value>
+std::optional<Value> value_named(const std::vector<std::pair<std::string, Value>>& names,
+                                 const std::string& name, const std::string& field,
+                                 ProblemList& problems) {
+  std::string accepted;
+  for (const auto& [choice, meaning] : names) {
+    if (choice == name) return meaning;
+    accepted += (accepted.empty() ? "" : " or ") + choice;
   }
+  problems.add(field, "must be " + accepted + ", is \"" + name + "\"");
+  return std::nullopt;
 }
 
-json element_value(const Message& message, const FieldDescriptor& field, int i) {
-  const Reflection& reflection = *message.GetReflection();
+json object_of(const Message& message);
+
+// The element with that index of a list, or the value of a field that is none.
+json value_of(const Message& message, const FieldDescriptor& field, int index) {
+  const Reflection& from = *message.GetReflection();
+  const bool is_list = field.is_repeated();
   switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return reflection.GetRepeatedInt32(message, &field, i);
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return reflection.GetRepeatedUInt32(message, &field, i);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return reflection.GetRepeatedInt64(message, &field, i);
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return reflection.GetRepeatedUInt64(message, &field, i);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return reflection.GetRepeatedDouble(message, &field, i);
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return reflection.GetRepeatedBool(message, &field, i);
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return object_of(reflection.GetRepeatedMessage(message, &field, i));
+      return object_of(is_list ? from.GetRepeatedMessage(message, &field, index)
+                               : from.GetMessage(message, &field));
+    case FieldDescriptor::CPPTYPE_DOUBLE:  // 2.0, not 2
+      return is_list ? from.GetRepeatedDouble(message, &field, index)
+                     : from.GetDouble(message, &field);
+    case FieldDescriptor::CPPTYPE_STRING:
+      return plain_text(message, field, index);
     default:
-      return reflection.GetRepeatedString(message, &field, i);
+      return json::parse(plain_text(message, field, index));
   }
 }
 
@@ -91,12 +80,12 @@ json object_of(const Message& message) {
   for (const FieldDescriptor* field : fields) {
     json& value = object[std::string(field->name())];
     if (!field->is_repeated()) {
-      value = plain_value(message, *field);
+      value = value_of(message, *field, 0);
       continue;
     }
     value = json::array();
     const int count = message.GetReflection()->FieldSize(message, field);
-    for (int i = 0; i < count; ++i) value.push_back(element_value(message, *field, i));
+    for (int i = 0; i < count; ++i) value.push_back(value_of(message, *field, i));
   }
   return object;
 }
@@ -157,38 +146,40 @@ SimulationChoices to_simulation(const file::Experiment& message, ProblemList& pr
   ExperimentOptions& options = choices.options;
   options.seed = message.seed();
   const file::Simulation& simulation = message.simulation();
-  const FieldReader fields(simulation, "simulation.", problems);
-  const auto within = [&fields](const char* field, std::int64_t least, std::int64_t most,
-                                std::int64_t value) {
+  const std::string prefix = "simulation.";
+  const auto within = [&](const char* field, std::int64_t least, std::int64_t most,
+                          std::int64_t value) {
     if (value >= least && value <= most) return;
-    fields.add(field, "must be a whole number from " + std::to_string(least) + " to " +
-                          std::to_string(most) + ", is " + std::to_string(value));
+    problems.add(prefix + field, "must be a whole number from " + std::to_string(least) + " to " +
+                                     std::to_string(most) + ", is " + std::to_string(value));
+  };
+  const auto choose = [&](const char* field, bool given, const std::string& name, const auto& names,
+                          auto& result) {
+    if (given) result = value_named(names, name, prefix + field, problems).value_or(result);
   };
   if (simulation.fidelity_size() > 0) options.fidelities.clear();
   for (const std::string& name : simulation.fidelity()) {
-    const auto found =
-        std::ranges::find(kFidelities, name, [](const auto& entry) { return entry.first; });
-    if (found == kFidelities.end()) {
-      fields.add("fidelity", "must be latency-bandwidth or flow or packet, is \"" + name + "\"");
-    } else {
-      options.fidelities.push_back(found->second);
-    }
+    const auto fidelity = value_named(kFidelities, name, prefix + "fidelity", problems);
+    if (fidelity) options.fidelities.push_back(*fidelity);
   }
   if (options.fidelities.empty()) options.fidelities = {Fidelity::kFlow};
-  fields.read("granularity", options.granularity, kGranularities);
+  choose("granularity", simulation.has_granularity(), simulation.granularity(), kGranularities,
+         options.granularity);
   if (simulation.has_steps()) {
     within("steps", 1, 1000, simulation.steps());
     options.steps = simulation.steps();
   }
-  fields.read("attention_flops", options.attention_flops, kConventions);
-  fields.read("explain", choices.explains);
+  choose("attention_flops", simulation.has_attention_flops(), simulation.attention_flops(),
+         kConventions, options.attention_flops);
+  choices.explains = simulation.explain();
   PacketOptions& packets = options.packets;
   if (simulation.has_packet_bytes()) {
     within("packet_bytes", 1, std::numeric_limits<std::int32_t>::max(), simulation.packet_bytes());
     packets.packet_bytes = Bytes(simulation.packet_bytes());
     packets.header_bytes = std::min(packets.header_bytes, packets.packet_bytes);
   }
-  fields.read("switching", packets.switching, kSwitchings);
+  choose("switching", simulation.has_switching(), simulation.switching(), kSwitchings,
+         packets.switching);
   if (simulation.has_buffer_bytes()) {
     within("buffer_bytes", packets.packet_bytes.value(),
            std::numeric_limits<std::int64_t>::max() / 2, simulation.buffer_bytes());

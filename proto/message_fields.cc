@@ -235,6 +235,34 @@ std::optional<Refusal> set_plain(Message& message, const FieldDescriptor& field,
   }
 }
 
+std::string plain_text(const Message& message, const FieldDescriptor& field, int index) {
+  const Reflection& from = *message.GetReflection();
+  const bool is_list = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return std::to_string(is_list ? from.GetRepeatedInt32(message, &field, index)
+                                    : from.GetInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return std::to_string(is_list ? from.GetRepeatedUInt32(message, &field, index)
+                                    : from.GetUInt32(message, &field));
+    case FieldDescriptor::CPPTYPE_INT64:
+      return std::to_string(is_list ? from.GetRepeatedInt64(message, &field, index)
+                                    : from.GetInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return std::to_string(is_list ? from.GetRepeatedUInt64(message, &field, index)
+                                    : from.GetUInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return write_double(is_list ? from.GetRepeatedDouble(message, &field, index)
+                                  : from.GetDouble(message, &field));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return Text<bool>::write(is_list ? from.GetRepeatedBool(message, &field, index)
+                                       : from.GetBool(message, &field));
+    default:  // no other type is used in proto/*.proto
+      return is_list ? from.GetRepeatedString(message, &field, index)
+                     : from.GetString(message, &field);
+  }
+}
+
 std::optional<std::string> set_field(Message& root, std::string_view path, std::string_view value) {
   StepsOrProblem read = read_path(*root.GetDescriptor(), path);
   if (!read.problem.empty()) return read.problem;

@@ -43,6 +43,11 @@ std::optional<Refusal> set_plain(google::protobuf::Message& message,
                                  const google::protobuf::FieldDescriptor& field,
                                  std::string_view text);
 
+// A plain value as a person would write it, so that set_plain() reads it back. `index`: its place
+// if the field is a list, else ignored. REQUIRES: the field is not a message.
+std::string plain_text(const google::protobuf::Message& message,
+                       const google::protobuf::FieldDescriptor& field, int index);
+
 // Puts every field that `changes` has over those of `base`: messages field by field, lists as a
 // whole. REQUIRES: both are of one type.
 void put_over(google::protobuf::Message& base, const google::protobuf::Message& changes);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "proto/message_fields.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {
@@ -18,41 +19,12 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// A plain value as a person would write it; `index`: its place in a list.
-std::string text_of_value(const Message& message, const FieldDescriptor& field, int index) {
-  const Reflection& from = *message.GetReflection();
-  const bool is_list = field.is_repeated();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return std::to_string(is_list ? from.GetRepeatedInt32(message, &field, index)
-                                    : from.GetInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return std::to_string(is_list ? from.GetRepeatedUInt32(message, &field, index)
-                                    : from.GetUInt32(message, &field));
-    case FieldDescriptor::CPPTYPE_INT64:
-      return std::to_string(is_list ? from.GetRepeatedInt64(message, &field, index)
-                                    : from.GetInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return std::to_string(is_list ? from.GetRepeatedUInt64(message, &field, index)
-                                    : from.GetUInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return write_double(is_list ? from.GetRepeatedDouble(message, &field, index)
-                                  : from.GetDouble(message, &field));
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return Text<bool>::write(is_list ? from.GetRepeatedBool(message, &field, index)
-                                       : from.GetBool(message, &field));
-    default:  // no other type is used in proto/*.proto
-      return is_list ? from.GetRepeatedString(message, &field, index)
-                     : from.GetString(message, &field);
-  }
-}
-
 // Elements of a list are separated by commas, as on the command line.
 std::string text_of_field(const Message& message, const FieldDescriptor& field) {
-  if (!field.is_repeated()) return text_of_value(message, field, 0);
+  if (!field.is_repeated()) return plain_text(message, field, 0);
   std::string text;
   for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
-    text += (i == 0 ? "" : ",") + text_of_value(message, field, i);
+    text += (i == 0 ? "" : ",") + plain_text(message, field, i);
   }
   return text;
 }

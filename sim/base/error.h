@@ -1,5 +1,5 @@
-// ConfigError: the user asked for something impossible. Thrown only while an experiment is loaded
-// and built, never while it runs; main() prints it and exits with 2.
+// ConfigError says that the user asked for something impossible. It is thrown only while an
+// experiment is loaded and built, never while it runs. main() prints it and exits with status 2.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace stepsim {
 
-// One wrong field: where it is and what is wrong, in the user's own words. The message says the
-// value that was given and what would be accepted.
+// Problem is one wrong field: its path and what is wrong, in the user's own words. The message
+// repeats the given value and says what would be accepted.
 struct Problem {
   std::string field;    // "cluster.dgx_superpod.nodes"
   std::string message;  // "must be at least 1, is 0"
@@ -29,7 +29,7 @@ class ConfigError : public std::runtime_error {
   std::vector<Problem> problems_;
 };
 
-// The same problems with `prefix` and a dot before each field.
+// Returns the same problems with `prefix` and a dot before each field.
 std::vector<Problem> under(std::string_view prefix, std::vector<Problem> problems);
 
 // Throws ConfigError unless `problems` is empty.

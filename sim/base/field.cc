@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-// "0 (replicated), 1 (optimizer state divided) or 3 (FSDP)"
+// Returns "0 (replicated), 1 (optimizer state divided) or 3 (FSDP)".
 std::string text_of_choices(const Limits& limits) {
   std::vector<std::string> names;
   for (const auto& [value, meaning] : limits.choices) {
@@ -17,7 +17,7 @@ std::string text_of_choices(const Limits& limits) {
   return either_of(names);
 }
 
-// Large whole numbers without an exponent.
+// Writes large whole numbers without an exponent.
 std::string text_of_bound(double value) {
   constexpr double kMost = 1e15;
   const bool is_whole = value >= -kMost && value <= kMost &&
@@ -30,7 +30,7 @@ bool is_bounded(double bound) {
          bound < std::numeric_limits<double>::infinity();
 }
 
-// "at least 1", "above 0 and at most 1", "positive".
+// Returns "at least 1", "above 0 and at most 1" or "positive".
 std::string text_of_bounds(const Limits& limits) {
   const std::string low = (limits.above_low ? "above " : "at least ") + text_of_bound(limits.low);
   const std::string high = (limits.below_high ? "below " : "at most ") + text_of_bound(limits.high);
@@ -46,7 +46,7 @@ bool breaks_high(const Limits& limits, double value) {
   return !(limits.below_high ? value < limits.high : value <= limits.high);
 }
 
-// A range whose ends are themselves allowed is told by the end that is passed.
+// If both ends of the range are allowed, the message names only the end that the value passes.
 std::string text_of_broken(const Limits& limits, double value) {
   if (limits.above_low || limits.below_high) return text_of_bounds(limits);
   return breaks_low(limits, value) ? "at least " + text_of_bound(limits.low)

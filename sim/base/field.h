@@ -16,8 +16,8 @@
 // default (below), help and Markdown (sim/base/field_help.h).
 //
 // A std::optional member is a field that may be left unset. A nested struct is a group() of another
-// table, a vector of structs a list(). A value with a syntax of its own is given two functions. A
-// rule between two fields is code, not a field's limit.
+// table. A vector of structs is a list(). A value with a syntax of its own needs two functions, one
+// that reads and one that writes. A rule between two fields is code, not a field's limit.
 
 #pragma once
 
@@ -38,36 +38,38 @@
 
 namespace stepsim {
 
-// What is said about a field. All are plain sentences.
+// FieldDoc is the documentation of a field. Every member holds plain sentences.
 struct FieldDoc {
   std::string_view help;         // what it is, with its unit; the first sentence may stand alone
   std::string_view advice = {};  // when to change it; what a larger value costs and brings
-  std::string_view rules = {};   // what it has to agree with, beyond its limits
-  std::string_view unset = {};   // optional members: what holds when it isn't given
+  std::string_view rules = {};   // how it must agree with other fields
+  std::string_view unset = {};   // optional members: the meaning of leaving it out
   bool required = false;         // must be given
-  std::string_view see = {};     // groups: where their fields are explained, if not beneath them
+  std::string_view see =
+      {};  // groups: the page or topic that explains their fields, unless they are listed beneath
 };
 
-// What values a number may have, in base units (bytes, seconds, bytes/s, FLOP/s).
+// Limits are the values that a number may have, in base units (bytes, seconds, bytes/s, FLOP/s).
 struct Limits {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool above_low = false;    // low itself is not allowed
-  bool below_high = false;   // nor high
-  bool zero_unsets = false;  // 0 is allowed, too: it stands for none
-  std::vector<std::pair<double, std::string_view>> choices{};  // these only, with their meanings
+  bool below_high = false;   // high itself is not allowed
+  bool zero_unsets = false;  // 0 is allowed as well and stands for "none"
+  std::vector<std::pair<double, std::string_view>>
+      choices{};  // the only allowed values, with their meanings
 
   static Limits at_least(double low) { return {.low = low}; }
   static Limits between(double low, double high) { return {.low = low, .high = high}; }
   static Limits positive() { return {.low = 0, .above_low = true}; }
-  static Limits fraction() { return {.low = 0, .high = 1, .above_low = true}; }  // not 0
-  static Limits share() { return {.low = 0, .high = 1, .below_high = true}; }    // not 1
+  static Limits fraction() { return {.low = 0, .high = 1, .above_low = true}; }  // 0 is not allowed
+  static Limits share() { return {.low = 0, .high = 1, .below_high = true}; }    // 1 is not allowed
   static Limits choice_of(std::vector<std::pair<double, std::string_view>> choices) {
     return {.choices = std::move(choices)};
   }
 
-  // The same limits, and 0 for none. It takes back what a catalog entry sets; an optional member is
-  // then unset.
+  // Returns the same limits, which also allow 0 for "none". A file uses 0 to take back a catalog
+  // entry's value; an optional member becomes unset.
   Limits or_zero() const {
     Limits result = *this;
     result.zero_unsets = true;
@@ -76,40 +78,48 @@ struct Limits {
 };
 
 bool within(const Limits& limits, double value);
-// "must be at least 1, is 0"; `text` is the value as written. REQUIRES: it is not within.
+// Returns "must be at least 1, is 0". `text` is the value as written. REQUIRES: `value` is not
+// within `limits`.
 std::string broken_text(const Limits& limits, double value, const std::string& text);
 std::string text_of(const Limits& limits);  // "1 to 1048576"; "" if there are none
 
 class AnyFieldTable;
 
-// A row of a table, without the type of its struct. Every `spec` is that struct.
+// AnyField is a row of a table, independent of the type of the struct. Every `spec` points to that
+// struct.
 class AnyField {
  public:
   AnyField(std::string_view name, Limits limits, FieldDoc doc)
       : name_(name), limits_(std::move(limits)), doc_(doc) {}
   virtual ~AnyField() = default;
 
-  std::string_view name() const { return name_; }  // as in files
+  std::string_view name() const { return name_; }  // as it is written in files
   const Limits& limits() const { return limits_; }
   const FieldDoc& doc() const { return doc_; }
 
   // ---- a value ----
 
-  // Every problem of the text; the value is only changed if there is none.
+  // Sets the value from `text`. Returns every problem found; the value changes only if there is
+  // none.
   virtual std::vector<std::string> read(std::string_view text, void* spec) const = 0;
-  virtual std::optional<std::string> write(const void* spec) const = 0;  // nothing: unset
-  virtual std::optional<double> number(const void* spec) const = 0;      // nothing: no number
-  virtual void clear(void* spec) const = 0;  // makes it 0 or unset: its problem has been reported
-  virtual std::string accepts() const = 0;   // "a whole number"
-  virtual bool is_unset_by_zero() const { return false; }  // so that 0 itself is no value
+  virtual std::optional<std::string> write(const void* spec) const = 0;  // nullopt: unset
+  virtual std::optional<double> number(const void* spec) const = 0;      // nullopt: not a number
+  virtual void clear(
+      void* spec) const = 0;  // makes it 0 or unset, once its problem has been reported
+  virtual std::string accepts() const = 0;  // "a whole number"
+  virtual bool is_unset_by_zero() const {
+    return false;
+  }  // 0 means "unset", so 0 cannot be a value
 
-  // ---- a group or a list: fields() of each element ----
+  // ---- a group or a list: fields() describes each element ----
 
   virtual const AnyFieldTable* fields() const { return nullptr; }
   virtual bool is_list() const { return false; }
-  virtual std::size_t count(const void*) const { return 0; }  // elements that are there
+  virtual std::size_t count(const void*) const { return 0; }  // number of elements that exist
   virtual const void* element(const void*, std::size_t) const { return nullptr; }
-  virtual void* add_element(void*) const { return nullptr; }  // of a group: the only one
+  virtual void* add_element(void*) const {
+    return nullptr;
+  }  // for a group, returns its only element
 
  private:
   std::string_view name_;
@@ -117,11 +127,11 @@ class AnyField {
   FieldDoc doc_;
 };
 
-// Fields that belong together, for the documentation.
+// FieldTheme groups fields that belong together in the documentation.
 struct FieldTheme {
   std::string_view title;
   std::string_view introduction;
-  std::size_t first;  // field
+  std::size_t first;  // index of its first field
 };
 
 class AnyFieldTable {
@@ -131,19 +141,22 @@ class AnyFieldTable {
   AnyFieldTable& operator=(AnyFieldTable&&) = default;
   virtual ~AnyFieldTable() = default;
 
-  std::string_view name() const { return name_; }  // of the message in files: "Plan"
+  std::string_view name() const { return name_; }  // name of the message in files: "Plan"
   const std::vector<std::unique_ptr<const AnyField>>& fields() const { return fields_; }
   const std::vector<FieldTheme>& themes() const { return themes_; }
-  const AnyField* find(std::string_view name) const;  // null: there is none
+  const AnyField* find(std::string_view name) const;  // nullptr: there is no such field
   std::vector<std::string> names() const;
-  // The value of a field in a struct that nobody touched; nothing: unset.
+  // Returns the field's value in a default-constructed struct; nullopt if it is unset there.
   virtual std::optional<std::string> default_of(const AnyField& field) const = 0;
 
-  // A message has exactly one of the rows. `what` says what they are: "a topology".
+  // Declares that a message must have exactly one of the rows. `what` names the rows in messages:
+  // "a topology".
   void one_of(std::string_view what) { one_of_ = what; }
-  std::string_view one_of() const { return one_of_; }  // empty: it may have all of them
+  std::string_view one_of() const {
+    return one_of_;
+  }  // empty: any number of the rows may be present
 
-  // The rows that follow belong to this theme.
+  // Starts a theme: the rows added after this call belong to it.
   void theme(std::string_view title, std::string_view introduction = {});
 
  protected:
@@ -156,7 +169,7 @@ class AnyFieldTable {
   std::vector<FieldTheme> themes_;
 };
 
-// ---- uses of a table; `spec` is of its struct ----
+// ---- uses of a table; `spec` points to its struct ----
 
 struct FieldValue {
   std::string path;  // "tp", "latent.q_rank", "straggler[0].rank"
@@ -165,16 +178,17 @@ struct FieldValue {
   friend bool operator==(const FieldValue&, const FieldValue&) = default;
 };
 
-// Every field that has a value, in the order of the table, as text that reads back.
+// Returns every field that has a value, in the order of the table, as text that reads back.
 std::vector<FieldValue> values_in_force(const AnyFieldTable& table, const void* spec);
-// Those of `values` that `others` lacks or has otherwise.
+// Returns the entries of `values` that `others` lacks or holds with another value.
 std::vector<FieldValue> differing(std::vector<FieldValue> values,
                                   const std::vector<FieldValue>& others);
-// Every value outside its limits; the second, for one field, returns the message.
+// Returns a problem for every value outside its limits. The second overload checks one field and
+// returns the message.
 std::vector<Problem> limit_problems(const AnyFieldTable& table, const void* spec);
 std::optional<std::string> limit_problem(const AnyField& field, const void* spec);
 
-// "must be a whole number, is "x"; did you mean 8192?"
+// Returns "must be a whole number, is "x"; did you mean 8192?".
 std::string refused_text(const std::string& accepts, std::string_view text,
                          const std::string& hint);
 
@@ -196,8 +210,8 @@ concept HasNumber = requires(const T& value) {
   { Text<T>::number(value) } -> std::convertible_to<double>;
 };
 
-// Where a row's value stands in the struct. find() is null where an optional struct around the
-// value isn't there; make() puts it there.
+// OwnMember locates a row's value in the struct. find() returns nullptr if an optional struct
+// around the value is missing; make() creates that struct.
 template <class Struct, class T>
 struct OwnMember {
   T Struct::*member;
@@ -206,7 +220,7 @@ struct OwnMember {
   T& make(Struct& spec) const { return spec.*member; }
 };
 
-// A member of a member, whose fields are written as those of the outer struct.
+// Locates a member of a member, whose fields are written like those of the outer struct.
 template <class Struct, class Outer, class T>
 struct InnerMember {
   using Inner = typename OptionalOf<Outer>::Value;
@@ -230,7 +244,7 @@ struct InnerMember {
   }
 };
 
-// An entry of an array, which has a field of its own.
+// Locates an entry of an array that has a field of its own.
 template <class Struct, class T, std::size_t N>
 struct ArrayEntry {
   std::array<T, N> Struct::*array;
@@ -240,7 +254,7 @@ struct ArrayEntry {
   T& make(Struct& spec) const { return (spec.*array)[index]; }
 };
 
-// A value with a Text.
+// A row for a value whose type has a Text<T>.
 template <class Struct, class T, class Place = OwnMember<Struct, T>>
 class MemberField : public AnyField {
   using Value = typename OptionalOf<T>::Value;
@@ -293,12 +307,13 @@ class MemberField : public AnyField {
   Place place_;
 };
 
-// How a value with a syntax of its own, or in several members, is read and written.
+// Functions that read and write a value with a syntax of its own, or one spread over several
+// members.
 template <class Struct>
 struct FieldSyntax {
-  std::vector<std::string> (*read)(std::string_view text, Struct& spec);  // problems
-  std::optional<std::string> (*write)(const Struct& spec);                // nothing: unset
-  std::string (*accepts)();                                               // "axes such as ..."
+  std::vector<std::string> (*read)(std::string_view text, Struct& spec);  // returns the problems
+  std::optional<std::string> (*write)(const Struct& spec);                // nullopt: unset
+  std::string (*accepts)();  // for example "axes such as ..."
 };
 
 template <class Struct>
@@ -338,7 +353,8 @@ class OuterField : public AnyField {
   const AnyFieldTable* fields_;
 };
 
-// A nested struct, or an optional one, which is there once a file has the group.
+// A row for a nested struct or an optional one. The optional one is created when a file has the
+// group.
 template <class Struct, class T>
 class GroupField : public OuterField {
  public:
@@ -367,8 +383,8 @@ class GroupField : public OuterField {
   T Struct::*member_;
 };
 
-// One alternative of a variant, which becomes the variant's value once a file has the group. `Get`
-// is a function object that returns the variant of a struct.
+// A row for one alternative of a variant. The variant takes that alternative when a file has the
+// group. `Get` is a function object that returns the variant of a struct.
 template <class Struct, class Alternative, class Get>
 class AlternativeField : public OuterField {
  public:
@@ -387,7 +403,7 @@ class AlternativeField : public OuterField {
   Get get_;
 };
 
-// A vector of structs. An element starts as Element{}, or as `start` makes it.
+// A row for a vector of structs. A new element is Element{}, or what `start` returns.
 template <class Struct, class Element>
 class ListField : public OuterField {
   using Member = std::vector<Element> Struct::*;
@@ -429,13 +445,13 @@ class FieldTable : public AnyFieldTable {
   void add(std::string_view name, T Struct::*member, FieldDoc doc) {
     add(name, member, Limits{}, doc);
   }
-  // A member of `outer`, which may be optional.
+  // Adds a member of `outer`, which may be optional.
   template <class Outer, class T>
   void add_inner(std::string_view name, Outer Struct::*outer, T OptionalOf<Outer>::Value::*member,
                  Limits limits, FieldDoc doc) {
     add_at<T>(name, InnerMember<Struct, Outer, T>{outer, member}, std::move(limits), doc);
   }
-  // An entry of an array; `index`: a number or an enumerator.
+  // Adds an entry of an array. `index` is a number or an enumerator.
   template <class T, std::size_t N, class Index>
   void add_entry(std::string_view name, std::array<T, N> Struct::*array, Index index, Limits limits,
                  FieldDoc doc) {
@@ -445,12 +461,12 @@ class FieldTable : public AnyFieldTable {
   void add(std::string_view name, FieldSyntax<Struct> syntax, FieldDoc doc) {
     add_row(std::make_unique<SyntaxField<Struct>>(name, syntax, doc));
   }
-  template <class T>  // T: a struct or an optional one, with that table
+  template <class T>  // T is a struct described by that table, or an optional one
   void group(std::string_view name, T Struct::*member,
              const FieldTable<typename OptionalOf<T>::Value>& fields, FieldDoc doc) {
     add_row(std::make_unique<GroupField<Struct, T>>(name, member, fields, doc));
   }
-  // The variant that `get` returns, while it holds an Alternative.
+  // Adds one alternative of the variant that `get` returns.
   template <class Alternative, class Get>
   void alternative(std::string_view name, Get get, const FieldTable<Alternative>& fields,
                    FieldDoc doc) {
@@ -461,7 +477,8 @@ class FieldTable : public AnyFieldTable {
             const FieldTable<Element>& fields, FieldDoc doc) {
     add_row(std::make_unique<ListField<Struct, Element>>(name, member, fields, nullptr, doc));
   }
-  // The same; what an element of a file leaves out is as `start` makes it from the fields above.
+  // The same, but `start` gives the values of the fields that a file leaves out, from the fields
+  // above.
   template <class Element>
   void list(std::string_view name, std::vector<Element> Struct::*member,
             const FieldTable<Element>& fields, Element (*start)(const Struct&), FieldDoc doc) {
@@ -475,7 +492,7 @@ class FieldTable : public AnyFieldTable {
   std::vector<FieldValue> in_force(const Struct& spec) const {
     return values_in_force(*this, &spec);
   }
-  // The fields whose values differ from those of `usual`.
+  // Returns the fields whose values differ from those of `usual`.
   std::vector<FieldValue> changed(const Struct& spec, const Struct& usual = {}) const {
     return differing(in_force(spec), in_force(usual));
   }

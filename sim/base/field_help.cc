@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 
-// A field with the path under which a person gives it.
+// Documented is a field with the path by which a person sets it.
 struct Documented {
   std::string path;
   const AnyField* field;
@@ -56,7 +56,7 @@ std::string default_text(const Documented& documented) {
   return "default: " + *documented.usual;
 }
 
-// "a whole number, 1 to 1048576", "a list of groups"
+// Returns "a whole number, 1 to 1048576" or "a list of groups".
 std::string kind_text(const AnyField& field) {
   if (!field.doc().see.empty())
     return "a group; `" + std::string(field.doc().see) + "` lists its fields";

@@ -1,7 +1,8 @@
-// What a person reads about the fields of a table: text for a terminal, Markdown for docs/.
+// Renders the documentation of a table's fields: text for a terminal and Markdown for docs/.
 //
-// A field's heading has its default and limits; below stand what it is, when to change it, and what
-// it has to agree with. Fields of a group carry its name: "latent.q_rank".
+// A field's heading shows its default and limits. The text below says what the field is, when to
+// change it, and how it must agree with other fields. Fields of a group carry the group's name:
+// "latent.q_rank".
 
 #pragma once
 
@@ -14,16 +15,17 @@
 
 namespace stepsim {
 
-// All fields by theme, 80 columns wide.
+// Returns the text for all fields, by theme, 80 columns wide.
 std::string help_text_of(const AnyFieldTable& table);
 
-// "name", "efficiency.matmul.tile_m", "peak[i].type", as they stand in that text.
+// Returns "name", "efficiency.matmul.tile_m", "peak[i].type", ... in the order of that text.
 std::vector<std::string> field_paths(const AnyFieldTable& table);
 
-// One field, by its name with dashes or underscores; nothing if there is no such field.
+// Returns the text for one field. The name may have dashes or underscores. nullopt: there is no
+// such field.
 std::optional<std::string> help_text_of(const AnyFieldTable& table, std::string_view name);
 
-// Themes as headings of the second level, fields as headings of the third.
+// Returns Markdown with themes as second-level headings and fields as third-level headings.
 std::string markdown_of(const AnyFieldTable& table);
 
 }  // namespace stepsim

@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-// "k" is 1000 to some and 1024 to others.
+// A suffix may be ambiguous: "k" means 1000 or 1024.
 struct Multiplier {
   char letter;
   std::int64_t decimal;
@@ -48,7 +48,7 @@ std::string lower(std::string_view text) {
 }  // namespace
 
 std::string hint_for_whole_number(std::string_view text) {
-  if (number_in<std::int64_t>(text)) return "";  // refused for its size
+  if (number_in<std::int64_t>(text)) return "";  // a number, but too large
   std::string digits;
   for (const char letter : text) {
     if (letter != '_' && letter != '\'' && letter != ' ') digits += letter;

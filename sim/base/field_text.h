@@ -27,12 +27,13 @@ namespace stepsim {
 template <class T>
 struct Text;
 
-// How many values an enumeration has, counted from 0. name_of(value) gives their names. Specialise
-// it where the fields of the enumeration are declared.
+// The number of values of an enumeration, which are numbered from 0. name_of(value) gives their
+// names. Specialise this where the fields of the enumeration are declared.
 template <class Enumeration>
 inline constexpr std::size_t kValuesOf = 0;
 
-// "; did you mean 8192 (8 x 1024) or 8000?" for "8k"; nothing if the text resembles no number.
+// Returns "; did you mean 8192 (8 x 1024) or 8000?" for "8k", or "" if the text resembles no
+// number.
 std::string hint_for_whole_number(std::string_view text);
 std::string hint_for_truth(std::string_view text);  // "; did you mean true?" for "yes"
 std::string hint_for_name(std::string_view text, const std::vector<std::string>& names);
@@ -41,7 +42,7 @@ std::string write_double(double value);  // the shortest text that reads back as
 std::string either_of(const std::vector<std::string>& names);                     // "a, b or c"
 std::vector<std::string_view> split_text(std::string_view text, char separator);  // never empty
 
-// The whole text as a number.
+// Reads the whole text as a number.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   Number value{};

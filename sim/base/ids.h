@@ -22,13 +22,13 @@ class Id {
   std::uint32_t index_ = 0;
 };
 
-// An id or nothing, in the space of an id: for tables that hot loops read. Elsewhere std::optional.
-// At most 2^32 - 1 things.
+// OptionalId is an id or nothing, in the memory of an id. Tables that hot loops read use it; other
+// code uses std::optional. It allows at most 2^32 - 1 things.
 template <typename IdType>
 class OptionalId {
  public:
   constexpr OptionalId() = default;
-  constexpr OptionalId(IdType id) : index_(id.index()) {}  // NOLINT: as std::optional
+  constexpr OptionalId(IdType id) : index_(id.index()) {}  // NOLINT: implicit, like std::optional
   constexpr explicit operator bool() const { return index_ != kNothing; }
   constexpr IdType operator*() const { return IdType(index_); }  // REQUIRES: it holds an id
   friend constexpr bool operator==(OptionalId, OptionalId) = default;
@@ -38,7 +38,7 @@ class OptionalId {
   std::uint32_t index_ = kNothing;
 };
 
-// The table that owns the things an id names.
+// IdTable is the table that owns the things an id names.
 template <typename IdType, typename Thing>
 class IdTable : public std::vector<Thing> {
  public:
@@ -46,24 +46,24 @@ class IdTable : public std::vector<Thing> {
   Thing& operator[](IdType id) { return std::vector<Thing>::operator[](id.index()); }
   const Thing& operator[](IdType id) const { return std::vector<Thing>::operator[](id.index()); }
 
-  // The id of the thing that push_back() adds next.
+  // Returns the id that the next push_back() will assign.
   IdType next() const { return IdType(static_cast<std::uint32_t>(this->size())); }
 };
 
 using NodeId = Id<struct NodeTag>;              // a chip, a switch, a host or a network card
 using LinkId = Id<struct LinkTag>;              // one direction of a cable
 using LinkGroupId = Id<struct LinkGroupTag>;    // links that packets are spread over
-using HostId = Id<struct HostTag>;              // a machine that chips hang on
+using HostId = Id<struct HostTag>;              // a machine that chips are attached to
 using RankId = Id<struct RankTag>;              // one process of the training job
 using OpId = Id<struct OpTag>;                  // position in the flat op table of a Program
 using StreamId = Id<struct StreamTag>;          // a stream of a Program
 using RankStreamId = Id<struct RankStreamTag>;  // a stream of one rank, among those of all ranks
 using ProgramId = Id<struct ProgramTag>;
-using TransferId = Id<struct TransferTag>;  // one transfer in flight: slots are used again
+using TransferId = Id<struct TransferTag>;  // one transfer in flight; ids are reused
 using CommunicatorId = Id<struct CommunicatorTag>;
-using GroupId = Id<struct GroupTag>;    // a group of ranks of a communicator
-using MemberId = Id<struct MemberTag>;  // a place in such a group; switches that add come after
-using LaneId = Id<struct LaneTag>;      // a lane of a collective algorithm
+using GroupId = Id<struct GroupTag>;                    // a group of ranks of a communicator
+using MemberId = Id<struct MemberTag>;                  // a place in a group; switches come last
+using LaneId = Id<struct LaneTag>;                      // a lane of a collective algorithm
 using ComputeWorkId = Id<struct ComputeWorkTag>;        // position in OpGraph::compute_works
 using CollectiveWorkId = Id<struct CollectiveWorkTag>;  // position in OpGraph::collective_works
 

@@ -5,8 +5,8 @@
 namespace stepsim {
 namespace {
 
-// Spellings that people use for a unit, each with the letters in order. "gbps" may mean bits; that
-// is how it is usually meant.
+// Correct spellings of units, to be matched with their letters in any case. "gbps" is taken for
+// bits, the usual meaning.
 constexpr std::string_view kUnits[] = {
     "B",    "kB",   "MB",   "GB",    "TB",     "KiB",    "MiB",    "GiB",   "TiB", "s",
     "ms",   "us",   "ns",   "bps",   "kbps",   "Mbps",   "Gbps",   "Tbps",  "B/s", "kB/s",

@@ -1,4 +1,4 @@
-// Quantities with units as values of fields: Text<Bandwidth> and the others.
+// Text<Bandwidth> and similar: how fields read and write quantities with units.
 
 #pragma once
 
@@ -8,10 +8,11 @@
 
 namespace stepsim {
 
-// "; did you mean 400Gbps?" for "400gbps": the same text with the letters of a unit that exists.
+// Returns "; did you mean 400Gbps?" for "400gbps": the same text with the spelling of an existing
+// unit.
 std::string hint_for_quantity(std::string_view text, bool (*is_read)(std::string_view));
 
-// `Parse` reads, `Accepted` says what is read; the text written is exact, in base units.
+// `Parse` reads a text. `Accepted` says what it reads. The text written is exact, in base units.
 template <class Quantity, auto Parse, auto Accepted>
 struct QuantityText {
   static std::string accepts() { return std::string(Accepted()) + ", not negative"; }

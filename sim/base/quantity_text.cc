@@ -13,7 +13,7 @@ namespace {
 
 struct Unit {
   std::string_view name;
-  double factor;  // in the base unit
+  double factor;  // value of one such unit in base units
 };
 
 // Base unit: byte.
@@ -53,7 +53,7 @@ std::optional<double> factor_of(std::string_view name, std::span<const Unit> uni
   return std::nullopt;
 }
 
-// `text` is a number of type Number and then `unit`, which may be empty.
+// Matches a number of type Number followed by `unit`, which may be empty.
 template <typename Number>
 struct Split {
   Number number{};
@@ -72,7 +72,7 @@ std::optional<Split<Number>> split(std::string_view text) {
   return result;
 }
 
-// The value in the base unit, as a double.
+// Returns the value in the base unit as a double.
 std::optional<double> parse_rate(std::string_view text, std::span<const Unit> units) {
   const auto parts = split<double>(text);
   if (!parts) return std::nullopt;
@@ -85,8 +85,8 @@ std::optional<double> parse_rate(std::string_view text, std::span<const Unit> un
 
 enum class Fraction { kRefuse, kRoundUp };
 
-// The value in the base unit, as a whole number. "1.1TB" is whole although 1.1 is no double: a
-// product within its rounding error of a whole number is that number.
+// Returns the value in the base unit as a whole number. "1.1TB" is whole although a double cannot
+// hold 1.1: a product within its rounding error of a whole number counts as that number.
 std::optional<std::int64_t> parse_whole(std::string_view text, std::span<const Unit> units,
                                         Fraction fraction) {
   if (const auto parts = split<std::int64_t>(text)) {
@@ -115,13 +115,14 @@ std::string fixed(double value, int decimals) {
   return error == std::errc() ? std::string(buffer.data(), end) : std::string();
 }
 
-// Decimals that leave three significant digits of a value below 1000.
+// Returns how many decimals leave three significant digits for a value below 1000.
 int decimals_of(double value) {
   if (value < 9.995) return 2;
   return value < 99.95 ? 1 : 0;
 }
 
-// `units` from small to large. The first one is for whole numbers of the base unit if `whole`.
+// `units` goes from small to large. If `whole`, the first unit shows whole numbers without
+// decimals.
 std::string with_unit(double value, std::span<const Unit> units, bool whole) {
   if (value < 0) return std::string(1, '-') + with_unit(-value, units, whole);
   if (value == 0) return std::string("0 ").append(units.front().name);

@@ -20,7 +20,7 @@ std::optional<Duration> parse_duration(std::string_view text);  // rounds to the
 std::optional<Bandwidth> parse_bandwidth(std::string_view text);
 std::optional<Throughput> parse_throughput(std::string_view text);
 
-// "a size such as 64MiB, 1.5GB or 4096 (bytes)"
+// Describes accepted texts: "a size such as 64MiB, 1.5GB or 4096 (bytes)".
 std::string_view accepted_bytes();
 std::string_view accepted_duration();
 std::string_view accepted_bandwidth();

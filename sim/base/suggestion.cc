@@ -18,7 +18,7 @@ std::string plain(std::string_view name) {
   return result;
 }
 
-// Levenshtein distance with swapped neighbours as one edit; O(a * b).
+// Returns the Levenshtein distance, counting a swap of neighbours as one edit. O(a * b).
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);

@@ -1,4 +1,4 @@
-// What a person who misspelt a name may have meant.
+// Finds the name that a person who misspelt one may have meant.
 
 #pragma once
 
@@ -8,8 +8,9 @@
 
 namespace stepsim {
 
-// "; did you mean tp?" if a candidate is close to `name` (one edit in three letters, or the same
-// letters but for case and dashes), otherwise nothing. The first of equally close ones wins.
+// Returns "; did you mean tp?" if a candidate is close to `name`, otherwise "". Close means one
+// edit per three letters, or a difference only in case and dashes. The first of equally close
+// candidates wins.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
 // The same and what else to say: "; did you mean zb_h1? There are: ...", or "; there are: ...".

@@ -37,7 +37,7 @@ struct Time {
   friend constexpr Duration operator-(Time a, Time b) { return a.since_start - b.since_start; }
 };
 
-// A number with a dimension; only equal dimensions add and compare.
+// Quantity is a number with a dimension. Only quantities of the same dimension add and compare.
 template <typename Dimension, typename Rep>
 class Quantity {
  public:
@@ -86,8 +86,8 @@ inline double to_seconds(Duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
-// Time to move or compute the whole of it at a constant rate. Scaled before it is divided: a
-// quotient that is a whole number of picoseconds then comes out exactly.
+// Returns the time to move or compute the whole size at a constant rate. It scales before it
+// divides, so a quotient that is a whole number of picoseconds comes out exactly.
 inline Duration operator/(Bytes size, Bandwidth rate) {
   return duration_from_picoseconds(static_cast<double>(size.value()) * 1e12 / rate.value());
 }

@@ -5,7 +5,7 @@
 
 namespace stepsim {
 
-// memory_fraction of the chip holds for plain kernels, so that kind is not among those of files.
+// Files do not list kPlain: the chip's memory_fraction holds for plain kernels.
 template <>
 struct Text<ElementwiseKind> {
   static std::vector<std::string> names() {

@@ -1,5 +1,5 @@
-// The fields of a chip, as files give them. A new datum is a member of ChipSpec, a row of
-// chip_fields.cc, a line of proto/chip.proto and what uses it.
+// The fields of a chip, as files give them. To add one: a member of ChipSpec, a row of
+// chip_fields.cc, a line of proto/chip.proto, and the code that uses it.
 
 #pragma once
 

@@ -23,8 +23,8 @@ std::int64_t tile_of(std::int64_t size, std::int64_t tile) {
   return std::min(tile, divide_up(size, kNarrowStep) * kNarrowStep);
 }
 
-// The part of the arithmetic units' time that goes into elements of the result: tiles that stick
-// out of the matrix and places of the last wave that stay empty are time lost.
+// Returns the share of the arithmetic units' time that produces elements of the result. Tiles that
+// stick out of the matrix and empty places in the last wave waste the rest.
 double useful_share_of_waves(const Kernel& kernel, const MatmulEfficiency& efficiency) {
   const std::int64_t tile_m = tile_of(kernel.m, efficiency.tile_m);
   const std::int64_t tile_n = tile_of(kernel.n, efficiency.tile_n);
@@ -44,7 +44,7 @@ double useful_share_of_waves(const Kernel& kernel, const MatmulEfficiency& effic
   return useful / paid;
 }
 
-// What the ramps leave of an attention kernel's fraction of peak.
+// Returns the factor by which the ramps reduce an attention kernel's fraction of peak.
 double attention_ramps(const Kernel& kernel, const Efficiency& efficiency) {
   const auto keys = static_cast<double>(kernel.n);
   const auto head = static_cast<double>(kernel.k);
@@ -79,14 +79,14 @@ double achievable_flops_per_second(const Kernel& kernel, const ChipSpec& chip) {
   return chip.peak_of(DataType::kFp32).value() * efficiency.elementwise_fraction;
 }
 
-// The entry for `key`, or null. The member `own` says what an entry is for.
+// Returns the entry for `key`, or nullptr. The member `own` holds an entry's key.
 template <typename Entry, typename Key>
 const Entry* entry_for(const std::vector<Entry>& entries, std::optional<Key> Entry::*own, Key key) {
   const auto found = std::ranges::find(entries, key, own);
   return found == entries.end() ? nullptr : &*found;
 }
 
-// Entries of `list` that say the same as one before; `field`: what says it.
+// Reports entries of `list` with the same key as an earlier one. `field` is the key's name.
 template <typename Entry, typename Key>
 void find_repeats(const std::vector<Entry>& entries, std::optional<Key> Entry::*own,
                   const std::string& list, const std::string& field,
@@ -136,8 +136,8 @@ std::vector<Peak> peaks_of_all_types(Throughput throughput) {
 }
 
 ChipSpec sustained(const ChipSpec& chip) {
-  // Only the 16-bit peaks: the runs that need a slower clock compute in 16 bits; those in fp8 agree
-  // with the tables of fp8 kernels as they are (docs/accuracy.md).
+  // Only the 16-bit peaks are slowed. The measured runs that need a slower clock compute in 16
+  // bits; those in fp8 agree with the tables of fp8 kernels unchanged (docs/accuracy.md).
   ChipSpec slower = chip;
   for (Peak& peak : slower.peak) {
     if (peak.type != DataType::kBf16 && peak.type != DataType::kFp16) continue;

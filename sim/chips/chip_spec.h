@@ -38,12 +38,12 @@ namespace stepsim {
 // (`stepsim help chip`).
 
 struct Peak {
-  std::optional<DataType> type{};  // always given in a checked chip
+  std::optional<DataType> type{};  // always set in a checked chip
   Throughput throughput{};         // dense
 };
 
 struct MatmulEfficiency {
-  std::optional<DataType> type{};  // in Efficiency::matmul_of, where it is always given
+  std::optional<DataType> type{};  // in Efficiency::matmul_of, where it is always set
   double peak_fraction = 1;
   std::int64_t tile_m = 1;
   std::int64_t tile_n = 1;
@@ -53,15 +53,16 @@ struct MatmulEfficiency {
   double accumulating = 1;
 };
 
-// How much of the memory's bandwidth elementwise kernels of a kind reach while all units run them.
+// The share of the memory's bandwidth that elementwise kernels of one kind reach while all units
+// run them.
 struct ElementwiseEfficiency {
-  std::optional<ElementwiseKind> kind{};  // always given in a checked chip
+  std::optional<ElementwiseKind> kind{};  // always set in a checked chip
   double memory_fraction = 0;
 };
 
 struct Efficiency {
   MatmulEfficiency matmul{};
-  std::vector<MatmulEfficiency> matmul_of{};  // data types that differ
+  std::vector<MatmulEfficiency> matmul_of{};  // data types with values of their own
   double attention_forward_fraction = 1;
   double attention_backward_fraction = 1;
   double attention_length_ramp = 0;
@@ -69,39 +70,39 @@ struct Efficiency {
   double attention_head_ramp = 0;
   double elementwise_fraction = 1;
   double memory_fraction = 1;
-  std::vector<ElementwiseEfficiency> elementwise_of{};  // kinds that differ
+  std::vector<ElementwiseEfficiency> elementwise_of{};  // kinds with values of their own
   Bytes memory_ramp{};
 
   const MatmulEfficiency& matmul_for(DataType type) const;
-  // Nothing: memory_fraction holds.
+  // Returns nullopt if memory_fraction holds for the kind.
   std::optional<double> memory_fraction_of(ElementwiseKind kind) const;
 };
 
-// What a running communication kernel takes from the chip (0 where links are driven by DMA).
+// The share of the chip that a running communication kernel takes (0 where links are driven by
+// DMA).
 struct CommunicationCost {
   double compute_share = 0;  // of the arithmetic throughput, 0 <= share < 1
   double memory_share = 0;   // of the memory bandwidth, 0 <= share < 1
 };
 
-// How fast one unit adds up values of a type.
+// How fast one unit adds up values of one type.
 struct Reduction {
-  std::optional<DataType> type{};  // always given in a checked chip
+  std::optional<DataType> type{};  // always set in a checked chip
   Bandwidth throughput{};          // sums: two operands are read and one result is written for each
 };
 
-// What the chip has for communication kernels. How much of it they take, the communication library
-// says (sim/collectives/library.h): each of its channels holds one unit.
+// The chip's resources for communication kernels. The communication library decides how much of
+// them is used (sim/collectives/library.h): each of its channels holds one unit.
 struct CommunicationUnits {
   std::int64_t units = 0;  // 0: links are driven by DMA, nothing is taken
-  // Units that kernels leave to communication all the time (with_sm_margin). Collectives hold these
-  // first. It comes from the plan, not from the chip's file.
+  // Units that kernels leave free for communication all the time (with_sm_margin). Collectives take
+  // these first. The plan sets it, not the chip's file.
   std::int64_t margin = 0;
   std::vector<Reduction> reduction{};
-  std::optional<CommunicationCost>
-      fixed{};  // every collective takes this, whatever the library says
+  std::optional<CommunicationCost> fixed{};  // cost of every collective, whatever library runs it
   bool nvls = false;
 
-  // 0: faster than anything it can read.
+  // Returns 0 if reduction is faster than anything the unit can read.
   Bandwidth reduction_of(DataType type) const;
 };
 
@@ -113,7 +114,8 @@ struct ChipSpec {
   Duration launch_overhead{};
   Bytes fixed_memory{};
   Efficiency efficiency{};
-  // Runs take sustained(chip); time_of() alone does not look at it.
+  // Clock in a long run over the clock of the peaks. Runs take sustained(chip); time_of() alone
+  // ignores this.
   double sustained_clock = 1;
   CommunicationUnits communication{};
 
@@ -121,20 +123,19 @@ struct ChipSpec {
   void set_peak(DataType type, Throughput throughput);
 };
 
-// The same peak for every data type.
+// Returns the same peak for every data type.
 std::vector<Peak> peaks_of_all_types(Throughput throughput);
 
-// The chip in a long step: its peaks at the sustained clock.
+// Returns the chip as it is in a long step: its peaks at the sustained clock.
 ChipSpec sustained(const ChipSpec& chip);
 
-// The chip whose kernels run on all but `units` of its units, which are communication's even while
-// there is none: arithmetic in proportion, waves of tiles on those that are left. Memory is as
-// before.
-// REQUIRES: 0 <= units; 0 or less than communication.units.
+// Returns the chip with `units` of its units reserved for communication, even while there is none.
+// Arithmetic shrinks in proportion, and waves of tiles use the units that remain. Memory is
+// unchanged. REQUIRES: 0 <= units; units is 0 or less than communication.units.
 ChipSpec with_sm_margin(const ChipSpec& chip, std::int64_t units);
 
-// Empty when the spec makes sense: every field is within its limits, elementwise kernels have an
-// fp32 peak to compute with, and no type or kind is given twice.
+// Returns no problem if every field is within its limits, elementwise kernels have an fp32 peak to
+// compute with, and no type or kind is given twice.
 std::vector<Problem> check(const ChipSpec& spec);
 
 struct KernelTime {
@@ -148,8 +149,8 @@ struct KernelTime {
 // REQUIRES: check(chip) is empty; the chip supports kernel.type or the kernel has no flops.
 KernelTime time_of(const Kernel& kernel, const ChipSpec& chip);
 
-// The same while communication holds `taken` of the chip:
-// max(compute_s / (1 - compute_share), memory_s / (1 - memory_share)) + overhead.
+// Returns the kernel's time while communication holds `taken` of the chip: max(compute_s / (1 -
+// compute_share), memory_s / (1 - memory_share)) + overhead.
 Duration slowed(const KernelTime& time, CommunicationCost taken);
 
 }  // namespace stepsim

@@ -6,10 +6,10 @@ namespace stepsim {
 namespace {
 
 struct Alias {
-  std::string_view part;  // of the other name, in lower case
+  std::string_view part;  // a part of the foreign name, in lower case
   DataType type;
 };
-// The first that a name contains counts.
+// The first alias that occurs in a name counts.
 constexpr Alias kAliases[] = {
     {"bfloat16", DataType::kBf16}, {"bf16", DataType::kBf16},  {"float32", DataType::kFp32},
     {"float16", DataType::kFp16},  {"float8", DataType::kFp8}, {"e4m3", DataType::kFp8},

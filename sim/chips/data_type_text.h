@@ -1,5 +1,5 @@
-// How a data type is written in files and flags: "bf16". Names that other software uses are
-// understood well enough to say which of ours they mean.
+// Text<DataType> reads and writes a data type in files and flags: "bf16". Names from other software
+// are refused with a hint at the matching name here.
 
 #pragma once
 
@@ -11,7 +11,7 @@ namespace stepsim {
 template <>
 inline constexpr std::size_t kValuesOf<DataType> = kDataTypes;
 
-// "; did you mean bf16?" for "bfloat16", "float8_e4m3", "half", ...
+// Returns "; did you mean bf16?" for "bfloat16", "float8_e4m3", "half", ...
 std::string hint_for_data_type(std::string_view text);
 
 template <>

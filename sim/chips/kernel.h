@@ -14,7 +14,7 @@ namespace stepsim {
 enum class DataType : std::uint8_t { kFp32, kBf16, kFp16, kFp8, kInt8 };
 inline constexpr int kDataTypes = 5;
 
-Bytes size_of(DataType type);             // of one element
+Bytes size_of(DataType type);             // size of one element
 std::string_view name_of(DataType type);  // "bf16"
 
 enum class KernelKind : std::uint8_t {
@@ -24,22 +24,22 @@ enum class KernelKind : std::uint8_t {
   kElementwise,        // norms, activations, residual additions, casts, optimizer updates
 };
 
-// What an elementwise kernel does with its rows, where that decides how much of the memory's
+// Kinds of elementwise kernels. The access pattern of a kind decides how much of the memory's
 // bandwidth it reaches.
 enum class ElementwiseKind : std::uint8_t {
-  kPlain,     // goes once over its values
-  kNorm,      // a row is read whole before any of it is written
+  kPlain,     // reads and writes each value once
+  kNorm,      // reads a whole row before it writes any of it
   kRope,      // rotates some features of each head
-  kRounding,  // the largest value of each block is found before the block is rounded to a byte
+  kRounding,  // finds each block's largest value, then rounds the block to one byte a value
 };
 inline constexpr std::size_t kElementwiseKinds = 4;
 std::string_view name_of(ElementwiseKind kind);  // "norm"
 
 // Kernels are compared and deduplicated by value.
 struct Kernel {
-  std::string_view name;  // a literal: "qkv_projection"
+  std::string_view name;  // a string literal: "qkv_projection"
   KernelKind kind = KernelKind::kElementwise;
-  DataType type = DataType::kBf16;  // what the chip's arithmetic units compute in
+  DataType type = DataType::kBf16;  // type in which the arithmetic units compute
   Flops flops{};
   Bytes read{};
   Bytes written{};
@@ -49,7 +49,7 @@ struct Kernel {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
-  bool accumulates = false;  // kMatmul: adds its result to what is in memory
+  bool accumulates = false;  // kMatmul: adds its result to the values in memory
   ElementwiseKind elementwise = ElementwiseKind::kPlain;  // kElementwise
 
   friend bool operator==(const Kernel&, const Kernel&) = default;

@@ -1,5 +1,5 @@
-// Cluster is the hardware of a run: the network, where each chip sits in it, and what each chip
-// can do. Read-only.
+// Cluster is the hardware of a run: the network, the place of each chip in it, and the data of a
+// chip. It is read-only.
 
 #pragma once
 
@@ -22,15 +22,16 @@ struct Cluster {
   std::unique_ptr<Router> router;
   Places places;                   // of every chip, by chip number
   ChipSpec chip;                   // all chips are alike
-  CommunicationLibrary library{};  // ideal unless given
-  Hosts hosts{};                   // none unless given
-  // By NodeId. A switch whose adding is limited has a link here, and every byte that it adds up
-  // takes that link. Empty: switches add as fast as bytes come.
+  CommunicationLibrary library{};  // the ideal library unless given
+  Hosts hosts{};                   // no hosts unless given
+  // Adders, indexed by NodeId. A switch with limited reduction throughput has a link here, and
+  // every byte that it adds up takes that link. Empty: switches add at the rate at which bytes
+  // arrive.
   std::vector<std::optional<LinkId>> adders{};
 };
 
-// Gives every switch of the fabric an adder that takes in `operands` bytes a second. All sums that
-// a switch makes at one time share its adder.
+// Gives every switch of the fabric an adder that takes in `operands` bytes per second. All sums
+// that a switch computes at the same time share its adder.
 std::vector<std::optional<LinkId>> add_adders(Bandwidth operands, Fabric& fabric);
 
 }  // namespace stepsim

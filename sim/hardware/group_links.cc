@@ -10,7 +10,7 @@ void take_slower(std::optional<Bandwidth>& slowest, Bandwidth link) {
   slowest = slowest ? std::min(*slowest, link) : link;
 }
 
-// What a chip says of itself, where it says it.
+// Returns nullopt if the chip's data does not give the rate.
 std::optional<Bandwidth> if_given(Bandwidth rate) {
   return rate.value() > 0 ? std::optional(rate) : std::nullopt;
 }

@@ -18,8 +18,8 @@ GroupShape in_given_order(std::size_t members) {
   return shape;
 }
 
-// Members at these coordinates of a level. On a torus axis they are a ring when they go all the way
-// round in equal strides.
+// Returns the dimension formed by members at these coordinates of a level. On a torus axis they
+// form a ring if they go all the way round in equal strides.
 GroupDimension dimension_of(const Level& level, const std::vector<std::uint32_t>& taken) {
   GroupDimension dimension{.size = static_cast<std::uint32_t>(taken.size()),
                            .torus_axis = level.kind == LevelKind::kTorusAxis};
@@ -33,7 +33,7 @@ GroupDimension dimension_of(const Level& level, const std::vector<std::uint32_t>
   return dimension;
 }
 
-// Boxes of levels; without the tree of switches.
+// Returns the box of levels, without the tree of switches.
 GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) {
   const std::vector<Level>& levels = cluster.places.levels;
   GroupShape shape;
@@ -60,7 +60,7 @@ GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) 
   if (box != chips.size() || shape.dimensions.size() > kMaxDimensions) {
     return in_given_order(chips.size());
   }
-  // The cables of a twist join rows of the whole torus, not of a part.
+  // A twist's cables join rows of the whole torus, so a part of the torus has no twist.
   if (chips.size() != cluster.places.chips.size()) {
     for (GroupDimension& dimension : shape.dimensions) dimension.twists = false;
   }
@@ -89,7 +89,7 @@ std::vector<SwitchTree> rail_trees(const Cluster& cluster, std::span<const std::
   return trees;
 }
 
-// The tree inside each node; empty unless every node has one switch for all of its members.
+// Returns the tree inside each node. Empty unless every node has one switch for all of its members.
 std::vector<SwitchTree> node_trees(const Cluster& cluster, std::span<const std::uint32_t> chips,
                                    const GroupShape& shape) {
   const std::uint32_t per_node = shape.dimensions.front().size;

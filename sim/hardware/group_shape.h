@@ -1,5 +1,5 @@
-// describe() finds out how the members of a communicator group stand in the cluster: the box of
-// levels that they fill, if they fill one. Collective algorithms are chosen by it.
+// describe() finds out how the members of a communicator group lie in the cluster: the box of
+// levels that they fill, if they fill one. This shape decides the choice of a collective algorithm.
 
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace stepsim {
 
-// `chips`: the chip number of each member. The shape has a dimension for each level on which the
-// members differ, when they are all the combinations of their coordinates on those levels (adjacent
-// or not: every other GPU of a node is a dimension too); otherwise they are one switched dimension
-// in the order given. A torus axis wraps when the level does and the members go all the way round
-// it in equal strides.
+// `chips` holds the chip number of each member. The shape has one dimension for each level on which
+// the members differ, if the members are all combinations of their coordinates on those levels. The
+// coordinates need not be adjacent: every other GPU of a node is a dimension too. Otherwise the
+// members form one switched dimension in the given order. A torus axis wraps if the level wraps and
+// the members go all the way round it in equal strides.
 GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips);
 
 }  // namespace stepsim

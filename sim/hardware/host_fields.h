@@ -1,5 +1,6 @@
-// The fields of a host, as files give them in `host` of a chip or of a cluster. A new field is a
-// member of HostSpec, a row of host_fields.cc, a line of proto/chip.proto and what uses it.
+// The fields of a host, as files give them in `host` of a chip or of a cluster. To add a field: a
+// member of HostSpec, a row of host_fields.cc, a line of proto/chip.proto, and the code that uses
+// it.
 
 #pragma once
 

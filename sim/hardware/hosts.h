@@ -29,18 +29,18 @@
 namespace stepsim {
 
 struct HostSpec {
-  std::optional<Bandwidth> link_bandwidth{};  // one way, a chip to its uplink. Unset: no host
+  std::optional<Bandwidth> link_bandwidth{};  // one way, from a chip to its uplink. Unset: no host
   Duration link_latency{};        // from the start of a copy until its first byte arrives
   std::int64_t chips = 8;         // attached to a host
   std::int64_t uplink_chips = 1;  // chips that share an uplink
-  std::optional<Bandwidth> uplink_bandwidth{};  // one way; unless given, that of a link
-  Bandwidth memory_bandwidth{};                 // that copies and work reach together
+  std::optional<Bandwidth> uplink_bandwidth{};  // one way. Unset: the same as a link's
+  Bandwidth memory_bandwidth{};                 // shared by copies and by work on the host
   Bytes memory_capacity{};
 
   bool given() const { return link_bandwidth.has_value(); }
 };
 
-// Every problem of the spec; none where it says that there is no host.
+// Returns every problem of the spec; none if the spec has no host.
 std::vector<Problem> check(const HostSpec& spec);
 
 struct HostPath {
@@ -52,8 +52,8 @@ struct HostPath {
 
 struct Hosts {
   HostSpec spec{};
-  std::vector<HostPath> of_chip{};  // by chip number; empty: none
-  std::uint32_t count = 0;          // of hosts
+  std::vector<HostPath> of_chip{};  // indexed by chip number; empty: no hosts
+  std::uint32_t count = 0;          // number of hosts
 };
 
 // Adds the hosts of all chips to the fabric. REQUIRES: check(spec) is empty.

@@ -8,7 +8,8 @@
 namespace stepsim {
 namespace {
 
-// The link back over the same cable: builders make the two one after the other.
+// Returns the link in the other direction of the same cable. Builders create the two links one
+// after the other.
 std::optional<LinkId> back_of(const Fabric& fabric, LinkId link) {
   const Link& there = fabric.link(link);
   const std::uint32_t index = link.index();
@@ -32,9 +33,11 @@ SwitchTree switch_tree(const Cluster& cluster, std::span<const std::uint32_t> ch
   const auto node_of = [&](std::size_t member) { return cluster.places.chips[chips[member]]; };
   SwitchTree tree;
   tree.nodes.resize(chips.size());
-  std::unordered_map<std::uint32_t, std::uint32_t> place;  // in the tree, by node of the fabric
+  std::unordered_map<std::uint32_t, std::uint32_t>
+      place;  // index in the tree, by node of the fabric
   std::vector<LinkId> route;
-  // The second chip's route ends at the switch that becomes the root; the first hangs below it.
+  // The second chip's route ends at the switch that becomes the root. The first chip hangs below
+  // that switch.
   cluster.router->route(node_of(1), node_of(0), 0, route);
   if (route.size() < 2) return {};
   const NodeId root = fabric.link(route.back()).from;
@@ -60,7 +63,7 @@ SwitchTree switch_tree(const Cluster& cluster, std::span<const std::uint32_t> ch
       const auto down = back_of(fabric, link);
       if (!down) return {};
       tree.nodes[lower] = {.parent = parent, .up = link, .down = *down};
-      if (!is_new) break;  // from here on the way is known
+      if (!is_new) break;  // the rest of the route is already in the tree
       lower = parent;
     }
   }

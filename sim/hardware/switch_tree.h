@@ -1,5 +1,5 @@
-// switch_tree() finds the tree of switches between chips, on which switches can add and copy for
-// all of them: the routes to the first chip, joined where they meet.
+// switch_tree() finds the tree of switches on which switches can add and copy for a group of chips.
+// The tree joins the routes to the first chip where they meet.
 
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace stepsim {
 
-// Empty where the routes pass through other chips, come in to the first chip over several links, or
-// are not cabled both ways; and for a single chip. O(chips x length of a route).
+// Returns nothing if there is a single chip, or if the routes pass through other chips, reach the
+// first chip over several links, or are not cabled both ways. O(chips x length of a route).
 SwitchTree switch_tree(const Cluster& cluster, std::span<const std::uint32_t> chips);
 
 }  // namespace stepsim

@@ -16,7 +16,8 @@ bool is_matmul(const Kernel& kernel) {
   return kernel.kind == KernelKind::kMatmul;
 }
 
-// Rows `i` of `parts`: of [m,k] @ [k,n] the input and the output shrink with m, the weights do not.
+// Returns part `i` of `parts` of a matmul [m,k] @ [k,n], cut by rows. Input and output shrink with
+// m; the weights do not.
 Kernel rows(const Kernel& whole, std::int64_t i, std::int64_t parts) {
   Kernel kernel = whole;
   kernel.m = part(whole.m, i, parts);
@@ -40,11 +41,12 @@ class Overlap {
  public:
   explicit Overlap(std::int64_t chunks) : chunks_(chunks) {}
 
-  // `gather`: comes before the step; `scatter`: after it. Either may be nothing.
+  // `gather` precedes the step and `scatter` follows it. Either may be nullptr.
   void add(const LayerStep& whole, const LayerStep* gather, const LayerStep* scatter) {
     const std::size_t count = whole.kernels.size();
     const std::int64_t front = gather != nullptr ? chunks_of(whole.kernels.front()) : 1;
-    const bool alone = count == 1 && front > 1;  // one matmul is cut for one of the two
+    const bool alone =
+        count == 1 && front > 1;  // one matmul is cut for only one of its two collectives
     const std::int64_t back = scatter != nullptr && !alone ? chunks_of(whole.kernels.back()) : 1;
 
     std::vector<LayerStep> computes;
@@ -57,7 +59,7 @@ class Overlap {
     } else {
       computes.emplace_back();
     }
-    // Steps in between go with the last chunk of the front.
+    // The steps in between go with the last chunk of the front.
     const auto begin = whole.kernels.begin() + (front > 1 ? 1 : 0);
     const auto end = whole.kernels.end() - (back > 1 ? 1 : 0);
     if (begin < end) {

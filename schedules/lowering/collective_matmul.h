@@ -1,19 +1,20 @@
-// Collective matmul: a collective and the matmul that eats or feeds it run in chunks, one part of
-// the data moving while the part before it is multiplied (Wang and others, ASPLOS 2023, "Overlap
+// Collective matmul: a collective and the matmul that reads or feeds it run in chunks. One part of
+// the data moves while the part before it is multiplied (Wang and others, ASPLOS 2023, "Overlap
 // communication with dependent computation via decomposition"). With k chunks the pair takes
 //
 //   max(T_math, T_comm) + min(T_math, T_comm) / k
 //
-// in place of T_math + T_comm (FORMULAS E6, S15), as long as a chunk is much longer than a trip and
-// the matmul loses nothing in its smaller shapes; both are simulated, so more chunks may be worse.
+// in place of T_math + T_comm (FORMULAS E6, S15). That holds if a chunk is much longer than a trip
+// and the matmul loses nothing in its smaller shapes. Both effects are simulated, so more chunks
+// may be worse.
 //
 //   all-gather | matmul            gather 1 | matmul 1  | matmul 2  | matmul 3
 //                                           | gather 2  | gather 3  |
 //   matmul | reduce-scatter                 | matmul 1  | matmul 2  | matmul 3  |
 //                                                       | scatter 1 | scatter 2 | scatter 3
 //
-// The rows of the matmul (tokens) are what is gathered or scattered. Each chunk reads the whole
-// weights again.
+// The rows of the matmul (tokens) are gathered or scattered. Each chunk reads the whole weights
+// again.
 
 #pragma once
 
@@ -24,9 +25,9 @@
 
 namespace stepsim {
 
-// The steps, in which each all-gather before a matmul and each reduce-scatter behind one is cut
-// into at most `chunks` chunks (never more than the matmul has rows). Other steps stay as they are.
-// So do the kernels of a step behind its first one, or before its last one. REQUIRES: chunks >= 1.
+// Returns the steps with each all-gather before a matmul and each reduce-scatter behind one cut
+// into at most `chunks` chunks (never more than the matmul has rows). Other steps are unchanged. So
+// are kernels that stand between the matmul and the far end of its step. REQUIRES: chunks >= 1.
 std::vector<LayerStep> overlap_matmuls(std::vector<LayerStep> steps, std::int64_t chunks);
 
 }  // namespace stepsim

@@ -8,19 +8,19 @@ namespace {
 
 using Kind = LayerStep::Kind;
 
-// A stretch of tokens of a sequence.
+// Span is a stretch of tokens of a sequence.
 struct Span {
   double from = 0;
   double until = 0;
 };
 
-// Integral of min(max(x, 0), length).
+// The integral of min(max(x, 0), length).
 double below(double x, double length) {
   if (x <= 0) return 0;
   return x < length ? x * x / 2 : length * x - length * length / 2;
 }
 
-// Pairs with key <= query - distance: an area, as s^2/2 is for a causal sequence.
+// Counts the pairs with key <= query - distance. This is an area, like s^2/2 for a causal sequence.
 double pairs_back(const Span& queries, const Span& keys, double distance) {
   const double length = keys.until - keys.from;
   return below(queries.until - distance - keys.from, length) -
@@ -63,7 +63,7 @@ class Ring {
         steps.push_back(std::move(step));
       }
       LayerStep gradients = hop(Lane::kContextGradients, kGradients + chunk);
-      if (is_last) gradients.kind = Kind::kCollective;  // home
+      if (is_last) gradients.kind = Kind::kCollective;  // the last hop brings them home
       steps.push_back(std::move(gradients));
     }
     steps[last].let_go = let_go;
@@ -71,7 +71,7 @@ class Ring {
   }
 
  private:
-  // Tickets of the hops of keys and values, and of their gradients.
+  // Tickets for the hops of keys and values, and for the hops of their gradients.
   static constexpr std::int64_t kForward = 0;
   static constexpr std::int64_t kBackward = 1'000'000;
   static constexpr std::int64_t kGradients = 2'000'000;
@@ -89,7 +89,7 @@ class Ring {
     return {part(at, 2 * parts), part(2 * parts - 1 - at, 2 * parts)};
   }
 
-  // Pairs of the own queries and the keys that have come after `chunk` hops.
+  // Counts the pairs of this rank's queries and the keys that have come after `chunk` hops.
   double pairs_of(std::int64_t chunk) const {
     const std::int64_t owner = (share_.rank + plan_.cp - chunk) % plan_.cp;
     double pairs = 0;
@@ -146,7 +146,7 @@ class Ring {
   const ParallelPlan& plan_;
 };
 
-// Bytes of one rank's tokens, as they travel.
+// Bytes of one rank's tokens in the types in which they travel.
 struct Sizes {
   Bytes queries, keys_and_values, output;
 };

@@ -32,29 +32,29 @@
 
 namespace stepsim {
 
-// Attention of one context rank.
+// ContextShare is the attention that one context rank computes.
 struct ContextShare {
-  AttentionShape shape{};  // of all keys, as workload/attention.h gives it
+  AttentionShape shape{};  // over all keys, as workload/attention.h gives it
   bool causal = true;
   std::int64_t window = 0;  // 0: none
-  std::int64_t rank = 0;    // along cp
+  std::int64_t rank = 0;    // rank's coordinate along cp
 };
 
-// The exchange of the op "attention" of a block. REQUIRES: plan.cp > 1.
+// Returns the exchange of a block's op "attention". REQUIRES: plan.cp > 1.
 std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
                                           const ParallelPlan& plan);
 
-// Whether context ranks compute different amounts of attention.
+// Returns whether context ranks compute different amounts of attention.
 bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model);
 
-// The messages of the forward that are sent twice, because attention is recomputed: keys and values
-// (and queries, with ulysses); the output (ulysses).
+// Messages of the forward that are sent a second time because attention is recomputed: keys and
+// values (with ulysses also queries), and the output (ulysses only).
 struct ContextAgain {
   bool inputs = false;
   bool outputs = false;
 };
 
-// Bytes that a context group sends for a block and micro-batch.
+// Returns the bytes that a context group sends for one block and one micro-batch.
 std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
                            const ContextAgain& again);
 

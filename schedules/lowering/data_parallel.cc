@@ -39,10 +39,10 @@ void DataParallel::enter(const StageUnit& unit) {
   }
 }
 
-// Zero 2: a whole gradient stands from the first op of its backward to the end of its reduction.
+// Zero 2: a whole gradient is held from the first op of its backward to the end of its reduction.
 void DataParallel::hold_whole_gradients(Part& part, std::int64_t parameters) {
   if (stage_.plan.zero < 2 || !part.gradient_stream) return;
-  // A layer whose gradients were made before, with those of its inputs, runs nothing now.
+  // If a layer made its weight gradients earlier, with its input gradients, it runs nothing now.
   const std::uint32_t next = before_backward_ ? before_backward_->position + 1 : 0;
   const OpRef first{stage_.compute, std::min(next, stage_.front().last_compute->position)};
   stage_.builder.change_memory(first, {.category = MemoryCategory::kGradients,
@@ -139,7 +139,7 @@ std::vector<Dependency> DataParallel::finish_gradients() {
   std::vector<Dependency> done;
   for (Part& part : parts_) {
     if (!part.experts && stage_.copies_table()) {
-      before_backward_.reset();  // the copy's whole gradient stands all the time
+      before_backward_.reset();  // the copy's whole gradient is held all the time
       hold_whole_gradients(part, stage_.tied_parameters);
       part.buckets.push_back({.parameters = stage_.tied_parameters,
                               .divided = part_of(stage_.tied_parameters, part.groups->shards),
@@ -156,7 +156,7 @@ std::vector<Dependency> DataParallel::finish_gradients() {
 void DataParallel::gather_parameters(OpRef optimizer) {
   for (Part& part : parts_) {
     if (!part.parameter_stream) continue;
-    // Parameters that the next forward needs first are gathered first.
+    // Gathers the parameters that the next forward needs first before the others.
     std::vector<Bucket>& buckets = part.last_buckets;
     if (stage_.plan.overlap_parameters) std::ranges::reverse(buckets);
     std::optional<OpRef> last;
@@ -173,7 +173,7 @@ void DataParallel::gather_parameters(OpRef optimizer) {
       if (!stage_.plan.overlap_parameters) continue;
       for (const FirstForward& forward : first_forwards_) {
         const bool in_bucket = std::ranges::count(bucket.units, forward.unit) > 0;
-        // The copy of a table is read by the last layer.
+        // The last layer reads the copy of a table.
         const bool copy =
             bucket.units.empty() && forward.unit == &stage_.chunks.back().units.back();
         if (in_bucket || copy) {

@@ -12,12 +12,12 @@
 // after the last micro-batch. Experts have replicas of their own (edp), so buckets and streams of
 // their own too.
 //
-// Where two ranks hold a copy of a stage each, the copies are replicas as well: of the first half
-// of the stages in one communicator, of the second half in another, as each rank holds one of both
-// and completes them in its own order.
+// If two ranks hold a copy of each stage, the copies are replicas as well. The first half of the
+// stages uses one communicator and the second half another, because each rank holds a stage of each
+// half and completes the two in its own order.
 //
-// A table that first and last stage both hold (tied embeddings) is a bucket of its own on the
-// stage that has a copy.
+// If the first and the last stage both hold a table (tied embeddings), the table is a bucket of its
+// own on the stage that has the copy.
 
 #pragma once
 
@@ -35,47 +35,48 @@ class DataParallel {
  public:
   explicit DataParallel(Stage& stage);
 
-  // Around a pass that makes the weight gradients of a layer with any micro-batch.
+  // Called before a pass makes the weight gradients of a layer, for any micro-batch.
   void enter(const StageUnit& unit);
-  // They are complete with the last compute op. `is_last`: those of the step are.
+  // The gradients are complete with the last compute op. `is_last`: they are the step's last for
+  // this layer.
   void leave(const StageUnit& unit, std::int32_t stage, bool is_last);
-  // The pass over a chunk has no further layer.
+  // Called when the pass over a chunk has no further layer.
   void end_pass(std::int32_t stage);
 
-  // A forward of a layer begins with the next compute op.
+  // Called when the next compute op begins the forward of a layer.
   void forward_begins(const StageUnit& unit);
 
   // Reduces the gradients that are left after the last backward. Returns the ops that the optimizer
   // waits for.
   std::vector<Dependency> finish_gradients();
 
-  // Buckets in the order in which their gradients of the step are complete: after
-  // finish_gradients().
+  // Returns the buckets in the order in which their gradients of the step are complete. REQUIRES:
+  // finish_gradients() has been called.
   const std::vector<CompleteGradients>& complete() const { return complete_; }
 
-  // ZeRO-1 and 2: gathers the parameters that other replicas have updated.
+  // For ZeRO-1 and 2: gathers the parameters that other replicas have updated.
   void gather_parameters(OpRef optimizer);
 
  private:
   struct Bucket {
     std::int64_t parameters = 0;
-    std::int64_t divided = 0;  // one shard's part of each layer
+    std::int64_t divided = 0;  // one shard's share of each layer
     std::vector<const StageUnit*> units{};
     OpRef ready{};
     bool is_last = false;
     bool reduced = false;
   };
-  // The parameters that have the same replicas.
+  // Part holds the parameters that have the same replicas.
   struct Part {
     const ReplicaGroups* groups = nullptr;
     bool experts = false;
-    bool upper = false;  // of the second half of the stages
+    bool upper = false;  // belongs to the second half of the stages
     std::optional<StreamId> gradient_stream{};
     std::optional<StreamId> across_stream{};
     std::optional<StreamId> parameter_stream{};
-    std::vector<Bucket> buckets{};       // of the pass that goes on
-    std::vector<Bucket> last_buckets{};  // of the last pass
-    std::vector<OpRef> reductions{};     // every one, zero 2
+    std::vector<Bucket> buckets{};       // buckets of the current pass
+    std::vector<Bucket> last_buckets{};  // buckets of the last pass
+    std::vector<OpRef> reductions{};     // all reductions so far; zero 2 only
     std::vector<Dependency> done{};
   };
   struct FirstForward {
@@ -91,7 +92,7 @@ class DataParallel {
   std::vector<Part> parts_;
   std::vector<CompleteGradients> complete_;
   std::vector<FirstForward> first_forwards_;
-  std::optional<OpRef> before_backward_;  // last compute op before the backward that is open
+  std::optional<OpRef> before_backward_;  // last compute op before the open backward
 };
 
 }  // namespace stepsim

@@ -1,6 +1,6 @@
-// OpExchange is what an op of a layer sends and receives on behalf of context or expert
-// parallelism. Files that know an axis make them (context.h, expert.h); lower_tensor() puts them
-// into the forward and into both forms of the backward.
+// OpExchange is the communication of one op of a layer for context or expert parallelism. The files
+// of each axis make them (context.h, expert.h). lower_tensor() puts them into the forward and into
+// both forms of the backward.
 
 #pragma once
 
@@ -18,22 +18,23 @@ struct OpExchange {
   std::vector<LayerStep> after_forward{};
   std::vector<LayerStep> before_backward{};  // before its input gradient
   std::vector<LayerStep> after_backward{};   // after its weight gradient
-  // The op behind it that reads what before_forward brings, where that is not its own input.
+  // Position of a later op that reads what before_forward brings. Unset: the op itself reads it.
   std::optional<std::size_t> receiver{};
-  // Its kernels begin a step in the forward, and end one in the backward.
+  // The op's kernels begin a step in the forward and end one in the backward.
   bool starts_step = false;
-  // Beside its input gradient, in the background; its weight gradient waits for their tickets.
+  // Steps beside the op's input gradient, in the background. Its weight gradient waits for their
+  // tickets.
   std::vector<LayerStep> for_weights{};
-  // In place of its kernels, where they are interleaved with communication: with what they keep and
-  // let go. Both or none.
+  // These steps replace the op's kernels where kernels and communication are interleaved. They
+  // include the memory that the steps keep and release. Either both are given or neither.
   std::vector<LayerStep> forward{};
   std::vector<LayerStep> backward{};
-  // From its forward on, where not all that its backward lets go (LayerOp::saved): the rest is made
-  // again by steps before its backward.
+  // Bytes kept from the forward on, if less than the backward releases (LayerOp::saved). Steps
+  // before the backward make the rest again.
   std::optional<Bytes> kept{};
 };
 
-// A collective that the next compute step waits for.
+// Makes a collective that the next compute step waits for.
 LayerStep exchange(Lane lane, CollectiveOp op, Bytes bytes, DataType type);
 
 }  // namespace stepsim

@@ -8,14 +8,14 @@
 namespace stepsim {
 namespace {
 
-constexpr std::uint32_t kThere = 0;  // positions in ExpertExchange::matrices
+constexpr std::uint32_t kThere = 0;  // indices into ExpertExchange::matrices
 constexpr std::uint32_t kBack = 1;
 
 bool is_shared(const LayerOp& op) {
   return op.name.starts_with("shared_");
 }
 
-// Tokens that arrive at a member or leave it, including those that it has for itself.
+// Returns the tokens that arrive at a member or leave it, including those that stay there.
 Bytes received(const ByteMatrix& matrix, std::uint32_t member) {
   Bytes sum;
   for (std::uint32_t from = 0; from < matrix.members; ++from) sum += matrix.between(from, member);
@@ -60,7 +60,7 @@ class Travel {
     return routing_.tokens * routing_.copies *
            (way == kThere ? routing_.dispatched : routing_.combined);
   }
-  // The part of one of the ranks that share its experts.
+  // Returns the bytes of one of the ranks that share the experts.
   Bytes at_experts(std::uint32_t way) const {
     if (exchange_.matrices.empty()) return even(way);
     return way == kThere ? received(exchange_.matrices[kThere], expert_rank_)
@@ -82,8 +82,8 @@ class Travel {
   std::uint32_t expert_rank_;
 };
 
-// All that members send: straight to each other, or over the rail for a whole node and from the
-// member there to the others.
+// Returns all bytes that members send. They go straight to each other, or over the rail once for a
+// whole node and from the member there to the others.
 std::int64_t sent_in_all(const ByteMatrix& matrix) {
   const bool shared = matrix.sharing != NodeSharing::kNone;
   const std::uint32_t per_node = shared ? matrix.members / matrix.nodes() : matrix.members;
@@ -104,7 +104,7 @@ struct EachWay {
   std::int64_t back = 0;
 };
 
-// Bytes that one stage's ranks send, once.
+// Returns the bytes that one stage's ranks send in one pass.
 EachWay bytes_once(const TokenRouting& routing, const ParallelPlan& plan,
                    const ExpertExchange& exchange) {
   const std::int64_t ranks = plan.tp * plan.cp * plan.dp;
@@ -115,7 +115,7 @@ EachWay bytes_once(const TokenRouting& routing, const ParallelPlan& plan,
     return {units * routing.dispatched.value(), units * routing.combined.value()};
   }
   const auto of = [&](const ByteMatrix& matrix, const auto& at_experts) {
-    std::int64_t gathered = 0;  // by the ranks that share experts
+    std::int64_t gathered = 0;  // bytes gathered by ranks that share experts
     for (std::uint32_t member = 0; member < matrix.members; ++member) {
       gathered += at_experts(matrix, member).value();
     }
@@ -164,7 +164,8 @@ std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& pl
 }
 
 Layer shared_experts_beside_dispatch(Layer block) {
-  // Ops read the one before them unless they say otherwise: those that move, and those behind them.
+  // Ops read the op before them unless they say otherwise. Moved ops and the ops behind them need
+  // new reads.
   for (std::size_t i = 1; i < block.ops.size(); ++i) {
     if (block.ops[i].reads.empty()) block.ops[i].reads = {block.ops[i - 1].name};
   }

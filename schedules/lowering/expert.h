@@ -11,9 +11,9 @@
 //                from there, while more arrive, to each rank that has one. Results are added up in
 //                the node before they go back
 //
-// With two_level, a skewed load or a capacity the sizes stand in a matrix of all pairs: what
-// route_tokens() expects (workload/expert_routing.h), in every layer and micro-batch alike. The
-// ranks of hot experts then also have longer kernels (roles, lowered_model.h).
+// With two_level, a skewed load or a capacity, a matrix of all pairs gives the sizes. It holds the
+// expected counts of route_tokens() (workload/expert_routing.h), the same in every layer and
+// micro-batch. The ranks of hot experts then also have longer kernels (roles, lowered_model.h).
 
 #pragma once
 
@@ -28,40 +28,43 @@
 
 namespace stepsim {
 
-// The bytes that ranks of a group of ep send to each other.
+// ExpertExchange holds the bytes that ranks of an expert-parallel group send to each other.
 struct ExpertExchange {
-  // OpGraph::byte_matrices: to the experts, and back. Empty: as much for each.
+  // Indexes into OpGraph::byte_matrices: to the experts, and back. Empty: every pair sends equally
+  // much.
   std::vector<ByteMatrix> matrices{};
   AlgorithmChoice there = AlgorithmChoice::kAuto;
   AlgorithmChoice back = AlgorithmChoice::kAuto;
 };
 
-// REQUIRES: the plan is good for the model and these places.
+// REQUIRES: the plan is valid for the model and these places.
 ExpertExchange expert_exchange(const ModelSpec& model, const ParallelPlan& plan,
                                const TokenRouting& routing, const Places& places);
 
-// Tokens of all ranks that come to the chip with the `expert_rank`-th part of the experts, and to
-// those that share it, each once. REQUIRES: a two-level dispatch; exchange has matrices.
+// Returns the tokens of all ranks that come to the chip with the `expert_rank`-th part of the
+// experts or to a chip that shares it. Each token counts once. REQUIRES: a two-level dispatch;
+// exchange has matrices.
 std::int64_t arriving_tokens(const TokenRouting& routing, const ParallelPlan& plan,
                              const ExpertExchange& exchange, std::int64_t expert_rank);
 
-// The shared experts moved between the dispatch and the routed ones, which they run beside
-// (overlap_shared_experts; Megatron-Core: --moe-shared-expert-overlap).
+// Returns the block with its shared experts moved between the dispatch and the routed experts, so
+// that they run beside the dispatch (overlap_shared_experts; Megatron-Core:
+// --moe-shared-expert-overlap).
 Layer shared_experts_beside_dispatch(Layer block);
 
-// The exchanges of the first and the last op of the E region and, with overlap_shared_experts, of
-// the first shared one, on the ranks with the `expert_rank`-th part of the experts. None without
-// experts, or with ep and etp of 1.
+// Returns the exchanges of the first and the last op of the E region on the ranks with the
+// `expert_rank`-th part of the experts. With overlap_shared_experts it adds that of the first
+// shared op. Empty without experts, or if ep and etp are 1.
 std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan& plan,
                                          const ExpertExchange& exchange, std::int64_t expert_rank);
 
-// The messages of the forward that are sent twice, because experts are recomputed.
+// Messages of the forward that are sent a second time because experts are recomputed.
 struct ExpertsAgain {
   bool dispatch = false;
   bool combine = false;
 };
 
-// Bytes that all ranks of a stage send for a layer and micro-batch.
+// Returns the bytes that all ranks of a stage send for one layer and one micro-batch.
 std::int64_t expert_bytes(const TokenRouting& routing, const ParallelPlan& plan,
                           const ExpertExchange& exchange, const ExpertsAgain& again);
 

@@ -95,7 +95,7 @@ void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microb
                              .type = stage_.gradient_type()},
                             Axis::kData, stage_.label(what, unit.block, microbatch),
                             {after(*stage_.front().last_compute)});
-  // The whole gradient stands from the first op of the backward on.
+  // The whole gradient is held from the first op of the backward on.
   const OpRef first{stage_.compute, before_visit_ ? before_visit_->position + 1 : 0};
   stage_.builder.change_memory(first, {.category = MemoryCategory::kGradients, .bytes = bytes});
   stage_.builder.change_memory(

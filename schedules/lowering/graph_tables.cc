@@ -11,7 +11,7 @@ std::uint32_t last_index(std::size_t size) {
 }  // namespace
 
 std::uint32_t GraphTables::compute(const std::vector<Kernel>& kernels, std::uint32_t path_label) {
-  // There are a few dozen different works: layers and micro-batches are alike.
+  // A linear search is enough: layers and micro-batches are alike, so there are a few dozen works.
   for (std::uint32_t i = 0; i < graph_.compute_works.size(); ++i) {
     const ComputeWork& work = graph_.compute_works[i];
     if (work.path_label == path_label && work.kernels == kernels) return i;

@@ -1,5 +1,5 @@
-// GraphTables adds works, names and communicators to an op graph and gives their indices; equal
-// works are kept once, so that programs share them.
+// GraphTables adds works, names and communicators to an op graph and returns their indices. It
+// keeps equal works once, so that programs share them.
 
 #pragma once
 

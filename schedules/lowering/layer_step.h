@@ -15,19 +15,20 @@
 
 namespace stepsim {
 
-// Whom a collective of a layer is with: each lane is a communicator and a stream of its own.
+// Lane names the group that a collective of a layer runs in. Each lane is a communicator and a
+// stream of its own.
 enum class Lane : std::uint8_t {
   kTensor,
-  kTensorBackward,    // of backwards beside forwards: fused ops
-  kTensorRegather,    // inputs gathered again
+  kTensorBackward,    // collectives of backwards that run beside forwards (fused ops)
+  kTensorRegather,    // gathers inputs again for weight gradients
   kFeatures,          // two-dimensional weights: ranks with the same part of the width
-  kFeaturesRegather,  // their inputs gathered again
+  kFeaturesRegather,  // gathers the inputs of features again
   kWidth,             // ranks that divide the width
   kWidthRegather,
   kContext,           // keys and values
-  kContextGradients,  // their gradients
+  kContextGradients,  // gradients of keys and values
   kExperts,           // tokens to experts and back
-  kExpertTensor,      // between the ranks that share each expert
+  kExpertTensor,      // between ranks that share an expert
 };
 inline constexpr std::size_t kLanes = 11;
 std::string_view name_of(Lane lane);  // "tp regather"
@@ -41,23 +42,23 @@ struct LayerStep {
     kBackground,  // gathers an input again, beside compute, until a step needs it
   };
   Kind kind = Kind::kCompute;
-  // kCompute
+  // For kCompute:
   std::vector<Kernel> kernels;
-  bool recomputes = false;             // makes again what its forward did not keep
+  bool recomputes = false;             // repeats work whose result the forward did not keep
   bool weight_gradient = false;        // split_backward: belongs to W (any kind of step)
-  Bytes kept{};                        // activations that it keeps, from its start on
-  Bytes let_go{};                      // activations that nobody needs after its end
-  Bytes workspace{};                   // while it runs
-  bool needs_background = false;       // the input that was gathered again
-  std::vector<std::uint32_t> needs{};  // tickets of kBackground steps before it
-  // Collectives
+  Bytes kept{};                        // activations kept from the start of the step on
+  Bytes let_go{};                      // activations released at the end of the step
+  Bytes workspace{};                   // memory used only while the step runs
+  bool needs_background = false;       // waits for the input that was gathered again
+  std::vector<std::uint32_t> needs{};  // tickets of earlier kBackground steps
+  // For collectives:
   Lane lane = Lane::kTensor;
-  std::uint32_t ticket = 0;  // kBackground: what a step that waits for it calls it; 0: the regather
+  std::uint32_t ticket = 0;  // kBackground: number that waiting steps refer to; 0: the regather
   CollectiveOp collective = CollectiveOp::kAllGather;
   Bytes bytes{};
   DataType type = DataType::kBf16;
   AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
-  std::optional<std::uint32_t> byte_matrix{};  // all-to-all: OpGraph::byte_matrices
+  std::optional<std::uint32_t> byte_matrix{};  // all-to-all: index into OpGraph::byte_matrices
 };
 
 }  // namespace stepsim

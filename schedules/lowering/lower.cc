@@ -21,18 +21,19 @@
 namespace stepsim {
 namespace {
 
-// The last stage reads the embedding's table, of which the first is the owner.
+// Returns whether the last stage reads the embedding's table, which the first stage owns.
 bool shares_table(const ModelSpec& model) {
   return model.tied_embeddings || model.prediction_modules > 0;
 }
 
-// ... and they are on different ranks, so that each has a table of its own.
+// Returns whether the table is shared and its two stages are on different ranks, so that each rank
+// holds one.
 bool copies_table(const ModelSpec& model, const PipelineSchedule& schedule) {
   return shares_table(model) && schedule.size() > 1 && schedule.placement == Placement::kLoop;
 }
 
-// Communicators of ranks with equal parameters: reductions, and with hybrid sharding sums over the
-// groups that divide the state.
+// Adds the communicators of ranks with equal parameters: one for reductions and, with hybrid
+// sharding, one for sums over the groups that divide the state.
 ReplicaGroups add_replica_groups(const Communicator& replicas, const std::string& name,
                                  std::int64_t size, std::int64_t shards, int zero,
                                  GraphTables& tables) {
@@ -129,7 +130,7 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
     result.tied_embedding =
         tables.communicator(first_and_last_stage(plan, "tied embedding", Axis::kData));
   }
-  // Replicas with whole gradients have the same norm.
+  // Replicas with whole gradients compute the same norm.
   const bool alike = plan.zero == 0 && plan.ep == 1;
   const std::int64_t of_a_stage = alike ? plan.tp : plan.ranks() / plan.pp;
   if (plan.clip_gradients && plan.post_validation && of_a_stage > 1) {
@@ -229,7 +230,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     }
     return chunk;
   };
-  std::vector<Bytes> on_host;  // by program: copied there and back
+  std::vector<Bytes> on_host;  // by program: bytes copied to the host and back
   const auto write = [&](std::int32_t rank, std::size_t role) {
     Stage writing{.plan = plan,
                   .communicators = communicators,

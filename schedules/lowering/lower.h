@@ -1,5 +1,5 @@
-// lower() turns a model and a plan into the op graph of one training step: one program a rank of
-// the pipeline, the communicators of the plan's mesh, and where each rank sits.
+// lower() turns a model and a plan into the op graph of one training step: one program per pipeline
+// rank, the communicators of the plan's mesh, and the place of each rank.
 //
 //   workload   build_layers()            what one chip computes for a micro-batch
 //   tensor     lower_tensor()            + tensor-parallel collectives  -> steps of a layer
@@ -21,9 +21,9 @@
 
 namespace stepsim {
 
-// `costs`: what the ops of a chunk take, for schedules that are planned by them. They are those of
-// pipeline_times() (experiment/pipeline_times.h); simulate_experiment() passes them on.
-// REQUIRES: check(plan, model, places) is empty.
+// `costs` are the times of a chunk's ops, for schedules that are planned by time. They come from
+// pipeline_times() (experiment/pipeline_times.h); simulate_experiment() passes them on. REQUIRES:
+// check(plan, model, places) is empty.
 OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
               const ChipSpec& chip, const PipelineCosts& costs);
 

@@ -27,7 +27,7 @@ DataTypes data_types(const ParallelPlan& plan) {
           .attention_result_bits = plan.attention_result_bits};
 }
 
-// The properties in which kinds of blocks differ.
+// BlockKind has the properties in which kinds of blocks differ.
 std::vector<BlockKind> kinds_of(const ModelSpec& model, const ModelLayers& layers) {
   std::vector<BlockKind> kinds(layers.blocks.size());
   for (std::size_t layer = layers.kind_of_block.size(); layer-- > 0;) {
@@ -36,8 +36,8 @@ std::vector<BlockKind> kinds_of(const ModelSpec& model, const ModelLayers& layer
   return kinds;
 }
 
-// Matmuls of embedding and head hold a placeholder of their own weight gradient only while their
-// backward runs; the gradient of an embedding's table is made whole, and added then.
+// Adds placeholders for weight gradients. The matmuls of embedding and head hold one only while
+// their backward runs. The gradient of an embedding's table is made whole and then added.
 Layer with_placeholders(Layer layer, const ParallelPlan& plan) {
   if (!plan.gradient_placeholders) return layer;
   for (LayerOp& op : layer.ops) {
@@ -51,8 +51,8 @@ Layer with_placeholders(Layer layer, const ParallelPlan& plan) {
   return layer;
 }
 
-// Collective matmuls of the forward and the whole backward. A gather in the background goes before
-// the gather that a matmul follows, so that the two stand side by side.
+// Cuts the collective matmuls of the forward and of the whole backward. A background gather goes
+// before the gather of the matmul, so that the latter stands next to its matmul.
 LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
   for (std::size_t i = 1; i < layer.backward.size(); ++i) {
     LayerStep& before = layer.backward[i - 1];
@@ -66,10 +66,10 @@ LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
   return layer;
 }
 
-// `in_parts`: with what recompute makes again of it by itself.
+// `in_parts`: includes the parts that recompute repeats by themselves.
 LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan plan, Bytes crossing,
                          std::vector<OpExchange> exchanges, bool in_parts) {
-  // The gradient of an input belongs beside the weight gradient, which is not its matmul.
+  // The gather of an input runs beside the weight gradient, which is not the matmul that is cut.
   if (plan.tensor_chunks > 1) plan.overlap_tensor = true;
   std::ranges::move(width_exchanges(block, plan), std::back_inserter(exchanges));
   if (plan.cp > 1)

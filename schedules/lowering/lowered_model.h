@@ -1,7 +1,7 @@
-// LoweredModel is every layer of a model as steps under a plan, before pipeline stages share them
-// out. Ranks of one stage have the same steps, unless they compute different amounts: with a causal
-// ring each context rank has steps of its own (context.h), with a skewed load each expert rank.
-// Such ranks have another role, and a program of their own.
+// LoweredModel holds every layer of a model as steps under a plan, before pipeline stages divide
+// the layers. Ranks of one stage have the same steps unless they compute different amounts. With a
+// causal ring each context rank has steps of its own (context.h); with a skewed load each expert
+// rank has. Such ranks have another role and a program of their own.
 
 #pragma once
 
@@ -24,7 +24,7 @@ struct Role {
   std::int64_t expert_rank = 0;
 };
 
-// A block in each role that recompute gives it; those that the plan has no use for are empty.
+// A block in each role that recompute gives it. Roles that the plan does not use are empty.
 struct LoweredBlock {
   std::array<LoweredLayer, kBlockRecomputes> roles;
   const LoweredLayer& in(BlockRecompute role) const {
@@ -32,27 +32,28 @@ struct LoweredBlock {
   }
 };
 
-struct LoweredModule {  // of multi-token prediction
+struct LoweredModule {  // a module of multi-token prediction
   LoweredLayer entry;
   LoweredLayer head;
 };
 
 struct LoweredModel {
   ModelLayers layers;
-  std::vector<AttentionShape> attention;  // of each kind of block
+  std::vector<AttentionShape> attention;  // by kind of block
   LoweredLayer embedding;
-  std::vector<LoweredBlock> blocks;  // of each kind
+  std::vector<LoweredBlock> blocks;  // by kind
   LoweredLayer head;
   std::vector<LoweredModule> prediction;
 };
 
-// The layers that a rank with this role computes for a micro-batch.
+// Returns the share of the model that a rank with this role computes for a micro-batch.
 Shard shard_of(const ParallelPlan& plan, const Role& role);
 
 LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
                          const ExpertExchange& exchange);
 
-// Every role of the plan; and the position of a rank's role among them.
+// roles_of() returns every role of the plan. role_of() returns the position of a rank's role
+// among them.
 std::vector<Role> roles_of(const ModelSpec& model, const ParallelPlan& plan);
 std::size_t role_of(const ModelSpec& model, const ParallelPlan& plan, std::int64_t rank);
 

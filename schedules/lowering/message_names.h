@@ -1,4 +1,4 @@
-// Messages that are posted together, in the op graph.
+// Names for messages that are posted together, in the op graph.
 
 #pragma once
 
@@ -14,8 +14,8 @@ inline MessageKind kind_of(const PostedMessage& message) {
   return message.is_activation ? MessageKind::kActivation : MessageKind::kGradient;
 }
 
-// "send activation and receive 2 gradients": the same for the same messages in any order, so that
-// traces show them in one colour.
+// Returns "send activation and receive 2 gradients". The name does not depend on the order of the
+// messages, so traces show equal batches in one colour.
 inline std::string name_of(std::span<const Message> batch) {
   std::string name;
   for (const bool is_send : {true, false}) {

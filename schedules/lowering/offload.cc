@@ -21,8 +21,8 @@ OpRef add_host(Stage& stage, StreamId stream, const HostWork& work, OpLabel labe
   return stage.builder.add(std::move(op));
 }
 
-// Buckets that add up to what the rank updates: rounding makes the last one larger or smaller.
-// Without any the parameters are cut evenly.
+// Returns bucket sizes that add up to the parameters that the rank updates. Rounding makes the last
+// bucket larger or smaller. Without buckets the parameters are cut evenly.
 std::vector<std::int64_t> bucket_sizes(const Stage& stage,
                                        const std::vector<CompleteGradients>& complete) {
   const std::int64_t updated = stage.updated_parameters();
@@ -44,7 +44,7 @@ std::vector<std::int64_t> bucket_sizes(const Stage& stage,
   return sizes;
 }
 
-// A block whose activations go to the host: what it keeps of a micro-batch.
+// Returns the bytes that an offloaded block keeps for one micro-batch.
 Bytes kept_by(const StageUnit& unit) {
   Bytes kept;
   for (const LayerStep& step : unit.layer->forward) kept += step.kept;
@@ -81,7 +81,7 @@ OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> compl
   std::vector<OpRef> outs;
   OpRef last{};
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    // Gradients that other sums are added to are complete with all others.
+    // Gradients that receive further sums are complete only together with all others.
     const bool early = i < complete.size() && i + 1 < sizes.size();
     const std::vector<Dependency> own =
         early ? std::vector<Dependency>{after(complete[i].by)} : ready;
@@ -168,7 +168,7 @@ Bytes offloaded_bytes(const Stage& stage) {
                                   : 2 * plan.optimizer_bytes);
   }
   for (std::size_t chunk = 0; plan.offload_activations && chunk < stage.chunks.size(); ++chunk) {
-    // Where there are two copies of a stage, each has some of the micro-batches.
+    // With two copies of a stage, each copy runs some of the micro-batches.
     const auto forwards = std::ranges::count_if(
         stage.schedule.ranks[static_cast<std::size_t>(stage.number)], [&](const PipelineOp& op) {
           return op.chunk == static_cast<std::int32_t>(chunk) &&

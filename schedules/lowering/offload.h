@@ -1,5 +1,5 @@
-// Offload keeps on the chip's host what the chip needs only for a while (sim/hardware/hosts.h has
-// the way).
+// Offload keeps data on the chip's host that the chip needs only part of the time
+// (sim/hardware/hosts.h describes the links).
 //
 //   optimizer    master weights and moments live on the host. On the chip (ZeRO-Infinity, arXiv
 //                2104.07857): they stream through, bucket by bucket, at most two at a time: 2 x
@@ -13,8 +13,8 @@
 //                visited before it; a block does not begin its forward before what the last block
 //                but one kept is out. So at most two blocks are on the chip beside those that stay
 //
-// Copies run on streams of their own, "host out" and "host in". Embedding and head stay. Not
-// modelled: memory that the optimizer of the host needs beside state and gradients.
+// Copies run on streams of their own, "host out" and "host in". Embedding and head stay on the
+// chip. Not modelled: memory that the host's optimizer needs besides state and gradients.
 
 #pragma once
 
@@ -24,16 +24,16 @@
 
 namespace stepsim {
 
-// A bucket of gradients that are complete, and the op that completed them: their reduction or their
-// backward.
+// CompleteGradients is a bucket of complete gradients and the op that completed them: their
+// reduction or their backward.
 struct CompleteGradients {
   OpRef by;
-  std::int64_t parameters = 0;  // of this rank's part
+  std::int64_t parameters = 0;  // this rank's share
 };
 
-// The optimizer step with its state on the host, as offload_optimizer and host_optimizer say.
-// `ready`: all gradients are there. `valid`: the norm that they are clipped by is there too.
-// Returns the op after which the weights are new.
+// Adds the optimizer step with its state on the host, as offload_optimizer and host_optimizer ask.
+// `ready`: ops after which all gradients exist. `valid`: ops after which the norm for clipping is
+// known too. Returns the op after which the weights are new.
 OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> complete,
                               const std::vector<Dependency>& ready,
                               const std::vector<Dependency>& valid);
@@ -42,8 +42,8 @@ class ActivationOffload {
  public:
   explicit ActivationOffload(Stage& stage);
 
-  // Around the steps of a forward over a layer, and before those of its backward: of the first
-  // part of it, where it is split.
+  // Called around the steps of a forward over a layer and before the steps of its backward (before
+  // its first part, if it is split).
   void before_forward(const StageUnit& unit);
   void after_forward(const StageUnit& unit, std::int32_t microbatch);
   void before_backward(const StageUnit& unit, std::int32_t microbatch);
@@ -59,13 +59,13 @@ class ActivationOffload {
   Stage& stage_;
   StreamId out_;
   StreamId in_;
-  std::vector<Kept> kept_;           // on the host
-  std::vector<OpRef> outs_;          // every one
-  std::optional<OpRef> visited_{};   // last compute op before the layer before this one
-  std::optional<OpRef> visiting_{};  // before this one
+  std::vector<Kept> kept_;           // activations now on the host
+  std::vector<OpRef> outs_;          // all copies out so far
+  std::optional<OpRef> visited_{};   // last compute op of the layer before the previous one
+  std::optional<OpRef> visiting_{};  // last compute op of the previous layer
 };
 
-// Bytes that the rank copies to and from its host in one step, worked out from the plan.
+// Returns the bytes that the rank copies to and from its host in one step, computed from the plan.
 Bytes offloaded_bytes(const Stage& stage);
 
 }  // namespace stepsim

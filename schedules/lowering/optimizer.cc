@@ -9,11 +9,11 @@
 namespace stepsim {
 namespace {
 
-constexpr double kAdamFlops = 15;  // a parameter
+constexpr double kAdamFlops = 15;  // per parameter
 constexpr double kNormFlops = 2;
 
-// One tensor, in the type of the weights, of each shape that matrices of the stage's blocks have.
-// Experts have a matrix each, all alike.
+// Returns the bytes of one tensor for each matrix shape of the stage's blocks, in the type of the
+// weights. Experts have one matrix each, all of the same shape.
 Bytes block_placeholders(const Stage& stage) {
   std::set<std::pair<std::int64_t, std::int64_t>> shapes;
   for (const StageChunk& chunk : stage.chunks) {
@@ -51,7 +51,7 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
     const auto hold = [&](MemoryCategory category, std::int64_t bytes, bool divided) {
       stage.builder.hold(category, Bytes(part_of(bytes, divided ? shards : 1)));
     };
-    // The weights that are divided, of which the optimizer's master weights may be a copy.
+    // Returns the divided weights whose fp32 master copy the optimizer may share.
     const std::int64_t master = plan.shared_master ? size_of(DataType::kFp32).value() : 0;
     const std::int64_t weight = plan.shared_master ? master : size_of(plan.weights()).value();
     hold(MemoryCategory::kParameters, held * weight, plan.zero == 3);
@@ -105,7 +105,7 @@ OpRef add_optimizer(Stage& stage, std::vector<Dependency> dependencies) {
   if (stage.plan.optimizer == Optimizer::kAdam) {
     return add_adam(stage, stage.updated_parameters(), std::move(dependencies));
   }
-  // Without kernels it takes no time: what the next step's parameters wait for.
+  // Without kernels the op takes no time. The parameters of the next step wait for it.
   return add_compute(stage, {}, "optimizer", std::move(dependencies));
 }
 

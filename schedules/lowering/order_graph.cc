@@ -18,10 +18,10 @@
 namespace stepsim {
 namespace {
 
-constexpr double kFlopsPerSecond = 1e12;  // a FLOP a picosecond
+constexpr double kFlopsPerSecond = 1e12;  // one FLOP per picosecond
 
-// A time in seconds is a double, and rounds up to picoseconds: half a picosecond less than `time`
-// comes out as `time` while doubles are much finer than half a picosecond.
+// A time in seconds is a double that rounds up to picoseconds. A kernel is made half a picosecond
+// shorter than `time`, so that it comes out as `time` as long as doubles are much finer than that.
 constexpr std::int64_t kLongestKernel = std::int64_t{1} << 48;
 
 constexpr std::array kKinds = {PipelineOpKind::kForward, PipelineOpKind::kBackward,
@@ -81,7 +81,7 @@ class OrderLowering {
   }
 
  private:
-  // The streams of one rank and one kind of message.
+  // Wire holds the streams of one rank for one kind of message.
   struct Wire {
     StreamId receive;
     std::vector<StreamId> sends;
@@ -91,7 +91,7 @@ class OrderLowering {
     std::int32_t rank = 0;
     ProgramBuilder program;
     std::array<Wire, 2> wires{};  // by MessageKind
-    // In batches.
+    // The stream of the batches, with a posting.
     StreamId line{};
     std::size_t next_batch = 0;
     std::optional<OpRef> last_compute{};
@@ -130,7 +130,7 @@ class OrderLowering {
     return std::move(at.program).build();
   }
 
-  // Those that go before the op of this number.
+  // Posts the batches that stand before the op of this number.
   void post_batches(Rank& at, std::size_t op) {
     const std::vector<PostedBatch>& batches = posting_->ranks[static_cast<std::size_t>(at.rank)];
     for (; at.next_batch < batches.size() && batches[at.next_batch].before == op; ++at.next_batch) {
@@ -159,7 +159,7 @@ class OrderLowering {
     }
   }
 
-  // The batches that an op waits for.
+  // Makes the op wait for its batches.
   void wait_for_batches(const Rank& at, const PipelineOp& op, OpDraft& draft) const {
     if (posting_->waits_for_all) {
       if (at.last_batch) draft.dependencies.push_back(after(*at.last_batch));
@@ -170,7 +170,7 @@ class OrderLowering {
     }
   }
 
-  // Results of one kind are at least `apart` from each other.
+  // Adds a wire. Results of one kind are at least `apart` from each other.
   void add_wire(Rank& at, MessageKind kind, const std::string& name, std::int64_t apart) {
     const auto most = std::int64_t{schedule_.microbatches} * schedule_.chunks;
     const std::int64_t send = costs_.at(0).send;
@@ -216,11 +216,11 @@ class OrderLowering {
     }
   }
 
-  // The rank on the other side of a boundary between stages `boundary` and `boundary` + 1, where
-  // there is one and it is another rank.
+  // Returns the rank on the other side of the boundary between stages `boundary` and `boundary` +
+  // 1. nullopt: there is none, or it is this rank.
   std::optional<std::uint32_t> peer(const Rank& at, std::int32_t microbatch, std::int32_t boundary,
                                     std::int32_t other_stage) const {
-    if (posting_ != nullptr) return std::nullopt;  // nothing by itself
+    if (posting_ != nullptr) return std::nullopt;  // all messages go in batches
     if (boundary < 0 || boundary + 1 >= stages_) return std::nullopt;
     const std::int32_t rank = rank_of(schedule_, microbatch, other_stage);
     if (rank == at.rank) return std::nullopt;
@@ -313,7 +313,7 @@ ChipSpec order_chip() {
   ChipSpec chip;
   chip.name = "rank of a pipeline";
   chip.peak = peaks_of_all_types(Throughput(kFlopsPerSecond));
-  chip.memory_bandwidth = Bandwidth(1);  // nothing is read or written
+  chip.memory_bandwidth = Bandwidth(1);  // kernels move no bytes
   chip.memory_capacity = Bytes(std::int64_t{1} << 40);
   return chip;
 }

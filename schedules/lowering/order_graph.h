@@ -1,7 +1,7 @@
-// order_graph() makes a pipeline schedule by itself an op graph: a rank a program, ops of given
-// times on its compute stream, and messages without bytes to the ranks next to it. Run on a
-// network that takes the send time for a message it is what replay() computes (analysis/
-// schedule_run.h): lists strictly in order, sends that hold up nobody.
+// order_graph() turns a pipeline schedule alone into an op graph: one program per rank, ops of
+// given times on its compute stream, and messages without bytes to neighbouring ranks. On a network
+// that takes the send time for a message, simulate() gives what replay() computes
+// (analysis/step/schedule_run.h): lists run strictly in order, and sends delay nobody.
 //
 //   stream              ops
 //   compute             the rank's list, one op an entry, a fused one too
@@ -9,13 +9,13 @@
 //   send activation     one eager send an op, from the op's end. As many of these streams as sends
 //                       can be under way at once, since a stream waits for its send to arrive
 //
-// With a posting (schedules/pipeline/posting.h) the messages go in its batches instead, on
-// one stream of the rank and with rendezvous, and take what replay_posted() computes.
+// With a posting (schedules/pipeline/posting.h) the messages go in its batches, on one stream of
+// the rank and with rendezvous. They then take the times that replay_posted() computes.
 //
-// A message is known by micro-batch and boundary, so that each finds its receive whatever the
-// order. Each micro-batch of a chunk is one byte of activations, from the start of F to the end of
-// W or BW: peaks of memory count what is in flight. A rank is a chip whose number is the rank, of
-// one FLOP a picosecond (order_chip()).
+// Micro-batch and boundary identify a message, so each finds its receive in any order. Each
+// micro-batch of a chunk holds one byte of activations, from the start of F to the end of W or BW,
+// so memory peaks count micro-batches in flight. A rank is the chip whose number is the rank, and
+// computes one FLOP per picosecond (order_chip()).
 
 #pragma once
 
@@ -27,12 +27,13 @@
 
 namespace stepsim {
 
-// REQUIRES: check_order(schedule) is empty; costs are picoseconds, positive but for the send, which
-// is the same for all stages; the posting is of this schedule. Linear in the ops.
+// REQUIRES: check_order(schedule) is empty; costs are picoseconds and positive, except that the
+// send time may be 0; the send time is the same for all stages; the posting belongs to this
+// schedule. Linear in the ops.
 OpGraph order_graph(const PipelineSchedule& schedule, const StageCosts& costs,
                     const Posting* posting = nullptr);
 
-// The chip on which kernels of order_graph() take their times to the picosecond.
+// Returns the chip on which kernels of order_graph() take their times to the picosecond.
 ChipSpec order_chip();
 
 }  // namespace stepsim

@@ -1,6 +1,6 @@
 // Pass is one way over the layers of a chunk with a micro-batch: the forward, the backward or a
-// part of it. What each does in a layer, in which order it comes to the layers, and which gradients
-// are complete behind it.
+// part of it. This header says what a pass does in a layer, in which order it visits the layers,
+// and which gradients are complete after it.
 
 #pragma once
 
@@ -20,18 +20,18 @@ enum class PassPart : std::uint8_t {
   kBackward,
   kInputGradients,
   kWeightGradients,
-  kBackwardByParts,  // the whole backward as split: of a fused op
+  kBackwardByParts,  // the whole backward in split form, inside a fused op
 };
 
-// Whether gradients of a chunk are complete with a pass: those of layers whose weight gradients may
-// be split from the backward, and those of layers that make them together with the gradients of
+// Completes says whether a pass completes gradients of a chunk. Layers whose weight gradients may
+// be split from the backward count apart from layers that make them together with the gradients of
 // their inputs (embeddings).
 struct Completes {
   bool weights = false;
   bool inputs = false;
 };
 
-// One pass over a chunk with a micro-batch.
+// A pass over a chunk with a micro-batch.
 struct Pass {
   PassPart part = PassPart::kForward;
   std::int32_t microbatch = 0;
@@ -58,7 +58,7 @@ struct Pass {
     if (part == PassPart::kWeightGradients) return completes.weights && layer.has_weight_part();
     return layer.has_weight_part() ? completes.weights : completes.inputs;
   }
-  // A layer without split weight gradients makes them together with those of its inputs.
+  // A layer without split weight gradients makes them together with the gradients of its inputs.
   LayerVisit visit(const LoweredLayer& layer) const {
     const bool by_parts = part == PassPart::kInputGradients || part == PassPart::kWeightGradients;
     return {.reads_parameters = part != PassPart::kWeightGradients,
@@ -68,19 +68,19 @@ struct Pass {
   }
 };
 
-// A pass comes to a layer: with its own steps, or with the forward again that a backward behind the
-// layer needs.
+// Stop is a visit of a pass to a layer. It runs the pass's own steps, or repeats the forward that a
+// backward of a later layer needs.
 struct Stop {
   const StageUnit* unit = nullptr;
   bool again = false;
 };
 
-// Forwards go up, backwards down; a run of layers whose forward runs again comes just before the
-// backward of the layer behind it.
+// Returns the visits in order. Forwards go up, backwards go down. Layers whose forward is repeated
+// come just before the backward of the layer behind them.
 std::vector<Stop> stops_of(const Pass& pass, const StageChunk& chunk);
 
-// For each op of a rank, the gradients that it completes: the last ops of each chunk that make
-// gradients do.
+// Returns, for each op of a rank, the gradients that it completes. The last ops of each chunk that
+// make gradients complete them.
 std::vector<Completes> completed_by(const std::vector<PipelineOp>& order, std::size_t chunks);
 
 }  // namespace stepsim

@@ -184,7 +184,7 @@ void StageMessages::send(std::vector<Result> results) {
     const auto to = way(output, true);
     if (!to) continue;
     if (to->peer == stage_.number) {
-      // Compute comes in the rank's order anyhow.
+      // Compute ops run in the rank's order anyway, so a dependency on them is not needed.
       std::erase_if(result.made_by,
                     [&](const Dependency& made) { return made.stream == stage_.compute; });
       const bool is_loss = to->boundary + 1 == stage_count(stage_.schedule);

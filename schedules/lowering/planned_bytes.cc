@@ -31,7 +31,7 @@ std::int64_t copies_of_stages(const ParallelPlan& plan) {
   return placement_of(plan) == Placement::kBidirectional ? 2 : 1;
 }
 
-// A block of the model, or of a module of prediction.
+// PlannedBlock is a block of the model or of a prediction module.
 struct PlannedBlock {
   std::uint32_t kind = 0;
   BlockRecompute role{};
@@ -52,9 +52,10 @@ std::vector<PlannedBlock> all_blocks(const ModelSpec& model, const ParallelPlan&
   return blocks;
 }
 
-// Bytes that a block sends twice.
+// Again holds the bytes that a block sends a second time.
 struct Again {
-  std::int64_t tensor = 0;  // whole bytes that cross the tensor group, as crossings() counts them
+  std::int64_t tensor =
+      0;  // unsharded bytes that cross the tensor group, as crossings() counts them
   ContextAgain context{};
   ExpertsAgain experts{};
 };
@@ -78,8 +79,8 @@ Again parts_again(const Layer& block, const ParallelPlan& plan, Bytes boundary) 
   return again;
 }
 
-// Whole bytes of activations that cross the tensor group in a layer, both ways; an all-reduce
-// counts as two. `leaves`: something follows the layer.
+// Returns the unsharded bytes of activations that cross the tensor group in a layer, both ways. An
+// all-reduce counts twice. `leaves`: another layer follows.
 std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes boundary, bool leaves,
                        bool forward_twice) {
   const bool divided = plan.sequence_parallel;
@@ -92,7 +93,8 @@ std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes bound
   for (std::size_t i = 0; i < layer.ops.size(); ++i) {
     const LayerOp& op = layer.ops[i];
     if (i > 0 && is_tensor(op) && !is_tensor(layer.ops[i - 1])) {
-      all += 2 * whole(op);  // gathered and its gradient reduced; or its gradient all-reduced
+      all += 2 * whole(op);  // an all-gather and its gradient's reduce-scatter, or the all-reduce
+                             // of the gradient
       forward += divided ? whole(op) : 0;
     }
     if (op.regathers_input) all += whole(op);
@@ -104,7 +106,7 @@ std::int64_t crossings(const Layer& layer, const ParallelPlan& plan, Bytes bound
   return all + (forward_twice ? forward : 0);
 }
 
-// Bytes that blocks in this role send twice.
+// Returns the bytes that blocks in this role send a second time.
 Again sent_again(const Layer& block, const ParallelPlan& plan, Bytes boundary,
                  BlockRecompute role) {
   if (role == BlockRecompute::kNone) return {};
@@ -129,7 +131,7 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
     const Bytes part = boundary / plan.tensor_width;
     const std::int64_t once = crossings(layer, plan, part, true, false) +
                               sent_again(layer, plan, part, block.role).tensor;
-    if (plan.divides_width()) {  // in each of the groups that divide the features
+    if (plan.divides_width()) {  // in each group that divides the features
       const std::int64_t ways = plan.tensor_width;
       two_dimensional += ways * (plan.tp / ways - 1) * once +
                          width_bytes(layer, plan, block.role != BlockRecompute::kNone);
@@ -143,7 +145,7 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
     microbatch += crossings(module.entry, plan, boundary, true, false) +
                   crossings(module.head, plan, boundary, false, false);
   }
-  std::int64_t norms = 0;  // gradients of the S region, all-reduced once a step
+  std::int64_t norms = 0;  // gradients of the S region, all-reduced once per step
   if (plan.sequence_parallel && !plan.divides_width()) {
     const std::int64_t copies = copies_of_stages(plan);
     const std::int64_t parts = plan.zero >= 2 ? copies * plan.sharded_over() : 1;
@@ -153,7 +155,7 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
     });
   }
   const auto losses = static_cast<std::int64_t>(1 + layers.prediction.size());
-  for (const LayerOp& op : layers.head.ops) {  // the loss: fp32 values of every token, all-reduced
+  for (const LayerOp& op : layers.head.ops) {  // loss: fp32 values of every token, all-reduced
     microbatch +=
         losses * 2 * op.reduced_values_per_token * plan.microbatch * (plan.sequence / plan.cp) * 4;
   }
@@ -162,17 +164,17 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
          plan.dp * plan.cp;
 }
 
-// The gradients and parameters of layers with so many parameters each, in one group of `replicas`
-// ranks. `shards` of them divide the state.
+// Replicated describes the gradients and parameters of layers with equally many parameters, in one
+// group of `replicas` ranks. `shards` of the ranks divide the state.
 struct Replicated {
   std::vector<std::int64_t> layers;
-  std::int64_t gathered_again = 0;  // parameters that FSDP gathers a third time, for recompute
-  std::int64_t copied = 0;          // of a table that another rank holds too: reduced once a step
+  std::int64_t gathered_again = 0;  // parameters that FSDP gathers a third time for recompute
+  std::int64_t copied = 0;  // bytes of a table that another rank holds too, reduced once per step
   std::int64_t replicas = 1;
   std::int64_t shards = 1;
 };
 std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state) {
-  // Those that go through one copy of a stage.
+  // Counts the micro-batches that go through one copy of a stage.
   const std::int64_t microbatches = plan.microbatches() / copies_of_stages(plan);
   const std::int64_t g = plan.gradient_bytes;
   const std::int64_t w = size_of(plan.weights()).value();
@@ -223,13 +225,13 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
     dense.layers.push_back(layer.parameters() - routed);
     if (routed > 0) experts.layers.push_back(routed);
   });
-  // The embedding's table, which the last stage reads too.
+  // The last stage reads the embedding's table too.
   const bool shared = model.tied_embeddings || model.prediction_modules > 0;
   const std::int64_t table = shared ? layers.embedding.ops.front().parameters : 0;
   const bool apart = shared && plan.pp > 1 && placement_of(plan) == Placement::kLoop;
   std::int64_t tied = 0;
   if (plan.zero == 3) {
-    // Gathered for every layer that reads it, and reduced after it.
+    // The table is gathered for every layer that reads it and reduced after each.
     const std::size_t head = 1 + layers.kind_of_block.size();
     if (model.tied_embeddings) dense.layers[head] += table;
     for (std::size_t module = 0; module < layers.prediction.size(); ++module) {
@@ -273,8 +275,8 @@ std::int64_t all_expert_bytes(const ParallelPlan& plan, const ModelLayers& layer
   return sum * plan.microbatches();
 }
 
-// The norm of all gradients: one fp32 value. With post-validation within the stages, and then along
-// the pipeline and back.
+// Returns the bytes of the norm of all gradients: one fp32 value. With post-validation it goes
+// through each stage, then along the pipeline and back.
 std::int64_t norm_bytes(const ParallelPlan& plan) {
   if (!plan.clip_gradients) return 0;
   const bool alike = plan.zero == 0 && plan.ep == 1;
@@ -290,7 +292,8 @@ std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers)
   const std::int64_t message = layers.boundary.value() / (plan.sequence_parallel ? plan.tp : 1);
   if (plan.pp == 1) return 0;
   const std::int64_t turns = placement_of(plan) == Placement::kV ? chunks_of(plan) - 1 : 0;
-  const std::int64_t boundaries = stages_of(plan) - 1 - turns;  // between ranks
+  const std::int64_t boundaries =
+      stages_of(plan) - 1 - turns;  // boundaries between different ranks
   return 2 * boundaries * plan.microbatches() * message * plan.tp * plan.cp * plan.dp;
 }
 

@@ -1,5 +1,6 @@
-// planned_bytes() is the closed form of what all ranks send in one step, by axis. It is derived
-// from the plan alone, not from the op graph: simulate() holds what was really sent against it.
+// planned_bytes() is the closed form of the bytes that all ranks send in one step, by axis. It is
+// derived from the plan alone, not from the op graph. A run compares it with the bytes that
+// simulate() sent.
 //
 //   tp   a block and micro-batch: 10 (tp - 1) boundary a tensor group with sequence parallelism
 //        (all-gather and reduce-scatter of N bytes move (n - 1) N in a group of n), 8 without, as

@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-// The op that waits: the forward behind those that go ahead.
+// Returns the op that waits: the first forward after those that go ahead.
 std::size_t first_validated_op(const PipelineSchedule& schedule, std::int32_t rank) {
   const std::vector<PipelineOp>& order = schedule.ranks[static_cast<std::size_t>(rank)];
   std::size_t forwards = 0;

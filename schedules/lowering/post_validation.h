@@ -8,9 +8,9 @@
 //                     goes ahead with its first min(2 (P - 1 - r), M - 1) forwards, as many as come
 //                     before anything else in its order less one, and the one behind them waits.
 //
-// The whole sum may ask for another step than the one that was taken (a norm above the limit that
-// the partial sums did not show). The authors' runtime then undoes the optimizer step, makes it
-// again, and runs the forwards again that went ahead. That is not modelled: no step fails.
+// The whole sum may ask for another step than the one taken, if the norm is above the limit and the
+// partial sums did not show it. The authors' runtime then undoes the optimizer step, repeats it,
+// and runs the early forwards again. That is not modelled: no step fails.
 
 #pragma once
 
@@ -29,10 +29,10 @@ class PostValidation {
   // REQUIRES: plan.post_validation, more than one rank.
   explicit PostValidation(Stage& stage);
 
-  // The ops that the op of this number in the rank's order waits for.
+  // Returns the ops that the op of this number in the rank's order waits for.
   std::vector<Dependency> waits_before(std::size_t op) const;
 
-  // `own`: this stage's sum is there. Returns the ops that the optimizer waits for.
+  // `own`: ops after which this stage's sum is known. Returns the ops that the optimizer waits for.
   std::vector<Dependency> add_to_partial_state(const std::vector<Dependency>& own);
 
  private:
@@ -43,8 +43,8 @@ class PostValidation {
 
   Stage& stage_;
   StreamId stream_;
-  std::optional<OpRef> validated_{};    // the state of the step before has come back
-  std::optional<OpRef> handed_back_{};  // to the rank before
+  std::optional<OpRef> validated_{};    // op that returns the state of the previous step
+  std::optional<OpRef> handed_back_{};  // op that hands it to the previous rank
 };
 
 }  // namespace stepsim

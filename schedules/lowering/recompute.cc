@@ -10,7 +10,8 @@ LayerStep& first_compute(std::vector<LayerStep>& steps) {
   return *std::ranges::find(steps, LayerStep::Kind::kCompute, &LayerStep::kind);
 }
 
-// The forward again, with what it keeps now; `held`: what of that was kept all along.
+// Returns the repeated forward with the bytes it now keeps. `held`: the part of them that was kept
+// all along.
 std::vector<LayerStep> forward_again(const LoweredLayer& layer, Bytes held) {
   std::vector<LayerStep> again = layer.forward;
   first_compute(again).kept -= held;

@@ -42,52 +42,54 @@ namespace stepsim {
 
 // ---- parts of a block ----
 
-// How recompute treats an op of a block.
+// OpRecompute says how recompute treats an op of a block.
 struct OpRecompute {
   bool again = false;         // its forward runs again before a backward
-  bool result_again = false;  // and its result was dropped
-  Bytes kept{};               // from its forward to its backward, in place of LayerOp::saved
-  Bytes restored{};           // comes back when it has run again, until its backward
-  Bytes input_restored{};     // comes back when the op before it has run again
-  // Collectives that run again: on the way into the op, and behind it.
-  bool gathers_again = false;   // tensor group; of the first op of a stretch of the T region
-  bool reduces_again = false;   // tensor group; of the last one
+  bool result_again = false;  // its result was dropped, too
+  Bytes kept{};               // held from its forward to its backward, in place of LayerOp::saved
+  Bytes restored{};           // held again from its repetition to its backward
+  Bytes input_restored{};     // held again once the op before it has been repeated
+  // Collectives that run again, on the way into the op and behind it:
+  bool gathers_again = false;   // tensor group; set on the first op of a stretch of the T region
+  bool reduces_again = false;   // tensor group; set on the last op of the stretch
   bool receives_again = false;  // OpExchange::before_forward (or ::forward)
   bool returns_again = false;   // OpExchange::after_forward
 };
 
-// One entry for each op of the block, for recompute = none, selective, matmuls or alternate.
+// Returns one entry for each op of the block, for recompute = none, selective, matmuls or
+// alternate.
 std::vector<OpRecompute> recomputed_ops(const Layer& block, const ParallelPlan& plan);
 
-// Bytes that all these ops keep from the forward on.
+// Returns the bytes that all these ops keep from the forward on.
 Bytes kept(const std::vector<OpRecompute>& ops);
 
-// The block as its backward sees it, and with exchanges that make again what that reads. Before
-// lower_tensor(); `boundary` as there.
+// Returns the block as its backward sees it, and adds exchanges that make again what the backward
+// reads. Call it before lower_tensor(); `boundary` is the same there.
 Layer recompute_parts(Layer block, const ParallelPlan& plan, Bytes boundary,
                       std::vector<OpExchange>& exchanges);
 
 // ---- whole blocks ----
 
-// How a block of a stage stands to those beside it.
+// BlockRecompute is the role of a block among the neighbours that are recomputed with it.
 enum class BlockRecompute : std::uint8_t {
   kNone,
-  kAlone,   // by itself; selective and matmuls too
-  kFirst,   // of several whose forwards run again together: its input is kept
-  kInside,  // of them
-  kLast,    // of them: all run again before its backward
+  kAlone,   // repeated by itself; also for selective and matmuls
+  kFirst,   // first of several that are repeated together: its input is kept
+  kInside,  // between the first and the last of them
+  kLast,    // last of them: all run again before its backward
 };
 inline constexpr std::size_t kBlockRecomputes = 5;
 
-// The role of block `index` among the `count` blocks in a row on a stage.
+// Returns the role of block `index` among the `count` consecutive blocks of a stage.
 BlockRecompute block_recompute(const ParallelPlan& plan, std::int64_t index, std::int64_t count);
 
-// Its forward runs again in a visit of its own, for which FSDP gathers its parameters once more.
+// Returns whether the block's forward is repeated in a visit of its own, for which FSDP gathers its
+// parameters once more.
 inline bool has_own_visit(BlockRecompute role) {
   return role == BlockRecompute::kFirst || role == BlockRecompute::kInside;
 }
 
-// A block in its role, with recompute = full. After lower_tensor().
+// Returns the block in its role, with recompute = full. Call it after lower_tensor().
 LoweredLayer recompute_fully(LoweredLayer layer, BlockRecompute role = BlockRecompute::kAlone);
 
 }  // namespace stepsim

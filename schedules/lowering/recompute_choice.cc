@@ -6,8 +6,8 @@
 namespace stepsim {
 namespace {
 
-// Who reads whose result: positions of ops, those before it in the order of LayerOp::reads. The
-// first op of a block reads the block's input, which is not an op.
+// Sources lists, for each op, the earlier ops whose results it reads, in the order of
+// LayerOp::reads. The first op of a block reads the block's input, which is not an op.
 using Sources = std::vector<std::vector<std::size_t>>;
 Sources sources_of(const Layer& block) {
   Sources sources(block.ops.size());
@@ -21,7 +21,7 @@ Sources sources_of(const Layer& block) {
   return sources;
 }
 
-// Bytes of the result of a projection.
+// Returns the bytes of a projection's result.
 Bytes projection_size(const LayerOp& op) {
   Bytes most;
   for (const Kernel& kernel : op.forward) {
@@ -96,7 +96,7 @@ void RecomputeChoice::count_bytes(std::size_t i) {
       chosen.input_restored = part;
     }
   }
-  // The results that are not dropped are kept, whether somebody reads them or not.
+  // Results that are not dropped are kept, even if nobody reads them.
   if (plan_.recompute == Recompute::kAlternate && is_projection(op) && !dropped_[i].any() &&
       is_read_by_nobody(i)) {
     chosen.kept += projection_size(op);
@@ -142,7 +142,7 @@ void RecomputeChoice::communicate(std::size_t i) {
   if (is_tensor(op) && (is_last || !is_tensor(ops_[i + 1]))) {
     chosen.reduces_again = chosen.result_again && (is_module(i) || is_read_again(i, true));
   }
-  // Ulysses and experts keep what they have received, not what was there before.
+  // Ulysses and experts keep what they received, not the data before the exchange.
   const bool keeps_received =
       op.region == Region::kExpert || plan_.cp_mode == ContextMode::kUlysses;
   const bool rings =

@@ -8,7 +8,8 @@
 namespace stepsim {
 namespace {
 
-// The kernels that make the dropped columns: the whole input, a part of the matrix.
+// Returns the kernels that make the dropped columns: they read the whole input and a part of the
+// matrix.
 std::vector<Kernel> kernels_of_part(std::vector<Kernel> kernels, const DroppedColumns& dropped) {
   if (dropped.all()) return kernels;
   for (Kernel& kernel : kernels) {
@@ -29,8 +30,8 @@ OpExchange& exchange_at(std::vector<OpExchange>& exchanges, std::size_t op) {
   return exchanges.emplace_back(OpExchange{.op = op});
 }
 
-// Writes the steps that make again what a backward reads, each op once, before the first backward
-// that needs it.
+// Remaking writes the steps that make again what a backward reads. Each op runs once, before the
+// first backward that needs it.
 class Remaking {
  public:
   Remaking(const Layer& block, const ParallelPlan& plan, Bytes boundary,
@@ -54,7 +55,7 @@ class Remaking {
     return std::move(steps_);
   }
 
-  // An op that keeps its result, right before its own backward.
+  // Repeats an op that keeps its result, just before its own backward.
   std::vector<LayerStep> inside(std::size_t i) {
     steps_.clear();
     const OpRecompute& chosen = choice_.ops()[i];
@@ -84,8 +85,8 @@ class Remaking {
     receive(i);
   }
 
-  // What arrives for experts beside the shared ones does so again if both run again; by itself if
-  // only the experts do.
+  // Data that arrives for experts while the shared ones run arrives that way again if both are
+  // repeated. If only the experts are, it arrives by itself.
   void receive(std::size_t i) {
     const OpExchange& own = exchange(i);
     if (own.receiver) {
@@ -103,7 +104,7 @@ class Remaking {
     }
   }
 
-  // Gathers again at the beginning of the stretch of the T region around an op that reads it.
+  // Gathers again at the start of the stretch of the T region around an op that reads the input.
   void gather(std::size_t i) {
     if (plan_.tp == 1 || !is_tensor(ops_[i])) return;
     std::size_t first = i;
@@ -196,7 +197,7 @@ class Remaking {
   };
   std::vector<Done> done_;
   std::vector<LayerStep> steps_;
-  // Activations that come back with an op without kernels come back with the next kernels.
+  // Activations restored by an op without kernels; the next kernels book them.
   Bytes arrived_{};
 };
 

@@ -12,7 +12,7 @@ bool one_of(std::string_view name, std::initializer_list<std::string_view> names
   return std::ranges::count(names, name) > 0;
 }
 
-// Whether a module that the plan makes again has the op, and how.
+// Returns whether and how the op belongs to a module that the plan recomputes.
 RecomputePolicy policy_of(RecomputeModule module, const LayerOp& op) {
   const std::string_view name = op.name;
   switch (module) {
@@ -50,7 +50,7 @@ bool is_projection(const LayerOp& op) {
 }
 
 RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op) {
-  // Those may have no kernels, but stand between others of their module.
+  // These ops may have no kernels but stand between others of their module.
   if (op.forward.empty() && !one_of(op.name, {"permute", "unpermute"})) {
     return RecomputePolicy::kKeep;
   }

@@ -1,6 +1,6 @@
-// Stage is the program of one rank of the pipeline while it is written: the layers of its chunks,
-// the plan, the streams that every part shares, and what the next compute op has to wait for. The
-// files beside this one each add what one part of the plan asks for:
+// Stage is the program of one pipeline rank while it is being written: the layers of its chunks,
+// the plan, the streams that all parts share, and the dependencies of the next compute op. Each
+// file beside this one adds one part of the plan:
 //
 //   tensor.h          collectives between the steps of a layer (before the program is written)
 //   recompute.h       forward steps again before the backward (before the program is written)
@@ -31,58 +31,60 @@
 
 namespace stepsim {
 
-// Rounded up: the largest of so many parts.
+// Returns the largest part of an even division (rounded up).
 constexpr std::int64_t part_of(std::int64_t whole, std::int64_t parts) {
   return (whole + parts - 1) / parts;
 }
 
-// On the critical path, compute counts as one of these: OpGraph::path_labels.
+// Labels of compute ops on the critical path: OpGraph::path_labels.
 enum class PathLabel : std::uint32_t { kForward, kBackward, kRecompute, kOptimizer };
 
-// Ranks that hold equal parameters: cp x dp, for routed experts edp. Their state is divided over
-// `shards` of them; with hybrid sharding that is a part.
+// ReplicaGroups describes ranks that hold equal parameters: cp x dp, or edp for routed experts.
+// `shards` of them divide the state; with hybrid sharding that is only a part of them.
 struct ReplicaGroups {
   std::int64_t replicas = 1;
   std::int64_t shards = 1;
   std::optional<CommunicatorId> gradients{};   // all-reduce, or reduce-scatter over the shards
   std::optional<CommunicatorId> parameters{};  // gathers over the shards
-  std::optional<CommunicatorId> across{};      // equal shards: hybrid sharding
+  std::optional<CommunicatorId> across{};      // hybrid sharding: ranks with equal shards
 };
 
-// Communicators of the plan; those that it does not use are not there.
+// The communicators of the plan. Those that it does not use are unset.
 struct PlanCommunicators {
   std::array<std::optional<CommunicatorId>, kLanes> lanes;  // by Lane
   std::optional<CommunicatorId> pipeline;
   std::optional<CommunicatorId> tied_embedding;
-  std::optional<CommunicatorId> norm;  // ranks whose gradients differ; post-validation: of a stage
+  std::optional<CommunicatorId>
+      norm;  // ranks whose gradients differ; with post-validation: of one stage
   ReplicaGroups dense;
   ReplicaGroups experts;
-  // Two copies of each stage: the same for the second half of the stages, as each rank completes
-  // them in its own order.
+  // With two copies of each stage: the groups for the second half of the stages, because each rank
+  // completes the two in its own order.
   ReplicaGroups upper_dense;
   ReplicaGroups upper_experts;
 };
 
-// A layer of a chunk.
+// StageUnit is a layer of a chunk.
 struct StageUnit {
   const LoweredLayer* layer = nullptr;
   std::string name;                     // "block"
-  std::optional<std::int32_t> block{};  // which one of the model, if it is one
-  std::int64_t tied_parameters = 0;     // of a table that it reads and another layer holds
+  std::optional<std::int32_t> block{};  // index of the block in the model, if it is one
+  std::int64_t tied_parameters =
+      0;  // size of a table that this layer reads and another layer holds
 
-  // Parameters that FSDP gathers for it.
+  // Returns the parameters that FSDP gathers for this layer.
   std::int64_t gathered(bool experts) const {
     return layer->parameters_of(experts) + (experts ? 0 : tied_parameters);
   }
 };
 
-// A global stage of the pipeline that the rank holds, or its copy of one.
+// StageChunk is a global stage of the pipeline that the rank holds, or a copy of one.
 struct StageChunk {
   std::int32_t stage = 0;
   std::vector<StageUnit> units;
 };
 
-// How far the writing of a pass has come.
+// PassFront is the state of a pass while it is written.
 struct PassFront {
   std::vector<Dependency> waits{};  // of the pass's next compute op, or of the op that sends its
                                     // result
@@ -94,38 +96,39 @@ struct Stage {
   const ParallelPlan& plan;
   const PlanCommunicators& communicators;
   const PipelineSchedule& schedule;
-  const Posting* posting;  // nullptr: each message by itself
+  const Posting* posting;  // nullptr: each message goes by itself
   GraphTables& tables;
-  std::int32_t number = 0;  // of the rank in the pipeline
+  std::int32_t number = 0;  // rank in the pipeline
   std::vector<StageChunk> chunks;
-  Bytes boundary{};                  // of a micro-batch's [tokens, hidden]
-  std::int64_t tied_parameters = 0;  // of an embedding table that this rank and another both hold
-  bool shares_table = false;         // its first and its last chunk have one table
+  Bytes boundary{};  // bytes of a micro-batch's [tokens, hidden]
+  std::int64_t tied_parameters =
+      0;                      // size of an embedding table that this rank and another both hold
+  bool shares_table = false;  // its first and its last chunk read one table
   ProgramBuilder builder;
   StreamId compute{};
 
   std::optional<OpRef> first_compute{};
-  // A fused op's two passes are written by turns. All other passes use the first entry.
+  // The two passes of a fused op are written alternately. All other passes use the first entry.
   std::array<PassFront, 2> fronts{};
-  std::size_t writing = 0;  // index of the pass that is being written
+  std::size_t writing = 0;  // index of the pass being written
   PassFront& front() { return fronts[writing]; }
 
   bool holds_first() const { return holds(0); }
   bool holds_last() const { return holds(stage_count(schedule) - 1); }
   bool holds(std::int32_t stage) const;
-  // Its gradients are summed with those of another rank's copy.
+  // Returns whether another rank holds a copy, so that gradients are summed over both.
   bool has_copies() const { return schedule.placement == Placement::kBidirectional; }
   bool is_upper(std::int32_t stage) const {
     return has_copies() && stage >= stage_count(schedule) / 2;
   }
 
-  // Holds a copy of an embedding table that is not among its own layers.
+  // Returns whether the rank holds a copy of an embedding table that is not among its own layers.
   bool copies_table() const { return tied_parameters > 0 && !holds_first(); }
-  std::int64_t parameters_of(bool experts) const;  // dense: with that copy
-  // Those that the optimizer of this rank updates.
+  std::int64_t parameters_of(bool experts) const;  // dense: includes the copied table
+  // Returns the parameters that this rank's optimizer updates.
   std::int64_t updated_parameters() const;
-  // Those of the S region: every tensor rank has them, and the gradient from its own tokens.
-  // One of so many parts of each layer's.
+  // Returns the parameters of the S region. Every tensor rank holds them, with gradients from its
+  // own tokens. `parts`: number of parts that each layer is divided into.
   std::int64_t sequence_parameters(std::int64_t parts) const;
   const ReplicaGroups& groups(bool experts, bool upper = false) const {
     if (upper) return experts ? communicators.upper_experts : communicators.upper_dense;

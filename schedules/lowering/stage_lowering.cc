@@ -25,11 +25,11 @@ void append(std::vector<Dependency>& all, const std::vector<Dependency>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// The way of a pass through the layers of its chunk, and the next step on it.
+// Walk is the way of a pass through the layers of its chunk, and the next step on it.
 struct Walk {
   Pass pass{};
   std::vector<Stop> stops{};
-  std::vector<std::pair<std::uint32_t, OpRef>> tickets{};  // of the layer that is being written
+  std::vector<std::pair<std::uint32_t, OpRef>> tickets{};  // tickets of the layer being written
   std::size_t stop = 0;
   std::size_t step = 0;
 };
@@ -68,7 +68,7 @@ class StageLowering {
     }
   }
 
-  // The op of this number in the rank's order.
+  // Writes the op of this number in the rank's order.
   void write(std::size_t number, const PipelineOp& op, const Completes& completes) {
     append(stage_.front().waits, messages_->post_batches(number));
     if (validation_) append(stage_.front().waits, validation_->waits_before(number));
@@ -162,15 +162,15 @@ class StageLowering {
     messages_->send(std::move(results));
   }
 
-  // The last compute op of a pass, or the collective behind it, has made its result.
+  // Returns the result of a pass, made by its last compute op or by the collective behind it.
   StageMessages::Result result_of(const Pass& pass) {
     StageMessages::Result result{.output = pass.input(), .made_by = stage_.take_waits()};
     result.made_by.push_back(after(*stage_.front().last_compute));
     return result;
   }
 
-  // Writes the steps of a pass: all of them, or up to the next collective that compute waits for.
-  // Whether there may be more.
+  // Writes all steps of a pass or, `by_turns`, those up to the next collective that compute waits
+  // for. Returns whether more may follow.
   bool advance(Walk& walk, bool by_turns) {
     const Pass& pass = walk.pass;
     for (; walk.stop < walk.stops.size(); ++walk.stop) {
@@ -208,7 +208,8 @@ class StageLowering {
     return stage_.chunks[static_cast<std::size_t>(pass.chunk)];
   }
 
-  // Weight gradients by themselves read what the backward before them has brought back.
+  // A pass for weight gradients alone reads data that the backward before it brought back from the
+  // host.
   void enter_offloaded(const StageUnit& unit, const Pass& pass) {
     if (pass.is_forward()) {
       offloaded_->before_forward(unit);
@@ -227,7 +228,7 @@ class StageLowering {
     if (!visit.makes_gradients) return;
     const StageChunk& chunk = chunk_of(pass);
     const bool is_last = pass.completes_gradients_of(*unit.layer);
-    // The head's gradient of the table that the embedding has too may still be missing.
+    // The head's gradient of the shared table may still be missing.
     if (is_last && stage_.shares_table && chunk.stage == 0 && !unit.block) {
       deferred_.push_back({&unit, chunk.stage});
     } else {
@@ -235,7 +236,7 @@ class StageLowering {
     }
   }
 
-  // Both copies of a table have gradients of their own layer only.
+  // The two copies of a table each have the gradients of their own layer only, so they are summed.
   void sum_tied_gradients(std::vector<Dependency>& ready) {
     if (stage_.tied_parameters == 0) return;
     std::vector<Dependency> dependencies = ready;
@@ -250,12 +251,13 @@ class StageLowering {
         Axis::kData, stage_.label("reduce tied embedding"), std::move(dependencies))));
   }
 
-  // Dense gradients are held in so many parts.
+  // Returns the number of parts that dense gradients are divided into.
   std::int64_t gradient_parts() const {
     return stage_.plan.zero >= 2 ? stage_.communicators.dense.shards : 1;
   }
 
-  // The S region's parameters are alike on every tensor rank, but each has seen its own tokens.
+  // Every tensor rank holds the same parameters of the S region but has seen only its own tokens,
+  // so the gradients are summed.
   void sum_sequence_gradients(std::vector<Dependency>& ready) {
     const auto lane = static_cast<std::size_t>(Lane::kTensor);
     if (!lanes_[lane] || !stage_.plan.sequence_parallel) return;
@@ -274,7 +276,7 @@ class StageLowering {
 
   // ---- steps ----
 
-  // Weight gradients among the steps of B don't wait for B's collectives.
+  // Weight gradients among the steps of B do not wait for B's collectives.
   static bool is_aside(const LayerStep& step, const Pass& pass) {
     return step.weight_gradient && pass.part == PassPart::kBackwardByParts;
   }
@@ -324,7 +326,7 @@ class StageLowering {
     PathLabel path = pass.is_forward() ? PathLabel::kForward : PathLabel::kBackward;
     if (step.recomputes) path = PathLabel::kRecompute;
     op.work = stage_.tables.compute(step.kernels, static_cast<std::uint32_t>(path));
-    // Without kernels it takes no time: what a collective has brought is held from here on.
+    // An op without kernels takes no time. It marks when the data of a collective begin to be held.
     const std::string_view what = step.kernels.empty() ? "arrival" : step.kernels.front().name;
     op.label = stage_.label(
         unit.name + " " + word_for(path, step.weight_gradient) + ": " + std::string(what),
@@ -355,11 +357,11 @@ class StageLowering {
   std::array<std::optional<StreamId>, kLanes> lanes_;
   std::optional<StageMessages> messages_;
   std::optional<PostValidation> validation_;
-  std::optional<FullySharded> sharded_;  // one of these two
+  std::optional<FullySharded> sharded_;  // one of these two is set
   std::optional<DataParallel> replicated_;
   std::optional<ActivationOffload> offloaded_;
-  std::optional<OpRef> gathered_again_;  // in the background, until a step needs it
-  std::optional<OpRef> detached_;        // the compute op after the next waits for it
+  std::optional<OpRef> gathered_again_;  // background gather, until a step needs it
+  std::optional<OpRef> detached_;        // the compute op after the next waits for this
   std::optional<OpRef> newest_compute_;
   std::vector<Complete> deferred_;
 };

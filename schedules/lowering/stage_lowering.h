@@ -1,6 +1,6 @@
-// lower_stage() writes the program of one rank of the pipeline: its order in the pipeline schedule,
-// each op unrolled into passes over the layers of a chunk, each pass into the steps of those
-// layers, and around them what the plan asks for.
+// lower_stage() writes the program of one pipeline rank. It unrolls each op of the rank's order
+// into passes over the layers of a chunk, and each pass into the steps of those layers. Around them
+// it adds what the plan asks for.
 //
 //   F    forward        B   steps of the split backward without weight gradients
 //   BW   whole backward  W   the weight gradients
@@ -24,10 +24,10 @@
 //   fsdp gather, fsdp reduce     divided parameters (fully_sharded.h)
 //   host out, host in, ...       what lies on the host (offload.h)
 //
-// A compute step waits for the tensor collective before it, for its layer's parameters under FSDP,
-// and the first one of a pass for the message of the neighbouring stage. Activations are kept from
-// the forward to the end of the backward step that reads them; workspaces live while their step
-// runs.
+// A compute step waits for the tensor collective before it and, under FSDP, for its layer's
+// parameters. The first step of a pass also waits for the message of the neighbouring stage.
+// Activations are held from the forward to the end of the backward step that reads them. Workspaces
+// are held while their step runs.
 
 #pragma once
 
@@ -39,7 +39,7 @@ namespace stepsim {
 
 Program lower_stage(Stage stage, Bytes fixed_memory);
 
-// Whether the name of a compute op says that it is a weight gradient of a split backward.
+// Returns whether a compute op of this name is a weight gradient of a split backward.
 bool is_weight_gradient(std::string_view name);
 
 }  // namespace stepsim

@@ -29,7 +29,7 @@ class StepList {
     if (steps_.empty() || steps_.back().kind != Kind::kCompute) steps_.emplace_back();
     return steps_.back();
   }
-  void split() { steps_.emplace_back(); }  // the next kernels are a step of their own
+  void split() { steps_.emplace_back(); }  // the next kernels start a new step
 
   void run(const std::vector<Kernel>& kernels) {
     if (kernels.empty()) return;
@@ -43,7 +43,7 @@ class StepList {
   void communicate(CollectiveOp op, Bytes bytes, Kind kind = Kind::kCollective) {
     add_collective(op, kind, bytes, type_);
   }
-  // The collective of the tensor group on the way into `op`.
+  // Returns the bytes that the tensor group's collective moves on the way into `op`.
   Bytes crossing(const LayerOp& op) const {
     return op.crossing == Bytes(0) ? boundary_ : op.crossing;
   }
@@ -63,7 +63,8 @@ class StepList {
     for (LayerStep& other : others) steps_.push_back(std::move(other));
   }
 
-  // Gathers again from the beginning of the run of kernels that is open; so do others.
+  // Gathers again in the background from the start of the open run of kernels. Other collectives
+  // may run at the same time.
   void gather_in_background(const LayerOp& op) {
     LayerStep open = std::move(compute());
     steps_.pop_back();
@@ -77,7 +78,7 @@ class StepList {
     steps_.push_back(std::move(open));
   }
 
-  // T to S in the forward pass; its mirror in the backward pass.
+  // T to S in the forward pass, and the mirror image in the backward pass.
   void enter_sequence_region() {
     communicate(sequence_parallel_ ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce);
   }
@@ -103,7 +104,7 @@ class StepList {
 
  private:
   bool sequence_parallel_;
-  bool features_;  // two-dimensional weights
+  bool features_;  // two-dimensional weights: features are divided too
   DataType type_;
   Bytes boundary_;
   std::vector<LayerStep> steps_;
@@ -111,7 +112,7 @@ class StepList {
 
 using Exchanges = std::vector<OpExchange>;
 
-// The exchange of an op that has none: nothing is sent.
+// Returns the op's exchange, or an empty one that sends nothing.
 const OpExchange& exchange_of(std::size_t op, const Exchanges& exchanges) {
   static const OpExchange kNone;
   const auto found = std::ranges::find(exchanges, op, &OpExchange::op);
@@ -195,8 +196,8 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
   return steps.take();
 }
 
-// Bytes of the gradient of the result of an op's matmul, as its weight gradient reads it; and of
-// the gradient of the input.
+// Returns the bytes of the gradient of a matmul's result, as its weight gradient reads it. The next
+// function returns those of the gradient of the input.
 Bytes result_size(const LayerOp& op) {
   Bytes most;
   for (const Kernel& kernel : op.forward) {
@@ -214,7 +215,7 @@ Bytes input_size(const LayerOp& op) {
   return most;
 }
 
-// Embedding tables and biases on their own have their gradient with B.
+// Embedding tables and separate biases make their gradient in B.
 bool has_weight_part(const LayerOp& op) {
   return std::ranges::any_of(
       op.weight_gradient, [](const Kernel& kernel) { return kernel.kind == KernelKind::kMatmul; });
@@ -263,8 +264,8 @@ class SplitBackward {
   bool regathers(const LayerOp& op) const {
     return plan_.tp > 1 && plan_.sequence_parallel && op.regathers_input;
   }
-  // The part of what an op keeps that is the input of the next op, if that has W and keeps nothing
-  // itself.
+  // Returns the part of the op's kept bytes that is the input of the next op, if that op has a W
+  // and keeps nothing itself.
   Bytes read_by_next(std::size_t i) const {
     if (i + 1 == layer_.ops.size()) return {};
     const LayerOp& next = layer_.ops[i + 1];
@@ -272,7 +273,7 @@ class SplitBackward {
     return std::min(layer_.ops[i].saved, input_size(next));
   }
 
-  // W of the next op reads a part of what an interleaved op keeps.
+  // The W of the next op reads a part of what an interleaved op keeps.
   void add_interleaved(std::size_t i) {
     std::vector<LayerStep> steps = exchange_of(i, exchanges_).backward;
     for (LayerStep& step : steps) {
@@ -285,7 +286,7 @@ class SplitBackward {
     const LayerOp& op = layer_.ops[i];
     if (!exchange_of(i, exchanges_).backward.empty()) return add_interleaved(i);
     LayerStep& step = inputs_.compute();
-    // The workspace counts the input that is gathered again, which is for W.
+    // The workspace includes the regathered input, which only W reads.
     step.workspace = std::max(
         step.workspace, op.backward_workspace - (regathers(op) ? op.forward_workspace : Bytes(0)));
     if (has_weight_part(op)) {
@@ -338,7 +339,7 @@ std::vector<LayerStep> split_backward_steps(const Layer& layer, const ParallelPl
                                             Bytes boundary, bool is_last,
                                             const Exchanges& exchanges) {
   std::vector<LayerStep> steps = SplitBackward(layer, plan, boundary, exchanges).steps(is_last);
-  // A run of kernels uses again what it has let go: only the difference counts.
+  // A run of kernels reuses memory that it has released, so only the difference counts.
   for (LayerStep& step : steps) {
     const Bytes reused = std::min(step.kept, step.let_go);
     step.kept -= reused;

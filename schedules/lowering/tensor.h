@@ -1,9 +1,8 @@
-// Tensor parallelism: where the region of a layer's ops changes, the tensor group communicates.
-// The result of lowering a layer is lists of steps: of the forward, of the whole backward, and of
-// the backward in two parts, for schedules that run the gradients of inputs (B) and of weights (W)
-// at different times. Then what W reads stays until W: the input of each matmul and the gradient of
-// its result. Embedding tables are part of B. W communicates nothing but the inputs that it gathers
-// again.
+// Tensor parallelism: the tensor group communicates where the region of a layer's ops changes. A
+// lowered layer is lists of steps: the forward, the whole backward, and the backward in two parts
+// for schedules that compute the gradients of inputs (B) and of weights (W) at different times. In
+// the split form W's inputs stay in memory until W: the input of each matmul and the gradient of
+// its result. Embedding tables are part of B. W communicates only to gather inputs again.
 //
 // With sequence parallelism (Korthikanti et al., arXiv 2205.05198, section 4.2.2):
 //
@@ -37,28 +36,29 @@ namespace stepsim {
 struct LoweredLayer {
   std::vector<LayerStep> forward;
   std::vector<LayerStep> backward;
-  // The same work with W apart, each part behind the communication of its stretch of B: the order
-  // of a fused forward and backward, where that communication is to be hidden. B alone and W alone
-  // are the steps without and with weight_gradient.
+  // The same work in another order, for a fused forward and backward: each part of W stands behind
+  // the communication of its stretch of B and hides it. B alone is the steps without
+  // weight_gradient, W alone those with it.
   std::vector<LayerStep> split_backward;
-  // The forward again in a visit of its own, before the backwards of the layers behind it.
+  // The forward again, in a visit of its own before the backwards of the layers behind it.
   std::vector<LayerStep> again{};
-  std::int64_t parameters = 0;           // with the next two
-  std::int64_t expert_parameters = 0;    // of routed experts
-  std::int64_t sequence_parameters = 0;  // of the S region: alike on every tensor rank
-  Bytes input{};  // of the layer, kept on this chip: part of what its first compute step keeps
+  std::int64_t parameters = 0;         // includes the next two
+  std::int64_t expert_parameters = 0;  // parameters of routed experts
+  std::int64_t sequence_parameters =
+      0;          // parameters of the S region, the same on every tensor rank
+  Bytes input{};  // input of the layer on this chip, included in what its first compute step keeps
 
-  bool has_weight_part() const;                   // a step of split_backward is W's
-  bool empty() const { return forward.empty(); }  // the model has no such layer
+  bool has_weight_part() const;                   // whether a step of split_backward belongs to W
+  bool empty() const { return forward.empty(); }  // true: the model has no such layer
 
   std::int64_t parameters_of(bool experts) const {
     return experts ? expert_parameters : parameters - expert_parameters;
   }
 };
 
-// `boundary`: bytes of [tokens, hidden] of all tokens of a micro-batch. `is_last`: nothing follows
-// (the head), so its last region is not left.
-// `exchanges`: of some of its ops, in any order.
+// `boundary`: bytes of [tokens, hidden] for all tokens of a micro-batch. `is_last`: no layer
+// follows (the head), so the last region is not left. `exchanges`: those of some of its ops, in any
+// order.
 LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                           bool is_last, const std::vector<OpExchange>& exchanges = {});
 

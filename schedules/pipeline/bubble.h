@@ -7,10 +7,10 @@
 //         .take();
 //   }
 //
-// Values are exact fractions in the unit of the times. Conditions come from the papers where the
-// papers state them, else from replays (header of each schedule). A formula whose conditions fail
-// may still come out right. It may also come out below 0 (zero bubble with a long w), and then says
-// so.
+// Values are exact fractions in the unit of the times. Conditions come from the papers if they
+// state them, otherwise from replays (see the header of each schedule). A formula whose conditions
+// fail may still be right by chance. Its value may also be below 0 (zero bubble with a long w); a
+// condition then says so.
 
 #pragma once
 
@@ -21,8 +21,8 @@
 
 namespace stepsim {
 
-// The idle time that a paper quotes: of the whole pipeline, from the first start of all to the last
-// end of all; or of one rank, between its own first start and last end.
+// The idle time that a paper quotes. kMakespan: of the whole pipeline, from the earliest start to
+// the latest end. kSpan: of one rank, between its own first start and last end.
 enum class BubbleMeasure : std::uint8_t { kMakespan, kSpan };
 
 struct BubbleFormula {
@@ -31,19 +31,19 @@ struct BubbleFormula {
   BubbleMeasure measure = BubbleMeasure::kMakespan;
   std::int64_t numerator = 0;  // value = numerator / denominator
   std::int64_t denominator = 1;
-  std::vector<std::string> broken{};  // conditions that these numbers break, with the numbers
+  std::vector<std::string> broken{};  // conditions that these numbers violate, with the numbers
 
-  // Whether a replay gives exactly this value.
+  // Returns whether a replay gives exactly this value.
   bool holds() const { return broken.empty(); }
 };
 
-// The numbers that formulas are made of, in the letters of the papers. Times are in any unit.
+// BubbleNumbers are the inputs of the formulas, named as in the papers. Times may have any unit.
 struct BubbleNumbers {
   std::int64_t p = 1;                   // ranks
   std::int64_t m = 1;                   // micro-batches
   std::int64_t v = 1;                   // chunks a rank
-  std::int64_t f = 1, b = 1, w = 1;     // forward, input and weight gradient of a chunk
-  std::int64_t l = 0;                   // a send
+  std::int64_t f = 1, b = 1, w = 1;     // forward, input gradient and weight gradient of a chunk
+  std::int64_t l = 0;                   // one send
   std::optional<std::int64_t> fused{};  // a forward fused with a full backward; unset: their sum
   bool has_own_memory = true;           // no memory limit other than the schedule's own
 
@@ -51,14 +51,14 @@ struct BubbleNumbers {
   std::int64_t all() const { return f + b + w; }
 };
 
-// Makes the formula of one schedule: text and source, the value, and each condition under which a
-// replay gives exactly that value.
+// BubbleEntry builds the formula of one schedule: text and source, the value, and each condition
+// under which a replay gives exactly that value.
 class BubbleEntry {
  public:
   BubbleEntry(const BubbleNumbers& numbers, std::string text, std::string source);
 
   BubbleEntry&& value(std::int64_t numerator, std::int64_t denominator = 1) &&;
-  BubbleEntry&& of_span() &&;  // BubbleMeasure::kSpan
+  BubbleEntry&& of_span() &&;  // sets BubbleMeasure::kSpan
   BubbleEntry&& needs(bool holds, std::string condition) &&;
   BubbleEntry&& needs_free_sends() &&;
   BubbleEntry&& needs_equal_times() &&;

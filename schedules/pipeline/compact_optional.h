@@ -1,6 +1,6 @@
-// CompactOptional is std::optional for a number that is never negative, in no more room than the
-// number itself: for the large tables of replays and searches, where std::optional would take twice
-// the memory.
+// CompactOptional is a std::optional for a number that is never negative, in no more memory than
+// the number itself. Large tables of replays and searches use it, where std::optional would take
+// twice the memory.
 //
 //   std::vector<CompactOptional<std::int64_t>> ends(ops);  // nothing yet
 //   ends[op] = 12;
@@ -21,7 +21,7 @@ class CompactOptional {
   constexpr CompactOptional(Number number) : number_(number) { assert(number >= 0); }
 
   constexpr explicit operator bool() const { return number_ >= 0; }
-  // REQUIRES: there is a number.
+  // REQUIRES: it holds a number.
   constexpr Number operator*() const { return number_; }
   friend constexpr bool operator==(const CompactOptional&, const CompactOptional&) = default;
 

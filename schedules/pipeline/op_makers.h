@@ -1,4 +1,4 @@
-// Short makers of ops and of schedules without ops yet, for the generators of schedules.
+// Short functions that make ops and empty schedules, for the generators of schedules.
 
 #pragma once
 
@@ -25,7 +25,7 @@ inline PipelineOp input_op(std::int32_t microbatch, std::int32_t chunk = 0) {
 inline PipelineOp weight_op(std::int32_t microbatch, std::int32_t chunk = 0) {
   return {PipelineOpKind::kBackwardWeight, microbatch, chunk};
 }
-// W of the same micro-batch and chunk as this B.
+// Returns the W of the same micro-batch and chunk as this B.
 inline PipelineOp weight_of(const PipelineOp& input) {
   return weight_op(input.microbatch, input.chunk);
 }
@@ -42,7 +42,7 @@ struct ScheduleShape {
   Placement placement = Placement::kLoop;
 };
 
-// `order_of_rank(rank)` is the RankOrder of each rank.
+// `order_of_rank(rank)` returns the RankOrder of that rank.
 template <typename OrderOfRank>
 PipelineSchedule schedule_by_rank(const ScheduleShape& shape, const OrderOfRank& order_of_rank) {
   PipelineSchedule schedule{

@@ -5,7 +5,8 @@
 namespace stepsim {
 namespace {
 
-// The messages of the op's passes, without those whose other end is on this rank or nowhere.
+// Returns the messages of the op's passes, without those whose other end is on this rank or does
+// not exist.
 std::vector<PostedMessage> messages_of(const PipelineSchedule& schedule, std::int32_t rank,
                                        const PipelineOp& op, bool is_send) {
   std::vector<PostedMessage> messages;

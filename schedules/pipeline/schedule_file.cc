@@ -16,7 +16,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
-constexpr std::size_t kMostProblems = 50;  // a file that is no schedule at all is not listed word
+constexpr std::size_t kMostProblems = 50;  // a text that is no schedule is not listed word
                                            // by word
 
 struct Place {
@@ -24,7 +24,7 @@ struct Place {
   std::int32_t chunk = 0;
 };
 
-// Reads "3.0" off the front of `text`.
+// Reads "3.0" from the front of `text`.
 std::optional<Place> take_place(std::string_view& text) {
   Place place;
   const auto take = [&text](std::int32_t& number, std::int32_t most) {

@@ -6,12 +6,12 @@
 //   F0.0 F0.1 BW0.1 F1.0 F1.1 BW0.0 BW1.1 BW1.0
 //
 // Ops are those of pipeline_schedule.h: F3.0, B3.0, W3.0, BW3.0, FB5.0/2.1 (micro-batch, dot, chunk
-// on that rank). `placement:` says which stage a rank's chunk is: loop (the default; chunk c of
-// rank r is stage c P + r), v, or bidirectional (two chunks: two directions, the first half of the
-// micro-batches on chunk 0, the other half on chunk 1). There are as many micro-batches and chunks
-// as the ops name. Reading a file finds every op that can't be read. check_order()
-// (replay/check_order.h) then finds ops that are missing, doubled, out of place, or wait in a
-// circle.
+// on that rank). `placement:` says which stage a rank's chunk is. `loop`, the default: chunk c of
+// rank r is stage c P + r. `v`: see Placement. `bidirectional`: two chunks for the two directions;
+// the first half of the micro-batches is on chunk 0, the other half on chunk 1. The ops determine
+// the number of micro-batches and chunks. Reading a file finds every op that cannot be read.
+// check_order() (replay/check_order.h) then finds ops that are missing, doubled, out of place, or
+// wait in a circle.
 
 #pragma once
 
@@ -25,7 +25,7 @@ namespace stepsim {
 // Throws ConfigError with every line that can't be read. The result still needs check_order().
 PipelineSchedule parse_schedule(std::string_view text);
 
-// The text of a file that reads as this schedule.
+// Returns the text of a file that reads as this schedule.
 std::string write_schedule(const PipelineSchedule& schedule);
 
 }  // namespace stepsim

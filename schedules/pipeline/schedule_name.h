@@ -1,8 +1,8 @@
-// ScheduleName says which published pipeline schedule is meant. Names and everything else that is
-// known of a schedule stand in the table of published/published_schedule.h.
+// ScheduleName identifies a published pipeline schedule. Its name and all other facts are in the
+// table of published/published_schedule.h.
 //
-// The value is made of the name. So an enumerator is needed only for a schedule that code or tests
-// speak of; a row of the table does without.
+// The value is a hash of the name. So only a schedule that code or tests mention needs an
+// enumerator; a row of the table needs none.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace stepsim {
 
-// FNV-1a of the name. The table has a check that no two rows have the same.
+// FNV-1a of the name. A check in the table ensures that no two rows have the same value.
 constexpr std::uint32_t schedule_id(std::string_view name) {
   std::uint32_t hash = 2166136261U;
   for (const char letter : name) {

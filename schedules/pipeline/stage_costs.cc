@@ -65,7 +65,7 @@ StageCosts in_units(const StageCosts& costs, std::int64_t unit) {
 }
 
 StageCosts recut(const StageCosts& costs, std::int64_t from, std::int64_t to, std::int64_t fine) {
-  const std::int64_t cells = std::lcm(from, to);  // of the model, all in one stage of each cut
+  const std::int64_t cells = std::lcm(from, to);  // parts of the model, each in one stage of both
   const std::int64_t a_stage = cells / from;
   assert(fine % a_stage == 0);
   if (costs.are_even()) {

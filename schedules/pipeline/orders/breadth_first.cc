@@ -35,7 +35,7 @@ PipelineSchedule breadth_first_lifo(std::int32_t stages, std::int32_t microbatch
 }
 
 BubbleFormula breadth_first_bubble(const BubbleNumbers& n) {
-  // The first micro-batch is through its P ranks before rank 0 needs it for the next chunk.
+  // The first micro-batch must pass its P ranks before rank 0 needs it for the next chunk.
   const auto is_there = [&](std::int64_t time) {
     return n.m * time >= n.p * (time + (n.p == 1 ? 0 : n.l));
   };

@@ -7,9 +7,10 @@
 // breadth_first       backward in the order of forwards (Fast-LLM, maintained by the author)
 // breadth_first_lifo  backward in reverse (PyTorch's ScheduleLoopedBFS)
 //
-// Chunk c of rank r is stage c P + r. Bubble (P - 1)(f + b + w) in times of a chunk, 1/V of that of
-// GPipe, for M >= P and free sends; M V chunks in flight on every rank. What it buys: the weights
-// of a chunk are used once a step, which suits fully sharded parameters. Any M >= 1.
+// Chunk c of rank r is stage c P + r. For M >= P and free sends, the bubble is (P - 1)(f + b + w)
+// in times of a chunk, 1/V of GPipe's. M V chunks are in flight on every rank. In return, the
+// weights of a chunk are used only once per step, which suits fully sharded parameters. Any M >= 1
+// is allowed.
 
 #pragma once
 
@@ -25,7 +26,7 @@ PipelineSchedule breadth_first(std::int32_t stages, std::int32_t microbatches, s
 PipelineSchedule breadth_first_lifo(std::int32_t stages, std::int32_t microbatches,
                                     std::int32_t chunks);
 
-// The bubble that is published for it (bubble.h).
+// Returns the published bubble (bubble.h).
 BubbleFormula breadth_first_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

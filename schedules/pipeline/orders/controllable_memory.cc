@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-// In the order of a micro-batch's life; the number is the tie-break of slots.
+// Op types in the order of a micro-batch's life. The number breaks ties between slots.
 enum Type : std::int32_t { kDown = 0, kUp = 1, kBackDown = 2, kBackUp = 3, kWeight = 4 };
 constexpr std::int32_t kTypes = 4;  // without weights
 constexpr std::int32_t kPeriod = 6;
@@ -24,7 +24,7 @@ struct Pattern {
   std::int32_t half_delay = 0;  // the pattern's d
   bool is_min = false;
 
-  // The slot of micro-batch 0's op of this type.
+  // Returns the slot of micro-batch 0's op of this type.
   std::int32_t slot(Type type, std::int32_t rank) const {
     const std::int32_t p = stages;
     const std::int32_t d = half_delay;
@@ -43,14 +43,14 @@ struct Element {
   std::int32_t slot = 0;
   std::int32_t rank = 0;
   Type type = kDown;
-  std::int32_t microbatch = 0;  // of a weight: its number on the rank
+  std::int32_t microbatch = 0;  // for a weight gradient: its number on the rank
   friend auto operator<=>(const Element&, const Element&) = default;
 };
 
-// The op in a slot of a rank.
+// Cell is the op in a slot of a rank.
 enum class Cell : std::uint8_t { kEmpty, kForward, kBackward, kWeight };
 
-// The slots of all ops. Weight gradients are there only between place_weights() and
+// Grid holds the slots of all ops. It has weight gradients only between place_weights() and
 // drop_weights().
 class Grid {
  public:
@@ -109,7 +109,7 @@ class Grid {
     return elements;
   }
 
-  // Up to the last slot in use.
+  // Returns the rank's cells up to the last slot in use.
   std::vector<Cell> row(std::int32_t rank) {
     std::vector<Cell> cells;
     const auto put = [&](std::int32_t s, Cell cell) {
@@ -126,7 +126,7 @@ class Grid {
     return cells;
   }
 
-  // The slot of the rank whose op of this type comes before, if it is another rank.
+  // Returns the slot in which the previous rank runs this op; nullopt if that rank is this one.
   std::optional<std::int32_t> upstream(Type type, std::int32_t rank, std::int32_t i) {
     if (type == kDown || type == kBackDown) {
       if (rank > 0) return slot(type, rank - 1, i);
@@ -136,13 +136,14 @@ class Grid {
     return std::nullopt;
   }
 
-  // The slots without gaps: each op starts when its rank is free and what it needs has ended.
+  // Closes all gaps: each op starts when its rank is free and its inputs have ended.
   void squeeze() {
     std::vector<std::int32_t> free_at(at(stages_), 0);
     for (const Element& element : elements()) {
       const auto [old, rank, type, i] = element;
       std::int32_t start = free_at[at(rank)];
-      // Slots of ops that come earlier are the new ones: they stand in front in `elements`.
+      // Slots of earlier ops are already the new ones, because those ops stand in front in
+      // `elements`.
       if (const auto before = upstream(type, rank, i)) start = std::max(start, *before + 1);
       if (type >= kUp && type <= kBackUp) {
         start = std::max(start, slot(static_cast<Type>(type - 1), rank, i) + 1);
@@ -160,12 +161,12 @@ class Grid {
 
   std::int32_t stages_;
   std::int32_t microbatches_;
-  std::vector<std::int32_t> slots_;                 // by type, rank and micro-batch
-  std::vector<std::vector<std::int32_t>> weights_;  // by rank, in the order of slots
+  std::vector<std::int32_t> slots_;                 // indexed by type, rank and micro-batch
+  std::vector<std::vector<std::int32_t>> weights_;  // by rank, sorted by slot
 };
 
-// The most chunks in flight. Without weight gradients in the row, each free slot after a backward
-// counts as one.
+// Returns the most chunks in flight. If the row has no weight gradients, each free slot after a
+// backward counts as one.
 std::int32_t peak(const std::vector<Cell>& row, bool with_weights) {
   std::int32_t in_flight = 0;
   std::int32_t pending = 0;
@@ -194,8 +195,8 @@ class Compaction {
   }
 
   void run() {
-    // The repetition in the middle stays: its first backward to leave rank 0 begins it, its last
-    // forward to enter ends it.
+    // The repetition in the middle is kept. It begins with the first backward that leaves rank 0
+    // and ends with the last forward that enters.
     enum { kStart, kMiddle, kEnd } phase = kStart;
     for (const Element& element : grid_.elements()) {
       const bool leaves = element.type == kBackUp && element.rank == 0;
@@ -222,7 +223,7 @@ class Compaction {
     return first;
   }
 
-  // The slot of a rank's backward. REQUIRES: the rank has so many.
+  // Returns the slot of a rank's backward. REQUIRES: the rank has more than `number` backwards.
   std::int32_t nth_backward(std::int32_t rank, std::int32_t number) const {
     const std::vector<Cell>& row = rows_[static_cast<std::size_t>(rank)];
     const auto is_wanted = [&](Cell cell) { return cell == Cell::kBackward && number-- == 0; };
@@ -258,7 +259,7 @@ void compact(Grid& grid, bool with_weights) {
   grid.drop_weights();
 }
 
-// The last weight gradients, told apart by chunk; then the order in which the ops would run.
+// Assigns the last weight gradients to chunks and returns the order in which the ops would run.
 PipelineSchedule read_off(Grid& grid) {
   return schedule_by_rank(
       {grid.stages(), grid.microbatches(), 2, Placement::kV}, [&](std::int32_t rank) {
@@ -306,7 +307,8 @@ PipelineSchedule from_pattern(const Pattern& pattern) {
 
 constexpr const char* kControllableMemory = "Qi et al., arXiv 2405.15362";
 
-// V-Half and V-Min publish a round figure for many stages. `rule` times f is what it is exactly.
+// The paper gives V-Half and V-Min a rounded figure for many stages. `rule` times f is the exact
+// value.
 std::string exact_v(const char* rule, std::int64_t exact) {
   return fmt::format(
       "the figure is for many stages; with f = b = w, free sends and M >= 2 P it is "

@@ -13,10 +13,11 @@
 // v_min   at most 2 floor((P + 4)/3) chunks in flight: a third. Bubble about two thirds; exactly
 //         4 P - 7 (3 divides P) or 4 P - 5.
 //
-// The order does not depend on costs. With unequal ones the bubble grows with M; that of v_half
-// does not while w + 2 b >= 2 f and w + 2 f >= 2 b. Any M >= 1. Making it: the repeated pattern,
-// then the first and the last micro-batches move to earlier free slots within the memory that the
-// pattern needs anyway, weight gradients fill what is free, and what is left empty is squeezed out.
+// The order does not depend on costs. With unequal costs the bubble grows with M; that of v_half
+// does not as long as w + 2 b >= 2 f and w + 2 f >= 2 b. Any M >= 1 is allowed. Construction: lay
+// out the repeated pattern; move the first and the last micro-batches to earlier free slots, within
+// the memory that the pattern needs anyway; put weight gradients into free slots; close the gaps
+// that remain.
 
 #pragma once
 
@@ -31,7 +32,7 @@ namespace stepsim {
 PipelineSchedule v_half(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule v_min(std::int32_t stages, std::int32_t microbatches);
 
-// The bubble that is published for each (bubble.h).
+// Return the published bubbles (bubble.h).
 BubbleFormula v_half_bubble(const BubbleNumbers& n);
 BubbleFormula v_min_bubble(const BubbleNumbers& n);
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* kDualPipeReadme = "DeepSeek, DualPipe's README; arXiv 2412.19437";
 
-// One end of the pipeline as a rank sees it: the chunk that its micro-batches go through, and how
-// many of them have.
+// Side is one end of the pipeline as a rank sees it: the chunk that its micro-batches run through,
+// and how many of them have done so.
 struct Side {
   std::int32_t chunk = 0;
   std::int32_t first_microbatch = 0;
@@ -25,8 +25,8 @@ struct Side {
   std::int32_t received_gradients = 0;
 };
 
-// The list of a rank, and the batches of messages between its ops; some of the messages may be for
-// nobody.
+// DualList is the list of a rank and the batches of messages between its ops. Some messages may
+// have no receiver.
 struct DualList {
   RankOrder order{};
   std::vector<PostedBatch> batches{};
@@ -39,8 +39,8 @@ class DualRank {
   Side& near() { return near_; }
   Side& far() { return far_; }
 
-  // Ops. All that was noted goes as one batch before them; a message that is not the op's own
-  // business is noted by itself.
+  // Ops. Everything noted so far goes as one batch before the op. Messages that are not the op's
+  // own are noted separately.
   struct With {
     bool receive = true;
     bool send = true;
@@ -75,7 +75,7 @@ class DualRank {
     send_gradient(backward);
   }
 
-  // Messages: the next one that a side has not received; what its latest op has made.
+  // Messages: a side's next message to receive, and the result of its latest op.
   void receive_activation(Side& side) { note(false, true, side, side.received_activations++); }
   void receive_gradient(Side& side) { note(false, false, side, side.received_gradients++); }
   void send_activation(Side& side) { note(true, true, side, side.forwards - 1); }
@@ -175,7 +175,7 @@ DualList eight_steps(const Position& position, const Side& near_side, const Side
   return rank.take();
 }
 
-// The list of a rank in dualpipe or, if the placement is a V, in dualpipev.
+// Returns the list of a rank in dualpipe or, if the placement is a V, in dualpipev.
 DualList list_of(const ScheduleShape& shape, std::int32_t rank) {
   if (shape.placement == Placement::kV) {
     return eight_steps({rank, shape.stages, shape.microbatches}, {.chunk = 0}, {.chunk = 1});
@@ -192,7 +192,7 @@ PipelineSchedule schedule_of(const ScheduleShape& shape) {
   return schedule_by_rank(shape, [&](std::int32_t rank) { return list_of(shape, rank).order; });
 }
 
-// `outer` is the factor that `ranks` names: how many ranks of a direction wait.
+// `outer` is the number of waiting ranks of a direction; `ranks` is its text.
 BubbleFormula bubble_of(const BubbleNumbers& n, std::int64_t outer, const std::string& ranks) {
   const std::string in_parts = n.fused ? "" : " = " + ranks + "(f + 2 b - w)";
   const std::int64_t fused = n.fused.value_or(n.all());

@@ -22,8 +22,8 @@
 //   5. (H-1-h) BW far, F far & BW near   6. (h+1) backward far, backward near: first half BW,
 //   the other half B   7. (H-1-h) W, B near   8. (h+1) W.   W is always the oldest that is due.
 //
-// Messages: an op notes its receives before it and its sends behind it, and what is noted goes as
-// one batch before the next op; some are noted earlier or later than that, as the code says.
+// Messages: an op notes its receives before it runs and its sends after it. Everything noted goes
+// as one batch before the next op. Some messages are noted earlier or later, as the code says.
 
 #pragma once
 
@@ -41,13 +41,14 @@ PipelineSchedule dualpipe(std::int32_t stages, std::int32_t microbatches);
 // REQUIRES: stages >= 2, microbatches >= 2 x stages.
 PipelineSchedule dualpipev(std::int32_t stages, std::int32_t microbatches);
 
-// How their code posts messages (dualpipe.py: _commit_and_wait_comm): sends and receives are noted,
-// and all that are noted go as one batch before the next op; an op waits for all batches before it.
+// Posts messages as the authors' code does (dualpipe.py: _commit_and_wait_comm). Sends and receives
+// are noted, and all noted ones go as one batch before the next op. An op waits for all batches
+// before it.
 Posting post_committed(const PipelineSchedule& schedule, const StageCosts& costs);
 inline constexpr PostingRule kPostCommitted{post_committed,
                                             "before each op, as DualPipe commits them"};
 
-// The bubble that is published for each (bubble.h).
+// Return the published bubbles (bubble.h).
 BubbleFormula dualpipe_bubble(const BubbleNumbers& n);
 BubbleFormula dualpipev_bubble(const BubbleNumbers& n);
 

@@ -4,7 +4,7 @@
 
 namespace stepsim {
 
-// GPipe is the breadth-first schedule of one chunk a rank.
+// GPipe is the breadth-first schedule with one chunk per rank.
 PipelineSchedule gpipe(std::int32_t stages, std::int32_t microbatches) {
   return breadth_first(stages, microbatches, 1);
 }

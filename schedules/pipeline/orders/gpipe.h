@@ -7,10 +7,10 @@
 // gpipe       backwards in the order of forwards (PyTorch's ScheduleGPipe)
 // gpipe_lifo  backwards in reverse (figure 2c of the paper)
 //
-// Bubble (P - 1)(T_F + T_B + 2 L) with full backwards T_B: (P - 1)/M of the work and
-// (P - 1)/(M + P - 1) of the whole. M micro-batches in flight on every rank (GPipe itself
-// recomputes activations). The two orders take equally long with equal costs, but finish gradients
-// in different order. Any M >= 1.
+// The bubble is (P - 1)(T_F + T_B + 2 L) with full backwards T_B. That is (P - 1)/M of the work and
+// (P - 1)/(M + P - 1) of the whole. M micro-batches are in flight on every rank (GPipe itself
+// recomputes activations). With equal costs the two orders take equally long but finish gradients
+// in different order. Any M >= 1 is allowed.
 
 #pragma once
 
@@ -25,7 +25,7 @@ namespace stepsim {
 PipelineSchedule gpipe(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule gpipe_lifo(std::int32_t stages, std::int32_t microbatches);
 
-// The bubble that is published for it (bubble.h).
+// Returns the published bubble (bubble.h).
 BubbleFormula gpipe_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kForwardSlots = 1;
 constexpr std::int64_t kBackwardSlots = 2;
 
-// Slot by slot, every free rank takes the best op whose inputs have ended.
+// Waves fills slot after slot: every free rank takes the best op whose inputs have ended.
 class Waves {
  public:
   Waves(std::int32_t stages, std::int32_t microbatches, std::int32_t chunks, bool forwards_first)
@@ -45,7 +45,7 @@ class Waves {
   PipelineSchedule take_schedule() { return std::move(schedule_); }
 
  private:
-  using Ends = std::vector<std::int64_t>;  // of a stage, by micro-batch
+  using Ends = std::vector<std::int64_t>;  // ends of a stage's ops, by micro-batch
 
   std::size_t stage(std::int32_t rank, std::int32_t chunk) const {
     return static_cast<std::size_t>(stage_of(schedule_, rank, chunk));
@@ -84,8 +84,8 @@ class Waves {
     return best;
   }
 
-  // The older unit of P micro-batches first; in it the kind that goes first, the older micro-batch.
-  // Only one op of each micro-batch and kind is ready at a time.
+  // The older unit of P micro-batches goes first. Within a unit the preferred kind goes first, then
+  // the older micro-batch. Only one op of each micro-batch and kind is ready at a time.
   bool precedes(const PipelineOp& left, const PipelineOp& right) const {
     const auto key = [this](const PipelineOp& op) {
       const bool is_first = (op.kind == PipelineOpKind::kForward) == forwards_first_;

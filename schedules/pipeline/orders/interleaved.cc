@@ -13,8 +13,8 @@ struct Entry {
   std::int32_t chunk = 0;
 };
 
-// The order of forwards, the same on every rank; backwards go the same way with the chunks counted
-// from the last.
+// Returns the order of forwards, which is the same on every rank. Backwards use it with the chunks
+// counted from the last.
 std::vector<Entry> forward_table(const InterleavedShape& shape) {
   std::vector<Entry> table;
   for (std::int32_t first = 0; first < shape.microbatches; first += shape.microbatch_group) {

@@ -34,18 +34,18 @@ struct InterleavedShape {
   std::int32_t microbatch_group = 0;
 };
 
-// The group size if none is given. Nothing if it would not be whole.
+// Returns the group size to use if none is given; nullopt if it would not be whole.
 std::optional<std::int64_t> default_microbatch_group(std::int64_t stages,
                                                      std::int64_t microbatches);
 
-// Whether a group of this size can be given.
+// Returns whether a group of this size is allowed.
 bool is_legal_group(std::int64_t group, std::int64_t stages, std::int64_t microbatches);
 
-// REQUIRES (here and below): all at least 1, microbatch_group as above.
+// REQUIRES (here and below): all numbers are at least 1; microbatch_group is allowed.
 PipelineSchedule interleaved_1f1b(const InterleavedShape& shape);
 PipelineSchedule interleaved_zb1p(const InterleavedShape& shape);
 
-// The bubble that is published for each (bubble.h).
+// Return the published bubbles (bubble.h).
 BubbleFormula interleaved_1f1b_bubble(const BubbleNumbers& n);
 BubbleFormula interleaved_zb1p_bubble(const BubbleNumbers& n);
 

@@ -25,7 +25,7 @@ namespace stepsim {
 PipelineSchedule naive_sequential(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule naive(std::int32_t stages);
 
-// The bubble that is published for it (bubble.h).
+// Returns the published bubble (bubble.h).
 BubbleFormula naive_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

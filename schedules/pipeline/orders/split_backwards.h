@@ -1,5 +1,5 @@
-// split_backwards() replaces each BW of an order by B, W and each FB by F, B, W. No op is later
-// then, and no more is in flight.
+// split_backwards() replaces each BW of an order by B, W and each FB by F, B, W. No op runs later
+// after that, and no more micro-batches are in flight.
 
 #pragma once
 

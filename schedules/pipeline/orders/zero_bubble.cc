@@ -10,7 +10,7 @@
 namespace stepsim {
 namespace {
 
-// Rank r runs ahead (P - 1 - r) forwards first and its weight gradients ahead r backwards late.
+// Rank r runs ahead (P - 1 - r) forwards first, and its weight gradients ahead r backwards late.
 PipelineSchedule handmade(std::int32_t stages, std::int32_t microbatches, std::int32_t ahead) {
   return schedule_by_rank({stages, microbatches}, [&](std::int32_t rank) {
     const std::int32_t warm_up = std::min(ahead * (stages - 1 - rank), microbatches);

@@ -1,7 +1,7 @@
-// Zero-bubble schedules by hand (Qi et al., arXiv 2401.10241): the backward is split into the
-// gradient of the input, which the next rank waits for, and that of the weights, which nothing in
-// the pipeline waits for and which therefore fills what would be bubble. f, b, w are their times
-// and the forward's; L is a send.
+// Zero-bubble schedules with a fixed order (Qi et al., arXiv 2401.10241). The backward is split in
+// two: the gradient of the input, which the next rank waits for, and the gradient of the weights.
+// Nothing in the pipeline waits for the latter, so it fills idle time. f, b, w are the times of
+// forward, input gradient and weight gradient; L is a send.
 //
 //   rank 0  F0 F1 F2 .. .. B0 W0 F3 B1 W1 F4 B2 W2 ...          ZB-H1, 3 stages
 //   rank 1  .. F0 F1 .. B0 F2 B1 W0 F3 B2 W1 F4 ...
@@ -33,7 +33,7 @@ PipelineSchedule zb_h1(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule zb_h2(std::int32_t stages, std::int32_t microbatches);
 PipelineSchedule zb_h1_quickstart(std::int32_t stages, std::int32_t microbatches);
 
-// The bubble that is published for each (bubble.h).
+// Return the published bubbles (bubble.h).
 BubbleFormula zb_h1_bubble(const BubbleNumbers& n);
 BubbleFormula zb_h2_bubble(const BubbleNumbers& n);
 

@@ -11,9 +11,9 @@ namespace stepsim {
 namespace {
 
 struct AutoOptions {
-  bool in_time = true;      // the warm-up ends before the first gradient comes
+  bool in_time = true;      // the warm-up must end before the first gradient comes
   bool put_off = true;      // a forward may wait for a later turn
-  bool always_fill = true;  // a W also where it is longer than the gap
+  bool always_fill = true;  // runs a W even if it is longer than the gap
 };
 
 struct AutoTask {
@@ -24,11 +24,11 @@ struct AutoTask {
   ActivationMemory memory{};
 };
 
-// One rank while it is planned.
+// AutoRank is one rank while it is planned.
 struct AutoRank {
   std::int64_t free_at = 0;
-  std::int64_t held = 0;  // of memory
-  std::int64_t idle = 0;  // since its first forward began
+  std::int64_t held = 0;  // memory held now
+  std::int64_t idle = 0;  // idle time since its first forward began
   std::int64_t first_start = 0;
   std::vector<std::int64_t> forward_ends{};
   std::vector<std::int64_t> input_ends{};
@@ -53,7 +53,7 @@ class AutoPlanner {
     }
   }
 
-  // From a rank's first start to its last end, the longest.
+  // Returns the longest time from a rank's first start to its last end.
   std::int64_t span() const {
     std::int64_t longest = 0;
     for (const AutoRank& rank : ranks_)
@@ -78,7 +78,7 @@ class AutoPlanner {
     return at(rank + 1).input_ends[static_cast<std::size_t>(microbatch)] + costs(rank).send;
   }
 
-  // How much longer this rank may idle than it has without being the one that idles most.
+  // Returns how much longer this rank may idle before it becomes the rank that idles most.
   std::int64_t slack(std::int32_t rank) { return most_idle_ - at(rank).idle; }
 
   void run(AutoRank& rank, std::int64_t start, std::int64_t time) {
@@ -119,7 +119,7 @@ class AutoPlanner {
     rank.order.push_back(weight_op(rank.weights++));
   }
 
-  // Weight gradients until `arrival`.
+  // Runs weight gradients until `arrival`.
   void fill(std::int32_t number, std::int64_t arrival) {
     AutoRank& rank = at(number);
     while (rank.has_weights() && rank.free_at + costs(number).backward_weight <= arrival) {
@@ -151,8 +151,8 @@ class AutoPlanner {
       gradient = std::max(time, arrival) + costs(rank).backward_input;
     }
     for (std::int32_t rank = 1; rank <= last; ++rank) {
-      // On uneven stages a rank may have time for all of them, which the one before has not: the
-      // authors' code would then wait for what comes later.
+      // With uneven stages a rank may have time for all forwards when the previous rank has not.
+      // The authors' code would then wait for a forward that comes later.
       more_of(rank) = std::min(more_of(rank), more_of(rank - 1));
       while (more_of(rank) > 0 && more_of(rank) >= more_of(rank - 1) &&
              1 + more_of(rank) < task_.microbatches) {
@@ -165,7 +165,7 @@ class AutoPlanner {
     for (std::int32_t rank = last; rank >= 0; --rank) put_input(rank);
   }
 
-  // Whether the rank had better run another forward before its next backward.
+  // Returns whether the rank should run another forward before its next backward.
   bool wants_forward(std::int32_t number) {
     const AutoRank& rank = at(number);
     if (rank.forwards() >= task_.microbatches) return false;
@@ -184,9 +184,9 @@ class AutoPlanner {
     return gradient - rank.free_at > slack(number);
   }
 
-  // A forward on the ranks that want one, then backward i on all.
+  // Runs a forward on the ranks that want one, then backward i on all ranks.
   void turn(std::int32_t i) {
-    std::int32_t first = 0;  // ranks from here on want one, and every rank below them
+    std::int32_t first = 0;  // this rank and all below it want one
     for (std::int32_t rank = 0; rank < task_.stages; ++rank) {
       if (!wants_forward(rank)) first = rank + 1;
     }

@@ -8,8 +8,8 @@
 namespace stepsim {
 namespace {
 
-// The list of one rank, each kind of op with its own count of micro-batches; ops of micro-batches
-// beyond the last are dropped.
+// HandOrder writes the list of one rank. Each kind of op has its own count of micro-batches. Ops of
+// micro-batches beyond the last are dropped.
 class HandOrder {
  public:
   explicit HandOrder(std::int32_t microbatches) : microbatches_(microbatches) {}

@@ -11,14 +11,15 @@
 //           micro-batches beyond M are left out. The same order as PyTorch's.
 // zbv_auto  the authors' planner for measured times, see below. The order depends on the costs.
 //
-// 2 P chunks in flight on every rank, each half a stage: what 1F1B has on its first rank. From the
-// first start of all to the last end of all (P - 1) f more than the busiest rank's work.
+// 2 P chunks are in flight on every rank, each half a stage, as many as 1F1B has on its first rank.
+// From the earliest start to the latest end of all ranks the pipeline takes (P - 1) f longer than
+// the busiest rank's work.
 //
-// zbv_auto, in turns over all ranks: warm-up in rows of forwards within the memory limit; then
-// 2 M times each rank picks the backward whose gradient is (or will be) there, deeper chunk first,
-// and a forward; weight gradients fill waiting, but not where the rank has idled less than the one
-// that idled most and may therefore wait. Four variants of the filling are tried, and each is
-// planned anew with the idle time of its last attempt as long as that helps.
+// zbv_auto proceeds over all ranks in turns. The warm-up lays rows of forwards within the memory
+// limit. Then, 2 M times, each rank picks a forward and the backward whose gradient is (or will be)
+// there, the deeper chunk first. Weight gradients fill waiting time. They do not where the rank has
+// idled less than the rank that idled most, because then it may wait. Four variants of the filling
+// are tried. Each is planned again with the idle times of its last attempt as long as that helps.
 
 #pragma once
 
@@ -33,13 +34,12 @@ namespace stepsim {
 // REQUIRES: stages >= 1, microbatches >= 1.
 PipelineSchedule zbv_hand(std::int32_t stages, std::int32_t microbatches);
 
-// `memory_limit` in chunks: 2 P in the authors' code.
-// REQUIRES: stages >= 1, microbatches >= 1, memory_limit >= 2 x stages, costs positive, the send
-// time not negative.
+// `memory_limit` counts chunks: 2 P in the authors' code. REQUIRES: stages >= 1; microbatches >= 1;
+// memory_limit >= 2 x stages; costs are positive, the send time is not negative.
 PipelineSchedule zbv_auto(std::int32_t stages, std::int32_t microbatches,
                           const PipelineCosts& costs, std::int64_t memory_limit);
 
-// The bubble that is published for it (bubble.h).
+// Returns the published bubble (bubble.h).
 BubbleFormula zbv_bubble(const BubbleNumbers& n);
 
 }  // namespace stepsim

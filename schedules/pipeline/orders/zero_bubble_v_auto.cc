@@ -15,7 +15,7 @@ namespace {
 enum Kind : std::size_t { kDown = 0, kUp = 1, kBackDown = 2, kBackUp = 3 };
 
 struct VAutoOptions {
-  bool fill_before_backward = true;  // of kBackDown, also where the W is longer than the gap
+  bool fill_before_backward = true;  // also before a kBackDown when the W is longer than the gap
   bool fill_before_forward = true;
 };
 
@@ -29,7 +29,7 @@ struct VAutoTask {
 struct VAutoRank {
   std::int64_t free_at = 0;
   std::int64_t in_flight = 0;
-  std::int64_t idle = 0;  // since its first forward began
+  std::int64_t idle = 0;  // idle time since its first forward began
   std::array<std::vector<std::int64_t>, 4> ends{};
   std::deque<PipelineOp> unfinished{};  // backwards whose weight gradient is due
   RankOrder order{};
@@ -39,7 +39,7 @@ struct VAutoRank {
 
 class VAutoPlanner {
  public:
-  // `earlier_idle`: of each rank in the attempt before; empty in the first.
+  // `earlier_idle` is the idle time of each rank in the previous attempt; empty in the first.
   VAutoPlanner(const VAutoTask& task, VAutoOptions options,
                const std::vector<std::int64_t>& earlier_idle)
       : task_(task), options_(options), ranks_(static_cast<std::size_t>(task.stages)) {
@@ -75,7 +75,7 @@ class VAutoPlanner {
  private:
   VAutoRank& at(std::int32_t rank) { return ranks_[static_cast<std::size_t>(rank)]; }
 
-  // The rank that sends a kind to this one, if it is another one.
+  // Returns the rank that sends messages of a kind to this one, if it is another rank.
   std::optional<std::int32_t> sender(std::int32_t rank, Kind kind) const {
     if (kind == kDown || kind == kBackDown) {
       return rank == 0 ? std::nullopt : std::optional(rank - 1);
@@ -83,7 +83,8 @@ class VAutoPlanner {
     return rank + 1 == task_.stages ? std::nullopt : std::optional(rank + 1);
   }
 
-  // When the rank's next message of this kind comes. REQUIRES: it is planned, if it is a message.
+  // Returns when the rank's next message of this kind arrives. REQUIRES: if it is a message, its
+  // sender is planned.
   std::optional<std::int64_t> arrival(std::int32_t rank, Kind kind) {
     const std::optional<std::int32_t> from = sender(rank, kind);
     if (!from) return std::nullopt;
@@ -126,7 +127,7 @@ class VAutoPlanner {
     rank.unfinished.pop_front();
   }
 
-  // Weight gradients until the next message of this kind comes.
+  // Runs weight gradients until the next message of this kind arrives.
   void fill(std::int32_t number, Kind kind, bool even_if_longer) {
     const std::optional<std::int64_t> comes = arrival(number, kind);
     if (!comes) return;
@@ -138,7 +139,7 @@ class VAutoPlanner {
     if (*comes - rank.free_at > slack(number)) put_weight(number);
   }
 
-  // The first micro-batch forward, down and up, and the forwards that fit in between.
+  // Plans the first micro-batch's forward, down and up, and the forwards that fit in between.
   void first_microbatch() {
     for (std::int32_t rank = 0; rank < task_.stages; ++rank) put(rank, kDown);
     for (std::int32_t rank = task_.stages - 1; rank >= 0; --rank) {
@@ -153,7 +154,7 @@ class VAutoPlanner {
     }
   }
 
-  // Rows of forwards until every rank has run as many as rank 0.
+  // Adds rows of forwards until every rank has run as many as rank 0.
   void even_out() {
     Kind kind = kDown;
     for (std::int32_t rank = 1; rank < task_.stages; ++rank) {
@@ -221,7 +222,7 @@ class VAutoPlanner {
   VAutoOptions options_;
   std::vector<VAutoRank> ranks_;
   std::int64_t most_idle_ = 0;
-  std::vector<std::int64_t> allowance_;  // by which a rank idled less than the worst, last attempt
+  std::vector<std::int64_t> allowance_;  // by rank: idle time below the worst, last attempt
 };
 
 struct VAutoAttempt {
@@ -229,7 +230,7 @@ struct VAutoAttempt {
   std::vector<RankOrder> orders{};
 };
 
-// Plans again and again, with what the last attempt taught, while that helps.
+// Plans again and again with the idle times of the last attempt, while that helps.
 VAutoAttempt plan_repeatedly(const VAutoTask& task, VAutoOptions options) {
   VAutoAttempt best;
   std::vector<std::int64_t> idle;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMostStages = 1 << 16;
 constexpr std::int64_t kMostMemory = std::int64_t{1} << 40;  // times kMostMicrobatches: 60 bits
 
-// " (5, 6, 10)": every group size that would do; empty if there is none.
+// Returns " (5, 6, 10)", every group size that is allowed; "" if there is none.
 std::string legal_groups(std::int64_t stages, std::int64_t microbatches) {
   constexpr int kShown = 8;
   std::string text;
@@ -28,7 +28,7 @@ std::string legal_groups(std::int64_t stages, std::int64_t microbatches) {
   return text.empty() ? "" : " (" + text + ")";
 }
 
-// "; nearest legal: 8 and 12": the first value below and above that the rule allows.
+// Returns "; nearest legal: 8 and 12": the nearest values below and above that the rule allows.
 template <typename IsLegal>
 std::string nearest(std::int64_t value, std::int64_t least, std::int64_t most,
                     const IsLegal& is_legal) {
@@ -120,7 +120,7 @@ class Checks {
   void check_microbatches() {
     const std::int64_t stages = request_.stages;
     const std::int64_t microbatches = request_.microbatches;
-    if (row_.has_groups && request_.microbatch_group) return;  // check_group()
+    if (row_.has_groups && request_.microbatch_group) return;  // check_group() reports those
     if (row_.counts.is_legal(stages, microbatches)) return;
     add("microbatches",
         fmt::format(
@@ -241,7 +241,7 @@ class Checks {
     return problems_.size() == before;
   }
 
-  // The field of the longest time.
+  // Returns the field of the longest time.
   const char* longest_time() const {
     const PipelineCosts costs = longest_stage(costs_of(request_));
     const std::array<std::pair<std::int64_t, const char*>, 5> times = {
@@ -261,7 +261,7 @@ class Checks {
           fmt::format("stages x microbatches x chunks must be at most {}, is {} x {} x {}",
                       kMostForwards, request_.stages, request_.microbatches, chunks));
     } else if (has_costs) {
-      // All ops and their sends one after the other must fit in 64 bits.
+      // All ops and their sends, one after another, must fit in 64 bits.
       const std::int64_t most = kMostTime / forwards / 6;
       if (longest(longest_stage(costs_of(request_))) > most) {
         add(longest_time(), fmt::format("must be at most {} for so many ops", most));

@@ -1,13 +1,13 @@
-// make_schedule() makes any published schedule by its name. check() says beforehand which rules of
-// the schedule's authors a request breaks.
+// make_schedule() makes any published schedule by its name. Call check() first: it returns the
+// rules of the schedule's authors that a request breaks.
 //
 //   const ScheduleRequest request{
 //       .name = *schedule_named("zb_h1"), .stages = 8, .microbatches = 32};
 //   throw_if_any(check(request));
 //   const PipelineSchedule schedule = make_schedule(request);
 //
-// `optimal`, which is searched for (search/optimal_schedule.h), and schedules from files are not in
-// here.
+// `optimal` is not made here but searched for (search/optimal_schedule.h). Schedules from files are
+// read by schedule_file.h.
 
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace stepsim {
 
-// The longest time that costs may have. All ops one after the other must fit in 64 bits. In
+// The longest time that costs may contain. All ops, one after another, must fit in 64 bits. In
 // picoseconds it is 53.4 days.
 inline constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
 
@@ -32,24 +32,24 @@ struct ScheduleRequest {
   ScheduleName name = ScheduleName::kOneForwardOneBackward;
   std::int64_t stages = 0;  // ranks of the pipeline
   std::int64_t microbatches = 0;
-  std::optional<std::int64_t> chunks{};            // a rank; unset: the schedule's default
-  std::optional<std::int64_t> microbatch_group{};  // for schedules with groups: interleaved.h
-  PipelineCosts costs{};  // read by schedules that are planned by times, and by formulas
-  // Instead of `costs` where stages differ: one a global stage, all with the same send time.
+  std::optional<std::int64_t> chunks{};            // per rank; unset: the schedule's default
+  std::optional<std::int64_t> microbatch_group{};  // only for schedules with groups: interleaved.h
+  PipelineCosts costs{};  // used by schedules planned by time, and by formulas
+  // Replaces `costs` if stages differ: one entry per global stage, all with the same send time.
   std::vector<PipelineCosts> stage_costs{};
-  // For schedules that are planned by times: micro-batches x chunks in flight on a rank.
+  // Only for schedules planned by time: most micro-batches x chunks in flight on a rank.
   std::optional<std::int64_t> memory_limit{};
-  std::optional<ActivationMemory> memory{};  // for those of them that count what B gives back
+  std::optional<ActivationMemory> memory{};  // only for those of them that count what B releases
 };
 
 StageCosts costs_of(const ScheduleRequest& request);
-std::int64_t chunks_of(const ScheduleRequest& request);  // with the schedule's default
+std::int64_t chunks_of(const ScheduleRequest& request);  // the schedule's default if unset
 
-// Every rule that the request breaks, with the nearest values that would be legal.
+// Returns every rule that the request breaks, with the nearest legal values.
 std::vector<Problem> check(const ScheduleRequest& request);
 
-// Schedules that are planned by times take those of each stage (zb_auto_1p, zb_auto_2p) or, as
-// their authors do, the median of all stages (zbv_auto). REQUIRES: check(request) is empty.
+// Schedules planned by time use the times of each stage (zb_auto_1p, zb_auto_2p) or, as their
+// authors do, the median of all stages (zbv_auto). REQUIRES: check(request) is empty.
 PipelineSchedule make_schedule(const ScheduleRequest& request);
 
 }  // namespace stepsim

@@ -1,6 +1,6 @@
-// PublishedSchedule is a row of the table of published pipeline schedules: everything that the rest
-// of the program knows of a schedule. A new schedule is a file pair in orders/ and a row in
-// published_schedule.cc; plans, `stepsim schedule`, pictures and tests read the table.
+// PublishedSchedule is a row of the table of published pipeline schedules. It holds everything that
+// the rest of the program knows about a schedule. To add a schedule, add a file pair in orders/ and
+// a row in published_schedule.cc. Plans, `stepsim schedule`, figures and tests read the table.
 //
 //   for (const ScheduleName name : all_schedules()) { ... published(name).placement ... }
 
@@ -22,43 +22,44 @@
 
 namespace stepsim {
 
-// Which numbers of chunks a rank the schedule exists for.
+// ChunkRule says which numbers of chunks per rank a schedule supports.
 enum class ChunkRule : std::uint8_t { kOne, kTwo, kAny, kEven };
 
-// Which numbers of micro-batches it exists for on so many stages (without a group being given).
+// CountRule says which numbers of micro-batches a schedule supports on a number of stages (if no
+// group is given).
 struct CountRule {
   bool (*is_legal)(std::int64_t stages, std::int64_t microbatches);
-  std::string (*text)(std::int64_t stages);  // behind "must be"
+  std::string (*text)(std::int64_t stages);  // follows "must be" in messages
 };
 bool is_any_count(std::int64_t stages, std::int64_t microbatches);
 std::string any_count_text(std::int64_t stages);
 inline constexpr CountRule kAnyCount{is_any_count, any_count_text};
 
-// A schedule whose order is planned by the costs, within a limit of micro-batches x chunks in
-// flight on a rank.
+// PlanningRule belongs to a schedule whose order is planned by the costs, within a limit on
+// micro-batches x chunks in flight on a rank.
 struct PlanningRule {
-  std::int64_t usual_limit_in_stages = 1;               // limit / stages where none is given
+  std::int64_t usual_limit_in_stages = 1;               // default of limit / stages
   std::optional<std::int64_t> least_limit_in_stages{};  // unset: a limit of 1 is enough
-  bool counts_weight_memory = false;                    // ActivationMemory can be given
+  bool counts_weight_memory = false;                    // ActivationMemory may be given
   std::int64_t least_limit(std::int64_t stages) const {
     return least_limit_in_stages ? *least_limit_in_stages * stages : 1;
   }
 };
 
-// The numbers that a schedule is made of, checked and with defaults filled in.
+// ScheduleNumbers are the inputs of a schedule's maker, checked and with defaults filled in.
 struct ScheduleNumbers {
   std::int32_t stages = 1;  // ranks of the pipeline
   std::int32_t microbatches = 1;
-  std::int32_t chunks = 1;                         // a rank
-  std::optional<std::int32_t> microbatch_group{};  // set where has_groups
-  std::int64_t memory_limit = 1;                   // where planning is set; so the next two
+  std::int32_t chunks = 1;                         // per rank
+  std::optional<std::int32_t> microbatch_group{};  // set if has_groups
+  std::int64_t memory_limit = 1;  // this and the next two: set if `planning` is set
   ActivationMemory memory{};
   const StageCosts& costs;
 };
 
 struct PublishedSchedule {
   std::string_view name;     // as in plans: "zb_h1"
-  std::string_view summary;  // a line of `stepsim schedule`
+  std::string_view summary;  // a line in the help of `stepsim schedule`
   ChunkRule chunks = ChunkRule::kOne;
   Placement placement = Placement::kLoop;  // kBidirectional: half of the micro-batches enter at the
                                            // last rank
@@ -66,8 +67,8 @@ struct PublishedSchedule {
   std::int64_t least_stages = 1;
   bool has_groups = false;  // micro-batches go through chunks in groups: interleaved.h
   std::optional<PlanningRule> planning{};
-  bool fuses = false;                 // has FB ops
-  bool splits_all_backwards = false;  // has no BW and no FB
+  bool fuses = false;                 // it has FB ops
+  bool splits_all_backwards = false;  // it has neither BW nor FB
   bool overlaps_steps = false;        // its bubble is outside the span of each rank, so that the
                                       // next step's forwards must be allowed to start early
   PostingRule posting = kPostAsPlanned;
@@ -75,18 +76,18 @@ struct PublishedSchedule {
                                      // schedules); else the order is made from the paper's words
   PipelineSchedule (*make)(const ScheduleNumbers& numbers);
   BubbleFormula (*bubble)(const BubbleNumbers& numbers) = nullptr;  // nullptr: none is published
-  std::string_view formula_id{};  // of `stepsim formula`; empty: the books have none
+  std::string_view formula_id{};  // id in `stepsim formula`; empty: the formula table has none
 
   ScheduleName id() const { return ScheduleName{schedule_id(name)}; }
   std::int64_t default_chunks() const { return chunks == ChunkRule::kOne ? 1 : 2; }
   bool is_bidirectional() const { return placement == Placement::kBidirectional; }
-  // Global stages, each held by one rank in one direction.
+  // Returns the number of global stages. Each is held by one rank in one direction.
   std::int64_t stage_count(std::int64_t ranks, std::int64_t chunks_of_rank) const {
     return ranks * (is_bidirectional() ? 1 : chunks_of_rank);
   }
 };
 
-// The row of a schedule. REQUIRES: the table has it.
+// Returns the row of a schedule. REQUIRES: the table has it.
 const PublishedSchedule& published(ScheduleName name);
 
 std::vector<ScheduleName> all_schedules();    // in the order of the table
@@ -94,7 +95,7 @@ std::string_view name_of(ScheduleName name);  // "1f1b", "zb_h1"
 std::optional<ScheduleName> schedule_named(std::string_view name);
 std::string schedule_names();  // "naive, naive_sequential, ..."
 
-// "zb_auto_1p, zb_auto_2p and zbv_auto": the schedules that have a property, and `also`.
+// Returns "zb_auto_1p, zb_auto_2p and zbv_auto": the schedules that have a property, and `also`.
 std::string schedules_with(bool (*has)(const PublishedSchedule& schedule),
                            std::string_view also = {});
 bool has_groups(const PublishedSchedule& schedule);

@@ -22,7 +22,7 @@ std::string listed(const std::vector<std::string>& ops) {
   return text;
 }
 
-// The ops of one rank against what it must run.
+// RankCheck compares the ops of one rank with those that it must run.
 class RankCheck {
  public:
   RankCheck(const PipelineSchedule& schedule, std::int32_t rank)
@@ -52,7 +52,7 @@ class RankCheck {
     bool forward = false;
     bool input = false;
     bool weight = false;
-    bool whole = false;  // BW or FB: input and weight in one
+    bool whole = false;  // BW or FB: input and weight gradient in one
   };
 
   bool runs(std::int32_t microbatch, std::int32_t chunk) const {
@@ -93,7 +93,7 @@ class RankCheck {
       case PipelineOpKind::kForwardBackward:
         break;
     }
-    // Its backward can't be that of its own forward, or of a later one.
+    // A fused op cannot contain the backward of its own forward or of a later one.
     book_whole(at(op.backward_microbatch, op.backward_chunk), text);
     book_forward(seen, text);
   }

@@ -1,4 +1,4 @@
-// check_order() finds every rule that a schedule breaks, wherever it comes from.
+// check_order() finds every rule that a schedule breaks, whatever its origin.
 
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace stepsim {
 
-// For every micro-batch and stage there must be one F and either one BW or one B and one W, on the
-// rank that holds the stage; F before B or BW, B before W; and no circle of waits between ranks,
-// which is reported wait by wait. Linear in the ops.
+// Every micro-batch and stage needs one F and either one BW or one B and one W, on the rank that
+// holds the stage. F must precede B or BW, and B must precede W. Ranks must not wait for each other
+// in a circle; a circle is reported wait by wait. Linear in the ops.
 std::vector<Problem> check_order(const PipelineSchedule& schedule);
 
 }  // namespace stepsim

@@ -29,7 +29,7 @@ class PostedReplayer {
     }
   }
 
-  // Whether every op and batch ran.
+  // Returns whether every op and batch ran.
   bool run() {
     while (!queue_.empty()) {
       const std::int32_t rank = queue_.back();
@@ -46,7 +46,7 @@ class PostedReplayer {
   }
 
   PipelineReplay result() const {
-    PipelineReplay result = replay(schedule_, costs_);  // peaks and work are the same
+    PipelineReplay result = replay(schedule_, costs_);  // the same peaks and work
     result.makespan = 0;
     result.span_bubble = 0;
     result.longest_span = 0;
@@ -84,11 +84,11 @@ class PostedReplayer {
     std::size_t next_op = 0;
     std::size_t posted = 0;  // batches
     std::size_t ended = 0;
-    bool has_started = false;        // the batch number `ended`
+    bool has_started = false;        // whether batch number `ended` has started
     std::vector<std::int64_t> at{};  // when each batch was posted
     std::int64_t line_free = 0;
-    std::int64_t time = 0;  // from which on the next op or batch may come
-    std::int64_t end = 0;   // of the last op
+    std::int64_t time = 0;  // earliest time of the next op or batch
+    std::int64_t end = 0;   // end of the last op
     std::int64_t work = 0;
     bool is_queued = true;
   };
@@ -105,7 +105,7 @@ class PostedReplayer {
     return at(table + message.microbatch) * at(stage_count(schedule_)) + at(way.boundary);
   }
 
-  // Starts the oldest batch that has not ended; ends it if both ends of all its messages have
+  // Starts the oldest batch that has not ended. Ends it if both ends of all its messages have
   // started.
   bool end_batch(std::int32_t rank) {
     Rank& state = ranks_[at(rank)];
@@ -183,7 +183,7 @@ class PostedReplayer {
   const Posting& posting_;
   std::vector<Rank> ranks_;
   std::vector<std::array<CompactOptional<std::int64_t>, 2>>
-      starts_{};  // of a message, at its two ends
+      starts_{};  // when each end of a message started
   std::vector<CompactOptional<std::int64_t>> arrivals_{};
   std::vector<std::int32_t> queue_{};
 };

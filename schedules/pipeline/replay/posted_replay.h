@@ -1,6 +1,6 @@
 // replay_posted() plays a schedule whose messages are posted in batches (posting.h), without a
-// network: what replay() does for messages that travel by themselves. A message takes the time of
-// a send from the moment on which both its ends have started their batches.
+// network. It does what replay() does for messages that travel separately. A message takes one send
+// time from the moment when both its ends have started their batches.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace stepsim {
 
-// Throws ConfigError, which names the batches, if the ranks wait for each other. Linear in the ops.
-// REQUIRES: the schedule can run (find_cycle() is empty) and the posting is one of it.
+// Throws ConfigError with the names of the batches if ranks wait for each other. Linear in the ops.
+// REQUIRES: the schedule can run (find_cycle() is empty) and the posting belongs to it.
 PipelineReplay replay_posted(const PipelineSchedule& schedule, const StageCosts& costs,
                              const Posting& posting);
 

@@ -43,9 +43,9 @@ Batches around_ops(const PipelineSchedule& schedule, std::int32_t rank) {
 
 // ---- kPostByTurns ----
 
-// The forwards and the backwards of a rank, each in their order, which is the same on every rank:
-// what a rank takes for its number k + 1 arrives behind its number k, and round the end of the loop
-// what the other end has made as number k - (P - 1).
+// Turns holds the forwards and the backwards of a rank. Each are in the same order on every rank:
+// the message that a rank needs for its number k + 1 arrives behind its number k. At the end of the
+// loop the message is the one that the other end makes as number k - (P - 1).
 class Turns {
  public:
   Turns(const PipelineSchedule& schedule, std::int32_t rank)
@@ -59,7 +59,7 @@ class Turns {
     const std::size_t count = forwards_.size();
     std::size_t warm_up = 0;
     while (warm_up < count && order_[warm_up].kind == PipelineOpKind::kForward) ++warm_up;
-    if (warm_up < count) --warm_up;  // the last one is of the first pair
+    if (warm_up < count) --warm_up;  // the last one belongs to the first pair
     take(forwards_, {});
     if (warm_up == 0) take(backwards_, {});
     post_before(0);
@@ -77,7 +77,8 @@ class Turns {
   }
 
  private:
-  // Receives the message that arrives behind op `number` of a kind; without one, before the first.
+  // Receives the message that arrives behind op `number` of a kind; if there is none, before the
+  // first op.
   void take(const std::vector<std::size_t>& ops, std::optional<std::size_t> behind) {
     const bool is_forward = &ops == &forwards_;
     const std::int32_t ranks = schedule_.size();
@@ -110,17 +111,17 @@ class Turns {
 
 // ---- kPostAsPlanned ----
 
-// An op, or a message in the place that its planned time gives it.
+// PlannedEntry is an op, or a message at the place that its planned time gives it.
 struct PlannedEntry {
-  std::int64_t time = 0;   // start of an op; end of the op that makes a message
-  std::int64_t end = 0;    // of an op
-  std::size_t number = 0;  // of an op, in its list; of a message, the same at both ends
+  std::int64_t time = 0;   // start of an op, or end of the op that sends a message
+  std::int64_t end = 0;    // end of an op
+  std::size_t number = 0;  // an op's number in its list; a message's number, equal at both ends
   std::optional<PostedMessage> message{};  // unset: an op
 
   bool is_op() const { return !message.has_value(); }
 };
 
-// A receive whose message is made while an op runs is posted before it.
+// Posts each receive before the op that runs while its message is made.
 void post_receives_ahead(std::vector<PlannedEntry>& list) {
   for (std::size_t i = 1; i < list.size(); ++i) {
     const bool is_beside = list[i - 1].is_op() && !list[i].is_op() && !list[i].message->is_send &&
@@ -175,7 +176,7 @@ Posting post_by_turns(const PipelineSchedule& schedule, const StageCosts&) {
 Posting post_as_planned(const PipelineSchedule& schedule, const StageCosts& costs) {
   const PipelineReplay plan = replay(schedule, costs);
   const auto stages = static_cast<std::size_t>(stage_count(schedule));
-  // When the activation (gradient) that crosses a boundary has been made, by micro-batch.
+  // When the activation and the gradient that cross a boundary are made, by micro-batch.
   std::vector<std::int64_t> made[2];
   for (auto& table : made) {
     table.resize(stages * static_cast<std::size_t>(schedule.microbatches));

@@ -14,8 +14,8 @@
 //                   that falls into an op goes before it. Neighbours in the list are one batch, up
 //                   to the input of the next op. An op waits for the batch that brings its input.
 //
-// With the first two an op waits for all batches before it, because their runtimes wait for each
-// batch as they post it. Rules are linear in the ops (kPostAsPlanned sorts them).
+// With the first two rules an op waits for all batches before it, because those runtimes wait for
+// each batch when they post it. Rules are linear in the ops (kPostAsPlanned sorts them).
 
 #pragma once
 

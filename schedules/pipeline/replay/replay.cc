@@ -13,17 +13,17 @@
 namespace stepsim {
 namespace {
 
-// Something that an op waits for: the F or the B of a micro-batch on a stage.
+// Need is something that an op waits for: the F or the B of a micro-batch on a stage.
 struct Need {
   bool is_forward = true;
   std::int32_t microbatch = 0;
   std::int32_t stage = 0;
 };
 
-// The passes that one op is made of.
+// Parts are the passes that one op consists of.
 struct Parts {
   std::optional<std::pair<std::int32_t, std::int32_t>> forward{};   // micro-batch, chunk
-  std::optional<std::pair<std::int32_t, std::int32_t>> backward{};  // that passes a gradient on
+  std::optional<std::pair<std::int32_t, std::int32_t>> backward{};  // if it passes a gradient on
   bool weight = false;
 };
 
@@ -69,7 +69,7 @@ class Replayer {
     }
   }
 
-  // Whether every op ran.
+  // Returns whether every op ran.
   bool run() {
     while (!queue_.empty()) {
       const std::int32_t rank = queue_.back();
@@ -96,8 +96,8 @@ class Replayer {
     return std::move(result_);
   }
 
-  // REQUIRES: run() returned false. Follows from a rank that stands still what it waits for, to
-  // the rank that has that in its list, until a rank comes again.
+  // Describes a circle of waits. It starts at a rank that stands still and goes to the rank that
+  // has the awaited op in its list, until a rank repeats. REQUIRES: run() returned false.
   std::string cycle() const {
     std::vector<std::int32_t> path;
     std::int32_t rank = 0;
@@ -137,7 +137,8 @@ class Replayer {
     return stepsim::rank_of(schedule_, need.microbatch, need.stage);
   }
 
-  // Calls visit(need, send) for everything that the op waits for; send is the time after its end.
+  // Calls visit(need, send) for everything that the op waits for. `send` is the time to add after
+  // the need's end.
   template <typename Visit>
   void needs_of(std::int32_t rank, const PipelineOp& op, const Visit& visit) const {
     const Parts parts = parts_of(op);
@@ -188,7 +189,7 @@ class Replayer {
     return true;
   }
 
-  // Books the results of an op and wakes the ranks that may wait for them.
+  // Records the results of an op and wakes the ranks that may wait for them.
   void pass_on(std::int32_t rank, const PipelineOp& op, std::int64_t end) {
     const Parts parts = parts_of(op);
     if (parts.forward) {

@@ -32,7 +32,7 @@ class Player {
       const auto [time, number] = turns_.top();
       turns_.pop();
       Rank& rank = ranks_[at(number)];
-      if (time != rank.next_turn) continue;  // it has been woken earlier
+      if (time != rank.next_turn) continue;  // it was woken earlier
       now_ = time;
       rank.next_turn.reset();
       rank.time = std::max(rank.time, time);
@@ -43,15 +43,15 @@ class Player {
 
  private:
   struct Rank {
-    std::int64_t time = 0;                    // when it is free
-    std::optional<std::int64_t> next_turn{};  // unset: until something arrives
+    std::int64_t time = 0;                    // when the rank becomes free
+    std::optional<std::int64_t> next_turn{};  // unset: waits for an arrival
     std::int64_t in_flight = 0;
     std::vector<std::int32_t> forwards{};  // by chunk
     std::vector<std::int32_t> inputs{};
-    std::deque<PipelineOp> due{};  // W
+    std::deque<PipelineOp> due{};  // W that may run
   };
 
-  // An op that may be next, and when its input is there.
+  // Candidate is an op that may be next, and when its input is there.
   struct Candidate {
     PipelineOp op{};
     std::int64_t arrival = 0;
@@ -68,7 +68,7 @@ class Player {
     turns_.emplace(time, number);
   }
 
-  // In the order in which a rank prefers them.
+  // Returns the rank's candidates, best first.
   std::vector<Candidate>& candidates(std::int32_t number) {
     const Rank& rank = ranks_[at(number)];
     candidates_.clear();
@@ -111,7 +111,7 @@ class Player {
       return run(number, rank.due.front());
     }
     if (next) return wake(number, *next);
-    // Nothing is on its way: what comes will be sent by an op that has not begun.
+    // No message is on its way: the next one will be sent by an op that has not begun.
     if (has_weight) run(number, rank.due.front());
   }
 
@@ -175,7 +175,7 @@ std::vector<GreedyPolicy> greedy_policies(const ScheduleShape& shape, const Stag
   std::vector<GreedyPolicy> policies;
   const std::int64_t w = longest_stage(costs).backward_weight;
   const std::int64_t chunks = shape.chunks;
-  // In quarters of what 1F1B has; 0: all of the memory everywhere.
+  // Quarters of 1F1B's limit. 0: all of the memory on every rank.
   for (const std::int64_t quarters : {0, 3, 4, 5, 6, 7, 8, 10, 12}) {
     std::vector<std::int64_t> limits;
     for (std::int64_t rank = 0; rank < shape.stages; ++rank) {

@@ -19,31 +19,31 @@
 namespace stepsim {
 namespace {
 
-// Each part of the search may spend 1 / share of the effort. In order: the exact search as long as
-// it is small, moves of single ops, more of the exact search, planners with other times, list
-// scheduling, moves again. The rest goes into a beam.
+// Each part of the search may spend 1 / share of the effort. The parts in order: exact search as
+// long as it is small, moves of single ops, more of the exact search, planners with other times,
+// list scheduling, moves again. A beam search gets the rest.
 constexpr std::int64_t kFirstShare = 16;
 constexpr std::int64_t kPolishShare = 4;
 constexpr std::int64_t kExactShare = 8;
 constexpr std::int64_t kReplanShare = 8;
 constexpr std::int64_t kClimbShare = 8;
-constexpr std::int64_t kWorseShare = 40;  // of F + B + W: what moves may lose at first
-// Effort is counted in words of search states. An op of list scheduling and its replay takes as
-// long as kWordsAnOp words, an op of a planner (all variants) as long as kWordsAPlannedOp. One word
-// takes as long as kPolishedOpsAWord ops of a move.
+constexpr std::int64_t kWorseShare = 40;  // share of F + B + W that moves may lose at first
+// Effort is counted in words of search states. An op of list scheduling and its replay costs
+// kWordsAnOp words. An op of a planner (all variants) costs kWordsAPlannedOp words.
+// kPolishedOpsAWord ops of a move cost one word.
 constexpr std::int64_t kWordsAnOp = 16;
 constexpr std::int64_t kWordsAPlannedOp = 80;
 constexpr std::int64_t kPolishedOpsAWord = 6;
-constexpr std::int64_t kMakespanShare = 8;  // an eighth into the makespan, on top
+constexpr std::int64_t kMakespanShare = 8;  // an extra eighth for the makespan
 constexpr std::int64_t kNoWidth = std::int64_t{1} << 40;
 constexpr std::int64_t kAnyMakespan = std::int64_t{1} << 62;
 constexpr std::int64_t kNarrowestBeam = 8;
 
-// A schedule and what counts.
+// Candidate is a schedule and the figures that rank it.
 struct Candidate {
   PipelineSchedule schedule;
   std::string origin;
-  std::int64_t span = 0;  // the longest of a rank
+  std::int64_t span = 0;  // longest span of a rank
   std::int64_t makespan = 0;
 
   std::tuple<std::int64_t, std::int64_t> rank() const { return {span, makespan}; }
@@ -87,7 +87,7 @@ class OrderOptimizer {
   }
 
  private:
-  std::int64_t forwards() const { return request_.microbatches * request_.chunks; }  // of a rank
+  std::int64_t forwards() const { return request_.microbatches * request_.chunks; }  // per rank
   ScheduleShape shape(Placement placement) const {
     return {.stages = static_cast<std::int32_t>(request_.stages),
             .microbatches = static_cast<std::int32_t>(request_.microbatches),
@@ -95,7 +95,7 @@ class OrderOptimizer {
             .placement = placement};
   }
 
-  using Rank = std::tuple<std::int64_t, std::int64_t>;  // the smaller, the better
+  using Rank = std::tuple<std::int64_t, std::int64_t>;  // smaller is better
 
   // Keeps the schedule if it is the best so far. Returns its rank, or nothing if it needs too much
   // memory.
@@ -123,7 +123,7 @@ class OrderOptimizer {
     }
   }
 
-  // A policy of list scheduling, and what came of it.
+  // Guided is a policy of list scheduling and its result.
   struct Guided {
     Placement placement{};
     GreedyPolicy policy{};
@@ -151,8 +151,8 @@ class OrderOptimizer {
 
   std::int64_t ops() const { return 3 * forwards() * request_.stages; }
 
-  // The authors' planners (ZB auto, ZB-V) are greedy: told somewhat other times, or less memory,
-  // they plan otherwise, at times better.
+  // The authors' planners (ZB auto, ZB-V) are greedy. With slightly different times or less memory
+  // they plan differently, sometimes better.
   void replan(std::int64_t bound) {
     std::mt19937 random(1);
     const auto below = [&random](std::int64_t count) {
@@ -193,7 +193,8 @@ class OrderOptimizer {
     }
   }
 
-  // The best order, and the best published one: what is not the best can become it.
+  // Polishes the best order and the best published one: an order that is not the best may become
+  // it.
   void polish_orders(std::int64_t bound) {
     std::vector<PipelineSchedule> orders{best_->schedule};
     if (best_published_ && best_published_->second.ranks != best_->schedule.ranks) {
@@ -216,7 +217,7 @@ class OrderOptimizer {
     }
   }
 
-  // Small changes of the best policies, kept where they do no harm.
+  // Makes small changes to the best policies and keeps those that do no harm.
   void climb(std::int64_t bound) {
     std::mt19937 random(1);
     const auto below = [&random](std::size_t count) { return random() % count; };
@@ -241,7 +242,8 @@ class OrderOptimizer {
     }
   }
 
-  // For the longest span of a rank and the makespan to be at most these.
+  // Returns the deadlines of each rank such that the longest span and the makespan do not exceed
+  // these.
   std::vector<std::int64_t> deadlines(std::int64_t span, std::int64_t makespan) const {
     std::vector<std::int64_t> ends;
     std::int64_t start = 0;
@@ -252,7 +254,8 @@ class OrderOptimizer {
     return ends;
   }
 
-  // W of a rank's chunks take as long (order_search.h).
+  // Returns whether W takes equally long on all chunks of each rank, which the exact search needs
+  // (order_search.h).
   bool is_searchable(Placement placement) const {
     const PipelineSchedule stages =
         schedule_by_rank(shape(placement), [](std::int32_t) { return RankOrder(); });
@@ -288,7 +291,7 @@ class OrderOptimizer {
     return request_.progress(request_.progress_context, 1 - left);
   }
 
-  // Looks for shorter spans with so many words of states; true if there are none.
+  // Looks for shorter spans with this many words of states. Returns true if there are none.
   bool search_all(std::int64_t bound, std::int64_t words) {
     bool is_proven = true;
     const auto each = static_cast<std::int64_t>(placements_.size());
@@ -301,7 +304,7 @@ class OrderOptimizer {
     return is_proven;
   }
 
-  // True if no order has a shorter span than the best one now.
+  // Returns true if no order has a shorter span than the best one now.
   bool search_spans(std::int64_t bound) {
     if (search_all(bound, request_.effort / kFirstShare)) return true;
     polish_orders(bound);
@@ -315,7 +318,7 @@ class OrderOptimizer {
                              [&](Placement placement) { return is_searchable(placement); })) {
       return false;
     }
-    // Wider and wider beams, from the start whenever one has found something.
+    // The beam widens step by step and starts again from the first width after each improvement.
     for (std::int64_t width = kNarrowestBeam; effort_left_ > 0; width *= 2) {
       bool all_seen = true;
       for (const Placement placement : placements_) {
@@ -329,7 +332,7 @@ class OrderOptimizer {
     return false;
   }
 
-  // As long as that is quick, an order with the same span bubble that ends sooner.
+  // Looks, while that is quick, for an order with the same span bubble that ends sooner.
   void shorten_makespan() {
     const std::int64_t each =
         request_.effort / kMakespanShare / static_cast<std::int64_t>(placements_.size());
@@ -344,13 +347,13 @@ class OrderOptimizer {
   }
 
   const OptimalRequest& request_;
-  StageCosts costs_ = PipelineCosts{};  // in units
+  StageCosts costs_ = PipelineCosts{};  // in the common unit
   std::int64_t unit_ = 1;
   std::int64_t memory_limit_;
   std::vector<Placement> placements_;
   std::optional<Candidate> best_;
   std::optional<std::pair<Rank, PipelineSchedule>> best_published_;
-  std::uint32_t seed_ = 0;      // of moves
+  std::uint32_t seed_ = 0;      // seed of the moves
   std::vector<Guided> guided_;  // the best policies, best first
   std::int64_t effort_left_;
   std::int64_t states_ = 0;
@@ -359,7 +362,7 @@ class OrderOptimizer {
 }  // namespace
 
 std::vector<Problem> check(const OptimalRequest& request) {
-  // The same limits of size and time as those of a schedule with any number of chunks.
+  // Applies the same limits on size and time as for a published schedule with any number of chunks.
   ScheduleRequest as_published{.name = ScheduleName::kBreadthFirst,
                                .stages = request.stages,
                                .microbatches = request.microbatches,

@@ -30,7 +30,7 @@ OrderLists::OrderLists(const PipelineSchedule& schedule, const StageCosts& costs
       const bool is_forward = op.kind == PipelineOpKind::kForward;
       const std::int32_t source = is_forward ? stage - 1 : stage + 1;
       if (op.kind == PipelineOpKind::kBackwardWeight || source < 0 || source == stages) continue;
-      if (rank_of(schedule, op.microbatch, source) == rank) continue;  // in the list's order
+      if (rank_of(schedule, op.microbatch, source) == rank) continue;  // the list's order covers it
       sources_[at(id)] = number(op.kind, source, op.microbatch);
       lags_[at(id)] = costs.at(is_forward ? source : stage).send;
     }
@@ -73,7 +73,7 @@ std::vector<RankOrder> OrderLists::orders(
   return orders;
 }
 
-// Runs the rank's list until it waits; true if it has ended.
+// Runs the rank's list until it waits. Returns true if the list has ended.
 bool OrderLists::advance(std::int32_t rank) {
   const std::vector<std::int32_t>& list = lists_[at(rank)];
   std::size_t next = next_[at(rank)];

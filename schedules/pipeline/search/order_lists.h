@@ -1,6 +1,7 @@
 // OrderLists are the lists of F, B and W of a schedule as numbers of ops. They can be changed a
-// little and replayed again and again: spans() computes what replay() does, much faster. It relies
-// on F and B waiting for at most one op of another rank; everything else is in the list's order.
+// little and replayed again and again: spans() computes the same as replay(), much faster. It
+// relies on F and B waiting for at most one op of another rank. All other waits follow from the
+// list's order.
 
 #pragma once
 
@@ -26,10 +27,10 @@ class OrderLists {
   const PipelineOp& op(std::int32_t number) const { return ops_[at(number)]; }
 
   struct Spans {
-    std::int64_t longest = 0;  // of a rank, from its first start to its last end
-    std::int64_t all = 0;      // of all ranks together
+    std::int64_t longest = 0;  // longest span of a rank, first start to last end
+    std::int64_t all = 0;      // sum over all ranks
   };
-  // Nothing if ranks wait for each other. 1 to 2 ns an op.
+  // Returns nullopt if ranks wait for each other. It takes 1 to 2 ns per op.
   std::optional<Spans> spans();
 
   std::vector<RankOrder> orders(const std::vector<std::vector<std::int32_t>>& lists) const;
@@ -40,14 +41,14 @@ class OrderLists {
   bool advance(std::int32_t rank);
 
   std::vector<std::vector<std::int32_t>> lists_;  // by rank
-  // By op.
+  // Indexed by op:
   std::vector<PipelineOp> ops_;
   std::vector<std::int64_t> times_;
-  std::vector<CompactOptional<std::int32_t>> sources_;  // the op on another rank that it waits for
+  std::vector<CompactOptional<std::int32_t>> sources_;  // the awaited op on another rank
   std::vector<std::int64_t> lags_;
   std::vector<CompactOptional<std::int64_t>> ends_;
-  std::vector<CompactOptional<std::int32_t>> waiting_;  // the rank that waits for it
-  // By rank.
+  std::vector<CompactOptional<std::int32_t>> waiting_;  // the rank that waits for this op
+  // Indexed by rank:
   std::vector<std::size_t> next_;
   std::vector<std::int64_t> free_;
   std::vector<std::int32_t> queue_;

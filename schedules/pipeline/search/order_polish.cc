@@ -14,16 +14,16 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t kUsualReach = 2;
-constexpr std::size_t kFarReach = 12;  // every fourth step
+constexpr std::size_t kFarReach = 12;  // used in every fourth step
 
-// Whether the first may stand before the second.
+// Returns whether the first op may stand before the second.
 bool may_precede(const PipelineOp& first, const PipelineOp& second) {
   const auto step = [](PipelineOpKind kind) {
     if (kind == PipelineOpKind::kForward) return 0;
     return kind == PipelineOpKind::kBackwardInput ? 1 : 2;
   };
   if (first.chunk != second.chunk) {
-    // Deeper chunks of the same micro-batch come later forward and earlier back.
+    // Deeper chunks of the same micro-batch run later in the forward and earlier in the backward.
     if (first.microbatch != second.microbatch) return true;
     if (first.kind != second.kind)
       return step(first.kind) < step(second.kind) || step(first.kind) == 2 ||
@@ -35,7 +35,7 @@ bool may_precede(const PipelineOp& first, const PipelineOp& second) {
   return first.microbatch != second.microbatch || step(first.kind) < step(second.kind);
 }
 
-// Small moves in the lists, each of which can be taken back.
+// Mover makes small moves in the lists and can undo each of them.
 class Mover {
  public:
   Mover(OrderLists& orders, std::int64_t memory_limit)
@@ -47,7 +47,7 @@ class Mover {
     std::size_t to = 0;
   };
 
-  // Moves an op; false if it would pass one that has to stay on its side, or memory has no room.
+  // Moves an op. Returns false if it would pass an op that it must not pass, or if memory is full.
   bool make(const Move& move) {
     std::vector<std::int32_t>& list = orders_.list(move.rank);
     const PipelineOp& op = orders_.op(list[move.from]);

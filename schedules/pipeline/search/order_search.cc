@@ -16,15 +16,16 @@ namespace {
 
 constexpr std::size_t kMostNodes = std::numeric_limits<std::uint32_t>::max();
 
-// An op at the end of an order. Node 0, in which nothing has run, is its own parent.
+// Node is an op at the end of an order. Node 0 stands for the start, in which nothing has run, and
+// is its own parent.
 struct Node {
   std::uint32_t parent = 0;
   std::int16_t rank = 0;
   std::int16_t move = 0;
 };
 
-// States after equally many ops, stored flat: words of `counts`, equal for states that have run the
-// same ops, and `times`.
+// SearchLayer holds the states after equally many ops, stored flat: words of `counts`, equal for
+// states that have run the same ops, and words of `times`.
 class SearchLayer {
  public:
   struct Entry {
@@ -47,8 +48,8 @@ class SearchLayer {
     alive_ = 0;
   }
 
-  // False if a state with the same counts is as early in everything; removes those that this one
-  // is as early as.
+  // Returns false if a state with the same counts is as early in every time. Removes the states
+  // that this one matches or beats in every time.
   bool insert(const PackedState& state, const StateScore& score, std::uint32_t node) {
     const std::uint64_t hash = hash_of(state.counts);
     const auto [place, is_new] = first_.try_emplace(hash);
@@ -82,8 +83,8 @@ class SearchLayer {
     return true;
   }
 
-  // The `width` with the least idle time of all ranks together, as far as it shows; ties by score,
-  // then in order of making.
+  // Returns the `width` states with the least known idle time of all ranks together. Ties go by
+  // score, then by order of creation.
   std::vector<std::uint32_t> best(std::int64_t width, bool& left_out) const {
     std::vector<std::uint32_t> order;
     for (std::uint32_t i = 0; i < entries_.size(); ++i) {
@@ -129,7 +130,7 @@ class SearchLayer {
   std::vector<std::int32_t> counts_;
   std::vector<std::int64_t> times_;
   std::unordered_map<std::uint64_t, std::optional<std::uint32_t>>
-      first_;  // by hash; only looked up
+      first_;  // by hash; never iterated
   std::int64_t alive_ = 0;
 };
 
@@ -161,7 +162,7 @@ class Search {
  private:
   std::size_t counts_size() const { return problem_.counts_size(); }
 
-  // Runs one op more in every state; false if nothing is left, or no room.
+  // Runs one more op in every state. Returns false if no state is left or memory is exhausted.
   bool step() {
     bool left_out = false;
     const std::vector<std::uint32_t> order = layer_.best(request_.limits.width, left_out);
@@ -211,7 +212,7 @@ class Search {
     result_.best = schedule_of(path);
   }
 
-  // Each rank's moves as ops: micro-batches in order, W in the order of its B.
+  // Turns each rank's moves into ops: micro-batches in order, W in the order of its B.
   PipelineSchedule schedule_of(const std::vector<Node>& reversed_path) const {
     const ScheduleShape& shape = request_.shape;
     PipelineSchedule schedule = schedule_by_rank(shape, [](std::int32_t) { return RankOrder(); });

@@ -12,7 +12,8 @@
 
 namespace stepsim {
 
-// Fits into any memory: one micro-batch through all stages and back, then the next.
+// Returns an order that fits into any memory: one micro-batch through all stages and back, then the
+// next.
 PipelineSchedule one_at_a_time(const ScheduleShape& shape);
 
 struct PublishedOrder {
@@ -20,9 +21,9 @@ struct PublishedOrder {
   std::string origin{};  // the schedule's name
 };
 
-// Every published schedule with so many stages, micro-batches and chunks, with split backwards; the
-// planners (ZB auto, ZB-V) with their own memory limit and with `memory_limit`. Some need more
-// memory than that.
+// Returns every published schedule with these numbers of stages, micro-batches and chunks, with
+// split backwards. The planners (ZB auto, ZB-V) run with their own memory limit and with
+// `memory_limit`. Some orders need more memory than that.
 std::vector<PublishedOrder> published_orders(const OptimalRequest& request, const StageCosts& costs,
                                              std::int64_t memory_limit);
 

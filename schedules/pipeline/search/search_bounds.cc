@@ -1,4 +1,4 @@
-// Lower bounds of a state's spans and makespan: the part of SearchState that gives up orders.
+// Lower bounds on a state's spans and makespan. SearchState uses them to drop orders.
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 
 namespace stepsim {
 
-// How many ops of a kind have run at a stage.
+// Returns how many ops of a kind have run at a stage.
 std::int32_t SearchState::ran(bool is_forward, std::size_t stage) const {
   const std::int32_t rank = problem_->rank_at[stage];
   const std::int32_t chunk = problem_->chunk_at[stage];
@@ -16,14 +16,14 @@ std::int32_t SearchState::ran(bool is_forward, std::size_t stage) const {
          (waiting_[at(rank)] == CompactOptional(move) ? 1 : 0);
 }
 
-// When the input of the next op of a kind is there at the earliest: the way of that micro-batch
-// from where it is now, each rank on it first running what it must before.
+// Returns the earliest time at which the input of the next op of a kind is there. It follows that
+// micro-batch from where it is now; each rank on the way first runs the ops that must come before.
 std::int64_t SearchState::earliest_input(std::int32_t rank, std::int32_t move) const {
   const bool is_forward = problem_->is_forward(move);
   const std::size_t goal = problem_->stage_of(rank, problem_->chunk_of_move(move));
   const std::int32_t microbatch = ran(is_forward, goal);
   const std::size_t last = problem_->rank_at.size() - 1;
-  std::int64_t time = 0;  // when the input of the next op on the way is there
+  std::int64_t time = 0;  // when the next op on the way has its input
   const auto pass = [&](bool forward, std::size_t stage) {
     const std::int64_t one = forward ? problem_->forward_time[stage] : problem_->input_time[stage];
     const std::int64_t before = microbatch - ran(forward, stage);
@@ -60,20 +60,20 @@ std::int64_t SearchState::earliest_input(std::int32_t rank, std::int32_t move) c
   return time;
 }
 
-// When the rank can go on at the earliest.
+// Returns when the rank can continue at the earliest.
 std::int64_t SearchState::earliest(std::int32_t rank) const {
   if (!waiting_[at(rank)]) return free_[at(rank)];
   return std::max(free_[at(rank)], earliest_input(rank, *waiting_[at(rank)]));
 }
 
-// How long the rank will be idle for lack of gradients, whatever else it runs until then.
+// Returns how long the rank will be idle for lack of gradients, whatever else it runs until then.
 std::int64_t SearchState::idle_for_gradient(std::int32_t rank) const {
   if (waiting_[at(rank)]) return 0;
   const std::int64_t due = backwards_of(rank) - weights_[at(rank)];
   const std::int64_t room = problem_->memory_limit - in_flight(rank) + due;
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   std::int64_t forwards_left = 0;
-  std::int64_t forward_time = 0;  // the longest
+  std::int64_t forward_time = 0;  // the longest forward
   std::int64_t gradient = kNever;
   for (std::int32_t chunk = 0; chunk < problem_->chunks; ++chunk) {
     forwards_left += problem_->microbatches - forwards_[cell(rank, chunk)];
@@ -87,13 +87,13 @@ std::int64_t SearchState::idle_for_gradient(std::int32_t rank) const {
   return std::max<std::int64_t>(0, gradient - until_then - free_[at(rank)]);
 }
 
-// False if a rank can't end in time.
+// Returns false if a rank cannot end in time.
 bool SearchState::update_bounds() {
   const SearchProblem& problem = *problem_;
   const std::int64_t all = std::int64_t{problem.microbatches} * problem.chunks;
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 2;
-  std::int64_t last_stage = kNever;  // end of its last B at the earliest
-  std::int64_t upwards = kNever;     // end of the last B of the ranks from here on
+  std::int64_t last_stage = kNever;  // earliest end of its last B
+  std::int64_t upwards = kNever;     // earliest end of the last B of this rank and all behind it
   score_ = {};
   for (std::int32_t rank = problem.ranks; rank-- > 0;) {
     const std::int64_t begin = earliest(rank);

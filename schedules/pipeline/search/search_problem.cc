@@ -31,7 +31,7 @@ SearchProblem::SearchProblem(const OrderSearchRequest& request)
   }
   const auto last = static_cast<std::size_t>(stages - 1);
   way_to_end.assign(last + 1, input_time[last]);
-  std::vector<std::int64_t> back(last + 1, 0);  // from B on the last stage to B here
+  std::vector<std::int64_t> back(last + 1, 0);  // time from B on the last stage to B on this one
   for (std::size_t stage = last; stage-- > 0;) {
     const std::int64_t hop = is_local[stage + 1] != 0 ? 0 : send;
     way_to_end[stage] = way_to_end[stage + 1] + hop + forward_time[stage + 1];

@@ -44,7 +44,7 @@ std::optional<std::int32_t> SearchState::next_rank() const {
   return next;
 }
 
-// Whether the rank may have it next in its list, whenever its input comes.
+// Returns whether the op may be next in the rank's list, whenever its input arrives.
 bool SearchState::can_run_now(std::int32_t rank, std::int32_t move) const {
   if (problem_->is_weight(move)) return weights_[at(rank)] < backwards_of(rank);
   const std::int32_t chunk = problem_->chunk_of_move(move);
@@ -61,8 +61,8 @@ bool SearchState::can_run_now(std::int32_t rank, std::int32_t move) const {
          backwards_[cell(rank, problem_->chunk_at[stage + 1])] > count;
 }
 
-// When the input of the next op of this kind is there, if that is known. REQUIRES: can_run_now()
-// but for memory.
+// Returns when the input of the next op of this kind is there; nullopt if that is not known.
+// REQUIRES: can_run_now(), apart from memory.
 std::optional<std::int64_t> SearchState::arrival(std::int32_t rank, std::int32_t move) const {
   const auto first = [](const std::vector<std::int64_t>& queue) {
     return queue.empty() ? std::nullopt : std::optional(queue.front());
@@ -80,19 +80,19 @@ std::optional<std::int64_t> SearchState::arrival(std::int32_t rank, std::int32_t
 bool SearchState::may_run(std::int32_t rank, std::int32_t move) const {
   if (!can_run_now(rank, move)) return false;
   if (after_weight_[at(rank)] == 0 || problem_->is_weight(move)) return true;
-  // A W before an op that could have run instead is allowed only if memory was in the way.
+  // A W may precede an op that could have run instead only if memory prevented that op.
   const std::optional<std::int64_t> ready = arrival(rank, move);
   const bool was_ready = ready && *ready <= free_[at(rank)] - problem_->weight_time[at(rank)];
   if (!was_ready) return true;
   return problem_->is_forward(move) && in_flight(rank) + 1 >= problem_->memory_limit;
 }
 
-// Whether another op of the rank could run from when it is free to `end`; it stands before the op
-// `move`, which is in the list already.
+// Returns whether another op of the rank could run between the time it is free and `end`. That op
+// would stand before the op `move`, which is in the list already.
 bool SearchState::fits_before(std::int32_t rank, std::int32_t move, std::int64_t end) const {
   for (std::int32_t other = 0; other < problem_->moves(); ++other) {
     if (other == move) continue;
-    // With several chunks an F that comes earlier may take the place of another chunk's.
+    // With several chunks an earlier F may take the place in memory of another chunk's F.
     if (problem_->is_forward(other) && problem_->chunks > 1 && problem_->memory_binds()) continue;
     const std::int64_t time = problem_->time_of_move(rank, other);
     if (free_[at(rank)] + time > end || !can_run_now(rank, other)) continue;
@@ -103,7 +103,7 @@ bool SearchState::fits_before(std::int32_t rank, std::int32_t move, std::int64_t
   return false;
 }
 
-// The rank that the rank waits for. REQUIRES: it waits.
+// Returns the rank that this rank waits for. REQUIRES: it waits.
 std::int32_t SearchState::source_of(std::int32_t rank) const {
   const std::int32_t move = *waiting_[at(rank)];
   const std::size_t stage = problem_->stage_of(rank, problem_->chunk_of_move(move));
@@ -116,7 +116,7 @@ bool SearchState::waits_for_itself(std::int32_t rank) const {
   return other == rank;
 }
 
-// Runs the op at the end of the rank's list if its input is known, and what that sets going.
+// Runs the op at the end of the rank's list if its input is known, and all ops that this starts.
 bool SearchState::start(std::int32_t rank, std::int32_t move) {
   while (true) {
     const std::optional<std::int64_t> ready = arrival(rank, move);
@@ -185,11 +185,11 @@ void SearchState::pack(PackedState& packed) const {
   for (const auto& move : waiting_) packed.counts.push_back(move ? *move + 1 : 0);
   packed.times.clear();
   packed.times.insert(packed.times.end(), free_.begin(), free_.end());
-  // After a W, ops that could have run before it may not run: a state with a W is then no better
-  // than one without.
+  // After a W, ops that could have run before it may not run. So a state whose last op is a W is
+  // never better than one without.
   for (const char flag : after_weight_) packed.times.push_back(flag);
   for (std::size_t stage = 0; stage < activations_.size(); ++stage) {
-    // An arrival before its rank is free is as good as any other such.
+    // All arrivals before their rank is free are equally good.
     const std::size_t rank = at(problem_->rank_at[stage]);
     const std::int64_t matters =
         free_[rank] - (after_weight_[rank] != 0 ? problem_->weight_time[rank] : 0);
@@ -214,7 +214,7 @@ void SearchState::unpack(std::span<const std::int32_t> counts,
   auto time = times.begin();
   for (std::int64_t& value : free_) value = *time++;
   for (char& flag : after_weight_) flag = static_cast<char>(*time++);
-  // How many are on their way follows from the counts of ops that have run.
+  // The number of messages on their way follows from the counts of ops that have run.
   const std::size_t stages = activations_.size();
   for (std::size_t stage = 0; stage < stages; ++stage) {
     const std::int32_t forwards =

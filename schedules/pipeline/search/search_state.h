@@ -1,9 +1,9 @@
-// SearchState is a pipeline part of the way through a step: which ops each rank has in its list,
-// when it is free, and what is on its way to it. search_orders() makes them op by op.
+// SearchState is a pipeline part of the way through a step: the ops in each rank's list, when each
+// rank is free, and the messages on their way to it. search_orders() makes states op by op.
 //
 //   move m of a rank with V chunks   0..V-1 F of chunk m   V..2V-1 B of chunk m - V   2V W
 //
-// A rank whose list ends with an op that waits for another rank has no free time to decide about
+// If a rank's list ends with an op that waits for another rank, nothing more is decided for it
 // until that op has run.
 
 #pragma once
@@ -23,7 +23,7 @@ namespace stepsim {
 
 struct OrderSearchRequest;
 
-// The data that all states of a search share.
+// SearchProblem holds the data that all states of a search share.
 class SearchProblem {
  public:
   explicit SearchProblem(const OrderSearchRequest& request);
@@ -33,7 +33,7 @@ class SearchProblem {
   bool is_forward(std::int32_t move) const { return move < chunks; }
   std::int32_t chunk_of_move(std::int32_t move) const { return move % chunks; }
   std::int64_t time_of_move(std::int32_t rank, std::int32_t move) const;
-  std::int64_t ops() const;  // of all ranks
+  std::int64_t ops() const;  // number of ops of all ranks
   std::size_t counts_size() const;
   bool memory_binds() const { return memory_limit < std::int64_t{microbatches} * chunks; }
 
@@ -48,15 +48,15 @@ class SearchProblem {
   std::int64_t send;
   std::span<const std::int64_t> deadlines;
 
-  // By stage.
+  // Indexed by stage:
   std::vector<std::int32_t> rank_at;
   std::vector<std::int32_t> chunk_at;
-  std::vector<char> is_local;  // the stage before it is on the same rank
+  std::vector<char> is_local;  // whether the stage before is on the same rank
   std::vector<std::int64_t> forward_time;
   std::vector<std::int64_t> input_time;
-  std::vector<std::int64_t> way_to_end;  // from the end of F here to that of B on the last stage
-  // By rank.
-  std::vector<std::int64_t> way_back;  // from the end of B on the last stage to that on chunk 0
+  std::vector<std::int64_t> way_to_end;  // end of F here to end of B on the last stage
+  // Indexed by rank:
+  std::vector<std::int64_t> way_back;  // end of B on the last stage to end of B on chunk 0
   std::vector<std::int64_t> first_start;
   std::vector<std::int64_t> weight_time;
 
@@ -64,11 +64,11 @@ class SearchProblem {
   std::vector<std::size_t> stage_of_;
 };
 
-// Lower bounds of the result of a state. They are exact when all ops have run.
+// StateScore holds lower bounds on the result of a state. They are exact once all ops have run.
 struct StateScore {
   std::int64_t span = 0;      // longest from a rank's first start to its last end
   std::int64_t makespan = 0;  // last end
-  std::int64_t sum = 0;       // of all ranks' ends
+  std::int64_t sum = 0;       // sum of all ranks' ends
   friend auto operator<=>(const StateScore&, const StateScore&) = default;
 };
 
@@ -83,14 +83,14 @@ class SearchState {
  public:
   explicit SearchState(const SearchProblem& problem);
 
-  // The rank that is free first and has ops left, if there is one.
+  // Returns the rank with ops left that is free first, if there is one.
   std::optional<std::int32_t> next_rank() const;
 
-  // Whether the list of the rank may go on with this move.
+  // Returns whether the rank's list may continue with this move.
   bool may_run(std::int32_t rank, std::int32_t move) const;
 
-  // Appends the move. False if the state can be dropped then: it can't meet a deadline, or another
-  // order is no worse. REQUIRES: may_run().
+  // Appends the move. Returns false if the state can be dropped, because it cannot meet a deadline
+  // or another order is no worse. REQUIRES: may_run().
   bool run(std::int32_t rank, std::int32_t move);
 
   const StateScore& score() const { return score_; }
@@ -118,14 +118,14 @@ class SearchState {
   std::int64_t idle_for_gradient(std::int32_t rank) const;
 
   const SearchProblem* problem_;
-  std::vector<std::int32_t> forwards_;   // by rank and chunk, in the list
-  std::vector<std::int32_t> backwards_;  // B
+  std::vector<std::int32_t> forwards_;   // ops in the list, by rank and chunk
+  std::vector<std::int32_t> backwards_;  // the same for B
   std::vector<std::int32_t> weights_;    // by rank
-  // By rank: the move at the end of its list, if it waits.
+  // Indexed by rank: the move at the end of its list, if it waits.
   std::vector<CompactOptional<std::int32_t>> waiting_;
-  std::vector<char> after_weight_;  // by rank: its last op was a W
+  std::vector<char> after_weight_;  // by rank: whether its last op was a W
   std::vector<std::int64_t> free_;  // by rank: end of the last op that ran
-  // By stage: when results of the stage before it (after it, for gradients) arrive.
+  // Indexed by stage: when results of the stage before it (or after it, for gradients) arrive.
   std::vector<std::vector<std::int64_t>> activations_;
   std::vector<std::vector<std::int64_t>> gradients_;
   StateScore score_;

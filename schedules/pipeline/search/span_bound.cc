@@ -9,16 +9,16 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kMostWork = 20'000'000;  // ops looked at, in all
+constexpr std::int64_t kMostWork = 20'000'000;  // most ops looked at in all
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-// An op that can start at `ready` and takes `time`.
+// Job is an op that can start at `ready` and takes `time`.
 struct Job {
   std::int64_t ready = 0;
   std::int64_t time = 0;
 };
 
-// When the last of the jobs ends at the earliest, one at a time.
+// Returns the earliest end of the last job if they run one at a time.
 std::int64_t earliest_end(std::vector<Job>& jobs) {
   std::ranges::sort(jobs, {}, &Job::ready);
   std::int64_t end = 0;
@@ -76,7 +76,7 @@ class Bound {
   }
 
  private:
-  // An op on the way of a micro-batch through all stages and back.
+  // Step is an op on the way of a micro-batch through all stages and back.
   struct Step {
     bool is_forward = true;
     std::int32_t rank = 0;
@@ -88,7 +88,7 @@ class Bound {
 
   static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-  // When all ops of the rank can have ended.
+  // Returns the earliest time at which all ops of the rank have ended.
   std::int64_t end_of(std::int32_t rank) {
     jobs_.clear();
     for (const std::size_t step : own_[at(rank)]) {
@@ -100,12 +100,13 @@ class Bound {
     return earliest_end(jobs_);
   }
 
-  // When everything can have run that must run on the rank before this step of micro-batch i.
+  // Returns the earliest time at which everything that must precede this step of micro-batch i has
+  // run.
   std::int64_t before(std::size_t step, std::int32_t i) {
     const std::vector<std::size_t>& own = own_[at(steps_[step].rank)];
     const std::int32_t first = std::max(0, i - window_);
     jobs_.clear();
-    std::int64_t forwards = 0;  // up to this one, or to the last of the micro-batch
+    std::int64_t forwards = 0;  // forwards up to this step, or to the micro-batch's last
     for (const std::size_t other : own) {
       const Step& earlier = steps_[other];
       if (other > step) break;
@@ -119,8 +120,8 @@ class Bound {
     return earliest_end(jobs_);
   }
 
-  // W, and B, of `done` of the micro-batches x chunks before micro-batch i: of those that are ready
-  // first.
+  // Adds the W (and B) of `done` of the micro-batches x chunks before micro-batch i, those that are
+  // ready first.
   void add_done(const std::vector<std::size_t>& own, std::int64_t done, std::int32_t i,
                 bool with_inputs) {
     if (done <= 0 || i == 0) return;

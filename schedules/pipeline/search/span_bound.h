@@ -1,5 +1,6 @@
-// span_bound() is the least that the longest span of a rank (from its first start to its last end)
-// can be, in any order of F, B and W within a memory limit: what optimal_schedule() proves with.
+// span_bound() returns a lower bound on the longest span of a rank (from its first start to its
+// last end) over all orders of F, B and W within a memory limit. optimal_schedule() proves its
+// results with it.
 //
 // Each op gets the earliest time at which it can run:
 //
@@ -9,12 +10,12 @@
 //   memory   before the n-th forward of a rank all but K of the micro-batches before it are done
 //            with W; which ones is open where there are several chunks: the earliest
 //
-// That is where ZB-H1's bubble comes from: with K = P the last forward of rank 0 can only run when
-// M - K micro-batches are done, and has all of its way still to go. A rank's first start is known:
-// nothing but the first micro-batch's forwards comes before.
+// This explains ZB-H1's bubble: with K = P the last forward of rank 0 can only run when M - K
+// micro-batches are done, and then all of its way is still to go. A rank's first start is known:
+// only the first micro-batch's forwards come before it.
 //
-// Time: micro-batches x chunks of a rank, squared, while that is small; then only the last ones
-// before an op count.
+// Time: the square of micro-batches x chunks of a rank while that is small. Beyond that, only the
+// last ones before an op are counted.
 
 #pragma once
 
@@ -25,8 +26,8 @@
 
 namespace stepsim {
 
-// REQUIRES: placement kLoop or kV; costs positive, the send time not negative and the same
-// everywhere; memory_limit >= chunks.
+// REQUIRES: placement is kLoop or kV; costs are positive, the send time is not negative and the
+// same everywhere; memory_limit >= chunks.
 std::int64_t span_bound(const ScheduleShape& shape, const StageCosts& costs,
                         std::int64_t memory_limit);
 

@@ -14,7 +14,7 @@ namespace {
 
 struct Header {
   TableKind kind;
-  std::vector<std::string_view> columns;  // all of them
+  std::vector<std::string_view> columns;  // every column that the kind may have
 };
 
 const std::vector<Header>& headers() {
@@ -25,7 +25,8 @@ const std::vector<Header>& headers() {
   return kHeaders;
 }
 
-// The value at or above which `share` of the sorted values lie: nearest rank.
+// Returns the smallest of the sorted values that at least `share` of them do not exceed (nearest
+// rank).
 double percentile(const std::vector<double>& sorted, double share) {
   const double rank = std::ceil(share * static_cast<double>(sorted.size()));
   return sorted[static_cast<std::size_t>(std::max(1.0, rank)) - 1];

@@ -1,5 +1,5 @@
-// CsvTable is a file of comma-separated values: a header, then a record a line (RFC 4180: a field
-// may be quoted, "" is a quote, a quoted field may span lines).
+// CsvTable is a file of comma-separated values: a header, then one record per line (RFC 4180: a
+// field may be quoted, "" is a quote, a quoted field may span lines).
 
 #pragma once
 
@@ -14,19 +14,19 @@ namespace stepsim {
 struct CsvTable {
   std::string file;  // without its folder: "collectives.csv"
   std::vector<std::string> header{};
-  std::vector<std::vector<std::string>> records{};  // as many fields as the header
-  std::vector<std::uint32_t> lines{};               // where each record begins, from 1
+  std::vector<std::vector<std::string>> records{};  // each has as many fields as the header
+  std::vector<std::uint32_t> lines{};               // line at which each record begins, from 1
 
   bool has(std::string_view column) const;
-  // Empty where there is no such column.
+  // Returns "" if there is no such column.
   std::string_view at(std::size_t record, std::string_view column) const;
-  // Nothing where the field is no number from beginning to end.
+  // Returns nullopt if the whole field is not a number.
   std::optional<double> number(std::size_t record, std::string_view column) const;
   std::optional<std::int64_t> integer(std::size_t record, std::string_view column) const;
 };
 
-// Throws ConfigError: the file can't be read, a record has more or fewer fields than the header, a
-// quote is not closed.
+// Throws ConfigError if the file cannot be read, a record has more or fewer fields than the header,
+// or a quote is not closed.
 CsvTable read_csv(const std::string& path);
 
 }  // namespace stepsim

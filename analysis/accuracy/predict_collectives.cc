@@ -19,7 +19,7 @@
 namespace stepsim {
 namespace {
 
-// Whole nodes of a cluster, built once for all rows that run on it.
+// Clusters builds each cluster of whole nodes once, for all rows that run on it.
 class Clusters {
  public:
   explicit Clusters(std::string library) : library_(std::move(library)) {}
@@ -61,7 +61,7 @@ const std::vector<std::pair<std::string_view, CollectiveOp>> kOps = {
     {"send_recv", CollectiveOp::kSendReceive},
     {"sendrecv", CollectiveOp::kSendReceive}};
 
-// A size with or without a unit; nothing if it is neither.
+// Reads a size with or without a unit; nullopt if the field is neither.
 std::optional<std::int64_t> read_bytes(const CsvTable& table, std::size_t record) {
   const std::optional<Bytes> bytes = parse_bytes(table.at(record, "bytes"));
   if (!bytes) return std::nullopt;
@@ -76,7 +76,7 @@ std::string no_value(const CsvTable& table, std::size_t record, const char* colu
   return std::string(column) + " is \"" + text + "\", must be " + accepted;
 }
 
-// Why it can't run; empty: it can.
+// Returns why the row cannot run; "" if it can.
 std::string read_row(const CsvTable& table, std::size_t record, Measured& measured) {
   std::string op(table.at(record, "op"));
   std::ranges::replace(op, '-', '_');
@@ -95,15 +95,15 @@ std::string read_row(const CsvTable& table, std::size_t record, Measured& measur
   if (!read_data_type(type, measured.type)) return "no such data type: " + type;
   measured.bytes -= measured.bytes % size_of(measured.type).value();
   const std::string_view algorithm = table.at(record, "algo");
-  // Tables name it as a remark: "NVLS off (Ring)", "Ring at 4 nodes".
+  // Tables name the algorithm within a remark: "NVLS off (Ring)", "Ring at 4 nodes".
   if (algorithm.find("Ring") != std::string_view::npos && measured.nodes == 1) {
     measured.algorithm = AlgorithmChoice::kRing;
   }
   return {};
 }
 
-// Every rank runs the same program: one op of one communicator. Ranks are the first ones of each
-// node, as many in each.
+// Returns a graph in which every rank runs one op of one communicator. The ranks are the first
+// chips of each node, equally many in each.
 OpGraph graph_of(const Measured& measured, std::int64_t chips_per_node) {
   OpGraph graph;
   graph.path_labels = {"compute"};
@@ -130,7 +130,7 @@ OpGraph graph_of(const Measured& measured, std::int64_t chips_per_node) {
   return graph;
 }
 
-// The time in seconds, or nothing and why in `row`.
+// Returns the time in seconds, or nullopt with the reason in `row`.
 std::optional<double> simulate_row(const CsvTable& table, std::size_t record,
                                    const std::vector<Hardware>& hardware, Clusters& clusters,
                                    AccuracyRow& row) {

@@ -1,4 +1,4 @@
-// Measured collectives: each row runs as `stepsim collective` would, on the cluster that its
+// Measured collectives: each row runs as with `stepsim collective`, on the cluster that its
 // hardware stands for. Columns: hardware, nodes, ranks, ranks_per_node, op, bytes (as in
 // nccl-tests), time_us, dtype, algo (Ring or empty), source or source_id.
 

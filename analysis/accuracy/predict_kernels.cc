@@ -14,7 +14,8 @@ namespace {
 constexpr std::int64_t kTensorCastBytes = 7;
 constexpr std::int64_t kBlockCastBytes = 5;
 
-// The type before a remark: "bfloat16/kv bfloat16", "fp8 e4m3 1x128/128x128 scaling, bf16 out".
+// Returns the type in front of a remark: "bfloat16/kv bfloat16", "fp8 e4m3 1x128/128x128 scaling,
+// bf16 out".
 std::string_view first_word(std::string_view text) {
   if (text == "fp16/bf16") return text;
   return text.substr(0, text.find_first_of(" /,"));
@@ -22,7 +23,7 @@ std::string_view first_word(std::string_view text) {
 
 struct Reading {
   std::optional<Kernel> kernel;
-  std::optional<Kernel> before{};  // another kernel that was timed with it
+  std::optional<Kernel> before{};  // another kernel included in the measured time
   std::string problem;
 };
 
@@ -35,15 +36,16 @@ Reading read_gemm(const CsvTable& table, std::size_t record, DataType type) {
   const auto n = table.integer(record, "n");
   const auto k = table.integer(record, "k");
   if (!m || !n || !k) return {.kernel = {}, .problem = "m, n and k are not given"};
-  // The result of narrow types is kept in 16 bits.
+  // The result of one-byte types is kept in 16 bits.
   const DataType result = size_of(type) == Bytes(1) ? DataType::kBf16 : type;
   const Kernel kernel =
       matmul("gemm", {.operands = type, .result = result}, {.m = *m, .n = *n, .k = *k});
   Reading reading{.kernel = kernel, .problem = {}};
   const std::string_view name = table.at(record, "dtype");
   if (op == "gemm" && type == DataType::kFp8) {
-    // The collector quantises the 16-bit input first: by tensor (the largest value, then the cast),
-    // or by block. Bytes a value: fitted to its tables with the matmul's efficiency.
+    // The measurement includes quantising the 16-bit input: by tensor (find the largest value, then
+    // cast) or by block. The bytes per value were fitted to the source's tables with the matmul's
+    // efficiency.
     const Bytes moved(name == "fp8" ? kTensorCastBytes : kBlockCastBytes);
     reading.before = Kernel{.name = "quantize", .type = type, .read = *m * *k * moved};
   }

@@ -1,4 +1,4 @@
-// Measured kernels: each row is one kernel of workload/kernels.h, timed by the chip that its
+// Measured kernels: each row is one kernel of workload/kernels.h, timed with the chip that its
 // hardware stands for. Columns: hardware, op, phase, dtype, m, n, k, batch, seq_q, seq_kv, heads,
 // kv_heads, head_dim, time_us, source or source_id.
 //

@@ -19,7 +19,7 @@ constexpr double kGB = 1e9;
 struct Prediction {
   double step_time_s = 0;
   double memory_bytes = 0;
-  double fixed_bytes = 0;  // the part of it that the context and libraries take
+  double fixed_bytes = 0;  // its share for the context and libraries
 };
 
 std::uint64_t count_ops(const OpGraph& graph) {
@@ -54,7 +54,7 @@ Prediction simulate_run(TrainingRun run, const PredictOptions& options) {
               peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value())};
 }
 
-// Nothing, and the reason in `skipped`, if the run can't be simulated.
+// Returns nullopt, with the reason in `skipped`, if the run cannot be simulated.
 std::optional<Prediction> predict_run(TrainingRun run, const PredictOptions& options,
                                       std::string& skipped) {
   skipped = run.problem;
@@ -76,7 +76,7 @@ bool says(const CsvTable& table, std::size_t record, std::string_view word) {
   return false;
 }
 
-// As printed, or what the printed throughput means.
+// Returns the printed step time, or the one that follows from the printed throughput.
 std::optional<double> step_time(const CsvTable& table, std::size_t record) {
   if (const auto step = table.number(record, "step_time_s")) return step;
   const auto rate = table.number(record, "tokens_per_s");
@@ -115,7 +115,7 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
       row.metric = "memory_bytes";
       row.measured = *memory * (says(table, record, "GiB") ? kGiB : kGB);
       row.predicted.reset();
-      // PyTorch's allocated memory leaves out the context and what libraries hold.
+      // PyTorch's allocated memory excludes the context and the memory of libraries.
       const bool allocated = says(table, record, "allocated");
       if (prediction) {
         row.predicted = prediction->memory_bytes - (allocated ? prediction->fixed_bytes : 0);

@@ -1,4 +1,4 @@
-// Measured training runs: each row becomes an experiment and is simulated as `stepsim run` would.
+// Measured training runs: each row becomes an experiment and is simulated as with `stepsim run`.
 // Columns: docs/accuracy.md.
 
 #pragma once

@@ -1,4 +1,4 @@
-// Fields that rows of all kinds of measured tables share.
+// Functions for fields that all kinds of measured tables share.
 
 #pragma once
 
@@ -11,18 +11,20 @@
 
 namespace stepsim {
 
-// Id, source and chip; nothing measured yet. `hardware_column`: "hardware" or "chip".
+// Returns a row with id, source and chip, without a measurement. `hardware_column`: "hardware" or
+// "chip".
 AccuracyRow start_row(const CsvTable& table, std::size_t record,
                       const std::vector<Hardware>& hardware, std::string_view hardware_column,
                       std::string metric);
 
-// "half", "fp16/bf16", "float32": nothing is bf16. False if there is no such type.
+// Reads "half", "fp16/bf16", "float32", ... An empty text means bf16. Returns false if there is no
+// such type.
 bool read_data_type(std::string_view text, DataType& type);
 
-// "dgx-h100-16": a cluster of a family for this many chips, at least a node.
+// Returns "dgx-h100-16": a cluster of the family with this many chips, but at least one node.
 std::string cluster_of(const Hardware& hardware, std::int64_t chips);
 
-// Throws SimulationInterrupted when the caller wants to end.
+// Throws SimulationInterrupted if the caller wants to stop.
 void report(const PredictOptions& options, std::size_t record, std::size_t records);
 
 }  // namespace stepsim

@@ -1,5 +1,5 @@
-// RowReader reads one row of a measured table, column by column. Problems are kept; the first one
-// is the reason why the row is skipped.
+// RowReader reads one row of a measured table, column by column. It keeps the first problem, which
+// is the reason for skipping the row.
 
 #pragma once
 
@@ -25,13 +25,13 @@ class RowReader {
   std::int64_t integer_or(std::string_view column, std::int64_t other) const {
     return integer(column).value_or(other);
   }
-  // Fails if the column is empty or no whole number; 1 stands in for it.
+  // Fails if the column is empty or not a whole number, and then returns 1.
   std::int64_t need(std::string_view column);
 
   void fail(std::string problem) {
     if (problem_.empty()) problem_ = std::move(problem);
   }
-  const std::string& problem() const { return problem_; }  // empty: none
+  const std::string& problem() const { return problem_; }  // empty: no problem
 
  private:
   const CsvTable& table_;
@@ -41,7 +41,8 @@ class RowReader {
 
 bool contains(std::string_view text, std::string_view part);
 
-// The number behind "experts=" in "experts=160 topk=6 moe_ffn=1536"; nothing if there is none.
+// Returns 160 for the key "experts" in "experts=160 topk=6 moe_ffn=1536"; nullopt if the key is
+// absent.
 std::optional<std::int64_t> number_after(std::string_view text, std::string_view key);
 
 }  // namespace stepsim

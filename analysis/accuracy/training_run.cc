@@ -12,7 +12,7 @@
 namespace stepsim {
 namespace {
 
-// Gb/s between a node and the network, if the row says so; 0: it doesn't.
+// Returns the Gb/s between a node and the network if the row says so; otherwise 0.
 std::int64_t node_gigabits(std::string_view text) {
   for (const std::string_view unit : {" Gb/s per node", " Gbps per node"}) {
     const std::size_t at = text.find(unit);
@@ -46,7 +46,7 @@ ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Softw
   return cluster;
 }
 
-// The first of the problems, as the reason to skip a row.
+// Returns the first problem, as the reason to skip a row.
 std::string first_of(const std::vector<Problem>& problems) {
   return problems.empty() ? "" : problems.front().field + ": " + problems.front().message;
 }

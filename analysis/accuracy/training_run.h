@@ -1,14 +1,14 @@
-// training_run() makes an experiment of a row of a table of training runs: what the columns say,
-// and what has to be assumed where they are silent.
+// training_run() turns a row of a table of training runs into an experiment. It uses the columns
+// and makes assumptions where they say nothing.
 //
-// What the catalog knows comes first: the software of the table (catalog/software), what the
-// model's columns leave out (catalog/measured), the machines (catalog/hardware). Beyond that these
-// things are assumed: the padded vocabulary of Megatron's GPT-2 (51,200) if none is given; models
-// without a gated MLP are GPTs (layer norm, biases, learned positions, tied embeddings); if the
-// layers don't divide into stages, the stages at both ends are one layer shorter; no recompute
-// unless it is stated; plain 1F1B unless interleaving is stated; sequence parallelism if there are
-// experts. A fraction of a micro-batch, or anything that stepsim can't express (activations that
-// are offloaded or saved by name), is a problem.
+// The catalog comes first: the software of the table (catalog/software), the model data that
+// columns omit (catalog/measured), and the machines (catalog/hardware). Beyond that it assumes: the
+// padded vocabulary of Megatron's GPT-2 (51,200) if none is given; models without a gated MLP are
+// GPTs (layer norm, biases, learned positions, tied embeddings); if the layers don't divide into
+// stages, the stages at both ends are one layer shorter; no recompute unless it is stated; plain
+// 1F1B unless interleaving is stated; sequence parallelism if there are experts. A fraction of a
+// micro-batch is a problem, and so is anything that stepsim cannot express, such as activations
+// that are offloaded or saved by name.
 
 #pragma once
 
@@ -31,11 +31,11 @@ struct MeasuredCatalog {
 
 struct TrainingRun {
   Experiment experiment;
-  BuiltTopology topology;  // the cluster's, built
-  std::string problem;     // why the row can't be simulated; empty: it can
+  BuiltTopology topology;  // the built topology of the cluster
+  std::string problem;     // why the row cannot be simulated; empty: it can
 };
 
-// `library`: in place of the cluster's own; empty: that.
+// `library` replaces the cluster's own; empty keeps it.
 TrainingRun training_run(const CsvTable& table, std::size_t record, const MeasuredCatalog& catalog,
                          const std::string& library);
 

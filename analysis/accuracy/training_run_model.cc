@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kPaddedGpt2Vocabulary = 51'200;
 
-// "DeepSeek-V3 (dropless)" as "deepseekv3dropless": tables write one name in many ways.
+// Turns "DeepSeek-V3 (dropless)" into "deepseekv3dropless", because tables spell a name in many
+// ways.
 std::string letters_and_digits(std::string_view text) {
   std::string result;
   for (const char letter : text) {
@@ -25,7 +26,8 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// Whether `part` stands in `name`, and not with a longer number: "nemotron3" is no "nemotron340b".
+// Returns whether `name` contains `part`, but not as the start of a longer number: "nemotron3" does
+// not match "nemotron340b".
 bool names_it(std::string_view name, std::string_view part) {
   const std::size_t at = name.find(part);
   if (at == std::string_view::npos || part.empty()) return false;
@@ -47,7 +49,7 @@ void read_experts(RowReader& row, const MeasuredModel& known, ModelSpec& model) 
   spec.first_dense = number_after(detail, "dense_layers=").value_or(known.first_dense);
 }
 
-// Tables say "MLA" and no more.
+// Tables only say "MLA".
 bool is_latent(const RowReader& row) {
   return contains(row.text("moe_detail"), "MLA") || row.text("attention") == "MLA";
 }

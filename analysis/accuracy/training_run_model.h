@@ -1,4 +1,4 @@
-// The model of a row of a table of training runs: training_run.h.
+// Finds the model of a row of a table of training runs: training_run.h.
 
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace stepsim {
 
-// The catalog's entry for the model that the row names; an empty entry if there is none.
+// Returns the catalog's entry for the model that the row names; an empty entry if there is none.
 MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known);
 
-// `dropout`: of the row's software, in models without a gated MLP.
+// `dropout`: dropout of the row's software, used by models without a gated MLP.
 ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout);
 
 }  // namespace stepsim

@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-// Sets the keys of the catalog's entry. Throws ConfigError.
+// Sets the plan keys that the catalog's entry gives. Throws ConfigError.
 void set_keys(const Software& software, ParallelPlan& plan) {
   std::vector<Problem> problems;
   for (const auto& [key, text] : software.plan) {
@@ -42,13 +42,14 @@ void read_sizes(RowReader& row, std::int64_t chips, ParallelPlan& plan) {
 
 void read_attention(const RowReader& row, const MeasuredModel& model, ParallelPlan& plan) {
   if (plan.tp > 1) {
-    // Nobody trains experts on tensor ranks that would all send the same tokens.
+    // Without sequence parallelism all tensor ranks would send the same tokens to the experts,
+    // which no training does.
     plan.sequence_parallel =
         row.text("sequence_parallel").starts_with("yes") || row.text("moe") == "yes";
   }
   const std::string_view attention = row.text("attention");
   if (attention.empty()) return;
-  // Transformer Engine has no fused kernel for attention sinks with the cuDNN of 2025
+  // Transformer Engine with the cuDNN of 2025 has no fused kernel for attention sinks
   // (NVIDIA/TransformerEngine, issue 2318), whatever a table says.
   const bool lacks_kernel = model.attention_sinks && contains(attention, "TE");
   plan.fused_attention = !attention.starts_with("standard") && !lacks_kernel;
@@ -73,8 +74,8 @@ void read_schedule(RowReader& row, ParallelPlan& plan) {
   if (!is_plain) row.fail(fmt::format("schedule \"{}\" is not known", schedule));
 }
 
-// If the layers don't divide into stages, the stages at both ends, which have embedding and loss,
-// have one layer less: the last, the first, the last but one and so on.
+// If the layers don't divide into stages, the stages at both ends, which also hold embedding and
+// loss, get one layer less: first the last stage, then the first, then the last but one and so on.
 void read_layout(RowReader& row, ParallelPlan& plan) {
   const std::int64_t stages = stages_of(plan);
   const std::int64_t layers = row.need("layers");
@@ -85,7 +86,8 @@ void read_layout(RowReader& row, ParallelPlan& plan) {
   }
 }
 
-// Megatron Core's modules: "norm, act, shared_expert". Empty: there is one that is not known.
+// Reads Megatron Core's modules: "norm, act, shared_expert". Returns an empty list if one is
+// unknown.
 std::vector<RecomputeModule> recompute_modules(std::string_view text) {
   static const std::vector<std::pair<std::string_view, RecomputeModule>> kModules = {
       {"norm", RecomputeModule::kNorm},
@@ -112,7 +114,7 @@ void read_recompute(RowReader& row, ParallelPlan& plan) {
   const auto set = [&plan](Recompute kind) { plan.recompute = kind; };
   if (recompute.starts_with("full")) return set(Recompute::kFull);
   if (recompute == "selective") return set(Recompute::kSelective);
-  // torchtitan's: results of operations, or every second block.
+  // torchtitan's selective checkpointing keeps results of operations, or every second block.
   if (recompute == "selective (layer)") {
     plan.recompute_layers = std::max<std::int64_t>(1, row.need("layers") / 2);
     return set(Recompute::kFull);
@@ -139,7 +141,7 @@ void read_type(const RowReader& row, ParallelPlan& plan) {
     plan.type = DataType::kInt8;
   } else {
     plan.type = DataType::kBf16;
-    if (contains(type, "MP PURE")) plan.gradient_bytes = 2;  // reduced in bf16
+    if (contains(type, "MP PURE")) plan.gradient_bytes = 2;  // gradients are reduced in bf16
   }
 }
 

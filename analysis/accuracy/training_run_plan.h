@@ -1,4 +1,4 @@
-// The plan of a row of a table of training runs: training_run.h.
+// Finds the plan of a row of a table of training runs: training_run.h.
 
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace stepsim {
 
-// The software of a row: column `software` names it, or its source is listed there. Without either
-// one that says nothing.
+// Returns the software of a row: the one named in column `software`, or the one that lists the
+// row's source. If there is neither, it returns an entry without any values.
 Software software_of(const RowReader& row, const std::vector<Software>& known);
 
-// The columns go over what the software does. The run has `chips`, a machine has `node` of them.
-// REQUIRES: the row's `layers` have been read.
+// The columns override what the software does by default. The run has `chips` chips, a machine has
+// `node` of them. REQUIRES: the row's `layers` have been read.
 ParallelPlan plan_of_row(RowReader& row, const MeasuredModel& model, const Software& software,
                          std::int64_t chips, std::int64_t node);
 

@@ -12,22 +12,22 @@
 namespace stepsim {
 namespace {
 
-constexpr double kSame = 1e-6;  // relative: messages of one round that take equally long
+constexpr double kSame = 1e-6;  // largest relative difference of messages that take equally long
 
 struct Counted {
   std::uint32_t lane = 0;
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   double trip = 0;
-  std::size_t links_end = 0;  // in Round::links, from that of the message before
-  Bandwidth last_width{};     // width of the last link
-  double alone = 0;           // seconds on its narrowest link
-  double bytes = 0;           // on the wire
+  std::size_t links_end = 0;  // end in Round::links; the previous message's end is the start
+  Bandwidth last_width{};     // bandwidth of the last link
+  double alone = 0;           // seconds on its narrowest link, alone
+  double bytes = 0;           // bytes on the wire
 };
 
 struct Round {
   std::vector<Counted> messages;
-  std::vector<LinkId> links;  // where switches are adaptive, groups of links in their places
+  std::vector<LinkId> links;  // groups of links replace links behind adaptive switches
 };
 
 class Counter {
@@ -83,7 +83,7 @@ class Counter {
     return in_node ? cluster_.library.inside : HopKind::kNetwork;
   }
 
-  // Trips on one way through all rounds; for rings, on the way of the last byte.
+  // Returns the trips on one way through all rounds; for rings, those of the last byte.
   Duration trips() const {
     if (!algorithm_.relays()) return end_of_rounds(algorithm_, trips_);
     Duration longest{};
@@ -97,7 +97,7 @@ class Counter {
     return longest;
   }
 
-  // The adder of the switch at the end of a link, if adding takes time.
+  // Returns the adder of the switch at the end of a link, if adding takes time.
   std::optional<LinkId> adder_of(LinkId link) const {
     const std::size_t node = cluster_.fabric.link(link).to.index();
     return node < cluster_.adders.size() ? cluster_.adders[node] : std::nullopt;
@@ -124,7 +124,7 @@ class Counter {
     }
   }
 
-  // The messages of a round over their links.
+  // Lays the messages of a round over their links.
   void lay_out(std::uint32_t round) {
     round_.messages.clear();
     round_.links.clear();
@@ -177,7 +177,8 @@ class Counter {
     }
   }
 
-  // How long its messages take beside each other, and alone; then the loads are those of all.
+  // Finds how long the round's messages take together and alone, then adds their loads to the
+  // total.
   void close_round(std::uint32_t round) {
     if (round_.messages.empty()) return;
     double shortest = std::numeric_limits<double>::infinity();
@@ -247,8 +248,8 @@ class Counter {
     arrivals_.clear();
   }
 
-  // Until the last round of a gated algorithm ends, each message alone on its links. Lanes name
-  // rounds of each other, so this goes over all messages until nothing changes any more.
+  // Returns when the last round of a gated algorithm ends if each message is alone on its links.
+  // Lanes refer to rounds of each other, so this repeats over all messages until nothing changes.
   double longest_way() const {
     std::vector<double> ends(slot(algorithm_.lanes(), 0, 0), 0.0);
     const std::uint32_t endpoints = algorithm_.endpoints();
@@ -273,7 +274,7 @@ class Counter {
         raise(way.slot, start + way.seconds);
         raise(way.to, start + way.seconds);
       }
-      // A round is over no sooner than the one before it.
+      // A round ends no sooner than the round before it.
       for (std::size_t at = endpoints; at < ends.size(); ++at) {
         if (at / endpoints % algorithm_.rounds() != 0) raise(at, ends[at - endpoints]);
       }
@@ -293,17 +294,17 @@ class Counter {
   const CollectiveAlgorithm& algorithm_;
   const LibraryCost& cost_;
   std::uint32_t of_node_;
-  std::vector<double> total_;       // seconds, by link
+  std::vector<double> total_;       // seconds in all rounds, by link
   std::vector<double> load_;        // seconds in this round, by link
-  std::vector<double> first_trip_;  // the shortest of its messages, by link
+  std::vector<double> first_trip_;  // shortest trip of the link's messages
   std::vector<std::vector<Duration>> trips_;
-  std::vector<std::uint32_t> next_;  // by lane and member, for algorithms that relay
+  std::vector<std::uint32_t> next_;  // for algorithms that relay, by lane and member
   std::vector<Duration> hop_;
-  std::vector<double> alone_;  // seconds when a member is done in a lane, messages alone
+  std::vector<double> alone_;  // when a member is done in a lane if messages are alone
   std::vector<double> ends_;
   struct Way {
     std::size_t slot;  // lane, round and sender
-    std::size_t to;    // the same, of the receiver
+    std::size_t to;    // the same index of the receiver
     double seconds;
   };
   std::vector<Way> ways_;  // for gated algorithms
@@ -313,7 +314,7 @@ class Counter {
     std::uint32_t lane = 0;
     std::uint32_t to = 0;
   };
-  std::map<std::uint32_t, Arrivals> arrivals_;  // in this round, by link
+  std::map<std::uint32_t, Arrivals> arrivals_;  // this round's arrivals, by link
   struct Wait {
     std::uint32_t lane;
     std::uint32_t to;
@@ -321,7 +322,7 @@ class Counter {
   };
   std::vector<Wait> waits_;
   Round round_;
-  std::vector<LinkId> route_;  // the message at hand
+  std::vector<LinkId> route_;  // route of the current message
   std::vector<LinkUse> uses_;
   Duration latency_{};
   bool even_ = true;

@@ -1,6 +1,6 @@
-// counted_form() is the closed form where only the routes tell the time: messages that share links
-// on a torus, levels whose links several members share, rows of members over several levels. It
-// lays the messages of every round over the routes:
+// counted_form() is the closed form for cases in which only the routes tell the time: messages that
+// share links on a torus, levels whose links several members share, rows of members over several
+// levels. It lays the messages of every round over the routes:
 //
 //   pipelined  max over links of B/W, B all bytes over the link, plus the trips of all rounds: the
 //              longest of each, of a ring through all members those of the way round
@@ -13,7 +13,7 @@
 //
 // (The congestion form of round-based algorithms: Sack, Gropp 2012; De Sensi and others 2024.)
 //
-// O(messages x route), as pipelined simulation.
+// O(messages x route), like a pipelined simulation.
 
 #pragma once
 
@@ -34,7 +34,8 @@ struct CountedForm {
   bool stepped_exact = false;
 };
 
-// `chips`: of the members. Nothing if there are more than `most_slots` lanes x rounds x members.
+// `chips`: the chip of each member. Returns nullopt if there are more than `most_slots` lanes x
+// rounds x members.
 std::optional<CountedForm> counted_form(const Cluster& cluster,
                                         std::span<const std::uint32_t> chips,
                                         const CollectiveAlgorithm& algorithm,

@@ -1,5 +1,5 @@
-// The closed forms, by algorithm: one row for each choice but `auto`. An algorithm whose time only
-// its routes tell has the row counted_only (counted_form.h).
+// The closed forms by algorithm: one row for each choice except `auto`. The row of an algorithm
+// whose time depends on routes is counted_only (counted_form.h).
 
 #pragma once
 
@@ -11,7 +11,8 @@
 
 namespace stepsim {
 
-// Nothing where the form does not hold for members in such places. REQUIRES: levels are not empty.
+// Returns nullopt if the form does not hold for members in such places. REQUIRES: levels is not
+// empty.
 using CollectiveForm = std::optional<CollectiveFormula> (*)(const CollectiveFormulaInput& input);
 
 struct FormRow {
@@ -19,7 +20,7 @@ struct FormRow {
   CollectiveForm form;
 };
 
-// In the order of AlgorithmChoice, without kAuto.
+// Rows in the order of AlgorithmChoice, without kAuto.
 std::span<const FormRow> form_table();
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// Parts of collective_formula(): a group as all forms see it, and the forms themselves.
+// The parts of collective_formula(): a group as all forms see it, and the forms themselves.
 
 #pragma once
 
@@ -17,23 +17,25 @@ struct FormulaParts {
   double bytes = 0;      // S
   double bandwidth = 0;  // the lowest of all levels
   double trip = 0;       // the longest of all levels
-  double passes = 1;     // 2: all-reduce
-  bool torus = true;     // all levels are
+  double passes = 1;     // 2 for an all-reduce, otherwise 1
+  bool torus = true;     // all levels are torus axes
   bool any_torus = false;
 };
 
 FormulaParts parts_of(const CollectiveFormulaInput& input);
 
-// "2 (...)" for an all-reduce.
+// Returns "2 (...)" for an all-reduce.
 std::string in_passes(const CollectiveFormulaInput& input, const std::string& text);
 
-// The forms below are those of form_table.cc. Each says nothing where it does not hold.
+// The forms below are those of form_table.cc. Each returns nullopt if it does not hold.
 
-// torus_formulas.cc: axes of a torus, all links at once (multi_axis.h), or one rotation of them.
+// torus_formulas.cc: rings on the axes of a torus, with all links at once (multi_axis.h) or one
+// rotation of the axes.
 std::optional<CollectiveFormula> torus_rings(const CollectiveFormulaInput& input);
 // Hop by hop along rotated axes (torus_all_to_all.h).
 std::optional<CollectiveFormula> torus_all_to_all(const CollectiveFormulaInput& input);
-// Everybody straight to everybody, to the root, or from it, in dimension order. A part of direct().
+// Every member sends straight to every other one, to the root, or from it, in dimension order. A
+// part of direct().
 std::optional<CollectiveFormula> straight_on_torus(const CollectiveFormulaInput& input);
 // A tree from each port of the root (root_trees.h).
 std::optional<CollectiveFormula> root_trees(const CollectiveFormulaInput& input);
@@ -45,7 +47,7 @@ std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& inp
 std::optional<CollectiveFormula> node_relay(const CollectiveFormulaInput& input);
 std::optional<CollectiveFormula> in_network(const CollectiveFormulaInput& input);
 
-// switch_formulas.cc: a row of members around one switch, whose ports are all that counts.
+// switch_formulas.cc: a row of members around one switch, whose ports alone determine the time.
 std::optional<CollectiveFormula> flat_rings(const CollectiveFormulaInput& input);
 std::optional<CollectiveFormula> direct(const CollectiveFormulaInput& input);
 std::optional<CollectiveFormula> pairwise(const CollectiveFormulaInput& input);

@@ -13,7 +13,7 @@
 namespace stepsim {
 namespace {
 
-// More messages than that are not counted.
+// Collectives with more messages than this are not counted.
 constexpr std::uint64_t kMostSlots = 1U << 24;
 
 struct Route {
@@ -37,8 +37,8 @@ Route route_between(const Cluster& cluster, std::uint32_t from, std::uint32_t to
   return route;
 }
 
-// For each level, the most that a member sends to members in other boxes of the levels inside it,
-// or receives from them.
+// Returns, for each level, the most that a member sends to members in other boxes of the levels
+// inside it, or receives from them.
 std::vector<Bytes> busiest_ports(const ByteMatrix& matrix, const GroupShape& shape) {
   std::vector<Bytes> result;
   std::uint32_t box = 1;
@@ -63,7 +63,7 @@ std::vector<Bytes> busiest_ports(const ByteMatrix& matrix, const GroupShape& sha
 std::string counted_text(const std::optional<CollectiveFormula>& book, bool overlapped,
                          bool exact) {
   if (!exact) return "max(busiest link, longest way), counted over the routes";
-  // The form of trees over nodes leaves out their trips, which are counted.
+  // The form of trees over nodes leaves out their trips, so the counted form gives them.
   if (book && book->text.ends_with("trips of the trees")) return book->text;
   return overlapped ? "max_links B/W + trips, counted over the routes"
                     : "sum over rounds of max_links B/W + t, counted over the routes";
@@ -75,16 +75,16 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
                            const GroupShape& shape, const LibraryCost& cost) {
   const auto chip = [&](std::uint32_t position) { return chips[shape.order[position]]; };
   FormulaGroup group;
-  std::vector<LinkId> ports;       // by level: the first member's
-  std::map<LinkId, double> loads;  // seconds a byte
+  std::vector<LinkId> ports;       // by level: the port of the first member
+  std::map<LinkId, double> loads;  // seconds per byte
   std::uint32_t stride = 1;
   for (const GroupDimension& dimension : shape.dimensions) {
     FormulaLevel level{.size = dimension.size,
                        .torus_axis = dimension.torus_axis,
                        .wraps = dimension.wraps,
                        .twists = dimension.twists};
-    // The bandwidth that is left for each pair of neighbours when all members send to the next one
-    // at once. Off a torus the last one also sends to the first.
+    // Finds the bandwidth left for each pair of neighbours when all members send to the next one at
+    // once. Except on a torus, the last one also sends to the first.
     loads.clear();
     for (std::uint32_t position = 0; position < shape.members(); ++position) {
       const bool last = position / stride % dimension.size + 1 == dimension.size;
@@ -106,8 +106,8 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
     group.levels.push_back(level);
     stride *= dimension.size;
   }
-  // The first and the last position differ on every level. On a torus these may be neighbours;
-  // there trips are those of the axes.
+  // The first and the last position differ on every level. On a torus they may be neighbours, so
+  // there the trips are those of the axes.
   if (!shape.dimensions.front().torus_axis) {
     group.farthest = route_between(cluster, chip(0), chip(shape.members() - 1), cost).trip;
   }

@@ -1,6 +1,6 @@
-// The group of a collective as the closed forms see it: the levels on which its members differ,
-// each with the bandwidth of a member's share and the time of a trip, found on the routes of the
-// cluster.
+// FormulaGroup is the group of a collective as the closed forms see it: the levels on which its
+// members differ, each with the bandwidth of a member's share and the time of a trip. Both are
+// found on the routes of the cluster.
 
 #pragma once
 
@@ -18,15 +18,15 @@ namespace stepsim {
 
 struct FormulaGroup {
   std::vector<FormulaLevel> levels;  // innermost first
-  Duration farthest{};               // a trip between members that differ on every level; 0: torus
+  Duration farthest{};               // latency between members that differ on every level; 0: torus
 };
 
-// `chips`: the chip number of each member, in the order of `shape`. With what the library adds to
-// hops and bytes. REQUIRES: shape.members() > 1.
+// `chips`: the chip number of each member, in the order of `shape`. The result includes what the
+// library adds to hops and bytes. REQUIRES: shape.members() > 1.
 FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t> chips,
                            const GroupShape& shape, const LibraryCost& cost = {});
 
-// A collective by a given algorithm, whose time is to be stated.
+// StatedCollective is a collective with a given algorithm, for which a time is asked.
 struct StatedCollective {
   const CollectiveTask& task;
   AlgorithmChoice algorithm = AlgorithmChoice::kRing;  // not kAuto
@@ -34,14 +34,14 @@ struct StatedCollective {
   bool overlapped = true;  // pipelined
 };
 
-// collective_formula() if its assumptions about member placement hold here, that is if it agrees
-// with counted_form() on the pipelined collective; otherwise counted_form(). Without the library's
-// start. REQUIRES: shape.members() > 1; the algorithm can run.
+// Returns collective_formula() if its assumptions about member placement hold here, that is if it
+// agrees with counted_form() on the pipelined collective; otherwise counted_form(). Excludes the
+// library's start time. REQUIRES: shape.members() > 1; the algorithm can run.
 CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint32_t> chips,
                               const GroupShape& shape, const StatedCollective& stated);
 
-// The algorithm that runs this collective with the cluster's library, and its rounds and lanes.
-// `task` is task_of() of the work in its graph.
+// FormulaChoice is the algorithm that runs a collective with the cluster's library, with its rounds
+// and lanes. `task` is task_of() of the work in its graph.
 struct FormulaChoice {
   LibraryChoice choice;
   std::uint32_t rounds = 0;

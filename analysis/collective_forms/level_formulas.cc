@@ -1,6 +1,7 @@
-// Closed forms over switched levels, a node innermost: d members a node, W_node in it, M nodes,
-// cards of W. S_i are the bytes that the levels inside level i leave of S (C9). Levels whose routes
-// begin at the same port of a member (all levels outside the node begin at its card) add up.
+// Closed forms over switched levels, with a node as the innermost. There are M nodes of d members;
+// W_node is the bandwidth inside a node, W that of a card. S_i is what the levels inside level i
+// leave of S (C9). Levels whose routes begin at the same port of a member add up; all levels
+// outside the node begin at its card.
 
 #include <cmath>
 
@@ -24,7 +25,7 @@ Outside outside_of(const CollectiveFormulaInput& input) {
   return result;
 }
 
-// The rounds of one chunk of `bytes` through the levels: scatter, gather, or both.
+// Returns the rounds of one chunk of `bytes` through the levels: scatter, gather, or both.
 std::vector<LaneRound> through_levels(const CollectiveFormulaInput& input, double bytes,
                                       std::vector<std::uint32_t>& last_of_phase) {
   std::vector<LaneRound> scatter;
@@ -55,7 +56,8 @@ std::vector<LaneRound> through_levels(const CollectiveFormulaInput& input, doubl
   return rounds;
 }
 
-// Chunks that follow each other: one enters a phase when the one before it has left it.
+// Returns the time of chunks that follow each other: one enters a phase when the one before has
+// left it.
 double in_chunks(const std::vector<LaneRound>& chunk, const std::vector<std::uint32_t>& last,
                  std::uint32_t chunks, bool with_work) {
   std::vector<std::vector<LaneRound>> lanes(chunks, chunk);
@@ -69,7 +71,7 @@ double in_chunks(const std::vector<LaneRound>& chunk, const std::vector<std::uin
   return phase_schedule(lanes);
 }
 
-// Seconds that all rounds take on the busiest port.
+// Returns the seconds that all rounds take on the busiest port.
 double busiest_port(const std::vector<LaneRound>& rounds) {
   std::vector<double> seconds;
   for (const LaneRound& round : rounds) {
@@ -79,8 +81,8 @@ double busiest_port(const std::vector<LaneRound>& rounds) {
   return *std::ranges::max_element(seconds);
 }
 
-// The trips round rings that pass all of a node before they go on: between nodes one a node, of the
-// levels that are crossed there.
+// Returns the trips of rings that visit all members of a node before they go on. Between nodes
+// there is one trip per node, on the levels that are crossed there.
 double round_trip(const CollectiveFormulaInput& input) {
   double members = 1;
   for (const FormulaLevel& level : input.levels) members *= level.size;
@@ -113,14 +115,14 @@ CollectiveFormula level_by_level(const CollectiveFormulaInput& input) {
 std::optional<CollectiveFormula> hierarchical(const CollectiveFormulaInput& input) {
   const FormulaParts parts = parts_of(input);
   if (parts.any_torus && !parts.torus) return torus_rings(input);
-  // On a line the way back of a ring meets the way there.
+  // On a line a ring's way back uses the links of its way there.
   const bool rings = std::ranges::all_of(input.levels, &FormulaLevel::wraps);
   if (parts.torus && !rings) return std::nullopt;
   return level_by_level(input);
 }
 
-// C9 with all levels at work. Pipelined, only the trips are chunk after chunk; stepped, the last
-// chunk goes through what the others have left.
+// C9 with all levels at work. Pipelined: only the trips are paid chunk after chunk. Stepped: the
+// last chunk goes through what the others have left.
 std::optional<CollectiveFormula> overlapped_levels(const CollectiveFormulaInput& input) {
   const auto bytes = static_cast<double>(input.bytes.value());
   std::vector<std::uint32_t> last;
@@ -137,7 +139,8 @@ std::optional<CollectiveFormula> overlapped_levels(const CollectiveFormulaInput&
       .text = in_passes(input, "max_i (n_i-1)/n_i S_i/W_i") + " + trips of C chunks"};
 }
 
-// A ring a card: what leaves a member over its card, and inside the node to d - 1 others.
+// One ring per card. Each carries a member's traffic to other nodes over its card, and inside the
+// node to d - 1 others.
 std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& input) {
   const FormulaParts parts = parts_of(input);
   const double cards = input.levels.front().size;
@@ -145,9 +148,9 @@ std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& inp
       std::max(outside_of(input).per_byte, (cards - 1) / input.levels.front().bandwidth.value()) /
       cards;
   const double n = parts.members;
-  // Stepped every round waits for the longest trip; of two cards and an odd number of nodes one
-  // crosses between rails. Pipelined the last byte goes all the way round but for one hop a pass,
-  // the shortest ones.
+  // Stepped: every round waits for the longest trip; with two cards and an odd number of nodes, one
+  // trip crosses between rails. Pipelined: the last byte goes all the way round except for one hop
+  // per pass, which is one of the shortest.
   const bool crosses = cards == 2 && std::fmod(n / cards, 2) == 1;
   const double longest = std::max(parts.trip, crosses ? to_seconds(input.farthest) : 0);
   const double inside = to_seconds(input.levels.front().trip);
@@ -161,8 +164,8 @@ std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& inp
       .text = in_passes(input, "(n-1)/n S max(1/(d W), (d-1)/(d W_node)) + (n-1) t")};
 }
 
-// In the node (d-1)/d of the data, over the cards (M-1)/M; in chunks, of which one is in the second
-// leg while the next is in the first.
+// Inside the node (d-1)/d of the data moves, over the cards (M-1)/M. The data go in chunks: one is
+// in the second leg while the next is in the first.
 std::optional<CollectiveFormula> node_relay(const CollectiveFormulaInput& input) {
   if (!input.busiest_ports.empty()) return std::nullopt;
   const FormulaParts parts = parts_of(input);
@@ -197,9 +200,10 @@ std::optional<CollectiveFormula> node_relay(const CollectiveFormulaInput& input)
 
 namespace {
 
-// Trees over whole nodes. An all-reduce passes every link of a node with the whole once each way,
-// where its switch adds; else the members exchange shares in it. Each card carries its d-th. Of an
-// all-gather or reduce-scatter over the cards the shards of others on the rail.
+// Trees over whole nodes. If a node's switch adds, an all-reduce sends the whole buffer over every
+// link of the node once in each direction; otherwise the members exchange shares inside the node.
+// Each card carries a d-th. In an all-gather or reduce-scatter the cards carry the shards of the
+// other members on the rail.
 CollectiveFormula whole_nodes(const CollectiveFormulaInput& input, bool sharded) {
   const FormulaParts parts = parts_of(input);
   const double d = input.levels.front().size;
@@ -236,7 +240,8 @@ CollectiveFormula whole_nodes(const CollectiveFormulaInput& input, bool sharded)
 
 }  // namespace
 
-// C12, C17: once up and once down every link; of shards, all but those of one's own.
+// C12, C17: the data go once up and once down every link. Of shards, a link carries all except the
+// member's own.
 std::optional<CollectiveFormula> in_network(const CollectiveFormulaInput& input) {
   const FormulaParts parts = parts_of(input);
   const bool sharded =

@@ -11,7 +11,7 @@ enum class Stage : std::uint8_t { kWaiting, kTrip, kWork, kDone };
 struct LaneState {
   std::size_t round = 0;
   Stage stage = Stage::kWaiting;
-  double left = 0;  // seconds of the trip, or of the work alone
+  double left = 0;  // seconds left of the trip, or of the work if alone
 };
 
 }  // namespace
@@ -63,7 +63,7 @@ double phase_schedule(const std::vector<std::vector<LaneRound>>& lanes) {
       if (state.stage != Stage::kTrip && state.stage != Stage::kWork) continue;
       const LaneRound& round = lanes[lane][state.round];
       state.left -= next * paces[lane];
-      // Equal lanes must end at the same instant, whatever the last digits say.
+      // Equal lanes must end at the same instant despite rounding.
       if (state.left > 1e-12 * (round.trip + round.work)) continue;
       if (state.stage == Stage::kTrip) {
         state.stage = Stage::kWork;

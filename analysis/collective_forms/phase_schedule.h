@@ -1,15 +1,14 @@
-// phase_schedule() is the time at which lanes of rounds end that share machines: chunks that follow
-// each other through the levels of a cluster, rotations of a torus that meet on an axis.
+// phase_schedule() returns when lanes of rounds end that share machines. Examples are chunks that
+// follow each other through the levels of a cluster, and rotations of a torus that meet on an axis.
 //
-// A round first takes its trip, which uses nothing, and then its work on a machine, which all lanes
-// that work on it at that time share evenly. A lane goes through its rounds in order; a round may
-// also wait for one of another lane.
+// A round first takes its trip, which uses no machine. Then it takes its work on a machine, which
+// all lanes that work on it at that time share evenly. A lane runs its rounds in order. A round may
+// also wait for a round of another lane.
 //
-// This is the closed form of collectives whose members all do the same at the same time, as one
+// This is the closed form of collectives in which all members do the same at the same time, as one
 // member sees them: its ports are the machines. C equal chunks through phases of p_i each, on
-// machines of their own, take sum p_i + (C - 1) max p_i (the flow shop of Johnson, 1954); where
-// phases come back to a machine, or lanes meet on it, there is no shorter form than this
-// recurrence.
+// separate machines, take sum p_i + (C - 1) max p_i (the flow shop of Johnson, 1954). If phases
+// return to a machine or lanes meet on it, no formula is shorter than this recurrence.
 //
 // O(rounds x lanes).
 
@@ -32,7 +31,7 @@ struct LaneRound {
   std::optional<After> after{};
 };
 
-// Seconds until the last round ends. REQUIRES: no two rounds wait for each other.
+// Returns the seconds until the last round ends. REQUIRES: no two rounds wait for each other.
 double phase_schedule(const std::vector<std::vector<LaneRound>>& lanes);
 
 }  // namespace stepsim

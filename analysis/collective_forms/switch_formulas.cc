@@ -1,5 +1,5 @@
-// Closed forms of a row of members around one switch, each with a port of W one way (C1 to C7,
-// C24). Some hold on a ring of links too, if members only talk to their neighbours.
+// Closed forms for a row of members around one switch, each with a port of bandwidth W one way (C1
+// to C7, C24). Some also hold on a ring of links, if members only talk to their neighbours.
 
 #include <bit>
 #include <cmath>
@@ -9,11 +9,11 @@
 namespace stepsim {
 namespace {
 
-// When a member of a binomial tree has everything from below it, stepped. Its children are the
-// members 2^k places on; each sends when it has everything itself, of its own data only (reduce) or
-// of all below it (gather). Arrivals that overlap share the port. It is done when, for some
-// arrival, it has served everything that came from that arrival on: the latest of these times
-// counts.
+// Returns when a member of a binomial tree has everything from the members below it, in a stepped
+// run. Its children are the members 2^k places on. Each child sends when it has everything itself:
+// its own data only (reduce) or all data below it (gather). Arrivals that overlap share the port.
+// For each arrival, consider the end of a port that serves this arrival and all later ones without
+// a pause; the member is done at the latest of these times.
 double gathered(std::uint32_t place, std::uint32_t n, bool subtrees, double unit, double trip) {
   struct Arrival {
     double at;
@@ -36,18 +36,18 @@ double gathered(std::uint32_t place, std::uint32_t n, bool subtrees, double unit
   return done;
 }
 
-// S/W of the busiest port of two in-order trees, half of the data each: an inner node sends up and
-// to two children, and a leaf of the other tree sends up.
+// Returns the load of the busiest port, in S/W, with two in-order trees that carry half of the data
+// each. An inner node sends up and to two children; a leaf of the other tree sends up.
 double tree_share(std::uint32_t n) {
   return n == 2 ? 1 : n == 3 ? 1.5 : 2;
 }
 
-// One row of members around a switch, as all forms of this file see it.
+// Row is a row of members around a switch, as all forms of this file see it.
 struct Row {
   FormulaParts parts;
   std::uint32_t n = 0;
   double others = 0;  // (n - 1) / n
-  double whole = 0;   // seconds: S/W
+  double whole = 0;   // S/W in seconds
   double t = 0;
   double rounds = 0;
   bool power_of_two = false;
@@ -58,9 +58,9 @@ bool is_ring_of_links(const CollectiveFormulaInput& input, const FormulaParts& p
   return parts.torus && input.levels.size() == 1 && input.levels.front().wraps;
 }
 
-// The members as a row. Nothing where they stand so that their ports are not all that counts.
-// `neighbours`: they only talk to neighbours, so links of a wrapped axis will do for ports.
-// `levels`: pipelined, the form holds over several switched levels.
+// Returns the members as a row; nullopt if more than their ports determines the time. `neighbours`:
+// they only talk to neighbours, so links of a wrapped axis serve as ports. `levels`: in a pipelined
+// run, the form also holds over several switched levels.
 std::optional<Row> row_of(const CollectiveFormulaInput& input, bool neighbours = false,
                           bool levels = false) {
   const FormulaParts parts = parts_of(input);
@@ -79,7 +79,7 @@ std::optional<Row> row_of(const CollectiveFormulaInput& input, bool neighbours =
              .doublings = static_cast<double>(std::bit_width(n - 1))};
 }
 
-// An exchange of everybody with everybody: at once, or one partner after another.
+// Every member exchanges data with every other one: all at once, or one partner after another.
 std::optional<CollectiveFormula> exchange(const CollectiveFormulaInput& input, bool at_once) {
   const auto row = row_of(input, false, true);
   if (!row) return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<CollectiveFormula> exchange(const CollectiveFormulaInput& input, b
         .text = std::string(several ? "max_i busiest port_i/W_i" : "busiest port/W") + trips_text,
         .exact = input.overlapped};
   }
-  // C7, C11: what must leave the members of each level below, through a port of that level.
+  // C7, C11: bytes that must leave the members of each level below, through a port of that level.
   double inner = 1;
   double slowest = 0;
   for (const FormulaLevel& level : input.levels) {
@@ -119,13 +119,13 @@ std::optional<CollectiveFormula> pairs(const CollectiveFormulaInput& input) {
 
 }  // namespace
 
-// One ring through all members, one way or both. On a wrapped axis the ways do not share links; on
-// switches they share the port, but not what lies between nodes.
+// One ring through all members, in one direction or both. On a wrapped axis the directions do not
+// share links. Around switches they share the port, but not the links between nodes.
 std::optional<CollectiveFormula> flat_rings(const CollectiveFormulaInput& input) {
   const FormulaParts parts = parts_of(input);
   const bool both_ways = input.algorithm == AlgorithmChoice::kBidirectionalRing;
   const bool neighbours = parts.torus && input.levels.size() == 1 && input.levels.front().wraps;
-  if (parts.any_torus && !neighbours) return std::nullopt;  // rows fold over the torus
+  if (parts.any_torus && !neighbours) return std::nullopt;  // members share links
   if (both_ways && !neighbours && !input.overlapped && !input.one_switch) return std::nullopt;
   const double ways = both_ways && neighbours && parts.members > 2 ? 2 : 1;
   const double trip = std::max(parts.trip, to_seconds(input.farthest));
@@ -201,9 +201,9 @@ std::optional<CollectiveFormula> halving_doubling(const CollectiveFormulaInput& 
   const double power = std::bit_floor(row->n);
   const double levels = std::log2(power);
   const double sent = exchanges_all ? levels : row->parts.passes * (power - 1) / power;
-  // A whole buffer in before, one out after. Pipelined, ports go both ways at once. Stepped, who
-  // takes in a neighbour does all of it one after another, and may have to share its port with
-  // those that do not wait for that.
+  // One whole buffer goes in before, and one out after. Pipelined: ports carry both directions at
+  // once. Stepped: a member that serves a neighbour does so one step after another, and may share
+  // its port with members that do not wait for that.
   const double folds = row->power_of_two ? 0 : input.overlapped ? 1 : 2;
   const std::string fold = row->power_of_two  ? ""
                            : input.overlapped ? " + S/W + 2 t"
@@ -219,8 +219,8 @@ std::optional<CollectiveFormula> double_binary_tree(const CollectiveFormulaInput
   if (input.levels.size() > 1 && !parts_of(input).any_torus) return in_network(input);
   const auto row = row_of(input);
   if (!row) return std::nullopt;
-  // rounds = C + D - 1: chunks and depth. Stepped, chunks up and down meet in the ports. What
-  // passes the busiest port last still has all levels below it to go.
+  // rounds = C + D - 1, the chunks and the depth. Stepped: chunks going up and down meet in the
+  // ports. The data that passes the busiest port last still has all levels below it to go.
   const double depth = row->doublings;
   const double share = tree_share(row->n) * row->whole;
   if (input.overlapped) {

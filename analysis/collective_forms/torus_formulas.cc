@@ -12,8 +12,8 @@
 //              axis: of a ring floor(n/2) planes over one of them, of a line all on one side (B11:
 //              at least half of them); scatter leaves over the first axis in the same way
 //
-// Stepped, rotations of a torus whose axes are not alike meet on its axes; on rings all members see
-// the same, so phase_schedule() is exact. On lines the middle is done before the ends are.
+// Stepped, rotations of a torus with unequal axes meet on its axes. On rings all members see the
+// same, so phase_schedule() is exact. On lines the middle is done before the ends.
 
 #include <cmath>
 #include <numeric>
@@ -38,7 +38,8 @@ bool alike(const FormulaLevel& a, const FormulaLevel& b) {
          a.bandwidth.value() == b.bandwidth.value();
 }
 
-// Rounds of a scatter of `bytes` along an axis, or backwards of a gather.
+// Returns the rounds of a scatter of `bytes` along an axis. In reverse order they are the rounds of
+// a gather.
 std::vector<LaneRound> rounds_of(const FormulaLevel& level, std::uint32_t axis, double bytes) {
   const double shard = bytes / level.size / level.bandwidth.value();
   std::vector<LaneRound> rounds(static_cast<std::size_t>(rounds_along(level)),
@@ -49,11 +50,11 @@ std::vector<LaneRound> rounds_of(const FormulaLevel& level, std::uint32_t axis, 
 
 struct Rotations {
   std::vector<double> busiest;  // seconds, by axis
-  double alone = 0;             // seconds of the longest rotation, with nothing beside it
+  double alone = 0;             // seconds of the longest rotation when it runs alone
   std::vector<std::vector<LaneRound>> lanes;
 };
 
-// The share of the data that each rotation carries (rotation_shares.h).
+// Returns the share of the data that each rotation carries (rotation_shares.h).
 std::vector<double> shares_of(const CollectiveFormulaInput& input, std::size_t axes,
                               std::size_t rotations) {
   if (rotations == 1) return {1.0};
@@ -68,8 +69,8 @@ std::vector<double> shares_of(const CollectiveFormulaInput& input, std::size_t a
   return shares;
 }
 
-// The axes of a torus in rotated orders, then the levels outside it. There both ways of a ring
-// share a port.
+// Returns the axes of a torus in rotated orders, followed by the levels outside it. On those levels
+// both directions of a ring share a port.
 Rotations rotations_of(const CollectiveFormulaInput& input, std::size_t axes,
                        std::size_t rotations) {
   const double passes = input.op == CollectiveOp::kAllReduce ? 2 : 1;
@@ -170,8 +171,8 @@ std::optional<CollectiveFormula> torus_all_to_all(const CollectiveFormulaInput& 
   for (const FormulaLevel& level : input.levels) {
     const double n = level.size;
     const double odd = level.size % 2;
-    // B6: half of the data each way, a quarter of a ring on average; the middle link of a line is
-    // crossed by a quarter of all pairs.
+    // B6: half of the data goes each way, over a quarter of a ring on average. A quarter of all
+    // pairs cross the middle link of a line.
     const double ring = (n * n - odd) / (8 * n);
     busiest = std::max(busiest, (level.wraps ? ring : 2 * ring) * bytes / level.bandwidth.value());
     trips += rounds_along(level) * to_seconds(level.trip);
@@ -185,8 +186,9 @@ std::optional<CollectiveFormula> torus_all_to_all(const CollectiveFormulaInput& 
     formula.exact = false;
     return formula;
   }
-  // Each order of the axes has its share. In hop h data go on that have more than h places to go:
-  // 2 (floor(n/2) - h) shards of the line, one less if n is even, half of them each way.
+  // Each order of the axes has its share of the data. Hop h carries data that have more than h
+  // places to go: 2 (floor(n/2) - h) shards of the line, one less if n is even, and half of them
+  // each way.
   std::vector<std::vector<LaneRound>> lanes(axes);
   for (std::size_t order = 0; order < axes; ++order) {
     for (std::size_t i = 0; i < axes; ++i) {
@@ -243,15 +245,15 @@ std::optional<CollectiveFormula> straight_on_torus(const CollectiveFormulaInput&
     formula.seconds = busiest + farthest;
     return formula;
   }
-  // All leave at once. The busiest link is busy from the first neighbour's data on, and the data
-  // from the farthest member come last.
+  // All members send at once. The busiest link is busy from the first neighbour's data on. The data
+  // of the farthest member come last.
   const double pair = bytes / members / input.levels.front().bandwidth.value();
   formula.seconds = std::max(nearest + busiest, farthest + pair);
   formula.exact = false;
   return formula;
 }
 
-// Every neighbour of the root brings an even share of the other members, or takes it away.
+// Every neighbour of the root carries the data of an even share of the other members to or from it.
 std::optional<CollectiveFormula> root_trees(const CollectiveFormulaInput& input) {
   const FormulaParts parts = parts_of(input);
   double ports = 0;
@@ -263,7 +265,7 @@ std::optional<CollectiveFormula> root_trees(const CollectiveFormulaInput& input)
   const double tree = std::ceil((parts.members - 1) / ports);
   const double busiest = tree / parts.members * parts.bytes / parts.bandwidth;
   const double trips = input.rounds * parts.trip;
-  // Stepped, a member may wait for what comes from far away while its link to the root is idle.
+  // Stepped, a member may wait for data from far away while its link to the root is idle.
   return CollectiveFormula{
       .seconds = input.overlapped ? busiest + trips : std::max(busiest + parts.trip, trips),
       .text = "ceil((N-1)/P)/N S/W + trips, P ports of the root",

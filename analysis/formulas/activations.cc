@@ -1,4 +1,4 @@
-// Group H: kept activations, recomputation, sequence and context parallelism.
+// Group H: formulas for kept activations, recomputation, sequence and context parallelism.
 
 #include "analysis/formulas/formula_groups.h"
 #include "analysis/formulas/formula_inputs.h"

@@ -11,7 +11,8 @@
 
 namespace stepsim {
 
-// Recursive descent, one function a level of precedence; each adds its steps in postfix order.
+// A recursive-descent parser with one function per level of precedence. Each adds its steps in
+// postfix order.
 class Expression::Parser {
  public:
   Parser(std::string_view text, Expression& expression) : text_(text), expression_(expression) {}

@@ -29,7 +29,7 @@ enum class InputRange : std::uint8_t {
   kFraction,     // above 0, at most 1
 };
 
-// The value of a catalog entry that fills an input if chip= or model= is given.
+// The catalog value that fills an input when chip= or model= is given.
 enum class CatalogValue : std::uint8_t {
   kNone,
   kChipBf16Peak,
@@ -53,7 +53,7 @@ struct FormulaInput {
   std::string_view meaning;
   InputRange range = InputRange::kPositive;
   CatalogValue catalog = CatalogValue::kNone;
-  std::optional<double> otherwise{};  // its value if it is left out; unset: it must be given
+  std::optional<double> otherwise{};  // value if the input is left out; unset: it must be given
 
   constexpr FormulaInput or_else(double value) const {
     FormulaInput input = *this;

@@ -18,7 +18,7 @@
 namespace stepsim {
 namespace {
 
-// Six significant digits; whole numbers in full.
+// Writes six significant digits, and whole numbers in full.
 std::string number_text(double value) {
   std::ostringstream text;
   const bool is_whole = std::abs(value) < 1e15 && value == std::floor(value);
@@ -27,7 +27,7 @@ std::string number_text(double value) {
   return text.str();
 }
 
-// Durations here may be years of chip time, beyond what simulated time can be.
+// Durations may be years of chip time, more than simulated time can represent.
 struct TimeUnit {
   std::string_view name;
   double seconds;
@@ -50,7 +50,7 @@ bool takes_prefix(std::string_view unit) {
   return unit == "B" || unit == "s" || unit == "B/s" || unit == "FLOP" || unit == "FLOP/s";
 }
 
-// The number at the beginning, and the text behind it without leading blanks.
+// Returns the number at the start and the text after it, without leading blanks.
 std::optional<std::pair<double, std::string_view>> split_number(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -71,7 +71,7 @@ std::optional<double> with_unit(std::string_view text, double number, std::strin
   } else if (unit == "FLOP/s") {
     if (const auto rate = parse_throughput(text)) return rate->value();
   } else if (unit == "B") {
-    // Sizes here may be fractions of a byte or more than 2^63, so parse_bytes() does not do.
+    // Sizes may be fractions of a byte or more than 2^63, which parse_bytes() does not accept.
     const std::string one = "1" + std::string(suffix);
     if (const auto size = parse_bytes(one)) return number * static_cast<double>(size->value());
   } else if (unit == "FLOP") {
@@ -135,7 +135,8 @@ FormulaValues completed(const Formula& formula, const FormulaValues& values) {
 
 // ---- solving ----
 
-// The points that the scan tries, in order: 100 in each power of ten, and every count up to 4,096.
+// Returns the points that the scan tries, in order: 100 in each power of ten, and every count up to
+// 4,096.
 std::vector<double> scan_points(InputRange range) {
   constexpr int kPointsPerPowerOfTen = 100;
   constexpr int kEveryCountUpTo = 4096;
@@ -154,7 +155,8 @@ std::vector<double> scan_points(InputRange range) {
   return points;
 }
 
-// The relative difference between the result and the wanted result, as a function of one input.
+// Difference is the relative difference between the result and the wanted result, as a function of
+// one input.
 class Difference {
  public:
   Difference(const Formula& formula, const FormulaValues& values, std::string_view unknown,
@@ -180,7 +182,7 @@ class Difference {
 
 constexpr double kSolved = 1e-9;  // relative difference of the result
 
-// REQUIRES: the difference changes its sign between low and high.
+// REQUIRES: the difference changes sign between low and high.
 std::optional<double> bisect(Difference& difference, double low, double high) {
   const bool low_is_below = difference(low) < 0;
   for (int step = 0; step < 200; ++step) {
@@ -194,7 +196,7 @@ std::optional<double> bisect(Difference& difference, double low, double high) {
   return std::abs(difference(best)) <= kSolved ? std::optional(best) : std::nullopt;
 }
 
-// The point at which the difference touches 0 without crossing it, if there is one.
+// Returns the point at which the difference touches 0 without crossing it, if there is one.
 std::optional<double> touch(Difference& difference, double low, double high) {
   for (int step = 0; step < 200; ++step) {
     const double third = (high - low) / 3;
@@ -206,7 +208,7 @@ std::optional<double> touch(Difference& difference, double low, double high) {
 }
 
 std::vector<double> roots(Difference& difference, InputRange range) {
-  constexpr double kZero = 1e-13;  // rounding
+  constexpr double kZero = 1e-13;  // for rounding errors
   const std::vector<double> points = scan_points(range);
   std::vector<double> heights;
   for (const double point : points) {
@@ -219,7 +221,7 @@ std::vector<double> roots(Difference& difference, InputRange range) {
     const bool has_before = i > 0 && std::isfinite(heights[i - 1]) && heights[i - 1] != 0;
     if (!std::isfinite(here)) continue;
     if (here == 0) {
-      // The result is constant here: the beginning of the range stands for all of it.
+      // The result is constant here. The start of the range stands for all of it.
       if (i == 0 || heights[i - 1] != 0) found.push_back(points[i]);
       continue;
     }
@@ -236,7 +238,7 @@ std::vector<double> roots(Difference& difference, InputRange range) {
   return found;
 }
 
-// The nearest whole number if it solves the formula as well, else the value.
+// Returns the nearest whole number if it solves the formula as well; otherwise the value itself.
 double rounded(Difference& difference, double root) {
   const double whole = std::round(root);
   const bool is_close = std::abs(whole - root) <= 1e-7 * std::abs(root);

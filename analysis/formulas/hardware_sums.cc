@@ -1,4 +1,4 @@
-// Group J: sums over the parts of a machine, for the figures of the sources' hardware tables.
+// Group J: sums over the parts of a machine, for the figures in the sources' hardware tables.
 
 #include "analysis/formulas/formula_groups.h"
 #include "analysis/formulas/formula_inputs.h"

@@ -1,5 +1,5 @@
-// Group E: when the parallelism of a transformer layer is hidden behind its arithmetic. A layer is
-// two bf16 matmuls, [B, D] x [D, F] and back, alpha = C / W.
+// Group E: conditions under which the communication of a transformer layer hides behind its
+// arithmetic. A layer is two bf16 matmuls, [B, D] x [D, F] and back; alpha = C / W.
 
 #include "analysis/formulas/formula_groups.h"
 #include "analysis/formulas/formula_inputs.h"

@@ -1,5 +1,5 @@
-// Group F: ZeRO and FSDP: what each rank holds and sends. Accounting of 16 bytes a parameter: 2
-// weight, 2 gradient, 4 master weight, 4 + 4 Adam moments.
+// Group F: the bytes that each rank holds and sends with ZeRO and FSDP. The accounting is 16 bytes
+// per parameter: 2 weight, 2 gradient, 4 master weight, 4 + 4 Adam moments.
 
 #include "analysis/formulas/formula_groups.h"
 #include "analysis/formulas/formula_inputs.h"

@@ -23,7 +23,8 @@ std::string seconds_text(double seconds) {
   return to_text(duration_from_seconds(std::max(0.0, seconds)));
 }
 
-// The time of an axis that the books don't hide, where it takes V / W in all.
+// Exposure is the time of an axis that the formulas do not hide, if its communication takes V / W
+// in all.
 struct Exposure {
   double seconds = 0;
   std::string formula;
@@ -44,7 +45,7 @@ Exposure predicted_exposure(const FinishedRun& run, Axis axis, double whole, dou
   }
   if (axis == Axis::kContext && plan.cp_mode != ContextMode::kAllGather &&
       plan.cp_mode != ContextMode::kUlysses) {
-    // Attention takes tokens / limit of what the rotation does.
+    // Attention takes tokens / limit times as long as the rotation.
     const double limit = rotation_limit(run);
     const double tokens = static_cast<double>(plan.sequence) / static_cast<double>(plan.cp);
     const double left = limit > 0 ? std::max(0.0, 1 - tokens / limit) : 1;
@@ -88,7 +89,8 @@ ExplainedPart explain_axis(const FinishedRun& run, Axis axis,
       .simulated =
           to_seconds(run.result.breakdown.exposed_communication[static_cast<std::size_t>(axis)]),
       .causes = std::move(causes)};
-  // V / W and the causes above are all that moved; some of it is hidden, here and in the formula.
+  // V / W and the causes above are the time in which data moved. A part of it is hidden, in the run
+  // and in the formula.
   const double scale = std::max({part.simulated, part.predicted, moved});
   add_cause(part.causes, "what the formula takes to be hidden, or free", whole - part.predicted,
             scale);

@@ -1,5 +1,5 @@
-// explain() puts what the closed forms of the books predict beside each part of a simulated step,
-// and says which of their assumptions this run breaks and what that costs.
+// explain() puts the closed forms of the books beside each part of a simulated step. It says which
+// of their assumptions this run breaks and what each costs.
 //
 //   const Explanation explanation = explain(run);   // timelines of one rank of each role recorded
 //   explanation.step.predicted, .simulated          // seconds
@@ -13,12 +13,14 @@
 //   bubble        (P - 1)/m of the predicted work, or the published form of the schedule [G1, G2]
 //   idle          nothing: ranks are alike
 //
-// V / W: all bytes of an array over everything its group has: both directions of all torus axes, or
-// the slowest of its switched levels with what the levels inside leave. From there causes lead to
-// what the run measured: (n-1)/n, lines that do not wrap, trips, other traffic on the same links.
+// V / W is all bytes of an array divided by the full bandwidth of its group: both directions of all
+// torus axes, or the slowest of its switched levels with the bytes that the inner levels leave.
+// Causes lead from there to the measured time: (n-1)/n, lines that do not wrap, trips, other
+// traffic on the same links.
 //
-// Compute, exposed parts and bubble are means over all ranks; collectives are timed on the recorded
-// rank of each role and weighted by the ranks of the role. Complexity: linear in the recorded ops.
+// Compute, exposed parts and bubble are means over all ranks. Collectives are timed on the recorded
+// rank of each role and weighted by the number of ranks in the role. Complexity: linear in the
+// recorded ops.
 
 #pragma once
 
@@ -30,33 +32,33 @@
 
 namespace stepsim {
 
-// A reason why simulated and predicted differ.
+// ExplainedCause is one reason why simulated and predicted values differ.
 struct ExplainedCause {
   std::string text;
-  double amount = 0;  // in the unit of its part; positive: the simulation has more
+  double amount = 0;  // in the unit of its part; positive: the simulation is larger
 };
 
 struct ExplainedPart {
-  std::string name;     // "exposed tp"
-  std::string formula;  // ids of the formula table: "E6"; empty: none
+  std::string name;     // for example "exposed tp"
+  std::string formula;  // ids in the formula table, "E6"; empty: none
   std::string text;     // the formula with this run's numbers
   double predicted = 0;
   double simulated = 0;
-  std::vector<ExplainedCause> causes;  // add up to simulated - predicted
+  std::vector<ExplainedCause> causes;  // their amounts add up to simulated - predicted
 };
 
-// All collectives of a communicator in a step, of a mean rank.
+// ExplainedTraffic sums up all collectives of a communicator in a step, for a mean rank.
 struct ExplainedTraffic {
   std::string name;      // the communicator's: "dp gradients"
   std::string axis;      // "dp"
   std::string text;      // "26 all-gathers of 1.07 GB over 8 x 4 ranks: hierarchical"
   double predicted = 0;  // V / W, seconds
-  double simulated = 0;  // while data moved
-  double waiting = 0;    // posted, for peers
+  double simulated = 0;  // while its data moved
+  double waiting = 0;    // posted but waiting for peers
   std::vector<ExplainedCause> causes;
 };
 
-// A limit of the books, and where the run stands.
+// ExplainedThreshold is a limit from the books and the run's position relative to it.
 struct ExplainedThreshold {
   std::string formula;
   std::string text;  // "dp: compute-bound above 850 tokens a chip; you have 512"
@@ -73,7 +75,7 @@ struct Explanation {
   std::vector<ExplainedPart> memory;  // bytes by category, of the rank that needs most
 };
 
-// REQUIRES: a timeline of at least one rank of each program is in run.result.
+// REQUIRES: run.result has the timeline of at least one rank of each program.
 Explanation explain(const FinishedRun& run);
 
 }  // namespace stepsim

@@ -1,5 +1,5 @@
-// The bubble: the published form of the schedule with the books' work, then what this run's stages
-// make of it.
+// The bubble: the published form of the schedule with the books' work, then the effects of this
+// run's stages.
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-// Seconds a step in which a mean rank of each stage was neither in a bubble nor idle.
+// Returns the seconds per step in which a mean rank of each stage was neither in a bubble nor idle.
 std::vector<double> busy_by_stage(const FinishedRun& run) {
   std::vector<double> busy(run.graph.pipeline_stages, 0.0);
   std::vector<double> ranks(run.graph.pipeline_stages, 0.0);

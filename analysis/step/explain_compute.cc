@@ -1,5 +1,5 @@
-// Compute: FLOPs over peak, and what keeps kernels from it. All buckets but the last are sums over
-// the kernels of the graph; the last is what the run measured beyond them.
+// Compute: FLOPs over peak, and what keeps kernels from the peak. All causes but the last are sums
+// over the kernels of the graph. The last is the remainder that the run measured.
 
 #include <fmt/format.h>
 

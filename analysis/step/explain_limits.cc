@@ -1,4 +1,4 @@
-// The books' limits, with this run's chips and links.
+// The limits from the books, with this run's chips and links.
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ class LimitFinder {
   }
 
  private:
-  // `you have more` is what the limit asks for, or less.
+  // Adds a threshold. `more`: the limit is a minimum; otherwise it is a maximum.
   void add(std::string formula, const std::string& claim, double limit, double actual,
            bool wants_more) {
     limits_.push_back(
@@ -78,7 +78,7 @@ class LimitFinder {
     const std::string_view unit =
         plan_.zero == 3 ? "tokens of a replica and micro-batch" : "tokens of a replica and step";
     if (model_.experts.routed > 0) {
-      // A rank reduces gradients of its own experts only.
+      // A rank reduces the gradients of its own experts only.
       const double experts =
           static_cast<double>(model_.experts.routed) / static_cast<double>(plan_.ep);
       const double limit = value_of("E12", {{"E", experts},
@@ -92,7 +92,7 @@ class LimitFinder {
         value_of("E1", {{"C", peak_}, {"W", passes}}), tokens_of_replica(), true);
   }
 
-  // Width of the MLP that a token meets.
+  // Returns the width of the MLP that processes a token.
   double width() const {
     const ExpertSpec& experts = model_.experts;
     return static_cast<double>(experts.routed == 0 ? model_.intermediate
@@ -112,14 +112,14 @@ class LimitFinder {
     const double weights = bandwidth(Axis::kData);
     const double activations = bandwidth(Axis::kTensor);
     if (weights == 0 || activations == 0 || plan_.zero != 3) return;
-    // E8 has one W for both: M counts the bandwidth of the axes of each in it.
+    // E8 has one W for both. M counts the axes of each, so it includes their bandwidth.
     const double limit =
         value_of("E8", {{"C", peak_}, {"W", weights}, {"F", width()}}) * weights / activations;
     add("E8", "FSDP with tp: compute-bound at the best ways of each, in tokens a chip,", limit,
         tokens_of_chip(), true);
   }
 
-  // Chunks of keys and values go round the ring while those before are multiplied.
+  // Chunks of keys and values go round the ring while the previous chunks are multiplied.
   void context() {
     const double limit = rotation_limit(run_);
     if (limit == 0) return;
@@ -127,7 +127,7 @@ class LimitFinder {
         static_cast<double>(plan_.sequence) / static_cast<double>(plan_.cp), true);
   }
 
-  // Beyond one node: of the width of an expert.
+  // Applies only beyond one node. The width is that of one expert.
   void experts() {
     const double passes = bandwidth(Axis::kExpert);
     const auto ways = static_cast<double>(plan_.ep);

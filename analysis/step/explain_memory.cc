@@ -1,5 +1,5 @@
-// Memory of the rank that needs most, at its peak, beside the accounting of the books: groups F and
-// H of the formula table.
+// The peak memory of the rank that needs most, beside the accounting of the books: groups F and H
+// of the formula table.
 
 #include <fmt/format.h>
 
@@ -58,7 +58,7 @@ class Memory {
     add_cause(part.causes, cause, part.simulated, part.simulated);
   }
 
-  // Matrices of the routed experts: up, down and, with a gate, one more.
+  // Counts the matrices of the routed experts: up, down and, if gated, one more.
   double parameters_of_experts() const {
     const ExpertSpec& experts = model_.experts;
     if (experts.routed == 0) return 0;
@@ -70,7 +70,7 @@ class Memory {
            static_cast<double>(model_.hidden * experts.intermediate);
   }
 
-  // P / (tp x pp) of each, divided further as ZeRO has it.
+  // P / (tp x pp) of each, divided further according to ZeRO.
   void state() {
     const double experts = parameters_of_experts();
     const double dense = static_cast<double>(parameter_count(model_)) - experts;
@@ -105,7 +105,7 @@ class Memory {
               "F7.optimizer");
   }
 
-  // Layers of the stage x micro-batches in flight x what a layer keeps.
+  // Layers of the stage x micro-batches in flight x bytes that a layer keeps.
   void activations() {
     const std::uint32_t stage = run_.graph.ranks[run_.result.peak_rank.index()].pp;
     double times = 0;
@@ -151,7 +151,7 @@ class Memory {
     const double scale = std::max(part.simulated, predicted);
     double known = 0;
     if (!full) {
-      // The parts of H2: 5 N s / h a value for scores, 2 of 34 for masks.
+      // The parts of H2, in bytes per value: 5 N s / h for scores, 2 of the 34 for masks.
       const double values = shape.at("s") * shape.at("b") * shape.at("h") / shape.at("t") * times;
       const double scores = -values * 5 * shape.at("N") * shape.at("s") / shape.at("h");
       const double masks = -2 * values;
@@ -184,8 +184,8 @@ class Memory {
     if (plan_.zero != 3) return;
     const double experts = parameters_of_experts();
     const double dense = static_cast<double>(parameter_count(model_)) - experts;
-    // Of the whole model's, what tensor and expert parallelism leave on a rank; experts with one
-    // replica are not divided, so not gathered.
+    // Returns the share of the model's parameters that tensor and expert parallelism leave on a
+    // rank. Experts with one replica are not divided, so they are not gathered.
     const double parameters =
         dense / static_cast<double>(plan_.tp) +
         (plan_.edp() > 1 ? experts / static_cast<double>(plan_.ep * plan_.etp) : 0);

@@ -1,4 +1,4 @@
-// The parts of explain(). Only analysis/step/explain*.cc include this.
+// The parts of explain(). Only analysis/step/explain*.cc include this header.
 
 #pragma once
 
@@ -12,7 +12,8 @@
 
 namespace stepsim {
 
-// The ranks that run one program: how large a part of all, and the timeline of one of them.
+// ExplainedRole describes the ranks that run one program: their share of all ranks, and the
+// timeline of one of them.
 struct ExplainedRole {
   std::uint32_t program = 0;
   double share = 0;
@@ -20,7 +21,7 @@ struct ExplainedRole {
 };
 std::vector<ExplainedRole> roles_of(const FinishedRun& run);
 
-// Model FLOPs / (chips x peak), seconds.
+// Returns model FLOPs / (chips x peak) in seconds.
 double ideal_compute(const FinishedRun& run);
 
 // explain_compute.cc
@@ -30,20 +31,22 @@ ExplainedPart explain_compute(const FinishedRun& run, const std::vector<Explaine
 std::vector<ExplainedTraffic> explain_traffic(const FinishedRun& run,
                                               const std::vector<ExplainedRole>& roles);
 
-// Bytes/s that a rank of the communicator's first group can take in, and give out, at best. V / W
-// is the time of an all-gather of V at this rate.
+// Returns the best rate, in bytes/s, at which a rank of the communicator's first group can receive
+// and send. V / W is the time of an all-gather of V at this rate.
 double group_bandwidth(const FinishedRun& run, const Communicator& communicator);
 const Communicator* find_communicator(const OpGraph& graph, Axis axis);  // the largest groups
 
 // explain_limits.cc
 std::vector<ExplainedThreshold> explain_limits(const FinishedRun& run);
-// Tokens a chip that hide the rotation of keys and values (E23); 0 where nothing goes round.
+// Returns the tokens per chip that hide the rotation of keys and values (E23); 0 if nothing
+// rotates.
 double rotation_limit(const FinishedRun& run);
 
 // explain_memory.cc
 std::vector<ExplainedPart> explain_memory(const FinishedRun& run);
 
-// Bubble over work of the published form of the plan's schedule, and its text; ratio 0 without one.
+// PublishedBubble is the published bubble over work of the plan's schedule, and its text. The ratio
+// is 0 if none is published.
 struct PublishedBubble {
   double ratio = 0;
   std::string formula;  // "G1"
@@ -52,10 +55,10 @@ struct PublishedBubble {
 PublishedBubble published_bubble(const FinishedRun& run);  // explain_bubble.cc
 ExplainedPart explain_bubble(const FinishedRun& run, double predicted_work);
 
-// The value of the formula with that id. REQUIRES: there is one, and the values are all it takes.
+// Returns the value of a formula. REQUIRES: the id exists, and `values` has exactly its inputs.
 double value_of(std::string_view formula_id, const FormulaValues& values);
 
-// Leaves out what is nothing beside `scale`.
+// Adds a cause unless it is negligible relative to `scale`.
 void add_cause(std::vector<ExplainedCause>& causes, std::string text, double amount, double scale);
 
 }  // namespace stepsim

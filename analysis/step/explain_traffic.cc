@@ -1,4 +1,4 @@
-// Communication: V / W, then one assumption after the other taken back.
+// Communication: V / W, then the removal of one assumption after another.
 
 #include <fmt/format.h>
 
@@ -23,8 +23,8 @@ bool on_torus(const FormulaGroup& group) {
   return std::ranges::all_of(group.levels, &FormulaLevel::torus_axis);
 }
 
-// Bytes/s that an array passes at: both directions of all axes at once, or the slowest level, which
-// gets what the levels inside leave.
+// Returns the rate in bytes/s at which an array passes: over both directions of all axes at once,
+// or over the slowest level, which gets the bytes that the inner levels leave.
 double bandwidth_of(const FormulaGroup& group) {
   double sum = 0;
   double slowest = 0;
@@ -40,12 +40,12 @@ double bandwidth_of(const FormulaGroup& group) {
 
 struct Costs {
   double headline = 0;  // V / W
-  double others = 0;    // (n-1)/n
+  double others = 0;    // the factor (n-1)/n
   double unequal = 0;   // torus axes of unequal length
   double lines = 0;     // axes that do not wrap
   double trips = 0;
   double library = 0;  // start, protocol, slower hops
-  bool stated = true;  // there is a closed form of the algorithm
+  bool stated = true;  // whether the algorithm has a closed form
   AlgorithmChoice algorithm = AlgorithmChoice::kRing;
 
   double idle() const { return headline + others + unequal + lines + trips + library; }
@@ -123,7 +123,7 @@ struct Sums {
   Costs costs{.algorithm = {}};
   double unstated = 0;  // simulated time of collectives without a closed form
   double simulated = 0;
-  double beside = 0;  // time in which others of the same batch move too
+  double beside = 0;  // time in which other collectives of the same batch move too
   double waiting = 0;
   std::size_t ranks = 2;
   AlgorithmChoice algorithm = AlgorithmChoice::kRing;

@@ -1,5 +1,5 @@
-// FinishedRun holds a simulated experiment together for those who explain it and write it down
-// (explain.h, traces/). StepReport adds what was found out about it.
+// FinishedRun holds a simulated experiment together for the code that explains it and writes it
+// down (explain.h, traces/). StepReport adds the findings.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace stepsim {
 
-// Refers to its parts, which must live as long.
+// FinishedRun refers to its parts, which must outlive it.
 struct FinishedRun {
   const Experiment& experiment;
   const Cluster& cluster;
@@ -27,17 +27,17 @@ struct FinishedRun {
   const StepMetrics& metrics;
 };
 
-// Numbers of the chips without a rank, ascending.
+// Returns the numbers of the chips without a rank, ascending.
 std::vector<std::uint32_t> idle_chips(const OpGraph& graph, const Cluster& cluster);
 
-// The rank of each pipeline stage that needs most memory, the lowest of several.
+// Returns, for each pipeline stage, the rank that needs most memory; the lowest of several.
 std::vector<RankId> fullest_ranks(const OpGraph& graph, const SimulationResult& result);
 
-// The op that pushed the memory of a rank to its peak: "block forward: attention, layer 3,
-// micro-batch 7". Empty if the rank never holds more than from the start.
+// Returns the op that raised the memory of a rank to its peak: "block forward: attention, layer 3,
+// micro-batch 7". Returns "" if the rank never holds more than at the start.
 std::string text_of_peak(const OpGraph& graph, RankId rank, const MemoryPeak& peak);
 
-// True if no rank needs more memory than its chip has, and no host more than it has.
+// Returns whether no rank needs more memory than its chip has, and no host more than it has.
 bool fits(const FinishedRun& run);
 
 }  // namespace stepsim

@@ -24,7 +24,7 @@ std::vector<std::uint32_t> chips_of(const std::vector<RankId>& members, const Op
   return chips;
 }
 
-// The group that spans most nodes.
+// Returns the links of the group that spans most nodes.
 GroupLinks widest(const Communicator& communicator, const OpGraph& graph, const Cluster& cluster) {
   GroupLinks result;
   for (const std::vector<RankId>& group : communicator.groups) {
@@ -34,7 +34,7 @@ GroupLinks widest(const Communicator& communicator, const OpGraph& graph, const 
   return result;
 }
 
-// The fastest links that chips of one node have between them; nothing where a node is one chip.
+// Returns the fastest links between chips of one node; nullopt if a node is one chip.
 std::optional<Bandwidth> inside_a_node(const Cluster& cluster) {
   std::vector<std::uint32_t> chips(chips_per_node(cluster.places));
   for (std::uint32_t chip = 0; chip < chips.size(); ++chip) chips[chip] = chip;

@@ -1,9 +1,9 @@
-// placement_notes() says where a plan's placement makes its communicators pay: groups that should
-// stay on the fastest links and leave them, and groups that fill a part of a torus axis and so are
-// lines where a whole axis would be a ring.
+// placement_notes() reports where a plan's placement slows its communicators: groups that leave the
+// fastest links though they would fit on them, and groups that fill only part of a torus axis and
+// so form a line where a whole axis would be a ring.
 //
-// Only tensor, context and expert groups are looked at: their collectives stand between compute
-// ops. Gradients and pipeline messages are expected to travel far.
+// It looks only at tensor, context and expert groups, because their collectives stand between
+// compute ops. Gradients and pipeline messages are expected to travel far.
 
 #pragma once
 
@@ -22,7 +22,7 @@ struct PlacementNote {
   std::string text;  // "tp spans 2 nodes: ..."
 };
 
-// One note an axis at most for each of the two. O(ranks x route).
+// Returns at most one note per axis for each of the two cases. O(ranks x route).
 std::vector<PlacementNote> placement_notes(const OpGraph& graph, const Cluster& cluster,
                                            const SimulationResult& result);
 

@@ -1,5 +1,5 @@
-// compare_with_published() puts what was published about an experiment beside what came out of its
-// simulation, in the units and the FLOPs convention of the publication.
+// compare_with_published() puts the published figures of an experiment beside the simulated ones,
+// in the units and the FLOPs convention of the publication.
 //
 //   compare_with_published(loaded.publication, loaded.experiment, result, metrics)
 
@@ -19,11 +19,12 @@ struct PublishedComparison {
   double simulated = 0;  // in the unit of figure.value
 
   double ratio() const { return simulated / figure.value; }
-  bool as_expected() const;  // the ratio is in the range of the figure
+  bool as_expected() const;  // whether the ratio is in the range of the figure
 };
 
-// In the order of the file; empty if nothing was published about the experiment.
-// REQUIRES: result.step_time > 0, metrics = measure(experiment, result, any convention).
+// Returns the comparisons in the order of the file; empty if nothing was published about the
+// experiment. REQUIRES: result.step_time > 0, metrics = measure(experiment, result, any
+// convention).
 std::vector<PublishedComparison> compare_with_published(const Publication& publication,
                                                         const Experiment& experiment,
                                                         const SimulationResult& result,

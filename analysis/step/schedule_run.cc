@@ -10,11 +10,11 @@
 namespace stepsim {
 namespace {
 
-constexpr int kShortestRing = 3;  // two ranks have one cable, which is all that they need
+constexpr int kShortestRing = 3;  // two ranks have a single cable, which suffices
 
 }  // namespace
 
-// Every message is from a rank to the next or the previous one, or round the end of a loop.
+// Every message goes from a rank to the next or the previous one, or round the end of a loop.
 Cluster order_cluster(std::int32_t ranks, Duration send) {
   TorusSpec spec;
   spec.axes = {{.size = ranks, .wraps = ranks >= kShortestRing}};

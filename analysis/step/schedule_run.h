@@ -1,14 +1,14 @@
-// simulate_schedule() runs a pipeline schedule by itself through simulate(): a ring of ranks whose
-// links take the send time and have room for everything, eager sends, ops of given times. Lists
-// run strictly in order, so what comes out is what replay() computes, by other code; with messages
-// in batches what replay_posted() does.
+// simulate_schedule() runs a pipeline schedule alone through simulate(): a ring of ranks whose
+// links take the send time and are never full, eager sends, ops of given times. Lists run strictly
+// in order, so the result equals replay(), computed by other code. With messages in batches it
+// equals replay_posted().
 //
 //   const ScheduleRun run = simulate_schedule(schedule, {.forward = 10, ...});   // picoseconds
 //   run.replayed.bubble();
 //   write_chrome_trace(run.graph, run.cluster, run.result, file);
 //
-// Costs like simulate(): about 1 us an op and 0.3 KB, messages counted; replay() takes a
-// twentieth.
+// The cost is that of simulate(): about 1 us and 0.3 KB per op, messages included. replay() takes a
+// twentieth of that.
 
 #pragma once
 
@@ -32,19 +32,18 @@ struct ScheduleRun {
   PipelineReplay replayed;  // picoseconds, as simulated
 };
 
-// The ranks of order_graph() on a ring whose links take `send` and have room for everything.
+// Returns a ring for the ranks of order_graph(), whose links take `send` and are never full.
 Cluster order_cluster(std::int32_t ranks, Duration send);
 
 // For SimulationOptions::recorded_ranks.
 std::vector<RankId> all_ranks(const OpGraph& graph);
 
-// The times of a simulation of order_graph(). REQUIRES: all ranks were recorded.
+// Returns the times of a simulation of order_graph(). REQUIRES: all ranks were recorded.
 PipelineReplay replayed_of(const OpGraph& graph, const SimulationResult& result);
 
-// Of `options` the progress function is used; everything is recorded. Without a posting messages
-// travel by themselves.
-// REQUIRES: check_order(schedule) is empty; costs are picoseconds, positive but for the send, which
-// is the same for all stages.
+// Only the progress function of `options` is used; everything is recorded. Without a posting
+// messages travel separately. REQUIRES: check_order(schedule) is empty; costs are picoseconds and
+// positive, except that the send time may be 0; the send time is the same for all stages.
 ScheduleRun simulate_schedule(const PipelineSchedule& schedule, const StageCosts& costs,
                               SimulationOptions options = {}, const Posting* posting = nullptr);
 

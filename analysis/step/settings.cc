@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-// The title has these, each in its own words.
+// The title of a report already shows these keys in its own words.
 constexpr std::array<std::string_view, 13> kInTitle = {
     "tp",    "cp",           "dp",       "pp",         "schedule",       "batch_p2p",      "zero",
     "dtype", "global_batch", "sequence", "microbatch", "clip_gradients", "post_validation"};
@@ -28,7 +28,7 @@ std::string plan_settings(const ParallelPlan& plan) {
   return text;
 }
 
-// "ranks 0-7,12" of ascending or any order.
+// Returns "ranks 0-7,12" for ranks in any order.
 std::string rank_text(const std::vector<RankId>& ranks) {
   std::string text;
   for (std::size_t i = 0; i < ranks.size();) {

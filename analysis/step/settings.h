@@ -1,5 +1,5 @@
-// settings_of() names what an experiment sets that the title of a report doesn't show: what tells
-// it from the plan that a reader would expect.
+// settings_of() lists the settings of an experiment that the title of a report does not show and
+// that a reader would not expect.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace stepsim {
 
-// A line each, those that have something to say: keys of the plan that are not at their default,
-// stragglers and jitter, and the --set of anything but the plan. `overrides`: "path=value".
+// Returns one line each for plan keys that are not at their default, for stragglers and jitter, and
+// for --set of anything but the plan; only lines that are not empty. `overrides`: "path=value".
 std::vector<std::string> settings_of(const Experiment& experiment,
                                      const std::vector<std::string>& overrides);
 

@@ -1,5 +1,5 @@
-// StepReport is a finished run and all that was found out about it: what the reports and the JSON
-// of traces/ write down. It is made in one go and doesn't change.
+// StepReport is a finished run with all findings about it. The reports and the JSON of traces/
+// write it down. It is built in one go and does not change.
 
 #pragma once
 
@@ -16,21 +16,21 @@ namespace stepsim {
 
 struct StepReport {
   FinishedRun run;
-  std::vector<PlacementNote> placement{};    // what the places of the ranks cost
-  std::optional<Explanation> explanation{};  // not given: it was not asked for
+  std::vector<PlacementNote> placement{};    // costs of the ranks' placement
+  std::optional<Explanation> explanation{};  // unset: it was not asked for
   std::vector<std::string> settings{};       // lines for the title: settings_of()
-  std::string experiment_json{};             // JSON object that says what was run; empty: not known
-  std::vector<PublishedComparison> published{};  // what others measured of it
+  std::string experiment_json{};  // JSON object that describes the experiment; empty: not known
+  std::vector<PublishedComparison> published{};  // published figures beside simulated ones
 };
 
-// A record of what was asked.
+// AskedExperiment records the user's request.
 struct AskedExperiment {
   std::string json;                    // StepReport::experiment_json
   std::vector<std::string> overrides;  // "path=value" of --set
-  Publication publication{};           // what was published about it
+  Publication publication{};           // published figures of the experiment
 };
 
-// REQUIRES for `explains`: a timeline of at least one rank of each program was recorded.
+// REQUIRES, if `explains`: a timeline of at least one rank of each program was recorded.
 StepReport report_on(const FinishedRun& run, const AskedExperiment& asked, bool explains);
 
 }  // namespace stepsim

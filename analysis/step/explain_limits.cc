@@ -37,7 +37,7 @@ class LimitFinder {
   }
 
  private:
-  // Adds a threshold. `more`: the limit is a minimum; otherwise it is a maximum.
+  // Adds a threshold. `wants_more`: the limit is a minimum; otherwise it is a maximum.
   void add(std::string formula, const std::string& claim, double limit, double actual,
            bool wants_more) {
     limits_.push_back(

@@ -1,4 +1,4 @@
-// The MLP that the source documents calculate with: [B, D] x [D, F] and back, in bf16.
+// The MLP that the source documents use in calculations: [B, D] x [D, F] and back, in bf16.
 
 #pragma once
 

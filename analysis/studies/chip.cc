@@ -19,9 +19,9 @@ namespace {
 constexpr double kV5ePeak = 1.97e14;   // FLOP/s, bf16
 constexpr double kV5eMemory = 8.1e11;  // B/s
 constexpr double kV6ePeak = 9.2e14;    // FLOP/s, bf16
-constexpr double kPcie = 1.5e10;       // B/s each way, of a chip
-constexpr std::uint32_t kBuffers = 2;  // of tiles, in the core
-constexpr double kNoLimit = 1e18;      // B/s of what is no bottleneck
+constexpr double kPcie = 1.5e10;       // B/s each way, per chip
+constexpr std::uint32_t kBuffers = 2;  // tile buffers in the core
+constexpr double kNoLimit = 1e18;      // B/s, for links that must not be a bottleneck
 
 struct TiledMatmul {
   double b = 0;  // tokens
@@ -30,9 +30,9 @@ struct TiledMatmul {
   double peak = kV5ePeak;
   double bandwidth = kV5eMemory;
   std::uint32_t tiles = 64;
-  bool shared = true;       // loads and stores share the bandwidth, as in HBM; else each has it
-  bool overlapped = true;   // else a tile is loaded, multiplied and stored before the next one
-  bool activations = true;  // inputs and outputs cross too, not only weights
+  bool shared = true;       // loads and stores share the bandwidth, as in HBM
+  bool overlapped = true;   // otherwise a tile is loaded, multiplied and stored before the next one
+  bool activations = true;  // inputs and outputs also cross, not only weights
 };
 
 // The core is chip 0, the memory chip 1. Loads and stores that share bandwidth share one bus.
@@ -126,7 +126,7 @@ constexpr double kSquareWidth = 8192;  // D and F
 // Tokens at which loading and computing take equally long: B = D / (D W / C - 2).
 constexpr double kKnee = 259;
 
-// One matmul kernel whose operands are near enough that only arithmetic counts.
+// One matmul kernel whose operands are so close that only arithmetic counts.
 std::function<double(const Laboratory&)> padded_matmul(double f, std::int64_t tile) {
   return [=](const Laboratory& laboratory) {
     ChipSpec chip = ideal_chip();
@@ -162,8 +162,8 @@ std::vector<StudyRow> roofline_rows() {
         .b = b, .d = kSquareWidth, .f = kSquareWidth, .tiles = tiles, .overlapped = overlapped};
   };
   std::vector<StudyRow> rows;
-  // B = 64: the bus is busy all the time but while the last tile is multiplied, c = T_math / 64.
-  // T_mem is 2 (2 B D + D^2) / W = 168.3 us, T_math 43.6 us: at most c / T_mem = 0.405 % above.
+  // B = 64: the bus is busy all the time except while the last tile is multiplied, c = T_math / 64.
+  // T_mem is 2 (2 B D + D^2) / W = 168.3 us and T_math 43.6 us: at most c / T_mem = 0.405 % above.
   rows.push_back(row("memory-bound", "B = 64, 64 tiles", of(64, 64, true), {0, 0.0041}, 0.02,
                      "loads hide all arithmetic but that of the last tile"));
   // Without sharing, stores don't slow loads: 2 (B D + D^2) / W = 167.0 us, then c and s.
@@ -244,8 +244,8 @@ TiledMatmul over_pcie(double b, double d, bool activations, bool shared) {
           .activations = activations};
 }
 
-// Where the flat time of few tokens meets the slope of many: the critical batch that one would
-// measure.
+// Returns the batch at which the flat time of few tokens meets the slope of many tokens. This is
+// the critical batch that a measurement would find.
 double measured_critical_batch(const Laboratory& laboratory) {
   const auto time = [&](double b) {
     return seconds_of(laboratory, over_pcie(b, kSquareWidth, false, false));
@@ -267,7 +267,7 @@ std::vector<StudyRow> pcie_rows() {
                     .simulate = tiled(matmul)};
   };
   std::vector<StudyRow> rows;
-  // Of one token the arithmetic is 1 / 61333 of the load; both times are otherwise exact.
+  // For one token, the arithmetic takes 1/61,333 of the load time. Both times are otherwise exact.
   rows.push_back({.id = "weights-only",
                   .formula = "A10",
                   .regime = "activations stay in HBM: critical batch as measured",
@@ -277,8 +277,8 @@ std::vector<StudyRow> pcie_rows() {
                   .tolerance = 0.02,
                   .why = "only weights cross PCIe: the threshold is that of the formula",
                   .simulate = measured_critical_batch});
-  // The output alone takes 2 B F / W = C / (D W) = 7.487 times T_math; before it the first tile is
-  // loaded and multiplied: (D / F + D / B + 1 / 7.487) / 64 = 0.6 % of that more.
+  // The output alone takes 2 B F / W = C / (D W) = 7.487 times T_math. Before it the first tile is
+  // loaded and multiplied, which adds (D / F + D / B + 1 / 7.487) / 64 = 0.6 % of that.
   rows.push_back(row("activations", "B = 1e6, D = 8192: activations cross PCIe, full duplex",
                      over_pcie(1e6, kSquareWidth, true, false), {6.487, 6.56},
                      "never compute-bound: the output B F grows with B as the FLOPs do; 13 % of "
@@ -288,10 +288,10 @@ std::vector<StudyRow> pcie_rows() {
   rows.push_back(row("half-of-critical-width", "B = 1e6, D = 38,336: activations too, half duplex",
                      over_pcie(1e6, 38'336, true, true), {1.061, 1.08},
                      "below D = 5 C / (4 W) = 76,667 (A10.activations) PCIe binds at any B"));
-  // Without sharing the output alone binds: 61,333 / 38,336 = 1.6, and the first tile: + 0.0228.
+  // Without sharing only the output binds: 61,333 / 38,336 = 1.6; the first tile adds 0.0228.
   rows.back().expected_unshared = DifferenceRange{0.62, 0.625};
-  // D = 153,344: (1.25 + 0.1533) x 61,333 / 153,344 = 0.5613 of T_math: hidden, but for one tile's
-  // load and store: 0.88 %.
+  // D = 153,344: traffic takes (1.25 + 0.1533) x 61,333 / 153,344 = 0.5613 of T_math and is hidden.
+  // One tile's load and store are not: 0.88 %.
   rows.push_back(row("twice-the-critical-width",
                      "B = 1e6, D = 153,344: activations too, half duplex",
                      over_pcie(1e6, 153'344, true, true), {0.0085, 0.0095},

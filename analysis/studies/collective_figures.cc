@@ -1,4 +1,4 @@
-// Figures of collectives: rings by ranks, and what GPUs reach by size.
+// Figures of collectives: ring times by number of ranks, and the bandwidth that GPUs reach by size.
 
 #include <string>
 #include <utility>
@@ -59,7 +59,7 @@ Cluster cluster_named(const std::string& name, const std::string& library) {
   return cluster;
 }
 
-// Bandwidth of the formula over bytes and time: algorithm bandwidth.
+// The formula's bandwidth, and bytes over simulated time (algorithm bandwidth).
 Plot by_size(const Laboratory& laboratory, CollectiveOp op, const char* title,
              double (*formula)(double bytes, double gpus, double nodes)) {
   Plot plot{.title = title,
@@ -101,7 +101,7 @@ Plot gather_by_size(const Laboratory& laboratory) {
 }
 
 Plot exchange_by_size(const Laboratory& laboratory) {
-  // What leaves a GPU for another node goes over its own port.
+  // Traffic from a GPU to another node goes over the GPU's own port.
   return by_size(laboratory, CollectiveOp::kAllToAll, "All-to-all on H100 against the size",
                  [](double bytes, double gpus, double nodes) {
                    if (nodes == 1) return bytes * (gpus - 1) / gpus / kNvlink;

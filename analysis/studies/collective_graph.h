@@ -1,4 +1,4 @@
-// Graphs of collectives alone: the ranks, one to a chip, do nothing else.
+// Graphs that contain only collectives. There is one rank on each chip.
 //
 //   // All-gather of 64 MiB over all chips of a ring of 16.
 //   const OpGraph graph =
@@ -17,32 +17,33 @@
 
 namespace stepsim {
 
-Bytes whole_bytes(double bytes);  // the nearest
+Bytes whole_bytes(double bytes);  // rounds to the nearest
 
 std::vector<std::uint32_t> all_chips(const Cluster& cluster);
 
-// Ranks on chips [first, first + count * stride) in strides.
+// Returns `count` chips from `first` on, at distance `stride`.
 std::vector<std::uint32_t> some_chips(std::uint32_t first, std::uint32_t count,
                                       std::uint32_t stride = 1);
 
-// The groups along one axis of a box of ranks whose innermost axis is the first of `sizes`.
+// Returns the groups along one axis of a box of ranks. The innermost axis is the first of `sizes`.
 std::vector<std::vector<RankId>> axis_groups(const std::vector<int>& sizes, std::size_t axis);
 
 // Bytes: the larger of one rank's send and receive buffer.
 CollectiveWork work_of(CollectiveOp op, Bytes bytes,
                        AlgorithmChoice algorithm = AlgorithmChoice::kAuto);
 
-// One collective of all ranks; rank r sits on chips[r]. work.communicator is set here.
+// Returns a graph of one collective over all ranks. Rank r sits on chips[r]. Sets
+// work.communicator.
 OpGraph collective_graph(const std::vector<std::uint32_t>& chips, CollectiveWork work);
 
-// How long that takes by itself, over all chips of the cluster.
+// Returns how long the collective takes alone, over all chips of the cluster.
 double collective_seconds(const Laboratory& laboratory, const Cluster& cluster,
                           const CollectiveWork& work,
                           Granularity granularity = Granularity::kPipelined);
 
-// Several collectives that start together, each on a stream and communicator of its own; every rank
-// sits on one chip of `chips` and takes part in all of them. groups[i] are the groups of work i,
-// as ranks, and have every rank once.
+// Several collectives that start together, each on its own stream and communicator. Every rank sits
+// on one chip of `chips` and takes part in all of them. groups[i] are the groups of work i; each
+// contains every rank once over all groups.
 struct GroupedCollective {
   CollectiveWork work{};
   std::vector<std::vector<RankId>> groups{};
@@ -50,7 +51,7 @@ struct GroupedCollective {
 OpGraph collectives_graph(const std::vector<std::uint32_t>& chips,
                           const std::vector<GroupedCollective>& collectives);
 
-// A communicator of these groups, which have every rank at most once.
+// Returns a communicator of these groups. Each rank is in at most one of them.
 Communicator communicator_of(std::string name, std::vector<std::vector<RankId>> groups,
                              std::size_t ranks);
 

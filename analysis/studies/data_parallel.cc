@@ -1,8 +1,9 @@
 // S13 and S14: data parallelism and FSDP of the two-matmul model on v5p 4x4x4.
 //
-// In the derivations, a layer: c = its forward's arithmetic (backward 2 c), a = one pass of its
-// weights or gradients over the slice (gather or reduce-scatter; an all-reduce is 2 a), L layers.
-// The formulas take V / W for a pass; a ring of 64 moves 63/64 of it, so a = 63/64 of theirs.
+// Symbols for one layer in the derivations: c = the arithmetic of its forward (the backward takes 2
+// c); a = one pass of its weights or gradients over the slice (a gather or a reduce-scatter; an
+// all-reduce takes 2 a). There are L layers. The formulas take V / W for a pass. A ring of 64 moves
+// 63/64 of it, so a = 63/64 of theirs.
 
 #include <algorithm>
 #include <utility>
@@ -20,7 +21,7 @@ namespace {
 constexpr std::int64_t kRingChips = 64;
 constexpr double kRing = 63.0 / 64;
 
-// Of a layer, by the formulas.
+// Terms of one layer, by the formulas.
 double forward_math(double tokens) {
   return predict("E2.math", {{"B", tokens}, {"D", kD}, {"F", kF}, {"X", 1}, {"C", kV5pFlops}});
 }
@@ -58,7 +59,7 @@ double data_parallel_formula(double tokens, double layers, double axes) {
   return layers * (forward_math(tokens) + std::max(backward_math(tokens), all_reduce(axes)));
 }
 
-// `by_hand`: what the simulated step must take, in seconds.
+// `by_hand`: the time in seconds that the simulated step must take.
 StudyRow data_parallel_row(const StackStep& step, double by_hand, double axes = 3) {
   const double predicted = data_parallel_formula(static_cast<double>(step.tokens),
                                                  static_cast<double>(step.layers), axes);
@@ -79,26 +80,27 @@ std::vector<StudyRow> data_parallel_rows() {
   };
   const double a = kRing * gather(3);
   const double knee = forward_math(850);
-  // Compute-bound: every all-reduce (2 a) hides behind the backward of the layers below but that of
-  // the first layer, which is reduced last: 3 L c + 2 a.
+  // Compute-bound: every all-reduce (2 a) hides behind the backward of the layers below. Only that
+  // of the first layer, which comes last, does not: 3 L c + 2 a.
   for (const auto& [tokens, layers] : {std::pair{5000, 32}, {1700, 32}, {850, 32}, {850, 4}}) {
     add(name_of_run(tokens, layers), text_of_run(tokens, layers),
         "the all-reduce of the first layer has nothing left to hide behind",
         data_parallel_row(step_of(tokens, layers, 0), 3 * layers * forward_math(tokens) + 2 * a));
   }
-  // Communication-bound: from the first backward layer on all-reduces follow each other without a
-  // gap: L c + 2 c + 2 L a, where the formula has L c + 2 L a 64/63.
+  // Communication-bound: all-reduces follow each other without a gap from the first backward layer
+  // on: L c + 2 c + 2 L a. The formula has L c + 2 L a 64/63.
   add("tokens-100", "100 tokens a chip",
       "(n-1)/n of the gradients move, and a backward layer comes before any of them",
       data_parallel_row(step_of(100, 32, 0), 34 * forward_math(100) + 32 * 2 * a));
-  // One all-reduce after the other when the backward has ended: the terms add, 3 L c + 2 L a.
+  // The all-reduces run one after another once the backward has ended, so the terms add: 3 L c + 2
+  // L a.
   StackStep late = step_of(850, 32, 0);
   late.plan.overlap_gradients = false;
   add("unoverlapped", "850 tokens a chip, reduced after the backward",
       "nothing hides the all-reduces: the terms add",
       data_parallel_row(late, 32 * (3 * knee + 2 * a)));
-  // Axis after axis, message by message, only one axis works at a time: three of them bring what
-  // one does. A pass takes 3 a, and the threshold is that of one axis, 2550 tokens, as M = 1 says.
+  // Axis after axis, message by message: only one axis works at a time, so three axes are no faster
+  // than one. A pass takes 3 a, and the threshold is that of one axis, 2550 tokens (M = 1).
   StackStep naive = step_of(850, 32, 0);
   naive.data_algorithm = AlgorithmChoice::kAxisAfterAxis;
   naive.granularity = Granularity::kStepped;
@@ -109,8 +111,9 @@ std::vector<StudyRow> data_parallel_rows() {
   add("axis-after-axis-one-axis", "2550 tokens a chip, along x, then y, then z; M = 1",
       "with M = 1 the formula counts what such an all-reduce brings",
       data_parallel_row(naive, 3 * 32 * forward_math(2550) + 2 * 3 * a, 1));
-  // In chunks, axes work on different chunks at once. But x has 3/4 of all the bytes, y and z what
-  // its groups of four leave, 3/16 and 3/64: x decides, 3/4 of what one axis takes for the whole.
+  // In chunks, the axes work on different chunks at once. But x carries 3/4 of all bytes; y and z
+  // carry what its groups of four leave, 3/16 and 3/64. So x decides: 3/4 of the time that one axis
+  // takes for all bytes.
   naive.tokens = 850;
   naive.granularity = Granularity::kPipelined;
   add("axis-after-axis-in-chunks", "850 tokens a chip, along x, then y, then z, in chunks",
@@ -153,12 +156,12 @@ double sharded_formula(double tokens, double layers) {
                    std::max(backward_math(tokens), 2 * gather(3)));
 }
 
-// Where the gather of the layer after next stands in the one channel of the backward.
+// Where the gather of the layer after next goes in the backward's single channel.
 enum class Channel { kAheadOfReduction, kBehindReduction };
 
-// FSDP by hand, with all collectives in one channel, one after another, as those of one process
-// group are. `table`: bytes of an embedding, which is gathered before the first layer and reduced
-// after its backward, and computes nothing.
+// FSDP by hand with all collectives in one channel, one after another, like those of one process
+// group. `table`: bytes of an embedding that is gathered before the first layer and reduced after
+// its backward, and computes nothing.
 struct OneChannel {
   double tokens = 850;
   std::uint32_t layers = 32;
@@ -180,7 +183,7 @@ double seconds(const Laboratory& laboratory, const OneChannel& sharded) {
     const StreamId channel = graph.stream(rank, "channel");
     std::vector<OpRef> computed;
     std::vector<OpRef> gathered;
-    // Two layers are whole at a time.
+    // Two layers are gathered at a time.
     const auto gather = [&] {
       std::vector<Dependency> room;
       if (gathered.size() >= 2) room = {after(computed[gathered.size() - 2])};
@@ -229,15 +232,15 @@ void add_one_channel(std::vector<StudyRow>& rows) {
                       return seconds(laboratory, sharded);
                     }});
   };
-  // In one channel the reduction of a layer and the gather of the next but one have the time of one
-  // backward, 2 c, which is enough up to the knee: 3 L c + 2 a, if the next layer's gather is in
-  // the channel before the reduction of the layer that computes.
+  // In one channel, the reduction of a layer and the gather of the next but one must fit into one
+  // backward, 2 c. They do up to the knee: 3 L c + 2 a. This requires that the next layer's gather
+  // is in the channel before the reduction of the computing layer.
   const double knee = 3 * forward_math(850);
   add("one-channel-ahead", "850 tokens a chip, one channel, gathers before reductions",
       "what a layer needs next goes first: one channel costs nothing", {}, 32 * knee + 2 * a);
-  // Behind it, the gather waits for the reduction and that for the backward: every backward but the
-  // first waits for both. 2 a before it, but for the last of all, which has its reduction after it,
-  // and the first gather of all: 3 L c + 2 L a.
+  // If the gather comes behind, it waits for the reduction, which waits for the backward. So 2 a
+  // precedes every backward except the first, and one reduction and one gather remain at the ends:
+  // 3 L c + 2 L a.
   OneChannel behind{.order = Channel::kBehindReduction};
   add("one-channel-behind", "850 tokens a chip, one channel, gathers behind reductions",
       "priority inversion: the gather that the next layer waits for queues behind a reduction "
@@ -248,8 +251,8 @@ void add_one_channel(std::vector<StudyRow>& rows) {
   add("one-channel-behind-8500", "8,500 tokens a chip, one channel, gathers behind reductions",
       "the same costs a tenth of every backward where weights take a tenth of a layer's forward",
       behind, 32 * (3 * forward_math(8500) + 2 * a));
-  // An embedding of 65,536 tokens, 1.07 GB, is one layer more to gather before anything can start,
-  // and to reduce when all is over: 3 L c + 2 a + 2 a of the table.
+  // An embedding of 65,536 tokens, 1.07 GB, is one more layer to gather before anything can start
+  // and to reduce at the end: 3 L c + 2 a + 2 a of the table.
   for (const std::uint32_t layers : {32U, 4U}) {
     const double table = 2 * 65536 * kD;
     add("embedding-layers-" + std::to_string(layers),
@@ -264,7 +267,7 @@ void add_one_channel(std::vector<StudyRow>& rows) {
 std::vector<StudyRow> sharded_rows() {
   std::vector<StudyRow> rows;
   const double a = kRing * gather(3);
-  // Between `low` and `high` seconds by hand.
+  // Adds a row whose time by hand is between `low` and `high` seconds.
   const auto add = [&rows](std::string id, std::string regime, std::string why,
                            const StackStep& step, double low, double high) {
     const double predicted =
@@ -279,37 +282,37 @@ std::vector<StudyRow> sharded_rows() {
          .why = std::move(why),
          .simulate = [step](const Laboratory& laboratory) { return seconds(laboratory, step); }});
   };
-  // Compute-bound: all hides but the first gather and the last reduce-scatter: 3 L c + 2 a.
+  // Compute-bound: everything hides except the first gather and the last reduce-scatter: 3 L c + 2
+  // a.
   for (const auto& [tokens, layers] : {std::pair{850, 80}, {850, 32}, {850, 4}, {1700, 32}}) {
     const double by_hand = 3 * layers * forward_math(tokens) + 2 * a;
     add(name_of_run(tokens, layers), text_of_run(tokens, layers),
         "the first gather and the last reduce-scatter have nothing to hide behind",
         step_of(tokens, layers, 3), by_hand, by_hand);
   }
-  // Communication-bound: links carry 3 L a, and stand still for no longer than the backward of the
-  // first layer, 2 c, between its gather and its reduce-scatter.
+  // Communication-bound: links carry 3 L a. They idle at most for the backward of the first layer,
+  // 2 c, between its gather and its reduce-scatter.
   add("tokens-100", "100 tokens a chip", "(n-1)/n of the weights and gradients move",
       step_of(100, 32, 3), 3 * 32 * a, 3 * 32 * a + 2 * forward_math(100));
-  // Where links are not shared, reduce-scatters hide behind gathers, but for the last.
+  // Without link sharing, reduce-scatters hide behind gathers, except for the last.
   const double formula = sharded_formula(100, 32);
   rows.back().expected_unshared = {
       2 * 32 * a / formula - 1, (2 * 32 * a + a + 2 * forward_math(100)) / formula - 1 + kRounding};
   // Without prefetch a gather starts when the layer before has ended. Forward: L (a + c). Backward:
-  // it starts together with the reduce-scatter of that layer and shares the links with it, so both
-  // take 2 a: L (2 a + 2 c), less a for the first gather, which is alone, and a for the last
-  // reduce-scatter: 3 L (a + c).
+  // the gather starts together with the reduce-scatter of that layer and shares the links with it,
+  // so both take 2 a: L (2 a + 2 c). The first gather and the last reduce-scatter are alone, which
+  // saves a each. Together: 3 L (a + c).
   StackStep late = step_of(850, 32, 3);
   late.plan.prefetch = 0;
   const double by_hand = 3 * 32 * (a + forward_math(850));
   add("no-prefetch", "850 tokens a chip, gathered when needed",
       "a gather that starts when its layer should hides behind nothing", late, by_hand, by_hand);
-  // Where links are not shared, only gathers stand in the way: 2 L a + 3 L c and the last
-  // reduce-scatter.
+  // Without link sharing, only gathers delay the step: 2 L a + 3 L c and the last reduce-scatter.
   const double alone = (2 * 32 + 1) * a + 3 * 32 * forward_math(850);
   rows.back().expected_unshared = around(alone / sharded_formula(850, 32) - 1);
-  // Packets of both queue up in turn, first come first served, the gather's before those of the
-  // reduce-scatter, which starts when its layer ends: the gather is through a message earlier, at
-  // most one of a shard, which goes whole: two of the 63 that pass each link in a.
+  // Packets are served first come, first served. The gather's packets queue before those of the
+  // reduce-scatter, which starts when its layer ends. So the gather finishes earlier by at most one
+  // whole message, a shard: two of the 63 that pass each link in a.
   rows.back().expected_packets = {
       (by_hand - 32 * 2 * a / 63) / sharded_formula(850, 32) - 1 - kRounding,
       rows.back().expected.high};

@@ -1,5 +1,5 @@
-// S29, S41 and S45: the traffic of serving: caches that move, decode steps, caches that are sharded
-// by sequences.
+// S29, S41 and S45: the traffic of serving: transfers of caches, decode steps, and caches sharded
+// by sequence.
 
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/collective_graph.h"
@@ -13,12 +13,12 @@ namespace {
 
 // ---- S29 ----
 
-constexpr double kHostLink = 25e9;           // B/s one way, of a host
+constexpr double kHostLink = 25e9;           // B/s one way, per host
 constexpr std::uint32_t kHostsOfServer = 2;  // a server of 16 v5e
 constexpr double kCache = 163840.0 * 8192;   // int8 Llama-3 70B, 8,192 tokens
 
 // Server s has the hosts 2 s and 2 s + 1; the last server decodes. Each host of a prefill server
-// sends half of a cache to the decode host of its number.
+// sends half of a cache to the decode host with the same index.
 OpGraph cache_transfers(std::uint32_t prefill_servers) {
   const std::uint32_t decoder = prefill_servers * kHostsOfServer;
   GraphByHand graph(decoder + kHostsOfServer);
@@ -56,9 +56,9 @@ double transfers_seconds(const Laboratory& laboratory, std::uint32_t prefill_ser
                             one_leaf((prefill_servers + 1) * kHostsOfServer));
 }
 
-// Hosts 0 to 2 send half a cache each to host 4; host 3 sends as much to host 5, which nobody else
-// uses. Hosts 0 to 3 are on one leaf, 4 and 5 on the other, behind one spine. When the bystander's
-// message is there.
+// Returns when the bystander's message arrives. Hosts 0 to 2 send half a cache each to host 4. Host
+// 3, the bystander, sends as much to host 5, which nobody else uses. Hosts 0 to 3 are on one leaf,
+// 4 and 5 on the other, behind one spine.
 double bystander_seconds(const Laboratory& laboratory, bool lossless) {
   LeafSpineSpec spec;
   spec.leaves = 2;
@@ -111,13 +111,14 @@ std::vector<StudyRow> incast_rows() {
                     .why = std::move(why),
                     .simulate = std::move(simulate)});
   };
-  // A packet is stored once on the way: one of 2,560 of 256 KiB, or of more and smaller ones.
+  // A packet is stored once on the way. There are 2,560 packets of 256 KiB, or more and smaller
+  // ones.
   const DifferenceRange packets{-kExact, 0.002};
   add("alone", "one prefill server sends a cache of 1.34 GB", {-kExact, kExact},
       "two hosts at 25 GB/s each",
       [](const Laboratory& laboratory) { return transfers_seconds(laboratory, 1); });
   rows.back().expected_packets = packets;
-  // Three messages into one port of 25 GB/s: each has a third.
+  // Three messages share one port of 25 GB/s, a third each.
   add("three-at-once", "three prefill servers at once into one decode server",
       {2 - kExact, 2 + kExact}, "the decoder's ports carry three caches: all end at 81 ms",
       [](const Laboratory& laboratory) { return transfers_seconds(laboratory, 3); });
@@ -126,13 +127,13 @@ std::vector<StudyRow> incast_rows() {
   add("bystander", "a bystander from the same leaf to a free host of the other leaf",
       {-kExact, kExact}, "fairly shared, the incast takes 25 of the uplink's 100 GB/s",
       [](const Laboratory& laboratory) { return bystander_seconds(laboratory, false); });
-  // Queues without end: the bystander's packets take turns with those of the incast on the uplink,
-  // which is no bottleneck (100 GB/s from four hosts of 25).
+  // With unlimited queues, the bystander's packets alternate with those of the incast on the
+  // uplink, which is no bottleneck (100 GB/s for four hosts of 25).
   rows.back().expected_packets = DifferenceRange{-kExact, 0.002};
-  // Queues of 1 MiB fill up with packets that wait for the decoder; the bystander's stand among
-  // them. Four hosts feed the uplink in turn, so of what gets through each has a quarter: three
-  // quarters go at 25 GB/s into the decoder's port, the bystander's quarter at a third of that,
-  // 8.33 GB/s: three times its time alone.
+  // Queues of 1 MiB fill with packets that wait for the decoder, and the bystander's packets wait
+  // among them. Four hosts feed the uplink in turn, so each has a quarter of the throughput. Three
+  // quarters go into the decoder's port at 25 GB/s. The bystander's quarter goes at a third of
+  // that, 8.33 GB/s, and takes three times its time alone.
   add("bystander-lossless", "the same in a lossless network with queues of 1 MiB (packets)",
       {1.95, 2.05}, "full queues hold up whoever stands in them: head-of-line blocking",
       [](const Laboratory& laboratory) { return bystander_seconds(laboratory, true); });
@@ -141,10 +142,10 @@ std::vector<StudyRow> incast_rows() {
 
 // ---- S41 ----
 
-// Llama-2 13B on a v5e 4x2, as the book's table has it.
+// Llama-2 13B on a v5e 4x2, as in the book's table.
 constexpr double kLlama13bParameters = 13e9;
 constexpr double kWeights = 26e9;       // bytes
-constexpr double kSmallCache = 1.34e9;  // bytes a sequence, five times fewer heads of keys
+constexpr double kSmallCache = 1.34e9;  // bytes per sequence, with five times fewer heads of keys
 constexpr double kFullCache = 6.7e9;
 constexpr double kDecodingPeak = 1.97e14;
 constexpr double kDecodingMemory = 8.2e11;
@@ -155,8 +156,8 @@ constexpr int kDecodingChips = 8;
 
 enum class Exchange { kNone, kHopByHop, kBothAxes };
 
-// Each layer reads its part of all caches, then multiplies with its weights; with tensor
-// parallelism two all-reduces of the activations follow, half of the arithmetic before each.
+// Each layer reads its part of all caches and then multiplies with its weights. Tensor parallelism
+// adds two all-reduces of the activations, each after half of the arithmetic.
 double decode_seconds(const Laboratory& laboratory, double sequences, double cache,
                       Exchange exchange) {
   Cluster cluster =
@@ -197,7 +198,8 @@ double decode_seconds(const Laboratory& laboratory, double sequences, double cac
   return laboratory.seconds(graph.build(), cluster);
 }
 
-// The most sequences whose caches fit beside the weights, by what a chip holds in a run.
+// Returns the most sequences whose caches fit beside the weights, given the memory that a chip
+// holds in a run.
 double most_sequences(const Laboratory& laboratory, double capacity) {
   Cluster cluster = torus_of({1}, Bandwidth(kDecodingLink), {}, {false});
   for (int sequences = 1;; ++sequences) {
@@ -236,7 +238,8 @@ std::vector<StudyRow> decode_rows() {
                       return decode_seconds(laboratory, b, cache, exchange);
                     }});
   };
-  // Times of kernels add up as in the formula; rounding is 80 kernels of a picosecond.
+  // Kernel times add up as in the formula; rounding adds at most a picosecond for each of 80
+  // kernels.
   for (const auto& [name, cache] :
        {std::pair{"kv-6.7g", kFullCache}, std::pair{"kv-1.34g", kSmallCache}}) {
     for (const int b : {1, 8, 16, 32, 64, 240}) {
@@ -278,15 +281,15 @@ std::vector<StudyRow> decode_rows() {
         b == 1 ? "80 all-reduces of 8 hops: 0.64 ms of latency"
                : "80 all-reduces: 0.64 ms of latency, 2 ms of bytes");
   }
-  // Both axes at once. A line of n carries n shards of what reaches it, scattered and gathered.
-  // With 4/10 of the array in the order that begins with the line of 4 both lines carry 7/10 of it:
-  // that of 4 carries 4/10 and half of 6/10, that of 2 carries 6/10 and a quarter of 4/10. 2 (3 +
-  // 1) hops.
+  // Both axes at once. A line of n carries n shards of the data that reach it, scattered and
+  // gathered. Give 4/10 of the array to the order that begins with the line of 4: then both lines
+  // carry 7/10 of the array. The line of 4 carries 4/10 and half of 6/10; the line of 2 carries
+  // 6/10 and a quarter of 4/10. There are 2 (3 + 1) hops.
   const double both = more(1, 8, 7.0 / 10);
   add("with-tp-both-axes-b1", "B = 1, with all-reduces on both axes at once", 1, kFullCache,
       Exchange::kBothAxes, {both - 1e-4, both + 1e-4},
       "80 all-reduces of 8 hops: 0.64 ms of latency");
-  // Messages of 1 kB are single packets: stored at each of up to three links.
+  // Messages of 1 kB are single packets, stored at up to three links each.
   rows.back().expected_packets = DifferenceRange{both - 1e-4, more(1, 8, 3 * 7.0 / 8) + 1e-4};
   return rows;
 }
@@ -305,7 +308,7 @@ double exchange_queries(const Laboratory& laboratory, double b, const std::vecto
                         const std::vector<bool>& wraps) {
   const Cluster cluster =
       torus_of(sizes, Bandwidth(kDecodingLink), std::chrono::microseconds(1), wraps);
-  const double bytes = b * kHeads * kHeadWidth * 2;  // of all chips
+  const double bytes = b * kHeads * kHeadWidth * 2;  // of all chips together
   return laboratory.seconds(
       collective_graph(all_chips(cluster), work_of(CollectiveOp::kAllToAll, whole_bytes(bytes / 16),
                                                    AlgorithmChoice::kTorusAllToAll)),
@@ -328,15 +331,16 @@ std::vector<StudyRow> cache_sharding_rows() {
          .simulate = [=](const Laboratory& laboratory) {
            return exchange_queries(laboratory, b, sizes, wraps);
          }});
-    // Stepped, a chip waits only for what it passes on: the hops of one phase may hide in another.
+    // Stepped, a chip waits only for data that it passes on, so hops of one phase may hide in
+    // another.
     const double bytes_only = factor + (b > 1000 ? 0 : 0.9 * hops * 1e-6 / formula) - 1;
     rows.back().expected_packets = DifferenceRange{bytes_only - 0.001, rows.back().expected.high};
-    // On lines of 4 the rounds are 3 + 2 + 1 chunks one after another, where the middle link
-    // carries 4: half as long again, unless the phases of one half of the data hide in those of the
-    // other.
+    // On lines of 4 the rounds are 3 + 2 + 1 chunks one after another, though the middle link
+    // carries only 4. That takes half as long again, unless phases of one half of the data hide in
+    // those of the other.
     if (!wraps[0]) rows.back().expected_packets->high += 0.5 * factor;
   };
-  // V / (4 W) and the hops of the way: 8 on a ring of 16. At B = 65,536 V is 1.07 GB, 2.98 ms.
+  // V / (4 W) plus the hops of the way: 8 on a ring of 16. At B = 65,536 V is 1.07 GB: 2.98 ms.
   add("large-ring", "B = 65,536 on a ring of 16", 65536, 1, 8,
       "bytes dominate: an AllToAll on one ring", {16}, {true});
   // 4x4, wrapped: V max(n_i) / (N 8 W one way) = V / 16 / W_bidi: a quarter of one ring's.

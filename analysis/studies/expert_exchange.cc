@@ -15,14 +15,14 @@
 namespace stepsim {
 namespace {
 
-// DeepSeek-V3 in the large: 64 ways of expert parallelism on 8 nodes of H100.
+// DeepSeek-V3 at scale: 64-way expert parallelism on 8 nodes of H100.
 constexpr std::uint32_t kGpus = 64;
 constexpr std::uint32_t kPerNode = 8;
 constexpr std::uint32_t kNodes = kGpus / kPerNode;
 constexpr std::uint32_t kExperts = 256;
-constexpr std::uint32_t kChosen = 8;  // experts of a token
+constexpr std::uint32_t kChosen = 8;  // experts per token
 constexpr double kTokenBytes = 2 * 7168;
-constexpr std::uint32_t kTokensPerGpu = 1024;  // of each GPU
+constexpr std::uint32_t kTokensPerGpu = 1024;  // tokens of each GPU
 constexpr double kCard = 50e9;
 
 enum class Routing { kUniform, kFourNodes };
@@ -31,7 +31,7 @@ std::uint32_t draw(RandomNumbers& random, std::uint32_t below) {
   return std::min(static_cast<std::uint32_t>(random.uniform() * below), below - 1);
 }
 
-// The experts of a token: all different, of all nodes or of four of them.
+// Draws the experts of a token, all different, from all nodes or from four of them.
 std::array<std::uint32_t, kChosen> choose(RandomNumbers& random, Routing routing) {
   constexpr std::uint32_t kExpertsOfNode = kExperts / kNodes;
   std::array<std::uint32_t, kNodes> nodes{};
@@ -50,7 +50,8 @@ std::array<std::uint32_t, kChosen> choose(RandomNumbers& random, Routing routing
   return chosen;
 }
 
-// A copy to each expert; where nodes share, one to each node, and from there to each of its GPUs.
+// Sends one copy to each expert. With sharing, it sends one copy to each node, and from there one
+// to each of the node's GPUs.
 ByteMatrix dispatch(Routing routing, NodeSharing sharing) {
   RandomNumbers random(25);
   const auto token = static_cast<std::int64_t>(kTokenBytes);
@@ -83,7 +84,7 @@ ByteMatrix dispatch(Routing routing, NodeSharing sharing) {
   return matrix;
 }
 
-// As many bytes for each GPU as uniform routing sends in the mean; those of node 0 `hot` times
+// Sends each GPU as many bytes as uniform routing does on average; GPUs of node 0 get `hot` times
 // that.
 ByteMatrix even(double hot) {
   ByteMatrix matrix{.members = kGpus};
@@ -145,25 +146,25 @@ std::vector<StudyRow> expert_rows() {
         "packets run stepped, message by message; the rows are about bytes";
   };
   // min(8 k / Z, 1) = 1: a copy to each of 8 nodes, 7 of them over the network. Uniform routing
-  // sends 8 copies, of which 7/8 leave the node: 7 as well. The busiest of 64 cards has by chance
-  // 2.5 deviations more than the mean of 1024 x 8 x 7/8 = 7168 tokens that it sends or receives:
-  // 2.5 / sqrt(7168) = 3 % at most (draws of one token are not independent, which makes it less).
+  // sends 8 copies, of which 7/8 leave the node: 7 as well. A card sends or receives 1024 x 8 x 7/8
+  // = 7168 tokens on average. By chance the busiest of 64 cards has 2.5 deviations more: 2.5 /
+  // sqrt(7168) = 3 % at most (draws of one token are not independent, which reduces it).
   add("uniform", "every copy sent by itself, uniform routing", {-0.005, 0.04},
       "8 copies of a token over 8 nodes are what the formula counts; the busiest card decides",
       [](const Laboratory& laboratory) {
         return over_nodes(laboratory, dispatch(Routing::kUniform, NodeSharing::kNone),
                           AlgorithmChoice::kDirect);
       });
-  // 8 of 256 experts without repetition miss a given node with (224 x ... x 217) / (256 x ... x
-  // 249) = 0.3382: 0.6618 instead of 1. Chance as before: + 3 %.
+  // 8 of 256 experts without repetition miss a given node with probability (224 x ... x 217) / (256
+  // x ... x 249) = 0.3382: 0.6618 copies instead of 1. Chance adds 3 % as before.
   add("shared-in-node", "one copy a node, handed on inside it",
       {0.6618 - 1 - 0.005, 0.6618 * 1.04 - 1}, "8 experts are on 5.3 different nodes, not on 8",
       [](const Laboratory& laboratory) {
         return over_nodes(laboratory, dispatch(Routing::kUniform, NodeSharing::kToNode),
                           AlgorithmChoice::kNodeForwarding);
       });
-  // 8 experts of four nodes: a node of the four is missed with (96 x ... x 89) / (128 x ... x 121)
-  // = 0.0927; 4 x 0.9073 nodes of 8: 0.4536.
+  // 8 experts on four nodes: one of the four nodes is missed with probability (96 x ... x 89) /
+  // (128 x ... x 121) = 0.0927. 4 x 0.9073 of 8 nodes: 0.4536.
   add("four-nodes", "the same with the experts of a token on at most four nodes",
       {0.4536 - 1 - 0.005, 0.4536 * 1.05 - 1},
       "routing limited to four nodes: at most half of the copies leave",
@@ -176,9 +177,9 @@ std::vector<StudyRow> expert_rows() {
       "the hottest node decides", [](const Laboratory& laboratory) {
         return over_nodes(laboratory, even(1.3), AlgorithmChoice::kDirect);
       });
-  // 64 tokens a GPU: messages of 8 tokens, 115 kB, in 63 rounds: 63 x 2.294 us, and latency of 2 us
-  // in the 7 rounds on one's own rail, 3 us in the others: 326 us instead of 56 x 2.294 = 128 us:
-  // 2.54 times; rounds that drift apart (S24) add up to 14 messages: 2.79.
+  // 64 tokens per GPU: messages of 8 tokens, 115 kB, in 63 rounds of 2.294 us each. Latency is 2 us
+  // in the 7 rounds on a GPU's own rail and 3 us in the others. Together 326 us instead of 56 x
+  // 2.294 = 128 us: 2.54 times. Rounds that drift apart (S24) add up to 14 messages: 2.79.
   rows.push_back({.id = "small-messages",
                   .formula = "E13",
                   .regime = "64 tokens a GPU, in rounds of one partner, 2 to 3 us a trip",
@@ -201,8 +202,8 @@ std::vector<StudyRow> expert_rows() {
                         cluster, options);
                   }});
   rows.back().expected_unshared = DifferenceRange{1.30, 1.56};
-  // In a node with 4 experts a token: 1 - (7/8)^4 = 0.4138 of the tokens go to a GPU, not 4/8; and
-  // of 8 GPUs 7 are others: 0.4138 x 7 / 4 = 0.7241.
+  // Inside a node, with 4 experts per token: 1 - (7/8)^4 = 0.4138 of the tokens go to a GPU, not
+  // 4/8. 7 of the 8 GPUs are others: 0.4138 x 7 / 4 = 0.7241.
   rows.push_back(
       {.id = "in-node",
        .formula = "C8",

@@ -14,14 +14,14 @@
 namespace stepsim {
 
 struct Figure {
-  std::string_view name;  // of the file: "flops-to-comms"
-  std::string_view what;  // a sentence
+  std::string_view name;  // name of the file: "flops-to-comms"
+  std::string_view what;  // what the figure shows, in one sentence
   Plot (*draw)(const Laboratory& laboratory);
 };
 
 std::vector<Figure> figures();
 
-// A file each.
+// Each file has one function:
 std::vector<Figure> training_figures();    // training_figures.cc
 std::vector<Figure> collective_figures();  // collective_figures.cc
 

@@ -15,7 +15,7 @@
 namespace stepsim {
 namespace {
 
-// With trips of 1 us a link of the network and 0.5 us of NVLink.
+// Nodes with latencies of 1 us for a network link and 0.5 us for NVLink.
 DgxSuperPodSpec distant_h100_nodes(int nodes) {
   DgxSuperPodSpec spec = h100_nodes(nodes);
   spec.nvlink_latency = std::chrono::nanoseconds(500);
@@ -47,7 +47,7 @@ double nodes_formula(double nodes) {
   return predict("C11", {{"V", kAllTokens}, {"M", nodes}, {"Wn", kNode}});
 }
 
-constexpr double kChunk = kAllTokens / 64;  // of one GPU for another, in one node
+constexpr double kChunk = kAllTokens / 64;  // from one GPU to another, in one node
 
 double in_order(const Laboratory& laboratory,
                 const std::vector<std::vector<std::uint32_t>>& destinations) {
@@ -55,7 +55,7 @@ double in_order(const Laboratory& laboratory,
                             one_node(8, Bandwidth(kNvlink)));
 }
 
-// Packets of 64 KiB. Nothing of `buffer`: queues have no end.
+// Runs with packets of 64 KiB. Without `buffer`, queues are unlimited.
 double on_packets(const Laboratory& laboratory, const OpGraph& graph, std::optional<Bytes> buffer) {
   SimulationOptions options;
   options.packets.packet_bytes = Bytes(1 << 16);
@@ -64,7 +64,7 @@ double on_packets(const Laboratory& laboratory, const OpGraph& graph, std::optio
       laboratory.simulate_packets(graph, one_node(8, Bandwidth(kNvlink)), options).step_time);
 }
 
-// Everybody to GPU 0 first, then to 1, ...
+// Every GPU sends to GPU 0 first, then to 1, ...
 void add_orders(RowTable& rows) {
   rows.testing("C7", one_node_formula());
   // All send to GPU 0 first, then to 1, ... The 7 senders share GPU 0's port: 7 chunk times.
@@ -76,12 +76,13 @@ void add_orders(RowTable& rows) {
                [](const Laboratory& laboratory) { return in_order(laboratory, same_order(8)); });
   incast.expected_unshared = around(0, kExact);
   incast.expected_packets = {2.8, 3.05};
-  // Random orders: a sender waits where others send too. As queues in a closed circle, each port
-  // serving its senders at once, of n senders n / (2 n - 1) of the ports are busy (product form):
-  // 8/15, + 88 %; first come first served, with messages of equal length, 0.62 of 8 ports are
-  // (Karol, Hluchyj, Morgan 1987), + 62 %. That is the mean sender; the last of 8 is 1.4 deviations
-  // later. Of 7 messages that take 15/8 +- 0.8 chunk times the sum deviates by 2: up to 2.9 of 7
-  // more. (The last sender was not thought of at first: the range without it was missed.)
+  // Random orders: a sender waits when others send to the same port. In a closed queueing network
+  // whose ports serve all their senders at once, n senders keep n / (2 n - 1) of the ports busy
+  // (product form): 8/15, + 88 %. With first-come-first-served ports and messages of equal length,
+  // 0.62 of 8 ports are busy (Karol, Hluchyj, Morgan 1987), + 62 %. That is the mean sender. The
+  // last of 8 is 1.4 deviations later: the sum of 7 messages of 15/8 +- 0.8 chunk times deviates by
+  // 2, so up to 2.9 of 7 more. (A first version of the range left out the last sender and was
+  // missed.)
   StudyRow& random = rows.add(
       "random-order", "one node, in orders drawn by lot (mean of 16)", {0.88, 0.88 + 0.42},
       "two senders meet at a port while another one idles", [](const Laboratory& laboratory) {
@@ -95,7 +96,8 @@ void add_orders(RowTable& rows) {
   random.expected_packets = {0.62, 0.62 + 0.42};
 }
 
-// The network decides, not the senders: all messages are in its hands from the start.
+// All messages are in the network's hands from the start, so the network decides the order, not the
+// senders.
 void add_queues(RowTable& rows) {
   rows.testing("C7", one_node_formula());
   // Senders go on as their links allow: port d gets d messages in chunk time d - 1 and the other 7
@@ -107,9 +109,9 @@ void add_queues(RowTable& rows) {
              return on_packets(laboratory, messages_at_once(same_order(8), whole_bytes(kChunk)),
                                {});
            });
-  // Queues of 1 MiB, a fifteenth of a message, are full at once and hold up their senders, whose
-  // other messages stand behind: 28 chunk times as one at a time, less what the queue takes at each
-  // of the 7 steps (7 x 0.067 chunks).
+  // Queues of 1 MiB, a fifteenth of a message, fill at once and block their senders, whose other
+  // messages wait behind: 28 chunk times, as with one message at a time, less what the queue
+  // absorbs at each of the 7 steps (7 x 0.067 chunks).
   rows.add("queues-lossless", "the same in a lossless network with queues of 1 MiB (packets)",
            {(28 - 7 * 0.068) / 7 - 1, 3.01},
            "head-of-line blocking: full queues hold up what is for free ports, as if each sent one "
@@ -118,8 +120,8 @@ void add_queues(RowTable& rows) {
              return on_packets(laboratory, messages_at_once(same_order(8), whole_bytes(kChunk)),
                                Bytes(1 << 20));
            });
-  // Each destination in its turn: no port ever has two senders, and no queue fills. A packet is
-  // stored once: 64 KiB of 109 MB.
+  // Each rank's destinations are rotated, so no port ever has two senders and no queue fills. A
+  // packet is stored once: 64 KiB of 109 MB.
   rows.add("rotated-lossless", "rotated orders in the same lossless network (packets)",
            {-kExact, 0.002}, "paced by destination, no queue fills: the formula holds",
            [](const Laboratory& laboratory) {
@@ -144,7 +146,7 @@ std::vector<StudyRow> all_to_all_rows() {
             [nodes](const Laboratory& laboratory) { return direct_all_to_all(laboratory, nodes); });
   }
   // The rules of thumb, V / (n W) and V / (M Wn), drop (M-1)/M: their ratio is 8 x 450 / 800 = 4.5.
-  // Kept, it is (1/4 / 400e9) / (7/64 / 450e9) = 18/7: 4/7 of 4.5.
+  // With the factor it is (1/4 / 400e9) / (7/64 / 450e9) = 18/7: 4/7 of 4.5.
   rows.testing("C11.slowdown", 8 * kNvlink / (2 * kNode), "x")
       .add(
           "two-nodes-over-one", "2 nodes over 1: \"more than four times worse\"",
@@ -156,12 +158,12 @@ std::vector<StudyRow> all_to_all_rows() {
   add_orders(rows);
   add_queues(rows);
   rows.testing("C11", nodes_formula(8));
-  // 64 GPUs in 63 rounds of one partner: in every round somebody's partner is in another node, so a
-  // round takes 244 kB over 50 GB/s, 4.883 us, instead of 56 of them in 273.4 us: 307.6 us. And
-  // latency: 1 us a link of the network, 0.5 us of NVLink: 2 us in the 7 rounds whose partner has
-  // the same rail, 3 us in the others, which NVLink relays: 182 us. In all 489.6 us: +79 %. In 14
-  // rounds some partners are in the node and done early; their next messages meet those of others
-  // on a card, each for at most one message more: up to 14 x 4.9 us, +104 %.
+  // 64 GPUs in 63 rounds of one partner. In every round some GPU's partner is in another node, so a
+  // round takes 244 kB over 50 GB/s, 4.883 us: 307.6 us instead of 56 of them, 273.4 us. Latency is
+  // 1 us for a network link and 0.5 us for NVLink. That is 2 us in the 7 rounds with a partner on
+  // the same rail and 3 us in the others, which NVLink relays: 182 us. In all 489.6 us: +79 %. In
+  // 14 rounds some partners are in the node and finish early. Their next messages meet those of
+  // others on a card, each for at most one message more: up to 14 x 4.9 us, +104 %.
   rows.add("rounds-of-one-partner", "8 nodes, in rounds of one partner, 2 to 3 us a trip",
            {0.79, 1.04},
            "244 kB take 4.9 us, a trip 2 to 3: latency of 63 rounds, and rounds that drift apart",
@@ -169,11 +171,11 @@ std::vector<StudyRow> all_to_all_rows() {
              return all_to_all(laboratory, distant_h100_nodes(8), AlgorithmChoice::kPairwise,
                                Granularity::kStepped);
            })
-      .expected_unshared = DifferenceRange{0.70, 0.80};  // messages that meet don't matter
-  // Over one's own rail go what 8 GPUs have for a GPU: 7 rounds of 1.95 MB, 39.1 us each, in place
-  // of 56 of 244 kB: the same bytes. Latency: 7 trips of 2 us over a rail and 7 of 1 us inside, 21
-  // us, and what is not hidden of the first leg inside, 7 x 1.95 MB / 450 GB/s = 30 us: + 5 to + 19
-  // %.
+      .expected_unshared = DifferenceRange{0.70, 0.80};  // meeting costs nothing
+  // Each rail carries what 8 GPUs send to a GPU: 7 rounds of 1.95 MB, 39.1 us each, instead of 56
+  // of 244 kB; the bytes are the same. Latency: 7 trips of 2 us over a rail and 7 of 1 us inside,
+  // 21 us. Also the part of the first leg inside that is not hidden, up to 7 x 1.95 MB / 450 GB/s =
+  // 30 us: + 5 to + 19 %.
   rows.add("pxn", "8 nodes, inside the node to the right rail first (PXN), 1 to 2 us a trip",
            {0.05, 0.19}, "fewer and larger messages: latency weighs little again",
            [](const Laboratory& laboratory) {

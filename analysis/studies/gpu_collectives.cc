@@ -36,9 +36,9 @@ double a100_all_reduce(const Laboratory& laboratory, AlgorithmChoice algorithm,
 }
 
 std::vector<StudyRow> flat_ring_rows() {
-  // A packet of 4 MiB is stored at three links of 25 GB/s on its way to another node, 0.5 ms; the
-  // rounds of a ring follow each other without a gap, so that is paid where a round begins with
-  // nothing in front of it: a few times in all.
+  // A packet of 4 MiB is stored at three links of 25 GB/s on its way to another node: 0.5 ms. The
+  // rounds of a ring follow each other without a gap, so this time is paid only where a round
+  // begins on an idle link: a few times in all.
   RowTable rows({}, {0, 0.0005});
   rows.testing("C1", predict("C1", {{"n", 32}, {"V", kGradients70b}, {"W", 25e9}}));
   const auto reduce = [](AlgorithmChoice algorithm, Granularity granularity) {
@@ -46,8 +46,8 @@ std::vector<StudyRow> flat_ring_rows() {
       return a100_all_reduce(laboratory, algorithm, granularity);
     };
   };
-  // Between nodes only V / 8 of each rail: 2 x 3/4 x V / (8 x 25e9) = 1.05 s of 10.85 s. Levels one
-  // after another: 2 x 7/8 x V / 300e9 = 0.8167 s more.
+  // Between nodes each rail carries only V / 8: 2 x 3/4 x V / (8 x 25e9) = 1.05 s of 10.85 s. With
+  // levels one after another, 2 x 7/8 x V / 300e9 = 0.8167 s more.
   const double between = 2 * 0.75 * kGradients70b / 200e9;
   const double inside = 2 * 0.875 * kGradients70b / 300e9;
   const double flat = 2 * 31.0 / 32 * kGradients70b / 25e9;
@@ -56,13 +56,13 @@ std::vector<StudyRow> flat_ring_rows() {
   rows.add("flat-ring", "4 DGX A100, one ring through all 32 GPUs", around(0, kExact),
            "one ring crosses each node boundary on one card of 25 GB/s",
            reduce(AlgorithmChoice::kRing, Granularity::kPipelined));
-  // Packets run in whole messages: one level after the other.
+  // Packets run in whole messages, so one level follows the other.
   rows.add("hierarchical", "in the node, then on all 8 rails, overlapped",
            around(overlapped, kExact),
            "all 8 cards of a node carry an eighth each: ten times as fast",
            reduce(AlgorithmChoice::kHierarchical, Granularity::kPipelined))
       .expected_packets = {in_turn - kExact, in_turn + 0.0005};
-  // Each ring carries an eighth of the flat one's bytes over a card of its own.
+  // Each ring carries an eighth of the flat ring's bytes over its own card.
   rows.add("rotated-rings", "eight rings, each over a card of its own", around(-0.875, kExact),
            "all 8 cards of a node carry an eighth each of 31/32 of the data",
            reduce(AlgorithmChoice::kRotatedRings, Granularity::kPipelined));
@@ -139,8 +139,8 @@ std::vector<StudyRow> node_all_gather_rows() {
            "equal parts over unequal switches: those with 4 of 18 links are the last",
            [](const Laboratory& laboratory) { return four_switches(laboratory, 1024 * kMiB); });
   // NCCL's own start, hops and protocols (catalog/libraries, fitted to nccl-tests, not to the
-  // book). The book measured 370 of 450 GB/s for all-reduces of 10 GB: 21.6 % more time; NCCL's
-  // versions differ by some percent.
+  // book). The book measured 370 of 450 GB/s for all-reduces of 10 GB: 21.6 % more time. NCCL's
+  // versions differ by a few percent.
   const auto with_nccl = [&rows](std::string id, std::string regime, double v,
                                  AlgorithmChoice algorithm, double measured, double margin,
                                  std::string why) {
@@ -154,9 +154,10 @@ std::vector<StudyRow> node_all_gather_rows() {
   with_nccl("nccl-ring-10g", "AllReduce of 10 GB in a ring with what NCCL adds", 10e9,
             AlgorithmChoice::kRing, 370e9, 0.03,
             "protocols and copies cost a fifth of the links: 370 of 450 GB/s (A17)");
-  // For 58 MB the book measured 150 GB/s (A17), three times the formula. nccl-tests of NCCL 2.29.2
-  // on the same GPUs (tests/reference/measured/collectives.csv) have 294 GB/s at 32 MiB and 362 at
-  // 64 MiB, which is 351 at 58 MB, linearly in time: + 28 %. A fit is good to 15 % at such sizes.
+  // For 58 MB the book measured 150 GB/s (A17), three times the formula's time. nccl-tests of NCCL
+  // 2.29.2 on the same GPUs (tests/reference/measured/collectives.csv) give 294 GB/s at 32 MiB and
+  // 362 at 64 MiB. That is 351 at 58 MB, linearly in time: + 28 %. At such sizes a fit is good to
+  // 15 %.
   with_nccl("nccl-58m", "AllReduce of 58 MB as NCCL does it", 58e6, AlgorithmChoice::kAuto, 351e9,
             0.15,
             "start and switches cost a quarter at 58 MB; the book measured three times the "
@@ -197,7 +198,7 @@ std::vector<StudyRow> two_nodes_rows() {
           granularity);
     };
   };
-  // V / 800e9 between the nodes is 514.3 / 800 of V / 514.3e9 in them.
+  // V / 800e9 between the nodes is 514.3 / 800 of V / 514.3e9 inside them.
   const double added = kNvlink * 8 / 7 / (2 * kNode);
   // Packets run stepped, one level after the other, and are stored at each switch.
   const DifferenceRange packets = {added - kExact, added + 0.002};

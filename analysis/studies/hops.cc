@@ -32,7 +32,7 @@ void add_direction(GraphByHand& graph, const std::vector<std::uint32_t>& order, 
     const StreamId stream = graph.stream(rank, "hops " + std::to_string(communicator.index()));
     const std::uint32_t next = (position + 1) % n;
     const std::uint32_t previous = (position + n - 1) % n;
-    // On a line the chip at position p has p + 1 shards to send and p to receive.
+    // On a line the chip at position p sends p + 1 shards and receives p.
     const std::uint32_t sends = wraps ? most_rounds : (next == 0 ? 0 : position + 1);
     const std::uint32_t receives = wraps ? most_rounds : position;
     for (std::uint32_t round = 0; round < std::max(sends, receives); ++round) {
@@ -46,7 +46,7 @@ void add_direction(GraphByHand& graph, const std::vector<std::uint32_t>& order, 
   }
 }
 
-// All receives are posted at the start; `add_sends` says how a rank posts its sends.
+// All receives are posted at the start; `add_sends` posts the sends of a rank.
 OpGraph messages_to(const std::vector<std::vector<std::uint32_t>>& destinations, Bytes chunk,
                     void (*add_sends)(GraphByHand&, std::uint32_t rank,
                                       const std::vector<Message>&)) {
@@ -88,7 +88,8 @@ OpGraph all_gather_in_rounds(std::uint32_t n, Bytes shard, Duration floor) {
     const StreamId stream = graph.stream(rank, "hops");
     std::vector<Dependency> before;
     for (std::uint32_t round = 0; round + 1 < n; ++round) {
-      // To the right go a chip's own shard and those from its left, nearest first; so to the left.
+      // Each chip sends to the right its own shard and those from its left, nearest first; to the
+      // left likewise.
       std::vector<Message> batch;
       const auto add = [&](bool is_send, std::uint32_t peer, bool to_the_right) {
         const std::uint32_t number = 2 * round + (to_the_right ? 1 : 0);
@@ -164,9 +165,10 @@ std::vector<std::vector<Dependency>> MeshAllReduce::add(
   return ready;
 }
 
-// Gathering, position p sends from round 0 on what it has: its own shard, then those that it got:
-// p + 1 in all. Scattering is the same backwards: the sum for the farthest chip leaves first, and
-// position p can send in round p at the earliest, when the first of those behind has come.
+// In the gather, position p sends the shards that it has, from round 0 on: its own shard, then
+// those it received, p + 1 in all. The scatter is the same backwards: the sum for the farthest chip
+// leaves first, and position p can send in round p at the earliest, when the first shard from
+// behind has come.
 void MeshAllReduce::add_lines(const std::vector<Direction>& directions, Bytes shard, bool gathers,
                               std::vector<std::vector<Dependency>>& ready) {
   std::vector<std::vector<Dependency>> done(ready.size());

@@ -1,5 +1,5 @@
-// Graphs of messages that go from chip to neighbouring chip, or to one destination after another:
-// what the books' arguments count by hand. Rank r sits on chip r.
+// Graphs of messages from chip to neighbouring chip, or to one destination after another. The
+// books' arguments count these by hand. Rank r sits on chip r.
 
 #pragma once
 
@@ -11,28 +11,29 @@
 
 namespace stepsim {
 
-// All-gather of n shards along a line or ring: in every round a chip passes on whole the shard that
-// it got last, in both directions at once. On a ring, the shard of the opposite chip comes one way
-// only: ceil((n - 1) / 2) rounds; on a line n - 1.
+// All-gather of n shards along a line or ring. In every round a chip passes on the whole shard that
+// it received last, in both directions at once. On a ring, the shard of the opposite chip comes
+// from one direction only: ceil((n - 1) / 2) rounds. On a line it takes n - 1.
 OpGraph whole_shard_all_gather(std::uint32_t n, Bytes shard, bool wraps);
 
-// All-gather of n shards along a line in rounds of all chips: a round takes as long as its hop, but
-// `floor` at the least. On ideal_chip().
+// All-gather of n shards along a line, in rounds that all chips start together. A round takes as
+// long as its hop, but at least `floor`. Use ideal_chip().
 OpGraph all_gather_in_rounds(std::uint32_t n, Bytes shard, Duration floor);
 
-// Reduce-scatter around a ring in one direction, n - 1 rounds: in every round a chip sends a shard
-// on, receives one and adds it to its own, which moves `added` bytes through the chip's memory.
+// Reduce-scatter around a ring in one direction, n - 1 rounds. In every round a chip sends a shard,
+// receives one and adds it to its own. The addition moves `added` bytes through the chip's memory.
 OpGraph reduce_scatter_with_adds(std::uint32_t n, Bytes shard, Bytes added);
 
-// All-reduces over a mesh without wraparound, one after another: reduce-scatter along x, then y,
-// all-gather along y, then x. Along a line of n every shard goes from neighbour to neighbour, both
-// ways at once: n - 1 rounds.
+// All-reduces over a mesh without wraparound, one after another: reduce-scatter along x, then y;
+// all-gather along y, then x. Along a line of n every shard moves from neighbour to neighbour, in
+// both directions at once: n - 1 rounds.
 class MeshAllReduce {
  public:
-  // Rank x + size_x * y of `graph`, which has size_x * size_y ranks.
+  // Uses rank x + size_x * y of `graph`, which has size_x * size_y ranks.
   MeshAllReduce(GraphByHand& graph, std::uint32_t size_x, std::uint32_t size_y);
 
-  // `ready[rank]` is what must have ended before. Returns what ends last of each rank.
+  // `ready[rank]`: ops that must end before the all-reduce starts. Returns the last ops of each
+  // rank.
   std::vector<std::vector<Dependency>> add(Bytes bytes, std::vector<std::vector<Dependency>> ready);
 
  private:
@@ -49,22 +50,22 @@ class MeshAllReduce {
   std::vector<Direction> along_y_;
   std::uint32_t size_x_;
   std::uint32_t size_y_;
-  std::uint32_t messages_ = 0;  // numbers them
+  std::uint32_t messages_ = 0;  // count of messages, for their numbers
 };
 
-// Every rank sends `chunk` to the ranks of destinations[rank] one after another; all receives are
+// Every rank sends `chunk` to the ranks of destinations[rank], one after another. All receives are
 // posted at the start.
 OpGraph messages_in_order(const std::vector<std::vector<std::uint32_t>>& destinations, Bytes chunk);
 
-// The same, sends posted a nanosecond after each other, whatever those before them do: the network
-// has them in this order. On ideal_chip().
+// The same, but sends are posted a nanosecond apart without waiting for earlier ones, so the
+// network has them in this order. Use ideal_chip().
 OpGraph messages_at_once(const std::vector<std::vector<std::uint32_t>>& destinations, Bytes chunk);
 
-// Everybody's order is 0, 1, ..., n - 1, without itself.
+// Every rank's order is 0, 1, ..., n - 1, without the rank itself.
 std::vector<std::vector<std::uint32_t>> same_order(std::uint32_t n);
 // Rank r sends to r + 1 first, then to r + 2, ...
 std::vector<std::vector<std::uint32_t>> rotated_order(std::uint32_t n);
-// An order of each rank's own, drawn by lot.
+// Every rank has its own random order.
 std::vector<std::vector<std::uint32_t>> random_order(std::uint32_t n, std::uint64_t seed);
 
 }  // namespace stepsim

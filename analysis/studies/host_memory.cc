@@ -1,4 +1,4 @@
-// S47: arrays and weights that lie in the memory of hosts and come to the chips over PCIe.
+// S47: arrays and weights in the memory of hosts that move to the chips over PCIe.
 //
 // The host links are those of a cluster (sim/hardware/hosts.h): each chip copies over its own link,
 // and all chips of a host share the host's memory. Copies take no latency here.
@@ -14,14 +14,14 @@ namespace {
 
 using namespace literals;
 
-constexpr double kPcieLink = 1.5e10;       // B/s one way, of a chip
-constexpr double kIci = 4.5e10;            // B/s one way, of a v5e link
+constexpr double kPcieLink = 1.5e10;       // B/s one way, per chip
+constexpr double kIci = 4.5e10;            // B/s one way, per v5e link
 constexpr double kHbm = 8.1e11;            // B/s, v5e
-constexpr double kWideMemory = 2e11;       // B/s of a host: 8 chips at 15 GB/s take 120 GB/s
-constexpr double kNarrowMemory = 6e10;     // half of what 8 chips can take
-constexpr double kHalf = 0.5;              // of a chip's link, what the narrow memory leaves it
-constexpr std::uint32_t kSliceChips = 16;  // v5e 4x4, which does not wrap: two hosts
-constexpr std::uint32_t kArrayTiles = 16;  // of a shard, where loads and sends overlap
+constexpr double kWideMemory = 2e11;       // B/s per host: 8 chips at 15 GB/s take 120 GB/s
+constexpr double kNarrowMemory = 6e10;     // half of the bandwidth of 8 chips' links
+constexpr double kHalf = 0.5;              // share of a chip's link that the narrow memory can feed
+constexpr std::uint32_t kSliceChips = 16;  // v5e 4x4 without wraparound: two hosts
+constexpr std::uint32_t kArrayTiles = 16;  // tiles of a shard, if loads and sends overlap
 constexpr Bytes kArray = 16_GiB;           // int8[128 Ki, 128 Ki]
 
 void add_hosts_of_eight(double memory, Cluster& cluster) {
@@ -42,7 +42,7 @@ Cluster v5e_with_hosts(double host_memory) {
   return cluster;
 }
 
-// ---- an array that 16 chips have in their hosts, to the corner ----
+// ---- an array spread over the hosts of 16 chips moves to the corner chip ----
 
 std::function<double(const Laboratory&)> load_everywhere(double host_memory) {
   return [host_memory](const Laboratory& laboratory) {
@@ -88,7 +88,7 @@ double load_to_the_corner(const Laboratory& laboratory) {
   return laboratory.seconds(graph.build(), v5e_with_hosts(kWideMemory));
 }
 
-// The matmul of 8 rows with the array, which is all in the memory of one chip by then.
+// The matmul of 8 rows with the array, which is then all in the memory of one chip.
 double multiply_at_the_corner(const Laboratory& laboratory) {
   constexpr double kWidth = 131'072;
   GraphByHand graph(kSliceChips);
@@ -101,8 +101,8 @@ double multiply_at_the_corner(const Laboratory& laboratory) {
 constexpr double kStreamedPeak = 9.2e14;             // FLOP/s, bf16
 constexpr double kStreamedWidth = 8192;              // D
 constexpr double kStreamedMlp = 4 * kStreamedWidth;  // F
-constexpr std::uint32_t kWeightTiles = 64;           // of the weights, all of equal size
-constexpr std::uint32_t kWeightBuffers = 2;          // of tiles, in a chip
+constexpr std::uint32_t kWeightTiles = 64;   // tiles of equal size that the weights are cut into
+constexpr std::uint32_t kWeightBuffers = 2;  // tile buffers in a chip
 
 // Each of 8 chips of a host multiplies `tokens` rows of its own, which stay on the chip, with
 // weights that it copies tile by tile.
@@ -131,7 +131,7 @@ double streamed_matmul(const Laboratory& laboratory, double host_memory, double 
   return laboratory.seconds(graph.build(), cluster);
 }
 
-// Where the flat time of few tokens meets the slope of many.
+// Returns the number of tokens at which the flat time of few tokens meets the slope of many.
 std::function<double(const Laboratory&)> critical_tokens(double host_memory) {
   return [host_memory](const Laboratory& laboratory) {
     const auto time = [&](double tokens) {
@@ -159,8 +159,8 @@ std::vector<StudyRow> host_memory_rows() {
                   .expected = around(0),
                   .why = "every chip loads a 16th over its own PCIe link",
                   .simulate = load_everywhere(kWideMemory),
-                  // Packets are served first come, first served: the last chip waits until the
-                  // shards of 7 others have left the memory, 7 / 8 of 120 / 200 of the load.
+                  // Packets are served first come, first served. The last chip waits until the
+                  // shards of 7 others have left the memory: 7 / 8 of 120 / 200 of the load.
                   .expected_packets = around(7 * kPcieLink / kWideMemory, 1e-3)});
   // 8 chips share 60 GB/s: 7.5 GB/s each instead of 15.
   rows.push_back({.id = "load-narrow-memory",
@@ -173,8 +173,8 @@ std::vector<StudyRow> host_memory_rows() {
                   .expected_unshared = around(0),
                   .expected_packets = around(7 * kPcieLink / kNarrowMemory, 1e-3)});
   // Routes go along x first, so 12 of 15 shards come in over the corner's y link: 12/16 V / W,
-  // where the bound has 15/32: 1.6. Before that the first tile is loaded: load / 16 = 4.47 ms,
-  // 0.025 of the bound.
+  // where the bound has 15/32: 1.6. Before that the first tile is loaded, which takes load / 16 =
+  // 4.47 ms, 0.025 of the bound.
   rows.push_back(
       {.id = "to-the-corner",
        .formula = "B11",
@@ -184,7 +184,7 @@ std::vector<StudyRow> host_memory_rows() {
        .why = "all of the load but the first tile hides behind the network; there, "
               "routes in order of axes bring 12 of 15 shards over one of the two ports",
        .simulate = load_to_the_corner,
-       // No link is shared: a chip's load, 71.58 ms, then its last tile at 45 GB/s, 1.49.
+       // Without link sharing: a chip's load, 71.58 ms, then its last tile at 45 GB/s, 1.49 ms.
        .expected_unshared =
            around((load + array / kSliceChips / kArrayTiles / kIci) / corner - 1, 1e-3)});
   rows.push_back({.id = "multiply",
@@ -194,7 +194,7 @@ std::vector<StudyRow> host_memory_rows() {
                   .expected = around(0),
                   .why = "bound by HBM: the FLOPs take 1.4 ms",
                   .simulate = multiply_at_the_corner});
-  // Of one token the arithmetic is 1 / 61333 of the load; both times are otherwise exact.
+  // For one token, the arithmetic takes 1/61,333 of the load time. Both times are otherwise exact.
   rows.push_back({.id = "critical-batch",
                   .formula = "A10",
                   .regime = "weights stream from the hosts to 8 chips: critical batch as measured",
@@ -204,7 +204,7 @@ std::vector<StudyRow> host_memory_rows() {
                   .why = "each chip has its own PCIe link, and activations stay on the chip",
                   .simulate = critical_tokens(kWideMemory),
                   .not_on_packets = kMemoryServesInOrder});
-  // Half the bandwidth, twice the tokens.
+  // Half the bandwidth needs twice the tokens.
   rows.push_back({.id = "critical-batch-narrow-memory",
                   .formula = "A10",
                   .regime = "the same, hosts whose memory gives 60 GB/s to 8 chips",

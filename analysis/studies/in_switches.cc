@@ -1,4 +1,4 @@
-// S23: all-reduces whose sums are made by switches.
+// S23: all-reduces in which switches add.
 
 #include <cmath>
 
@@ -23,7 +23,7 @@ double in_node(const Laboratory& laboratory, AlgorithmChoice algorithm) {
   return laboratory.seconds(collective_graph(all_chips(cluster), all_reduce(algorithm)), cluster);
 }
 
-// Two at once, of all GPUs.
+// Two all-reduces of all GPUs at once.
 double two_in_node(const Laboratory& laboratory) {
   const Cluster cluster = one_node(8, Bandwidth(kNvlink));
   std::vector<RankId> all;
@@ -32,12 +32,13 @@ double two_in_node(const Laboratory& laboratory) {
   return laboratory.seconds(collectives_graph(all_chips(cluster), {one, one}), cluster);
 }
 
-// What the adders of a switch have to take in of 8 GPUs at once so that it is 1.3 times as fast as
-// a ring, as measured, and not 2 (n-1)/n times.
+// The rate at which a switch's adders take in operands from 8 GPUs, such that an all-reduce is 1.3
+// times as fast as a ring, as measured, and not 2 (n-1)/n times.
 constexpr double kMeasuredGain = 1.3;
 constexpr double kAdders = 8 * kNvlink * kMeasuredGain / 1.75;
 
-// All-reduces at once in `groups` groups of so many of the 8 GPUs, over a switch with such adders.
+// Runs all-reduces at once in `groups` groups of `size` of the 8 GPUs, over a switch with such
+// adders.
 double with_adders(const Laboratory& laboratory, std::uint32_t groups, std::uint32_t size) {
   Cluster cluster = one_node(8, Bandwidth(kNvlink));
   cluster.adders = add_adders(Bandwidth(kAdders), cluster.fabric);
@@ -80,11 +81,11 @@ std::vector<StudyRow> switch_rows() {
   };
   const double in_switch = predict("C12", {{"V", kSummedArray}, {"W", kNvlink}});
   const auto gain = [](double n) { return predict("C12.gain", {{"n", n}}); };
-  // V up and V down at once, over every GPU's link.
+  // Every GPU's link carries V up and V down at once.
   add("nvls-8", "C12", "8 H100, the NVSwitch adds and copies", in_switch, "s", 0,
       "every GPU sends V and receives V, at the same time",
       [](const Laboratory& laboratory) { return in_node(laboratory, AlgorithmChoice::kNvls); });
-  // A ring moves 2 x 7/8 V: 1.75 times as long.
+  // A ring moves 2 x 7/8 V, so it takes 1.75 times as long.
   add("gain-8", "C12.gain", "the same against a ring", gain(8), "x", 0,
       "a ring sends 2 (n-1)/n V where the switch needs V", [](const Laboratory& laboratory) {
         return in_node(laboratory, AlgorithmChoice::kRing) /
@@ -95,15 +96,15 @@ std::vector<StudyRow> switch_rows() {
         return over_leaves(laboratory, AlgorithmChoice::kRing) /
                over_leaves(laboratory, AlgorithmChoice::kSharp);
       });
-  // Two trees over the same links: each has half.
+  // Two trees share the same links, half for each.
   add("two-at-once", "C12", "two all-reduces in the switch at once", in_switch, "s", 1,
       "both use all of the links", two_in_node);
   rows.back().expected_unshared = DifferenceRange{-kExact, kExact};
   rows.back().expected_packets = DifferenceRange{0.8, 1.2};
-  // Adders that take in 8 x 334 GB/s of operands: 450 / 334 times as long.
+  // Adders take in 8 x 334 GB/s of operands, so it takes 450 / 334 times as long.
   const double slower = 8 * kNvlink / kAdders - 1;
   const char* const adders = "the adders of the switch are slower than its links";
-  const DifferenceRange packets{-0.12, 0.12};  // which know no adders
+  const DifferenceRange packets{-0.12, 0.12};  // packets do not model adders
   add("adders", "C12", "8 H100, adders of 2.67 TB/s", in_switch, "s", slower, adders,
       [](const Laboratory& laboratory) { return with_adders(laboratory, 1, 8); });
   rows.back().expected_packets = packets;

@@ -1,12 +1,12 @@
-// Laboratory is where the studies run: simulate_experiment(), or simulate() for graphs made by
-// hand, with the network model that was asked for.
+// Laboratory is where the studies run. It calls simulate_experiment(), or simulate() for graphs
+// made by hand, with the chosen network model.
 //
 //   const Laboratory laboratory{.fidelity = Fidelity::kFlow};
 //   const double seconds = laboratory.seconds(graph, cluster);
 //
-// On the packet network collectives run stepped, and packets are as small as a run of a few
-// seconds allows: from 4 KiB up to 4 MiB. Between neighbours of a ring their size changes nothing,
-// because nobody stores them on the way. What is too long even then is skipped, with the reason.
+// On the packet network collectives run stepped. Packets are as small as a run of a few seconds
+// allows, from 4 KiB up to 4 MiB. Between neighbours of a ring their size does not matter, because
+// no switch stores them on the way. A run that is too long even then is skipped, with the reason.
 
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace stepsim {
 
-// A study that this network model can't run; what() is the reason.
+// StudySkipped means that this network model cannot run a study; what() is the reason.
 struct StudySkipped : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -31,18 +31,18 @@ struct Laboratory {
                    std::uint64_t ops_total) = nullptr;  // as in SimulationOptions
   void* progress_context = nullptr;
 
-  // `options` says granularity, steps and what is recorded; fidelity and progress are the
-  // laboratory's. Throws StudySkipped.
+  // `options` gives granularity, steps and what is recorded. The laboratory sets fidelity and
+  // progress. Throws StudySkipped.
   SimulationResult simulate(const OpGraph& graph, const Cluster& cluster,
                             SimulationOptions options = {}) const;
 
-  // The step of an experiment on `cluster`, in place of its own. `options` says the same as above.
-  // Throws ExperimentSkipped.
+  // Simulates the step of an experiment on `cluster`, which replaces the experiment's own.
+  // `options` has the same meaning as above. Throws ExperimentSkipped.
   SimulationResult simulate(const Experiment& experiment, const Cluster& cluster,
                             ExperimentOptions options = {}) const;
 
-  // On the packet network whatever the laboratory's, with options.packets as they are: for what
-  // only packets show.
+  // Simulates on the packet network with options.packets unchanged, whatever the laboratory's
+  // fidelity, for effects that only packets show.
   SimulationResult simulate_packets(const OpGraph& graph, const Cluster& cluster,
                                     SimulationOptions options) const;
 

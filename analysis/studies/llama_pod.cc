@@ -1,12 +1,12 @@
 // S19: LLaMA-3 70B on a pod of v5p, the MLP's two matmuls alone and the whole model.
 //
-// In the derivations, a layer: m = its forward's arithmetic (backward 2 m), f = one pass of its
-// weights or gradients over the FSDP group, k = the gather and the reduce-scatter of its
-// activations in one pass.
+// Symbols for one layer in the derivations: m = the arithmetic of its forward (the backward takes 2
+// m); f = one pass of its weights or gradients over the FSDP group; k = the gather and the
+// reduce-scatter of its activations in one pass.
 //
-// The pod stands here as a slice of 64 with the same 4 ways of tensor parallelism and the same 512
-// tokens a chip: m and k are those of the pod, and so is f but for (X-1)/X, 15/16 of 16 ways in
-// place of 2047/2048.
+// A slice of 64 chips represents the pod, with the same 4 ways of tensor parallelism and the same
+// 512 tokens per chip. m and k are those of the pod. So is f, except that (X-1)/X is 15/16 for 16
+// ways instead of 2047/2048.
 
 #include <algorithm>
 #include <iterator>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr double kLlamaF = 28672;
 constexpr double kLlamaLayers = 80;
-constexpr double kLlamaTokens = 512;  // a chip: 4.19e6 over 8192
+constexpr double kLlamaTokens = 512;  // per chip: 4.19e6 over 8192
 
 struct LlamaMesh {
   std::int64_t fsdp;
@@ -32,7 +32,7 @@ struct LlamaMesh {
   double axes;
   const char* map;
 };
-// 4 ways on z, and FSDP over x and y, 16 in place of 2048; or FSDP over all.
+// 4 ways on z, with FSDP over x and y (16 ways instead of 2048); or FSDP over all chips.
 constexpr LlamaMesh kLlamaMixed = {16, 4, 2, "dp:x+y/tp:z"};
 constexpr LlamaMesh kLlamaSharded = {64, 1, 3, "dp:x+y+z"};
 
@@ -49,7 +49,7 @@ StackStep llama_step(const LlamaMesh& mesh, double chunks) {
   return step;
 }
 
-// Simulated: the utilisation of a step. By the formula it is arithmetic over the greatest term.
+// Simulated: the utilisation of a step. Predicted: arithmetic over the greatest term.
 void add_layers(std::vector<StudyRow>& rows) {
   const double m = pod_math(kLlamaTokens, kLlamaF);
   const auto add = [&rows, m](std::string id, std::string regime, std::string why,
@@ -76,7 +76,8 @@ void add_layers(std::vector<StudyRow>& rows) {
   };
   const double f = pod_weights(4, kLlamaF, 2) * of_a_ring(16);
   const double k = pod_activations(kLlamaTokens, 4) * of_a_ring(4);
-  // k is 0.27 m, less than m / 2: of both passes a chunk is left, and 2 f between two steps (S16).
+  // k is 0.27 m, less than m / 2. So each pass leaves one chunk, and 2 f stands between two steps
+  // (S16).
   const double overlapped = kLlamaLayers * (3 * m + 2 * k / kChunks) + 2 * f;
   add("mixed", "4 ways of tensor parallelism in collective matmuls: utilisation",
       "chunks, the first gather and the last reduce-scatter are left", kLlamaMixed, kChunks,
@@ -91,12 +92,13 @@ void add_layers(std::vector<StudyRow>& rows) {
   add("mixed-unoverlapped", "4 ways of tensor parallelism, nothing overlapped: utilisation",
       "activations add to the arithmetic: 85 %, the lower end of what a run could reach",
       kLlamaMixed, 1, added, added);
-  // 512 tokens a chip are fewer than 850: links carry 3 L f, and stand still for 2 m at most.
+  // 512 tokens per chip are fewer than 850: links carry 3 L f and idle for at most 2 m.
   const double whole = pod_weights(1, kLlamaF, 3) * of_a_ring(64);
   add("fsdp-only", "FSDP over all chips and three axes: utilisation",
       "512 tokens a chip are too few for FSDP alone: 63/64 of the weights move", kLlamaSharded, 1,
       3 * kLlamaLayers * whole, 3 * kLlamaLayers * whole + 2 * m);
-  // Unshared, gathers and reduce-scatters of a backward go side by side behind its 2 m.
+  // Without link sharing, gathers and reduce-scatters of a backward run side by side behind its 2
+  // m.
   const double alone = kLlamaLayers * (whole + 2 * m);
   const double work = 3 * kLlamaLayers * m;
   const double predicted = rows.back().predicted;
@@ -107,7 +109,7 @@ void add_layers(std::vector<StudyRow>& rows) {
 // ---- the whole model ----
 
 constexpr double kModel = 70.55e9;          // parameters
-constexpr double kTable = 128256 * 8192.0;  // of the embedding; the head has as many
+constexpr double kTable = 128256 * 8192.0;  // the embedding's; the head has as many
 constexpr double kBlock = 855.65e6;
 constexpr double kSequence = 2048;  // tokens: a replica of 4 chips has 2,048
 constexpr double kHidden = 8192;
@@ -146,22 +148,22 @@ double seconds(const Laboratory& laboratory, const LlamaRun& llama) {
   return to_seconds(laboratory.simulate(experiment, cluster).step_time);
 }
 
-// Seconds of a chip.
+// Terms of one chip's step, in seconds.
 struct LlamaTerms {
-  double work;         // 6 P tokens / C, of D15
-  double arithmetic;   // what the model computes
+  double work;         // 6 P tokens / C, as in D15
+  double arithmetic;   // arithmetic of the model
   double activations;  // gathers and reduce-scatters of tensor parallelism
   double weights;      // a pass of all blocks over the FSDP group
-  double tables;       // a pass of the embedding, as long as one of the head
+  double tables;       // one pass of the embedding, as long as one of the head
 };
 
 LlamaTerms llama_terms(double layers, double fsdp, double tensor, double axes) {
-  // Of a token: 6 FLOPs a parameter but the embedding's, which is looked up; causal attention 4 s D
-  // / 2 in the forward of a layer, 2.5 times that in its backward.
+  // FLOPs per token: 6 per parameter, except the embedding's, which is looked up; causal attention
+  // takes 4 s D / 2 in the forward of a layer and 2.5 times that in its backward.
   const double parameters = layers * kBlock + kTable;
   const double attention = 3.5 * 2 * kSequence * kHidden * layers;
   const double part = of_a_ring(fsdp) * 2 / tensor / (axes * kV5pAxis);
-  // Two gathers and two reduce-scatters of a block in each pass.
+  // Each pass has two gathers and two reduce-scatters per block.
   const double activations =
       tensor > 1 ? layers * 2 * 4 * of_a_ring(tensor) * 2 * kSequence * kHidden / kV5pAxis : 0;
   return {.work = predict("D15", {{"P", layers * kBlock + 2 * kTable},
@@ -192,10 +194,10 @@ void add_model(std::vector<StudyRow>& rows) {
     rows.back().not_on_packets =
         "gathers of the whole model are 10^8 packet-hops; the rows of its layers run";
   };
-  // Utilisation, against 1 of a compute-bound run. Between nothing but arithmetic, one block's pass
-  // and the embedding's at both ends, and all communication of tensor parallelism beside it, which
-  // the loss adds a little to, and gathers of the head that a block does not hide: 4 passes of a
-  // table.
+  // Utilisation, relative to 1 for a compute-bound run. Upper end: only arithmetic, one block's
+  // pass and the embedding's at both ends. Lower end: also all communication of tensor parallelism,
+  // to which the loss adds a little, and gathers of the head that a block does not hide: 4 passes
+  // of a table.
   const auto add_mixed = [&](std::string id, std::string regime, std::string why,
                              const LlamaRun& llama, bool exposed) {
     const auto layers = static_cast<double>(llama.layers);
@@ -211,30 +213,31 @@ void add_model(std::vector<StudyRow>& rows) {
       "tensor parallelism adds its activations: two gathers and two reduce-scatters a block in "
       "each pass",
       {}, true);
-  // In collective matmuls a chunk of each pair is left in the forward; the backward gathers two
-  // arrays on one ring (S15): no more than 0.4 of all activations.
+  // With collective matmuls each pair leaves one chunk in the forward, and the backward gathers two
+  // arrays on one ring (S15): at most 0.4 of all activations.
   add_mixed("model-overlapped", "the whole model, collective matmuls in 32 chunks: utilisation",
             "attention, embedding and the ends of a step are what is left", {.chunks = 32}, false);
-  // The pod itself, 2048 x 4 on 32x64x4, with 4 of the 80 blocks: the same but for 2047/2048. Loss
-  // and tables weigh twenty times as much.
+  // The pod itself, 2048 x 4 on 32x64x4, with 4 of the 80 blocks. It differs only by 2047/2048, and
+  // loss and tables weigh twenty times as much.
   add_mixed("pod-2048x4", "2048 x 4 on all 8,192 chips, 4 of the 80 blocks: utilisation",
             "a block is a block: 128 times the chips change (X-1)/X alone",
             {.slice = {32, 64, 4}, .fsdp = 2048, .fsdp_levels = {"x", "y"}, .layers = 4}, true);
-  // FSDP alone: weights of all blocks three times, the embedding's twice, the head's three times,
-  // and no more than one backward of a block that they wait for.
+  // FSDP alone: the weights of all blocks pass three times, the embedding's twice, the head's three
+  // times. At most one backward of a block delays them.
   const LlamaTerms alone = llama_terms(80, 64, 1, 3);
   const double carried = 3 * alone.weights + 5 * alone.tables;
   add("model-fsdp-only", "the whole model with FSDP alone over 64 chips: utilisation",
       "512 tokens a chip are too few for FSDP alone: mixed is faster",
       {.fsdp = 64, .tensor = 1, .fsdp_levels = {"x", "y", "z"}}, alone.work, carried * 0.985,
       carried * 1.04);
-  // Unshared, gathers and reduce-scatters of a backward go side by side, behind its arithmetic.
+  // Without link sharing, gathers and reduce-scatters of a backward run side by side behind its
+  // arithmetic.
   const double beside = alone.weights + alone.arithmetic * 2 / 3;
   rows.back().expected_unshared = {alone.work / (beside + 8 * alone.tables) - 1,
                                    alone.work / beside - 1};
 }
 
-// 15e12 tokens, 4.19e6 a step.
+// 15e12 tokens, 4.19e6 per step.
 void add_days(std::vector<StudyRow>& rows) {
   constexpr double kChips = 8192;
   const auto days = [](double mfu) {
@@ -260,8 +263,8 @@ void add_days(std::vector<StudyRow>& rows) {
                     .simulate = simulated(llama)});
     rows.back().not_on_packets = rows.front().not_on_packets;
   };
-  // Chips that always reach their peak. 2048 x 4 is 8,192 of the pod's 8,960, 9.4 % longer; 70.55e9
-  // parameters are 0.8 % more than 70e9; then what collective matmuls leave, as in
+  // Chips always reach their peak. 2048 x 4 is 8,192 of the pod's 8,960 chips: 9.4 % longer.
+  // 70.55e9 parameters are 0.8 % more than 70e9. Collective matmuls leave the same as in
   // model-overlapped.
   const LlamaTerms terms = llama_terms(80, 16, 4, 2);
   const double idle = 8960 / kChips * kModel / 70e9;
@@ -270,11 +273,11 @@ void add_days(std::vector<StudyRow>& rows) {
        idle * (terms.arithmetic + 0.4 * terms.activations + 8 * terms.tables) / terms.work - 1},
       "2048 x 4 leaves 768 chips idle, and a step is not all arithmetic", {.chunks = 32});
   // The catalog's v5p: matmuls at 0.9 of peak, causal attention at 0.45 and 0.4, nothing
-  // overlapped: arithmetic / 0.9 with 1.3 % more for short inner dimensions, attention's 2.2 %
-  // at 2.3 times, 19 % for activations; norms, activation functions and the loss move at least 10
-  // and at most 30 arrays of tokens x D a block and pass through HBM, 3 to 9 %: 1.36 to 1.45 of the
-  // work, an MFU of 69 to 73 %, and up to 5 points less for kernels that start. The book's 40 % is
-  // what it assumes for everything that goes wrong in a year of chips.
+  // overlapped. Arithmetic takes 1 / 0.9 of its time at peak, with 1.3 % more for short inner
+  // dimensions; attention's 2.2 % take 2.3 times as long; activations add 19 %. Norms, activation
+  // functions and the loss move 10 to 30 arrays of tokens x D per block through HBM: 3 to 9 %.
+  // Together 1.36 to 1.45 of the work, an MFU of 69 to 73 %, and up to 5 points less for kernel
+  // starts. The book's 40 % allows for everything that goes wrong in a year of chips.
   const double least = idle * 0.4 / 0.735;
   const double most = idle * 0.4 / 0.64;
   add("days", "the same with what a v5p reaches: 44 days at the book's 40 %", 0.4,

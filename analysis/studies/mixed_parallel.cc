@@ -1,12 +1,13 @@
 // S17: FSDP with tensor parallelism on a pod of v5p.
 //
-// In the derivations, a layer: m = its forward's arithmetic (backward 2 m), f = one pass of its
-// weights or gradients over the FSDP group, k = the gather and the reduce-scatter of its
-// activations in one pass; a ring of n moves (n-1)/n of what the formulas count.
+// Symbols for one layer in the derivations: m = the arithmetic of its forward (the backward takes 2
+// m); f = one pass of its weights or gradients over the FSDP group; k = the gather and the
+// reduce-scatter of its activations in one pass. A ring of n moves (n-1)/n of what the formulas
+// count.
 //
-// Pods stand here as small tori with the same ways of tensor parallelism and the same tokens a
-// chip, on which m, k and f are those of the pod, but for f's (X-1)/X: 16 ways of FSDP in place of
-// hundreds move 15/16. All of that is in the derivations.
+// Small tori represent the pods, with the same ways of tensor parallelism and the same tokens per
+// chip. m, k and f are those of the pod, except for the factor (X-1)/X of f: 16 ways of FSDP move
+// 15/16, hundreds of ways move nearly all. The derivations include this.
 
 #include <algorithm>
 #include <utility>
@@ -24,10 +25,10 @@ namespace {
 
 constexpr double kMixedF = 32768;
 constexpr double kMixedLayers = 16;
-constexpr double kFsdp = 16;  // 4x4 in place of 16x16 and more
+constexpr double kFsdp = 16;  // 4x4 instead of 16x16 and more
 constexpr double kPod = 4096;
 
-// At the best ways of each, which need not be whole: both communications take equally long.
+// With the best ways of each, which need not be whole, both communications take equally long.
 double best_formula(double tokens) {
   const double m = pod_math(tokens, kMixedF);
   const double fsdp =
@@ -42,7 +43,7 @@ StackStep pod_step(double tokens, std::int64_t ways, double chunks) {
                  .tokens = static_cast<std::int64_t>(tokens) * ways,
                  .map = "dp:x+y/tp:z",
                  .slice = {4, 4, static_cast<int>(ways)}};
-  if (ways == 12) step.mlp_width = 32772;  // 12 divides it; one part in 8,192 more
+  if (ways == 12) step.mlp_width = 32772;  // a multiple of 12, one part in 8,192 larger
   step.plan.dp = static_cast<std::int64_t>(kFsdp);
   step.plan.tp = ways;
   step.plan.zero = 3;
@@ -82,37 +83,39 @@ std::vector<StudyRow> threshold_rows() {
                  .k = pod_activations(tokens, ways) * of_a_ring(ways)};
   };
   // 1e5 and 4.1e5 tokens on 4096 chips, 8 ways: weights take longer than the arithmetic. Their
-  // links carry 3 L f, and stand still for no longer than one backward, 2 m + k.
+  // links carry 3 L f and idle for at most one backward, 2 m + k.
   for (const double tokens : {24.0, 100.0}) {
     const auto [m, f, k] = terms(tokens, 8);
     add(tokens, 8, kChunks, "8 ways are fewer than the best, 12.85: weights take longer",
         {3 * kMixedLayers * f, 3 * kMixedLayers * f + 2 * m + k});
-    // Where links are not shared gathers and reduce-scatters of the backward go side by side; the
-    // backward is bound by f or by its 2 m and what is left of k.
+    // Without link sharing, gathers and reduce-scatters of the backward run side by side. The
+    // backward is bound by f, or by its 2 m and what remains of k.
     const double backward = std::max(f, 2.5 * m);
     rows.back().expected_unshared = {
         kMixedLayers * (f + std::max(f, 2 * m)) / rows.back().predicted - 1,
         (kMixedLayers * (f + backward) + 2 * f + 2 * m + k) / rows.back().predicted - 1};
   }
-  // 16 ways, the whole axis of 16x16x16: k = 1.17 m. Both pairs of the forward end after their
-  // activations, k + m / chunks. Backward: two gathers on one ring, k, beside one of four matmuls,
-  // one chunk of which is left. The reduce-scatter, k / 2, at best hides behind two matmuls, m; at
-  // worst what it takes longer than its own, k / 2 - m / 2, and a chunk are left.
+  // 16 ways, the whole axis of 16x16x16: k = 1.17 m. Both pairs of the forward are bound by their
+  // activations: k + m / chunks. Backward: two gathers on one ring, k, run beside one of four
+  // matmuls, one chunk of which remains. At best the reduce-scatter, k / 2, hides behind two
+  // matmuls, m. At worst its excess over its own matmul, k / 2 - m / 2, and one chunk remain.
   for (const double tokens : {100.0, 400.0}) {
     const auto [m, f, k] = terms(tokens, 16);
     const double by_hand = kMixedLayers * (k + m / kChunks + k + 1.5 * m + m / 2 / kChunks) + 2 * f;
     add(tokens, 16, kChunks,
         "16 ways are more than F W / C = 12.85: activations take longer than the arithmetic",
         {by_hand, by_hand + kMixedLayers * (k / 2 - m / 2 + m / 2 / kChunks)});
-    // Each link's flow alone: the backward's gather takes k / 2, as its matmul nearly does.
+    // With each flow alone on its links, the backward's gather takes k / 2, about as long as its
+    // matmul.
     const double alone = by_hand - kMixedLayers * k / 2;
     const double exposed = kMixedLayers * (k / 2 - m / 2 + m / 2 / kChunks);
     rows.back().expected_unshared = {alone / rows.back().predicted - 1 - 1e-3,
                                      (alone + exposed) / rows.back().predicted - 1 + 1e-3};
   }
-  // 8 and 12 ways, compute-bound: a chunk of each pair, and of the backward's two gathers what its
-  // matmul does not hide, k - m / 2 (as in S15). 12 ways, of an axis of 12, are the best whole
-  // number below 12.85: at 100 tokens weights take as long as the arithmetic, f = m, and hide.
+  // 8 and 12 ways, compute-bound: each pair leaves a chunk, and the backward's two gathers leave
+  // what its matmul does not hide, k - m / 2 (as in S15). 12 ways, on an axis of 12, are the best
+  // whole number below 12.85. At 100 tokens weights take as long as the arithmetic, f = m, and
+  // hide.
   struct Hidden {
     double tokens;
     std::int64_t ways;
@@ -132,8 +135,9 @@ std::vector<StudyRow> threshold_rows() {
     const auto [least, most] = collective_matmuls_on_packets(kMixedLayers, m, k, kChunks, 2 * f);
     rows.back().expected_packets = {least / predicted - 1 - 1e-3, most / predicted - 1 + 1e-3};
   }
-  // Fewer than 4 ways, which the formula wants from 4e6 tokens on, have no axis of their own: two
-  // neighbours on an axis of 4 have one cable, where two chips of a whole axis of 2 would have two.
+  // From 4e6 tokens on, the formula asks for fewer than 4 ways. These have no axis of their own:
+  // two neighbours on an axis of 4 have one cable, while two chips of a whole axis of 2 would have
+  // two.
   rows.push_back(
       {.id = "two-neighbours",
        .formula = "B1.exact",
@@ -146,12 +150,12 @@ std::vector<StudyRow> threshold_rows() {
              collective_graph(some_chips(0, 2), work_of(CollectiveOp::kAllGather, Bytes(1 << 26))),
              ideal_v5p({4}));
        }});
-  // Without collective matmuls activations add to the arithmetic, as in S16: no number of tokens
+  // Without collective matmuls, activations add to the arithmetic, as in S16. No number of tokens
   // makes that compute-bound, because k grows with them.
   for (const double tokens : {400.0, 2400.0}) {
     const auto [m, f, k] = terms(tokens, 8);
-    // Between two steps 2 f, beside which goes the reduce-scatter of the last input gradient, k
-    // / 2.
+    // Between two steps there are 2 f. The reduce-scatter of the last input gradient, k / 2, runs
+    // beside them.
     const double by_hand = kMixedLayers * (3 * m + 2 * k) + std::max(0.0, 2 * f - k / 2);
     add(tokens, 8, 1, "activations add to the arithmetic: more tokens bring more of them",
         {by_hand, by_hand});

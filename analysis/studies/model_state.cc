@@ -1,6 +1,7 @@
-// S35 and S37: what ZeRO stages hold and send, alone and within a pipeline.
+// S35 and S37: the bytes that ZeRO stages hold and send, alone and within a pipeline.
 //
-// Bytes are counted, so the rows are exact: 2 of a weight, 2 of a gradient, 12 of the optimizer.
+// Bytes are counted, so the rows are exact. Per parameter: 2 for the weight, 2 for the gradient, 12
+// for the optimizer.
 
 #include <algorithm>
 #include <optional>
@@ -33,7 +34,7 @@ double of(const MemoryPeak& peak, MemoryCategory category) {
   return static_cast<double>(peak.by_category[static_cast<std::size_t>(category)].value());
 }
 
-// Sent by one rank along the axis, where all ranks send the same.
+// Returns the bytes that one rank sends along the axis if all ranks send equally much.
 double sent_by_a_rank(const SimulationResult& result, Axis axis, std::int64_t ranks) {
   return static_cast<double>(result.bytes_by_axis[static_cast<std::size_t>(axis)].value()) /
          static_cast<double>(ranks);
@@ -43,8 +44,8 @@ double sent_by_a_rank(const SimulationResult& result, Axis axis, std::int64_t ra
 
 struct ZeroStage {
   int stage;
-  const char* state;  // formula
-  double passes;      // of F5
+  const char* state;  // id of the formula
+  double passes;      // passes in F5
 };
 constexpr ZeroStage kStages[] = {
     {0, "F1", 2}, {1, "F1.zero1", 2}, {2, "F1.zero2", 2}, {3, "F1.zero3", 3}};
@@ -71,8 +72,8 @@ void add_sent(std::vector<StudyRow>& rows, const ZeroStage& zero, std::int64_t r
   row("sent-" + name, "bytes that a rank sends, " + text, 0,
       "each pass moves (n-1)/n of the parameters", replicas(ranks, zero.stage));
   if (ranks != 8) return;
-  // Gradients of 4 bytes: 2 x 4 instead of 2 x 2 replicated, 4 + 2 with the optimizer divided,
-  // 4 + 2 + 2 where weights are gathered twice.
+  // Gradients of 4 bytes: 2 x 4 instead of 2 x 2 replicated; 4 + 2 with the optimizer divided; 4 +
+  // 2 + 2 if weights are gathered twice.
   const double wide = zero.stage == 0 ? 8.0 / 4 : zero.stage < 3 ? 6.0 / 4 : 8.0 / 6;
   StackStep step = replicas(ranks, zero.stage);
   step.plan.gradient_bytes = 4;
@@ -107,7 +108,7 @@ std::vector<StudyRow> zero_rows() {
       add_state(rows, zero, ranks);
     }
   }
-  // With a layer gathered ahead two are whole at a time.
+  // If one layer is gathered ahead, two are whole at a time.
   for (const int prefetch : {1, 0}) {
     StackStep step = replicas(64, 3);
     step.plan.prefetch = prefetch;
@@ -124,8 +125,8 @@ std::vector<StudyRow> zero_rows() {
            return of(run(laboratory, step).memory_peaks[0], MemoryCategory::kGatheredParameters);
          }});
   }
-  // Not divided again after the forward, weights are gathered once a step: 2 passes of the 3; and
-  // all 80 layers are whole at the end of the forward.
+  // If weights are not divided again after the forward, they are gathered once per step: 2 passes
+  // of the 3. All 80 layers are then whole at the end of the forward.
   StackStep kept = replicas(8, 3);
   kept.plan.reshard_after_forward = false;
   rows.push_back({.id = "sent-zero3-kept-n8",
@@ -158,7 +159,7 @@ constexpr std::int64_t kPipelineStages = 8;
 constexpr std::int64_t kMicrobatches = 32;
 constexpr std::int64_t kReplicas = 64;
 
-// Each stage on a plane of 8x8 chips, the next one beside it.
+// Each stage is on a plane of 8x8 chips, with the next stage beside it.
 StackStep in_pipeline(int zero) {
   StackStep step{.width = 4096, .mlp_width = 16384, .layers = 16, .tokens = 512};
   step.microbatches = kMicrobatches;
@@ -170,10 +171,10 @@ StackStep in_pipeline(int zero) {
   return step;
 }
 
-// ZeRO-1 that reduces when its last backward is done, in seconds by hand: 1F1B with messages of t
-// (S31) has m (tf + tb) of work and a bubble of (P - 1)(tf + tb + 2 t) + 2 (P - 2) t + (m / P - 1)
-// 2 (P - 1) t. Then the first stage, the last to end, reduces and gathers its weights over two
-// axes: 63/64 of V / 2 W each.
+// ZeRO-1 that reduces after its last backward, in seconds by hand. 1F1B with messages of t (S31)
+// has m (tf + tb) of work and a bubble of (P - 1)(tf + tb + 2 t) + 2 (P - 2) t + (m / P - 1) 2 (P -
+// 1) t. Then the first stage, which ends last, reduces its gradients and gathers its weights over
+// two axes: 63/64 of V / 2 W each.
 double zero1_step_by_hand(double slot, double stage_bytes) {
   const double t = 2.0 * 512 * 4096 / kV5pLink;
   const double bubble = 7 * (slot + 2 * t) + 12 * t + 3 * 14 * t;
@@ -195,7 +196,7 @@ std::vector<StudyRow> pipeline_rows() {
                   .regime = "bytes of a rank, FSDP in 8 stages of 32 micro-batches; once a step",
                   .predicted = once,
                   .unit = "B",
-                  // Weights come and gradients go with every micro-batch: 32 times.
+                  // Weights are gathered and gradients reduced in every micro-batch: 32 times.
                   .expected = around(kMicrobatches - 1, kToTheLastDigit * kMicrobatches),
                   .why = "a stage lets a layer's weights go between micro-batches",
                   .simulate = sent(3)});
@@ -214,7 +215,7 @@ std::vector<StudyRow> pipeline_rows() {
                   .regime = "ZeRO-1 in the same pipeline",
                   .predicted = once,
                   .unit = "B",
-                  // Reduced once and gathered once a step: 2 passes of the 3.
+                  // One reduction and one gather per step: 2 passes of the 3.
                   .expected = around(2.0 / 3 - 1, kToTheLastDigit),
                   .why = "gradients are summed over micro-batches before they are reduced",
                   .simulate = sent(1)});

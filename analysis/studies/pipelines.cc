@@ -1,8 +1,8 @@
-// S30 to S32: pipeline schedules by themselves. Ops take given times, messages a given time and no
-// bandwidth; GPipe, 1F1B and the others are orders, which nothing but dependencies holds up.
+// S30 to S32: pipeline schedules alone. Ops and messages take given times, and messages use no
+// bandwidth. GPipe, 1F1B and the others are orders of ops that only dependencies delay.
 //
-// In the derivations: P stages, m micro-batches, tf and tb a forward and a backward of a
-// micro-batch on a stage, t a message.
+// Symbols in the derivations: P stages, m micro-batches; tf and tb are the forward and backward of
+// a micro-batch on a stage; t is a message.
 
 #include <utility>
 
@@ -24,7 +24,7 @@ std::vector<StudyRow> bubble_rows() {
       const double predicted =
           predict("G1.fraction", {{"P", double(stages)}, {"m", double(microbatches)}});
       // The first stage waits (P - 1)(tf + tb) between its last forward of the first P
-      // micro-batches and the first gradient, and no stage waits otherwise: exactly the formula.
+      // micro-batches and the first gradient. No stage waits otherwise, so the formula is exact.
       rows.push_back({.id = short_name(pipeline) + "-" + std::to_string(stages) + "-" +
                             std::to_string(microbatches),
                       .formula = "G1.fraction",
@@ -104,7 +104,7 @@ std::vector<StudyRow> message_rows() {
         "only P - r micro-batches are in flight, so each round trip of 2 (P - 1) messages holds up "
         "P "
         "of them");
-    // Twice the warm-up: a round trip and its messages fit into what is in flight.
+    // With twice the warm-up, a round trip and its messages fit into the micro-batches in flight.
     add(ScheduleName::kEagerOneForwardOneBackward, message, gpipe_with_messages(t * 1e3),
         "with 2 (P - 1 - r) forwards ahead messages hide behind other micro-batches");
   }
@@ -145,8 +145,8 @@ std::vector<StudyRow> interleaved_rows() {
           .name = ScheduleName::kInterleaved, .chunks = chunks, .message = message};
       const auto v = static_cast<double>(chunks);
       const double predicted = predict("G2", {{"P", 8}, {"m", 32}, {"v", v}});
-      // Bubble (P-1)(tf + tb) / v, and the first micro-batch of a group crosses P v - 1 boundaries
-      // down and as many up before rank 0 goes on: 2 (P v - 1) t, in all of the step once.
+      // The bubble is (P-1)(tf + tb) / v. The first micro-batch of a group also crosses P v - 1
+      // boundaries down and as many up before rank 0 goes on: 2 (P v - 1) t, once per step.
       const double bubble = 7 * 3 / v + 2 * (8 * v - 1) * static_cast<double>(message) / 1000;
       rows.push_back(
           {.id = short_name(pipeline) + (message == 0 ? "" : "-message-" + std::to_string(message)),
@@ -165,8 +165,8 @@ std::vector<StudyRow> interleaved_rows() {
            }});
     }
   }
-  // 36 micro-batches go in groups of 9, which is no less than P: nobody waits within a group, and
-  // the formula stays exact.
+  // 36 micro-batches go in groups of 9, no less than P. Nobody waits within a group, and the
+  // formula stays exact.
   const Pipeline groups{.name = ScheduleName::kInterleaved, .microbatches = 36, .chunks = 2};
   const double in_groups = predict("G2", {{"P", 8}, {"m", 36}, {"v", 2}});
   rows.push_back(
@@ -181,8 +181,8 @@ std::vector<StudyRow> interleaved_rows() {
        .simulate = [groups](const Laboratory& laboratory) {
          return bubble_fraction(run(laboratory, groups));
        }});
-  // 33 do not: 33 / 4 groups is no whole number. In groups of P there is one group more, of which 7
-  // micro-batches are empty: 40 x 3 + 10.5 in place of 33 x 3 + 10.5.
+  // 33 do not: 33 / 4 groups is not a whole number. In groups of P there is one more group, 7 of
+  // whose micro-batches are empty: 40 x 3 + 10.5 instead of 33 x 3 + 10.5.
   const double step = 33 * 3e-3 / (1 - predict("G2", {{"P", 8}, {"m", 33}, {"v", 2}}));
   rows.push_back({.id = "v2-m33",
                   .formula = "G2",

@@ -1,4 +1,4 @@
-// Plot is a picture with two axes, as data: what analysis/ draws and traces/plot_svg.h writes.
+// Plot is a picture with two axes, as data. analysis/ builds it and traces/plot_svg.h writes it.
 //
 //   Plot plot{.title = "AllGather on a line of 4",
 //             .x = {.label = "bytes", .unit = "B", .log = true},
@@ -13,13 +13,13 @@
 
 namespace stepsim {
 
-// Units "B", "s", "B/s", "FLOP", "FLOP/s" get prefixes at the ticks: "64 kB", "20 us". Others are
-// written behind the label.
+// Axes with units "B", "s", "B/s", "FLOP", "FLOP/s" have prefixes at the ticks: "64 kB", "20 us".
+// Other units follow the label.
 struct PlotAxis {
   std::string label{};
   std::string unit{};
-  bool log = false;             // then only positive values are drawn
-  std::vector<double> ticks{};  // where it is labelled; empty: at round values
+  bool log = false;             // logarithmic: only positive values are drawn
+  std::vector<double> ticks{};  // positions of labels; empty: round values
 };
 
 enum class PlotMark : std::uint8_t { kLine, kPoints, kLineAndPoints, kBars };
@@ -38,7 +38,7 @@ struct PlotCurve {
 
 struct Plot {
   std::string title{};
-  std::string subtitle{};  // one line: what was run
+  std::string subtitle{};  // one line that says what was run
   PlotAxis x{};
   PlotAxis y{};
   std::vector<PlotCurve> curves{};

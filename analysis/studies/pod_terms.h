@@ -1,4 +1,4 @@
-// What a layer of the two-matmul model takes on a pod of v5p with FSDP and tensor parallelism, by
+// The times of a layer of the two-matmul model on a pod of v5p with FSDP and tensor parallelism, by
 // the formulas, in seconds: m, f and k of the derivations of S17 and S19.
 
 #pragma once
@@ -10,7 +10,7 @@ namespace stepsim {
 inline constexpr double kPodWidth = 8192;  // D
 inline constexpr double kChunks = 32;      // of collective matmuls
 
-// Arithmetic of a forward, `tokens` a chip.
+// Arithmetic of a forward with `tokens` per chip.
 inline double pod_math(double tokens, double mlp_width) {
   return predict("E7.math",
                  {{"B", tokens}, {"D", kPodWidth}, {"F", mlp_width}, {"N", 1}, {"C", kV5pFlops}});

@@ -1,5 +1,5 @@
-// Random numbers that are the same on every machine: the standard library leaves to its vendors
-// what its distributions draw.
+// Random numbers that are the same on every machine. The distributions of the standard library are
+// not: vendors choose their algorithms.
 //
 // The generator is SplitMix64 (Steele, Lea, Flood 2014): 64 bits from a counter.
 
@@ -15,7 +15,7 @@ class RandomNumbers {
  public:
   explicit RandomNumbers(std::uint64_t seed) : state_(seed) {}
 
-  // In [0, 1), 53 bits.
+  // Returns a number in [0, 1) with 53 random bits.
   double uniform() {
     state_ += 0x9E3779B97F4A7C15;
     std::uint64_t bits = state_;
@@ -25,10 +25,10 @@ class RandomNumbers {
     return static_cast<double>(bits >> 11) * 0x1.0p-53;
   }
 
-  // Of mean 1.
+  // Returns a number with mean 1.
   double exponential() { return -std::log1p(-uniform()); }
 
-  // Whole, from 1 on.
+  // Returns a whole number from 1 on.
   double geometric(double mean) {
     return std::max(1.0, std::ceil(std::log1p(-uniform()) / std::log1p(-1 / mean)));
   }

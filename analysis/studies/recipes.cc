@@ -1,7 +1,8 @@
 // S38, S39 and S46: recompute, the 3D recipe on 512 A100, stragglers.
 //
-// In the derivations, a layer: m = its forward's arithmetic (backward 2 m), k = the gather and the
-// reduce-scatter of tensor parallelism in one pass, by the formulas; the ring of 8 moves 7/8 of it.
+// Symbols for one layer in the derivations, by the formulas: m = the arithmetic of its forward (the
+// backward takes 2 m); k = the gather and the reduce-scatter of tensor parallelism in one pass. The
+// ring of 8 moves 7/8 of k.
 
 #include <algorithm>
 #include <cmath>
@@ -57,7 +58,7 @@ void add_recompute_time(std::vector<StudyRow>& rows) {
                   }});
 }
 
-// E18 counts a transformer layer, which is two of the stack's: attention and MLP.
+// E18 counts a transformer layer, which is two of the stack's layers: attention and MLP.
 void add_recompute_bytes(std::vector<StudyRow>& rows) {
   const double once =
       8 * 2 * predict("E18", {{"b", 1}, {"s", kSequenceTokens}, {"h", kD}, {"n", 8}}) / 2 * 8;
@@ -151,8 +152,8 @@ void add_activations(std::vector<StudyRow>& rows) {
         gpt, {.sequences = 1, .sequence_length = 4096, .tensor = 8, .sequence_parallel = true});
     return static_cast<double>(layers.block(0).saved().value());
   };
-  // Bytes a value of s b h / t: the formula has 34, of which 2 are masks of dropout, which is not
-  // modelled; a fused kernel keeps 4 bytes a head and token, 4 x 64 / 8192, and no scores, which
+  // Bytes per value of s b h / t: the formula has 34, of which 2 are dropout masks, which are not
+  // modelled. A fused kernel keeps 4 bytes per head and token, 4 x 64 / 8192, and no scores, which
   // would be 5 N s / h = 160.
   const double ours = 32 + 4 * 64.0 / 8192;
   const FormulaValues shape = {{"s", 4096}, {"h", 8192}, {"t", 8}};
@@ -190,7 +191,7 @@ std::vector<StudyRow> recompute_rows() {
 
 constexpr double kA100 = 312e12;
 constexpr double kA100Nvlink = 300e9;
-constexpr double kPort = 25e9;  // network of one GPU
+constexpr double kPort = 25e9;  // network bandwidth of one GPU
 constexpr double kWide = 53248;
 constexpr std::int64_t kDeep = 80;
 constexpr double kDeepParameters = 2.0 * kDeep * kD * kWide;  // 69.8e9
@@ -224,7 +225,7 @@ StackStep recipe(std::int64_t tp) {
   return step;
 }
 
-// The formulas' step: G1 with E4's arithmetic and activations, which add (E6).
+// The formulas' step: G1 with E4's arithmetic, and activations that add to it (E6).
 double recipe_formula(double tp) {
   const double m = predict(
       "E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kWide}, {"Y", tp}, {"C", kA100}});
@@ -235,8 +236,8 @@ double recipe_formula(double tp) {
                         {"tb", kLayersOfAStage * (2 * m + k)}});
 }
 
-// The same with 7/8 of the activations, and the ends of a step: at the least the weights gathered
-// after it and one layer's gradients, at the most all of both; and at the most each micro-batch
+// The same with 7/8 of the activations, and the ends of a step. At least: the gather of the weights
+// after it and one layer's gradients. At most: all weights and all gradients, and each micro-batch
 // waits for two messages.
 DifferenceRange recipe_range() {
   const double m =
@@ -251,8 +252,8 @@ DifferenceRange recipe_range() {
           (work + 2 * pass + 2 * slots * message) / predicted - 1};
 }
 
-// 16 ways over two nodes by themselves, 8 layers: E6 with NVLink's bandwidth, as if there were no
-// nodes. `passes`: what a pass of activations takes, in the formula's k.
+// 16 ways over two nodes alone, 8 layers: E6 with NVLink's bandwidth, as if there were only one
+// node. `passes`: the time of a pass of activations, in units of the formula's k.
 StudyRow across_nodes(AlgorithmChoice algorithm, double passes) {
   const double m = predict(
       "E4.math", {{"B", kSequenceTokens}, {"D", kD}, {"F", kWide}, {"Y", 16}, {"C", kA100}});
@@ -307,13 +308,14 @@ std::vector<StudyRow> recipe_rows() {
                     step.optimizer = false;
                     return to_seconds(run(laboratory, step, a100_nodes(64)).step_time);
                   }});
-  // Level by level: NVLink moves 7/8 of the array at 300 GB/s; a node sends over 8 ports at once,
-  // each an eighth of it, of which half moves: 1/16 at 25 GB/s, 3/4 of k. NVLink stays the slower.
+  // Level by level: NVLink moves 7/8 of the array at 300 GB/s. A node sends over 8 ports at once,
+  // each carries an eighth of the array, and half of that moves: 1/16 at 25 GB/s, 3/4 of k. NVLink
+  // remains the slower level.
   rows.push_back(across_nodes(AlgorithmChoice::kHierarchical, 7.0 / 8));
   rows.back().id = "tensor-16-by-levels";
   rows.back().regime = "TP 16 over two nodes, level by level";
   rows.back().why = "all ports of a node carry an eighth each: nodes cost nothing";
-  // Message by message levels come one after another, 7/8 + 3/4 of k; packets cost up to 1 %.
+  // Message by message, levels follow one another: 7/8 + 3/4 of k. Packets add up to 1 %.
   const double added = across_nodes(AlgorithmChoice::kHierarchical, 7.0 / 8 + 3.0 / 4).expected.low;
   rows.back().expected_packets = {added, added + 0.01};
   // One ring through both nodes crosses the network over one port each way: 15/16 of the array at
@@ -333,7 +335,7 @@ std::vector<StudyRow> recipe_rows() {
 constexpr double kSigma = 0.01;
 constexpr std::uint32_t kRounds = 32;
 
-// Rounds of a kernel of a millisecond, with jitter, on every rank, and a barrier.
+// On every rank: rounds of a kernel of a millisecond with jitter, and a barrier.
 double round_of_stragglers(const Laboratory& laboratory, std::uint32_t ranks) {
   GraphByHand graph(ranks);
   const CommunicatorId all = graph.communicator();
@@ -359,10 +361,10 @@ double round_of_stragglers(const Laboratory& laboratory, std::uint32_t ranks) {
 std::vector<StudyRow> straggler_rows() {
   std::vector<StudyRow> rows;
   const double kernel = predict("A1", {{"work", 1e12}, {"C", 1e15}});
-  // The largest of n normal numbers is 2.04 sigma above the mean for n = 32, 3.25 for n = 1024
-  // (tables of order statistics; sqrt(2 ln n), 2.63 and 3.72, is its limit from above and the rule
-  // of thumb). Over 32 rounds the mean of it has a standard error of 0.08 and 0.06 sigma; four of
-  // those are allowed.
+  // The largest of n normal numbers is 2.04 sigma above the mean for n = 32 and 3.25 for n = 1024
+  // (tables of order statistics). The rule of thumb sqrt(2 ln n), 2.63 and 3.72, is the limit from
+  // above. Over 32 rounds the mean has a standard error of 0.08 and 0.06 sigma; four of those are
+  // allowed.
   for (const auto& [ranks, largest, error] :
        {std::tuple{32U, 2.04, 0.08}, std::tuple{1024U, 3.25, 0.06}}) {
     rows.push_back({.id = "n" + std::to_string(ranks),

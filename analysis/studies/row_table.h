@@ -17,12 +17,12 @@ namespace stepsim {
 
 class RowTable {
  public:
-  // `common`: what a row has unless it says otherwise. `on_packets`: how much less and more is
-  // expected on packets than on flows.
+  // `common`: the fields that a row has unless it sets them. `on_packets`: how much the expected
+  // range widens, down and up, on packets.
   explicit RowTable(StudyRow common, DifferenceRange on_packets = {})
       : common_(std::move(common)), on_packets_(on_packets) {}
 
-  // What the rows from here on are compared with.
+  // Sets the formula and value with which the following rows are compared.
   RowTable& testing(std::string formula, double predicted, std::string unit = "s") {
     common_.formula = std::move(formula);
     common_.predicted = predicted;
@@ -30,7 +30,7 @@ class RowTable {
     return *this;
   }
 
-  // The row, until the next one is added.
+  // Returns the row. The reference is valid until the next one is added.
   StudyRow& add(std::string id, std::string regime, DifferenceRange expected, std::string why,
                 std::function<double(const Laboratory&)> simulate) {
     StudyRow row = common_;

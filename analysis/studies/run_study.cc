@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kLinePoints = 96;
 
-// Where a formula is drawn: the simulated points, and evenly between them.
+// Returns where to draw the formula: at the simulated points and evenly between them.
 std::vector<double> places_of_line(const Sweep& sweep) {
   std::vector<double> places = sweep.at;
   if (sweep.only_there || places.size() < 2) return places;

@@ -1,4 +1,4 @@
-// Running the rows of a study, and judging them.
+// Runs the rows of a study and judges them.
 
 #pragma once
 
@@ -13,17 +13,17 @@ namespace stepsim {
 struct RowOutcome {
   std::string id{};  // in full: "S3.split-n16"
   Fidelity fidelity = Fidelity::kFlow;
-  DifferenceRange expected{};         // of this network model
-  std::optional<double> simulated{};  // nothing: skipped
+  DifferenceRange expected{};         // on this network model
+  std::optional<double> simulated{};  // unset: the row was skipped
   std::string skipped{};              // the reason
   double difference = 0;              // simulated / predicted - 1
-  bool as_expected = true;            // also where it was skipped
-  bool holds = false;                 // within the regime's tolerance of the formula
+  bool as_expected = true;            // true also if the row was skipped
+  bool holds = false;                 // whether the difference is within the row's tolerance
 };
 
 std::string row_id(const Study& study, const StudyRow& row);
 
-// What the row expects on this network model.
+// Returns the range that the row expects on this network model.
 DifferenceRange expected_range(const StudyRow& row, Fidelity fidelity);
 
 RowOutcome run_row(const Study& study, const StudyRow& row, const Laboratory& laboratory);

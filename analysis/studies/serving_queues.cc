@@ -19,22 +19,22 @@ namespace {
 // tokens in each, one every 19 ms.
 constexpr double kPrefill = 0.91;    // s
 constexpr double kStep = 0.019;      // s
-constexpr double kMeanAnswer = 512;  // mean tokens of an answer
+constexpr double kMeanAnswer = 512;  // mean tokens per answer
 constexpr std::uint32_t kSlots = 32;
 constexpr std::uint32_t kServers = 3;
 
 struct Serving {
   std::uint32_t requests = 0;
   std::uint32_t prefill_servers = kServers;
-  std::uint32_t slots = kSlots;   // of all decode servers
-  double rate = 0;                // of Poisson arrivals; 0: all requests are there at the start
+  std::uint32_t slots = kSlots;   // slots of all decode servers
+  double rate = 0;                // rate of Poisson arrivals; 0: all requests arrive at the start
   bool random_lengths = false;    // geometric, mean kMeanAnswer
-  bool waits_in_prefill = false;  // a prefill server holds what it made until a slot is free
+  bool waits_in_prefill = false;  // a prefill server holds its result until a slot is free
 };
 
 struct Served {
   double seconds = 0;        // until the last answer
-  double first_token_s = 0;  // from arrival to the end of the prefill, mean
+  double first_token_s = 0;  // mean time from arrival to the end of the prefill
 };
 
 double requests_per_second(const Serving& serving, const Served& served) {
@@ -105,12 +105,12 @@ class Servers {
   double first_token_ = 0;
 };
 
-// One server prefills and decodes: an answer that is done makes room for the next request, whose
-// prefill holds up the other 31. The 99th percentile of the time between tokens.
+// Returns the 99th percentile of the time between tokens if one server prefills and decodes. A
+// finished answer makes room for the next request, whose prefill delays the other 31.
 double interleaved_p99(std::uint32_t steps) {
   EventQueue queue;
   std::vector<std::uint32_t> left(kSlots);
-  // The slots are at different tokens of their answers, evenly.
+  // The slots are spread evenly over the tokens of their answers.
   for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
     left[slot] = (slot + 1) * static_cast<std::uint32_t>(kMeanAnswer) / kSlots;
   }
@@ -138,7 +138,8 @@ std::vector<StudyRow> balance_rows() {
   std::vector<StudyRow> rows;
   // Prefill: 3 / 0.91 = 3.297 a second; decode 32 / (512 x 0.019) = 3.289: the smaller counts.
   const double throughput = kSlots / (kMeanAnswer * kStep);
-  // 20,000 requests at once: the first 0.91 s and the last answers (9.7 s) of 6,080 s are not full.
+  // 20,000 requests at once: of 6,080 s, the first 0.91 s and the last answers (9.7 s) do not run
+  // at full rate.
   rows.push_back(
       {.id = "saturated",
        .formula = "I7",
@@ -152,8 +153,8 @@ std::vector<StudyRow> balance_rows() {
          const Serving serving{.requests = 20'000};
          return requests_per_second(serving, Servers(serving).run());
        }});
-  // The notes have the ratio the wrong way round. Prefill binds at 1 / 0.91 = 1.099 a second: of
-  // the 3 x 3.289 that three decode servers could do, 11.1 %.
+  // The notes have the ratio the wrong way round. Prefill binds at 1 / 0.91 = 1.099 per second:
+  // 11.1 % of the 3 x 3.289 that three decode servers could do.
   rows.push_back({.id = "one-to-three",
                   .formula = "I7",
                   .regime = "1 prefill server, 3 decode servers, as the notes conclude",
@@ -168,10 +169,10 @@ std::vector<StudyRow> balance_rows() {
                         .requests = 20'000, .prefill_servers = 1, .slots = 3 * kSlots};
                     return requests_per_second(serving, Servers(serving).run());
                   }});
-  // Poisson arrivals at 3.0 a second load the prefill to 91 %. Waiting of M/M/3 at that load:
-  // Erlang C 0.835 x 0.91 / (3 x 0.09) = 2.81 s; with equal service times (M/D/3) half of it, 1 %
-  // more after Cosmetatos (1975): 1.42 s on top of 0.91: +156 %. The mean of 10^6 requests that
-  // wait in long busy periods is good to some percent.
+  // Poisson arrivals at 3.0 per second load the prefill to 91 %. Waiting time of M/M/3 at that
+  // load: Erlang C 0.835 x 0.91 / (3 x 0.09) = 2.81 s. With equal service times (M/D/3) it is half
+  // of that, 1 % more after Cosmetatos (1975): 1.42 s on top of 0.91: +156 %. The mean of 10^6
+  // requests that wait in long busy periods is good to a few percent.
   rows.push_back({.id = "poisson",
                   .formula = "I5",
                   .regime = "Poisson arrivals at 3.0 a second: time to the first token",
@@ -182,10 +183,11 @@ std::vector<StudyRow> balance_rows() {
                   .simulate = [](const Laboratory&) {
                     return Servers({.requests = 1'000'000, .rate = 3.0}).run().first_token_s;
                   }});
-  // Geometric lengths: slots end at random. Nothing is stored between the servers but what the
-  // three prefill servers hold. Offered load 32.1 erlang on 32 slots; Poisson arrivals without
-  // waiting would lose 13.5 % (Erlang B). Regular arrivals vary half as much: Erlang B at twice the
-  // size, 9.9 % (Hayward); three places to wait take 3 / (3 + 5) of that away: 6.2 %. Rough: +-2.5.
+  // Geometric lengths: slots end at random. Between the servers nothing is stored except what the
+  // three prefill servers hold. The offered load is 32.1 erlang on 32 slots. Poisson arrivals
+  // without waiting would lose 13.5 % (Erlang B). Regular arrivals vary half as much: Erlang B at
+  // twice the size, 9.9 % (Hayward). Three places to wait take 3 / (3 + 5) of that away: 6.2 %.
+  // This is rough: +-2.5.
   rows.push_back({.id = "random-lengths",
                   .formula = "I7",
                   .regime = "geometric answer lengths, no store between prefill and decode",
@@ -220,17 +222,17 @@ constexpr std::uint32_t kAnswer = 4096;
 
 struct Evictions {
   double mean = 0;       // tokens a step
-  double deviation = 0;  // of a step from the mean
+  double deviation = 0;  // deviation of a step from the mean
 };
 
-// Every sequence ends after kAnswer steps and is followed by another one at once; they began at
+// Every sequence ends after kAnswer steps, and another follows at once. The sequences began at
 // random steps.
 Evictions evictions(std::uint32_t steps) {
   RandomNumbers random(7);
   EventQueue queue;
   for (std::uint32_t sequence = 0; sequence < kSequences; ++sequence) {
     const auto phase = static_cast<std::int64_t>(random.uniform() * kAnswer);
-    queue.schedule(Time{Duration(phase)}, Event(0, sequence));  // a picosecond stands for a step
+    queue.schedule(Time{Duration(phase)}, Event(0, sequence));  // 1 ps stands for a step
   }
   std::vector<double> freed(steps, 0);
   while (!queue.empty()) {
@@ -251,10 +253,10 @@ Evictions evictions(std::uint32_t steps) {
 
 std::vector<StudyRow> eviction_rows() {
   const double formula = predict("I6", {{"B", kSequences}, {"p", kPrompt}, {"G", kAnswer}});
-  // 32 caches of 12,288 tokens in 4,096 steps: 96 a step, exactly over whole periods. A step frees
-  // a whole cache with probability 32/4096 = 1/128: sqrt(1/128 - 1/128^2) x 12,288 = 1,082 tokens
-  // of deviation, more where two sequences began at one step (a pair of 32 in 4,096 steps: 12 %
-  // likely, then sqrt(34/32) - 1 = 3 % more).
+  // 32 caches of 12,288 tokens in 4,096 steps: 96 per step, exactly over whole periods. A step
+  // frees a whole cache with probability 32/4096 = 1/128: sqrt(1/128 - 1/128^2) x 12,288 = 1,082
+  // tokens of deviation. It is larger if two sequences began at one step (a pair of 32 in 4,096
+  // steps: 12 % likely, then sqrt(34/32) - 1 = 3 % more).
   return {{.id = "mean",
            .formula = "I6",
            .regime = "32 sequences of 8,192 + 4,096 tokens: freed a step, mean of 40,960 steps",

@@ -1,8 +1,9 @@
 // S18: data parallelism between slices of v5p, FSDP inside them.
 //
-// In the derivations, a layer: m = its forward's arithmetic (backward 2 m), f = one pass of its
-// weights or gradients over a slice, d = the all-reduce of a chip's part of its gradients over the
-// slices; L layers. A ring of n moves (n-1)/n of what the formulas count.
+// Symbols for one layer in the derivations: m = the arithmetic of its forward (the backward takes 2
+// m); f = one pass of its weights or gradients over a slice; d = the all-reduce of a chip's part of
+// its gradients over the slices. There are L layers. A ring of n moves (n-1)/n of what the formulas
+// count.
 
 #include <algorithm>
 #include <cmath>
@@ -20,18 +21,18 @@
 namespace stepsim {
 namespace {
 
-constexpr double kHost = 25e9;         // B/s into the network, of four chips
-constexpr double kEgress = kHost / 4;  // of a chip
+constexpr double kHost = 25e9;         // B/s into the network, for four chips
+constexpr double kEgress = kHost / 4;  // per chip
 
 // Slices of `side` cubed chips.
 struct Slices {
   int slices = 2;
   int side = 4;
-  double ici = 10;  // how many times as fast as v5p the links of a slice are
+  double ici = 10;  // speed of the slice's links relative to v5p
   double oversubscription = 1;
   std::int64_t layers = 8;
 
-  double chips() const { return side * side * side; }  // of a slice
+  double chips() const { return side * side * side; }  // per slice
 };
 
 Cluster cluster_of(const Slices& shape) {
@@ -40,7 +41,7 @@ Cluster cluster_of(const Slices& shape) {
   torus.link_bandwidth = Bandwidth(kV5pLink * shape.ici);
   LeafSpineSpec network;
   network.host_bandwidth = Bandwidth(kHost);
-  // One switch for all hosts, or one a slice with one cable up, which no path can miss.
+  // One switch for all hosts, or one per slice with one cable up, which every path must take.
   const bool whole = shape.oversubscription == 1;
   const int hosts = static_cast<int>(shape.chips()) / 4;
   network.hosts_per_leaf = whole ? hosts * shape.slices : hosts;
@@ -65,7 +66,7 @@ StackStep sliced_step(const Slices& shape, double tokens) {
   return step;
 }
 
-// Of a layer.
+// Terms of one layer.
 struct SliceTerms {
   double m = 0;
   double f = 0;
@@ -88,7 +89,7 @@ double formula(const Slices& shape, double tokens) {
   return static_cast<double>(shape.layers) * (m + std::max(2 * m, d));
 }
 
-// Tokens of a chip at which arithmetic takes as long as the network.
+// Returns the tokens per chip at which arithmetic takes as long as the network.
 double threshold(const Slices& shape) {
   return predict("E9.slices",
                  {{"C", kV5pFlops}, {"W", kEgress}, {"s", static_cast<double>(shape.slices)}}) /
@@ -106,17 +107,18 @@ std::function<double(const Laboratory&)> simulated(const Slices& shape, double t
   };
 }
 
-// The first gather, f, and the last reduction, f inside and d between, stand alone. Compute-bound
-// that is 3 L m + 2 f + d. Else reductions between slices follow each other from the first backward
-// on; the reduce-scatter before them shares its links with the gather of the layer after next,
-// which starts at the same time, and takes 2 f: L m + 2 m + 3 f + L d.
+// The first gather, f, and the last reduction, f inside and d between slices, stand alone. If
+// compute-bound, the step takes 3 L m + 2 f + d. Otherwise reductions between slices follow each
+// other from the first backward on. The reduce-scatter before them shares its links with the gather
+// of the layer after next, which starts at the same time, and takes 2 f: L m + 2 m + 3 f + L d.
 double by_hand(const Slices& shape, double tokens) {
   const auto [m, f, d] = terms(shape, tokens);
   const auto layers = static_cast<double>(shape.layers);
   return std::max(3 * layers * m + d + 2 * f, (layers + 2) * m + layers * d + 3 * f);
 }
 
-// Where links are not shared, nor is that, and each chip of a host has its whole 25 GB/s: d / 4.
+// Without link sharing that reduce-scatter is alone, and each chip of a host has its whole 25 GB/s:
+// d / 4.
 double by_hand_unshared(const Slices& shape, double tokens) {
   const auto [m, f, d] = terms(shape, tokens);
   const auto layers = static_cast<double>(shape.layers);
@@ -125,11 +127,11 @@ double by_hand_unshared(const Slices& shape, double tokens) {
 
 constexpr double kMargin = 2e-4;
 
-// On packets the four chips of a host are served one after another, so the chips of a slice go on
-// at different times, and the three colours of their next gather, which fit together when all begin
-// at once, meet on links: a pass takes up to three times its f. Of the passes that stand alone
-// there are three at most. And packets of up to 4 MiB, or messages if those are smaller, are stored
-// in each round once between two links of 25 GB/s.
+// On packets the four chips of a host are served one after another, so the chips of a slice
+// continue at different times. The three colours of their next gather fit together when all begin
+// at once. Now they meet on links: a pass takes up to three times its f. At most three passes stand
+// alone. Packets of up to 4 MiB, or messages if those are smaller, are stored once per round
+// between two links of 25 GB/s.
 DifferenceRange on_packets(const Slices& shape, double tokens, double seconds, double stores = 1) {
   const double rounds = 2 * (shape.slices - 1);
   const double message = 4 * kD * kF / shape.chips() / shape.slices;
@@ -153,7 +155,8 @@ void add_thresholds(RowTable& rows) {
                                std::string why) -> StudyRow& {
     const double tokens = std::round(threshold(shape) * times);
     const double hand = by_hand(shape, tokens);
-    // To within a pass of the weights, where so few links' time hardly shows.
+    // Exact to one pass of the weights if the slice's links are fast, because their time hardly
+    // shows.
     const double pass = shape.ici > 10 ? terms(shape, tokens).f : 0;
     StudyRow& row = add(rows, std::move(id), "; links inside never bind", std::move(why), shape,
                         tokens, {hand - pass, hand + pass});
@@ -161,7 +164,7 @@ void add_thresholds(RowTable& rows) {
     row.expected_packets = on_packets(shape, tokens, hand);
     return row;
   };
-  // Links inside are ten times as fast as they are, so that only the network between slices binds.
+  // Links inside are ten times as fast as real ones, so that only the network between slices binds.
   const std::string alone = "the last reduction has nothing to hide behind";
   for (const int slices : {2, 8}) {
     for (const auto& [name, times] : {std::pair{"half", 0.5}, {"at", 1.0}, {"twice", 2.0}}) {
@@ -171,11 +174,12 @@ void add_thresholds(RowTable& rows) {
   add_one("slices-16-at", {.slices = 16}, 1, alone);
   add_one("slices-16-deep", {.slices = 16, .layers = 32}, 2,
           "32 layers at twice the threshold: one reduction is 1 % of the step");
-  // 8 times the chips of a slice need as many tokens a slice, an eighth of them a chip.
-  // Links inside are a hundred times as fast here: 72 tokens a chip are few for FSDP too.
+  // A slice of 8 times the chips needs equally many tokens, an eighth per chip. Links inside are a
+  // hundred times as fast here, because 72 tokens per chip are few for FSDP too.
   add_one("larger-slices", {.slices = 2, .side = 8, .ici = 100}, 1,
           "a slice's tokens decide, not a chip's: more chips have more hosts and less to do");
-  // E9 has no slices in it: its all-reduce moves 2 V, that of 16 slices 15/16 of it.
+  // E9 does not depend on the number of slices: its all-reduce moves 2 V. That of 16 slices moves
+  // 15/16 of it.
   const Slices many{.slices = 16};
   const double tokens = std::round(threshold(many) / 2);
   const auto [m, f, d] = terms(many, tokens);
@@ -193,34 +197,34 @@ void add_thresholds(RowTable& rows) {
 }
 
 void add_breaches(RowTable& rows) {
-  constexpr double kTokens = 574;  // a chip: 36,736 a slice, the threshold of two slices
+  constexpr double kTokens = 574;  // per chip: 36,736 per slice, the threshold of two slices
   const Slices real{.ici = 1};
   const auto [m, f, d] = terms(real, kTokens);
-  // 574 tokens a chip are too few for FSDP inside the slice: it needs 850. Its links carry 3 L f
-  // and stand still for the backward of a layer at most; then comes the last d.
+  // 574 tokens per chip are too few for FSDP inside the slice, which needs 850. Its links carry 3 L
+  // f and idle at most for the backward of a layer. Then comes the last d.
   StudyRow& inside =
       add(rows, "slices-2-fsdp", ", links inside as they are",
           "574 tokens a chip are compute-bound between slices, but not inside them: 850 are needed",
           real, kTokens, {3 * 8 * f + d, 3 * 8 * f + 2 * m + d});
-  // Chips of a host take turns on its card, so the colours of the gathers after it fall out of step
-  // and meet on links, all step long: a gather takes between one and three times f.
+  // Chips of a host take turns on its card. So the colours of the later gathers fall out of step
+  // and meet on links during the whole step: a gather takes between one and three times f.
   inside.expected_packets = DifferenceRange{(3 * 8 * f + d) / inside.predicted - 1,
                                             (3 * 8 * 3 * f + 2 * m + d) / inside.predicted - 1};
-  // Unshared, gathers and reduce-scatters of a backward go side by side: f forward, 2 m backward;
-  // each chip of a host has its whole bandwidth: d / 4.
+  // Without link sharing, gathers and reduce-scatters of a backward run side by side: f forward, 2
+  // m backward. Each chip of a host has its whole bandwidth: d / 4.
   inside.expected_unshared = {(8 * (f + 2 * m) + d / 4) / inside.predicted - 1,
                               (8 * (f + 2 * m) + 2 * f + 2 * m + d / 4) / inside.predicted - 1};
-  // Uplinks of half the bandwidth: d doubles.
+  // Uplinks of half the bandwidth double d.
   const Slices thin{.oversubscription = 2};
   const double doubled = (8 + 2) * m + 8 * 2 * d + 3 * f / 10;
   StudyRow& narrow =
       add(rows, "oversubscribed", ", network oversubscribed 2 to 1",
           "half of the bandwidth: twice the tokens are needed", thin, kTokens, {doubled, doubled});
-  narrow.expected_packets = on_packets(thin, kTokens, doubled, 3);  // at three of its links
-  // Where links are not shared, nothing is oversubscribed, and d is d / 4, which all hides.
+  narrow.expected_packets = on_packets(thin, kTokens, doubled, 3);  // stored at three of its links
+  // Without link sharing nothing is oversubscribed, and d is d / 4, which hides completely.
   narrow.expected_unshared =
       around((3 * 8 * m + d / 4 + 2 * f / 10) / narrow.predicted - 1, kMargin);
-  // Not reduced inside a slice first: one ring through all 128 chips leaves a slice over one host,
+  // No reduction inside a slice first: one ring through all 128 chips leaves a slice over one host,
   // which carries 2 x 127/128 of all gradients of a layer.
   const double ring = 2 * 127.0 / 128 * 4 * kD * kF / kHost;
   const double predicted = formula({}, kTokens);
@@ -236,7 +240,7 @@ void add_breaches(RowTable& rows) {
                  step.data_algorithm = AlgorithmChoice::kRing;
                  return to_seconds(run(laboratory, step, cluster_of(Slices{})).step_time);
                });
-  // Every round waits for the message that crosses, 8.4 MB, and for one packet of 256 KiB more,
+  // Every round waits for the message that crosses, 8.4 MB, and for one more packet of 256 KiB,
   // which is stored on the way.
   const double stored = ring * (1 << 18) / (4 * kD * kF / 128);
   flat.expected_packets = around(((8 + 2) * m + 8 * (ring + stored)) / predicted - 1, 0.2);
@@ -244,7 +248,7 @@ void add_breaches(RowTable& rows) {
 
 // ---- the network alone ----
 
-constexpr double kHostGradients = 1e9;  // bytes that a host has
+constexpr double kHostGradients = 1e9;  // bytes per host
 
 Cluster hosts_on_a_switch(int hosts) {
   LeafSpineSpec spec;
@@ -254,7 +258,7 @@ Cluster hosts_on_a_switch(int hosts) {
   return cluster_of(spec);
 }
 
-// Each of 8 hosts, of 8 slices, sends every other one its eighth, one after another.
+// Each of 8 hosts, in 8 slices, sends an eighth of its bytes to every other one, one after another.
 void add_incast(RowTable& rows) {
   const auto scatter = [](const std::vector<std::vector<std::uint32_t>>& destinations) {
     return [destinations](const Laboratory& laboratory) {
@@ -265,7 +269,7 @@ void add_incast(RowTable& rows) {
   rows.testing("B2", predict("B2", {{"V", kHostGradients}, {"n", 8}, {"W", kHost}}));
   rows.add("scatter-paced", "reduce-scatter of 8 hosts, each destination in its turn",
            {-1e-4, 0.004}, "no port has two senders", scatter(rotated_order(8)));
-  // As S24's incast and random orders.
+  // Like S24's incast and random orders.
   StudyRow& same =
       rows.add("scatter-same-order", "the same, everybody to host 0 first", around(3, 1e-4),
                "28 messages one after another in place of 7", scatter(same_order(8)));
@@ -285,10 +289,10 @@ void add_incast(RowTable& rows) {
   random.expected_packets = {0.62, 0.62 + 0.42};
 }
 
-// Probability that no bin of `bins` has more than `most` of as many balls.
+// Returns the probability that none of `bins` bins has more than `most` of as many balls.
 double none_above(int bins, int most) {
   const auto n = static_cast<std::size_t>(bins);
-  std::vector<double> ways(n + 1);  // over factorials: of so many balls in the bins so far
+  std::vector<double> ways(n + 1);  // over factorials: by number of balls in the bins so far
   ways[0] = 1;
   for (int bin = 0; bin < bins; ++bin) {
     std::vector<double> next(n + 1);
@@ -307,7 +311,7 @@ double none_above(int bins, int most) {
 
 constexpr int kFlows = 16;
 
-// 16 hosts of a slice send to those of the other one, over 16 spines that hashes choose.
+// 16 hosts of a slice send to those of the other slice, over 16 spines chosen by hashes.
 double hashed_flows(const Laboratory& laboratory, std::uint64_t seed) {
   LeafSpineSpec spec;
   spec.leaves = 2;
@@ -322,9 +326,9 @@ double hashed_flows(const Laboratory& laboratory, std::uint64_t seed) {
 }
 
 void add_hashes(RowTable& rows) {
-  // The busiest of 16 uplinks has as many flows as the fullest of 16 bins that 16 balls fall into:
-  // 3.08 in the mean, with a deviation of about 0.75; of the mean of 64 seeds that is 0.09, of
-  // which four are allowed.
+  // The busiest of 16 uplinks has as many flows as the fullest of 16 bins that receive 16 balls:
+  // 3.08 on average, with a deviation of about 0.75. The mean of 64 seeds deviates by 0.09, and
+  // four times that is allowed.
   double fullest = 0;
   for (int most = 0; most < kFlows; ++most) fullest += 1 - none_above(kFlows, most);
   StudyRow& row =

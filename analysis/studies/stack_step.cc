@@ -39,7 +39,7 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
   plan.global_batch = plan.dp * step.microbatches;
   kMapSyntax.read(step.map, plan);
   plan.optimizer = step.optimizer ? Optimizer::kAdam : Optimizer::kNone;
-  if (plan.zero < 3) plan.gradient_bucket_parameters = 1;  // a bucket is full with one layer
+  if (plan.zero < 3) plan.gradient_bucket_parameters = 1;  // one layer fills a bucket
   for (const Problem& problem : check(plan, model, cluster.places)) {
     throw std::logic_error(problem.field + ": " + problem.message);
   }

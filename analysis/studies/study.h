@@ -18,8 +18,8 @@
 // function in study_groups.h, and study_table.cc lists them all. `stepsim validate` runs the
 // studies, and so does a test for each.
 //
-// Numbers of the sources (FLOP/s, bandwidths) are used as printed, on chips that reach their peak
-// with every kernel. Regimes about efficiency say otherwise.
+// The sources' numbers (FLOP/s, bandwidths) are used as printed, on chips that reach their peak
+// with every kernel. Regimes about efficiency say so if they differ.
 
 #pragma once
 
@@ -35,7 +35,7 @@
 
 namespace stepsim {
 
-// A range of simulated / predicted - 1, with both ends.
+// DifferenceRange is a range of simulated / predicted - 1, with both ends included.
 struct DifferenceRange {
   double low = 0;
   double high = 0;
@@ -43,7 +43,7 @@ struct DifferenceRange {
 
 // The relative error of rounding to picoseconds and whole bytes, for steps of 10 ms and more.
 inline constexpr double kRounding = 1e-5;
-// The margin of rows that are exact except for whole bytes and picoseconds, and of sums that were
+// The margin for rows that are exact except for whole bytes and picoseconds, and for sums that are
 // never rounded.
 inline constexpr double kExact = 1e-4;
 inline constexpr double kToTheLastDigit = 1e-12;
@@ -53,22 +53,23 @@ inline DifferenceRange around(double difference, double margin = kRounding) {
 }
 
 struct StudyRow {
-  std::string id{};       // within the study: "split-n16" of S3 is S3.split-n16
-  std::string formula{};  // what is predicted: an id of analysis/formulas
+  std::string id{};       // id within the study: "split-n16" of S3 is S3.split-n16
+  std::string formula{};  // id of the predicting formula in analysis/formulas
   std::string regime{};   // what is simulated, in a few words
   double predicted = 0;
   std::string unit = "s";  // "s", "B", "B/s" are printed with prefixes
   DifferenceRange expected{};
-  double tolerance = 0.01;  // the formula holds if the difference is within it
+  double tolerance = 0.01;  // the formula holds if the difference is within this
   std::string why{};        // the mechanism behind the difference, or why there is none
   std::function<double(const Laboratory&)> simulate{};  // in `unit`
-  // The ranges on other network models, if they differ: latency-bandwidth shares no links.
+  // Ranges on other network models, if they differ. The latency-bandwidth model shares no links:
   std::optional<DifferenceRange> expected_unshared{};
   std::optional<DifferenceRange> expected_packets{};
   std::string not_on_packets{};  // why the row does not run on packets; empty: it runs
 };
 
-// A curve of a sweep: the formula as a line, the simulation as points of the same colour.
+// SweepCurve is a curve of a sweep: the formula as a line, the simulation as points in the same
+// colour.
 struct SweepCurve {
   std::string label{};
   std::function<double(double x)> predict{};                                 // none: no line
@@ -76,28 +77,28 @@ struct SweepCurve {
 };
 
 struct Sweep {
-  std::string name{};  // of the file: "S5-latency"
+  std::string name{};  // name of the file: "S5-latency"
   std::string title{};
   std::string subtitle{};
   PlotAxis x{};
   PlotAxis y{};
-  std::vector<double> at{};  // the x that are simulated
-  bool only_there = false;  // the line too has only these x: x is a count, or the curve has corners
+  std::vector<double> at{};  // values of x that are simulated
+  bool only_there = false;   // the line is drawn only at these x: counts or corners
   std::vector<SweepCurve> curves{};
 };
 
 struct Study {
   std::string_view id{};      // "S3"
-  std::string_view source{};  // the document that says it: analysis/formulas/sources.h
+  std::string_view source{};  // the document with the statement: analysis/formulas/sources.h
   std::string_view title{};   // "Ring AllGather on a wrapped axis"
-  std::string_view claim{};   // the statement, in a sentence
+  std::string_view claim{};   // the statement in one sentence
   std::vector<StudyRow> (*rows)() = nullptr;
   std::vector<Sweep> (*sweeps)() = nullptr;
-  // If simulation, hand calculation and readers of the books disagree: who is right, and why.
+  // Who is right and why, if simulation, hand calculation and readers of the books disagree.
   std::string_view finding{};
 };
 
-// The value of a formula of the table. Throws std::logic_error if there is no such formula.
+// Returns the value of a formula of the table. Throws std::logic_error if there is no such formula.
 double predict(std::string_view formula, const FormulaValues& values);
 
 }  // namespace stepsim

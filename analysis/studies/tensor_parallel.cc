@@ -1,8 +1,9 @@
-// S15 and S16: tensor parallelism of the two-matmul model, alone and beside FSDP, on v5p.
+// S15 and S16: tensor parallelism of the two-matmul model, alone and with FSDP, on v5p.
 //
-// In the derivations, a layer: m = its forward's arithmetic (backward 2 m), k = the gather and the
-// reduce-scatter of its activations in one pass, as the formulas have it; a ring of Y moves (Y-1)/Y
-// of that. The input that the backward gathers again hides behind its arithmetic.
+// Symbols for one layer in the derivations: m = the arithmetic of its forward (the backward takes 2
+// m); k = the gather and the reduce-scatter of its activations in one pass, as in the formulas. A
+// ring of Y moves (Y-1)/Y of k. The input that the backward gathers again hides behind its
+// arithmetic.
 
 #include <algorithm>
 #include <array>
@@ -42,8 +43,8 @@ StackStep tensor_step(std::int64_t ways, std::int64_t chunks = 1) {
   return step;
 }
 
-// 64 tokens on a ring of 8 with hops of 1 us: a gather, 4 hops each way of a shard of 131 kB, takes
-// 4 us and its bytes. In c chunks it takes 4 us c times.
+// 64 tokens on a ring of 8 with hops of 1 us. A gather, 4 hops each way of a shard of 131 kB, takes
+// 4 us plus the time of its bytes. In c chunks it takes 4 us c times.
 void add_small_batch(std::vector<StudyRow>& rows) {
   constexpr double kTokens = 64;
   constexpr double kHop = 1e-6;
@@ -53,10 +54,10 @@ void add_small_batch(std::vector<StudyRow>& rows) {
   for (const std::int64_t chunks : {1, 8, 32}) {
     const auto c = static_cast<double>(chunks);
     const double gather = 4 * kHop * c + bytes;
-    // Without chunks everything adds. With them the forward's two pairs and the backward's gather
-    // are bound by hops: of each matmul beside them one chunk is left. The backward's
-    // reduce-scatter is one collective and hides behind the weight gradients, m; before it comes
-    // half of m alone.
+    // Without chunks all times add. With chunks, the forward's two pairs and the backward's gather
+    // are bound by hops, and each matmul beside them leaves one chunk. The backward's
+    // reduce-scatter is one collective and hides behind the weight gradients, m. Half of m runs
+    // alone before it.
     const double by_hand =
         chunks == 1 ? 8 * (3 * m + 4 * gather) : 8 * (3 * gather + 1.5 * m / c + 1.5 * m);
     rows.push_back(
@@ -84,7 +85,7 @@ std::vector<StudyRow> tensor_rows() {
   const double k = tensor_comms();
   for (const std::int64_t ways : {4, 8, 16}) {
     const double m = tensor_math(static_cast<double>(ways));
-    // Nothing overlaps: forward and backward each add what they send.
+    // Nothing overlaps: the communication of forward and backward adds to the arithmetic.
     const double by_hand = 8 * (3 * m + 2 * k * of_a_ring(static_cast<double>(ways)));
     const auto simulate = [ways](const Laboratory& laboratory) {
       return seconds(laboratory, tensor_step(ways));
@@ -108,11 +109,11 @@ std::vector<StudyRow> tensor_rows() {
                     .why = "the sum, of (n-1)/n of the activations",
                     .simulate = simulate});
   }
-  // Collective matmuls of 8 ways. Forward: of each of the two pairs one chunk of the shorter side
-  // is left, k / chunks in all. Backward: the gather shares its ring with the input that is
-  // gathered again in the background, so both end after k. That is more than the matmul beside
-  // them, m / 2, which waits and has one chunk left: k - m/2 + m/2 / chunks more. The
-  // reduce-scatter hides behind the weight gradient.
+  // Collective matmuls of 8 ways. Forward: each of the two pairs leaves one chunk of the shorter
+  // side, k / chunks in all. Backward: the gather shares its ring with the input that is gathered
+  // again in the background, so both end after k. The matmul beside them, m / 2, is shorter: it
+  // waits and has one chunk left, which adds k - m/2 + m/2 / chunks. The reduce-scatter hides
+  // behind the weight gradient.
   const double m = tensor_math(8);
   const double moved = k * of_a_ring(8);
   for (const std::int64_t chunks : {8, 32}) {
@@ -131,7 +132,7 @@ std::vector<StudyRow> tensor_rows() {
                     .simulate = [chunks](const Laboratory& laboratory) {
                       return seconds(laboratory, tensor_step(8, chunks));
                     }});
-    // Where links are not shared, the backward's gather is alone: 1.5 k / chunks in all.
+    // Without link sharing, the backward's gather is alone: 1.5 k / chunks in all.
     const double alone = 8 * (3 * m + 1.5 * moved / static_cast<double>(chunks));
     rows.back().expected_unshared = around(alone / hidden - 1, 5e-4);
     const auto [least, most] =
@@ -170,7 +171,7 @@ std::vector<Sweep> tensor_sweeps() {
 
 // ---- S16 ----
 
-constexpr double kMixedTokens = 48000;  // of the global batch
+constexpr double kMixedTokens = 48000;  // global batch
 constexpr double kMixedF = 32768;
 constexpr std::int64_t kMixedLayers = 32;
 
@@ -180,13 +181,13 @@ struct Mixed {
   double fsdp_axes;
   double tensor_axes;
   const char* map;
-  std::array<int, 3> slice;  // 0: no such axis
-  double busiest;            // the busiest axis of FSDP's, over the mean of them
+  std::array<int, 3> slice;  // 0: the slice has no such axis
+  double busiest;            // load of FSDP's busiest axis, relative to their mean
 };
 
-// Whole axes of a slice of 64 for each. On axes of 8 and 4 chips, half of the data goes along the
-// first and then along the other, half the other way round: of the 31 shards that a chip receives,
-// x carries (7 + 7 x 4) / 2 = 17.5 and y 13.5, not 15.5 each.
+// Each uses whole axes of a slice of 64. On axes of 8 and 4 chips, half of the data goes along the
+// first and then along the other, and half the other way round. A chip receives 31 shards: x
+// carries (7 + 7 x 4) / 2 = 17.5 and y 13.5, instead of 15.5 each.
 constexpr Mixed kMixed[] = {{4, 16, 1, 2, "dp:x/tp:y+z", {4, 4, 4}, 1},
                             {8, 8, 1, 1, "dp:x/tp:y", {8, 8, 0}, 1},
                             {16, 4, 2, 1, "dp:x+y/tp:z", {4, 4, 4}, 1},
@@ -194,7 +195,8 @@ constexpr Mixed kMixed[] = {{4, 16, 1, 2, "dp:x/tp:y+z", {4, 4, 4}, 1},
                             {64, 1, 3, 0, "dp:x+y+z", {4, 4, 4}, 1}};
 constexpr const Mixed& kBest = kMixed[2];
 
-// Of what the formulas count of activations. Two chips have one cable, half of what a ring has.
+// Returns the share of the formulas' activations that moves. Two chips have one cable, half of what
+// a ring has.
 double moved_activations(double ways) {
   return ways == 1 ? 0 : ways == 2 ? 1 : of_a_ring(ways);
 }
@@ -219,7 +221,7 @@ double mixed_activations(const Mixed& mixed) {
                            {"MY", mixed.tensor_axes}});
 }
 
-// The greatest of the three, in each pass.
+// The greatest of the three terms in each pass.
 double mixed_formula(const Mixed& mixed) {
   const double m = mixed_math();
   const double f = mixed_gather(mixed);
@@ -243,14 +245,15 @@ StackStep mixed_step(const Mixed& mixed) {
   return step;
 }
 
-// One collective over an axis of 16 that takes `seconds` by itself.
+// Returns a collective over an axis of 16 that takes `seconds` alone.
 CollectiveWork gather_of(double seconds) {
   return work_of(CollectiveOp::kAllGather, whole_bytes(seconds * kV5pAxis * 16 / 15),
                  AlgorithmChoice::kBidirectionalRing);
 }
 
-// What FSDP and tensor parallelism of 16 x 4 send in a pass, but along one axis: the links are busy
-// for the sum of both, 3840 + 2250 = 6090 of the page's units (4 D / W), not for the greater.
+// Sends the bytes of a pass of FSDP and tensor parallelism of 16 x 4, but along one axis. The links
+// are busy for the sum of both, 3840 + 2250 = 6090 of the page's units (4 D / W), not for the
+// greater one.
 void add_shared_axis(std::vector<StudyRow>& rows) {
   const double f = mixed_gather(kBest) * of_a_ring(16);
   const double k = mixed_activations(kBest) * of_a_ring(4);
@@ -284,11 +287,11 @@ std::vector<StudyRow> mixed_rows() {
     const double f =
         mixed_gather(mixed) * of_a_ring(static_cast<double>(mixed.fsdp)) * mixed.busiest;
     const double k = mixed_activations(mixed) * moved_activations(ways);
-    // Tensor parallelism adds its activations to the arithmetic, twice a layer; weights hide behind
-    // both, but for the last reduce-scatter and the first gather, which stand between two steps: 2
-    // f there, beside which goes the reduce-scatter of the last input gradient (k / 2), that nobody
-    // waits for. Without tensor parallelism weights take longer than the arithmetic: links
-    // carry 3 L f and stand still for no longer than the last backward, 2 m.
+    // Tensor parallelism adds its activations to the arithmetic, twice per layer. Weights hide
+    // behind both, except for the last reduce-scatter and the first gather, which stand between two
+    // steps: 2 f. The reduce-scatter of the last input gradient (k / 2), which nobody waits for,
+    // runs beside these. Without tensor parallelism, weights take longer than the arithmetic: links
+    // carry 3 L f and idle at most for the last backward, 2 m.
     const bool bound_by_weights = mixed.tensor == 1;
     const double low =
         bound_by_weights ? 3 * kMixedLayers * f : kMixedLayers * (3 * m + 2 * k) + 2 * f - k / 2;
@@ -306,24 +309,24 @@ std::vector<StudyRow> mixed_rows() {
          .simulate = [step = mixed_step(mixed)](const Laboratory& laboratory) {
            return seconds(laboratory, step);
          }});
-    // On packets unequal axes fall out of step where gather and reduce-scatter meet: at the worst
-    // one axis works at a time, 31 / 17.5 of a pass each, and the backward ends with them.
+    // On packets, unequal axes fall out of step where gather and reduce-scatter meet. At worst one
+    // axis works at a time, 31 / 17.5 of a pass each, and the backward ends with them.
     if (mixed.busiest > 1) {
       const double worst = 2 * f * 31 / 17.5 - 2 * m - k;
       rows.back().expected_packets = {low / predicted - 1 - kRounding,
                                       (low + kMixedLayers * worst) / predicted - 1};
     }
-    // Where links are not shared, gathers and reduce-scatters of a backward pass, f each, go side
-    // by side and hide behind its 2 m; the forward stays bound by its gathers.
+    // Without link sharing, gathers and reduce-scatters of a backward pass, f each, run side by
+    // side and hide behind its 2 m. The forward stays bound by its gathers.
     if (bound_by_weights) {
       const double alone = kMixedLayers * (f + 2 * m);
       rows.back().expected_unshared = {alone / predicted - 1,
                                        (alone + 2 * f + 2 * m) / predicted - 1};
     }
   }
-  // 16 x 4 with collective matmuls: k is less than m / 2, so that of a pass k / chunks is left (in
-  // the backward one chunk at half of the ring); between two steps 2 f, because the last input
-  // gradient is reduced beside its weight gradient now.
+  // 16 x 4 with collective matmuls: k is less than m / 2, so a pass leaves k / chunks (in the
+  // backward one chunk at half of the ring). Between two steps there are 2 f, because the last
+  // input gradient is now reduced beside its weight gradient.
   const Mixed& best = kBest;
   StackStep overlapped = mixed_step(best);
   overlapped.plan.tensor_chunks = 32;

@@ -1,7 +1,7 @@
 // S3 to S7: all-gathers and all-reduces on the axes of a TPU slice.
 //
-// Bytes are those of the books: V is the whole array, and W the two directions of an axis together
-// (W_bidi), unless it says one way.
+// Symbols are those of the books: V is the bytes of the whole array; W is both directions of an
+// axis together (W_bidi), unless stated as one way.
 
 #include "analysis/formulas/sources.h"
 #include "analysis/studies/collective_graph.h"
@@ -75,7 +75,8 @@ std::vector<StudyRow> ring_all_gather_rows() {
         0, "n/2 hops of whole shards: in the last one only one direction has work",
         [n](const Laboratory& laboratory) { return whole_shards(laboratory, n); });
   }
-  // Two chips: each needs V / 2 of the other over one cable, V / 2 / (W / 2). Over two cables half.
+  // Two chips: each needs V / 2 from the other over one cable, V / 2 / (W / 2). Two cables would
+  // halve it.
   add("whole-n2", "two chips and one cable", 0, "V/2 over one direction of one cable is V/W",
       [](const Laboratory& laboratory) { return whole_shards(laboratory, 2); });
   add("split-n2", "two chips and two cables", -0.5,
@@ -143,8 +144,8 @@ std::vector<StudyRow> line_all_gather_rows() {
     return all_chips_seconds(laboratory, ring_of(32, Bandwidth(kIciLink), {}, false),
                              CollectiveOp::kAllGather, kWeights);
   }));
-  // The ring closes over all of the line. Packets (4 KiB) are stored at each chip on that way: n -
-  // 2 of them in each of n - 1 rounds, 0.55 us for 4 chips, 85 us for 32.
+  // The ring closes over the whole line. Packets (4 KiB) are stored at each chip on that way: n - 2
+  // times in each of n - 1 rounds, 0.55 us for 4 chips, 85 us for 32.
   const auto stored = [](double n) {
     return (n - 1) * (n - 2) * 4096 / kIciLink / one_axis(kWeights);
   };
@@ -173,8 +174,8 @@ double latency_formula(double v) {
 
 std::vector<StudyRow> latency_rows() {
   std::vector<StudyRow> rows;
-  // Every hop pays both: 3 (t + shard / W) against 3 max(t, shard / W). The shard over 45,000 B,
-  // t W, is the ratio r of the two: (1 + r) / max(1, r) - 1.
+  // Every hop pays both: 3 (t + shard / W) against 3 max(t, shard / W). Let r be the shard over
+  // 45,000 B (t W): the difference is (1 + r) / max(1, r) - 1.
   const auto add = [&](std::string id, std::string regime, double v) {
     const double ratio = v / 4 / (kIciLink * kHopSeconds);
     const double more = (1 + ratio) / std::max(1.0, ratio) - 1;
@@ -192,7 +193,7 @@ std::vector<StudyRow> latency_rows() {
   add("book", "line of 4, bf16[256, 256]: 5.2 us, not 3 us", 2.0 * 256 * 256);
   add("knee", "line of 4, shard of 45 kB", 4 * 45e3);
   add("large", "line of 4, shard of 4.5 MB", 4 * 4.5e6);
-  // Where a round takes as long as its hop, but a microsecond at the least: max(t, shard / W).
+  // A round takes as long as its hop, but at least a microsecond: max(t, shard / W).
   for (const auto& [id, regime, v] :
        {std::tuple{"floor-book", "the book's array, rounds of at least 1 us, hops without latency",
                    2.0 * 256 * 256},
@@ -231,8 +232,8 @@ std::vector<Sweep> latency_sweeps() {
 constexpr double kLarge = 512 << 20;  // 512 MiB
 const std::vector<int> kCubeShape = {4, 4, 4};
 
-// Half of the data goes along x, y, z, the other half along y, z, x: in every phase the two are on
-// different axes.
+// Half of the data goes along x, y, z and the other half along y, z, x, so in every phase the two
+// are on different axes.
 OpGraph two_colour_all_gather(double v) {
   OpGraph graph;
   graph.path_labels = {"compute"};
@@ -284,15 +285,15 @@ std::vector<StudyRow> three_axes_rows() {
                                CollectiveOp::kAllGather, kLarge, algorithm, granularity);
     };
   };
-  // A chip gets 63/64 of V. Over 6 links at once: the formula. One axis at a time: a phase over one
-  // axis moves 3/4 of what it makes, V (3/4 + 3/16 + 3/64) over W. Where the phases overlap, the
-  // last one alone counts: 3/4 V over W. Two of three axes at a time: half of the data on each, so
-  // half the time of one: 3/2 of the formula.
+  // A chip gets 63/64 of V. Over 6 links at once this is the formula. One axis at a time: a phase
+  // over one axis moves 3/4 of its result, V (3/4 + 3/16 + 3/64) over W. If the phases overlap,
+  // only the last one counts: 3/4 V over W. Two of three axes at a time: each half of the data
+  // takes half the time of one axis: 3/2 of the formula.
   StudyRow overlapped =
       row("axes-overlapped", "the same, pieces go on before the phase ends", 3 * 48.0 / 63,
           "the last axis carries 48 of 63 shards and hides the others",
           with(AlgorithmChoice::kAxisAfterAxis, Granularity::kPipelined));
-  // Packets run stepped: there a chip waits only for what it passes on, which is in between.
+  // Packets run stepped: a chip waits only for data that it passes on, so the result is in between.
   overlapped.expected_packets = DifferenceRange{3 * 48.0 / 64 - 1, 3 * 63.0 / 64 - 1 + 0.01};
   return {row("three-colours", "4x4x4, thirds of the data in rotated orders of axes", 1,
               "all six links of a chip are busy; only (N-1)/N of V moves",
@@ -363,8 +364,8 @@ std::vector<StudyRow> all_reduce_rows() {
                   .tolerance = 0.02,
                   .why = "what is best for bytes is not for latency: n-1 hops each way, not n/2",
                   .simulate = ring(small, kHop)});
-  // One direction, so that V / W is 2 V / (2 W): a hop takes shard / W and then its addition 3
-  // shard / W_hbm: 3 x 45 / 810 = 1/6 more.
+  // In one direction V / W is 2 V / (2 W). A hop takes shard / W and then its addition 3 shard /
+  // W_hbm: 3 x 45 / 810 = 1/6 more.
   const double one_way = predict("B2", {{"V", kSharedGradients}, {"n", 16}, {"W", kIciLink}});
   rows.push_back(
       {.id = "adds-in-turn",

@@ -70,9 +70,9 @@ std::vector<StudyRow> all_to_all_rows() {
                return all_to_all(laboratory, {n}, {}, AlgorithmChoice::kDirect);
              });
   }
-  // Rounds of one distance k, all to i + k: a link carries min(k, 8 - k) chunks in a round, in one
-  // direction, the other idles: 16 in all instead of 8. Without contention a round takes one chunk,
-  // of V / 64, whatever the distance: 7 of 8.
+  // Rounds of one distance k, in which all send to i + k. In a round a link carries min(k, 8 - k)
+  // chunks in one direction, and the other direction idles: 16 chunks in all instead of 8. Without
+  // contention a round takes one chunk, of V / 64, whatever the distance: 7 of 8.
   rows.add("rounds-of-one-distance", "ring of 8, in rounds of one distance",
            {1 - kExact, 1 + 0.001}, "in each round one direction of the axis idles",
            [](const Laboratory& laboratory) {
@@ -80,9 +80,9 @@ std::vector<StudyRow> all_to_all_rows() {
                                Granularity::kStepped);
            })
       .expected_unshared = around(7.0 / 8 - 1, 0.001);
-  // All send to chip 0 first, then to 1, ...: the last link into the destination carries 4 chunks
-  // from one side, 3 from the other. A chip's 7 messages take 3 or 4 chunk times each, 21 to 28 in
-  // all, of V / 64 / W, instead of 8.
+  // All send to chip 0 first, then to 1, and so on. The last link into the destination carries 4
+  // chunks from one side and 3 from the other. A chip's 7 messages take 3 or 4 chunk times each, 21
+  // to 28 in all, of V / 64 / W, instead of 8.
   StudyRow& hot = rows.add("same-order", "ring of 8, everybody to chip 0 first, then to 1, ...",
                            {21.0 / 8 - 1 - kExact, 28.0 / 8 - 1 + kExact},
                            "one destination at a time: its two links are hot, others idle",
@@ -92,11 +92,11 @@ std::vector<StudyRow> all_to_all_rows() {
                                  torus_of({8}, Bandwidth(kIciLink)));
                            });
   hot.expected_unshared = around(7.0 / 8 - 1, kExact);
-  // Queues serve near chips first. Their chunks are through after 1, 2, 3 and, from the longer
-  // side, 4 chunk times: 17 for the seven destinations if nobody waits for those behind, 28 if all
+  // Queues serve near chips first. Their chunks arrive after 1, 2, 3 and, from the longer side, 4
+  // chunk times. The seven destinations take 17 if nobody waits for the chips behind, and 28 if all
   // do.
   hot.expected_packets = DifferenceRange{17.0 / 8 - 1, 28.0 / 8 - 1 + kExact};
-  // On a torus each axis carries V in parts: V / N max(n_i) / (8 W one way).
+  // On a torus each axis carries its part of V: V / N max(n_i) / (8 W one way).
   const auto on_torus = [&rows](double chips, double longest) -> RowTable& {
     return rows.testing(
         "B6.torus",
@@ -112,8 +112,8 @@ std::vector<StudyRow> all_to_all_rows() {
   on_torus(128, 16)
       .add("torus-8x16", "v5e 8x16, which wraps on 16 only", around(0, kExact),
            "a line of 8 is as slow as a ring of 16", torus({8, 16}, {false, true}))
-      // Half of the data takes the line first, the other half the ring; the phases of one hide in
-      // those of the other, or, at worst, each waits for the line's rounds.
+      // Half of the data takes the line first, the other half the ring. The phases of one hide in
+      // those of the other or, at worst, each waits for the line's rounds.
       .expected_packets = DifferenceRange{-kExact, in_rounds(8) - 1 + kExact};
   return std::move(rows).take();
 }
@@ -122,7 +122,7 @@ std::vector<StudyRow> all_to_all_rows() {
 
 constexpr double kMiB = 1 << 20;
 
-// All-gathers of v1 and v2 that start together on 16x4 chips, along the axis of 16 and along
+// All-gathers of v1 and v2 that start together on 16x4 chips: v1 along the axis of 16, v2 along
 // `axis2`.
 OpGraph gathers_of_two(const std::vector<int>& sizes, double v1, double v2, std::size_t axis2) {
   const auto gather = [&](double v, std::size_t axis) {
@@ -136,7 +136,7 @@ OpGraph gathers_of_two(const std::vector<int>& sizes, double v1, double v2, std:
 
 const std::vector<int> kTwoAxes = {16, 4};
 
-// When the slower, or the first of them, ends. REQUIRES: rank 0 was recorded.
+// Returns when the slower one ends, or the first one. REQUIRES: rank 0 was recorded.
 Time end_of(const SimulationResult& result, bool first_only) {
   Time end;
   for (const TimelineOp& op : result.timelines[0].ops) {
@@ -167,18 +167,18 @@ std::vector<StudyRow> sharing_rows() {
   const auto alone = [](double v) {
     return predict("B1.exact", {{"V", v}, {"W", kIciAxis}, {"n", 16}});
   };
-  // Packets of two messages take turns on a link only where both have packets waiting.
+  // Packets of two messages alternate on a link only while both have packets waiting.
   RowTable rows({.expected_unshared = around(0, kExact)}, {-0.005, 0.005});
   const auto gathers = [](double v1, double v2, std::size_t axis2, bool first_only) {
     return [=](const Laboratory& laboratory) {
       return two_gathers(laboratory, v1, v2, axis2, first_only);
     };
   };
-  // First in, first out: in each of 15 rounds the smaller waits for the message of the larger, four
-  // times its own, but in the first one where it may be the earlier: 14 x 5 + 1 to 15 x 5
+  // First in, first out: in each of 15 rounds the smaller waits for the message of the larger,
+  // which is four times its own. In the first round it may be the earlier one: 14 x 5 + 1 to 15 x 5
   // fifteenths of T1.
   const DifferenceRange in_queues = {71.0 / 15 - 1 - 0.005, 5 - 1 + 0.005};
-  // Both want all of the axis: each has half of it until the smaller is done.
+  // Both want the whole axis, so each has half of it until the smaller is done.
   rows.testing("B1.exact", alone(64 * kMiB));
   rows.add("equal", "64 MiB and 64 MiB on the same axis of 16", around(1, kExact),
            "each has half of the axis: both end at T1 + T2",
@@ -192,8 +192,8 @@ std::vector<StudyRow> sharing_rows() {
   rows.testing("B1.exact", alone(256 * kMiB))
       .add("larger", "the same axis again: both, against the larger alone", around(0.25, kExact),
            "the axis is busy all the time: T1 + T2", gathers(64 * kMiB, 256 * kMiB, 0, false));
-  // Links that serve whole messages in order, whatever network model was asked for. What is late
-  // depends on the order; both are through at T1 + T2 all the same.
+  // Links serve whole messages in order, whatever network model was chosen. The order decides which
+  // one is late; both are through at T1 + T2.
   const auto in_order = [](bool first_only) {
     return [first_only](const Laboratory& laboratory) {
       return to_seconds(
@@ -229,7 +229,7 @@ double gather_of_eight(const Laboratory& laboratory, int axis) {
                             cluster);
 }
 
-// Arithmetic of a layer, 4 B D F / (Y C), takes as long as its two collectives of 2 B D bytes.
+// The arithmetic of a layer, 4 B D F / (Y C), takes as long as its two collectives of 2 B D bytes.
 double ways_limit(double gather_s) {
   return kActivations * kWidthF / (kV5pPeak * gather_s);
 }
@@ -237,9 +237,9 @@ double ways_limit(double gather_s) {
 std::vector<StudyRow> short_group_rows() {
   const double gather = predict("B1", {{"V", kActivations}, {"W", kV5pAxis}});
   const double ways = predict("E4", {{"F", kWidthF}, {"M", 1}, {"W", kV5pAxis}, {"C", kV5pPeak}});
-  // 8 neighbours of 16 are a line: 7/8 V over W/2, 1.75 V / W. With 8 on an axis of their own that
-  // wraps, 7/8 V / W.
-  // Packets of 4 KiB are stored on the long way back: 6 in each of 7 rounds, 1.9 us of 652.
+  // 8 neighbours of 16 form a line: 7/8 V over W/2, 1.75 V / W. If the 8 have a wrapped axis of
+  // their own: 7/8 V / W. Packets of 4 KiB are stored on the long way back: 6 in each of 7 rounds,
+  // 1.9 us of 652.
   return {
       {.id = "line-of-8",
        .formula = "B1",

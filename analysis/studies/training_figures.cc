@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kLayers = 8;
 
-// Ways of FSDP and of tensor parallelism over whole axes.
+// Ways of FSDP and of tensor parallelism, over whole axes.
 struct Strategy {
   const char* label;
   std::int64_t fsdp;
@@ -44,12 +44,12 @@ StackStep step_of(const Strategy& strategy, double batch, std::vector<int> slice
   step.plan.tp = strategy.tensor;
   step.plan.zero = strategy.fsdp > 1 ? 3 : 0;
   step.plan.gradient_bytes = 2;
-  // The formulas count an all-reduce a layer and pass, and inputs that are kept whole.
+  // The formulas count one all-reduce per layer and pass, and inputs that are kept whole.
   step.plan.sequence_parallel = false;
   return step;
 }
 
-// Of a layer's forward; a backward has twice the arithmetic, twice the weights, the same
+// Terms of a layer's forward. A backward has twice the arithmetic, twice the weights and the same
 // activations.
 struct LayerTerms {
   double math = 0;
@@ -79,7 +79,7 @@ LayerTerms terms_of(const Strategy& strategy, double batch) {
   return terms;
 }
 
-// The formula as a line and the simulation as points of the same colour.
+// Draws the formula as a line and the simulation as points in the same colour.
 template <typename Predict, typename Simulate>
 void add_curves(Plot& plot, const Strategy& strategy, const std::vector<double>& batches,
                 Predict predicted, Simulate simulated) {
@@ -107,7 +107,7 @@ constexpr Strategy kCube[] = {{"FSDP over 64", 64, 1, 3, 0, "dp:x+y+z"},
                               {"tensor parallelism over 64", 1, 64, 0, 3, "tp:x+y+z"},
                               {"FSDP 16 x tensor 4", 16, 4, 2, 1, "dp:x+y/tp:z"}};
 
-// A step on chips that compute in no time is communication alone; on links without limits,
+// On chips that compute in no time, a step is communication alone. On links without limits, it is
 // arithmetic alone.
 double simulated_ratio(const Laboratory& laboratory, const Strategy& strategy, double batch) {
   const StackStep step = step_of(strategy, batch, {4, 4, 4}, kLayers);
@@ -129,7 +129,7 @@ Plot flops_to_comms(const Laboratory& laboratory) {
     add_curves(
         plot, strategy, batches,
         [](const LayerTerms& terms) {
-          // Both passes; weights and activations on axes of their own.
+          // Counts both passes. Weights and activations have their own axes.
           return 3 * terms.math / std::max(3 * terms.weights, 2 * terms.activations);
         },
         [&](double batch) { return simulated_ratio(laboratory, strategy, batch); });
@@ -262,7 +262,7 @@ Plot zero_memory(const Laboratory& laboratory) {
 // ---- tensor parallelism and nodes ----
 
 constexpr double kH100 = 990e12;
-constexpr double kInfiniBand = 50e9;  // of one GPU
+constexpr double kInfiniBand = 50e9;  // per GPU
 
 // Four nodes, with kernels at their peak.
 Cluster four_nodes(const std::string& library) {
@@ -296,7 +296,7 @@ Plot tensor_across_nodes(const Laboratory& laboratory) {
     const auto x = static_cast<double>(ways);
     const double math =
         3 * predict("E4.math", {{"B", kTokens}, {"D", kD}, {"F", kWide}, {"Y", x}, {"C", kH100}});
-    // Both passes. Nodes together send over all of their network ports.
+    // Counts both passes. Nodes together send over all of their network ports.
     const auto share = [&](double bandwidth) {
       if (ways == 1) return 1.0;
       const double comms = 2 * predict("E4.comms", {{"B", kTokens}, {"D", kD}, {"W", bandwidth}});

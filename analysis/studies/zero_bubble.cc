@@ -1,7 +1,7 @@
-// S34 and S36: pipelines that split their backward, and what is in flight in a pipeline.
+// S34 and S36: pipelines that split their backward, and the micro-batches in flight in a pipeline.
 //
-// In the derivations: P stages, m micro-batches, F, B, W forward, input gradient and weight
-// gradient of a micro-batch on a stage. Where only tb is given, B = W = tb / 2.
+// Symbols in the derivations: P stages, m micro-batches; F, B, W are forward, input gradient and
+// weight gradient of a micro-batch on a stage. If only tb is given, B = W = tb / 2.
 
 #include <string>
 #include <utility>
@@ -16,9 +16,9 @@ namespace {
 
 // ---- S34 ----
 
-// An order as a list scheduler makes it, slot after slot of equal length: every rank takes an input
-// gradient if there is one, else a forward while it has fewer micro-batches than 1F1B in flight,
-// else a weight gradient.
+// An order as a list scheduler makes it, one slot after another, all of equal length. Every rank
+// takes an input gradient if there is one. Otherwise it takes a forward if it has fewer
+// micro-batches in flight than 1F1B, and otherwise a weight gradient.
 PipelineSchedule greedy_order(std::int32_t stages, std::int32_t microbatches) {
   struct Rank {
     std::int32_t forwards = 0;
@@ -29,7 +29,7 @@ PipelineSchedule greedy_order(std::int32_t stages, std::int32_t microbatches) {
   PipelineSchedule schedule{.microbatches = microbatches};
   schedule.ranks.resize(ranks.size());
   while (ranks.front().weights < microbatches || ranks.back().weights < microbatches) {
-    const std::vector<Rank> before = ranks;  // what a slot makes is there in the next one
+    const std::vector<Rank> before = ranks;  // results of a slot are available in the next one
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       const std::int32_t forwards_here = r == 0 ? microbatches : before[r - 1].forwards;
       const std::int32_t gradients_here =
@@ -98,9 +98,9 @@ std::vector<StudyRow> zero_bubble_rows() {
     add(pipeline(ScheduleName::kDualPipe), "G6.dualpipe", fused, 6e-3, regime,
         "with F = B and W no longer the formula is exact");
   }
-  // F, B, W = 1, 1.2, 0.8: ZB-H1 is exact, (P - 1)(F + B - W) = 7 x 1.4. DualPipe's formula is
-  // (P/2 - 1)(F + 2 B - W) = 3 x 2.6, but a longer input gradient holds up only F's successors: the
-  // replay of the authors' order has 3 x 2.4.
+  // F, B, W = 1, 1.2, 0.8. ZB-H1 is exact, (P - 1)(F + B - W) = 7 x 1.4. DualPipe's formula is (P/2
+  // - 1)(F + 2 B - W) = 3 x 2.6, but a longer input gradient delays only F's successors: the replay
+  // of the authors' order gives 3 x 2.4.
   const auto uneven = [](ScheduleName name) {
     return Pipeline{.name = name, .microbatches = 20, .input = 1200, .weight = 800};
   };
@@ -111,9 +111,9 @@ std::vector<StudyRow> zero_bubble_rows() {
       {{"P", 8}, {"tfb", 3e-3}, {"tb", 2e-3}, {"tw", 0.8e-3}}, 7.2e-3,
       "20 micro-batches, F, B, W = 10, 12, 8",
       "exact only for F = B: a fused op waits for both inputs, whichever is later");
-  // Greedy, weight gradients go only where nothing else can, so they fill what would be idle. But a
-  // rank that takes one is a slot late for the gradient that comes meanwhile, and the ranks behind
-  // it with it. At most that happens to each of the two ends of a rank's steady phase: no order is
+  // Greedy: weight gradients run only when nothing else can, so they fill idle slots. But a rank
+  // that takes one is a slot late for a gradient that arrives meanwhile, and so are the ranks
+  // behind it. That happens at most at each of the two ends of a rank's steady phase. No order is
   // below 7 slots, and this one is one or two above.
   const double zb1p = predict("G6.zb1p", with_weights);
   for (const std::int32_t microbatches : {20, 32}) {
@@ -180,14 +180,15 @@ std::vector<StudyRow> peak_rows() {
     add({.name = ScheduleName::kGPipe}, stage, "G3", values, 32,
         "the formula is 1F1B's: GPipe holds all m micro-batches");
   }
-  // ZB-H1's rank p makes weight gradients p backwards late, and holds their inputs until then: p
-  // micro-batches beside the P - p of 1F1B.
+  // ZB-H1's rank p runs weight gradients p backwards late and holds their inputs until then: p
+  // micro-batches in addition to the P - p of 1F1B.
   for (const std::size_t stage : {0UL, 7UL}) {
     add({.name = ScheduleName::kZeroBubbleH1}, stage, "G3",
         {{"P", 8}, {"m", 32}, {"p", double(stage)}}, 8,
         "inputs of weight gradients that wait are held longer: every stage holds P");
   }
-  // 2 (P - 1) + (v - 1) P warm-up forwards and the next one: P v + P - 1 chunks of 1/v.
+  // 2 (P - 1) + (v - 1) P warm-up forwards and the next one are in flight: P v + P - 1 chunks of
+  // 1/v.
   add({.name = ScheduleName::kInterleaved, .chunks = 2}, 0, "G3.interleaved", {{"P", 8}, {"v", 2}},
       (8 * 2 + 7) / 2.0, "P v + P - 1 chunks are in flight, each 1/v of a stage");
   return rows;

@@ -1,4 +1,4 @@
-// The fields of a cluster, as files give them: its chip, its topology and what goes with them.
+// The fields of a cluster in files: its chip, its topology, its library, its hosts and its faults.
 
 #pragma once
 

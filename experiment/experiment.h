@@ -1,7 +1,7 @@
-// Experiment is a checked description of one run: which model, on which cluster, with which plan.
-// Files, flags and rows of measured tables become one (proto/load_experiment.h,
-// analysis/accuracy/training_run.h), and simulate_experiment() turns it into a result; nothing
-// behind it sees protobuf.
+// Experiment is a checked description of one run: the model, the cluster and the plan. Files, flags
+// and rows of measured tables become one (proto/load_experiment.h,
+// analysis/accuracy/training_run.h). simulate_experiment() turns it into a result. Nothing behind
+// it sees protobuf.
 
 #pragma once
 
@@ -26,8 +26,8 @@ struct ClusterSpec {
   TopologySpec topology{};
   Faults faults{};  // broken links and switches
   CommunicationLibrary library{};
-  HostSpec host{};            // the machines that the chips are built into; not given: none
-  Bandwidth switch_adders{};  // operands that each switch adds up a second; 0: as fast as they come
+  HostSpec host{};            // the machines that contain the chips; not given: none
+  Bandwidth switch_adders{};  // operands that each switch adds per second; 0: no limit
 };
 
 struct Experiment {
@@ -38,9 +38,9 @@ struct Experiment {
   Variation variation{};
 };
 
-// Every problem of the plan and the variation: for the model, for the chips at `places`, and for
-// the hosts of the cluster. Fields are "plan.tp", "variation.jitter". Empty: the experiment can
-// run. REQUIRES: check(experiment.model) and check() of the cluster's parts are empty.
+// Returns every problem of the plan and the variation: for the model, for the chips at `places`,
+// and for the hosts of the cluster. Fields are "plan.tp", "variation.jitter". Empty: the experiment
+// can run. REQUIRES: check(experiment.model) and check() of the cluster's parts are empty.
 std::vector<Problem> check(const Experiment& experiment, const Places& places);
 
 }  // namespace stepsim

@@ -18,7 +18,7 @@ namespace {
 
 enum Part : std::uint8_t { kForwardPart, kInputPart, kWeightPart, kParts };
 
-// Every micro-batch has the pipeline to itself.
+// Returns a schedule in which every micro-batch has the pipeline to itself.
 PipelineSchedule one_after_the_other(const ParallelPlan& plan, std::int32_t microbatches) {
   PipelineSchedule schedule{.microbatches = microbatches,
                             .chunks = static_cast<std::int32_t>(chunks_of(plan)),
@@ -26,7 +26,7 @@ PipelineSchedule one_after_the_other(const ParallelPlan& plan, std::int32_t micr
   std::vector<PipelineOp> order;
   const bool has_copies = schedule.placement == Placement::kBidirectional;
   for (std::int32_t microbatch = 0; microbatch < microbatches; ++microbatch) {
-    // Each direction has a chunk of its own.
+    // Each direction has its own chunk.
     const std::int32_t first = has_copies && microbatch >= microbatches / 2 ? 1 : 0;
     const std::int32_t end = has_copies ? first + 1 : schedule.chunks;
     for (std::int32_t chunk = first; chunk < end; ++chunk) {
@@ -41,8 +41,8 @@ PipelineSchedule one_after_the_other(const ParallelPlan& plan, std::int32_t micr
   return schedule;
 }
 
-// The time that a rank spends in each part of micro-batch `microbatch`, over all its chunks: from
-// the first op of a run of neighbouring layers to its last one.
+// Returns the time that a rank spends in each part of micro-batch `microbatch`, over all its
+// chunks: from the first op of a run of neighbouring layers to its last one.
 std::array<Duration, kParts> times_of(const OpGraph& graph, const Timeline& timeline,
                                       std::int32_t microbatch) {
   const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
@@ -67,7 +67,7 @@ std::array<Duration, kParts> times_of(const OpGraph& graph, const Timeline& time
   return times;
 }
 
-// Adds how long each message of a micro-batch takes once both sides have posted it.
+// Adds the time of each message of a micro-batch from the moment when both sides have posted it.
 void add_sends(const OpGraph& graph, const Timeline& timeline, std::int32_t microbatch,
                std::vector<std::int64_t>& sends) {
   const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
@@ -94,7 +94,8 @@ PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
   ParallelPlan timed = plan;
   timed.global_batch = plan.dp * plan.microbatch * (kTimed + 1);
   timed.batch_p2p = false;
-  // Two directions end in different orders, and the copies of a stage would wait for each other.
+  // With two directions, the copies of a stage end in different orders and would wait for each
+  // other's reductions.
   if (placement_of(plan) == Placement::kBidirectional) timed.zero = std::min(plan.zero, 1);
   timed.own_schedule = one_after_the_other(plan, kTimed + 1);
   const OpGraph graph = lower(model, timed, cluster.places, cluster.chip, {});

@@ -1,8 +1,8 @@
-// pipeline_times() measures what the ops of a chunk take under a plan, for schedules that are
-// planned by such times (zb_auto_1p, zb_auto_2p, zbv_auto, or messages in planned batches). Their
-// authors profile the first steps of a run and take the median over the ranks; here two
-// micro-batches go through the pipeline one after the other, and the second one is timed: kernels,
-// and the collectives that they wait for.
+// pipeline_times() measures how long the ops of a chunk take under a plan, for schedules that are
+// planned by such times (zb_auto_1p, zb_auto_2p, zbv_auto, or messages in planned batches). The
+// authors of these schedules profile the first steps of a run and take the median over the ranks.
+// Here two micro-batches go through the pipeline one after the other, and the second one is timed:
+// its kernels and the collectives that they wait for.
 //
 //   const PipelineCosts costs = pipeline_times(model, plan, cluster);
 //   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, costs);
@@ -16,9 +16,9 @@
 
 namespace stepsim {
 
-// In nanoseconds, each at least 1; a send 0 or more. All are 1, and nothing is simulated, if the
-// schedule of the plan is not planned by times. REQUIRES: check(plan, model, places) is empty.
-// A simulation of two micro-batches on the whole cluster.
+// Times are in nanoseconds, each at least 1; a send is 0 or more. If the plan's schedule is not
+// planned by times, all are 1 and nothing is simulated. Otherwise it costs a simulation of two
+// micro-batches on the whole cluster. REQUIRES: check(plan, model, places) is empty.
 PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
                              const Cluster& cluster);
 

@@ -5,7 +5,7 @@
 namespace stepsim {
 namespace {
 
-// A figure is one of several fields: its name is the metric, its value is in base units.
+// A figure is one of several fields. The field's name is the metric, its value is in base units.
 template <PublishedMetric kMetric, class Quantity>
 FieldSyntax<PublishedFigure> metric_syntax() {
   return {.read = [](std::string_view text, PublishedFigure& figure) -> std::vector<std::string> {

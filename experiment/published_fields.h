@@ -1,4 +1,4 @@
-// The fields of what was published about an experiment, as experiment files give them.
+// The fields of a Publication in experiment files.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// simulate_experiment() is the one way from an experiment to a result. Whatever asks for a training
-// step calls it: run, accuracy, the studies, the figures, the benches, the tests.
+// simulate_experiment() is the only way from an experiment to a result. Everything that needs a
+// training step calls it: run, accuracy, the studies, the figures, the benches, the tests.
 //
 //   const SimulatedExperiment done = simulate_experiment(experiment);
 //   done.runs.front().result.step_time
@@ -13,9 +13,9 @@
 //   simulate()           the step, once for each network model      sim/run/simulate.h
 //   measure()            tokens per second, MFU, HFU        step_metrics.h
 //
-// Equal experiments and options give equal results to the picosecond. Several calls can run in
-// several threads. Costs what simulate() costs; for schedules that are planned by time also a
-// simulation of two micro-batches.
+// Equal experiments and options give equal results to the picosecond. Several threads can call it.
+// It costs what simulate() costs and, for schedules that are planned by time, a simulation of two
+// micro-batches.
 
 #pragma once
 
@@ -36,34 +36,35 @@
 namespace stepsim {
 
 struct ExperimentOptions {
-  // Network models, one simulation each of the same op graph. Packets cost 10 to 1,000 times what
-  // flows cost, and show queues.
+  // The network models. Each simulates the same op graph once. Packets cost 10 to 1,000 times as
+  // much as flows, and show queues.
   std::vector<Fidelity> fidelities = {Fidelity::kFlow};
-  // Whether a collective is one transfer or every message of its algorithm. kPacket needs kStepped.
+  // Simulates a collective as one transfer, or every message of its algorithm. kPacket needs
+  // kStepped.
   Granularity granularity = Granularity::kPipelined;
-  PacketOptions packets{};  // kPacket
-  // Training steps in a row. Not given: as many as the plan needs, steps_of(). Each costs as much
-  // as the first; more than needed change little.
+  PacketOptions packets{};  // for kPacket
+  // Training steps in a row. Unset: as many as the plan needs, steps_of(). Each costs as much as
+  // the first. More than needed change the result little.
   std::optional<std::uint32_t> steps{};
-  std::uint64_t seed = 0;  // draws the variation's jitter
+  std::uint64_t seed = 0;  // seed of the variation's jitter
   AttentionFlops attention_flops = AttentionFlops::kCausal;
-  // The algorithm of all collectives of an axis. Not given: what the library and `auto` choose.
+  // The algorithm of all collectives of an axis. Unset: the choice of the library and `auto`.
   std::array<std::optional<AlgorithmChoice>, kAxes> algorithms{};
 
-  std::vector<RankId> recorded_ranks{};  // their timelines are kept; ascending
-  bool record_each_role = false;         // and one rank of each program that they don't cover
-  bool record_links = false;             // keep bytes over time of the links
+  std::vector<RankId> recorded_ranks{};  // keeps their timelines; ascending
+  bool record_each_role = false;  // also keeps one rank of each program that they don't cover
+  bool record_links = false;      // keeps bytes over time of the links
 
-  // Called once for each simulation, before the first of them starts. It may say how large packets
-  // are, or throw if the simulation would be too long. May be empty.
+  // Called once for each simulation, before the first of them starts. It may set the packet size,
+  // or throw if the simulation would take too long. May be empty.
   std::function<void(const OpGraph&, const Cluster&, SimulationOptions&)> before{};
-  // Called now and then by simulate(): returning false ends the run with SimulationInterrupted.
+  // Called regularly by simulate(). Returning false ends the run with SimulationInterrupted.
   bool (*progress)(void* context, Time now, std::uint64_t ops_done,
                    std::uint64_t ops_total) = nullptr;
   void* progress_context = nullptr;
 };
 
-// The step on one network model.
+// SimulatedStep is the step on one network model.
 struct SimulatedStep {
   SimulationOptions options;
   SimulationResult result;
@@ -72,14 +73,14 @@ struct SimulatedStep {
 
 struct SimulatedExperiment {
   OpGraph graph;
-  std::vector<SimulatedStep> runs;  // in order of the fidelities
+  std::vector<SimulatedStep> runs;  // one for each fidelity, in their order
 };
 
-// Steps that the plan needs: 2 if a step overlaps with the next one (first gathers of FSDP,
-// parameters gathered beside the forward, zb_h2 and alike), else 1.
+// Returns the steps that the plan needs: 2 if a step overlaps with the next one (first gathers of
+// FSDP, parameters gathered beside the forward, zb_h2 and similar), otherwise 1.
 std::uint32_t steps_of(const ParallelPlan& plan);
 
-// The simulation options that `options` mean for `graph` on one network model.
+// Returns the simulation options that follow from `options` for `graph` on one network model.
 SimulationOptions simulation_options(const ExperimentOptions& options, const ParallelPlan& plan,
                                      const OpGraph& graph, Fidelity fidelity);
 
@@ -87,11 +88,11 @@ SimulationOptions simulation_options(const ExperimentOptions& options, const Par
 SimulatedExperiment simulate_experiment(const Experiment& experiment,
                                         const ExperimentOptions& options = {});
 
-// The same on a cluster that was built before, in place of the experiment's own.
+// The same on a given cluster, which replaces the experiment's own.
 SimulatedExperiment simulate_experiment(const Experiment& experiment, const Cluster& cluster,
                                         const ExperimentOptions& options = {});
 
-// The op graph that simulate_experiment() simulates, for those who only look at it.
+// Returns the op graph that simulate_experiment() simulates, for code that only inspects it.
 OpGraph lower_experiment(const Experiment& experiment, const Cluster& cluster,
                          const ExperimentOptions& options = {});
 

@@ -16,7 +16,7 @@ namespace {
 std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const ParallelPlan& plan) {
   const ExpertSpec& experts = model.experts;
   if (experts.load.empty() && experts.capacity_factor == 0) return std::nullopt;
-  ParallelPlan straight = plan;  // the way of a token doesn't change where it goes
+  ParallelPlan straight = plan;  // routing does not change where a token goes
   straight.dispatch = Dispatch::kAllToAll;
   ExpertRouting routing = expert_routing(model, straight, plan.ep);
   routing.tokens =

@@ -1,5 +1,5 @@
-// StepMetrics says what a training step is worth: its time, its tokens, and how much of the chips'
-// arithmetic it used.
+// StepMetrics rates a training step: its time, its tokens, and how much of the chips' arithmetic it
+// used.
 //
 //   model FLOPs   what the model needs, however it is computed (model_flops() of workload/)
 //   MFU           model FLOPs / (step time x ranks x dense peak of the plan's compute type)
@@ -21,12 +21,12 @@ namespace stepsim {
 
 std::string_view name_of(AttentionFlops convention);  // "causal", "full"
 
-// How unevenly tokens go to experts. Shares are of the copies of tokens that the router sends: a
-// token has one for each expert that it visits.
+// ExpertBalance says how unevenly tokens go to experts. Shares are of the copies of tokens that the
+// router sends: a token has one copy for each expert that it visits.
 struct ExpertBalance {
-  double busiest_over_mean = 1;  // copies that the busiest rank of ep gets, over the mean rank's
-  double dropped_copies = 0;     // in a step, on all layers and ranks, beyond the experts' capacity
-  double dropped_fraction = 0;   // share of all copies
+  double busiest_over_mean = 1;  // copies of the busiest rank of ep over the mean rank's
+  double dropped_copies = 0;    // per step, over all layers and ranks, beyond the experts' capacity
+  double dropped_fraction = 0;  // share of all copies
 };
 
 struct StepMetrics {
@@ -35,11 +35,11 @@ struct StepMetrics {
   double tokens_per_s_per_chip = 0;
   double model_flops = 0;  // for one step
   AttentionFlops convention = AttentionFlops::kCausal;
-  Throughput peak_per_chip{};              // dense, of the plan's compute type
+  Throughput peak_per_chip{};              // dense peak of the plan's compute type
   double model_flops_utilization = 0;      // MFU, 0..1
   double hardware_flops_utilization = 0;   // HFU, 0..1
   std::int64_t chips = 0;                  // chips with a rank
-  std::optional<ExpertBalance> experts{};  // if the load is uneven or capacity is limited
+  std::optional<ExpertBalance> experts{};  // set if the load is uneven or capacity is limited
 };
 
 // REQUIRES: result.step_time > 0.

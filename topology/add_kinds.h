@@ -1,4 +1,5 @@
-// add_kinds() adds a row for each kind of topology to the table of a struct that holds one of them.
+// add_kinds() adds one row for each kind of topology to the table of a struct that holds a
+// topology.
 
 #pragma once
 

@@ -14,10 +14,10 @@ namespace {
 constexpr std::int64_t kMostChips = 1 << 20;
 constexpr int kMostPlanes = 16;
 
-// Chips of each block of a tier and what they need; known only where all below is in order.
+// Needs says what each block of a tier requires. It is known only if everything below is valid.
 struct Needs {
   std::int64_t chips_per_block = 1;
-  std::int64_t gateways = 1;  // of all blocks
+  std::int64_t gateways = 1;  // gateways of all blocks
 };
 
 BlockSpec fitted(const TierSpec& tier, std::int64_t gateways) {
@@ -39,7 +39,7 @@ void check_tier(const TierSpec& tier, const Needs& needs, SpecChecks& checks) {
   }
 }
 
-// REQUIRES: check_tier() found nothing, and the fabric is in order.
+// REQUIRES: check_tier() found no problem, and the fabric is valid.
 void check_fit(const TierSpec& tier, const BlockSpec& fabric, const Needs& needs,
                SpecChecks& checks) {
   const auto places = static_cast<std::int64_t>(build(fabric).places.chips.size());
@@ -72,7 +72,8 @@ void check_fields(const TierSpec& tier, SpecChecks& checks) {
   }
 }
 
-// `chips` of a block become those of the whole tier, or nothing once something is wrong.
+// Changes `chips` from the chips of a block to those of the whole tier, or to nullopt after a
+// problem.
 std::vector<Problem> check_tier(const TierSpec& tier, std::optional<std::int64_t>& chips) {
   SpecChecks checks;
   check_fields(tier, checks);

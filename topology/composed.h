@@ -1,5 +1,5 @@
-// A composed cluster: domains inside a fabric, pods of those inside another one, and so on. Each of
-// them is any kind of topology_table.h, so most clusters can be described without new code.
+// A composed cluster: domains inside a fabric, pods of those inside another fabric, and so on. Each
+// of them is any kind of topology_table.h, so most clusters need no new code.
 //
 //     tier "pod":   leaf_spine between hosts         +------- data-centre network -------+
 //                                                    |                 |                 |
@@ -11,15 +11,15 @@
 //                .tiers = {{.name = "node", .count = 32, .fabric = RailFabricSpec{}},
 //                          {.name = "pod", .count = 3, .chips_per_host = 8, ...}}};
 //
-// The first tier joins `count` domains, the next one joins `count` of what that made; join.h says
-// how names, routes and levels come about. A fabric that has no size gets the one that its gateways
-// need; one with a size may have places to spare. What a fabric calls hosts are the gateways:
-// chips with their cards, or hosts of chips_per_host chips each. Names of switches of the second
-// and later tiers begin with the tier's: "pod_network.spine0".
+// The first tier joins `count` domains. The next tier joins `count` copies of the result. join.h
+// explains how names, routes and levels come about. A fabric without a size gets the one that its
+// gateways need; a fabric with a size may have unused places. The hosts of a fabric are the
+// gateways: chips with their cards, or hosts of chips_per_host chips each. Names of switches of the
+// second and later tiers begin with the tier's: "pod_network.spine0".
 //
-// Not modelled: blocks of different kinds or sizes in one tier; hosts that serve another set of
-// chips than consecutive ones (a v5p host serves 2x2 of a cube; here 4 along x: equal bandwidths,
-// other names).
+// Not modelled: blocks of different kinds or sizes in one tier; hosts that serve chips that are not
+// consecutive (a v5p host serves 2x2 chips of a cube; here it serves 4 along x, with equal
+// bandwidths and other names).
 
 #pragma once
 
@@ -38,11 +38,11 @@ template <class Struct>
 class FieldTable;
 
 struct TierSpec {
-  std::string name = "node";                  // what one of the blocks that are joined is called
-  int count = 1;                              // how many blocks are joined
+  std::string name = "node";                  // name of the joined blocks
+  int count = 1;                              // number of joined blocks
   std::optional<BlockSpec> fabric{};          // may be missing if count is 1
   int chips_per_host = 1;                     // 1: every chip has its own card and no host
-  std::optional<Bandwidth> host_bandwidth{};  // of each chip to its host, one way; PCIe
+  std::optional<Bandwidth> host_bandwidth{};  // from each chip to its host, one way; PCIe
   Duration host_latency{};                    // 0 unless given
   CrossRail cross_rail = CrossRail::kPxn;     // rail_fabric only
   int planes = 1;                             // copies of the fabric, as in dual-plane networks
@@ -53,10 +53,11 @@ struct ComposedSpec {
   std::vector<TierSpec> tiers{};  // innermost first
 };
 
-// What files give.
+// The fields in files.
 const FieldTable<ComposedSpec>& composed_fields();
 
-// "tiers[0].fabric.leaf_spine.spines". Builds the parts of the spec to know their sizes.
+// Returns problems such as "tiers[0].fabric.leaf_spine.spines". It builds the parts of the spec to
+// know their sizes.
 std::vector<Problem> check(const ComposedSpec& spec);
 
 // REQUIRES: check(spec) is empty.

@@ -25,20 +25,21 @@ constexpr std::array<std::string_view, 6> kColors = {"#1f4e9c", "#d97a1d", "#2f8
                                                      "#b03060", "#7a5cb0", "#6b6b6b"};
 
 constexpr std::uint32_t kMostInARow = 8;
-// Inches.
+// In inches:
 constexpr double kSlantAcross = 0.5;
 constexpr double kSlantUp = 0.3;
 constexpr double kCircleStep = 1.6;
 constexpr double kStub = 0.5;
 
-// The chips that a node serves, as a range of chip numbers, and how far it is from them.
+// Reach holds the chips that a node serves, as a range of chip numbers, and its distance from them.
 struct Reach {
   std::uint32_t first = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t last = 0;
-  std::uint32_t hops = 0;  // 0 for a chip
+  std::uint32_t hops = 0;  // distance; 0 for a chip
 };
 
-// Level by level away from the chips; what no chip is near to serves all of them.
+// Finds the reach level by level, away from the chips. A node that no chip is near serves all of
+// them.
 std::vector<Reach> reaches_of(const BuiltTopology& built) {
   const std::size_t nodes = built.fabric.nodes().size();
   std::vector<std::optional<Reach>> reaches(nodes);
@@ -68,7 +69,7 @@ std::vector<Reach> reaches_of(const BuiltTopology& built) {
   return all;
 }
 
-// "node3.gpu5" as "node*.gpu*".
+// Turns "node3.gpu5" into "node*.gpu*".
 std::string pattern_of(std::string_view name) {
   std::string pattern;
   for (const char character : name) {
@@ -79,21 +80,21 @@ std::string pattern_of(std::string_view name) {
   return pattern;
 }
 
-// A node of the drawing: a node of the fabric, or several together.
+// Shape is a node of the drawing: one node of the fabric, or several together.
 struct Shape {
   std::string label;
   NodeKind kind = NodeKind::kChip;
   Reach reach;
-  std::vector<int> at{};               // on the axes of a torus that are left, outermost last
-  std::map<std::string, int> content;  // what a box holds: pattern of name, count
+  std::vector<int> at{};               // position on the remaining axes of a torus, outermost last
+  std::map<std::string, int> content;  // nodes in a box: pattern of the name, count
 };
 
-// A line of the drawing: all links between two shapes.
+// Line is a line of the drawing: all links between two shapes.
 struct Line {
   int forth = 0;
   int back = 0;
-  Bandwidth most{};   // of the links one way
-  Bandwidth total{};  // of the better direction
+  Bandwidth most{};   // largest bandwidth of a link, one way
+  Bandwidth total{};  // total of the better direction
   Bandwidth sum_forth{};
   Bandwidth sum_back{};
 };
@@ -131,7 +132,7 @@ class Drawing {
   }
 
  private:
-  // Grids have their own places; what has no above and below goes round a circle.
+  // Grids fix their places. A graph without an above and below goes round a circle.
   std::string_view layout() const {
     if (is_torus_) return "  layout=neato; splines=line; notranslate=true;\n";
     const bool is_flat = std::ranges::all_of(lines_, [this](const auto& line) {
@@ -141,7 +142,7 @@ class Drawing {
     return "  layout=dot; rankdir=TB; ordering=out; nodesep=0.15; ranksep=0.9;\n";
   }
 
-  // Decides how many chips make a box.
+  // Decides how many chips form a box.
   void collapse() {
     if (built_.fabric.nodes().size() <= options_.most_nodes) return;
     const std::size_t chips = built_.places.chips.size();
@@ -154,7 +155,7 @@ class Drawing {
 
   bool is_collapsed() const { return box_ > 1; }
 
-  // The axes of a torus that the boxes still lie on.
+  // Returns the position on the axes of a torus that remain between boxes.
   std::vector<int> position(std::uint32_t chip) const {
     std::vector<int> at;
     for (std::size_t level = box_levels_; level < built_.places.levels.size(); ++level) {
@@ -165,7 +166,7 @@ class Drawing {
 
   void place_nodes() {
     std::map<std::string, std::size_t> by_key;
-    std::size_t outside = 0;  // nodes that are in no box
+    std::size_t outside = 0;  // nodes outside all boxes
     for (const Reach& reach : reaches_)
       outside += reach.first / box_ != reach.last / box_ ? 1U : 0U;
     const bool merges_outside = is_collapsed() && outside > options_.most_switches;
@@ -197,7 +198,8 @@ class Drawing {
     }
   }
 
-  // What the names of the chips of a group have in common. `inner`: levels inside the group.
+  // Returns the common part of the names of a group's chips. `inner`: number of levels inside the
+  // group.
   std::string group_name(std::size_t inner, std::uint32_t number) const {
     std::uint32_t chips = 1;
     for (std::size_t level = 0; level < inner; ++level) chips *= built_.places.levels[level].size;
@@ -211,7 +213,7 @@ class Drawing {
     const std::size_t dot = common == 0 ? std::string::npos : first.rfind('.', common - 1);
     const std::string prefix = dot == std::string::npos ? "" : first.substr(0, dot);
     const std::vector<Level>& levels = built_.places.levels;
-    std::string axes;  // a part of a torus goes by its place on the axes that are left
+    std::string axes;  // a part of a torus is named by its position on the remaining axes
     for (std::size_t level = inner; level < levels.size(); ++level) {
       if (levels[level].kind != LevelKind::kTorusAxis) break;
       axes += fmt::format("{}{} {}", axes.empty() ? "" : ", ", levels[level].name,
@@ -271,7 +273,7 @@ class Drawing {
     return "shape=diamond, fillcolor=\"#f3eefb\"";
   }
 
-  // A ring by itself, round a circle.
+  // Returns whether the network is a single ring, which is drawn as a circle.
   bool is_circle() const {
     if (!is_torus_ || built_.places.levels.size() != box_levels_ + 1) return false;
     const Level& level = built_.places.levels.back();
@@ -284,8 +286,8 @@ class Drawing {
                                                : 1;
   }
 
-  // Inches on the paper of a place on up to three axes. Every place of x and y has room for a
-  // slanting row of all its z.
+  // Returns the position in inches of a place on up to three axes. Every place of x and y has space
+  // for a slanting row of all its z.
   std::pair<double, double> on_paper(const std::vector<int>& at) const {
     const auto axis = [&at](std::size_t i) { return i < at.size() ? at[i] : 0; };
     if (is_circle()) {
@@ -298,7 +300,7 @@ class Drawing {
     return {across * axis(0) + kSlantAcross * axis(2), up * axis(1) + kSlantUp * axis(2)};
   }
 
-  // The chips of a grid go by their place alone.
+  // The chips of a grid are named by their position alone.
   static std::string without_chip(const std::string& name) {
     constexpr std::string_view kChip = "chip";
     return name.starts_with(kChip) ? name.substr(kChip.size()) : name;
@@ -310,14 +312,14 @@ class Drawing {
     if (!frame.empty() && label.starts_with(frame + ".")) label.erase(0, frame.size() + 1);
     const bool is_box = !shape.content.empty();
     if (is_torus_) label = without_chip(label);
-    if (is_box && shape.kind != NodeKind::kChip) label.clear();  // several switches
+    if (is_box && shape.kind != NodeKind::kChip) label.clear();  // it stands for several switches
     for (const auto& [name, count] : shape.content) {
       label += fmt::format("{}{} {}", label.empty() ? "" : "\\n", count, name);
     }
     std::string place;
     if (is_torus_) {
       auto [x, y] = on_paper(shape.at);
-      if (shape.reach.hops > 0) {  // a host, between the corners of its chips
+      if (shape.reach.hops > 0) {  // a host goes between the corners of its chips
         const auto [last_x, last_y] = on_paper(position(shape.reach.last));
         x = (x + last_x) / 2;
         y = (y + last_y) / 2;
@@ -328,7 +330,7 @@ class Drawing {
         fmt::format("{}n{} [label=\"{}\", {}{}];\n", indent, i, label, form(shape.kind), place);
   }
 
-  // Frames of the switched levels, one in the other, for chips and all that serves only them.
+  // Draws nested frames of the switched levels around chips and the nodes that serve only them.
   void add_frames() { add_frame(built_.places.levels.size(), 0, "  ", ""); }
 
   void add_frame(std::size_t inner, std::uint32_t number, const std::string& indent,
@@ -366,7 +368,7 @@ class Drawing {
     if (framed) text_ += indent + "}\n";
   }
 
-  // Neighbours on the grid, or a host and its chip.
+  // Returns whether two shapes are neighbours on the grid, or a host and its chip.
   bool is_short(const Shape& a, const Shape& b) const {
     if (a.reach.hops > 0 || b.reach.hops > 0) return true;
     int apart = 0;
@@ -389,7 +391,7 @@ class Drawing {
       add_stub(b, a, style);
       return;
     }
-    // Switches stand above what they join.
+    // Switches stand above the nodes that they join.
     const bool a_above = shapes_[a].reach.hops > shapes_[b].reach.hops;
     if (!a_above && (line.forth == 0 || line.back == 0)) {
       text_ += fmt::format("  n{} -- n{} [{}];\n", a, b, style);
@@ -400,11 +402,12 @@ class Drawing {
     }
   }
 
-  // The beginning of a cable round the end of an axis: out of the grid, away from the other end.
+  // Draws the start of a cable round the end of an axis. It leaves the grid, away from the other
+  // end.
   void add_stub(std::size_t from, std::size_t to, const std::string& style) {
     const std::vector<int>& at = shapes_[from].at;
     const std::vector<int>& other = shapes_[to].at;
-    std::size_t along = 0;  // the axis whose end it is: the first one it leaves at an end
+    std::size_t along = 0;  // the first axis that it leaves at an end
     for (std::size_t axis = at.size(); axis-- > 0;) {
       const int last = axis_size(axis) - 1;
       if ((at[axis] == 0 && other[axis] == last) || (at[axis] == last && other[axis] == 0)) {

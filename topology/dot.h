@@ -1,18 +1,18 @@
 // dot_of() draws a topology in the language of Graphviz: `dot -Tsvg FILE`. The text names its own
 // layout engine, so `dot` is always the command to use.
 //
-// Small networks are drawn in full: a box a chip, an ellipse a switch, groups of a level in frames,
-// switches above what they join. Networks that are tori only are drawn as grids, the chips along z
-// slanting backwards from each place; a cable round the end of an axis is two dashed stubs, each
-// with the name of where it leads. A ring alone is drawn as one. A line is both directions of a
-// cable. Colours tell bandwidths apart, and the
-// legend below says which.
+// Small networks are drawn in full: a box for each chip, an ellipse for each switch, a frame for
+// each group of a level, and switches above the nodes that they join. Networks that consist only of
+// tori are drawn as grids. The chips along z slant backwards from each place. A cable round the end
+// of an axis becomes two dashed stubs, each with the name of the other end. A single ring is drawn
+// as a ring. A line is both directions of a cable. Colours stand for bandwidths, and the legend
+// explains them.
 //
-// Networks of more than `most_nodes` nodes are collapsed: whole groups of chips, with the switches
-// that serve only them, become one box that says what is in it, and the label says so. The groups
-// are the smallest of which there are at most `most_boxes`; of more than `most_switches` outside of
-// all boxes, those of one kind become one. A line is then all links between two boxes, labelled
-// with their number and their sum one way.
+// Networks of more than `most_nodes` nodes are collapsed. Whole groups of chips, with the switches
+// that serve only them, become one box that lists its content, and the label says so. The groups
+// are the smallest of which there are at most `most_boxes`. If more than `most_switches` switches
+// are outside all boxes, those of one kind become one. A line then stands for all links between two
+// boxes, labelled with their number and their total bandwidth one way.
 
 #pragma once
 
@@ -32,7 +32,7 @@ struct DotOptions {
 
 std::string dot_of(const BuiltTopology& built, const DotOptions& options);
 
-// How many chips one box stands for; 1 if the network is drawn in full.
+// Returns how many chips one box stands for; 1 if the network is drawn in full.
 std::size_t chips_per_box(const BuiltTopology& built, const DotOptions& options);
 
 }  // namespace stepsim

@@ -16,11 +16,11 @@
 namespace stepsim {
 namespace {
 
-// True if `text` is `pattern` with any characters in the place of each `*`.
+// Returns whether `text` matches `pattern`, in which each `*` stands for any characters.
 bool matches(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t t = 0;
-  std::optional<std::size_t> star;  // the last one, which has taken the text up to `taken`
+  std::optional<std::size_t> star;  // the last `*`, which stands for the text up to `taken`
   std::size_t taken = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -45,7 +45,7 @@ bool names(const LinkFault& fault, const std::string& from, const std::string& t
   return matches(fault.link, from + '-' + to) || matches(fault.link, to + '-' + from);
 }
 
-// The share that is left of each link: 0 where it is down.
+// Damage holds the remaining share of each link's bandwidth: 0 if it is down.
 struct Damage {
   std::vector<double> capacity;      // by LinkId
   std::vector<bool> names_anything;  // by fault

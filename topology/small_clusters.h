@@ -1,5 +1,5 @@
-// Small clusters whose times can be worked out by hand, for studies and tests: one node, a line or
-// ring, a torus, of chips that reach 1 PFLOP/s and 1 TB/s with every kernel. The communication
+// Small clusters whose times can be worked out by hand, for studies and tests: one node, a line, a
+// ring or a torus of chips that reach 1 PFLOP/s and 1 TB/s with every kernel. The communication
 // library is ideal.
 
 #pragma once
@@ -13,7 +13,8 @@
 
 namespace stepsim {
 
-// A chip of 1 PFLOP/s and 1 TB/s that reaches its peak with every kernel and launches for free.
+// Returns a chip of 1 PFLOP/s and 1 TB/s that reaches its peak with every kernel and launches
+// kernels in no time.
 inline ChipSpec ideal_chip() {
   ChipSpec chip;
   chip.name = "ideal";
@@ -31,7 +32,8 @@ inline Cluster cluster_of(const TopologySpec& spec, ChipSpec chip = ideal_chip()
           .chip = std::move(chip)};
 }
 
-// One node of `gpus` chips on a switch: `bandwidth` each way a chip, `latency` a link (two a hop).
+// Returns one node of `gpus` chips on a switch. `bandwidth` is one way per chip; `latency` is that
+// of a link, and a hop has two.
 inline Cluster one_node(int gpus, Bandwidth bandwidth, Duration latency = {}) {
   DgxSuperPodSpec spec;
   spec.nodes = 1;
@@ -49,7 +51,7 @@ inline Cluster ring_of(int chips, Bandwidth bandwidth, Duration latency = {}, bo
   return cluster_of(spec);
 }
 
-// Axes that all wrap, unless `wraps` says otherwise by axis.
+// Returns a torus whose axes all wrap, unless `wraps` says otherwise by axis.
 inline Cluster torus_of(const std::vector<int>& sizes, Bandwidth bandwidth, Duration latency = {},
                         const std::vector<bool>& wraps = {}) {
   TorusSpec spec;

@@ -1,6 +1,5 @@
-// The topologies stepsim knows: start here. topology_table.h lists the kinds; each is a file pair
-// in topology/kinds/ (spec, check, build). topology/graph/ has what they are built and measured
-// with.
+// The topologies of stepsim. Start here. topology_table.h lists the kinds; each is a file pair in
+// topology/kinds/ (spec, check, build). topology/graph/ has the means to build and measure them.
 //
 //   const BuiltTopology built = build_topology(DgxSuperPodSpec{.nodes = 64});
 //   std::vector<LinkId> links;
@@ -28,19 +27,20 @@ namespace stepsim {
 template <typename... Specs>
 auto with_composed(const std::variant<Specs...>& blocks) -> std::variant<Specs..., ComposedSpec>;
 
-// Any topology: a block, or composed of them.
+// TopologySpec is any topology: a block, or one composed of blocks.
 using TopologySpec = decltype(with_composed(std::declval<BlockSpec>()));
 
-// The kind of link that joins the chips of a node; in a composed cluster, of its domain.
+// Returns the kind of link between the chips of a node; in a composed cluster, between those of its
+// domain.
 HopKind inside_of(const TopologySpec& spec);
 
-// Every problem of the spec, under the name of its topology: "dgx_superpod.nodes".
+// Returns every problem of the spec, under the name of its topology: "dgx_superpod.nodes".
 std::vector<Problem> check(const TopologySpec& spec);
 
-// Also those of its faults, once it can be built: "faults.links[0].link".
+// Also returns those of its faults, if it can be built: "faults.links[0].link".
 std::vector<Problem> check(const TopologySpec& spec, const Faults& faults);
 
-// Throws ConfigError with every problem, as check() names them.
+// Throws ConfigError with every problem, named as by check().
 BuiltTopology build_topology(const TopologySpec& spec, const Faults& faults = {});
 
 }  // namespace stepsim

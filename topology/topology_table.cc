@@ -5,7 +5,7 @@
 namespace stepsim {
 namespace {
 
-// The row of a spec's kind.
+// Returns the row of a spec's kind.
 template <typename Spec>
 constexpr const TopologyKind<Spec>& row_of(const Spec& /*spec*/) {
   return std::get<TopologyKind<Spec>>(kTopologyKinds);

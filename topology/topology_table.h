@@ -1,13 +1,14 @@
-// The table of topologies: one row a kind. A new topology is a file pair in topology/kinds/ and a
-// row in kTopologyKinds. Names in files, the variant BlockSpec, checks, builders, composed clusters
-// and the catalog's families of sizes follow from the row (docs/adding-a-topology.md).
+// The table of topologies, with one row for each kind. To add a topology, add a file pair in
+// topology/kinds/ and a row in kTopologyKinds. Names in files, the variant BlockSpec, checks,
+// builders, composed clusters and the catalog's families of sizes follow from the row
+// (docs/adding-a-topology.md).
 //
 //   const BlockSpec spec = TorusSpec{.axes = {{.size = 4}}, .link_bandwidth = 90_GBps};
 //   name_of(spec);                 // "torus"
 //   check(spec);                   // problems, each under "torus."
 //   build(spec).places.chips;      // the 4 chips
 //
-// Composed clusters (composed.h) have no row: they are made of the kinds that have one.
+// Composed clusters (composed.h) have no row, because they are made of kinds that have one.
 
 #pragma once
 
@@ -35,27 +36,28 @@
 
 namespace stepsim {
 
-// A row. The file pair of the kind declares Spec, check(Spec) and build(Spec).
+// TopologyKind is a row. The file pair of the kind declares Spec, check(Spec) and build(Spec).
 template <typename SpecOfKind>
 struct TopologyKind {
   using Spec = SpecOfKind;
 
-  std::string_view name;     // in files, and of its field in the messages Cluster and Block
+  std::string_view name;     // name in files, and of its field in the messages Cluster and Block
   std::string_view summary;  // one sentence for `stepsim help topologies`
-  const FieldTable<Spec>& (*fields)();  // what files give
+  const FieldTable<Spec>& (*fields)();  // the fields in files
 
-  // Fabrics only: gives a size to a spec that has none, so that there are places for that many
-  // gateways. Null: the spec always says its size.
+  // Only for fabrics: gives a size to a spec that has none, so that there are places for that many
+  // gateways. Null: the spec always gives its size.
   void (*fit)(Spec& spec, std::uint32_t gateways) = nullptr;
 
-  // Rail-optimised fabrics only: how many rails a node has. Null: one.
+  // Only for rail-optimised fabrics: returns the number of rails of a node. Null: one rail.
   int (*rails)(const Spec& spec) = nullptr;
 
-  // The field that takes the size of a catalog family counted in chips: the size divided by the
-  // family's chips_per_count. Empty: the kind has no such families (tori are sized by their axes).
+  // The field that holds the size of a catalog family counted in chips. Its value is the size
+  // divided by the family's chips_per_count. Empty: the kind has no such families (tori are sized
+  // by their axes).
   std::string_view count_field{};
 
-  // The kind of link between chips of a node. The costs of a communication library depend on it.
+  // The kind of link between chips of a node. It decides the costs of a communication library.
   HopKind inside = HopKind::kNvlink;
 };
 
@@ -115,24 +117,25 @@ inline constexpr std::tuple kTopologyKinds = {
 template <typename... Kinds>
 auto variant_of(const std::tuple<Kinds...>& kinds) -> std::variant<typename Kinds::Spec...>;
 
-// A topology that is not composed of others: domains and fabrics of composed clusters are blocks.
+// BlockSpec is a topology that is not composed of others. Domains and fabrics of composed clusters
+// are blocks.
 using BlockSpec = decltype(variant_of(kTopologyKinds));
 
-// The spec of that kind as it is before anything is read into it; nothing if no row has the name.
+// Returns the default spec of that kind; nullopt if no row has the name.
 std::optional<BlockSpec> block_named(std::string_view name);
 
-// One row for each kind, of which a file gives one.
+// The fields of a block: one row for each kind. A file gives one of them.
 const FieldTable<BlockSpec>& block_fields();
 
 std::string_view name_of(const BlockSpec& spec);  // "fat_tree"
 
-// Every problem of the spec, under its name: "torus.axes".
+// Returns every problem of the spec, under its name: "torus.axes".
 std::vector<Problem> check(const BlockSpec& spec);
 
 // REQUIRES: check(spec) is empty.
 BuiltTopology build(const BlockSpec& spec);
 
-// These answer from the spec's row.
+// The functions below answer from the spec's row.
 void fit(BlockSpec& spec, std::uint32_t gateways);
 int rails_of(const BlockSpec& spec);
 std::string_view count_field_of(const BlockSpec& spec);

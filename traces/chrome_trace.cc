@@ -21,19 +21,19 @@ namespace {
 
 constexpr std::size_t kFlushAt = std::size_t{1} << 16;
 
-// A number of nanoseconds that prints as exact microseconds: 1234 as 1.234.
+// Microseconds is a number of nanoseconds that prints as exact microseconds: 1234 as 1.234.
 struct Microseconds {
   std::int64_t nanoseconds = 0;
 };
 
-// The events of one trace, on their way to the file.
+// EventWriter writes the events of one trace to the file.
 class EventWriter {
  public:
   explicit EventWriter(OutputFile& out) : out_(out) {
     append(R"({{"displayTimeUnit":"ns","traceEvents":[)");
   }
 
-  // Starts a new event; its text follows with append().
+  // Starts a new event. Its text follows with append().
   void begin() {
     if (buffer_.size() >= kFlushAt) flush();
     append("{}", first_ ? "\n" : ",\n");
@@ -97,7 +97,7 @@ class TraceWriter {
     return graph_.programs[graph_.ranks[timeline.rank.index()].program.index()];
   }
 
-  // The process after all ranks.
+  // The process number of the links, after all ranks.
   std::uint32_t links_process() const {
     return process_of(RankId(static_cast<std::uint32_t>(graph_.ranks.size())));
   }
@@ -175,7 +175,7 @@ class TraceWriter {
     std::string_view category;
   };
 
-  // Up to and with the arguments that every slice has; the caller closes the two objects.
+  // Writes a slice up to the arguments that every slice has. The caller closes the two objects.
   void begin_slice(const TimelineOp& entry, const Program& program, const RankLayout& layout,
                    const Slice& slice) {
     const OpLabel& label = program.labels[entry.op];
@@ -222,7 +222,7 @@ class TraceWriter {
     }
   }
 
-  // "messages":["send activation of micro-batch 3 to rank 12"]
+  // Writes "messages":["send activation of micro-batch 3 to rank 12"].
   void append_messages(const Op& op, RankId rank) {
     Bytes bytes;
     events_.append_text(R"(,"messages":[)");
@@ -240,7 +240,7 @@ class TraceWriter {
     events_.append(R"(],"bytes":{})", bytes.value());
   }
 
-  // A sample of the total and of each category that changed.
+  // Writes a sample of the total and of each category that changed.
   void write_memory(const Timeline& timeline) {
     MemoryBytes shown{};
     std::optional<Bytes> shown_total;
@@ -283,8 +283,8 @@ class TraceWriter {
     return {layout.process, layout.thread_of(entry_index, entry.op), kind, work_span(entry, kind)};
   }
 
-  // Both ends stand inside the slices in which data moved, the head never before the tail. An
-  // arrow of a message points to its arrival, one of a collective to the start.
+  // Both ends lie inside the slices in which data moved, and the head is never before the tail. A
+  // message's arrow points to its arrival; a collective's points to the start.
   void write_arrow(const TimelineFlow& flow) {
     const ArrowEnd from = arrow_end(flow.from_timeline, flow.from_entry);
     const ArrowEnd to = arrow_end(flow.to_timeline, flow.to_entry);
@@ -292,7 +292,7 @@ class TraceWriter {
     const std::int64_t tail = from.work.begin;
     const std::int64_t last = std::max(to.work.begin, to.work.end - 1);
     const std::int64_t head = message ? last : std::clamp(tail, to.work.begin, last);
-    if (head < tail) return;  // both in one nanosecond: no reader could draw it
+    if (head < tail) return;  // both are in one nanosecond, and no reader could draw it
     const std::string_view name = message ? "message" : "collective";
     write_arrow_end("s", name, from, tail);
     write_arrow_end("f", name, to, head);
@@ -318,12 +318,12 @@ class TraceWriter {
     }
   }
 
-  // One sample where the utilization changes, and zero at the end of the run.
+  // Writes a sample wherever the utilization changes, and zero at the end of the run.
   void write_link(const LinkSeries& series) {
     const std::string name = json_escaped(cluster_.fabric.link_name(series.link));
     const double bandwidth = cluster_.fabric.link(series.link).bandwidth.value();
     const std::size_t bins = series.bytes.size();
-    const std::size_t merged = (bins + kMostTraceBins - 1) / kMostTraceBins;  // into one
+    const std::size_t merged = (bins + kMostTraceBins - 1) / kMostTraceBins;  // bins in one
     std::optional<std::int64_t> shown;
     for (std::size_t bin = 0; bin < bins; bin += merged) {
       const Time begin{result_.bin_width * static_cast<std::int64_t>(bin)};
@@ -333,7 +333,7 @@ class TraceWriter {
           result_.end);
       double bytes = 0;
       for (std::size_t i = bin; i < std::min(bin + merged, bins); ++i) bytes += series.bytes[i];
-      // In hundredths of a percent.
+      // Utilization in hundredths of a percent.
       const auto utilization = static_cast<std::int64_t>(
           std::llround(1e4 * bytes / (bandwidth * to_seconds(end - begin))));
       if (utilization != shown) write_link_counter(name, begin, utilization);

@@ -21,7 +21,7 @@
 // nanosecond later; and no slice is nested in another. An arrow between ops that only meet inside
 // one nanosecond, its head in a slice that ends there, is left out.
 //
-// Streamed: memory does not grow with the trace, but for 4 bytes an op.
+// Writing is streamed: memory does not grow with the trace, except for 4 bytes per op.
 
 #pragma once
 
@@ -38,24 +38,24 @@ namespace stepsim {
 inline constexpr std::size_t kBusiestTracedLinks = 10;
 inline constexpr std::size_t kMostTraceBins = 2000;
 
-// Counts of what was written, to compare with what a reader finds.
+// TraceSummary counts what was written, so that it can be compared with what a reader finds.
 struct TraceSummary {
   std::uint64_t slices = 0;
   std::uint64_t arrows = 0;
   std::uint64_t counter_samples = 0;
 };
 
-// Does not commit `out`. Throws OutputError when `out` can't be written, std::logic_error when ops
-// of a stream overlap.
+// Does not commit `out`. Throws OutputError if `out` cannot be written, std::logic_error if ops of
+// a stream overlap.
 TraceSummary write_chrome_trace(const OpGraph& graph, const Cluster& cluster,
                                 const SimulationResult& result, OutputFile& out);
 
-// The links whose counters a trace shows: those at the chips of the recorded ranks and the ten
-// busiest, as far as they carried anything and were recorded. Ascending.
+// Returns the links whose counters a trace shows, ascending: those at the chips of the recorded
+// ranks and the ten busiest. Links that carried nothing or were not recorded are left out.
 std::vector<LinkId> traced_links(const OpGraph& graph, const Cluster& cluster,
                                  const SimulationResult& result);
 
-// The links that carried anything, highest utilization first (ties: lowest id), at most `count`.
+// Returns at most `count` links that carried anything, highest utilization first (ties: lowest id).
 std::vector<LinkTotal> busiest_links(const SimulationResult& result, std::size_t count);
 
 }  // namespace stepsim

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kTextWidth = kReportWidth - 6;
 
-// Smaller causes, beside the largest of their part, are in the JSON only.
+// The text leaves out causes below this share of the largest cause of their part. The JSON has all.
 constexpr double kShown = 1e-3;
 
 enum class AmountUnit { kSeconds, kBytes };
@@ -97,7 +97,7 @@ class ExplainReport : private ReportText {
     }
   }
 
-  // Breaks at spaces.
+  // Adds a paragraph, with line breaks at spaces.
   void paragraph(std::string_view text) {
     while (!text.empty()) {
       std::size_t length = text.size();

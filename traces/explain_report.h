@@ -16,7 +16,7 @@ namespace stepsim {
 
 std::string explain_report(const Explanation& explanation, bool color);
 
-// A JSON object without a newline at its end.
+// Returns a JSON object without a newline at its end.
 std::string explanation_json(const Explanation& explanation);
 
 }  // namespace stepsim

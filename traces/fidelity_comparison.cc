@@ -89,7 +89,7 @@ class Comparison : private ReportText {
                        unit_.name);
   }
 
-  // Not where it is 0 in every run.
+  // Adds a row of times, unless it is 0 in every run.
   void times(std::string_view label, const std::function<Duration(const FinishedRun&)>& time) {
     const auto shown = [&](const FinishedRun& run) { return time(run).count() != 0; };
     if (std::ranges::none_of(runs_, shown)) return;
@@ -108,7 +108,7 @@ class Comparison : private ReportText {
     times("idle", [](const FinishedRun& run) { return run.result.breakdown.idle; });
   }
 
-  // Each run against the one before it.
+  // Compares each run with the one before it.
   void differences() {
     for (std::size_t i = 1; i < runs_.size(); ++i) {
       const Duration before = runs_[i - 1].result.step_time;
@@ -144,7 +144,7 @@ std::string comparison_json(const std::vector<StepReport>& reports) {
   text += " \"runs\": [";
   for (std::size_t i = 0; i < reports.size(); ++i) {
     StepReport alone = reports[i];
-    alone.experiment_json.clear();  // it is that of all runs, and stands before them
+    alone.experiment_json.clear();  // it is the same for all runs and stands before them
     text += (i == 0 ? "\n" : ",\n") + result_json(alone);
   }
   text.pop_back();

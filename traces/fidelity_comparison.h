@@ -1,7 +1,7 @@
-// One experiment on several network models, side by side: what the models agree on (compute), and
-// what only some of them see (links that are shared, queues, whole packets). The difference between
-// two columns is itself an answer: flow - latency-bandwidth is what contention costs, packet - flow
-// what queues, headers and store-and-forward cost.
+// Compares one experiment on several network models, side by side. All models agree on compute.
+// Only some see shared links, queues or whole packets. The difference between two columns is itself
+// an answer: flow - latency-bandwidth is the cost of contention; packet - flow is the cost of
+// queues, headers and store-and-forward.
 
 #pragma once
 
@@ -13,10 +13,11 @@
 
 namespace stepsim {
 
-// A table with a column for each run. REQUIRES: at least two runs of the same experiment.
+// Returns a table with a column for each run. REQUIRES: at least two runs of the same experiment.
 std::string comparison_report(const std::vector<StepReport>& reports, const ReportOptions& options);
 
-// {name, granularity, experiment, runs: [the object of result_json() for each]}. Ends in a newline.
+// Returns {name, granularity, experiment, runs: [the object of result_json() for each]}. It ends in
+// a newline.
 std::string comparison_json(const std::vector<StepReport>& reports);
 
 }  // namespace stepsim

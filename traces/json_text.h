@@ -1,4 +1,4 @@
-// How texts and numbers are written in JSON.
+// Writes texts and numbers in JSON.
 
 #pragma once
 
@@ -7,10 +7,10 @@
 
 namespace stepsim {
 
-// Makes a text fit to stand between the quotes of a JSON string.
+// Escapes a text so that it can stand between the quotes of a JSON string.
 std::string json_escaped(std::string_view text);
 
-// The shortest decimal that reads back as the same double; null for what JSON has no number for.
+// Returns the shortest decimal that reads back as the same double; "null" for infinities and NaN.
 std::string json_number(double value);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// link_kinds() sorts links by what they join, so that a table can speak of "node*.gpu* >
+// link_kinds() sorts links by the nodes that they join, so that a table can show "node*.gpu* >
 // node*.nvswitch" instead of thousands of links.
 
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace stepsim {
 
-// By LinkId: the names of both ends with all numbers replaced by "*"; between chips of a cluster
-// also the level along which they differ ("chip* > chip* along x").
+// Returns, by LinkId, the names of both ends with all numbers replaced by "*". Between chips of a
+// cluster it adds the level along which they differ ("chip* > chip* along x").
 std::vector<std::string> link_kinds(const Fabric& fabric, const Places& places);
 
 }  // namespace stepsim

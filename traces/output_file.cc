@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;
 
-// Traces repeat themselves so much that higher levels cost time and gain little.
+// Traces are so repetitive that higher levels cost time and gain little.
 constexpr int kCompressionLevel = 3;
 constexpr int kGzip = 15 + 16;  // zlib: largest window, gzip header and trailer
 constexpr int kMemoryLevel = 9;
@@ -32,7 +32,7 @@ std::string reason_of(int error) {
   return std::generic_category().message(error);
 }
 
-// The file that `path` leads to, through symbolic links.
+// Returns the file that `path` leads to through symbolic links.
 std::string resolve(const std::string& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path, error);
@@ -45,7 +45,7 @@ bool is_special(const std::string& target) {
   return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
 }
 
-// Why a file can't be made at `path`, as far as its folder tells; empty if nothing is wrong.
+// Returns why a file cannot be made at `path`, as far as its folder tells; "" if nothing is wrong.
 std::string trouble_with_place(const std::string& path) {
   if (path.empty()) return "the name is empty";
   std::error_code error;
@@ -107,7 +107,7 @@ class OutputFile::Writer {
     if (is_special(target_)) {
       file_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
     } else {
-      // Another process may be writing the same target: each has a name of its own.
+      // Another process may be writing the same target, so each uses a name of its own.
       for (int attempt = 0; attempt < 100; ++attempt) {
         temporary_ =
             target_ + ".partial-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
@@ -117,12 +117,12 @@ class OutputFile::Writer {
     }
     if (file_ < 0) {
       const int error = errno;
-      temporary_.clear();  // whatever has that name is not ours
+      temporary_.clear();  // the existing file of that name is not ours
       fail(path_, reason_of(error));
     }
   }
 
-  // Sends on what is pending; `last` also ends the gzip stream.
+  // Writes the pending bytes. `last` also ends the gzip stream.
   void drain(bool last) {
     if (!deflate_) {
       write_through(pending_);
@@ -156,7 +156,7 @@ class OutputFile::Writer {
     fail(path_, reason_of(error));
   }
 
-  // Closes and removes what is not committed.
+  // Closes and removes a file that was not committed.
   void abandon() {
     if (file_ >= 0) ::close(std::exchange(file_, -1));
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
@@ -168,7 +168,7 @@ class OutputFile::Writer {
   std::string temporary_;  // empty: the target itself is open
   int file_ = -1;
   std::string pending_;
-  std::optional<z_stream> deflate_;  // none: not compressed
+  std::optional<z_stream> deflate_;  // unset: not compressed
   std::vector<char> compressed_;
 };
 

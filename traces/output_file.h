@@ -1,16 +1,15 @@
-// OutputFile is a file that is there in full or not at all: it is written beside its target under
-// a temporary name and renamed by commit(). Without commit() nothing is left behind.
+// OutputFile is a file that exists in full or not at all. It is written beside its target under a
+// temporary name, and commit() renames it. Without commit() nothing is left behind.
 //
 //   OutputFile file("out/run.trace.json.gz");
 //   file.write(text);  // as often as needed
 //   file.commit();
 //
-// A name that ends in ".gz" is compressed with gzip as it is written; the bytes depend only on what
-// was written (the gzip header holds no time and no name). A target that exists and is no ordinary
-// file, such as /dev/null or a pipe, is written to directly. A symbolic link is followed.
+// A name that ends in ".gz" is compressed with gzip as it is written. The bytes depend only on what
+// was written (the gzip header holds no time and no name). If the target exists and is no ordinary
+// file, such as /dev/null or a pipe, it is written to directly. A symbolic link is followed.
 //
-// Whatever goes wrong (no such folder, no permission, a full disk) is an OutputError. Not
-// thread-safe.
+// Any failure (no such folder, no permission, a full disk) throws OutputError. Not thread-safe.
 
 #pragma once
 
@@ -25,7 +24,7 @@
 
 namespace stepsim {
 
-// An output could not be written. what() is "PATH: can't be written: REASON".
+// OutputError says that an output could not be written. what() is "PATH: can't be written: REASON".
 struct OutputError : std::runtime_error {
   explicit OutputError(Problem why)
       : std::runtime_error(why.field + ": " + why.message), problem(std::move(why)) {}
@@ -49,8 +48,8 @@ class OutputFile {
   std::unique_ptr<Writer> writer_;
 };
 
-// Why `path` could not be written, found out by trying (what was created is removed again). For
-// asking before a long run. Empty when it can be written now.
+// Tries to write `path` and returns why that fails; empty if it can be written now. Removes
+// everything that it created. Call it before a long run.
 std::vector<Problem> check_writable(const std::string& path);
 
 }  // namespace stepsim

@@ -45,7 +45,7 @@ bool has_prefixes(std::string_view unit) {
   return unit == "B" || unit == "s" || unit == "B/s" || unit == "FLOP" || unit == "FLOP/s";
 }
 
-// 1500 B as "1.5 kB", 2e-05 s as "20 us", 100000 without a unit as "100,000".
+// Writes 1500 B as "1.5 kB", 2e-05 s as "20 us", and 100000 without a unit as "100,000".
 std::string tick_text(double value, std::string_view unit) {
   if (value == 0) return "0";
   if (has_prefixes(unit)) {
@@ -63,7 +63,7 @@ std::string tick_text(double value, std::string_view unit) {
   return (value < 0 ? "-" : "") + digits;
 }
 
-// A scale maps values of an axis to pixels.
+// Scale maps values of an axis to pixels.
 struct Scale {
   bool log = false;
   double low = 0;
@@ -133,7 +133,7 @@ Scale make_scale(const Plot& plot, bool horizontal) {
     scale.high *= margin;
     if (axis.ticks.empty()) set_log_ticks(scale);
   } else {
-    // A linear axis of quantities starts at 0 where that costs little.
+    // A linear axis of quantities starts at 0 if that wastes little space.
     if (!horizontal && scale.low > 0 && (has_bars || scale.low < 0.6 * scale.high)) scale.low = 0;
     if (scale.low == scale.high) scale.high = scale.low + 1;
     if (horizontal && has_bars) scale.low -= 0.6, scale.high += 0.6;
@@ -183,7 +183,7 @@ std::string axes(const Plot& plot, const Scale& x, const Scale& y) {
   text += line_between(x.from, y.from, x.to, y.from, "#404040");
   text += line_between(x.from, y.from, x.from, y.to, "#404040");
   text += text_at((x.from + x.to) / 2, y.from + 40, "middle", axis_title(plot.x));
-  // Beside the longest label of a tick, at 6.6 pixels a letter.
+  // The axis label stands beside the longest label of a tick, at 6.6 pixels per letter.
   std::size_t letters = 0;
   for (const double tick : y.ticks) {
     letters = std::max(letters, tick_text(tick, plot.y.unit).size());
@@ -195,7 +195,7 @@ std::string axes(const Plot& plot, const Scale& x, const Scale& y) {
   return text;
 }
 
-// A shape for each colour, so that points in one place can be told apart, in grey too.
+// Each colour has a shape, so that points in one place can be distinguished, in grey too.
 std::string marker(double x, double y, std::string_view color) {
   const auto shape = static_cast<std::size_t>(std::ranges::find(kColors, color) - kColors.begin());
   const std::string style =
@@ -221,7 +221,7 @@ std::string marker(double x, double y, std::string_view color) {
 
 std::string bars_of(const PlotCurve& curve, const Scale& x, const Scale& y, std::string_view color,
                     std::size_t number, std::size_t of) {
-  // Bars of one x share eight tenths of the way to the next one.
+  // The bars of one x share eight tenths of the distance to the next x.
   const double slot = 0.8 * (x.at(1) - x.at(0)) / static_cast<double>(of);
   std::string text;
   for (const PlotPoint& point : curve.points) {

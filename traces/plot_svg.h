@@ -1,5 +1,5 @@
-// plot_svg() writes a Plot (analysis/studies/plot.h) as a picture of its own: SVG 1.1, no scripts,
-// no fonts but the reader's sans-serif, the same bytes for the same plot.
+// plot_svg() writes a Plot (analysis/studies/plot.h) as a self-contained picture: SVG 1.1 without
+// scripts, with the reader's sans-serif font, and the same bytes for the same plot.
 //
 //     title
 //     y label  |      o   o            axes are linear or logarithmic, ticks are round numbers with
@@ -7,10 +7,10 @@
 //              | o--/                  bars stand side by side at each x
 //              +--------- x label      the legend is below the axes
 //
-// Curves take turns over eight colours that colour-blind readers can tell apart (Okabe, Ito 2008);
-// a line and a marker of one colour belong together when the labels' first words are equal, as in
-// "n = 16: formula" and "n = 16: simulated" (up to the colon). Throws nothing; a plot without any
-// point that can be drawn has axes from 0 to 1.
+// Curves use eight colours in turn that colour-blind readers can distinguish (Okabe, Ito 2008). A
+// line and a marker have the same colour if their labels are equal up to the colon, as in "n = 16:
+// formula" and "n = 16: simulated". It throws nothing. A plot without any point that can be drawn
+// has axes from 0 to 1.
 
 #pragma once
 

@@ -12,7 +12,7 @@
 namespace stepsim {
 namespace {
 
-// "+3.2 %", green within the range of the figure.
+// Returns "+3.2 %", green if it is within the range of the figure.
 std::string difference_text(const PublishedComparison& one, const ReportText& text) {
   return text.paint(fmt::format("{:>+7.1f} %", 100 * (one.ratio() - 1)),
                     one.as_expected() ? Paint::kGood : Paint::kBad);

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kBarWidth = 40;
 constexpr std::size_t kLinkKinds = 6;
 
-// 16,187,392 as "16.2 M".
+// Writes 16,187,392 as "16.2 M".
 std::string counted(double number) {
   static constexpr std::array<std::pair<double, std::string_view>, 3> kScales{
       {{1e9, " G"}, {1e6, " M"}, {1e3, " k"}}};
@@ -34,8 +34,8 @@ std::string counted(double number) {
   return fmt::format("{:.0f}", number);
 }
 
-// Whole numbers in proportion to `parts` that add up to `whole`: each cut, and what is missing
-// given to those that lost most.
+// Returns whole numbers in proportion to `parts` that add up to `whole`. Each is rounded down, and
+// the remainder goes to those that lost most.
 std::vector<std::int64_t> apportion(std::span<const double> parts, std::int64_t whole) {
   const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
   std::vector<std::int64_t> shares(parts.size(), 0);
@@ -53,7 +53,7 @@ std::vector<std::int64_t> apportion(std::span<const double> parts, std::int64_t 
   return shares;
 }
 
-// `fraction` of a bar of `width` characters, in eighths of a character.
+// Draws `fraction` of a bar of `width` characters, in eighths of a character.
 std::string bar(double fraction, std::size_t width) {
   static constexpr std::array<std::string_view, 8> kEighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double clipped = std::clamp(fraction, 0.0, 1.0);
@@ -66,7 +66,7 @@ std::string bar(double fraction, std::size_t width) {
   return text + std::string(width - used, ' ');
 }
 
-// A unit for a whole column, and how many decimals it takes.
+// ColumnScale is the unit of a whole column and its number of decimals.
 struct ColumnScale {
   std::string_view unit;
   double size = 1;
@@ -88,7 +88,7 @@ ColumnScale scale_of(Bytes largest) {
   return {"KB", 1e3, 2};
 }
 
-// `count` of the smallest steps that the column shows.
+// Writes `count` of the smallest steps that the column shows.
 std::string scaled(std::int64_t count, const ColumnScale& scale) {
   return fmt::format("{:.{}f} {}", static_cast<double>(count) / std::pow(10.0, scale.decimals),
                      scale.decimals, scale.unit);
@@ -103,7 +103,7 @@ struct Row {
   double value = 0;  // picoseconds or bytes
 };
 
-// A rank and its place in the plan: "rank 0 (stage 0)".
+// Returns a rank and its place in the plan: "rank 0 (stage 0)".
 std::string rank_text(RankId rank, const OpGraph& graph) {
   return fmt::format("rank {} (stage {})", rank.index(), graph.ranks[rank.index()].pp);
 }
@@ -128,7 +128,7 @@ class Report : private ReportText {
   }
 
  private:
-  // Rows with bars, and their sum below.
+  // Adds rows with bars, and their sum below.
   void rows(std::span<const Row> all, const ColumnScale& scale, std::string_view sum_label) {
     std::vector<Row> shown;
     std::ranges::copy_if(all, std::back_inserter(shown),
@@ -194,7 +194,7 @@ class Report : private ReportText {
                     100 * metrics.hardware_flops_utilization));
   }
 
-  // Nothing where nothing was published, or where flags changed the experiment.
+  // Adds nothing if nothing was published or if flags changed the experiment.
   void published() {
     if (report_.published.empty()) return;
     section("Published", "measured by others on real chips");
@@ -215,7 +215,7 @@ class Report : private ReportText {
     rows(all, scale_of(run_.result.step_time), "step");
   }
 
-  // How uneven routing is; nothing if it is even.
+  // Adds a line on how uneven routing is; nothing if it is even.
   void experts() {
     const std::optional<ExpertBalance>& balance = run_.metrics.experts;
     if (!balance) return;
@@ -228,14 +228,15 @@ class Report : private ReportText {
     }
   }
 
-  // Notes on what the places of the ranks cost, if there are any.
+  // Adds notes on the costs of the ranks' placement, if there are any.
   void placement() {
     if (report_.placement.empty()) return;
     section("Placement");
     for (const PlacementNote& note : report_.placement) wrapped(2, note.text);
   }
 
-  // As one or two lines: it is the breakdown once more, seen along the ops that decided the end.
+  // Adds one or two lines. The critical path is another breakdown of the step, along the ops that
+  // decided its end.
   void critical_path() {
     std::vector<double> values;
     for (const PathPart& part : run_.result.critical_path) {
@@ -308,7 +309,7 @@ class Report : private ReportText {
   struct LinkKind {
     std::string name;
     std::int64_t links = 0;
-    double sum = 0;  // of utilizations
+    double sum = 0;  // sum of utilizations
     LinkTotal busiest;
   };
 

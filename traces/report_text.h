@@ -1,5 +1,5 @@
-// ReportText lays out what stepsim prints as tables: bold sections with a remark, lines without
-// blanks at their end, numbers that a person can read. Every report is at most kReportWidth wide.
+// ReportText lays out the tables that stepsim prints: bold sections with a remark, lines without
+// trailing blanks, and readable numbers. Every report is at most kReportWidth wide.
 //
 //   ReportText text(shows_color(STDOUT_FILENO));
 //   text.section("Memory", "fits");
@@ -23,12 +23,12 @@ inline constexpr std::size_t kReportLabel = 22;
 
 enum class Paint : std::uint8_t { kBold, kDim, kGood, kBad, kBar };
 
-// In ANSI colours if `color`.
+// Returns the text in ANSI colours if `color`, otherwise unchanged.
 std::string painted(std::string_view text, Paint paint, bool color);
 
-// 1234567 as "1,234,567".
+// Writes 1234567 as "1,234,567".
 std::string grouped(std::int64_t number);
-std::string grouped(double number);  // rounded to a whole one
+std::string grouped(double number);  // rounded to a whole number
 
 class ReportText {
  public:
@@ -38,11 +38,11 @@ class ReportText {
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     add_line(fmt::format(format, std::forward<Arguments>(arguments)...));
   }
-  // `words` in as many lines as they need, each behind `indent` blanks.
+  // Adds `words` in as many lines as they need, each indented by `indent` blanks.
   void wrapped(std::size_t indent, std::string_view words);
   void blank() { text_ += '\n'; }
 
-  // A blank line and the name, then `remark` in the column of the values.
+  // Adds a blank line and the name, then `remark` in the column of the values.
   void section(std::string_view name, std::string_view remark = "");
 
   std::string paint(std::string_view text, Paint how) const { return painted(text, how, color_); }

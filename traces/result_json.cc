@@ -24,15 +24,15 @@ std::string quoted(std::string_view text) {
   return '"' + json_escaped(text) + '"';
 }
 
-// The members of one JSON object, in the order in which they are added. Each member of an indented
-// object has a line of its own.
+// JsonObject holds the members of one JSON object in the order in which they are added. In an
+// indented object each member has its own line.
 class JsonObject {
  public:
   enum class Layout { kOneLine, kLines };
 
   explicit JsonObject(Layout layout, int depth = 0) : layout_(layout), depth_(depth) {}
 
-  // `value` is JSON.
+  // `value` is JSON text.
   void add(std::string_view key, std::string_view value) {
     if (!text_.empty()) text_ += layout_ == Layout::kLines ? "," : ", ";
     if (layout_ == Layout::kLines) new_line(depth_ + 1);
@@ -61,7 +61,7 @@ class JsonObject {
   std::string text_;
 };
 
-// One value a line.
+// Writes one value per line.
 std::string json_list(const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) text += (text.empty() ? "\n    " : ",\n    ") + value;

@@ -22,9 +22,9 @@
 //                           without --explain
 //   simulator               {ops, events, rate_updates, wall_s, cpu_s, peak_rss_bytes}
 //
-// Breakdown and critical path each add up to step_time_s, memory categories to peak_bytes.
+// Breakdown and critical path each add up to step_time_s; memory categories add up to peak_bytes.
 // Simulated times are exact decimals with 12 fractional digits. Two equal runs give the same bytes
-// but for `simulator`.
+// except for `simulator`.
 
 #pragma once
 
@@ -34,7 +34,7 @@
 
 namespace stepsim {
 
-// Ends in a newline.
+// The result ends in a newline.
 std::string result_json(const StepReport& report);
 
 }  // namespace stepsim

@@ -10,8 +10,8 @@
 namespace stepsim {
 namespace {
 
-// By entry: whether the next slice of its stream that lasts is work, not a wait, and begins at the
-// nanosecond in which the entry's work begins.
+// Returns, by entry, whether the next slice of its stream that is not an instant is work, not a
+// wait, and begins at the same nanosecond as the entry's work.
 std::vector<bool> meets_next(const Program& program, const Timeline& timeline,
                              const RankLayout& layout) {
   std::vector<bool> meets(timeline.ops.size());
@@ -31,14 +31,14 @@ std::vector<bool> meets_next(const Program& program, const Timeline& timeline,
   return meets;
 }
 
-// Chooses a lane for the work of every entry. Returns the lanes that each stream needs; none where
+// Chooses a lane for the work of every entry. Returns the lanes that each stream needs; no lane if
 // the stream did nothing.
 std::vector<std::uint32_t> choose_lanes(const Program& program, const Timeline& timeline,
                                         RankLayout& layout) {
   struct StreamState {
     std::int64_t busy_until = 0;
     std::optional<std::int64_t> instant{};  // nanosecond of the last instant
-    std::uint32_t next_lane = 0;            // for another instant at that nanosecond
+    std::uint32_t next_lane = 0;            // lane for another instant at that nanosecond
     std::uint32_t lanes = 0;
   };
   const std::vector<bool> meets = meets_next(program, timeline, layout);

@@ -1,10 +1,10 @@
-// trace_lanes: which slices of a recorded rank a trace shows, and in which lane (thread) of the
-// rank's process each of them stands.
+// trace_lanes decides which slices of a recorded rank a trace shows, and in which lane (thread) of
+// the rank's process each of them stands.
 //
-// A stream has one lane. Where the work of several of its ops begins at one nanosecond (all but the
-// last have zero length), all but one stand in extra lanes, "NAME (instants)", "NAME (instants 2)"
-// and so on. A wait that begins where a slice of zero length stands is drawn from a nanosecond
-// later on. So no two slices of a lane begin together. Why: chrome_trace.h.
+// A stream has one lane. If the work of several of its ops begins at one nanosecond (all but the
+// last have zero length), all but one get extra lanes: "NAME (instants)", "NAME (instants 2)" and
+// so on. A wait that begins where a slice of zero length stands is drawn one nanosecond later. So
+// no two slices of a lane begin together. chrome_trace.h gives the reason.
 
 #pragma once
 
@@ -17,22 +17,22 @@
 
 namespace stepsim {
 
-// Whole nanoseconds, cut. REQUIRES: not negative, as all simulated times.
+// Returns whole nanoseconds, rounded down. REQUIRES: not negative, like all simulated times.
 inline std::int64_t nanoseconds(Time time) {
   return time.since_start.count() / 1000;
 }
 
-// The part of an op that is a slice of its own, in nanoseconds.
+// Span is the part of an op that is a slice of its own, in nanoseconds.
 struct Span {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int64_t length() const { return end - begin; }
 };
 
-// The time in which an op itself did something: it computed, or moved data.
+// Returns the time in which the op itself worked: it computed, or moved data.
 Span work_span(const TimelineOp& entry, OpKind kind);
 
-// Posted, but not moving. Empty for compute.
+// Returns the time in which the op was posted but no data moved. Empty for compute.
 Span wait_span(const TimelineOp& entry, OpKind kind);
 
 struct TraceLane {
@@ -40,14 +40,14 @@ struct TraceLane {
   std::string name;
 };
 
-// Where the slices of one recorded rank go. The first lane of a stream has all its slices that
-// last; instants have lanes of their own only where several begin in the same nanosecond.
+// RankLayout says where the slices of one recorded rank go. The first lane of a stream has all its
+// slices with a length. Instants have extra lanes only if several begin in the same nanosecond.
 struct RankLayout {
   std::uint32_t process = 0;
   std::vector<std::uint32_t> stream_of_op;    // by op of the rank's program
   std::vector<std::vector<TraceLane>> lanes;  // by stream
-  std::vector<std::uint32_t> lane_of;         // by entry of the timeline: of the work, not the wait
-  std::vector<bool> waits_late;               // by entry: an instant stands where its wait begins
+  std::vector<std::uint32_t> lane_of;         // by entry of the timeline: its work's lane
+  std::vector<bool> waits_late;  // by entry: whether an instant stands where its wait begins
 
   std::uint32_t main_thread(std::uint32_t op) const { return lanes[stream_of_op[op]][0].thread; }
   std::uint32_t thread_of(std::size_t entry, std::uint32_t op) const {
@@ -55,14 +55,14 @@ struct RankLayout {
   }
 };
 
-// Readers keep process 0 for themselves.
+// Trace readers reserve process 0.
 inline std::uint32_t process_of(RankId rank) {
   return rank.index() + 1;
 }
 
-// `next_thread` is the first thread number that is free, and is moved on. The compute lane gets the
-// number of the process: readers show that "main thread" on top. Throws std::logic_error when ops
-// of a stream overlap.
+// `next_thread` is the first free thread number, and is advanced. The compute lane gets the number
+// of the process, because readers show that "main thread" on top. Throws std::logic_error if ops of
+// a stream overlap.
 RankLayout lay_out(const OpGraph& graph, const Timeline& timeline, std::uint32_t& next_thread);
 
 }  // namespace stepsim

@@ -1,5 +1,5 @@
-// BuiltTopology is what every builder of this room returns: the network, how messages cross it,
-// and where each chip sits. The three parts may be moved apart; a router keeps its own tables and
+// BuiltTopology is the result of every builder of this room: the network, the routes of messages,
+// and the place of each chip. The three parts may be moved apart: a router keeps its own tables and
 // refers to nothing outside itself.
 //
 // Every builder numbers its chips alike: chip c (Places) is NodeId(c), before all other nodes.

@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-// Upward links; the downward one has the next id.
+// Ids of upward links. The downward link has the next id.
 struct ClosLinks {
   std::vector<LinkId> endpoint_up;
   std::vector<LinkId> leaf_up;   // leaf * spines_per_pod + spine
@@ -40,7 +40,7 @@ class ClosRouter : public Router {
     out.push_back(down(links_.endpoint_up[flow.to]));
   }
 
-  // Chooses as route() does, by the same digits, among the spines and cores that are reached.
+  // Chooses as route() does, by the same digits, among the spines and cores that can be reached.
   void route_around(NodeId from, NodeId to, std::uint64_t flow_key, const IsDown& is_down,
                     std::vector<LinkId>& out) const override {
     const Flow flow = {.from = from.index(), .to = to.index(), .key = flow_key};
@@ -66,7 +66,7 @@ class ClosRouter : public Router {
   }
 
  private:
-  // The leaves at both ends of a message, numbered in all, and their pods.
+  // Way holds the leaves at both ends of a message, numbered over all pods, and their pods.
   struct Way {
     std::uint32_t leaf_from = 0;
     std::uint32_t leaf_to = 0;
@@ -100,8 +100,8 @@ class ClosRouter : public Router {
     return links_.spine_up[(pod * shape_.spines_per_pod + spine) * shape_.cores_per_plane + core];
   }
 
-  // Spines over which a message gets from leaf to leaf, between pods over some core. O(spines of a
-  // pod, between pods times the cores of a plane).
+  // Returns the spines over which a message gets from leaf to leaf, between pods over some core.
+  // O(spines of a pod; between pods also times the cores of a plane).
   std::vector<std::uint32_t> open_spines(const Way& way, const IsDown& is_down) const {
     std::vector<std::uint32_t> spines;
     for (std::uint32_t spine = 0; spine < shape_.spines_per_pod; ++spine) {
@@ -125,7 +125,7 @@ class ClosRouter : public Router {
     return cores;
   }
 
-  // The links from leaf to leaf. `core` counts between pods only.
+  // Appends the links from leaf to leaf. `core` matters between pods only.
   void append_middle(const Way& way, std::uint32_t spine, std::uint32_t core,
                      std::vector<LinkId>& out) const {
     out.push_back(leaf_up(way.leaf_from, spine));
@@ -156,7 +156,7 @@ std::vector<NodeId> add_leaves(const ClosShape& shape, Fabric& fabric) {
   return leaves;
 }
 
-// In order of pods, then of numbers.
+// Adds spines in order of pods, then of numbers.
 std::vector<NodeId> add_spines(const ClosShape& shape, Fabric& fabric) {
   std::vector<NodeId> spines;
   for (std::uint32_t pod = 0; pod < shape.pods; ++pod) {
@@ -168,7 +168,7 @@ std::vector<NodeId> add_spines(const ClosShape& shape, Fabric& fabric) {
   return spines;
 }
 
-// In order of planes, then of numbers.
+// Adds cores in order of planes, then of numbers.
 std::vector<NodeId> add_cores(const ClosShape& shape, Fabric& fabric) {
   std::vector<NodeId> cores;
   for (std::uint32_t plane = 0; plane < shape.spines_per_pod; ++plane) {
@@ -210,8 +210,8 @@ ClosLinks connect(const ClosShape& shape, Fabric& fabric) {
   return links;
 }
 
-// Packets that go up from a leaf are spread over its spines, and come down from all of them; those
-// that leave a pod go up from its spines to all cores, and come down from them.
+// Packets that go up from a leaf are spread over its spines, and those to a leaf come down from all
+// spines. Packets that leave a pod go up from its spines to all cores and come down from all cores.
 void add_groups(const ClosShape& shape, const ClosLinks& links, Fabric& fabric) {
   const auto add = [&](const std::vector<LinkId>& up, std::size_t first, std::size_t count) {
     if (count < 2) return;

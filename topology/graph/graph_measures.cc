@@ -80,7 +80,7 @@ std::int64_t whole_bytes_per_second(Bandwidth bandwidth) {
   return std::llround(bandwidth.value());
 }
 
-// Nodes with the same number reach each other both ways.
+// Components numbers sets of nodes that reach each other both ways.
 struct Components {
   std::vector<std::uint32_t> of_node;
   std::uint32_t count = 0;
@@ -95,13 +95,14 @@ Components components_of(const Fabric& fabric) {
   return components;
 }
 
-// One bit for each of the chips from which hops are counted together.
+// Hops are counted from several chips together, with one bit for each of them.
 constexpr std::size_t kWords = 8;
 constexpr std::size_t kTogether = 64 * kWords;
 using Bits = std::array<std::uint64_t, kWords>;
 
-// Hops from the furthest of up to kTogether chips to any chip; nothing if one is out of reach. All
-// searches take a step together: a node is reached from wherever one of its neighbours was.
+// Returns the hops from the furthest of up to kTogether chips to any chip; nullopt if one cannot be
+// reached. All searches step together: a node is reached by every search that reached one of its
+// neighbours.
 std::optional<std::uint32_t> furthest(const Fabric& fabric, const std::vector<NodeId>& chips,
                                       std::size_t first, std::size_t count) {
   const std::size_t nodes = fabric.nodes().size();
@@ -109,7 +110,7 @@ std::optional<std::uint32_t> furthest(const Fabric& fabric, const std::vector<No
   for (std::size_t i = 0; i < count; ++i) {
     seen[chips[first + i].index()][i / 64] |= std::uint64_t{1} << (i % 64);
   }
-  std::vector<Bits> reached = seen;  // by the last step
+  std::vector<Bits> reached = seen;  // reached by the last step
   std::vector<Bits> next(nodes);
   std::uint32_t hops = 0;
   for (std::uint32_t step = 1;; ++step) {
@@ -153,7 +154,8 @@ std::vector<NodeId> chips_cut_off(const Fabric& fabric) {
   const std::vector<NodeId> chips = chips_of(fabric);
   std::vector<std::size_t> sizes(components.count, 0);
   for (const NodeId chip : chips) ++sizes[components.of_node[chip.index()]];
-  // The first chip of a largest component, so that the answer does not hang on their numbers.
+  // Takes the first chip of a largest component, so that the answer does not depend on component
+  // numbers.
   const auto size_around = [&](NodeId chip) { return sizes[components.of_node[chip.index()]]; };
   const auto main = std::ranges::max_element(chips, {}, size_around);
   std::vector<NodeId> lost;

@@ -19,14 +19,14 @@ class JoinedRouter : public Router {
  public:
   struct Parts {
     std::unique_ptr<Router> block;
-    std::unique_ptr<Router> fabric;  // null if there is one block only
+    std::unique_ptr<Router> fabric;  // null if there is only one block
     std::uint32_t chips_per_block = 1;
-    std::uint32_t links_per_block = 0;  // block b has links b * links_per_block and following
+    std::uint32_t links_per_block = 0;  // block b has those from b * this on
     std::uint32_t chips_per_host = 1;
     std::uint32_t rails = 1;
     std::uint32_t planes = 1;
-    std::vector<LinkId> host_up;      // by chip, the downward link has the next id; none: no hosts
-    std::vector<LinkId> fabric_link;  // of plane 0, by link of the fabric; of empty places: any
+    std::vector<LinkId> host_up;      // by chip; the downward link has the next id; empty: no hosts
+    std::vector<LinkId> fabric_link;  // in plane 0, by link of the fabric; empty places: any
     std::uint32_t links_per_plane = 0;
   };
 
@@ -43,7 +43,7 @@ class JoinedRouter : public Router {
   }
 
  private:
-  // `is_down` is null where no link is.
+  // `is_down` is null if all links are up.
   void append(std::uint32_t source, std::uint32_t destination, std::uint64_t flow_key,
               const IsDown* is_down, std::vector<LinkId>& out) const {
     if (block_of(source) == block_of(destination)) {
@@ -61,7 +61,7 @@ class JoinedRouter : public Router {
 
   std::uint32_t block_of(std::uint32_t chip) const { return chip / parts_.chips_per_block; }
 
-  // Appends the route of a part, whose links `placed` turns into links of the whole.
+  // Appends the route of a part. `placed` turns the part's links into links of the whole.
   template <typename Placed>
   static void append_part(const Router& part, NodeId from, NodeId to, std::uint64_t flow_key,
                           const IsDown* is_down, const Placed& placed, std::vector<LinkId>& out) {
@@ -84,7 +84,7 @@ class JoinedRouter : public Router {
         [offset](LinkId link) { return LinkId(link.index() + offset); }, out);
   }
 
-  // Planes are equal paths: where a link of the one that is chosen is down, the next one is tried.
+  // Planes are equal paths: if a link of the chosen plane is down, the next plane is tried.
   void cross_fabric(std::uint32_t source, std::uint32_t destination, std::uint64_t flow_key,
                     const IsDown* is_down, std::vector<LinkId>& out) const {
     const std::size_t first = out.size();
@@ -136,7 +136,7 @@ void add_blocks(const BuiltTopology& block, const Joint& joint, BuiltTopology& b
   }
 }
 
-// Adds the hosts, if chips are not gateways themselves; returns all gateways.
+// Adds the hosts, unless chips are gateways themselves. Returns all gateways.
 std::vector<NodeId> add_gateways(const Joint& joint, std::size_t chips_per_block,
                                  BuiltTopology& built, std::vector<LinkId>& host_up) {
   if (joint.chips_per_host == 1) return built.places.chips;
@@ -154,8 +154,8 @@ std::vector<NodeId> add_gateways(const Joint& joint, std::size_t chips_per_block
   return hosts;
 }
 
-// Adds one copy of `part` with the gateways in the places of its chips; returns, by its links, the
-// links that were added. Links of places without a gateway are left out.
+// Adds one copy of `part` with the gateways in the places of its chips. Returns the added links, by
+// link of the part. Links of places without a gateway are left out.
 std::vector<LinkId> add_plane(const Fabric& part, const std::vector<NodeId>& gateways,
                               std::size_t places, const std::string& prefix, Fabric& fabric) {
   std::vector<std::optional<NodeId>> placed(gateways.begin(), gateways.end());

@@ -1,5 +1,5 @@
 // join() makes a larger topology of equal blocks and a fabric between them. The result is a
-// topology like any other, so it can be a block again: nodes into pods, pods into a cluster.
+// topology like any other, so it can be a block itself: nodes become pods, pods become a cluster.
 //
 //     +--- fabric: any topology, whose chips stand for the places of gateways ---+
 //     |         |             |                 |             |                  |
@@ -12,22 +12,24 @@
 //                            {.block = "node", .blocks = 32, .rails = 8},
 //                            build(RailFabricSpec{.nodes = 32}));
 //
-// Gateways. With chips_per_host = 1 every chip is a gateway itself: its network card is part of
-// its link into the fabric. Else a host is added for every chips_per_host consecutive chips, cabled
-// to each of them, and the host is the gateway. Gateway number g of all takes the place of chip g
-// of the fabric; places without a gateway are left out, with their links.
+// Gateways. With chips_per_host = 1 every chip is a gateway itself: its network card is part of its
+// link into the fabric. Otherwise a host is added for every chips_per_host consecutive chips,
+// cabled to each of them, and the host is the gateway. Gateway g takes the place of chip g of the
+// fabric. Places without a gateway are left out, with their links.
 //
-// Routes. Within a block as in the block; else chip, (host,) fabric, (host,) chip. With rails, a
-// message to another rail first moves inside its block to the chip on the destination's rail
-// (NCCL's PXN). With planes (dual-plane networks: a card with two ports, each in a network of its
-// own) the fabric is there several times; a hash of source, destination and flow key picks one for
-// a message, which so has one plane's bandwidth.
+// Routes. A message within a block takes the block's route. Other messages go from chip to chip
+// through the fabric, and through hosts if there are any. With rails, a message to another rail
+// first moves inside its block to the chip on the destination's rail (NCCL's PXN). With planes
+// (dual-plane networks: a card with two ports, each in a network of its own) there are several
+// copies of the fabric. A hash of source, destination and flow key picks one for a message, so a
+// message has the bandwidth of one plane.
 //
-// Names: chips and switches of block 3 are "node3.<name>", hosts "node3.host0"; those of the
-// fabric keep theirs, after fabric_prefix and "plane1." where there are several planes.
+// Names. Chips and switches of block 3 are "node3.<name>", hosts are "node3.host0". Those of the
+// fabric keep their names, after fabric_prefix and, if there are several planes, "plane1.".
 //
-// Levels of Places: those of the block, then those of the fabric as blocks see them, the
-// innermost of them named `block`; a name that is there already gets the block's before it.
+// Levels of Places are those of the block, followed by those of the fabric as blocks see them. The
+// innermost of the latter is named `block`. If a name exists already, it gets the block's name as a
+// prefix.
 
 #pragma once
 
@@ -49,15 +51,15 @@ struct Joint {
   std::string block = "node";
   std::uint32_t blocks = 1;
   std::uint32_t chips_per_host = 1;  // divides the chips of a block
-  Bandwidth host_bandwidth{};        // of each chip to its host, one way; with hosts only
+  Bandwidth host_bandwidth{};        // from each chip to its host, one way; with hosts only
   Duration host_latency{};
   std::uint32_t rails = 1;   // chip c is on rail c % rails; divides the chips of a block
   std::uint32_t planes = 1;  // copies of the fabric
   std::string fabric_prefix{};
 };
 
-// REQUIRES: what the comments of Joint say; the fabric has a chip for each gateway, and is there
-// unless there is one block only.
+// REQUIRES: the conditions in the comments of Joint; the fabric has a chip for each gateway. The
+// fabric may be missing if there is only one block.
 BuiltTopology join(BuiltTopology block, const Joint& joint, std::optional<BuiltTopology> fabric);
 
 }  // namespace stepsim

@@ -1,16 +1,17 @@
-// bandwidth_by_level() says what each level of a cluster offers its chips, computed by maximum flow
-// (graph_measures.h): the numbers that hierarchical formulas ask for, taken from the built network.
+// bandwidth_by_level() returns the bandwidth that each level of a cluster offers its chips,
+// computed by maximum flow (graph_measures.h). Hierarchical formulas need these numbers, and here
+// they come from the built network.
 //
 //   DGX H100, 1,024 GPUs     peers                             out of a group
 //   gpu                      450 GB/s  GPUs of the node        500 GB/s     a GPU
 //   node                      50 GB/s  same rail, same unit    400 GB/s     a node of 8
 //   scalable_unit             50 GB/s  same place, other unit   12.8 TB/s   a unit of 256
 //
-// A level parts the chips into its members. Peers of a chip are those that differ from it on that
-// level only; the group around a member of a level is the chip itself for the innermost level, and
-// all chips that differ from it only further inside for the others.
+// A level divides the chips into its members. Peers of a chip are those that differ from it on that
+// level only. For the innermost level, the group is the chip itself. For the others, the group of a
+// chip is all chips that differ from it only on levels further inside.
 //
-// Both numbers are those of the first chip and the first group; with faults or uneven networks
+// Both numbers are those of the first chip and the first group. With faults or uneven networks
 // others may have less. Levels of torus axes are taken from the inside out like all others.
 
 #pragma once
@@ -27,12 +28,12 @@ namespace stepsim {
 struct LevelBandwidth {
   std::string level;
   std::uint32_t members = 1;      // the size of the level
-  std::uint32_t group_chips = 1;  // of one member
-  std::uint32_t groups = 1;       // in the cluster
-  // From one chip to all its peers, nobody else sending, over the links of its routes to them
-  // (flow key 0). 0 where the level has one member.
+  std::uint32_t group_chips = 1;  // chips of one group
+  std::uint32_t groups = 1;       // number of groups in the cluster
+  // From one chip to all its peers, with nobody else sending, over the links of its routes to them
+  // (flow key 0). 0 if the level has one member.
   Bandwidth to_peers{};
-  // From all chips of one group together to all chips outside of it, over any links. 0 if there is
+  // From all chips of one group together to all chips outside it, over any links. 0 if there is
   // nothing outside.
   Bandwidth out_of_group{};
 };

@@ -6,7 +6,7 @@ namespace stepsim {
 
 std::vector<Level> levels_of_first(const std::vector<Level>& levels, std::uint32_t members) {
   std::vector<Level> first;
-  std::uint32_t left = members;  // in places of the levels still to come
+  std::uint32_t left = members;  // members left, in places of the levels still to come
   for (const Level& level : levels) {
     if (level.size == 1 && !first.empty()) continue;
     if (left == 1 && !first.empty()) break;
@@ -23,7 +23,7 @@ std::vector<Level> levels_of_first(const std::vector<Level>& levels, std::uint32
 std::vector<Level> levels_of_blocks(const std::vector<Level>& levels,
                                     std::uint32_t members_of_block, const std::string& block) {
   std::uint32_t members = 1;
-  std::size_t above = 0;  // first level outside the innermost one of blocks
+  std::size_t above = 0;  // first level outside the innermost level of blocks
   while (above < levels.size() &&
          (members <= members_of_block || members % members_of_block != 0)) {
     members *= levels[above++].size;

@@ -1,4 +1,4 @@
-// Levels of Places (sim/network/places.h) for networks that are not full.
+// Levels of Places (sim/network/places.h) for networks that are not fully populated.
 
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace stepsim {
 
-// The levels of the first `members` places of a box: inner levels as long as they fill up, the rest
-// in one, named after the level that doesn't. Levels of a single member are left out, except an
-// innermost one.
+// Returns the levels of the first `members` places of a box. Inner levels are kept as long as they
+// are full. The rest becomes one level, named after the first that is not full. Levels of a single
+// member are left out, except an innermost one.
 //
 //   {gpu 8, node 32, unit 4}, 256 members: {gpu 8, node 32};   264 members: {gpu 8, node 33}
 std::vector<Level> levels_of_first(const std::vector<Level>& levels, std::uint32_t members);
 
-// The levels of a box seen from blocks of `members_of_block` consecutive places each: an innermost
-// one named `block`, however small, then those above it.
+// Returns the levels of a box seen from blocks of `members_of_block` consecutive places each: an
+// innermost level named `block`, however small, then the levels above it.
 //
 //   {rail 8, node 32, unit 4} in blocks of 8:  {node 32, unit 4}
 //                             in blocks of 32: {node 8, unit 4}

@@ -23,7 +23,7 @@ struct PathChoice {
   std::uint64_t seed = 0;  // kEcmp only
 };
 
-// A message, as the routers of a fabric see it: numbers of endpoints.
+// Flow is a message as the routers of a fabric see it. Endpoints are numbers.
 struct Flow {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
@@ -43,8 +43,8 @@ constexpr std::uint64_t hash_of(std::uint64_t seed, const Flow& flow) {
   return mixed(mixed(mixed(seed) ^ ends) ^ flow.key);
 }
 
-// One of `paths`. `number` stands for the destination; each stage of a route must hand in other
-// digits of it (number / paths of the stage before) and its own `stage`.
+// Returns one of `paths` paths. `number` stands for the destination. Each stage of a route must
+// pass other digits of it (number / paths of the stage before) and its own `stage`.
 constexpr std::uint32_t choose(const PathChoice& choice, const Flow& flow, std::uint32_t number,
                                std::uint32_t stage, std::uint32_t paths) {
   if (choice.rule != PathRule::kEcmp) return number % paths;

@@ -24,7 +24,7 @@ std::int64_t price_of(const Link& link, const Fabric& fabric, PathMetric metric)
 
 }  // namespace
 
-// The next link on the way to one destination, by node.
+// Table holds the next link on the way to one destination, by node.
 class ShortestPaths::Table {
  public:
   explicit Table(std::size_t nodes) : next_(nodes) {}
@@ -50,7 +50,7 @@ ShortestPaths::ShortestPaths(const Fabric& fabric, PathMetric metric)
 
 ShortestPaths::~ShortestPaths() = default;
 
-// Dijkstra's algorithm from the destination, against the links.
+// Dijkstra's algorithm from the destination, against the direction of the links.
 const ShortestPaths::Table& ShortestPaths::table_to(NodeId to) const {
   const std::scoped_lock lock(mutex_);
   std::unique_ptr<const Table>& slot = tables_[to.index()];
@@ -67,7 +67,7 @@ const ShortestPaths::Table& ShortestPaths::table_to(NodeId to) const {
   while (!queue.empty()) {
     const auto [cost, node] = queue.top();
     queue.pop();
-    if (cost != *costs[node]) continue;  // a better way was found meanwhile
+    if (cost != *costs[node]) continue;  // a better path was found since
     for (const LinkId id : arriving_[node]) {
       const Link& link = links_[id.index()];
       const Cost longer = through(id.index(), cost);

@@ -20,7 +20,7 @@ RailFabricSpec network_of(const DgxSuperPodSpec& spec) {
           .routing = spec.routing};
 }
 
-// Problems of the network under the names that this spec has for its fields.
+// Returns problems of the network under the field names of this spec.
 std::vector<Problem> check_network(const DgxSuperPodSpec& spec) {
   const RailFabricSpec network = network_of(spec);
   std::vector<Problem> problems = spec.nodes == 1 ? check_fields(network) : check(network);

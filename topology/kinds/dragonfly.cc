@@ -12,26 +12,26 @@
 namespace stepsim {
 namespace {
 
-constexpr int kMostOfAGroup = 1024;  // of each number of a group
+constexpr int kMostOfAGroup = 1024;  // limit of each number of a group
 constexpr std::int64_t kMostDragonflyChips = 1 << 20;
 constexpr std::int64_t kMostLocalLinks = 1 << 25;
 
-// The numbers of a spec, and who is cabled to whom.
+// DragonflyShape holds the numbers of a spec and the rule for cabling.
 struct DragonflyShape {
-  std::uint32_t hosts = 1;         // of a router
-  std::uint32_t routers = 1;       // of a group
-  std::uint32_t global_links = 1;  // of a router
+  std::uint32_t hosts = 1;         // per router
+  std::uint32_t routers = 1;       // per group
+  std::uint32_t global_links = 1;  // per router
   std::uint32_t groups = 2;
 
   std::uint32_t others() const { return groups - 1; }
-  std::uint32_t cables() const { return routers * global_links / others(); }  // of two groups
+  std::uint32_t cables() const { return routers * global_links / others(); }  // between two groups
 
-  // Position of group `other` among the groups other than `group`.
+  // Returns the position of group `other` among the groups other than `group`.
   static std::uint32_t position(std::uint32_t group, std::uint32_t other) {
     return other < group ? other : other - 1;
   }
 
-  // Router, numbered in its group, of cable `cable` of `group` to `other`.
+  // Returns the router, numbered in its group, of cable `cable` from `group` to `other`.
   std::uint32_t router_of(std::uint32_t group, std::uint32_t other, std::uint32_t cable) const {
     return (cable * others() + position(group, other)) / global_links;
   }
@@ -67,10 +67,10 @@ class DragonflyRouter : public Router {
   }
 
  private:
-  // `is_down` is null where no link is.
+  // `is_down` is null if all links are up.
   void append(const Flow& flow, const IsDown* is_down, std::vector<LinkId>& out) const {
     if (flow.from == flow.to) return;
-    const std::uint32_t destination = flow.to / shape_.hosts;  // router, numbered in all
+    const std::uint32_t destination = flow.to / shape_.hosts;  // router, numbered over all groups
     const std::uint32_t group_from = flow.from / shape_.hosts / shape_.routers;
     const std::uint32_t group_to = destination / shape_.routers;
     std::uint32_t at = flow.from / shape_.hosts % shape_.routers;  // router, numbered in its group
@@ -103,7 +103,7 @@ class DragonflyRouter : public Router {
     out.push_back(links_.local[(group * shape_.routers + at) * shape_.routers + router]);
   }
 
-  // From router `at` of one group into another; returns the router of arrival.
+  // Crosses from router `at` of one group into another. Returns the router of arrival.
   std::uint32_t cross(std::uint32_t group, std::uint32_t other, std::uint32_t at,
                       std::uint32_t destination, const IsDown* is_down,
                       std::vector<LinkId>& out) const {
@@ -117,7 +117,7 @@ class DragonflyRouter : public Router {
     return links_.global[(group * shape_.groups + other) * shape_.cables() + cable];
   }
 
-  // One of the cables between two groups, of those that are not down if there are any.
+  // Returns one of the cables between two groups, among those that are up if there are any.
   std::uint32_t cable_for(std::uint32_t group, std::uint32_t other, std::uint32_t destination,
                           const IsDown* is_down) const {
     std::vector<std::uint32_t> open;

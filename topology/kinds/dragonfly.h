@@ -8,16 +8,17 @@
 //       |   \        /   |           |   \        /   |
 //     router3 ------ router2 ===== router3 ------ router2       global links: h of each router
 //
-// p hosts, a - 1 local and h global links a router; g groups, 2 to a * h + 1. A group has a * h
-// global links and cables floor(a * h / (g - 1)) of them to each other group; what is left over is
-// not cabled. Link q of group i goes to the group that is number q mod (g - 1) of the others and
-// sits at router q / h. Balanced: a = 2p = 2h.
+// A router has p hosts, a - 1 local and h global links. There are g groups, 2 to a * h + 1. A group
+// has a * h global links and cables floor(a * h / (g - 1)) of them to each other group; the rest
+// are not cabled. Link q of group i goes to the group that is number q mod (g - 1) of the others
+// and is on router q / h. A balanced dragonfly has a = 2p = 2h.
 //
 // Routes. Minimal: to the router of a global link to the destination's group, across, to the
-// destination's router; of several global links the one numbered destination router modulo links.
-// Valiant: first minimally to a random other group (a hash of seed, source, destination and flow
-// key), from there minimally; within a group as minimal. It halves the best throughput, and spares
-// the worst case: all traffic of a group to one other group, which minimally shares one cable.
+// destination's router. Of several global links it takes the one numbered destination router modulo
+// links. Valiant: first minimally to a random other group (a hash of seed, source, destination and
+// flow key), then minimally to the destination; within a group as minimal. Valiant halves the best
+// throughput but avoids the worst case: all traffic of a group goes to one other group, which
+// shares one cable with minimal routing.
 //
 // Not modelled: adaptive routing (UGAL), which looks at queues.
 //
@@ -45,20 +46,20 @@ struct DragonflySpec {
   int routers_per_group = 8;        // a
   int global_links_per_router = 4;  // h
   std::optional<int> groups{};      // g; in a composed cluster: as many as its hosts need
-  Bandwidth host_bandwidth{};       // one way, as all of these; no defaults
+  Bandwidth host_bandwidth{};       // one way, like all of these; no defaults
   Bandwidth local_bandwidth{};
   Bandwidth global_bandwidth{};
-  Duration local_latency{};           // of host and local links; 0 unless given
+  Duration local_latency{};           // latency of host and local links; 0 unless given
   Duration global_latency{};          // 0 unless given
-  std::optional<int> switch_ports{};  // of a router, if that is to be checked
+  std::optional<int> switch_ports{};  // ports of a router; given only to check the spec against it
   DragonflyRouting routing = DragonflyRouting::kMinimal;
   std::uint64_t routing_seed = 0;  // kValiant only
 };
 
-// Gives a size to what has none, so that there are ports for `endpoints`.
+// Sets the size if none is given, so that there are ports for `endpoints`.
 void fit(DragonflySpec& spec, std::uint32_t endpoints);
 
-// What files give: topology/kinds/dragonfly_fields.cc.
+// The fields in files: topology/kinds/dragonfly_fields.cc.
 const FieldTable<DragonflySpec>& dragonfly_fields();
 
 std::vector<Problem> check(const DragonflySpec& spec);

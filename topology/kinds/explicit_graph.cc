@@ -51,7 +51,7 @@ std::set<std::string> check_nodes(const ExplicitGraphSpec& spec, SpecChecks& che
   return names;
 }
 
-// Every link is entered once for each direction.
+// Enters every link once for each direction.
 std::set<Ends> check_links(const ExplicitGraphSpec& spec, const std::set<std::string>& names,
                            SpecChecks& checks) {
   std::set<Ends> ends;
@@ -151,7 +151,7 @@ void connect(const ExplicitLink& link, Parts& parts) {
   parts.links[{to, from}] = fabric.connect_one_way(to, from, link.bandwidth, link.latency);
 }
 
-// Nodes, links and levels. REQUIRES: nothing is wrong with the lists.
+// Makes nodes, links and levels. REQUIRES: nothing is wrong with the lists.
 Parts assemble(const ExplicitGraphSpec& spec) {
   Parts parts;
   for (const bool chips : {true, false}) {

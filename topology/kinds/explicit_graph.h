@@ -1,4 +1,4 @@
-// A network that is listed, node by node and link by link: for whatever no other topology says.
+// A network listed node by node and link by link, for everything that no other topology describes.
 //
 //     a ---- left ==== right ---- c         nodes: a, b, c, d (chips), left, right (switches)
 //            /             \                links: a-left, b-left, left-right, ...
@@ -8,19 +8,19 @@
 //                     .links = {{.from = "a", .to = "hub", .bandwidth = 50_GBps},
 //                               {.from = "b", .to = "hub", .bandwidth = 50_GBps}}};
 //
-// Names are letters, digits, '.', '_' and '-'. Between two nodes there is one link each way at
-// most; parallel cables are one link of their summed bandwidth. A link is both ways unless it says
-// one_way.
+// Names are letters, digits, '.', '_' and '-'. Between two nodes there is at most one link each
+// way; parallel cables are one link with their total bandwidth. A link goes both ways unless it
+// says one_way.
 //
-// Chips are numbered in the order of the list, whatever stands between them.
+// Chips are numbered in the order of the list; other nodes between them do not count.
 //
-// Routes are shortest paths (shortest_path.h: ties go to the link that is listed first), but for
-// the pairs with a route of their own: all its nodes in order, from chip to chip. The flow key
+// Routes are shortest paths (shortest_path.h: ties go to the link that is listed first). Pairs with
+// a route of their own use it; it lists all its nodes in order, from chip to chip. The flow key
 // changes nothing. A path may lead through chips, as in a torus.
 //
-// Levels of Places: those that are given, innermost first, whose sizes multiply to the number of
-// chips; else one level, "chip". All are switched levels: an algorithm for rings of a torus finds
-// none here.
+// Levels of Places: those that are given, innermost first; their sizes multiply to the number of
+// chips. If none are given there is one level, "chip". All are switched levels, so an algorithm for
+// rings of a torus finds none here.
 
 #pragma once
 
@@ -58,13 +58,13 @@ struct ExplicitLevel {
 struct ExplicitGraphSpec {
   std::vector<ExplicitNode> nodes{};
   std::vector<ExplicitLink> links{};
-  std::vector<std::vector<std::string>> routes{};  // each the names of its nodes
+  std::vector<std::vector<std::string>> routes{};  // each is the names of its nodes
   PathMetric metric = PathMetric::kHops;
   std::vector<ExplicitLevel> levels{};
 };
 
-// "links[3].to". Chips that don't reach each other are named where the lists hold no other problem.
-// What files give: topology/kinds/explicit_graph_fields.cc.
+// Returns problems such as "links[3].to". It names chips that cannot reach each other once the
+// lists have no other problem. The fields in files: topology/kinds/explicit_graph_fields.cc.
 const FieldTable<ExplicitGraphSpec>& explicit_graph_fields();
 
 std::vector<Problem> check(const ExplicitGraphSpec& spec);

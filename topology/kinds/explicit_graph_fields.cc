@@ -26,7 +26,7 @@ FieldTable<ExplicitLink> make_link_fields() {
   return table;
 }
 
-// A route is the names of its nodes.
+// A route is given as the names of its nodes.
 FieldTable<std::vector<std::string>> make_route_fields() {
   using Route = std::vector<std::string>;
   FieldTable<Route> table("Route");

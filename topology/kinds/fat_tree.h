@@ -1,5 +1,4 @@
-// The k-ary fat tree: switches of k ports only, in three tiers (Al-Fares et al., SIGCOMM 2008) or
-// in two.
+// The k-ary fat tree: switches of k ports in three tiers (Al-Fares et al., SIGCOMM 2008) or in two.
 //
 //      core0.0  core0.1          core1.0  core1.1       k = 4: (k/2)^2 = 4 cores, in k/2 planes
 //         |  \___/ |  ...           |        |
@@ -34,18 +33,18 @@ class FieldTable;
 
 struct FatTreeSpec {
   std::optional<int>
-      switch_ports{};          // k, even, to 128; in a composed cluster: the smallest that do
+      switch_ports{};          // k, even, to 128; in a composed cluster: the smallest that fits
   int tiers = 3;               // 2 or 3
-  double taper = 1;            // of the top tier; 1 or more
-  Bandwidth link_bandwidth{};  // of each link, one way; no default
-  Duration link_latency{};     // of each link; 0 unless given
+  double taper = 1;            // of the links of the top tier; 1 or more
+  Bandwidth link_bandwidth{};  // each link, one way; no default
+  Duration link_latency{};     // each link; 0 unless given
   PathChoice routing{};
 };
 
-// Gives a size to what has none, so that there are ports for `endpoints`.
+// Sets the size if none is given, so that there are ports for `endpoints`.
 void fit(FatTreeSpec& spec, std::uint32_t endpoints);
 
-// What files give: topology/kinds/fat_tree_fields.cc.
+// The fields in files: topology/kinds/fat_tree_fields.cc.
 const FieldTable<FatTreeSpec>& fat_tree_fields();
 
 std::vector<Problem> check(const FatTreeSpec& spec);

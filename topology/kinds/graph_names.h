@@ -1,4 +1,4 @@
-// How files write the enumerations of topologies: "adaptive", "pxn", "switch", "latency".
+// Text for the enumerations of topologies in files: "adaptive", "pxn", "switch", "latency".
 
 #pragma once
 
@@ -23,7 +23,7 @@ template <>
 inline constexpr std::size_t kValuesOf<CrossRail> = 2;
 template <>
 inline constexpr std::size_t kValuesOf<NodeKind> = 4;
-// Files choose between hops and latency; kSpareHosts is for routes round links that are down.
+// Files choose between hops and latency. kSpareHosts is for routes round links that are down.
 template <>
 inline constexpr std::size_t kValuesOf<PathMetric> = 2;
 

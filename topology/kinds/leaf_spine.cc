@@ -10,7 +10,7 @@
 namespace stepsim {
 namespace {
 
-constexpr int kMostOfEach = 1 << 16;  // of each number
+constexpr int kMostOfEach = 1 << 16;  // limit of each number
 constexpr std::int64_t kMostEndpoints = 1 << 20;
 
 // REQUIRES: the spec's own numbers are in range.

@@ -7,11 +7,12 @@
 //     / | | \      / | | \           / | | \     host_bandwidth, one way
 //   chip0 ...    chip16 ...        chip48 ...
 //
-// An endpoint is a chip where the network stands alone, and a network card or host where it joins
-// domains (composed.h). One leaf with no spines is a single big switch. Routing: PathChoice; by
+// An endpoint is a chip if the network stands alone, and a network card or host if it joins domains
+// (composed.h). One leaf with no spines is a single big switch. Routing: PathChoice. By
 // destination, spine = destination mod spines.
 //
-// Not modelled: switches with different numbers of endpoints; a leaf's uplinks of unequal width.
+// Not modelled: switches with different numbers of endpoints; uplinks of a leaf with unequal
+// bandwidths.
 //
 // Levels of Places: chip, leaf.
 
@@ -32,20 +33,20 @@ template <class Struct>
 class FieldTable;
 
 struct LeafSpineSpec {
-  std::optional<int> leaves{};  // in a composed cluster: as many as its hosts need, unless given
+  std::optional<int> leaves{};  // in a composed cluster, unset: as many as its hosts need
   int hosts_per_leaf = 16;
-  int spines = 0;                     // 0 for a single leaf only
+  int spines = 0;                     // 0 only for a single leaf
   Bandwidth host_bandwidth{};         // one way; no default
-  double oversubscription = 1;        // of a leaf: bandwidth down over bandwidth up; 1 or more
-  Duration link_latency{};            // of each link; 0 unless given
-  std::optional<int> switch_ports{};  // of each switch, if that is to be checked; a cable a pair
+  double oversubscription = 1;        // bandwidth down over bandwidth up of a leaf; 1 or more
+  Duration link_latency{};            // each link; 0 unless given
+  std::optional<int> switch_ports{};  // given only to check the spec, with one cable for each pair
   PathChoice routing{};
 };
 
-// Gives a size to what has none, so that there are ports for `endpoints`.
+// Sets the size if none is given, so that there are ports for `endpoints`.
 void fit(LeafSpineSpec& spec, std::uint32_t endpoints);
 
-// What files give: topology/kinds/leaf_spine_fields.cc.
+// The fields in files: topology/kinds/leaf_spine_fields.cc.
 const FieldTable<LeafSpineSpec>& leaf_spine_fields();
 
 std::vector<Problem> check(const LeafSpineSpec& spec);

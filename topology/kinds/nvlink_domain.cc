@@ -10,12 +10,12 @@ namespace stepsim {
 namespace {
 
 constexpr int kMostGpus = 1 << 16;
-constexpr int kMostLinks = 1024;  // of a GPU to a switch
+constexpr int kMostLinks = 1024;  // links from a GPU to one switch
 
 class NvlinkRouter : public Router {
  public:
-  // switch_of_link: of the links of a GPU, in order; gpu_up[gpu * switches + switch], the downward
-  // link has the next id.
+  // switch_of_link lists the switch of each link of a GPU, in order. gpu_up is indexed [gpu *
+  // switches + switch]; the downward link has the next id.
   NvlinkRouter(PathChoice choice, std::vector<std::uint32_t> switch_of_link,
                std::vector<LinkId> gpu_up, std::uint32_t switches)
       : choice_(choice),
@@ -30,7 +30,7 @@ class NvlinkRouter : public Router {
     append_over(flow, switch_of_link_, out);
   }
 
-  // The links of a GPU that lead to a switch which both ends reach are then all that it has.
+  // If links are down, a GPU's links are only those to switches that both ends reach.
   void route_around(NodeId from, NodeId to, std::uint64_t flow_key, const IsDown& is_down,
                     std::vector<LinkId>& out) const override {
     if (from == to) return;
@@ -48,7 +48,7 @@ class NvlinkRouter : public Router {
     return LinkId(up(gpu, over).index() + 1);
   }
 
-  // Over the switch of one of these links.
+  // Appends the route over the switch of one of these links.
   void append_over(const Flow& flow, const std::vector<std::uint32_t>& switch_of_link,
                    std::vector<LinkId>& out) const {
     const auto links = static_cast<std::uint32_t>(switch_of_link.size());
@@ -63,7 +63,7 @@ class NvlinkRouter : public Router {
   std::uint32_t switches_;
 };
 
-// A crossbar is a single switch that takes a GPU's one fat link.
+// A crossbar is a single switch with one wide link to each GPU.
 std::vector<int> links_per_switch(const NvlinkDomainSpec& spec) {
   return spec.links_per_switch.empty() ? std::vector<int>{1} : spec.links_per_switch;
 }

@@ -14,12 +14,12 @@
 //   GB200 NVL72          72  900 GB/s (18 links)     1, eighteen times: 18 switches of 72 ports
 //   domain of 576       576  900 GB/s: 8 racks of 72; a leaf_spine (catalog: gb200-nvl576)
 //
-// Which of the two? As a crossbar a message has the whole bandwidth of its GPUs, which is what NCCL
-// and NVSwitch give to one large transfer: it is cut into pieces over all links. With ports a
-// message takes ONE switch, so at most its GPU's links to that switch: right for many small
-// messages or sprayed packets, too slow for one large flow. The switch is that of link number
-// (destination modulo links) or a hash (PathChoice); with adaptive routing a message is spread over
-// all switches, in proportion to its GPU's links.
+// Which form to choose: in a crossbar a message has the whole bandwidth of its GPUs. NCCL and
+// NVSwitch give that to one large transfer, which is cut into pieces over all links. With ports a
+// message takes ONE switch, so at most its GPU's links to that switch. That is right for many small
+// messages or sprayed packets, and too slow for one large flow. The switch is that of link number
+// (destination modulo links) or a hash (PathChoice). Adaptive routing spreads a message over all
+// switches, in proportion to its GPU's links.
 //
 // Levels of Places: gpu.
 
@@ -40,14 +40,14 @@ class FieldTable;
 
 struct NvlinkDomainSpec {
   int gpus = 8;
-  Bandwidth gpu_bandwidth{450e9};       // of all links of a GPU together, one way
+  Bandwidth gpu_bandwidth{450e9};       // all links of a GPU together, one way
   Duration link_latency{};              // GPU to switch or back; 0 unless given
-  std::vector<int> links_per_switch{};  // of each GPU, for each switch; none: one crossbar
-  std::optional<int> switch_ports{};    // links that a switch takes, if that is to be checked
+  std::vector<int> links_per_switch{};  // of each GPU, by switch; empty: one crossbar
+  std::optional<int> switch_ports{};    // links that a switch takes; given only to check the spec
   PathChoice routing{};
 };
 
-// What files give: topology/kinds/nvlink_domain_fields.cc.
+// The fields in files: topology/kinds/nvlink_domain_fields.cc.
 const FieldTable<NvlinkDomainSpec>& nvlink_domain_fields();
 
 std::vector<Problem> check(const NvlinkDomainSpec& spec);

@@ -15,13 +15,13 @@ constexpr int kMostSockets = 2;
 
 class PcieBoxRouter : public Router {
  public:
-  // Upward links; the downward one has the next id.
+  // Ids of upward links. The downward link has the next id.
   struct Tables {
     std::uint32_t gpus_per_switch = 1;
     std::uint32_t switches_per_socket = 1;
     std::vector<LinkId> gpu_up;
     std::vector<LinkId> switch_up;
-    std::vector<LinkId> across;  // across[socket]: to the other one
+    std::vector<LinkId> across;  // by socket: to the other socket
   };
 
   explicit PcieBoxRouter(Tables tables) : tables_(std::move(tables)) {}

@@ -6,10 +6,10 @@
 //       /   \      /   \       /   \      /   \      .
 //     gpu0 gpu1  gpu2 gpu3   gpu4 gpu5  gpu6 gpu7    gpu_bandwidth (PCIe 4 x16: 32 GB/s, one way)
 //
-// There is one way between two GPUs: up to the first thing they share, and down. GPUs of different
-// sockets meet on the link between the sockets.
+// Two GPUs have one route: up to the first node that they share, and down. The route between GPUs
+// of different sockets uses the link between the sockets.
 //
-// Levels of Places: gpu (of a switch), pcie_switch, socket; those of one member are left out.
+// Levels of Places: gpu (of a switch), pcie_switch, socket. Levels of one member are left out.
 
 #pragma once
 
@@ -28,12 +28,12 @@ struct PcieBoxSpec {
   int gpus = 8;
   int gpus_per_switch = 2;
   int sockets = 2;                   // 1 or 2
-  Bandwidth gpu_bandwidth{32e9};     // of each PCIe link, one way
-  Bandwidth socket_bandwidth{32e9};  // between two sockets, one way; assumed, machines differ much
-  Duration link_latency{};           // of each link; 0 unless given
+  Bandwidth gpu_bandwidth{32e9};     // each PCIe link, one way
+  Bandwidth socket_bandwidth{32e9};  // between two sockets, one way; assumed, machines vary widely
+  Duration link_latency{};           // each link; 0 unless given
 };
 
-// What files give: topology/kinds/pcie_box_fields.cc.
+// The fields in files: topology/kinds/pcie_box_fields.cc.
 const FieldTable<PcieBoxSpec>& pcie_box_fields();
 
 std::vector<Problem> check(const PcieBoxSpec& spec);

@@ -19,7 +19,7 @@ int divide_rounding_up(int whole, int parts) {
   return (whole - 1) / parts + 1;
 }
 
-// Uplink cables of a leaf; a broken number of them takes a whole port.
+// Returns the uplink cables of a leaf. A fraction of a cable takes a whole port.
 int uplinks(const RailFabricSpec& spec) {
   return static_cast<int>(std::ceil(spec.nodes_per_scalable_unit / spec.oversubscription));
 }
@@ -40,24 +40,25 @@ bool has_cores(const RailFabricSpec& spec) {
   return leaves(spec) > spec.switch_ports;
 }
 
-// Units of a pod below a core tier, which takes half of the ports of a spine; 0 if a unit has more
-// leaves than that.
+// Returns the units of a pod below a core tier, which takes half of the ports of a spine; 0 if a
+// unit has more leaves than that.
 int units_per_pod(const RailFabricSpec& spec) {
   return spec.switch_ports / 2 / spec.rails;
 }
 
-// The fewest switches of `ports` ports that take `cables` from each of `senders`, spread evenly.
-// REQUIRES: senders <= ports.
+// Returns the fewest switches of `ports` ports that take `cables` from each of `senders`, spread
+// evenly. REQUIRES: senders <= ports.
 int fewest_switches(int senders, int cables, int ports) {
   int switches = 1;
   while (senders * divide_rounding_up(cables, switches) > ports) ++switches;
   return switches;
 }
 
-// A pod, or the whole network where there is no core tier, which takes half of a spine's ports.
+// PodShape is a pod or, without a core tier, the whole network. A core tier takes half of a spine's
+// ports.
 struct PodShape {
   int leaves = 0;
-  int ports = 0;  // of a spine, for leaves
+  int ports = 0;  // ports of a spine that leaves can use
 };
 
 PodShape pod_of(const RailFabricSpec& spec) {
@@ -65,24 +66,24 @@ PodShape pod_of(const RailFabricSpec& spec) {
   return {.leaves = units_per_pod(spec) * spec.rails, .ports = spec.switch_ports / 2};
 }
 
-// Spines of a pod.
+// Returns the spines of a pod.
 int spines_of(const RailFabricSpec& spec) {
   const PodShape pod = pod_of(spec);
   return spec.spines.value_or(fewest_switches(pod.leaves, uplinks(spec), pod.ports));
 }
 
-// Cables from a leaf to a spine that the spine has ports for.
+// Returns the most cables from a leaf to a spine that the spine has ports for.
 int most_pair_cables(const RailFabricSpec& spec) {
   return pod_of(spec).ports / pod_of(spec).leaves;
 }
 
-// True if the spines that are given have too few ports for all uplinks: their ports are then all
-// that leaves use.
+// Returns whether the given spines have too few ports for all uplinks. Leaves then use only as many
+// as there are ports.
 bool is_tapered_by_spines(const RailFabricSpec& spec) {
   return spines_of(spec) * most_pair_cables(spec) < uplinks(spec);
 }
 
-// Cables of a pair of leaf and spine; a broken number takes a whole port.
+// Returns the cables between a leaf and a spine. A fraction takes a whole port.
 double pair_cables(const RailFabricSpec& spec) {
   if (is_tapered_by_spines(spec)) return most_pair_cables(spec);
   return spec.nodes_per_scalable_unit / spec.oversubscription / spines_of(spec);
@@ -120,7 +121,7 @@ void check_ports(const RailFabricSpec& spec, SpecChecks& checks) {
   }
 }
 
-// How many switches a pod and a plane of cores have.
+// SwitchCounts holds the numbers of switches of a pod and of a plane of cores.
 struct SwitchCounts {
   int leaves_per_pod = 0;
   int pods = 1;

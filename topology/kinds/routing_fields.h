@@ -1,4 +1,4 @@
-// add_routing() adds the rows of a PathChoice, which files write beside the fields of a topology.
+// add_routing() adds the rows of a PathChoice to the fields of a topology.
 
 #pragma once
 

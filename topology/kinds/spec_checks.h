@@ -1,5 +1,4 @@
-// SpecChecks collects what is wrong with the fields of a spec, in the words that all topologies
-// share.
+// SpecChecks collects the problems of a spec's fields, with messages that all topologies share.
 //
 //   SpecChecks checks;
 //   checks.at_least("gpus", spec.gpus, 1);
@@ -20,7 +19,7 @@ class SpecChecks {
  public:
   void within(const char* field, int value, int least, int most);
   void at_least(const char* field, int value, int least);
-  void positive(const char* field, Bandwidth value);  // and finite
+  void positive(const char* field, Bandwidth value);  // also requires that it is finite
   void not_negative(const char* field, Duration value);
   void add(std::string field, std::string message);
   void add(std::vector<Problem> problems);

@@ -19,7 +19,7 @@ constexpr int kShortestRing = 3;
 
 struct Axis {
   std::uint32_t size = 1;
-  std::uint32_t stride = 1;  // distance of neighbours on this axis in chip numbers
+  std::uint32_t stride = 1;  // chip numbers of neighbours on this axis differ by this
   bool wraps = false;
 };
 
@@ -38,7 +38,7 @@ std::uint32_t position(std::uint32_t chip, const Axis& axis) {
   return chip / axis.stride % axis.size;
 }
 
-// The next chip in the plus direction, round the ring at its end.
+// Returns the next chip in the plus direction, round the ring at its end.
 std::uint32_t next(std::uint32_t chip, const Axis& axis) {
   const bool last = position(chip, axis) + 1 == axis.size;
   return last ? chip - (axis.size - 1) * axis.stride : chip + axis.stride;
@@ -57,7 +57,7 @@ struct Cable {
 
 class TorusRouter : public Router {
  public:
-  // cables[chip * axes + axis]; entries of chips without a next one are never read.
+  // Indexed [chip * axes + axis]. Entries of chips without a next chip are never read.
   TorusRouter(std::vector<Axis> axes, std::vector<Cable> cables)
       : axes_(std::move(axes)), cables_(std::move(cables)) {}
 
@@ -120,7 +120,7 @@ std::vector<Problem> check_axes(const std::vector<TorusAxis>& axes) {
                                       kShortestRing, axis.size)});
     }
     sizes += (a == 0 ? "" : "x") + std::to_string(axis.size);
-    // Stays above the limit once it has passed it, so it never overflows.
+    // Stops at the first product above the limit, so it never overflows.
     if (axis.size > 1 && chips <= kMaximumChips) chips *= axis.size;
   }
   if (chips > kMaximumChips) {

@@ -1,5 +1,5 @@
 // A torus of one, two or three axes: every chip is cabled to its next neighbour on each axis, and
-// an axis that wraps closes into a ring. The network of TPU pods (v5p: 4x4x4 up to 16x20x28).
+// an axis that wraps closes into a ring. It is the network of TPU pods (v5p: 4x4x4 up to 16x20x28).
 //
 //     chip0.2 -- chip1.2 -- chip2.2 -- chip3.2 --
 //        |          |          |          |            4 x 3 chips; x wraps: the last chip of a
@@ -7,16 +7,16 @@
 //        |          |          |          |            row (the "--" on the right); y does not
 //     chip0.0 -- chip1.0 -- chip2.0 -- chip3.0 --      wrap; chip number = x + 4 * y
 //
-// Each cable is two one-way links of `link_bandwidth`; no switches, so a chip on three wrapped
-// axes drives six cables. Routing is in dimension order: all of x, then y, then z; on a wrapped
-// axis the shorter way round, and in the plus direction (towards higher coordinates) where both
-// ways are equally long. There is one route for a pair, so the flow key changes nothing. Not
-// modelled: adaptive routing. Twisted tori: twisted_torus.h; broken links: faults.h; which tori TPU
-// slices are: tpu_slice.h.
+// Each cable is two one-way links of `link_bandwidth`. There are no switches, so a chip on three
+// wrapped axes drives six cables. Routing is in dimension order: all of x, then y, then z. On a
+// wrapped axis it goes the shorter way round, and in the plus direction (towards higher
+// coordinates) if both ways are equally long. A pair has one route, so the flow key changes
+// nothing. Not modelled: adaptive routing. See twisted_torus.h for twisted tori, faults.h for
+// broken links, and tpu_slice.h for the tori of TPU slices.
 //
-// Two chips on an axis have one cable between them. Hardware that closes such an axis with a
-// second cable is not modelled: an axis of fewer than 3 chips that says it wraps is refused, so
-// that nobody counts on bandwidth that is not there.
+// Two chips on an axis have one cable between them. Hardware that closes such an axis with a second
+// cable is not modelled. A wrapped axis of fewer than 3 chips is refused, so that nobody counts on
+// bandwidth that does not exist.
 //
 // Levels of Places, innermost first: x, y, z. At most 2^20 chips.
 
@@ -40,16 +40,16 @@ struct TorusAxis {
 
 struct TorusSpec {
   std::vector<TorusAxis> axes{};  // x, y, z: one to three of them
-  Bandwidth link_bandwidth{};     // one way; v5p: 90 GB/s. No default
-  Duration link_latency{};        // of one hop; 0 unless given
+  Bandwidth link_bandwidth{};     // one way, v5p: 90 GB/s; no default
+  Duration link_latency{};        // one hop; 0 unless given
 };
 
-// What files give: topology/kinds/torus_fields.cc.
+// The fields in files: topology/kinds/torus_fields.cc.
 const FieldTable<TorusSpec>& torus_fields();
 
 std::vector<Problem> check(const TorusSpec& spec);
 
-// Chips times axes: time and memory. REQUIRES: check(spec) is empty.
+// Time and memory: O(chips x axes). REQUIRES: check(spec) is empty.
 BuiltTopology build(const TorusSpec& spec);
 
 }  // namespace stepsim

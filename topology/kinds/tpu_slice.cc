@@ -26,9 +26,9 @@ struct Generation {
   TpuGeneration generation;
   std::string_view name;
   std::size_t axes;
-  double link_bandwidth;  // bytes a second
+  double link_bandwidth;  // bytes/s
   double host_bandwidth;
-  int ring;  // 2D: chips of an axis that wraps; 3D: 0
+  int ring;  // 2D: number of chips of an axis that wraps; 3D: 0
   Shape host;
   std::string_view wrap_rule;
 };
@@ -54,7 +54,7 @@ std::int64_t chips_of(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// Shapes that are made of whole cubes, axes ascending.
+// Returns the shapes made of whole cubes, axes ascending.
 std::vector<Shape> cuboids(TpuGeneration generation) {
   const bool is_v4 = generation == TpuGeneration::kV4;
   const Shape pod = is_v4 ? Shape(3, kMostV4Chips) : Shape{16, 20, 28};
@@ -69,7 +69,7 @@ std::vector<Shape> cuboids(TpuGeneration generation) {
   return shapes;
 }
 
-// Every shape that there is, axes ascending.
+// Returns every allowed shape, axes ascending.
 std::vector<Shape> shapes_of(TpuGeneration generation) {
   if (facts_of(generation).axes == 3) {
     std::vector<Shape> shapes = {{1, 1, 1}, {1, 2, 2}, {2, 2, 2}, {2, 2, 4}, {2, 4, 4}};
@@ -89,8 +89,8 @@ bool is_within(const Shape& inner, const Shape& outer) {
   return std::ranges::equal(inner, outer, std::less_equal<>());
 }
 
-// The largest shape that fits inside, and the smallest that it fits into. One that is too long on
-// one axis and too short on another has neither.
+// Returns the largest shape that fits inside and the smallest that contains it. A shape that is too
+// long on one axis and too short on another has neither.
 std::string nearest_text(TpuGeneration generation, const Shape& shape) {
   std::optional<Shape> inside;
   std::optional<Shape> around;
@@ -138,7 +138,7 @@ TwistedTorusSpec twisted_torus_of(const TpuSliceSpec& spec) {
           .link_latency = spec.link_latency};
 }
 
-// REQUIRES: nothing is wrong with the shape.
+// REQUIRES: the shape is valid.
 void check_wiring(const TpuSliceSpec& spec, SpecChecks& checks) {
   const Generation& facts = facts_of(spec.generation);
   if (spec.twisted && facts.axes != 3) {
@@ -165,7 +165,7 @@ void check_wiring(const TpuSliceSpec& spec, SpecChecks& checks) {
   }
 }
 
-// Chips of a slice by number, x fastest.
+// Returns the position of a chip by number, x fastest.
 Shape position(std::uint32_t chip, const Shape& shape) {
   Shape at;
   for (const int size : shape) {
@@ -175,7 +175,7 @@ Shape position(std::uint32_t chip, const Shape& shape) {
   return at;
 }
 
-// Chips of one cube that stand side by side have an electrical cable.
+// Neighbouring chips of one cube have an electrical cable.
 bool is_optical(const Shape& from, const Shape& to) {
   int apart = 0;
   bool leaves = false;
@@ -197,7 +197,7 @@ Fabric with_optical_latency(const Fabric& fabric, const Shape& shape, Duration l
   return changed;
 }
 
-// How many hosts stand along each axis.
+// Returns how many hosts stand along each axis.
 Shape hosts_along(const Shape& shape, const Shape& box) {
   Shape hosts;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -206,7 +206,7 @@ Shape hosts_along(const Shape& shape, const Shape& box) {
   return hosts;
 }
 
-// The host's box, turned so that the fewest hosts do.
+// Returns the host's box, turned so that the slice needs the fewest hosts.
 Shape turned_to_fit(const Shape& shape, Shape box) {
   Shape best = box;
   std::ranges::sort(box);

@@ -43,7 +43,7 @@ class Grid {
     return static_cast<std::uint32_t>(at[0] + shape_[0] * (at[1] + shape_[1] * at[2]));
   }
 
-  // One hop along `axis`, plus or minus.
+  // Returns the position after one hop along `axis`, plus or minus.
   Vector step(Vector at, std::size_t axis, int direction) const {
     at[axis] += direction;
     if (at[axis] >= 0 && at[axis] < shape_[axis]) return at;
@@ -64,8 +64,8 @@ int hops_of(const Vector& hops) {
   return std::abs(hops[0]) + std::abs(hops[1]) + std::abs(hops[2]);
 }
 
-// The way from one position to another that goes round the short axes `wraps` times (-1, 0 or 1,
-// by axis; 0 for long ones).
+// Returns the hops from one position to another if the route goes round the short axes `wraps`
+// times (-1, 0 or 1, by axis; 0 for long ones).
 Vector hops_with(const Grid& grid, const Vector& from, const Vector& to, const Vector& wraps) {
   const int shift = grid.side() * (wraps[0] + wraps[1] + wraps[2]);
   Vector hops{};
@@ -75,7 +75,8 @@ Vector hops_with(const Grid& grid, const Vector& from, const Vector& to, const V
       hops[axis] = apart + wraps[axis] * grid.side();
       continue;
     }
-    // The one in (-K, K] among all that are equal modulo the size; the twist brings `shift` itself.
+    // Takes the value in (-K, K] among all that are equal modulo the size. The twist adds `shift`
+    // itself.
     const int size = grid.size(axis);
     const int ahead = ((apart - shift) % size + size) % size;
     hops[axis] = ahead <= grid.side() ? ahead : ahead - size;
@@ -129,7 +130,7 @@ class TwistedRouter : public Router {
 
  private:
   Grid grid_;
-  std::vector<TwistedCable> cables_;  // [chip * kAxes + axis]
+  std::vector<TwistedCable> cables_;  // indexed [chip * kAxes + axis]
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Hold model: n events wait; each step pops the earliest and schedules another at now + random.
-// The same with std::priority_queue of 16-byte events, in the same run: quote the ratio.
+// The hold model: n events wait; each step pops the earliest and schedules another at now + random.
+// The same runs with std::priority_queue of 16-byte events: quote the ratio of the two.
 
 #include <benchmark/benchmark.h>
 
@@ -36,7 +36,7 @@ void BM_EventQueue(benchmark::State& state) {
   for (int i = 0; i < state.range(0); ++i) {
     queue.schedule(Time{Duration(delay[next++ & 0xffff])}, Event(0, 1));
   }
-  for (int i = 0; i < state.range(0); ++i) hold();  // turn the queue over once
+  for (int i = 0; i < state.range(0); ++i) hold();  // replaces every event of the queue once
   for (auto _ : state) hold();
   benchmark::DoNotOptimize(sum);
   state.SetItemsProcessed(state.iterations());

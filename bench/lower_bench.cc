@@ -1,6 +1,6 @@
 // The cost of making the op graph of a step: GPT-3 175B on 16 pipeline ranks of 8 chips, by
-// schedule and micro-batches. items_per_second counts the ops of the programs, which are shared by
-// the ranks of a role. Expected: below 1 us an op, whatever the number of chunks.
+// schedule and micro-batches. items_per_second counts the ops of the programs, which the ranks of a
+// role share. Expected: below 1 us per op for any number of chunks.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

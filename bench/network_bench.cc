@@ -64,8 +64,8 @@ BENCHMARK(PoissonFatTree16)->Arg(10'000)->Unit(benchmark::kMillisecond);
 
 // ---- collectives alone on their links ----
 
-// `range(0)` collectives of `range(1)` links each start together and end together; 16 links are
-// the way of 8 GPUs to their switch and back, 64 a ring across nodes. One iteration is one such
+// `range(0)` collectives of `range(1)` links each start together and end together. 16 links are the
+// way of 8 GPUs to their switch and back; 64 are a ring across nodes. One iteration is one such
 // round. Every transfer pays a latency of 5 us first.
 void uncontended(benchmark::State& state, Network& network, std::uint32_t links) {
   const auto together = static_cast<std::uint32_t>(state.range(0));

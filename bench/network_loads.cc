@@ -8,7 +8,7 @@
 namespace stepsim {
 namespace {
 
-// Draws the start, the size and the two ends of one flow after the other.
+// Draw makes random flows, one after the other: start, size and the two ends.
 class Draw {
  public:
   Draw(const RandomFlows& flows, std::uint32_t nodes)
@@ -34,7 +34,7 @@ class Draw {
  private:
   std::uint32_t node() { return static_cast<std::uint32_t>(random_() % nodes_); }
 
-  // std::exponential_distribution is not the same everywhere.
+  // std::exponential_distribution differs between standard libraries.
   Duration gap() {
     const double uniform = (static_cast<double>(random_() >> 11) + 1) * 0x1p-53;
     return Duration(
@@ -63,8 +63,8 @@ void torus_route(std::uint32_t side, std::uint32_t from, std::uint32_t to,
   }
 }
 
-// Up-links, then down-links, of each host, of each edge switch, of each aggregation switch: all
-// three levels have as many links as there are hosts.
+// Adds up-links, then down-links, of each host, of each edge switch and of each aggregation switch.
+// All three levels have as many links as there are hosts.
 Fabric fat_tree_fabric(const FatTree& tree) {
   Fabric fabric;
   const NodeId any = fabric.add(NodeKind::kSwitch, "");

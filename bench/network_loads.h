@@ -1,5 +1,5 @@
-// Loads for measuring the network models, made here from fixed seeds: flows over explicit routes,
-// as in a network case.
+// Loads for measuring the network models, made from fixed seeds: flows over explicit routes, as in
+// a network case.
 
 #pragma once
 
@@ -17,7 +17,7 @@ struct Load {
   FlowList flows;
 };
 
-// How the flows of a random load come.
+// RandomFlows gives the arrivals and sizes of a random load.
 struct RandomFlows {
   std::size_t count;
   Duration mean_gap{};  // between two starts, exponentially distributed; 0: all start at once
@@ -31,11 +31,12 @@ struct TorusLinks {
   Duration latency{};
 };
 
-// Random pairs on a torus; dimension order, the shorter way round, ties in plus direction.
+// Random pairs on a torus, routed in dimension order, the shorter way round, ties in plus
+// direction.
 Load random_on_torus(const TorusLinks& links, const RandomFlows& flows);
 
-// Three levels of k-port switches, k^3/4 hosts at 50 GB/s; links to the core have 1/taper of that.
-// Up-ports by destination (d-mod-k).
+// Three levels of k-port switches, with k^3/4 hosts at 50 GB/s. Links to the core have 1/taper of
+// that. Up-ports are chosen by destination (d-mod-k).
 struct FatTree {
   std::uint32_t ports;
   double taper = 1;

@@ -1,5 +1,5 @@
-// How the flow model grows: CPU seconds and memory of large loads, and the cost against the work in
-// it, which is rate updates: the slope in log-log scale is 1 where cost is linear.
+// How the cost of the flow model grows: CPU seconds and memory of large loads, and their cost
+// against the number of rate updates. The slope in log-log scale is 1 if the cost is linear.
 //
 //   build/release/bench/network_scale          the large loads (about 2 minutes)
 //   build/release/bench/network_scale slope    the same traffic for longer and longer
@@ -58,7 +58,7 @@ Cost run(const Load& load) {
           .peak_MB = static_cast<double>(usage.ru_maxrss) * 1024 / 1e6};
 }
 
-// In a process of its own, so that its memory is its own too.
+// Runs in a process of its own, so that its memory is measured alone.
 Cost run_alone(const std::function<Load()>& make) {
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("no pipe");

@@ -1,6 +1,6 @@
 // The cost of the packet network: items_per_second counts packet-hops (a packet over a link), by
-// the CPU clock. Loads are made from fixed seeds; starts are spread so that packets of different
-// messages share links but no instants, which is the dear case.
+// the CPU clock. Loads are made from fixed seeds. Starts are spread so that packets of different
+// messages share links but no instants, which is the expensive case.
 //
 //   Torus        random pairs on an 8x8x8 torus, 1 MiB each: 6 links a message
 //   FatTree      random pairs on a fat tree of 16-port switches, 4 MiB each: 6 links

@@ -1,6 +1,6 @@
-// The cost of making a pipeline schedule and replaying it without a network. Arguments: ranks,
-// micro-batches. items_per_second counts ops. Expected: interleaved P = 64, M = 512, V = 4 made in
-// less than 0.2 s and replayed in less than 1 s; ZB auto P = 16, M = 64 in less than 1 s.
+// The cost of making a pipeline schedule and of replaying it without a network. Arguments: ranks,
+// micro-batches. items_per_second counts ops. Expected: interleaved P = 64, M = 512, V = 4 is made
+// in less than 0.2 s and replayed in less than 1 s; ZB auto P = 16, M = 64 in less than 1 s.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -49,7 +49,7 @@ constexpr std::size_t kMostRepetitions = 2001;
 
 struct Outcome {
   double cpu_s = 0;
-  std::vector<double> finish_s;  // by flow
+  std::vector<double> finish_s;  // indexed by flow
 };
 
 double cpu_now() {
@@ -78,7 +78,7 @@ Outcome run_stepsim(const NetworkCase& input) {
 
 // ---- SimGrid ----
 
-// The hosts that flows leave from, by flow, and their common sink.
+// Platform holds the source host of each flow, and the common sink.
 struct Platform {
   std::vector<sg::Host*> sources;
   sg::Host* sink;
@@ -116,7 +116,7 @@ bool has_latencies(const NetworkCase& input) {
                      [](const Link& link) { return link.latency > Duration::zero(); });
 }
 
-// All flows as activities that wait for each other; one actor starts them at their times.
+// Adds all flows as activities that wait for each other. One actor starts them at their times.
 void add_as_activities(const NetworkCase& input, const Platform& platform,
                        std::vector<sg::CommPtr>& comms) {
   const std::vector<FlowList::Flow>& flows = input.flows.flows;
@@ -140,7 +140,7 @@ void add_as_activities(const NetworkCase& input, const Platform& platform,
   });
 }
 
-// An actor a flow. Those that others wait for say so in a mailbox of each of those.
+// Adds one actor per flow. A flow that others wait for posts to a mailbox of each of them.
 void add_as_actors(const NetworkCase& input, const Platform& platform,
                    std::vector<double>& finish_s) {
   const std::size_t count = input.flows.flows.size();
@@ -281,7 +281,7 @@ bool can_be_compared(const NetworkCase& input) {
                      [](const FlowList::Flow& flow) { return flow.bytes > Bytes(0); });
 }
 
-// True if the goal is reached.
+// Returns whether the goal is reached.
 bool compare(const std::string& path) {
   const NetworkCase input = load_network_case(path);
   if (!can_be_compared(input)) return true;

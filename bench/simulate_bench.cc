@@ -1,5 +1,5 @@
-// The cost of a run: seconds of simulate() against the work in it, and the slope of that in log-log
-// scale, which is 1 if cost is linear.
+// The cost of a run: seconds of simulate() against the amount of work, and the slope of that in
+// log-log scale. The slope is 1 if the cost is linear.
 //
 //   graph      everything before simulate() for Llama-3 405B on 16,384 H100s: the catalog's files,
 //              the cluster, and the op graph; alone, so that the process's peak of memory is its
@@ -102,8 +102,9 @@ Point ring(int chips, Granularity granularity, bool skewed) {
   return report(ranks, simulate(graph, cluster, {.granularity = granularity}));
 }
 
-// 24 layers: forward 200 us each, backward 400 us each with an all-reduce of 32 MiB behind it, then
-// 100 us when all is there; axis after axis in one direction, as ASTRA-sim's rings, on a 3-D torus.
+// 24 layers: the forward takes 200 us each, the backward 400 us each with an all-reduce of 32 MiB
+// behind it, then 100 us when everything has arrived. All-reduces go axis after axis in one
+// direction on a 3-D torus, like ASTRA-sim's rings.
 Point train(std::vector<int> sizes, Granularity granularity) {
   constexpr int kLayers = 24;
   TorusSpec spec;

@@ -84,7 +84,7 @@ std::string json_of(const std::vector<AccuracyRow>& rows) {
   }
   text += "\n  ],\n  \"summary\": [";
   for (const AccuracySummary& line : summarise(rows)) {
-    if (line.source_id == "all") continue;  // by source
+    if (line.source_id == "all") continue;  // sources only
     const auto value = [&line](double error) {
       return line.rows > 0 ? fmt::format("{:.6f}", error) : "null";
     };
@@ -99,7 +99,7 @@ std::string json_of(const std::vector<AccuracyRow>& rows) {
   return text + "\n  ]\n}\n";
 }
 
-// Both ends of a long name.
+// Returns both ends of a long name.
 std::string shortened(const std::string& text, std::size_t width) {
   if (text.size() <= width) return text;
   const std::size_t head = (width - 3) / 2;
@@ -134,7 +134,7 @@ std::string summary_table(const std::vector<AccuracyRow>& rows) {
   return text;
 }
 
-// A line for each reason with its count, most frequent first.
+// Returns a line for each reason with its count, most frequent first.
 std::string reasons_table(const std::vector<AccuracyRow>& rows) {
   std::map<std::string, std::size_t> counts;
   for (const AccuracyRow& row : rows) {

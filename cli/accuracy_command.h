@@ -1,4 +1,5 @@
-// `stepsim accuracy FILE.csv...`: predicted against measured. The library is analysis/accuracy/.
+// `stepsim accuracy FILE.csv...`: predictions against measurements. The library is
+// analysis/accuracy/.
 
 #pragma once
 

@@ -37,7 +37,7 @@ CatalogKind read_kind(const std::string& name) {
                                   did_you_mean(name, names)}});
 }
 
-// A family says which sizes it has; those that are listed below it are only the usual ones.
+// The heading of a family gives the allowed sizes. The members below it are only the usual ones.
 std::string clusters_text(const std::string& indent) {
   std::string text;
   for (const ClusterFamily& family : cluster_families()) {

@@ -1,4 +1,4 @@
-// `stepsim catalog [KIND] [NAME]`: lists what is built in, or prints one entry as its file says it.
+// `stepsim catalog [KIND] [NAME]`: lists the built-in entries, or prints one entry's file.
 
 #pragma once
 

@@ -27,11 +27,11 @@ namespace {
 struct ShownExperiment {
   Experiment experiment;
   Publication publication;
-  std::optional<StepMetrics> metrics;  // of the simulation, if there was one
+  std::optional<StepMetrics> metrics;  // set if the experiment was simulated
   std::vector<PublishedComparison> comparisons;
 };
 
-// Grows like the ops of all ranks.
+// Returns a measure of the cost: it grows like the ops of all ranks.
 double work_of(const Experiment& experiment) {
   const ParallelPlan& plan = experiment.plan;
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
@@ -40,7 +40,7 @@ double work_of(const Experiment& experiment) {
   return number(plan.ranks()) * microbatches * blocks_of_a_rank;
 }
 
-// The quickest first.
+// Returns all experiments, the quickest first.
 std::vector<ShownExperiment> catalog_experiments() {
   std::vector<ShownExperiment> all;
   for (const std::string& name : list(CatalogKind::kExperiment)) {

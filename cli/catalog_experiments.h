@@ -1,5 +1,5 @@
-// `stepsim catalog experiments`: what was published about the experiments of the catalog, beside
-// what they simulate.
+// `stepsim catalog experiments`: the published figures of the catalog's experiments beside the
+// simulated ones.
 
 #pragma once
 
@@ -10,16 +10,16 @@
 namespace stepsim {
 
 struct CatalogExperimentsOptions {
-  // Experiments on more chips are listed with their published figures, but not simulated. Not
-  // given: all are simulated.
+  // Experiments on more chips are listed with their published figures but not simulated. Unset: all
+  // are simulated.
   std::optional<std::int64_t> most_chips;
-  std::string json;  // file, or "-" for standard output; empty: none
+  std::string json;  // file, "-" for standard output, or empty for none
 };
 
-// Prints each experiment as soon as it is done, the quickest first; those without figures are not
-// simulated. True if every figure is within its range, or if nothing was simulated. All experiments
-// of the catalog take some minutes. Throws SimulationInterrupted on Ctrl-C, and ConfigError if the
-// JSON can't be written.
+// Prints each experiment as soon as it is done, the quickest first. Experiments without figures are
+// not simulated. Returns true if every figure is within its range or nothing was simulated. All
+// experiments of the catalog take a few minutes. Throws SimulationInterrupted on Ctrl-C, and
+// ConfigError if the JSON cannot be written.
 bool show_catalog_experiments(const CatalogExperimentsOptions& options);
 
 }  // namespace stepsim

@@ -48,7 +48,7 @@ bool promises_another_format(const std::string& path, OutputFormat format) {
   });
 }
 
-// True for names such as plots.svg, with which a person means a file.
+// Returns whether a name such as plots.svg probably means a file.
 bool looks_like_output_file(const std::string& path) {
   const std::vector<std::string> suffixes = {".svg", ".png",  ".pdf",  ".jpg", ".jpeg",
                                              ".gif", ".json", ".html", ".csv"};

@@ -1,4 +1,4 @@
-// Reading the arguments of a subcommand: options, and words that stand by themselves.
+// Reads the arguments of a subcommand: options, and words that are no options.
 //
 //   po::options_description options = ...;   // --dot FILE, --json FILE
 //   const CommandLine line = read_command_line(arguments, options, problems);
@@ -29,22 +29,24 @@ struct CommandLine {
   std::string value(const std::string& option) const;
 };
 
-// Adds what is wrong with the command line itself to `problems`, all at once where Boost goes on.
+// Adds problems of the command line itself to `problems`; all of them if Boost can continue.
 CommandLine read_command_line(const std::vector<std::string>& arguments,
                               const boost::program_options::options_description& options,
                               std::vector<Problem>& problems);
 
-// --help, which every subcommand has.
+// Adds --help, which every subcommand has.
 void add_help_option(boost::program_options::options_description& options);
 
-// The name of a file to be written: empty if the option is not given, "-" for standard output
-// (JSON only), or a file that can be written now. Adds a problem otherwise, and if the name ends
-// like a file of another format. A name without a suffix promises no format and is accepted.
+// Returns the name of a file to be written: "" if the option is not given, "-" for standard output
+// (JSON only), or a file that can be written now. Otherwise it adds a problem. It also adds one if
+// the name ends like a file of another format. A name without a suffix promises no format and is
+// accepted.
 std::string read_output_path(const CommandLine& line, const std::string& option,
                              OutputFormat format, std::vector<Problem>& problems);
 
-// The name of a folder that files can be written to; empty if the option is not given. The folder
-// is made if it is not there, but only while there are no problems: read the option last.
+// Returns the name of a folder that files can be written to; "" if the option is not given. The
+// folder is created if it does not exist, but only while there are no problems, so read this option
+// last.
 std::string read_output_folder(const CommandLine& line, const std::string& option,
                                std::vector<Problem>& problems);
 

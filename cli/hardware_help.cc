@@ -60,7 +60,8 @@ std::vector<const AnyField*> topologies() {
   return kinds;
 }
 
-// The field of that path; else every field whose path ends like that: "tile_m".
+// Returns the help of the field with that path; if there is none, of every field whose path ends
+// like that: "tile_m".
 std::string help_of_field(std::string_view topic, const AnyFieldTable& table,
                           const std::string& field) {
   if (const auto text = help_text_of(table, field)) return *text;

@@ -1,4 +1,4 @@
-// `stepsim help chip` and its like: what the fields of chips, hosts, libraries and clusters are and
+// `stepsim help chip` and similar topics: the fields of chips, hosts, libraries and clusters and
 // when to change them.
 
 #pragma once
@@ -8,14 +8,16 @@
 
 namespace stepsim {
 
-// All fields, or one for each name in `fields`, as in "efficiency.matmul"; "--markdown" alone is
-// the text of the page in docs/. They throw ConfigError for a field that isn't there.
+// These return the help of all fields, or of each name in `fields`, as in "efficiency.matmul".
+// "--markdown" alone returns the text of the page in docs/. They throw ConfigError for a field that
+// does not exist.
 std::string chip_help(std::span<const std::string> fields);
 std::string host_help(std::span<const std::string> fields);
 std::string library_help(std::span<const std::string> fields);
 std::string cluster_help(std::span<const std::string> fields);
 
-// The kinds of topologies; the fields of the kind that `words` begin with, or those that follow it.
+// Returns the kinds of topologies, or the fields of the kind that `words` begin with; further words
+// choose fields.
 std::string topology_help(std::span<const std::string> words);
 
 }  // namespace stepsim

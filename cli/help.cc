@@ -49,7 +49,7 @@ std::string lines_text(const std::vector<OverviewLine>& lines) {
   return text;
 }
 
-// "NAME is one of:" and the names, as many to a line as fit.
+// Returns "NAME is one of:" and the names, as many to a line as fit.
 std::string names_text(const Subcommand& subcommand) {
   if (subcommand.names == nullptr) return {};
   const std::string_view word =

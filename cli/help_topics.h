@@ -11,10 +11,10 @@ namespace stepsim {
 
 struct HelpTopic {
   std::string_view name;
-  std::string_view arguments;  // as the overview shows them: "[KEY]"; empty if it takes none
+  std::string_view arguments;  // as in the overview: "[KEY]"; empty if it takes none
   std::string_view summary;    // a few words, for the overview
-  // The text for the words behind the name of the topic. Throws ConfigError for words that mean
-  // nothing here.
+  // Returns the text for the words after the name of the topic. Throws ConfigError for words that
+  // mean nothing here.
   std::string (*text)(std::span<const std::string> words);
 };
 

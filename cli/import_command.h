@@ -1,4 +1,4 @@
-// stepsim import: models that were made elsewhere.
+// stepsim import: reads models from other software.
 
 #pragma once
 

@@ -32,22 +32,23 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::size_t kListed = 5;  // flows and links in the table
+constexpr std::size_t kListed = 5;  // flows and links shown in the table
 
 enum class CaseFidelity { kLatencyBandwidth, kFlow, kPacket };
 constexpr CaseFidelity kCaseFidelities[] = {CaseFidelity::kLatencyBandwidth, CaseFidelity::kFlow,
                                             CaseFidelity::kPacket};
 
-// A packet simulation of more than kMostPacketHops asks first. The speed is that of one core.
+// A packet simulation of more than kMostPacketHops needs --yes. kPacketHopsPerSecond is the speed
+// of one core.
 constexpr double kMostPacketHops = 1e9;
 constexpr double kShortPacketHops = 1e7;
 constexpr double kPacketHopsPerSecond = 4e6;
 
 struct NetworkOptions {
   std::string path;
-  std::optional<CaseFidelity> fidelity;  // unless given: what the format of the case is for
+  std::optional<CaseFidelity> fidelity;  // unset: the one that the format of the case is for
   std::string json;                      // file, or "-" for standard output; empty: none
-  bool yes = false;                      // run packets however long it takes
+  bool yes = false;                      // runs packets however long it takes
 };
 
 struct FinishedCase {
@@ -116,7 +117,7 @@ NetworkOptions read_network_options(const std::vector<std::string>& arguments,
 
 // ---- running ----
 
-// A case of the flow format has no packet options: the usual ones apply.
+// A case of the flow format has no packet options, so the defaults apply.
 PacketOptions packet_options(const NetworkCase& input) {
   PacketOptions options;
   if (!input.packets) return options;
@@ -128,8 +129,8 @@ PacketOptions packet_options(const NetworkCase& input) {
   return options;
 }
 
-// Says how long a packet simulation will take if that is more than an instant. Throws ConfigError
-// if it is too long to begin without --yes.
+// Says how long a packet simulation will take, unless it is very short. Throws ConfigError if it is
+// too long to begin without --yes.
 void announce_packet_hops(const NetworkCase& input, bool yes) {
   const Bytes packet_bytes = packet_options(input).packet_bytes;
   double hops = 0;
@@ -188,7 +189,7 @@ FinishedCase run_case(const NetworkCase& input, CaseFidelity fidelity) {
   return result;
 }
 
-// ---- what came out ----
+// ---- results ----
 
 std::string json_of(const FinishedCase& run) {
   std::string text = fmt::format(
@@ -207,7 +208,8 @@ std::string json_of(const FinishedCase& run) {
   return text;
 }
 
-// The numbers from 0 to count - 1 that have the largest values, largest first, equal ones in order.
+// Returns the indices from 0 to count - 1 with the largest values, largest first, equal ones in
+// order.
 template <typename Value>
 std::vector<std::uint32_t> largest(std::size_t count, Value value) {
   std::vector<std::uint32_t> numbers(count);

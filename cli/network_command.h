@@ -1,4 +1,5 @@
-// `stepsim network CASE.json[.gz]`: raw transfers over explicit links, and when each one ends.
+// `stepsim network CASE.json[.gz]`: simulates raw transfers over explicit links and says when each
+// one ends.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The check before a run on the packet network: how large it is, and whether that is wanted.
+// Checks the size of a run on the packet network before it starts, and whether the user wants it.
 
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace stepsim {
 
-// Says on standard error how many packet-hops the run has and how long that takes, roughly. Throws
-// ConfigError if there are more than 10^9, unless `yes`. Nothing to say with other models.
+// Says on standard error how many packet-hops the run has and roughly how long it takes. Throws
+// ConfigError if there are more than 10^9, unless `yes`. Says nothing for other models.
 void announce_packets(const OpGraph& graph, const Cluster& cluster,
                       const SimulationOptions& options, bool yes);
 

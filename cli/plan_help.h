@@ -1,4 +1,4 @@
-// `stepsim help plan`: what the keys of --plan do and when to change them.
+// `stepsim help plan`: the keys of --plan and when to change them.
 
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace stepsim {
 
-// All keys, or one for each name in `keys`; "--markdown" alone is the text of docs/plan-keys.md.
-// Throws ConfigError for a key that isn't there.
+// Returns the help of all keys, or of each name in `keys`. "--markdown" alone returns the text of
+// docs/plan-keys.md. Throws ConfigError for a key that does not exist.
 std::string plan_help(std::span<const std::string> keys);
 
 }  // namespace stepsim

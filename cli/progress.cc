@@ -98,7 +98,7 @@ bool Progress::show(double share) {
 void Progress::draw(double share, const std::string& done) {
   if (!on_terminal_) return;
   const Clock::time_point real = Clock::now();
-  if (share < share_) start_ = real;  // another simulation has begun
+  if (share < share_) start_ = real;  // another simulation has started
   share_ = share;
   if (real < next_line_) return;
   next_line_ = real + std::chrono::milliseconds(150);

@@ -1,9 +1,8 @@
-// Progress on a terminal, and interrupts. A line on standard error says how far a simulation is,
-// and Ctrl-C ends it.
+// Shows progress on a terminal and handles interrupts. A line on standard error says how far a
+// simulation is, and Ctrl-C ends it.
 //
-// The line is drawn only on a terminal, and only after 2 s. Ctrl-C (or SIGTERM) sets a flag; the
-// simulation ends at its next call of progress(), and files that were being written are removed on
-// the way out.
+// The line is drawn only on a terminal, and only after 2 s. Ctrl-C (or SIGTERM) sets a flag. The
+// simulation ends at its next call of progress(), and incomplete files are removed on the way out.
 
 #pragma once
 
@@ -17,16 +16,16 @@
 
 namespace stepsim {
 
-// From now on an interrupt does not end the process, but is found by interrupt_signal().
+// From now on an interrupt does not end the process; interrupt_signal() reports it.
 void catch_interrupts();
 
-// SIGINT or SIGTERM if it came, otherwise 0.
+// Returns SIGINT or SIGTERM if it arrived, otherwise 0.
 int interrupt_signal();
 
-// Throws SimulationInterrupted if an interrupt came.
+// Throws SimulationInterrupted if an interrupt arrived.
 void stop_if_interrupted();
 
-// True if a person sees colours on this stream: it is a terminal, and NO_COLOR is not set.
+// Returns whether a person sees colours on this stream: it is a terminal, and NO_COLOR is not set.
 bool shows_color(int file_descriptor);
 
 class Progress {
@@ -41,7 +40,7 @@ class Progress {
   void watch(SimulationOptions& options);
   void watch(ExperimentOptions& options);
 
-  // Shows the progress of a search. False if an interrupt came.
+  // Shows the progress of a search. Returns false if an interrupt arrived.
   bool show(double share);
 
   void wipe();  // removes the line until it is drawn again
@@ -52,7 +51,7 @@ class Progress {
 
   const std::string stage_;
   const bool on_terminal_;
-  std::chrono::steady_clock::time_point start_;  // of the simulation that is being watched
+  std::chrono::steady_clock::time_point start_;  // start of the watched simulation
   std::chrono::steady_clock::time_point next_line_;
   double share_ = 0;
   bool drawn_ = false;

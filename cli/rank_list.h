@@ -1,4 +1,4 @@
-// Ranks as a person lists them on the command line: "0,8-15".
+// Reads ranks as a person lists them on the command line: "0,8-15".
 
 #pragma once
 
@@ -17,7 +17,8 @@ struct RankListRules {
   std::uint32_t count = 0;  // ranks are 0 to count - 1
 };
 
-// The ranks in the order of the list, each once. What is wrong goes to `problems`, a part each.
+// Returns the ranks in the order of the list, each once. Adds a problem to `problems` for each
+// wrong part.
 std::vector<std::uint32_t> read_rank_list(std::string_view text, const RankListRules& rules,
                                           std::vector<Problem>& problems);
 

@@ -1,4 +1,4 @@
-// Writing a subcommand's answer to standard output.
+// Writes a subcommand's answer to standard output.
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace stepsim {
 
-// Writes all of `text`. Throws OutputError if it can't be written.
+// Writes all of `text`. Throws OutputError if that fails.
 void print(std::string_view text);
 
 }  // namespace stepsim

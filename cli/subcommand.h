@@ -1,7 +1,7 @@
-// Subcommand is one thing that stepsim can be asked for: `stepsim NAME ...`. The file of a
-// subcommand defines its row, cli/subcommands.cc lists the rows. Dispatch, the overview of
-// `stepsim help`, `stepsim help NAME`, `stepsim NAME --help` and suggestions for misspelt names all
-// come from the rows. docs/adding-a-subcommand.md says how one is added.
+// Subcommand is one task of stepsim: `stepsim NAME ...`. The file of a subcommand defines its row,
+// and cli/subcommands.cc lists the rows. Dispatch, the overview of `stepsim help`, `stepsim help
+// NAME`, `stepsim NAME --help` and suggestions for misspelt names all come from the rows.
+// docs/adding-a-subcommand.md says how to add one.
 
 #pragma once
 
@@ -15,7 +15,7 @@ class options_description;
 
 namespace stepsim {
 
-// The exit status of the process. An interrupted process ends with 128 and the signal: 130 or 143.
+// The exit status of the process. An interrupted process ends with 128 plus the signal: 130 or 143.
 enum class ExitStatus : int {
   kDone = 0,
   kNo = 1,            // the answer is no: a check failed, or a plan does not fit in memory
@@ -28,15 +28,15 @@ using OptionList = boost::program_options::options_description;
 
 struct Subcommand {
   std::string_view name;
-  std::string_view arguments;    // as the overview shows them: "CASE [options]"
+  std::string_view arguments;    // as in the overview: "CASE [options]"
   std::string_view summary;      // a few words, for the overview
-  std::string_view description;  // the help text above the options; ends in a new line
-  // The names that the first of the arguments may be, if a table has them. nullptr: the description
-  // says what it may be.
+  std::string_view description;  // the help text above the options; ends in a newline
+  // The allowed values of the first argument, if a table has them. nullptr: the description
+  // explains that argument.
   std::vector<std::string> (*names)() = nullptr;
   OptionList (*options)();  // nullptr: it has no options. --help is added to each list.
-  // Gets the arguments behind the name, none of which is --help or -h. Throws ConfigError with
-  // every problem of the input at once.
+  // Gets the arguments after the name, none of which is --help or -h. Throws ConfigError with every
+  // problem of the input at once.
   ExitStatus (*run)(const std::vector<std::string>& arguments);
 };
 

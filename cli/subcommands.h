@@ -12,7 +12,7 @@ namespace stepsim {
 // In the order of the overview.
 std::span<const Subcommand* const> subcommands();
 
-// Throws ConfigError with a suggestion if there is none of that name.
+// Throws ConfigError with a suggestion if there is no subcommand of that name.
 const Subcommand& find_subcommand(const std::string& name);
 
 }  // namespace stepsim

@@ -33,7 +33,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-// With more chips the diameter would take minutes: it asks every chip.
+// Above this size the diameter would take minutes, because it searches from every chip.
 constexpr std::size_t kMostChipsForDiameter = 32'768;
 constexpr std::size_t kListedKinds = 20;
 
@@ -82,25 +82,25 @@ struct LinksOfAKind {
 };
 
 struct RouteSample {
-  std::string level;  // the one along which its ends differ
+  std::string level;  // the level along which its ends differ
   NodeId from;
   NodeId to;
   std::vector<LinkId> links;
   Bandwidth narrowest{};
   Duration latency{};
-  std::uint64_t paths = 1;  // adaptive switches spread a message over so many
+  std::uint64_t paths = 1;  // number of paths over which adaptive switches spread a message
 };
 
 struct Measures {
   std::array<std::int64_t, 4> nodes{};  // by NodeKind
   std::vector<LinksOfAKind> kinds;
-  std::optional<std::uint32_t> diameter;  // nothing: not computed
+  std::optional<std::uint32_t> diameter;  // unset: not computed
   Bandwidth bisection{};
   std::vector<LevelBandwidth> levels;
   std::vector<RouteSample> routes;
 };
 
-// Kinds of one name come apart where their links differ, as they do with faults.
+// Kinds of one name are listed separately if their links differ, as they do with faults.
 std::vector<LinksOfAKind> kinds_of(const BuiltTopology& built) {
   const std::vector<std::string> names = link_kinds(built.fabric, built.places);
   std::map<std::tuple<std::string, Bandwidth, Duration>, std::size_t> by_key;
@@ -134,8 +134,8 @@ RouteSample sample(const BuiltTopology& built, std::string level, std::uint32_t 
   return route;
 }
 
-// Routes from the first chip to the middle member of each level, which is the furthest one of a
-// ring, and to the chip in the middle of all.
+// Returns routes from the first chip to the middle member of each level, which is the furthest
+// member of a ring, and to the chip in the middle of all.
 std::vector<RouteSample> samples_of(const BuiltTopology& built) {
   std::vector<RouteSample> routes;
   std::uint32_t stride = 1;
@@ -169,7 +169,7 @@ Measures measure(const BuiltTopology& built) {
   return measures;
 }
 
-// ---- what came out ----
+// ---- results ----
 
 std::int64_t count(const Measures& measures, NodeKind kind) {
   return measures.nodes[static_cast<std::size_t>(kind)];
@@ -188,7 +188,7 @@ std::string levels_text(const Places& places) {
   return text;
 }
 
-// The route as "a > b > c", in lines that fit.
+// Adds the route as "a > b > c", in lines that fit.
 void add_path(const BuiltTopology& built, const RouteSample& route, ReportText& report) {
   std::string current = "    " + built.fabric.node(route.from).name;
   for (const LinkId id : route.links) {

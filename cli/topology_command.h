@@ -1,4 +1,4 @@
-// `stepsim topology CLUSTER`: what a cluster is, in numbers and as a picture.
+// `stepsim topology CLUSTER`: describes a cluster in numbers and as a picture.
 //
 // The JSON has `name`, `chip`, `chips`, `switches`, `hosts`, `nics`, `links` (one way each),
 // `diameter_hops` (null above 32,768 chips), `bisection_bandwidth_bytes_per_s`, and the lists

@@ -4,6 +4,6 @@
 
 namespace stepsim {
 
-std::string_view version();  // "0.1.0": that of CMakeLists.txt
+std::string_view version();  // "0.1.0", from CMakeLists.txt
 
 }  // namespace stepsim

@@ -119,7 +119,7 @@ StepList load_step_list(const std::string& path) {
     }
   }
   if (problems.empty()) {
-    // Bytes that nothing divides find blocks that are counted wrongly.
+    // Sizes that nothing divides reveal blocks that are counted wrongly.
     const CollectiveTask task{
         .op = list.op,
         .bytes = Bytes(list.op == CollectiveOp::kBarrier

@@ -38,7 +38,7 @@ std::string name_in(const std::vector<std::pair<std::string, Value>>& names, Val
   return std::ranges::find(names, value, [](const auto& entry) { return entry.second; })->first;
 }
 
-// Nothing if no entry has that name, which is then a problem of the field.
+// Returns nullopt if no entry has that name; then the field has a problem.
 template <typename Value>
 std::optional<Value> value_named(const std::vector<std::pair<std::string, Value>>& names,
                                  const std::string& name, const std::string& field,
@@ -54,7 +54,7 @@ std::optional<Value> value_named(const std::vector<std::pair<std::string, Value>
 
 json object_of(const Message& message);
 
-// The element with that index of a list, or the value of a field that is none.
+// Returns the element of a list at that index, or the value of a field that is not a list.
 json value_of(const Message& message, const FieldDescriptor& field, int index) {
   const Reflection& from = *message.GetReflection();
   const bool is_list = field.is_repeated();
@@ -72,7 +72,7 @@ json value_of(const Message& message, const FieldDescriptor& field, int index) {
   }
 }
 
-// Every field that is set, as a file in JSON has it.
+// Returns every field that is set, as a JSON file has it.
 json object_of(const Message& message) {
   json object = json::object();
   std::vector<const FieldDescriptor*> fields;
@@ -90,8 +90,8 @@ json object_of(const Message& message) {
   return object;
 }
 
-// Every key that is in force, then those given that have been taken apart into others. A schedule
-// of one's own stands there itself, not the file that it came from.
+// Returns every key in force, then the given keys that were split into others. A user's own
+// schedule is written out itself, not as its file name.
 json plan_of(const file::Plan& message, const ParallelPlan& plan) {
   json object;
   for (const FieldValue& value : values_in_force(plan_fields(), &plan)) {
@@ -126,7 +126,7 @@ json simulation_of(const SimulationChoices& choices) {
   return object;
 }
 
-// Two levels with a member a line; what is deeper stands on one line.
+// Writes one member per line on the first two levels, and deeper levels on one line.
 std::string lines_of(const json& value, std::size_t depth) {
   constexpr std::size_t kDeepest = 3;
   if (!value.is_object() || value.empty() || depth == kDeepest) return value.dump();

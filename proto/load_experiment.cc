@@ -28,12 +28,12 @@ struct Override {
   std::string path;
   std::string value;
 
-  // It names what the others then change.
+  // A reference names the entry that the other overrides then change.
   bool is_reference() const { return path.ends_with(".catalog") || path.ends_with(".huggingface"); }
 };
 
-// A message and the folder in which its paths start. `usable` is false where the source could not
-// be read to its end: what is missing then says nothing.
+// Loaded is a message and the folder in which its paths start. `usable` is false if the source
+// could not be read to its end; a missing field then means nothing.
 struct Loaded {
   file::Experiment message;
   std::filesystem::path folder;
@@ -71,7 +71,7 @@ Loaded load_file(const std::string& experiment, ProblemList& problems) {
   return loaded;
 }
 
-// The flags replace their section of a file, but for the keys of --plan, which go over it. False
+// A flag replaces its section of a file. Only the keys of --plan go over the section. Returns false
 // if the flag names something that could not be read.
 bool read_model_flag(const std::string& flag, file::Model& model, ProblemList& problems) {
   model.Clear();
@@ -144,7 +144,7 @@ void apply(const Override& change, file::Experiment& message, ProblemList& probl
   }
 }
 
-// Places for as many ranks as the plan has, in no levels.
+// Returns places for as many ranks as the plan has, without levels.
 Places places_for(const ParallelPlan& plan) {
   constexpr std::int64_t kMostRanks = 1 << 20;
   Places places;
@@ -155,9 +155,9 @@ Places places_for(const ParallelPlan& plan) {
   return places;
 }
 
-// Problems of the plan and the variation. Where the cluster can't be built, the plan is checked
-// against one that is just large enough; where the model could not be read, it is checked for what
-// is wrong with any model. So the rest is reported too.
+// Returns problems of the plan and the variation. If the cluster cannot be built, the plan is
+// checked against one that is just large enough. If the model could not be read, the plan is
+// checked for problems with any model. So the rest is reported too.
 std::vector<Problem> check_loaded(const Experiment& experiment, bool has_model,
                                   const std::optional<BuiltTopology>& built) {
   if (has_model && built) return check(experiment, built->places);
@@ -172,7 +172,7 @@ std::vector<Problem> check_loaded(const Experiment& experiment, bool has_model,
   return problems;
 }
 
-// Whether the experiment of a file or of the catalog gets another model or cluster.
+// Returns whether flags give the experiment of a file or of the catalog another model or cluster.
 bool replaces_a_part(const ExperimentSource& source, const std::vector<Override>& overrides) {
   const auto names_a_part = [](const Override& change) {
     return change.is_reference() &&
@@ -182,13 +182,13 @@ bool replaces_a_part(const ExperimentSource& source, const std::vector<Override>
          std::ranges::any_of(overrides, names_a_part);
 }
 
-// For the record: --library is short for an override.
+// For the record, --library is written as an override.
 void add_overrides(const ExperimentSource& source, file::Experiment& message) {
   if (!source.library.empty()) message.add_overrides("cluster.library.catalog=" + source.library);
   for (const std::string& text : source.overrides) message.add_overrides(text);
 }
 
-// No flag changes what the file or the catalog says.
+// Returns whether no flag changes what the file or the catalog says.
 bool is_as_written(const ExperimentSource& source) {
   return source.model.empty() && source.cluster.empty() && source.plan.empty() &&
          source.library.empty() && source.overrides.empty();
@@ -200,7 +200,7 @@ Publication forget_publication(file::Experiment& message) {
   return {};
 }
 
-// A section that must be there; false if it can't be used.
+// Requires a section. Returns false if it cannot be used.
 bool require(bool has, const char* section, const char* flag, const ExperimentSource& source,
              ProblemList& problems) {
   if (has) return true;
@@ -301,7 +301,7 @@ ClusterSpec load_cluster(const std::string& cluster, const std::string& library)
 
 ChipSpec load_chip(const std::string& name) {
   ProblemList problems;
-  file::Cluster message;  // with nothing around its chip
+  file::Cluster message;  // contains only its chip
   message.mutable_chip()->set_catalog(name);
   ChipSpec chip;
   if (resolve(message, problems)) chip = to_cluster(message, problems).chip;

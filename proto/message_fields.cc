@@ -56,7 +56,7 @@ constexpr Store<std::uint64_t> kUint64{&Reflection::SetUInt64, &Reflection::AddU
 constexpr Store<double> kDouble{&Reflection::SetDouble, &Reflection::AddDouble, "must be a number"};
 constexpr Store<bool> kBool{&Reflection::SetBool, &Reflection::AddBool, "must be true or false"};
 
-// One part of a path: a field, and the place in a list.
+// Step is one part of a path: a field, and the index in a list.
 struct Step {
   const FieldDescriptor* field = nullptr;
   std::optional<int> index;
@@ -89,8 +89,8 @@ StepOrProblem read_step(const Descriptor& message, std::string_view text) {
   return result;
 }
 
-// Follows the steps but for the last one; messages on the way are created. Says which index is
-// too large.
+// Follows all steps except the last one and creates messages on the way. Returns a text if an index
+// is too large.
 std::optional<std::string> descend(Message*& message, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     const Reflection& reflection = *message->GetReflection();
@@ -117,7 +117,7 @@ bool is_whole_number(const FieldDescriptor& field) {
          field.cpp_type() == FieldDescriptor::CPPTYPE_INT64;
 }
 
-// "0-7": both ends included; nothing if the text is no such range.
+// Reads "0-7" with both ends included; nullopt if the text is no such range.
 std::optional<std::pair<std::int64_t, std::int64_t>> range_in(std::string_view text) {
   constexpr std::int64_t kMostElements = 1 << 24;
   const std::size_t dash = text.find('-', 1);
@@ -149,7 +149,7 @@ std::optional<Refusal> set_list(Message& message, const FieldDescriptor& field,
   return std::nullopt;
 }
 
-// Where the keys of a plan are listed, or the fields of a message that has no such page.
+// Says where the keys of a plan are listed, or lists the fields of a message without such a page.
 std::string where_to_look(const Descriptor& message, const std::vector<std::string>& names,
                           bool is_suggested) {
   if (message.name() == "Plan") {
@@ -268,7 +268,7 @@ std::optional<std::string> set_field(Message& root, std::string_view path, std::
   if (!read.problem.empty()) return read.problem;
   const FieldDescriptor& field = *read.steps.back().field;
   read.steps.pop_back();
-  // First on a copy: what cannot be set must not leave empty messages behind.
+  // Tries a copy first: a field that cannot be set must not leave empty messages behind.
   const std::unique_ptr<Message> copy(root.New());
   copy->CopyFrom(root);
   Message* target = copy.get();
@@ -291,7 +291,7 @@ void put_over(Message& base, const Message& changes) {
       put_over(*reflection.MutableMessage(&base, field), reflection.GetMessage(changes, field));
     }
   }
-  // Plain fields and lists are left; the lists have just been emptied.
+  // Plain fields and lists remain; the lists have just been emptied.
   const std::unique_ptr<Message> plain(changes.New());
   plain->CopyFrom(changes);
   for (const FieldDescriptor* field : given) {

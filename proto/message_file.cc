@@ -28,7 +28,7 @@ using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 using OrderedJson = nlohmann::ordered_json;  // fields in the order of the file
 
-// A problem of protobuf text; line and column count from 0.
+// Complaint is a problem of protobuf text. Line and column count from 0.
 struct Complaint {
   int line = 0;
   int column = 0;
@@ -65,8 +65,8 @@ std::size_t offset_of(const std::string& text, int line, int column) {
   return offset;
 }
 
-// 'Message type "stepsim.file.Plan" has no field named "tpp".', reported behind the name: in our
-// words and at the name.
+// The parser reports 'Message type "stepsim.file.Plan" has no field named "tpp".' behind the name.
+// This rewords it and moves it to the name.
 void describe_unknown_field(const std::string& text, Complaint& complaint) {
   std::vector<std::string> quoted;
   const std::string& warning = complaint.message;
@@ -86,8 +86,8 @@ void describe_unknown_field(const std::string& text, Complaint& complaint) {
   complaint.column -= static_cast<int>(behind - name);
 }
 
-// Puts 0 (or "") in the place of a value of the wrong type, so that the parser can go on behind
-// it. False if the error is of another kind.
+// Replaces a value of the wrong type by 0 (or ""), so that the parser can continue behind it.
+// Returns false if the error is of another kind.
 bool replace_value(std::string& text, const Complaint& error) {
   const bool is_number = error.message.starts_with("Expected integer") ||
                          error.message.starts_with("Integer out of range") ||
@@ -151,9 +151,9 @@ class FieldAt {
   std::string path_;
 };
 
-// The result of one pass of the parser over a text.
+// JsonReading is the result of one pass of the parser over a text.
 struct JsonReading {
-  std::optional<Complaint> error;  // it stops at the first one
+  std::optional<Complaint> error;  // the parser stops at the first one
   std::vector<Complaint> unknown_fields;
   std::unique_ptr<TextFormat::ParseInfoTree> locations;
 };
@@ -209,7 +209,7 @@ std::string element_path(const std::string& path, std::size_t index) {
   return path + "[" + std::to_string(index) + "]";
 }
 
-// Reads one JSON object into a message, with all that is wrong in it.
+// JsonReader reads one JSON object into a message, with all its problems.
 class JsonReader {
  public:
   JsonReader(const SourceText& source, ProblemList& problems)
@@ -260,7 +260,7 @@ class JsonReader {
       read(value, path + ".", *inner);
       return;
     }
-    // Quantities are texts, but a bare number is in base units.
+    // Quantities are texts, but a number without a unit is in base units.
     const bool is_text = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
     const bool fits =
         is_text ? value.is_string() || value.is_number() : value.is_number() || value.is_boolean();

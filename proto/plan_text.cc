@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-// "tp=8", "layout=7,8*14,7": the layers of a layout have commas themselves.
+// Splits "tp=8,layout=7,8*14,7" into "tp=8" and "layout=7,8*14,7": a layout contains commas itself.
 std::vector<std::string_view> entries_of(std::string_view text) {
   std::vector<std::string_view> entries;
   for (const std::string_view part : split_text(text, ',')) {
@@ -27,7 +27,7 @@ std::vector<std::string_view> entries_of(std::string_view text) {
   return entries;
 }
 
-// "tp=8 dp=16": the keys with commas between them; nothing if the entry holds one key.
+// Writes "tp=8 dp=16" with commas between the keys; "" if the entry holds one key.
 std::string with_commas(std::string_view entry) {
   std::string joined;
   std::size_t keys = 0;

@@ -10,7 +10,7 @@ void ProblemList::add(std::string field, std::string message) {
 }
 
 void ProblemList::add(std::vector<Problem> problems) {
-  // Several problems of one field that are found together are all news.
+  // Several problems of one field that are found together are all new.
   std::vector<Problem> news;
   for (Problem& problem : problems) {
     if (!reported_.contains(problem.field)) news.push_back(std::move(problem));

@@ -35,7 +35,7 @@ bool has(const Message& message, const FieldDescriptor& field) {
                              : reflection.HasField(message, &field);
 }
 
-// "must be given: tokens of a sequence"
+// Returns "must be given: tokens of a sequence".
 std::string missing_text(const AnyField& field) {
   std::string_view help = field.doc().help;
   help = help.substr(0, std::min(help.find(". "), help.size()));
@@ -43,7 +43,7 @@ std::string missing_text(const AnyField& field) {
   std::string text(help);
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   const std::string accepts = field.fields() == nullptr ? field.accepts() : "";
-  // A quantity's text has to have a unit; the others are plain.
+  // Only the text of a quantity has a unit.
   const bool is_quantity = accepts.find(" such as ") != std::string::npos;
   return "must be given: " + text + (is_quantity ? " (" + accepts + ")" : "");
 }
@@ -59,7 +59,7 @@ void read_value(const std::string& text, const AnyField& field, void* spec, cons
   }
 }
 
-// A message that must have one of the rows, and has none.
+// Reports a message that must have one of the rows and has none.
 void check_choice(const Message& message, const AnyFieldTable& table, const std::string& path,
                   ProblemList& problems) {
   if (table.one_of().empty()) return;

@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-// What the cluster says of its hosts goes over what the chip says.
+// The cluster's data on its hosts goes over the chip's.
 file::Cluster with_host_of_chip(const file::Cluster& cluster) {
   file::Cluster whole = cluster;
   *whole.mutable_host() = cluster.chip().host();

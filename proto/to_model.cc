@@ -26,7 +26,7 @@ void check_given(const file::Model& model, const ModelSpec& spec, ProblemList& p
 std::int64_t head_dim_of(const file::Model& model, const ModelSpec& spec, ProblemList& problems) {
   if (model.has_head_dim() || spec.kind == ModelKind::kMlpStack) return spec.head_dim;
   if (spec.latent.kv_rank > 0) return spec.latent.nope_dim + spec.latent.rope_dim;
-  if (spec.heads < 1 || spec.hidden < 1) return 1;  // the cause is reported
+  if (spec.heads < 1 || spec.hidden < 1) return 1;  // the cause has been reported
   if (spec.hidden % spec.heads == 0) return spec.hidden / spec.heads;
   problems.add("model.heads", "must divide hidden (" + std::to_string(spec.hidden) +
                                   ") where head_dim is not given, is " +
@@ -43,7 +43,7 @@ ModelSpec to_model(const file::Model& model, ProblemList& problems) {
   check_given(model, spec, problems);
   if (!model.has_intermediate() && !has_dense_layers(spec)) {
     spec.intermediate = spec.experts.intermediate;
-    problems.mark_reported("model.intermediate");  // under the experts' own
+    problems.mark_reported("model.intermediate");  // reported under the experts' own field
   }
   spec.head_dim = head_dim_of(model, spec, problems);
   problems.add(under("model", check(spec)));

@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-// A part of state_bytes may be written out beside it if it is what state_bytes counts.
+// A part of state_bytes may be given in addition if it equals what state_bytes counts.
 void check_part(bool given, std::int64_t part, std::int64_t counted, const char* field,
                 const file::Plan& plan, ProblemList& problems) {
   if (!given || !plan.has_state_bytes() || part == counted) return;

@@ -19,7 +19,7 @@ std::string metric_names() {
   return names;
 }
 
-// The fields named like a metric that the message has, in the order of the metrics.
+// Returns the metrics that the message has a field for, in the order of the metrics.
 std::vector<std::string> metrics_of(const file::Published& message) {
   std::vector<std::string> given;
   for (std::size_t i = 0; i < kPublishedMetrics; ++i) {

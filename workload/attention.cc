@@ -16,7 +16,7 @@ std::int64_t qk_width(const Part& part) {
   return (part.heads + part.kv_heads) * part.model.head_dim;
 }
 
-// Rotates pairs of features of q and k: two multiplications and an addition a value.
+// Rotates pairs of features of q and k, with two multiplications and an addition per value.
 LayerOp rope(const Part& part) {
   const std::int64_t elements = part.tokens * qk_width(part);
   const Kernel rotation =
@@ -30,7 +30,7 @@ LayerOp rope(const Part& part) {
   return op;
 }
 
-// RMS norm of q and k, head by head; keeps both as they were before.
+// RMS norm of q and k, head by head. It keeps both in their previous form.
 LayerOp qk_norm(const Part& part) {
   const std::int64_t elements = part.tokens * qk_width(part);
   LayerOp op{.name = "qk_norm", .region = Region::kTensor};
@@ -52,7 +52,7 @@ std::vector<LayerOp> projections(const Part& part) {
                                         .narrow = true}));
   ops.back().columns = {part.heads * model.head_dim, part.kv_heads * model.head_dim,
                         part.kv_heads * model.head_dim};
-  if (model.parallel_branches) ops.back().regathers_input = false;  // the MLP does
+  if (model.parallel_branches) ops.back().regathers_input = false;  // the MLP gathers it again
   if (model.qk_norm) ops.push_back(qk_norm(part));
   if (model.rotary && model.learned_positions == 0) ops.push_back(rope(part));
   return ops;
@@ -61,7 +61,7 @@ std::vector<LayerOp> projections(const Part& part) {
 struct AttentionSizes {
   Bytes inputs;  // q, k and v
   Bytes output;
-  std::int64_t scores = 0;  // values: every query with every key, whatever the mask says
+  std::int64_t scores = 0;  // number of scores: every query with every key, masked or not
 };
 
 AttentionSizes sizes(const Part& part, const AttentionShape& shape) {
@@ -71,7 +71,7 @@ AttentionSizes sizes(const Part& part, const AttentionShape& shape) {
           .scores = shape.sequences * shape.queries * shape.keys * shape.heads};
 }
 
-// Values of attention's result in DataTypes::attention_result_bits, with their scales.
+// Returns the bytes of attention's result in DataTypes::attention_result_bits, with scales.
 Bytes kept_result(const Part& part, std::int64_t values) {
   const DataTypes& types = part.shard.types;
   const std::int64_t scales =
@@ -102,8 +102,8 @@ LayerOp fused(const Part& part, const AttentionShape& shape) {
   return op;
 }
 
-// Scores are made and kept in the type of the activations; a kernel masks, scales and normalises
-// them in one pass. The output is kept by out_projection, counted here as with the fused kernel.
+// Scores are made and kept in the type of the activations. One kernel masks, scales and normalises
+// them in one pass. out_projection keeps the output, counted here as with the fused kernel.
 LayerOp unfused(const Part& part, const AttentionShape& shape) {
   const DataType type = part.shard.types.activations;
   const auto [inputs, output, scores] = sizes(part, shape);
@@ -124,11 +124,11 @@ LayerOp unfused(const Part& part, const AttentionShape& shape) {
                        product("attention_values", n, shape.v_dim, m)};
   if (part.model.dropout) {
     Kernel back = dropout;
-    dropout.written += Bytes(scores);  // the mask, a byte a value
+    dropout.written += Bytes(scores);  // the mask, one byte per value
     back.read += Bytes(scores);
     op.forward.push_back(dropout);
     op.input_gradient.push_back(back);
-    kept += Bytes(scores) + part.size(scores);  // and the probabilities behind it
+    kept += Bytes(scores) + part.size(scores);  // the mask and the probabilities after it
   }
   op.forward.push_back(product("attention_values", m, shape.v_dim, n));
   op.input_gradient.insert(op.input_gradient.end(),

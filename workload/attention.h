@@ -20,14 +20,14 @@
 
 namespace stepsim {
 
-// The ops of the branch. Parallel branches leave the addition to the MLP's branch.
+// Returns the ops of the branch. Parallel branches leave the addition to the MLP's branch.
 std::vector<LayerOp> attention_branch(const Part& part, const BlockKind& kind);
 
-// The shape of the attention kernel on one chip.
+// Returns the shape of the attention kernel on one chip.
 AttentionShape attention_shape(const Part& part, const BlockKind& kind);
 
-// The op that makes attention's output of q, k and v: one kernel if Shard::fused_attention, else
-// several.
+// Returns the op that computes attention's output from q, k and v: one kernel if
+// Shard::fused_attention, otherwise several.
 LayerOp attention(const Part& part, const AttentionShape& shape);
 
 }  // namespace stepsim

@@ -28,7 +28,7 @@ LayerOp embedding_dropout(const Part& part) {
 
 LayerOp look_up(const Part& part, std::string_view name) {
   const std::int64_t elements = part.tokens * part.hidden();
-  const std::int64_t found = elements / part.shard.tensor;  // rows it has, on average
+  const std::int64_t found = elements / part.shard.tensor;  // its rows, on average
   LayerOp op{.name = name, .region = Region::kTensor};
   op.forward = {part.elementwise(op.name, {.elements = elements, .reads = 0})};
   op.forward.front().read += part.size(found) + Bytes(part.tokens * kTokenIdBytes);

@@ -13,7 +13,7 @@ inline constexpr std::int64_t kTokenIdBytes = 8;
 
 Layer embedding_layer(const Part& part);
 
-// The look-up alone.
+// Returns the look-up alone.
 LayerOp look_up(const Part& part, std::string_view name);
 
 }  // namespace stepsim

@@ -12,9 +12,9 @@ namespace stepsim {
 namespace {
 
 struct ExpertPart {
-  std::int64_t experts = 0;  // on this chip
-  std::int64_t copies = 0;   // that came to them
-  std::int64_t width = 0;    // this chip's features of each
+  std::int64_t experts = 0;  // experts on this chip
+  std::int64_t copies = 0;   // copies that came to them
+  std::int64_t width = 0;    // this chip's features of each expert
 };
 
 ExpertPart expert_part(const Part& part) {
@@ -29,14 +29,14 @@ ExpertPart expert_part(const Part& part) {
           .width = spec.intermediate / shard.expert_tensor};
 }
 
-constexpr std::int64_t kPlaceBytes = 4;  // where each copy belongs
+constexpr std::int64_t kPlaceBytes = 4;  // place of each copy
 
-// A token comes once to each chip, for all of its experts there.
+// A token arrives once at each chip, for all of its experts there.
 bool copied_by_receiver(const Part& part) {
   return part.shard.arriving_tokens > 0;
 }
 
-// Scores of the routed experts and, of those, the best.
+// Computes the scores of the routed experts and chooses the best.
 LayerOp router(const Part& part) {
   const ExpertSpec& spec = part.model.experts;
   LayerOp op = project_own(part, {.name = "router",
@@ -61,7 +61,7 @@ LayerOp router(const Part& part) {
   return op;
 }
 
-// Tokens, and gradients of their results, travel in the type that matmuls multiply.
+// Tokens, and gradients of their results, travel in the type of the matmuls.
 bool travels_narrow(const Part& part) {
   return part.narrows() && part.shard.types.dispatch == part.shard.types.matmul;
 }
@@ -75,7 +75,7 @@ Kernel copy_rows(const Part& part, std::int64_t rows, std::int64_t copies) {
   return kernel;
 }
 
-// The way back: sums up the copies of each row.
+// The reverse of copy_rows: sums up the copies of each row.
 Kernel sum_copies(const Part& part, std::int64_t copies, std::int64_t rows) {
   Kernel kernel =
       part.elementwise("unpermute", {.elements = copies * part.hidden(), .writes = 0, .flops = 1});
@@ -83,11 +83,11 @@ Kernel sum_copies(const Part& part, std::int64_t copies, std::int64_t rows) {
   return kernel;
 }
 
-// Copies of each token, ordered by where they go; and back, summed up.
+// Copies each token, ordered by destination; in the backward, sums the copies.
 LayerOp permute(const Part& part) {
   const std::int64_t copies = part.own_tokens * part.model.experts.per_token;
   LayerOp op{.name = "permute"};
-  // Shared experts have rounded the same tokens, unless they take those of the whole group.
+  // Shared experts have rounded the same tokens, unless they use those of the whole group.
   const bool is_rounded = part.model.experts.shared_intermediate > 0 && part.shard.tensor == 1;
   if (travels_narrow(part) && !is_rounded) {
     add_rounding(part, "round_input", part.own_tokens * part.hidden(), op.forward);
@@ -126,8 +126,8 @@ struct ExpertProjection {
   std::string_view name;
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
-  bool arrives = false;  // its input came over the network
-  bool returns = false;  // its results go back there, and their gradients came from there
+  bool arrives = false;  // its input comes over the network
+  bool returns = false;  // its results, and the gradients of them, travel over the network
 };
 
 LayerOp project_grouped(const Part& part, const ExpertPart& mine,
@@ -185,7 +185,8 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
   return op;
 }
 
-// A weight for each token, from the same input, times the shared experts' result, which it keeps.
+// Multiplies the shared experts' result by a weight for each token, computed from the same input.
+// It keeps that result.
 LayerOp shared_gate(const Part& part) {
   LayerOp op = project_own(part, {.name = "shared_gate", .inputs = part.hidden(), .outputs = 1});
   const std::int64_t values = part.own_tokens * part.hidden();
@@ -235,7 +236,7 @@ std::vector<std::int64_t> copies_by_expert_rank(const ExpertSpec& experts, std::
           : std::ceil(experts.capacity_factor * all / static_cast<double>(routed));
   std::vector<std::int64_t> result;
   const std::size_t of_a_rank = routed / static_cast<std::size_t>(ranks);
-  // Rounded where the running sum is, so that nothing is lost between ranks.
+  // Each running sum is rounded, so that nothing is lost between ranks.
   double running = 0;
   std::int64_t given = 0;
   for (std::size_t expert = 0; expert < routed; ++expert) {
@@ -271,7 +272,7 @@ std::vector<LayerOp> expert_branch(const Part& part) {
   ops.push_back(
       mlp_activation(part, "expert_activation", Region::kExpert, mine.copies, mine.width));
   if (!part.shard.fused_elementwise) {
-    // The products of each copy's result and its gradient, summed up.
+    // Sums the products of each copy's result and its gradient.
     Kernel kernel = part.elementwise(
         "choice_gradient",
         {.elements = mine.copies * mine.width, .reads = 2, .writes = 0, .flops = 2});

@@ -24,8 +24,8 @@ std::vector<LayerOp> expert_branch(const Part& part);
 
 TokenRouting token_routing(const Part& part);
 
-// Copies that each of the `expert` ranks receives from `copies` that a group sends, in all: whole
-// numbers in proportion to the load of its experts, cut at their capacity; they add up to `copies`
+// Returns how many of the `copies` that a group sends each of the `expert` ranks receives: whole
+// numbers in proportion to the load of its experts, cut at their capacity. They add up to `copies`
 // unless capacity drops some. REQUIRES: ranks divides the routed experts.
 std::vector<std::int64_t> copies_by_expert_rank(const ExpertSpec& experts, std::int64_t ranks,
                                                 std::int64_t copies);

@@ -10,8 +10,8 @@
 namespace stepsim {
 namespace {
 
-// Passes over the logits of a loss that is not one kernel: bytes of each that are read and written,
-// in the order in which they come.
+// Pass is a pass over the logits by a loss of several kernels: the bytes read and written per
+// logit, in order.
 struct Pass {
   std::int64_t read;
   std::int64_t written;
@@ -26,7 +26,7 @@ Kernel pass_over(std::string_view name, std::int64_t logits, const Pass& pass) {
 }
 
 struct LossMemory {
-  std::int64_t kept = 0;  // bytes of a logit
+  std::int64_t kept = 0;  // bytes per logit
   std::int64_t forward_workspace = 0;
   std::int64_t backward_workspace = 0;
 };
@@ -52,26 +52,26 @@ LayerOp cross_entropy(const Part& part) {
     case LossKernels::kFused:
       op.forward = {part.elementwise(op.name, {.elements = logits, .writes = 0, .flops = 5})};
       op.input_gradient = {part.elementwise(op.name, {.elements = logits, .flops = 4})};
-      op.saved = part.size(logits) + statistic;  // the largest logit
+      op.saved = part.size(logits) + statistic;  // and the largest logit
       break;
     case LossKernels::kInPlace:
-      // Copy, largest, difference, exponential, sum, quotient; product, rounding.
+      // The passes: copy, largest, difference, exponential, sum, quotient; then product, rounding.
       make_in_passes(part, {{t, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}}, {{4, 4}, {4, t}},
                      {.kept = 4, .forward_workspace = t, .backward_workspace = t}, op);
       break;
     case LossKernels::kSeparate:
       // PyTorch's log-softmax is one kernel that reads three times: for the largest value, the sum
-      // and its result; backwards twice, for a sum and for its result (SoftMax.cu). In place each
-      // of as many steps is a kernel that writes too, so that moves more. Copy, log-softmax; zeros,
-      // gradient of the log-softmax, rounding.
+      // and the result. The backward reads twice, for a sum and for the result (SoftMax.cu). The
+      // in-place form has a kernel for each of these steps, which also writes and so moves more.
+      // The passes: copy, log-softmax; zeros, gradient of the log-softmax, rounding.
       if (part.shard.tensor == 1) {
         make_in_passes(part, {{t, 4}, {4, 0}, {4, 0}, {4, 4}}, {{0, 4}, {4, 0}, {8, 4}, {4, t}},
                        {.kept = 4, .forward_workspace = t + 4, .backward_workspace = t + 8}, op);
         break;
       }
-      // Over a tensor group (loss_parallel) all is made one by one: copy, largest, difference,
-      // exponential, sum, result; zeros, exponential, sum, product, rounding. The block of the
-      // logits themselves is free by then, but too small for anything else that is made.
+      // Over a tensor group (loss_parallel) each step has its own kernel: copy, largest,
+      // difference, exponential, sum, result; zeros, exponential, sum, product, rounding. The block
+      // of the logits themselves is free by then, but too small for any later result.
       make_in_passes(part, {{t, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}},
                      {{0, 4}, {4, 4}, {8, 4}, {4, 4}, {4, t}},
                      {.kept = 4, .forward_workspace = t + 8, .backward_workspace = t + 12}, op);
@@ -92,7 +92,7 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
       {.name = "unembedding", .inputs = part.hidden(), .outputs = part.vocabulary, .flat = true});
   if (!own_table) unembedding.parameters = 0;
   if (part.shard.loss == LossKernels::kFused) {
-    // The gradient of the logits stands where the logits are kept.
+    // The gradient of the logits takes the place of the kept logits.
     unembedding.backward_workspace -= part.size(part.tokens * part.vocabulary);
   }
   return {.name = std::move(name),

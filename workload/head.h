@@ -10,7 +10,8 @@ namespace stepsim {
 
 Layer head_layer(const Part& part);
 
-// The head of a module of multi-token prediction: its own norm, the model's unembedding, a loss.
+// Returns the head of a module of multi-token prediction: its own norm, the model's unembedding, a
+// loss.
 Layer prediction_head_layer(const Part& part);
 
 }  // namespace stepsim

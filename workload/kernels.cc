@@ -5,7 +5,7 @@
 namespace stepsim {
 namespace {
 
-// Groups are rarely as many as rows, but a group without a row does nothing.
+// There are rarely as many groups as rows, but a group without a row does nothing.
 std::int64_t rows_of_a_group(const GroupedShape& shape) {
   return (shape.rows + shape.groups - 1) / shape.groups;
 }
@@ -15,7 +15,7 @@ Flops flops_of(const GroupedShape& shape) {
                static_cast<double>(shape.k));
 }
 
-// FLOPs, and the shape that the chip model looks at.
+// Sets FLOPs and the shape that the chip model uses.
 Kernel attention(std::string_view name, DataType type, const AttentionShape& shape) {
   assert(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0);
   Kernel kernel{.name = name, .type = type};
@@ -118,7 +118,7 @@ Kernel attention_backward(std::string_view name, DataType type, const AttentionS
   const auto [q, k, v, output] = sizes(type, shape);
   kernel.kind = KernelKind::kAttentionBackward;
   kernel.flops = 2.5 * kernel.flops;
-  kernel.read = q + k + v + output + output + log_sum_exp_size(shape);  // and output's gradient
+  kernel.read = q + k + v + output + output + log_sum_exp_size(shape);  // and the output's gradient
   kernel.written = q + k + v;
   return kernel;
 }

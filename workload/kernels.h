@@ -35,7 +35,7 @@ struct MatmulShape {
   std::int64_t k = 0;
 };
 
-// The types of a matmul's operands and of its result; FP8 operands have a wider result.
+// The types of a matmul's operands and of its result. FP8 operands have a wider result.
 struct MatmulTypes {
   DataType operands = DataType::kBf16;
   DataType result = DataType::kBf16;
@@ -48,51 +48,53 @@ Kernel accumulating_matmul(std::string_view name, MatmulTypes types, const Matmu
 
 struct GroupedShape {
   std::int64_t groups = 1;
-  std::int64_t rows = 0;  // of all groups together; efficiency assumes equal shares
+  std::int64_t rows = 0;  // rows of all groups; efficiency assumes equal shares
   std::int64_t n = 0;
   std::int64_t k = 0;
 };
 
-// [rows, k] @ [k, n] of each group.
+// Returns [rows, k] @ [k, n] of each group.
 Kernel grouped_matmul(std::string_view name, MatmulTypes types, const GroupedShape& shape);
-// [n, rows] @ [rows, k] of each group, added to `groups` accumulators of [n, k].
+// Returns [n, rows] @ [rows, k] of each group, added to `groups` accumulators of [n, k].
 Kernel accumulating_grouped_matmul(std::string_view name, MatmulTypes types,
                                    const GroupedShape& shape);
 
-// Pairs of a query and a key that attention scores in one sequence and head: s^2, s^2/2 if causal,
-// and with a causal window of w < s keys s w - w^2/2 (the area under min(i, w), as s^2/2 is).
+// Returns the pairs of a query and a key that attention scores in one sequence and head: s^2, s^2/2
+// if causal, and s w - w^2/2 with a causal window of w < s keys (the area under min(i, w), like
+// s^2/2).
 double attention_pairs(std::int64_t length, bool causal, std::int64_t window);
 
 struct AttentionShape {
   std::int64_t sequences = 1;
   std::int64_t heads = 0;     // query heads
   std::int64_t kv_heads = 0;  // divides heads
-  std::int64_t queries = 0;   // a sequence
+  std::int64_t queries = 0;   // per sequence
   std::int64_t keys = 0;
-  std::int64_t qk_dim = 0;  // of one head
+  std::int64_t qk_dim = 0;  // per head
   std::int64_t v_dim = 0;
-  double pairs = 0;  // of a query and a key that are scored, in one sequence and head
+  double pairs = 0;  // scored pairs of a query and a key, per sequence and head
 };
 
 Kernel attention_forward(std::string_view name, DataType type, const AttentionShape& shape);
 Kernel attention_backward(std::string_view name, DataType type, const AttentionShape& shape);
 
-// One fp32 log-sum-exp a query and head: what the forward kernel leaves for the backward kernel
-// beside its inputs and output.
+// Returns the bytes of one fp32 log-sum-exp per query and head. The forward kernel leaves it for
+// the backward kernel, besides its inputs and output.
 Bytes log_sum_exp_size(const AttentionShape& shape);
 
 struct ElementwiseShape {
   std::int64_t elements = 0;
-  std::int64_t reads = 1;  // values of the kernel's type, an element
+  std::int64_t reads = 1;  // values of the kernel's type, per element
   std::int64_t writes = 1;
-  std::int64_t flops = 0;        // an element
-  std::int64_t accumulated = 0;  // fp32 values, in all, that are read, added to and written
+  std::int64_t flops = 0;        // per element
+  std::int64_t accumulated = 0;  // total fp32 values that are read, added to and written
   ElementwiseKind kind = ElementwiseKind::kPlain;
 };
 
 Kernel elementwise(std::string_view name, DataType type, const ElementwiseShape& shape);
 
-// The largest value of each block is found, then all are scaled by it: two FLOPs a value.
+// Returns a kernel that finds the largest value of each block and scales all values by it: two
+// FLOPs per value.
 Kernel rounding(std::string_view name, DataType type, std::int64_t values, Bytes read,
                 Bytes written);
 

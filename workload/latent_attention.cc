@@ -5,7 +5,7 @@
 namespace stepsim {
 namespace {
 
-// RMS norm of the latent vectors of queries and of keys and values.
+// RMS norm of the latent vectors of queries, and of keys and values.
 LayerOp latent_norm(const Part& part) {
   const LatentSpec& latent = part.model.latent;
   LayerOp op{.name = "latent_norm"};
@@ -14,7 +14,7 @@ LayerOp latent_norm(const Part& part) {
   return op;
 }
 
-// Rotates the rotary part of the queries, and that of k, which is then copied to every head's key.
+// Rotates the rotary part of the queries and of k. The latter is then copied to every head's key.
 LayerOp rotate_and_join(const Part& part) {
   const LatentSpec& latent = part.model.latent;
   const std::int64_t rotated = part.tokens * (part.heads + 1) * latent.rope_dim;
@@ -50,7 +50,7 @@ std::vector<LayerOp> latent_projections(const Part& part) {
                                             .inputs = narrow_query,
                                             .outputs = part.heads * part.model.qk_dim(),
                                             .narrow = true});
-  if (latent.q_rank == 0) {  // latent_projection keeps the same
+  if (latent.q_rank == 0) {  // latent_projection keeps the same input
     queries.saved = queries.saved_input = Bytes(0);
     queries.reads = {"attention_norm"};
   }
@@ -63,7 +63,7 @@ std::vector<LayerOp> latent_projections(const Part& part) {
                               .outputs = part.heads * (latent.nope_dim + latent.v_dim),
                               .narrow = true});
   keys_and_values.reads = {"latent_norm"};
-  keys_and_values.regathers_input = false;  // comes with the queries' latent vector
+  keys_and_values.regathers_input = false;  // its input arrives with the queries' latent vector
   ops.push_back(std::move(keys_and_values));
   ops.push_back(rotate_and_join(part));
   return ops;

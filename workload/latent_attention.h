@@ -13,7 +13,8 @@
 
 namespace stepsim {
 
-// The ops between the norm and the attention kernel. REQUIRES: the model has latent attention.
+// Returns the ops between the norm and the attention kernel. REQUIRES: the model has latent
+// attention.
 std::vector<LayerOp> latent_projections(const Part& part);
 
 }  // namespace stepsim

@@ -18,7 +18,7 @@ void add_bias(const Part& part, std::int64_t tokens, std::int64_t outputs, Layer
   op.parameters += outputs;
 }
 
-// `tokens` rows times the matrix, and both gradients.
+// Multiplies `tokens` rows with the matrix, and makes both gradients.
 LayerOp multiply(const Part& part, const Projection& projection, std::int64_t tokens) {
   const auto& [name, inputs, outputs, bias, narrow, flat, keeps_wide] = projection;
   const DataTypes& types = part.shard.types;
@@ -116,8 +116,8 @@ Bytes sent_size(const Part& part, std::int64_t values) {
   return values * size_of(part.shard.types.communication);
 }
 
-// [tokens, part of the width] @ [part of the width, the features of all that divide it]: partial
-// sums over those, of which each rank gets its own features.
+// [tokens, part of the width] @ [part of the width, the features of all ranks that divide it] gives
+// partial sums over those ranks. Each of them gets its own features.
 LayerOp project_from_width(const Part& part, const Projection& projection) {
   const std::int64_t ways = part.shard.tensor_width;
   Projection wide = projection;
@@ -132,7 +132,8 @@ LayerOp project_from_width(const Part& part, const Projection& projection) {
   return op;
 }
 
-// The mirror: features of all that divide the width come together, and go to a part of the width.
+// The mirror image: the features of all ranks that divide the width are gathered, and multiplied to
+// a part of the width.
 LayerOp project_to_width(const Part& part, const Projection& projection) {
   const std::int64_t ways = part.shard.tensor_width;
   Projection wide = projection;
@@ -195,7 +196,8 @@ LayerOp norm(const Part& part, std::string_view name) {
   const bool layer_norm = part.model.norm == NormKind::kLayer;
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp op{.name = name};
-  // Forward: sum of squares, scaled by deviation and scale; layer norm has mean and shift too.
+  // Forward: sum of squares, then division by the deviation and multiplication by the scale. Layer
+  // norm also has mean and shift.
   op.forward = {part.elementwise(
       name, {.elements = elements, .flops = layer_norm ? 7 : 4, .kind = ElementwiseKind::kNorm})};
   op.forward.front().read += part.size(part.norm_parameters());

@@ -53,7 +53,7 @@ namespace stepsim {
 struct Part {
   const ModelSpec& model;
   const Shard& shard;
-  std::int64_t tokens;      // of the T region: all of the tensor group
+  std::int64_t tokens;      // of the T region: those of the whole tensor group
   std::int64_t own_tokens;  // of the S region
   std::int64_t heads;
   std::int64_t kv_heads;
@@ -62,7 +62,7 @@ struct Part {
 
   std::int64_t hidden() const { return model.hidden; }
   bool divides_width() const { return shard.tensor_width > 1; }
-  // How many elements of a vector over the model's width this chip has in the S region.
+  // Returns how many elements of a vector over the model's width this chip has in the S region.
   std::int64_t own_width() const { return divides_width() ? hidden() / shard.tensor : hidden(); }
   std::int64_t norm_parameters() const {
     return (model.norm == NormKind::kLayer ? 2 : 1) * own_width();
@@ -70,15 +70,15 @@ struct Part {
   std::int64_t mlp_inputs() const { return model.gated_mlp ? 2 : 1; }  // gate and up, or up alone
   Bytes size(std::int64_t values) const { return values * size_of(shard.types.activations); }
   Bytes operand_size(std::int64_t values) const { return scaled_size(values, shard.types.matmul); }
-  // The size of values, including the scales of narrow ones.
+  // Returns the size of values, including the scales of narrow ones.
   Bytes scaled_size(std::int64_t values, DataType type) const {
     const std::int64_t block = size_of(type) == Bytes(1) ? shard.types.scale_block.value_or(0) : 0;
     const std::int64_t scales = block > 0 ? (values + block - 1) / block : 0;
     return values * size_of(type) + scales * size_of(DataType::kFp32);
   }
   bool narrows() const { return size_of(shard.types.matmul) < size_of(shard.types.activations); }
-  Bytes stream() const { return size(tokens * hidden()); }          // of all tokens
-  Bytes own_stream() const { return size(own_tokens * hidden()); }  // of the S region's tokens
+  Bytes stream() const { return size(tokens * hidden()); }          // for all tokens
+  Bytes own_stream() const { return size(own_tokens * hidden()); }  // for the S region's tokens
   bool gathers() const { return own_tokens != tokens; }
 
   Kernel elementwise(std::string_view name, const ElementwiseShape& shape) const {
@@ -88,32 +88,32 @@ struct Part {
 
 Part part_of(const ModelSpec& model, const Shard& shard);
 
-// A matrix that multiplies tokens: [tokens, inputs] @ [inputs, outputs].
+// Projection is a matrix that multiplies tokens: [tokens, inputs] @ [inputs, outputs].
 struct Projection {
   std::string_view name;
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
-  bool bias = false;        // added in the forward matmul's epilogue
-  bool narrow = false;      // multiplies in DataTypes::matmul, otherwise in that of the activations
-  bool flat = false;        // has the whole width, whatever Shard::tensor_width says
+  bool bias = false;    // added in the forward matmul's epilogue
+  bool narrow = false;  // multiplies in DataTypes::matmul, otherwise in the type of the activations
+  bool flat = false;    // has the whole width, whatever Shard::tensor_width is
   bool keeps_wide = false;  // narrow, but its input is kept in the type of the activations
 };
 
-// T region, all tokens. Keeps nothing: the caller says what.
+// An op of the T region over all tokens. It keeps nothing: the caller adds what it keeps.
 LayerOp project(const Part& part, const Projection& projection);
-// Reads the S region's tokens, gathered: Megatron-LM's column parallel. Keeps its own part.
+// Reads the S region's tokens, gathered (Megatron-LM's column parallel). It keeps its own part.
 LayerOp project_gathered(const Part& part, const Projection& projection);
-// Its results are partial sums over the tensor group: row parallel.
+// Its results are partial sums over the tensor group (row parallel).
 LayerOp project_partial(const Part& part, const Projection& projection);
 // Under two-dimensional weights both also have a part of the width, and reduce or gather over it.
 
-// S region, own tokens, the whole matrix on every tensor rank.
+// An op of the S region: own tokens, the whole matrix on every tensor rank.
 LayerOp project_own(const Part& part, const Projection& projection);
 
-// The op keeps its input, so many bytes.
+// Makes the op keep this many bytes of its input.
 void keep_input(LayerOp& op, Bytes input);
 
-// Rounds `values` to the operands' type, where that is narrower; adds nothing otherwise.
+// Rounds `values` to the operands' type if that is narrower; otherwise adds nothing.
 void add_rounding(const Part& part, std::string_view name, std::int64_t values,
                   std::vector<Kernel>& kernels);
 
@@ -126,17 +126,18 @@ void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op);
 void add_turning(const Part& part, std::string_view name, std::int64_t values, bool wide,
                  LayerOp& op);
 
-// Transposes so many weights before the matmul of an input gradient (Shard::transpose_weights).
+// Transposes this many weights before the matmul of an input gradient (Shard::transpose_weights).
 void add_transpose(const Part& part, std::int64_t weights, LayerOp& op);
 
-// Adds a mask of a byte a value, written in the forward pass and read in the backward pass.
+// Adds a mask of one byte per value, written in the forward pass and read in the backward pass.
 void add_dropout_mask(LayerOp& op, std::int64_t values);
 
 LayerOp norm(const Part& part, std::string_view name);
-// Makes `op`, which has its name and its scales (parameters), an RMS norm of other values than the
-// stream's: kernels, what it keeps and what its backward works in.
+// Makes `op`, which has its name and its scales (parameters) already, an RMS norm of values other
+// than the stream's: kernels, kept bytes and backward workspace.
 void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op);
-// The norm at the entry of a branch. Its input's gradient is added to that of the residual stream.
+// Returns the norm at the start of a branch. Its input's gradient is added to that of the residual
+// stream.
 LayerOp branch_norm(const Part& part, std::string_view name);
 // The branch's result joins the residual stream. The bias of the projection before is added here,
 // after the sum over the tensor group, so it belongs to the S region and is on every chip.

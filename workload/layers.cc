@@ -17,7 +17,7 @@
 namespace stepsim {
 namespace {
 
-// "block", and where there are several kinds what is special about this one.
+// Returns "block" and, if there are several kinds, the special features of this one.
 std::string name_of(const BlockKind& kind, const std::vector<BlockKind>& kinds) {
   const bool both_mlps = std::ranges::any_of(
       kinds, [&](const BlockKind& other) { return other.experts != kind.experts; });

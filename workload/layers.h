@@ -57,9 +57,9 @@ struct DataTypes {
   DataType activations = DataType::kBf16;
   // Operands of the projections and experts of a block; inputs that only those read are kept in it.
   DataType matmul = DataType::kBf16;
-  DataType gradients = DataType::kFp32;      // that weight gradients are added to
+  DataType gradients = DataType::kFp32;      // accumulators of weight gradients
   DataType communication = DataType::kBf16;  // activations and gradients between tensor ranks
-  DataType dispatch = DataType::kBf16;       // tokens on their way to their experts; back: combine
+  DataType dispatch = DataType::kBf16;       // tokens to their experts; back: combine
   DataType combine = DataType::kBf16;
   // Values of one byte (matmul, dispatch): so many neighbours in a row share an fp32 scale (128 in
   // DeepSeek-V3, arXiv 2412.19437, section 3.3.2). Unset: a whole tensor shares one.
@@ -71,7 +71,7 @@ struct DataTypes {
   std::optional<std::int64_t> attention_result_bits{};
 };
 
-// One type for everything but the accumulators of gradients.
+// Returns one type for everything except the accumulators of gradients.
 DataTypes all_of_type(DataType type);
 
 // The kernels of the cross entropy, from the logits to their gradient. The comments give the bytes
@@ -89,8 +89,8 @@ std::string_view name_of(LossKernels kernels);  // "in_place"
 
 // The part of a micro-batch's work that one chip does.
 struct Shard {
-  std::int64_t sequences = 1;        // micro-batch
-  std::int64_t sequence_length = 0;  // tokens, of the whole sequence
+  std::int64_t sequences = 1;        // sequences of a micro-batch
+  std::int64_t sequence_length = 0;  // tokens of the whole sequence
   std::int64_t tensor = 1;           // features (heads, MLP width, vocabulary) are divided by this
   bool sequence_parallel = false;    // tokens of the S region are divided by `tensor` too
   // Tensor ranks that divide the model's width; the others divide the features. Above 1 the weights
@@ -128,7 +128,7 @@ struct LayerOp {
   std::string_view name;  // a literal: "qkv_projection"
   Region region = Region::kSequence;
   std::vector<Kernel> forward{};
-  std::vector<Kernel> again{};  // when its forward runs again by itself; none: as `forward`
+  std::vector<Kernel> again{};  // forward when it is repeated alone; empty: same as `forward`
   std::vector<Kernel> input_gradient{};
   std::vector<Kernel> weight_gradient{};  // of matmul weights and embedding tables
   // Bytes kept from the forward to the weight gradient (or input gradient). They are its input, the
@@ -139,11 +139,11 @@ struct LayerOp {
   Bytes saved_inside{};  // scores, statistics: what selective recompute of attention drops
                          // (Korthikanti et al., section 5)
   Bytes saved_result{};
-  Bytes input{};      // read by its forward, as this chip would keep it; includes passed_on
+  Bytes input{};  // bytes that its forward reads, as this chip would keep them; includes passed_on
   Bytes passed_on{};  // read and handed on untouched
   // The ops whose results it reads; empty: the op before it. saved_input belongs to the first.
   std::vector<std::string_view> reads{};
-  bool backward_reads_input = false;  // whoever keeps it
+  bool backward_reads_input = false;  // whoever keeps the input
   // Columns of each matrix, if one matmul here stands for several that other software multiplies
   // one by one. Empty: it is a single matrix.
   std::vector<std::int64_t> columns{};
@@ -197,13 +197,13 @@ struct Layer {
 struct PredictionModule {
   Layer entry;
   std::uint32_t kind_of_block = 0;
-  Layer head;  // with the model's own unembedding
+  Layer head;  // uses the model's own unembedding
 };
 
 struct ModelLayers {
-  Layer embedding;                             // no ops where the model has none
+  Layer embedding;                             // no ops if the model has none
   std::vector<Layer> blocks{};                 // one of each kind, in order of appearance
-  std::vector<std::uint32_t> kind_of_block{};  // of each layer of the model: position in `blocks`
+  std::vector<std::uint32_t> kind_of_block{};  // for each layer of the model: index in `blocks`
   Layer head;                                  // final norm, unembedding, loss; or no ops
   std::vector<PredictionModule> prediction{};
   Bytes boundary;         // [tokens, hidden] of all tokens of the tensor group, as activations
@@ -213,13 +213,13 @@ struct ModelLayers {
   const Layer& block(std::int64_t layer) const& {
     return blocks[kind_of_block[static_cast<std::size_t>(layer)]];
   }
-  Layer block(std::int64_t layer) && {  // a copy: the rest is gone at the end of the expression
+  Layer block(std::int64_t layer) && {  // a copy, because the temporary ends with the expression
     return blocks[kind_of_block[static_cast<std::size_t>(layer)]];
   }
 };
 
-// Parameters on this chip of the table that makes logits: the head's own, or the embedding's. 0 if
-// there is no head.
+// Returns the parameters on this chip of the table that makes logits: the head's own, or the
+// embedding's. 0 if there is no head.
 std::int64_t unembedding_parameters(const ModelLayers& layers);
 
 // REQUIRES: check(model) is empty; shard.tensor divides heads and intermediate, and divides

@@ -18,7 +18,7 @@ LayerOp mlp_activation(const Part& part, std::string_view name, Region region, s
   const DataTypes& types = part.shard.types;
   Bytes kept = part.size(elements * inputs);
   if (types.activation_input && size_of(*types.activation_input) < size_of(types.activations)) {
-    // Written once more, and read in place of the wide one.
+    // The narrow form is written in addition, and read instead of the wide one.
     const Bytes narrow = part.scaled_size(elements * inputs, *types.activation_input);
     op.again = op.forward;
     if (part.shard.fused_elementwise) {
@@ -26,7 +26,7 @@ LayerOp mlp_activation(const Part& part, std::string_view name, Region region, s
       op.again.front().read += narrow - kept;
       op.input_gradient.front().read += narrow - kept;
     } else {
-      // Made wide again once, for its forward and its backward.
+      // The wide form is made again once, for its forward and its backward.
       op.forward.push_back(
           rounding("round_input", types.activations, elements * inputs, kept, narrow));
       Kernel widen = part.elementwise("widen_input", {.elements = elements * inputs, .reads = 0});
@@ -52,7 +52,7 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
                               .narrow = true}));
   if (model.gated_mlp) ops.back().columns = {part.intermediate, part.intermediate};
   if (model.parallel_branches) {
-    ops.back().saved = ops.back().saved_input = Bytes(0);  // qkv_projection keeps the same
+    ops.back().saved = ops.back().saved_input = Bytes(0);  // qkv_projection keeps the same input
     ops.back().reads = {"norm"};
     ops.back().input_gradient.push_back(part.elementwise(
         "branch_gradient", {.elements = part.tokens * part.hidden(), .reads = 2, .flops = 1}));
@@ -64,13 +64,13 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
                                         .outputs = part.hidden(),
                                         .narrow = true});
   keep_input(down, part.operand_size(part.tokens * part.intermediate));
-  if (model.parallel_branches) down.forward.back().read += part.stream();  // adds to it
+  if (model.parallel_branches) down.forward.back().read += part.stream();  // it adds to the stream
   ops.push_back(std::move(down));
   if (model.post_norms) ops.push_back(norm(part, "mlp_post_norm"));
   ops.push_back(residual(part, "mlp_residual",
                          model.mlp_bias || (model.parallel_branches && model.attention_bias)));
   if (model.parallel_branches && model.mlp_bias && model.attention_bias) {
-    ops.back().parameters += part.own_width();  // one of each branch
+    ops.back().parameters += part.own_width();  // one bias for each branch
   }
   return ops;
 }

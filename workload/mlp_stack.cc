@@ -62,7 +62,7 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
   const std::int64_t width = model.intermediate / shard.tensor;
   const DataType type = shard.types.matmul;
   const Bytes sent = size_of(shard.types.communication);
-  const std::int64_t ways = shard.tensor_width;  // that divide the hidden width
+  const std::int64_t ways = shard.tensor_width;  // ways that divide the hidden width
 
   LayerOp up = multiply("up_projection", shard.types,
                         {.batch = 1, .m = tokens, .n = width * ways, .k = model.hidden / ways});
@@ -81,7 +81,7 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
     down.forward_workspace = tokens * width * ways * size_of(type);
   }
   keep_input(down, tokens * width * size_of(type));
-  // Tokens may be divided where a layer begins; an op without kernels says so.
+  // Tokens may be divided where a layer begins. An op without kernels marks that.
   const LayerOp input{.name = "input", .region = Region::kSequence};
   return {.embedding = {.name = "embedding", .ops = {}},
           .blocks = {{.name = "block", .ops = {input, up, down}}},

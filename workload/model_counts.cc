@@ -10,12 +10,12 @@ std::int64_t query_width(const ModelSpec& model) {
   return model.heads * model.qk_dim();
 }
 
-// Queries, keys and values side by side.
+// Returns the width of queries, keys and values side by side.
 std::int64_t qkv_width(const ModelSpec& model) {
   return (model.heads + 2 * model.kv_heads) * model.head_dim;
 }
 
-// Matrices that read the MLP's input: up, and gate beside it.
+// Returns the number of matrices that read the MLP's input: up, and gate if there is one.
 std::int64_t input_matrices(const ModelSpec& model) {
   return model.gated_mlp ? 2 : 1;
 }
@@ -39,7 +39,7 @@ std::int64_t attention_matrices(const ModelSpec& model) {
 std::int64_t attention_vectors(const ModelSpec& model) {
   std::int64_t vectors = 0;
   if (model.latent.kv_rank > 0) {
-    vectors += model.latent.q_rank + model.latent.kv_rank;  // scales of their norms
+    vectors += model.latent.q_rank + model.latent.kv_rank;  // scales of the latent vectors' norms
   } else if (model.attention_bias || model.qkv_bias) {
     vectors += qkv_width(model);
   }
@@ -62,7 +62,7 @@ std::int64_t norm(const ModelSpec& model) {
 }
 
 struct Counts {
-  std::int64_t matrices = 0;  // multiplied with each token that passes
+  std::int64_t matrices = 0;  // multiplied with each token
   std::int64_t vectors = 0;   // biases, norm scales, sinks
 
   Counts& operator+=(const Counts& other) {
@@ -72,7 +72,7 @@ struct Counts {
   }
 };
 
-// `experts`: how many of the routed ones are counted.
+// `experts`: the number of routed experts to count.
 Counts mlp_of(const ModelSpec& model, const BlockKind& kind, std::int64_t experts) {
   if (!kind.experts) {
     return {mlp_matrices(model, model.intermediate), mlp_vectors(model, model.intermediate)};
@@ -105,7 +105,8 @@ Counts blocks_of(const ModelSpec& model, std::int64_t experts) {
   return sum;
 }
 
-// All modules of multi-token prediction; each has two norms, a projection, a block, a last norm.
+// Counts all modules of multi-token prediction. Each has two norms, a projection, a block and a
+// last norm.
 Counts prediction_of(const ModelSpec& model, std::int64_t experts) {
   Counts sum;
   for (std::int64_t module = 0; module < model.prediction_modules; ++module) {

@@ -9,7 +9,7 @@ inline constexpr std::size_t kValuesOf<NormKind> = kNormKinds;
 
 namespace {
 
-// Far above anything that exists; it keeps products of sizes in 64 bits.
+// Far above existing models. It keeps products of sizes in 64 bits.
 constexpr double kMostOfAnything = 1 << 21;
 
 Limits sizes() {

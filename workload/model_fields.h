@@ -1,5 +1,5 @@
-// The fields of a model, as files give them. A new field is a member of ModelSpec, a row of
-// model_fields.cc, a line of proto/model.proto and what uses it.
+// The fields of a model in files. To add one: a member of ModelSpec, a row of model_fields.cc, a
+// line of proto/model.proto, and the code that uses it.
 
 #pragma once
 

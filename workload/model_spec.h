@@ -34,13 +34,13 @@ std::string_view name_of(NormKind kind);  // "rms"
 // token visits `per_token`.
 struct ExpertSpec {
   std::int64_t routed = 0;               // experts of a layer; 0: a dense model
-  std::int64_t per_token = 0;            // of the routed ones (top-k)
+  std::int64_t per_token = 0;            // routed experts that a token visits (top-k)
   std::int64_t intermediate = 0;         // width of one routed expert
   std::int64_t shared_intermediate = 0;  // width of all shared experts side by side; 0: none
-  std::int64_t first_dense = 0;          // layers at the beginning that keep their MLP
+  std::int64_t first_dense = 0;          // first layers that keep their MLP
   std::int64_t every = 1;                // of each `every` layers after those, the last has experts
   bool router_bias = false;
-  bool shared_gate = false;    // a learned weight of the shared experts' result (Qwen2)
+  bool shared_gate = false;    // a learned weight for the shared experts' result (Qwen2)
   double capacity_factor = 0;  // an expert takes at most this times its even share of the tokens,
                                // the rest is dropped; 0: takes all that come
   // Routing balance as data: how often each routed expert is chosen, relative to each other. Empty:
@@ -74,19 +74,19 @@ struct ModelSpec {
   std::int64_t head_dim = 0;
   std::int64_t vocabulary = 0;
   std::int64_t learned_positions = 0;  // rows of a learned position embedding; 0: none
-  bool rotary = true;                  // where no positions are learned: rotates q and k
+  bool rotary = true;                  // rotates q and k, if no positions are learned
   bool gated_mlp = true;               // gate and up projection, their product goes down
   bool tied_embeddings = false;        // unembedding shares the embedding's table
   bool attention_bias = false;         // on q, k, v and output projections
   bool qkv_bias = false;               // on q, k and v projections alone
-  bool mlp_bias = false;               // of experts too
+  bool mlp_bias = false;               // also on the experts' MLPs
   NormKind norm = NormKind::kRms;
   bool post_norms = false;         // each branch's result is normalised too (Gemma 2 and 3)
   bool parallel_branches = false;  // attention and MLP read one norm's output (PaLM)
-  bool embedding_norm = false;     // a norm behind the embedding (BLOOM)
+  bool embedding_norm = false;     // a norm after the embedding (BLOOM)
   bool dropout = false;            // masks after embedding, attention, MLP, and on its scores
   bool qk_norm = false;            // q and k of each head are normalised, RMS over head_dim
-  bool attention_sinks = false;    // one learned logit a head
+  bool attention_sinks = false;    // one learned logit per head
   bool causal = true;              // false: an encoder, each token looks at all
   std::int64_t window = 0;  // tokens that a local layer looks back at, itself included; 0: all
   // Says which layers use the window: one letter a layer, repeated over the model, L for local and
@@ -98,7 +98,7 @@ struct ModelSpec {
   // layer, each a projection, a block like the last one, and a loss; tables are those of the model.
   std::int64_t prediction_modules = 0;
 
-  std::int64_t qk_dim() const { return head_dim; }  // of one head
+  std::int64_t qk_dim() const { return head_dim; }  // per head
   std::int64_t v_dim() const { return latent.kv_rank > 0 ? latent.v_dim : head_dim; }
 };
 
@@ -106,10 +106,10 @@ struct ModelSpec {
 // leaves a rest.
 std::vector<Problem> check(const ModelSpec& model);
 
-// The properties in which layers of one model may differ.
+// BlockKind holds the properties in which layers of one model may differ.
 struct BlockKind {
-  bool local = false;    // looks at the window alone
-  bool experts = false;  // in place of the MLP
+  bool local = false;    // looks only at the window
+  bool experts = false;  // has experts instead of the MLP
   friend bool operator==(const BlockKind&, const BlockKind&) = default;
 };
 

@@ -33,10 +33,10 @@ constexpr int kBarWidth = 32;
 struct Point {
   Bytes bytes;
   std::string algorithm;
-  std::string protocol;  // of the communication library; empty: none
+  std::string protocol;  // protocol of the communication library; empty: none
   std::string why;
   std::int64_t channels = 0;
-  ChipShare taken{};  // of each chip, while it runs
+  ChipShare taken{};  // share of each chip that it takes while it runs
   std::uint32_t steps = 0;
   CollectiveFormula formula;
   SimulationResult result;
@@ -127,7 +127,7 @@ double seconds(const Point& point) {
   return to_seconds(point.result.end.since_start);
 }
 
-// Nothing if there is no time or no data.
+// Returns nullopt if there is no time or no data.
 std::optional<double> algorithm_bandwidth(const Point& point) {
   if (seconds(point) == 0 || point.bytes.value() == 0) return std::nullopt;
   return static_cast<double>(point.bytes.value()) / seconds(point);
@@ -140,7 +140,7 @@ std::optional<double> bus_bandwidth(const CollectiveRequest& request, const Poin
   return *bandwidth * bus_factor(request.op, ranks);
 }
 
-// ---- what came out ----
+// ---- results ----
 
 std::string number_or_null(std::optional<double> value) {
   return value ? fmt::format("{:.6f}", *value) : "null";

@@ -1,5 +1,5 @@
-// `stepsim collective OP --cluster C --bytes N`: one collective on an idle cluster, as a run of a
-// graph of one op a rank.
+// `stepsim collective OP --cluster C --bytes N`: runs one collective on an idle cluster, as a graph
+// with one op per rank.
 
 #pragma once
 

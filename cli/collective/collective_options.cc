@@ -24,13 +24,13 @@ namespace {
 
 namespace po = boost::program_options;
 
-// All choices except kCustom, the last one: a file stands for that.
+// All choices except kCustom, the last one, which stands for a file.
 constexpr std::size_t kNamedAlgorithms = kAlgorithmChoices.size() - 1;
 
-// Up to here products of bytes and members stay in 64 bits.
+// Up to this size, products of bytes and members fit in 64 bits.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
 
-// All-Reduce, all_reduce and allreduce are the same name.
+// Makes All-Reduce, all_reduce and allreduce the same name.
 std::string plain(std::string_view name) {
   std::string result;
   for (const char c : name) {
@@ -150,7 +150,7 @@ void read_group(const CommandLine& line, CollectiveRequest& request,
   }
 }
 
-// The number of consecutive ranks that share a node; 0 if ranks do not come node by node.
+// Returns the number of consecutive ranks that share a node; 0 if ranks are not ordered by node.
 std::uint32_t ranks_of_node(const CollectiveRequest& request) {
   const std::vector<Level>& levels = request.cluster.places.levels;
   if (levels.size() < 2) return 0;
@@ -169,7 +169,7 @@ std::uint32_t ranks_of_node(const CollectiveRequest& request) {
   return static_cast<std::uint32_t>(row);
 }
 
-// Reads --matrix, --routing and --targets, each of which is for one operation only.
+// Reads --matrix, --routing and --targets. Each is for one operation only.
 void read_traffic(const CommandLine& line, CollectiveRequest& request,
                   std::vector<Problem>& problems) {
   const auto ranks = static_cast<std::uint32_t>(request.chips.size());
@@ -224,7 +224,7 @@ void read_traffic(const CommandLine& line, CollectiveRequest& request,
   }
 }
 
-// --algorithm FILE: steps for this operation and so many ranks.
+// Reads --algorithm FILE: steps for this operation and number of ranks.
 void read_steps(const std::string& path, CollectiveRequest& request,
                 std::vector<Problem>& problems) {
   request.steps = load_step_list(path);

@@ -22,13 +22,13 @@ struct CollectiveRequest {
   DataType type = DataType::kBf16;
   std::string cluster_name;
   Cluster cluster;
-  std::vector<std::uint32_t> chips;  // of the ranks, in their order
-  std::uint32_t root = 0;            // place in `chips`
+  std::vector<std::uint32_t> chips;  // chips of the ranks, in rank order
+  std::uint32_t root = 0;            // index in `chips`
   std::uint32_t shift = 1;
-  std::vector<std::uint32_t> permutation;  // permute; empty: by shift
-  std::optional<ByteMatrix> matrix;        // ragged all-to-all
-  std::optional<StepList> steps;           // kCustom
-  std::vector<Bytes> sizes;                // one, or the sizes of a sweep
+  std::vector<std::uint32_t> permutation;  // for permute; empty: by shift
+  std::optional<ByteMatrix> matrix;        // for a ragged all-to-all
+  std::optional<StepList> steps;           // for kCustom
+  std::vector<Bytes> sizes;                // one size, or the sizes of a sweep
   bool sweep = false;
   Fidelity fidelity = Fidelity::kFlow;
   Granularity granularity = Granularity::kPipelined;
@@ -40,7 +40,7 @@ struct CollectiveRequest {
 // Throws ConfigError with all problems of options, cluster, ranks and output files.
 CollectiveRequest read_collective_request(const std::vector<std::string>& arguments);
 
-// The options, with the help on each.
+// Returns the options, with the help on each.
 OptionList collective_option_list();
 
 }  // namespace stepsim

@@ -20,7 +20,7 @@ bool read_number(std::string_view text, Number& value) {
   return error == std::errc() && rest == end;
 }
 
-// The problem of a key's value; empty if there is none.
+// Returns the problem of a key's value; "" if there is none.
 std::string read_value(const std::string& key, std::string_view text, ExpertRouting& routing) {
   const std::string is = ", is \"" + std::string(text) + "\"";
   const auto whole = [&](auto& value) {

@@ -16,8 +16,8 @@
 
 namespace stepsim {
 
-// `members` and `members_of_node` are those of the group. Adds what is wrong to `problems`, under
-// "--routing KEY".
+// `members` and `members_of_node` describe the group. Adds problems to `problems`, under "--routing
+// KEY".
 ExpertRouting read_routing(std::string_view text, std::uint32_t members,
                            std::uint32_t members_of_node, std::vector<Problem>& problems);
 

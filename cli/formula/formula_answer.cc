@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::string_view kTpu = "tpu-";
 
-// "v5p" is tpu-v5p, "h100" h100-sxm: the name with this word in it, where all others with it begin
-// with that name.
+// Returns tpu-v5p for "v5p" and h100-sxm for "h100": the name that contains this word, if all other
+// names with the word begin with that name.
 std::string chip_name(const std::string& text) {
   std::string shortest;
   std::vector<std::string> candidates;
@@ -35,7 +35,7 @@ std::string chip_name(const std::string& text) {
   return candidates.empty() || !is_clear ? text : shortest;
 }
 
-// The value in the catalog's chip or model; nothing if it is of the other one.
+// Returns the value from the catalog's chip or model; nullopt if it belongs to the other one.
 std::optional<double> value_in(const ChipSpec& chip, CatalogValue value) {
   switch (value) {
     case CatalogValue::kChipBf16Peak:
@@ -81,7 +81,8 @@ std::optional<double> value_in(const ModelSpec& model, CatalogValue value) {
   }
 }
 
-// Fills what is not given otherwise. Something that fills nothing is a problem: it was meant to.
+// Fills inputs that are not given otherwise. A source that fills no input is a problem, because the
+// user meant it to.
 template <typename Source>
 void fill(const Formula& formula, const Source& source, const std::string& word,
           FormulaInputs& inputs, std::vector<Problem>& problems) {
@@ -117,7 +118,7 @@ void read_assignment(const Formula& formula, const std::string& symbol, const st
   if (inputs.values.contains(symbol) || inputs.unknown == symbol) {
     problems.push_back({symbol, "is given twice"});
   } else if (text == "?" && is_result) {
-    // The result is what is computed anyway.
+    // The result is computed anyway.
   } else if (text == "?") {
     if (!inputs.unknown.empty()) problems.push_back({symbol, "only one input can be solved for"});
     inputs.unknown = symbol;

@@ -1,4 +1,4 @@
-// The request in the words of `stepsim formula ID SYMBOL=VALUE...`, and its answer.
+// Answers a request in the words of `stepsim formula ID SYMBOL=VALUE...`.
 //
 //   answer(formula, words, {})   // words: "B=48000", "W=180GB/s", "F=?", "chip=v5p", "model=..."
 
@@ -13,19 +13,20 @@
 
 namespace stepsim {
 
-// The values in the words behind the formula's id.
+// FormulaInputs are the values given by the words after the formula's id.
 struct FormulaInputs {
-  FormulaValues values;  // also those from a chip and a model, and the result if it is given
+  FormulaValues values;  // includes those from chip= and model=, and the result if it is given
   std::string unknown;   // SYMBOL=?; empty: none
 };
 
 struct Answer {
   FormulaInputs inputs;
-  Evaluation evaluation;          // of the first solution, where one was asked for
-  std::vector<double> solutions;  // of `inputs.unknown`
+  Evaluation evaluation;          // for the first solution, if the words ask for one
+  std::vector<double> solutions;  // values of `inputs.unknown`
 };
 
-// Throws ConfigError if there is none: with the nearest id, or with what the row is instead.
+// Throws ConfigError if there is none. The message gives the nearest id, or explains a row that is
+// not a formula.
 const Formula& read_formula(const std::string& id);
 
 // chip= and model= fill the inputs that the words don't give. Throws ConfigError with `problems`

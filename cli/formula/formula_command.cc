@@ -76,7 +76,7 @@ std::string row_of(std::string_view id) {
   return std::string(id.substr(0, id.find('.')));
 }
 
-// Ids of rows, by the formula that they test.
+// Returns the ids of study rows, by the formula that they test.
 std::map<std::string, std::vector<std::string>, std::less<>> tested_formulas() {
   std::map<std::string, std::vector<std::string>, std::less<>> tested;
   for (const Study& study : studies()) {
@@ -87,7 +87,7 @@ std::map<std::string, std::vector<std::string>, std::less<>> tested_formulas() {
   return tested;
 }
 
-// The meaning, unless the unit says it all: parameters are counted in parameters.
+// Returns the meaning, unless the unit already says it (parameters are counted in parameters).
 std::string_view meaning_beside_unit(const FormulaInput& input) {
   return input.meaning == input.unit ? std::string_view() : input.meaning;
 }
@@ -267,8 +267,9 @@ void write(const std::string& path, const std::string& text, const std::string& 
   print(path == "-" ? json : text);
 }
 
-// The formulas that `word` is about, in the order of the table: those of a group ("E"), or those
-// that mention the word or are tested by a study that does. Empty for an id and for other words.
+// Returns the formulas that `word` is about, in the order of the table: those of a group ("E"), or
+// those that mention the word or are tested by a study that mentions it. Empty for an id and for
+// other words.
 FormulaList formulas_about(const std::string& word) {
   const bool is_group = word.size() == 1 && !name_of_group(word[0]).empty();
   std::set<std::string, std::less<>> tested;
@@ -293,7 +294,7 @@ FormulaList all_formulas() {
   return all;
 }
 
-// The formulas to list; empty if the words ask for one formula.
+// Returns the formulas to list; empty if the words ask for one formula.
 FormulaList listed_formulas(const std::vector<std::string>& words) {
   if (words.empty()) return all_formulas();
   return words.size() == 1 ? formulas_about(words[0]) : FormulaList{};

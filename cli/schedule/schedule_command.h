@@ -1,5 +1,5 @@
-// `stepsim schedule NAME`: one pipeline schedule by itself, without a cluster: who does what when,
-// the bubble, and how many activations are held.
+// `stepsim schedule NAME`: runs one pipeline schedule alone, without a cluster. It shows when each
+// rank runs which op, the bubble, and the number of activations held.
 //
 // NAME is a name of schedules/pipeline/schedule_name.h, or a file (schedule_file.h) with its own
 // numbers of stages, micro-batches and chunks. The schedule runs through simulate() on links that

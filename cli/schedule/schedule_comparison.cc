@@ -22,12 +22,12 @@ PlayedSchedule played(const ScheduleOptions& options, std::string name, Pipeline
   return {std::move(name), std::move(schedule), costs, std::move(replayed), rule};
 }
 
-// The parts of a schedule, known before it is made.
+// Returns the number of parts of a schedule, which is known before the schedule is made.
 std::int64_t parts_of(const ScheduleRequest& request) {
   return published(request.name).stage_count(1, chunks_of(request));
 }
 
-// True if `a` is nowhere worse and somewhere better.
+// Returns whether `a` is nowhere worse and somewhere better.
 bool beats(const PlayedSchedule& a, const PlayedSchedule& b) {
   const auto counts = [](const PlayedSchedule& row, const PlayedSchedule& other) {
     return std::array{row.replayed.makespan, peak_of(row) * parts_of(other.schedule), sends_of(row),
@@ -55,7 +55,7 @@ ComparedRequests compared_requests(const ScheduleOptions& options, const Schedul
     if (!name || std::find(seen.begin(), seen.end(), text) != seen.end()) continue;
     seen.push_back(text);
     ScheduleRequest request = request_for(*name, given);
-    request.stage_costs.clear();  // compare() cuts them for it
+    request.stage_costs.clear();  // compare() cuts them for the schedule
     const std::vector<Problem> wrong = check_options(request);
     for (const Problem& problem : wrong) {
       if (std::find(problems.begin(), problems.end(), problem) != problems.end()) continue;
@@ -72,7 +72,7 @@ ComparedRequests compared_requests(const ScheduleOptions& options, const Schedul
       request.stage_costs.clear();
       if (!given.chunks) {
         request.chunks = chunks;
-        if (request.memory_limit) *request.memory_limit *= chunks;  // the same memory
+        if (request.memory_limit) *request.memory_limit *= chunks;  // the same memory in bytes
       }
       for (const Problem& problem : check_options(request)) {
         if (std::find(problems.begin(), problems.end(), problem) != problems.end()) continue;
@@ -150,7 +150,7 @@ std::int64_t sends_of(const PlayedSchedule& row) {
   const PipelineSchedule& schedule = row.schedule;
   std::int64_t sends = 0;
   for (std::int32_t stage = 1; stage < stage_count(schedule); ++stage) {
-    // Both directions cross as many boundaries between ranks.
+    // Both directions cross equally many boundaries between ranks.
     const bool crosses = rank_of(schedule, 0, stage - 1) != rank_of(schedule, 0, stage);
     sends += crosses ? 2 * std::int64_t{schedule.microbatches} : 0;
   }

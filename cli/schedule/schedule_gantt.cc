@@ -20,10 +20,10 @@ constexpr std::size_t kShownRanks = 32;
 constexpr std::int64_t kMostColumnsAUnit = 4;
 constexpr std::int64_t kMostPanels = 4;
 
-// How times become columns. A chart that is too wide is cut into panels, one below the other.
+// Scale maps times to columns. A chart that is too wide is cut into panels, one below the other.
 struct Scale {
   std::int64_t unit = 1;     // of time
-  std::int64_t columns = 1;  // a unit
+  std::int64_t columns = 1;  // per unit
   std::size_t panels = 1;
   bool shows_every_op = true;  // no op is shorter than a column
 
@@ -46,7 +46,8 @@ std::int64_t shortest_op(const PipelineSchedule& schedule, const StageCosts& cos
   return shortest;
 }
 
-// As few panels as show every op; one, in which ops are missing, if there would be too many.
+// Chooses the fewest panels that show every op. If that takes too many, it chooses one panel, in
+// which ops are missing.
 Scale scale_of(std::int64_t unit, std::int64_t shortest, std::int64_t makespan, std::size_t width) {
   const auto room = static_cast<std::int64_t>(width);
   if (makespan / unit <= room) {
@@ -76,7 +77,7 @@ std::string letters_of(const PipelineOp& op) {
   return letters;
 }
 
-// The letters of an op and its micro-batch, as much of it as is not misleading.
+// Returns the letters of an op and its micro-batch, cut only so far that they do not mislead.
 std::string label_of(const PipelineOp& op, std::size_t width) {
   const std::string letters = letters_of(op);
   const std::string number = std::to_string(op.microbatch);
@@ -92,14 +93,14 @@ std::string label_of(const PipelineOp& op, std::size_t width) {
   return shown + std::string(width - shown.size(), '-');
 }
 
-// An op of a rank, and when it runs.
+// RanOp is an op of a rank and the time when it runs.
 struct RanOp {
   const PipelineOp& op;
   std::int64_t start = 0;
   std::int64_t end = 0;
 };
 
-// Every op with its label.
+// Draws every op with its label.
 void draw_all(const std::vector<RanOp>& ops, const Scale& scale, std::vector<Cell>& row) {
   for (const RanOp& ran : ops) {
     const std::size_t begin = scale.column(ran.start);
@@ -108,7 +109,7 @@ void draw_all(const std::vector<RanOp>& ops, const Scale& scale, std::vector<Cel
   }
 }
 
-// In each column the op that takes most of it, or idle time.
+// Draws in each column the op that takes most of it, or idle time.
 void draw_most(const std::vector<RanOp>& ops, const Scale& scale, std::vector<Cell>& row) {
   std::vector<std::int64_t> most(row.size(), 0);
   std::vector<std::int64_t> idle(row.size(), scale.unit);
@@ -137,7 +138,8 @@ std::vector<Cell> row_of(const PipelineSchedule& schedule, const StageCosts& cos
     const std::int64_t time = time_of(schedule, static_cast<std::int32_t>(rank), op, costs);
     ops.push_back({op, start, start + time});
   }
-  // A column that the end of the step only begins is not drawn, except where a column is many ops.
+  // A column in which the step only just begins its end is not drawn, unless a column holds many
+  // ops.
   const std::size_t columns = scale.column(replayed.makespan);
   std::vector<Cell> row(std::max<std::size_t>(columns, 1));
   (scale.shows_every_op ? draw_all : draw_most)(ops, scale, row);
@@ -159,7 +161,7 @@ Paint paint_of(PipelineOpKind kind) {
   return Paint::kBold;
 }
 
-// The cells as text, neighbours of one kind painted together.
+// Returns the cells as text. Neighbours of one kind are painted together.
 std::string painted_cells(std::span<const Cell> cells, bool color) {
   std::string line;
   for (std::size_t begin = 0; begin < cells.size();) {

@@ -43,7 +43,7 @@ std::optional<std::int64_t> read_count(const CommandLine& line, const std::strin
   return count;
 }
 
-// "0.432" as millionths.
+// Reads "0.432" as millionths.
 void read_share(const CommandLine& line, const std::string& option,
                 std::optional<ActivationMemory>& memory, std::vector<Problem>& problems) {
   if (line.options.count(option) == 0) return;
@@ -79,8 +79,8 @@ std::string option_of(const std::string& field) {
   return option;
 }
 
-// Problems of a request in terms of options. A count of 0 was not given, or could not be read: that
-// has been said.
+// Returns problems of a request in terms of options. A count of 0 was not given or could not be
+// read, which has been reported.
 std::vector<Problem> in_options(std::vector<Problem> problems, std::int64_t stages,
                                 std::int64_t microbatches) {
   std::erase_if(problems, [&](const Problem& problem) {
@@ -160,7 +160,7 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
   const CommandLine line = read_command_line(arguments, schedule_option_list(), problems);
   ScheduleOptions options;
   if (std::ranges::any_of(problems, [](const Problem& problem) {
-        return problem.field == "command line";  // then no option can be read
+        return problem.field == "command line";  // then no option could be read
       })) {
     return options;
   }

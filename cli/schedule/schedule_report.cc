@@ -30,7 +30,7 @@ std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
 }
 
-// "1.00 ms", or "1.00 ms to 2.00 ms" where stages differ.
+// Returns "1.00 ms", or "1.00 ms to 2.00 ms" if stages differ.
 std::string time_text(const StageCosts& costs, std::int64_t PipelineCosts::*kind) {
   const auto [least, most] = std::ranges::minmax(
       costs.listed(), {}, [&](const PipelineCosts& stage) { return stage.*kind; });
@@ -46,7 +46,7 @@ std::string seconds_text(double picoseconds) {
   return to_text(Duration(std::llround(picoseconds)));
 }
 
-// The text in lines that fit; all except the first are indented further.
+// Adds the text in lines that fit. All lines except the first are indented further.
 void add_wrapped(std::string_view text, ReportText& report) {
   std::string line = "   ";
   std::istringstream words{std::string(text)};
@@ -63,10 +63,11 @@ void add_wrapped(std::string_view text, ReportText& report) {
 struct PublishedBubble {
   BubbleFormula formula;
   Duration value{};
-  std::int64_t unit = 1;  // of the times in formula.broken
+  std::int64_t unit = 1;  // unit of the times in formula.broken
 };
 
-// The costs in the largest unit in which all times are whole, for conditions that read well.
+// Evaluates the formula in the largest unit in which all times are whole, so that conditions read
+// well.
 std::optional<PublishedBubble> published_bubble(const ScheduleOptions& options,
                                                 const PlayedSchedule& own) {
   if (!schedule_named(options.name)) return std::nullopt;
@@ -177,7 +178,7 @@ std::string json_list(const Items& items, const ToText& to_json, std::string_vie
   return text + "]";
 }
 
-// Times of a comparison are fractions of a picosecond: rounded to the nearest.
+// Times of a comparison are fractions of a picosecond, rounded to the nearest.
 std::string comparison_json(const Comparison& comparison) {
   return json_list(
       comparison.rows,

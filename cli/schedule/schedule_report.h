@@ -1,4 +1,4 @@
-// The results of `stepsim schedule`: the table on the terminal, and the JSON.
+// Writes the results of `stepsim schedule`: the table on the terminal, and the JSON.
 
 #pragma once
 

@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-// True if the text is a time below one picosecond. Reading rounds it up to one.
+// Returns whether the text is a time below one picosecond. Reading rounds it up to one.
 bool is_below_picosecond(const std::string& text) {
   double number = 0;
   const char* end = text.data() + text.size();
@@ -24,7 +24,7 @@ bool is_below_picosecond(const std::string& text) {
          number * static_cast<double>(unit->count()) < 1;
 }
 
-// One time, or where `may_be_list` one of each stage; empty if it was not given or can't be read.
+// Reads one time or, if `may_be_list`, one per stage; empty if it was not given or cannot be read.
 std::vector<std::int64_t> read_times(const CommandLine& line, const std::string& option,
                                      std::int64_t least, bool may_be_list,
                                      std::vector<Problem>& problems) {

@@ -1,4 +1,5 @@
-// The times of `stepsim schedule`: --forward-time and its kind, one for all stages or one of each.
+// Reads the times of `stepsim schedule`, --forward-time and similar: one for all stages or one for
+// each.
 
 #pragma once
 
@@ -14,11 +15,11 @@ namespace stepsim {
 
 inline constexpr std::int64_t kSecond = 1'000'000'000'000;  // in picoseconds, the unit of all costs
 
-// Puts them into `request.costs` and, where they differ from stage to stage, into
-// `request.stage_costs`, in picoseconds; adds what is wrong with them to `problems`.
+// Stores the times in `request.costs` and, if they differ between stages, in `request.stage_costs`,
+// in picoseconds. Adds what is wrong with them to `problems`.
 void read_costs(const CommandLine& line, ScheduleRequest& request, std::vector<Problem>& problems);
 
-// "a,b,,c" as four words.
+// Splits "a,b,,c" into four words.
 std::vector<std::string> split_at_commas(const std::string& text);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// `stepsim validate --cases`: the figures that the books work out, through the formula table.
+// `stepsim validate --cases`: checks the figures that the books work out against the formula table.
 
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace stepsim {
 
-// All cases, or those of the given ids, formulas ("E7") or groups ("E"). Prints them to standard
-// output, or as JSON to `json` ("-": standard output). True if every one is right. Throws
-// ConfigError for words that are none of these.
+// Checks all cases, or those of the given ids, formulas ("E7") or groups ("E"). Prints them to
+// standard output, or as JSON to `json` ("-": standard output). Returns whether every one is right.
+// Throws ConfigError for words that are none of these.
 bool validate_cases(const std::vector<std::string>& words, const std::string& json);
 
 }  // namespace stepsim

@@ -32,7 +32,7 @@ constexpr std::array kFidelities = {Fidelity::kLatencyBandwidth, Fidelity::kFlow
                                     Fidelity::kPacket};
 constexpr std::size_t kLeastIdWidth = 30;
 
-// A study with those of its rows that were asked for.
+// ChosenStudy is a study with those of its rows that were asked for.
 struct ChosenStudy {
   Study study;
   std::vector<StudyRow> rows;
@@ -70,8 +70,8 @@ po::options_description validate_option_list() {
 
 // ---- reading ----
 
-// Rows that a word names: a study, one of its rows, or the formula that they test; else those
-// whose chapter, title, statement or regime has it. Not both: an id is an id.
+// Returns the rows that a word names: a study, one of its rows, or the formula that they test. If
+// the word is no such id, it returns those whose chapter, title, statement or regime contains it.
 std::vector<ChosenStudy> choose(const std::vector<std::string>& words,
                                 std::vector<Problem>& problems) {
   const std::vector<Study> all = studies();
@@ -168,7 +168,8 @@ void add_heading(const Study& study, ReportText& report) {
   report.wrapped(4, fmt::format("-- {}", study.source));
 }
 
-// The id of a row and the space behind it. Most ids are short; the regimes line up behind those.
+// Returns the id of a row and the space behind it. Most ids are short; the regimes line up behind
+// those.
 std::string id_column(const std::string& id) {
   return fmt::format("{:<{}}", id + "  ", kLeastIdWidth);
 }

@@ -18,7 +18,7 @@ SourceText source_of(const CatalogFile& file) {
           .text = std::string(file.text)};
 }
 
-// The names of a family's usual sizes; empty if the file is no family.
+// Returns the names of a family's usual sizes; empty if the file is no family.
 std::vector<std::string> members_of(const CatalogFile& file, CatalogKind kind) {
   std::vector<std::string> names;
   if (kind != CatalogKind::kCluster) return names;
@@ -94,7 +94,7 @@ CatalogAnswer entry_named(CatalogKind kind, std::string_view name) {
   return {};
 }
 
-// The option of `stepsim run` that takes an entry; empty for an experiment, which needs none.
+// Returns the option of `stepsim run` that takes an entry; "" for an experiment, which needs none.
 std::string_view option_for(CatalogKind kind) {
   switch (kind) {
     case CatalogKind::kChip:
@@ -113,7 +113,7 @@ std::string_view option_for(CatalogKind kind) {
   return "";
 }
 
-// What to type for a whole run with an experiment, model, cluster or plan. Nothing for other kinds.
+// Returns the command for a run with an experiment, model, cluster or plan; "" for other kinds.
 std::string run_with(CatalogKind kind, std::string_view name) {
   if (kind == CatalogKind::kChip || kind == CatalogKind::kLibrary) return {};
   if (kind == CatalogKind::kExperiment) return fmt::format("stepsim run {}", name);
@@ -128,7 +128,7 @@ std::string option_sentence(CatalogKind kind, std::string_view name) {
   return fmt::format("stepsim run takes it as {}{}", option_for(kind), name);
 }
 
-// How to run with an entry, as a sentence.
+// Returns a sentence that says how to run with an entry.
 std::string run_sentence(CatalogKind kind, std::string_view name) {
   const std::string command = run_with(kind, name);
   return command.empty() ? option_sentence(kind, name) : "Type: " + command;
@@ -146,7 +146,7 @@ std::vector<std::string> names_with(CatalogKind kind, const std::string& part) {
   return names;
 }
 
-// What to say if the name of an entry of kind `is` stands where one of kind `wanted` must.
+// Returns the message for the name of an entry of kind `is` where one of kind `wanted` must stand.
 std::string wrong_kind(CatalogKind wanted, CatalogKind is, const std::string& name) {
   const bool is_for_run = wanted == CatalogKind::kExperiment || is == CatalogKind::kExperiment;
   std::string text =

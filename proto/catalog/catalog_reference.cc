@@ -12,8 +12,8 @@
 namespace stepsim {
 namespace {
 
-// Timings of a library stand for those of the same path and protocol that it starts from: the
-// others stay.
+// Timings of a library replace those with the same path and protocol in the library that it is
+// based on. The other timings stay.
 void keep_other_timings(const file::Library& base, file::Library& changes) {
   if (changes.timing_size() == 0) return;
   file::Library kept;
@@ -46,7 +46,7 @@ bool resolve_catalog(Message& message, CatalogKind kind, const std::string& fiel
   } else {
     read_message(*answer.found, field + ".", base, problems);
   }
-  if (!resolve_catalog(base, kind, field, problems)) return false;  // its own start
+  if (!resolve_catalog(base, kind, field, problems)) return false;  // the entry that it is based on
   if constexpr (requires { base.name(); }) {
     if (!base.has_name()) base.set_name(message.catalog());
   }

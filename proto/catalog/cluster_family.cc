@@ -25,7 +25,7 @@ file::Cluster parse(const SourceText& file) {
   return cluster;
 }
 
-// Positive numbers with "x" between them.
+// Reads positive numbers with "x" between them.
 std::optional<std::vector<std::int32_t>> numbers_of(std::string_view text) {
   std::vector<std::int32_t> numbers;
   const char* at = text.data();
@@ -40,7 +40,7 @@ std::optional<std::vector<std::int32_t>> numbers_of(std::string_view text) {
   }
 }
 
-// True if the box fits into the largest one, in some order of its axes.
+// Returns whether the box fits into the largest one, in some order of its axes.
 bool fits(std::vector<std::int32_t> axes, std::vector<std::int32_t> box) {
   std::ranges::sort(axes);
   std::ranges::sort(box);
@@ -77,8 +77,8 @@ bool set_axes(file::Torus& torus, const std::vector<std::int32_t>& numbers,
   return true;
 }
 
-// Sets how many nodes, racks or pods there are: the field that the table of topologies names, or
-// the first tier of a composed cluster.
+// Sets the number of nodes, racks or pods: the field that the table of topologies names, or the
+// first tier of a composed cluster.
 void set_count(file::Cluster& cluster, std::int32_t count) {
   if (cluster.has_composed()) {
     cluster.mutable_composed()->mutable_tiers(0)->set_count(count);
@@ -92,7 +92,7 @@ void set_count(file::Cluster& cluster, std::int32_t count) {
                                      count);
 }
 
-// False if the family has no such size. REQUIRES: a composed cluster has a tier.
+// Returns false if the family has no such size. REQUIRES: a composed cluster has a tier.
 bool set_size(file::Cluster& cluster, const std::vector<std::int32_t>& numbers,
               const file::Sizes& rule) {
   if (cluster.has_torus()) return set_axes(*cluster.mutable_torus(), numbers, rule);
@@ -110,7 +110,7 @@ bool set_size(file::Cluster& cluster, const std::vector<std::int32_t>& numbers,
   return true;
 }
 
-// The sizes that set_size() takes, in words.
+// Describes the sizes that set_size() takes.
 std::string sizes_in_words(const file::Cluster& cluster) {
   const file::Sizes& rule = cluster.sizes();
   const std::string axes =
@@ -126,10 +126,10 @@ std::string sizes_in_words(const file::Cluster& cluster) {
 
 constexpr std::string_view kTwisted = "_twisted";
 
-// The same axes as a twisted torus. Says what is needed if they don't wrap.
+// Turns the axes into a twisted torus. Returns what is needed if they don't wrap.
 std::optional<std::string> twist(file::Cluster& cluster) {
   const file::Torus torus = cluster.torus();
-  file::TwistedTorus& twisted = *cluster.mutable_twisted_torus();  // takes the place of the torus
+  file::TwistedTorus& twisted = *cluster.mutable_twisted_torus();  // replaces the torus
   for (const file::Torus::Axis& axis : torus.axes()) {
     if (!axis.wraps()) return fmt::format("must have axes that wrap, to end in {}", kTwisted);
     twisted.add_shape(axis.size());
@@ -139,8 +139,8 @@ std::optional<std::string> twist(file::Cluster& cluster) {
   return std::nullopt;
 }
 
-// Says what is wrong with a slice that the generation's hardware does not have; nothing for other
-// families.
+// Returns what is wrong with a slice that the generation's hardware does not have; nullopt for
+// other families.
 std::optional<std::string> missing_slice(const std::string& family,
                                          const std::vector<std::int32_t>& numbers) {
   const auto generation = tpu_generation_named(family);

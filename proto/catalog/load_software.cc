@@ -25,7 +25,7 @@ std::vector<file::Software> software_messages() {
   return all;
 }
 
-// The value of a plain field as --set takes it: without quotes.
+// Returns the value of a plain field as --set takes it: without quotes.
 std::string plain_text(const google::protobuf::Message& message,
                        const google::protobuf::FieldDescriptor& field) {
   if (field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING) {
@@ -36,7 +36,7 @@ std::string plain_text(const google::protobuf::Message& message,
   return text;
 }
 
-// The fields that are set, in order of their numbers.
+// Returns the fields that are set, in order of their numbers.
 std::vector<std::pair<std::string, std::string>> keys_of(const file::Plan& plan) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   plan.GetReflection()->ListFields(plan, &fields);
@@ -47,7 +47,7 @@ std::vector<std::pair<std::string, std::string>> keys_of(const file::Plan& plan)
   return keys;
 }
 
-// Puts what the software changes about a chip over its fields.
+// Puts the changes that the software makes over the chip's fields.
 void change_chip(const std::string& software, const std::string& name, file::Chip& chip) {
   for (const file::Software& entry : software_messages()) {
     if (entry.name() != software) continue;

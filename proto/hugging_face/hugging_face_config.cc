@@ -59,7 +59,7 @@ constexpr std::array<std::string_view, 49> kShapingKeys = {"num_hidden_layers",
                                                            "cross_attention_layers",
                                                            "add_cross_attention"};
 
-// Says nothing: null, false, 0, or an empty list.
+// Returns whether a value says nothing: null, false, 0, or an empty list.
 bool is_nothing(const json& value) {
   return value.is_null() || value == false || value == 0 || (value.is_array() && value.empty());
 }

@@ -11,7 +11,7 @@ namespace {
 using Config = HuggingFaceConfig;
 
 // Reads the keys that decoders with rotary positions, RMS norm and a gated MLP share. `head_dim`
-// holds if the file gives none; 0 means hidden / heads.
+// applies if the file gives none; 0 means hidden / heads.
 void read_decoder(Config& config, file::Model& model, std::int64_t head_dim = 0) {
   model.set_layers(config.size("num_hidden_layers", "layers"));
   model.set_hidden(config.size("hidden_size", "hidden"));
@@ -46,7 +46,7 @@ void read_experts(Config& config, file::Model& model, std::string_view width) {
   if (experts.intermediate() == 0) config.leave_out("intermediate");
 }
 
-// One letter a layer from layer_types; false if there are none.
+// Writes one letter per layer from layer_types. Returns false if there are none.
 bool read_layer_types(Config& config, file::Model& model) {
   const std::vector<std::string> types = config.texts("layer_types");
   if (types.empty()) return false;
@@ -71,7 +71,7 @@ bool read_layer_types(Config& config, file::Model& model) {
   return true;
 }
 
-// `pattern`: which layers have the window where layer_types doesn't say it.
+// `pattern`: the layers with a window if layer_types does not say it.
 void read_window(Config& config, file::Model& model, std::int64_t absent,
                  const std::string& pattern) {
   const std::int64_t window = config.size_or("sliding_window", "window", absent);
@@ -180,7 +180,7 @@ void read_sparse_layers(Config& config, file::Model& model) {
   }
   const bool all = experts.every() == 1 && experts.first_dense() == 0;
   if (all) {
-    config.has("intermediate_size");  // of no layer
+    config.has("intermediate_size");  // used by no layer
   } else {
     read_dense_mlp(config, model);
   }
@@ -204,7 +204,7 @@ void read_qwen3_moe(Config& config, file::Model& model) {
   read_sparse_layers(config, model);
 }
 
-// head_dim of the file is the rotary part alone, or is absent: it is computed.
+// The file's head_dim is only the rotary part, or is absent, so it is computed.
 void read_deepseek(Config& config, file::Model& model) {
   file::Latent& latent = *model.mutable_latent();
   latent.set_q_rank(config.count_or("q_lora_rank", "latent.q_rank", 0));
@@ -248,7 +248,7 @@ void read_gemma2(Config& config, file::Model& model) {
   read_window(config, model, 4096, "LG");
 }
 
-// Published files leave out what all Gemma 3 share: the vocabulary and the width of a head.
+// Published files leave out what all Gemma 3 models share: the vocabulary and the width of a head.
 void read_gemma3(Config& config, file::Model& model) {
   model.set_layers(config.size("num_hidden_layers", "layers"));
   model.set_hidden(config.size("hidden_size", "hidden"));
@@ -297,7 +297,7 @@ void read_gpt_oss(Config& config, file::Model& model) {
   model.mutable_experts()->set_router_bias(true);
 }
 
-// ALiBi: no positions are rotated or learned.
+// With ALiBi, positions are neither rotated nor learned.
 void read_bloom(Config& config, file::Model& model) {
   model.set_layers(config.size(config.either("n_layer", "num_hidden_layers"), "layers"));
   model.set_hidden(config.size(config.either("hidden_size", "n_embed"), "hidden"));

@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-// 8030261248 as 8,030,261,248.
+// Writes 8030261248 as 8,030,261,248.
 std::string grouped(std::int64_t value) {
   std::string digits = std::to_string(value);
   for (std::size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");

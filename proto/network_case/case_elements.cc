@@ -14,7 +14,8 @@ bool is_list_name(const std::string& key) {
   return key == "links" || key == "flows" || key == "expect";
 }
 
-// The events of nlohmann::json's parser. Depth 1 is inside the root object, depth 2 inside a list.
+// ElementReader handles the events of nlohmann::json's parser. Depth 1 is inside the root object,
+// depth 2 inside a list.
 class ElementReader {
  public:
   using number_integer_t = Json::number_integer_t;
@@ -114,7 +115,7 @@ class ElementReader {
   std::vector<Problem> problems_;
   int depth_ = 0;
   std::string root_key_;
-  bool is_in_list_ = false;  // whose elements are wanted
+  bool is_in_list_ = false;  // in the list whose elements are wanted
   std::size_t index_ = 0;    // in that list
   Json element_;
   std::vector<Json*> open_;  // the element and its open parts
@@ -130,7 +131,7 @@ std::vector<Problem> read_case_elements(const std::string& path, const CaseVisit
   std::istream stream(&text);
   Json::sax_parse(stream, &reader);
   std::vector<Problem> problems = reader.take_problems();
-  // If the text breaks off, the complaint of the parser is not the cause.
+  // If the text breaks off, the parser's complaint is not the cause.
   if (!text.problem().empty()) return {{path, text.problem()}};
   return problems;
 }

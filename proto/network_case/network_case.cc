@@ -45,30 +45,30 @@ class CaseLoader {
     bool are_known;
   };
 
-  // A flow that stands before the one it waits for.
+  // EarlyReference is a flow that stands before the one it waits for.
   struct EarlyReference {
-    std::size_t index;                  // of the flow, in the file
-    std::size_t position;               // in its list
-    std::optional<std::uint32_t> flow;  // none: the flow is wrong and was not kept
+    std::size_t index;                  // index of the flow in the file
+    std::size_t position;               // index in the flow's list
+    std::optional<std::uint32_t> flow;  // unset: the flow is wrong and was not kept
     std::string after;
   };
 
   const std::string path_;
   CaseProblems problems_;
   NetworkCase result_;
-  std::set<std::string> lists_begun_;  // in any reading of the file
+  std::set<std::string> lists_begun_;  // lists found in any pass over the file
   std::set<std::string> lists_to_read_{"links", "flows", "expect"};
   bool may_read_values_ = true;
   Json values_ = Json::object();        // plain values of the root object
   NameTable nodes_;                     // JSON texts, by NodeId
   std::vector<Ends> ends_;              // by LinkId
-  std::vector<std::uint32_t> used_by_;  // by LinkId: the last flow, plus one
-  std::vector<LinkId> route_;           // of one flow
+  std::vector<std::uint32_t> used_by_;  // by LinkId: number of the last flow that used it, plus one
+  std::vector<LinkId> route_;           // route of one flow
   std::vector<EarlyReference> early_references_;
 };
 
-// A list can be read once what it refers to has been read. Files that put flows before links are
-// read again for the flows.
+// A list can be read once the lists that it refers to have been read. Files with flows before links
+// are read again for the flows.
 bool CaseLoader::wants(const std::string& list) {
   lists_begun_.insert(list);
   if (!lists_to_read_.contains(list)) return false;
@@ -224,7 +224,7 @@ void CaseLoader::read_after(CaseFields& fields, const Json& after, std::size_t i
   }
 }
 
-// A run doesn't need expected times, so those that can't be read are left out.
+// A run does not need expected times, so unreadable ones are left out.
 void CaseLoader::read_expected(const Json& element) {
   if (!element.is_object() || !element.contains("flow")) return;
   const auto flow =

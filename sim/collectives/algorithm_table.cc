@@ -105,7 +105,7 @@ std::string equal_shards(const ByteMatrix&, const Shape&) {
   return "sends equal shards and can't do an all-to-all by a matrix; there are: direct, pairwise";
 }
 
-// Members that the matrix has on one node must be on one node of the shape.
+// Members that are on one node in the matrix must be on one node of the shape.
 std::string nodes_of_the_group(const ByteMatrix& matrix, const Shape& shape) {
   if (matrix.sharing == NodeSharing::kNone) return "";
   const std::uint32_t per_node = shape.dimensions.front().size;
@@ -119,7 +119,7 @@ std::string nodes_of_the_group(const ByteMatrix& matrix, const Shape& shape) {
 
 // --- Makers --------------------------------------------------------------------------------------
 
-// The members as one row, in the order in which they were given.
+// Returns the members as one row, in the order in which they were given.
 std::vector<std::uint32_t> as_given(const Shape& shape) {
   std::vector<std::uint32_t> order(shape.members());
   std::iota(order.begin(), order.end(), 0U);
@@ -143,7 +143,7 @@ std::vector<std::uint32_t> innermost_first(const Shape& shape) {
   return order;
 }
 
-// Every rotation of the torus axes, and behind them the levels outside the torus.
+// Makes every rotation of the torus axes, followed by the levels outside the torus.
 Made rotated_axes(const Task& task, const Shape& shape) {
   std::vector<std::uint32_t> order = innermost_first(shape);
   const auto axes = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t dimension) {
@@ -159,8 +159,8 @@ Made rotated_axes(const Task& task, const Shape& shape) {
   return std::make_unique<MultiAxis>(task, shape, std::move(rotations));
 }
 
-// Chunks of overlapped levels: enough that the phases of the first and last are little beside the
-// whole, in messages of at least 64 KiB.
+// Returns the number of chunks of overlapped levels: enough that the first and last phases are
+// short relative to the whole, in messages of at least 64 KiB.
 std::uint32_t level_chunks(Bytes bytes, const Shape& shape) {
   constexpr std::int64_t kSmallestMessage = 64 << 10;
   return static_cast<std::uint32_t>(
@@ -261,7 +261,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
        return std::make_unique<MultiAxis>(
            task, shape, std::vector<MultiAxis::Rotation>{{.order = innermost_first(shape)}});
      }},
-    // Everybody to everybody (or to the root, or from it) at once.
+    // Every member exchanges with every other one (or with the root) at once.
     {.choice = AlgorithmChoice::kDirect,
      .name = "direct",
      .ops = {CollectiveOp::kAllToAll, CollectiveOp::kAllGather, CollectiveOp::kReduceScatter,
@@ -299,7 +299,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<RootTrees>(task, shape);
      }},
-    // log n rounds from or to the root.
+    // log n rounds from the root or to it.
     {.choice = AlgorithmChoice::kBinomialTree,
      .name = "binomial-tree",
      .ops = {CollectiveOp::kBroadcast, CollectiveOp::kReduce, CollectiveOp::kGather,
@@ -308,7 +308,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .matrix_misfit = any_matrix,
      .bid = bid_binomial_tree,
      .make = in_a_row<BinomialTree>},
-    // The root to the next to the next, pipelined in chunks.
+    // The root sends to the next member, which sends to the next, pipelined in chunks.
     {.choice = AlgorithmChoice::kChain,
      .name = "chain",
      .ops = {CollectiveOp::kBroadcast, CollectiveOp::kReduce},
@@ -334,7 +334,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<HalvingDoubling>(task, as_given(shape), false);
      }},
-    // All one has is exchanged with partners at distance 1, 2, 4, ...
+    // Each member exchanges everything it has with partners at distance 1, 2, 4, ...
     {.choice = AlgorithmChoice::kRecursiveDoubling,
      .name = "recursive-doubling",
      .ops = {CollectiveOp::kAllReduce, CollectiveOp::kAllGather},
@@ -353,7 +353,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .matrix_misfit = any_matrix,
      .bid = bid_bruck,
      .make = in_a_row<Bruck>},
-    // Everybody to the root and back (naive).
+    // Every member sends to the root, which sends back (naive).
     {.choice = AlgorithmChoice::kReduceBroadcast,
      .name = "reduce-broadcast",
      .ops = {CollectiveOp::kAllReduce},
@@ -361,7 +361,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .matrix_misfit = any_matrix,
      .bid = bid_never,
      .make = in_a_row<ReduceBroadcast>},
-    // A word to the members 1, 2, 4, ... places on.
+    // Each member sends a word to the members 1, 2, 4, ... places on.
     {.choice = AlgorithmChoice::kDissemination,
      .name = "dissemination",
      .ops = {CollectiveOp::kBarrier},
@@ -379,7 +379,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<RotatedRings>(task, shape);
      }},
-    // Hierarchical in chunks: one level works while the next one does.
+    // Hierarchical in chunks: one level works on a chunk while the next level works on another.
     {.choice = AlgorithmChoice::kOverlappedLevels,
      .name = "overlapped-levels",
      .ops = kRingOps,
@@ -390,7 +390,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
          [](const Task& task,
             const Shape&
                 shape) { return level_rings(task, shape, level_chunks(task.bytes, shape), true); }},
-    // In the node to the destination's rail, then over the rail.
+    // Inside the node to the destination's rail, then over the rail.
     {.choice = AlgorithmChoice::kPxn,
      .name = "pxn",
      .ops = {CollectiveOp::kAllToAll},
@@ -437,7 +437,7 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
        return std::make_unique<InNetwork>(task, shape, binary_trees(shape, InsideNode::kSwitch),
                                           false);
      }},
-    // Steps that somebody has written down, for one operation and number of members.
+    // Steps that a user has written, for one operation and number of members.
     {.choice = AlgorithmChoice::kCustom,
      .name = "custom",
      .ops = {CollectiveOp::kAllReduce, CollectiveOp::kAllGather, CollectiveOp::kReduceScatter,

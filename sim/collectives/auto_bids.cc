@@ -7,12 +7,12 @@
 namespace stepsim {
 namespace {
 
-constexpr std::uint32_t kDirectMembers = 64;  // send everything at once up to here
+constexpr std::uint32_t kDirectMembers = 64;  // up to this size, send everything at once
 
-// What the ring, or the rings level by level, would cost.
+// RingCost is the cost of the ring, or of the rings level by level.
 struct RingCost {
   std::int64_t rounds = 0;
-  std::int64_t sent = 0;  // by a member
+  std::int64_t sent = 0;  // bytes sent by a member
   std::int64_t bytes() const { return rounds * kTripBytes + sent; }
 };
 
@@ -25,7 +25,7 @@ RingCost cost_of_rings(const CollectiveTask& task, const GroupShape& shape) {
   return cost;
 }
 
-// An algorithm that takes the place of rings where trips weigh more than bytes.
+// Bids for an algorithm that replaces rings where trips weigh more than bytes.
 Bid bid_few_rounds(const CollectiveTask& task, const GroupShape& shape, std::int64_t rounds,
                    std::int64_t sent) {
   if (shape.has_torus_axis()) return std::nullopt;
@@ -37,7 +37,7 @@ Bid bid_few_rounds(const CollectiveTask& task, const GroupShape& shape, std::int
                      (shape.dimensions.size() > 1 ? "hierarchical" : "ring") + " algorithm"};
 }
 
-// Why copies are not shared inside nodes, for an algorithm that does not share them.
+// Returns why an algorithm does not share copies inside nodes.
 std::string why_not_shared(const CollectiveTask& task) {
   if (task.matrix == nullptr || task.matrix->sharing == NodeSharing::kNone) return "";
   return "; the members do not fill the nodes of the matrix alike, so no copy is shared in them";

@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-// NCCL's figures for what flags leave of a rate (src/graph/tuning.cc).
+// NCCL's figures for the share of a rate that flags leave (src/graph/tuning.cc).
 constexpr double kLlShare = 0.5;
 constexpr double kLl128Share = 0.92;
 constexpr double kTreeSimpleShare = 0.92;
@@ -34,7 +34,7 @@ double seconds_of(Bytes bytes, Bandwidth rate) {
   return rate.value() > 0 ? static_cast<double>(bytes.value()) / rate.value() : 0;
 }
 
-// Bytes a second; 0 where there is no such link.
+// In bytes/s; 0 if there is no such link.
 double value_or_none(std::optional<Bandwidth> link) {
   return link.value_or(Bandwidth()).value();
 }
@@ -49,7 +49,7 @@ std::string name_of(const Way& way) {
   return std::string(name_of(way.path)) + " " + std::string(name_of(way.protocol));
 }
 
-// NCCL's own expectation of each path and protocol in a group.
+// Tuner computes the time that NCCL itself expects for each path and protocol in a group.
 class Tuner {
  public:
   Tuner(const CommunicationLibrary& library, const CollectiveTask& task, const GroupLinks& links,
@@ -142,7 +142,7 @@ class Tuner {
   double rate_ = 0;
 };
 
-// A rate of the library's file, where one is given.
+// Returns a rate of the library's file, if one is given.
 std::optional<Bandwidth> limit(Bandwidth rate) {
   return rate.value() > 0 ? std::optional(rate) : std::nullopt;
 }
@@ -152,25 +152,25 @@ std::optional<Bandwidth> lower(std::optional<Bandwidth> a, std::optional<Bandwid
   return std::min(*a, *b);
 }
 
-// Bytes on a link for each byte of data.
+// Returns the bytes on a link per byte of data.
 double wire_ratio(std::optional<Bandwidth> link, double fraction, std::optional<Bandwidth> most) {
   if (!link) return 1;
   const Bandwidth rate = *lower(fraction * *link, most);
   return rate.value() > 0 ? std::max(1.0, link->value() / rate.value()) : 1;
 }
 
-// The part of one member in a collective.
+// Share is the part of one member in a collective.
 struct Share {
-  Bytes bytes{};  // the collective's
-  Bytes part{};   // its shard
-  Bytes sent{};   // by it
+  Bytes bytes{};  // bytes of the collective
+  Bytes part{};   // bytes of the member's shard
+  Bytes sent{};   // bytes that the member sends
   std::uint32_t peers = 1;
   bool adds = false;
   bool copy_engines = false;
 };
 
-// Channels that are open, as a number that grows evenly with the bytes; at least one where there
-// are any.
+// Returns the number of open channels, which grows smoothly with the bytes. It is at least one if
+// there are any.
 double open_channels(const CommunicationLibrary& library, const ProtocolChannels& channels,
                      const Share& share, const GroupLinks& links) {
   if (share.copy_engines) return 0;
@@ -201,7 +201,7 @@ LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& t
 
   const ProtocolChannels& channels = timing.channels;
   const double open = open_channels(library, channels, share, links);
-  std::optional<Bandwidth> most;  // that the chip sends at
+  std::optional<Bandwidth> most;  // the rate at which the chip can send
   if (open > 0) {
     const auto channel = lower(limit(channels.rate), share.adds ? links.adder : std::nullopt);
     if (channel) most = open * *channel;
@@ -233,7 +233,7 @@ bool reduces(CollectiveOp op) {
          op == CollectiveOp::kReduce;
 }
 
-// Copies from buffer to buffer.
+// Returns whether the operation only copies from buffer to buffer.
 bool can_use_copy_engines(CollectiveOp op) {
   return op == CollectiveOp::kAllGather || op == CollectiveOp::kAllToAll ||
          op == CollectiveOp::kGather || op == CollectiveOp::kScatter;
@@ -260,7 +260,7 @@ bool moves_messages(CollectiveOp op) {
          op == CollectiveOp::kPermute;
 }
 
-// The paths and protocols that NCCL could take here, in its order.
+// Returns the paths and protocols that NCCL could take here, in its order.
 std::vector<Way> ways(const CommunicationLibrary& library, const CollectiveTask& task,
                       bool may_nvls, bool trees, bool by_levels, const GroupLinks& links) {
   const Tuner tuner(library, task, links, by_levels);
@@ -288,9 +288,9 @@ std::string why_lowest(const CommunicationLibrary& library, const std::vector<Wa
          microseconds(best.seconds) + others;
 }
 
-// The algorithm that stands for NCCL's ring here: over nodes one ring a card. Over many, and where
-// members do not fill their nodes alike, level by level: that is less than one part in as many as
-// there are nodes faster, and quickly worked out.
+// Returns the algorithm that represents NCCL's ring. Over a few nodes it is one ring per card. Over
+// many nodes, and if members do not fill their nodes alike, it is level by level. That is faster by
+// less than one part in the number of nodes, and quick to compute.
 AlgorithmChoice ring_of(const GroupShape& shape, const GroupLinks& links) {
   constexpr std::uint32_t kMostMembers = 1024;
   if (shape.dimensions.size() <= 1) return AlgorithmChoice::kRing;
@@ -323,8 +323,9 @@ LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveT
                  std::string(name_of(protocol))};
 }
 
-// Whether nothing is faster than the one switch between all members. Rings take (n - 1) / n of the
-// data over each link, twice for an all-reduce; the switch has to take in what all members have.
+// Returns whether nothing is faster than the one switch between all members. Rings carry (n - 1) /
+// n of the data over each link, twice for an all-reduce. The switch has to take in the data of all
+// members.
 bool is_best_in_switch(const CollectiveTask& task, bool floating, const GroupShape& shape,
                        const GroupLinks& links) {
   if (!links.nvls || links.nodes != 1) return false;
@@ -361,14 +362,14 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
   const AlgorithmChoice ring = ring_of(shape, links);
   const bool by_levels = ring == AlgorithmChoice::kHierarchical &&
                          (free_choice || asked == AlgorithmChoice::kHierarchical);
-  // Asked for by name, the switches' sums are timed as such.
+  // If the user asks for it by name, the time is that of sums in the switches.
   const bool nvls = (free_choice || asked == AlgorithmChoice::kNvls) && floating &&
                     refusal(task.op, AlgorithmChoice::kNvls, shape).empty();
   std::vector<Way> all = ways(library, task, nvls, trees, by_levels, links);
   if (asked == AlgorithmChoice::kNvls && nvls) {
     std::erase_if(all, [](const Way& way) { return way.path != LibraryPath::kNvls; });
   }
-  if (all.empty()) all.push_back({});  // nothing is tuned: Simple
+  if (all.empty()) all.push_back({});  // nothing is tuned, so use Simple
   const Way best = *std::ranges::min_element(all, {}, &Way::seconds);
   if (free_choice) {
     chosen = {.choice = ring, .why = why_lowest(library, all, best)};

@@ -11,7 +11,7 @@ inline constexpr std::size_t kValuesOf<LibraryPath> = kLibraryPaths;
 
 namespace {
 
-// The path and the protocol that a row of constants is for, and its hops.
+// The path and the protocol that a row of constants belongs to, and its hops.
 template <typename Row>
 void add_path_rows(FieldTable<Row>& table) {
   table.add(

@@ -22,7 +22,7 @@ std::string number(std::uint64_t value) {
   return std::to_string(value);
 }
 
-// The data that members bring to an operation, and those that it promises them
+// Promise holds the data that members bring to an operation and the data that it promises them
 // (sim/collectives/collective.h).
 class Promise {
  public:
@@ -67,7 +67,7 @@ class Promise {
   enum class End : std::uint8_t { kAnything, kSumOfAll, kOneMembers };
   struct Expected {
     End end = End::kAnything;
-    std::uint32_t member = 0;  // whose data: kOneMembers
+    std::uint32_t member = 0;  // for kOneMembers: the member whose data it is
   };
   Expected of(std::uint32_t member, std::uint32_t shard) const {
     const Expected anything;
@@ -113,10 +113,10 @@ class Promise {
   const CollectiveTask& task_;
   const CollectiveAlgorithm& algorithm_;
   std::uint32_t n_;
-  std::vector<std::optional<std::uint32_t>> owner_;  // by shard; of operations that have owners
+  std::vector<std::optional<std::uint32_t>> owner_;  // by shard, for operations that have owners
 };
 
-// Bytes of the blocks of a message, by the rules of algorithm.h.
+// BlockBytes counts the bytes of the blocks of a message, by the rules of algorithm.h.
 class BlockBytes {
  public:
   BlockBytes(const CollectiveTask& task, const CollectiveAlgorithm& algorithm)
@@ -124,7 +124,7 @@ class BlockBytes {
 
   void check(std::uint32_t from, const CollectiveMessage& message,
              const std::vector<std::uint32_t>& blocks) const {
-    // A torus all-to-all.
+    // This is a torus all-to-all.
     if (algorithm_.cuts_equally()) {
       const std::int64_t all = std::int64_t{n_} * algorithm_.pieces();
       const std::int64_t exact = task_.bytes.value() * static_cast<std::int64_t>(blocks.size());
@@ -172,7 +172,7 @@ class BlockBytes {
     return element * part(size, block / shards, algorithm_.pieces());
   }
 
-  // Between nodes: each source and destination node once, or each destination and source node.
+  // Counts blocks between nodes: each pair of source and destination node once.
   std::int64_t shared(const std::vector<std::uint32_t>& blocks) const {
     const ByteMatrix& matrix = *task_.matrix;
     std::set<std::pair<std::uint32_t, std::uint32_t>> counted;
@@ -226,8 +226,8 @@ class Proof {
       pass_rounds(static_cast<std::uint32_t>(i / endpoints_),
                   static_cast<std::uint32_t>(i % endpoints_));
     }
-    // Each pass sends what may be sent and then delivers it; lane by lane, the first lane that can
-    // go on does.
+    // Each pass sends what may be sent and then delivers it. It goes lane by lane, and the first
+    // lane that can go on does.
     bool moved = true;
     while (moved) {
       moved = false;
@@ -249,7 +249,7 @@ class Proof {
   struct LaneState {
     std::uint32_t sent = 0;
     std::uint32_t received = 0;
-    std::uint32_t applied = 0;  // rounds whose arrivals are in the member's data
+    std::uint32_t applied = 0;  // rounds whose arrivals have been added to the member's data
   };
   struct Flight {
     std::uint32_t lane = 0;
@@ -257,7 +257,7 @@ class Proof {
     std::uint32_t to = 0;
     bool reduce = false;
     std::vector<std::uint32_t> blocks{};
-    std::vector<std::uint64_t> payload{};  // by block and word
+    std::vector<std::uint64_t> payload{};  // indexed by block and word
   };
 
   std::uint64_t* content(std::uint32_t member, std::size_t block) {
@@ -267,8 +267,8 @@ class Proof {
     return lanes_[std::size_t{lane} * endpoints_ + member];
   }
 
-  // Rounds of which everything has arrived are received, rounds without a message are sent, as far
-  // as they go; what arrived in a round counts when the member has also sent in it.
+  // Receives rounds for which everything has arrived, and passes rounds without a message to send,
+  // as far as possible. The data that arrived in a round count when the member has also sent in it.
   void pass_rounds(std::uint32_t lane, std::uint32_t member) {
     LaneState& at = state(lane, member);
     const std::vector<std::uint32_t>& arrived = arrived_[std::size_t{lane} * endpoints_ + member];

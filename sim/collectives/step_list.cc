@@ -10,7 +10,7 @@
 namespace stepsim {
 namespace {
 
-// Tables of (lane, round, member) are kept: this is far more than anybody writes by hand.
+// Tables of (lane, round, member) are kept. This is far more than anybody writes by hand.
 constexpr std::uint64_t kMostSlots = 1U << 26;
 
 std::string below(std::uint64_t limit, std::uint64_t is) {

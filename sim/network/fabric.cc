@@ -52,7 +52,7 @@ std::span<const LinkId> Fabric::alternatives(LinkGroupId group, NodeId node) con
 
 std::string Fabric::link_name(LinkId id) const {
   const Link& named = link(id);
-  if (named.from == named.to) {  // inside a node: what adds up, or what is read and written
+  if (named.from == named.to) {  // a link inside a node, for reduction or memory
     return node(named.from).name +
            (node(named.from).kind == NodeKind::kHost ? ".memory" : ".adder");
   }

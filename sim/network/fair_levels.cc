@@ -1,4 +1,4 @@
-// The part of FairSharing that puts links right: the incremental search for max-min fair levels.
+// The part of FairSharing that corrects links: the incremental search for max-min fair levels.
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-constexpr double kCaptureAbove = 1 + 1e-12;  // of the trial level
+constexpr double kCaptureAbove = 1 + 1e-12;  // relative to the trial level
 constexpr double kSameLevel = 1e-13;         // relative; must be below the capture threshold
 constexpr std::size_t kPrefetchAhead = 8;    // transfers
 
@@ -72,8 +72,9 @@ void FairSharing::evaluate(LinkId index) {
   set_level(index, level, own_weight);
 }
 
-// Adds up the row of the link, fills captured_, and returns the level with them. Their rates stay
-// what they are, but the link counts them as its own: in `own_weight`, no longer in `foreign`.
+// Adds up the row of the link, fills captured_, and returns the level with the captured transfers.
+// Their rates do not change yet, but the link counts them as its own: in `own_weight`, no longer in
+// `foreign`.
 double FairSharing::capture_faster(LinkId index, double level, double& own_weight) {
   Link& link = links_[index];
   const double surely_slower = level > 0 ? level * (1 - 1e-9) : 0;
@@ -117,7 +118,7 @@ double FairSharing::capture_faster(LinkId index, double level, double& own_weigh
   return level;
 }
 
-// Gives the link its level and the transfers in captured_, and tells all others.
+// Sets the link's level and takes over the transfers in captured_, and tells all other links.
 void FairSharing::set_level(LinkId index, double level, double own_weight) {
   Link& link = links_[index];
   settle_volume(link);
@@ -161,7 +162,7 @@ void FairSharing::move_to(LinkId index, double level, const Faster& captured) {
   heap_push(books_[index].own, own);
 }
 
-// Puts the bottleneck first among the uses of its transfer.
+// Puts the bottleneck first among the links that its transfer uses.
 void FairSharing::set_bottleneck(Transfer& transfer, LinkId index) {
   transfer.bottleneck = index;
   const std::uint32_t first = transfer.uses_begin;
@@ -176,8 +177,8 @@ void FairSharing::set_bottleneck(Transfer& transfer, LinkId index) {
   }
 }
 
-// Tells the links of a transfer but its bottleneck. The inner loops of all contention: no branch in
-// them.
+// Tells the links of a transfer, except its bottleneck. Under contention this is the inner loop, so
+// it has no branch.
 void FairSharing::push(const Own& own, double change, double rate) {
   const LinkId* const begin = use_links_.data() + own.uses_begin;
   const auto push_to = [&](LinkId index, double weighted_change) {

@@ -1,5 +1,5 @@
-// The parts of FairSharing that look at everything: the full refill, which is the fallback of the
-// incremental method, and the proof that rates are fair.
+// The parts of FairSharing that look at all links: the full refill, which is the fallback of the
+// incremental method, and the check that rates are fair.
 
 #include <algorithm>
 #include <cassert>
@@ -13,7 +13,7 @@ namespace {}  // namespace
 
 void FairSharing::refill() {
   ++refills_;
-  // Bytes left are kept in the transfers while no heap holds their keys.
+  // Transfers keep their remaining bytes while no heap holds their keys.
   for (LinkId index(0); index < links_.next(); index = LinkId(index.index() + 1)) {
     Link& link = links_[index];
     settle_volume(link);
@@ -34,8 +34,8 @@ void FairSharing::refill() {
   rate_updates_ += active_;
 }
 
-// Progressive filling: the link that is full first as all rates rise together is the bottleneck
-// of the transfers over it; they are settled and the others go on rising.
+// Progressive filling: all rates rise together. The first link that is full is the bottleneck of
+// the transfers over it. They are settled, and the others continue to rise.
 void FairSharing::fill_from_below() {
   struct Filling {
     double room;    // capacity minus settled transfers
@@ -61,14 +61,14 @@ void FairSharing::fill_from_below() {
     }
   }
   std::make_heap(order.begin(), order.end(), later);
-  double lowest = 0;  // levels are found in rising order, but for rounding errors
+  double lowest = 0;  // levels rise, except for rounding errors
   std::vector<bool> is_settled(transfers_.size(), false);
   while (!order.empty()) {
     const Full next = order.front();
     std::pop_heap(order.begin(), order.end(), later);
     order.pop_back();
     if (filling[next.index].rising == 0) continue;
-    // The level of a link only rises while others fill up: an old entry comes too early.
+    // The level of a link only rises while others fill up, so an old entry comes too early.
     const double level = filling[next.index].room / filling[next.index].weight;
     if (level > next.level) {
       order.push_back({level, next.index});

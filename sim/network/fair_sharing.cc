@@ -9,8 +9,8 @@
 namespace stepsim {
 namespace {
 
-constexpr double kRoundUpFrom = 0.4871;   // of a picosecond
-constexpr double kCancelsBelow = 1e-3;    // of the weight that is subtracted
+constexpr double kRoundUpFrom = 0.4871;   // fraction of a picosecond
+constexpr double kCancelsBelow = 1e-3;    // relative to the subtracted weight
 constexpr std::uint8_t kScanAfter = 255;  // changes
 constexpr std::size_t kManyArrivals = 4096;
 
@@ -23,7 +23,7 @@ double largest_capacity(const Fabric& fabric) {
   return largest > 0 ? largest : 1;
 }
 
-// Picoseconds until the volume reaches the key, as a fraction.
+// Returns the picoseconds until the volume reaches the key, as a fraction.
 double time_left(double key, double volume, double level) {
   return (key - volume) / level;
 }
@@ -51,7 +51,7 @@ FairSharing::FairSharing(const Fabric& fabric, std::optional<std::uint64_t> eval
   }
 }
 
-// ---- coming and going ----
+// ---- arrivals and departures ----
 
 FairSharing::Slot FairSharing::add(TransferId id, Bytes bytes, std::span<const LinkUse> uses) {
   const std::size_t size = uses.size();
@@ -140,7 +140,7 @@ void FairSharing::admit_arrivals() {
   arrivals_.clear();
 }
 
-// A row that grows by doubling leaves shorter places behind: many arrivals get theirs at once.
+// A row that doubles leaves shorter gaps behind. So rows grow for many arrivals at once.
 void FairSharing::make_room_for_arrivals() {
   IdTable<LinkId, std::uint32_t> arriving(links_.size(), 0);
   for (const Arrival& arrival : arrivals_) {
@@ -151,8 +151,8 @@ void FairSharing::make_room_for_arrivals() {
   }
 }
 
-// Gives a new transfer the bottleneck that it probably has; evaluations correct a wrong guess.
-// The guess for a link is its free share, but not less than an equal part of the whole of it.
+// Assigns a new transfer its probable bottleneck; evaluations correct a wrong guess. The guess for
+// a link is its free share, but at least an equal part of the whole link.
 void FairSharing::place(Slot slot) {
   Transfer& transfer = transfers_[slot];
   const std::uint32_t end = transfer.uses_begin + transfer.uses_size;
@@ -230,7 +230,7 @@ void FairSharing::take_finished(std::int64_t now, std::vector<Slot>& finished) {
   active_ -= finished_.size();
 }
 
-// Takes a transfer, which is no longer in the heap of its bottleneck, off all its links.
+// Removes a transfer, which is no longer in the heap of its bottleneck, from all its links.
 void FairSharing::leave(const Finished& finished) {
   Transfer& transfer = transfers_[finished.slot];
   transfer.is_active = false;
@@ -260,7 +260,7 @@ void FairSharing::leave(const Finished& finished) {
   }
 }
 
-// Forgets the weight of an own transfer that is no longer in the heap.
+// Subtracts the weight of an own transfer that is no longer in the heap.
 void FairSharing::lose_own(LinkId index, double weight) {
   Link& link = links_[index];
   const Books& books = books_[index];
@@ -272,7 +272,7 @@ void FairSharing::lose_own(LinkId index, double weight) {
   }
   link.own_weight -= weight;
   if (link.own_weight > weight * kCancelsBelow) return;
-  link.own_weight = 0;  // what is left is mostly rounding error: add it up
+  link.own_weight = 0;  // the rest is mostly rounding error, so add it up again
   for (const Crossing& crossing : rows_.view(books.row)) {
     const Transfer& transfer = transfers_[crossing.slot];
     if (transfer.bottleneck == index) link.own_weight += weight_of(transfer, crossing.use);
@@ -347,7 +347,7 @@ void FairSharing::heap_remove(PooledArray& heap, std::uint32_t position) {
   if (position < heap.size) heap_sift(heap, position, last);
 }
 
-// Puts `entry` where it belongs, starting from the free place at `position`.
+// Moves `entry` to its place in the heap, starting from the free place at `position`.
 void FairSharing::heap_sift(PooledArray& heap, std::uint32_t position, const Own& entry) {
   Own* const entries = heaps_.data(heap);
   const auto put = [&](const Own& what, std::uint32_t where) {

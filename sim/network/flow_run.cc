@@ -20,7 +20,7 @@ struct Begin {
   }
 };
 
-// The flows that each flow waits for, and those that wait for it.
+// Waiting holds the flows that each flow waits for, and those that wait for it.
 class Waiting {
  public:
   explicit Waiting(const FlowList& list)
@@ -51,7 +51,7 @@ class Waiting {
   }
 
  private:
-  std::vector<std::uint32_t> awaited_;          // by flow; empty: none waits
+  std::vector<std::uint32_t> awaited_;          // by flow; empty: no flow waits
   std::vector<std::uint32_t> followers_begin_;  // by flow, in followers_
   std::vector<std::uint32_t> followers_;
 };
@@ -80,7 +80,7 @@ class Starter {
   std::vector<LinkUse> uses_;
 };
 
-// Flows that have nothing to wait for but their start.
+// Begins holds the flows that only wait for their start time.
 class Begins {
  public:
   Begins(const FlowList& list, const Waiting& waiting) : list_(list) {
@@ -109,7 +109,7 @@ class Begins {
     }
   }
 
-  // All flows that begin now, in order. Valid until the next call.
+  // Returns all flows that begin now, in order. The result is valid until the next call.
   std::span<const std::uint32_t> take(Time now) {
     taken_.clear();
     std::swap(taken_, beginning_);
@@ -125,9 +125,9 @@ class Begins {
 
  private:
   const FlowList& list_;
-  std::vector<Begin> first_;  // of flows that wait for none, in order
+  std::vector<Begin> first_;  // flows that wait for no other, in order
   std::size_t next_first_ = 0;
-  std::priority_queue<Begin, std::vector<Begin>, std::greater<>> later_;  // of those that waited
+  std::priority_queue<Begin, std::vector<Begin>, std::greater<>> later_;  // flows that waited
   std::vector<std::uint32_t> beginning_;                                  // now, in no order
   std::vector<std::uint32_t> taken_;
 };
@@ -182,8 +182,8 @@ std::vector<std::vector<std::uint32_t>> find_cycles(const FlowList& list) {
     waiting.end(free[i], [&](std::uint32_t flow) { free.push_back(flow); });
   }
   if (free.size() == list.flows.size()) return {};
-  // Every flow that is left waits for another one that is left: following one of those from each
-  // leads into a cycle, or onto an older path.
+  // Every flow that is left waits for another one that is left. Following one such link from each
+  // flow leads into a cycle or onto a path that was followed before.
   std::vector<std::optional<std::uint32_t>> blocker(list.flows.size());
   for (const auto& [flow, after] : list.dependences) {
     if (waiting.waits(flow) && waiting.waits(after)) blocker[flow] = after;

@@ -8,8 +8,8 @@
 namespace stepsim {
 namespace {
 
-// An event is the end of a transfer's latency or of the transfer; they are taken in order of time,
-// then id, so that carried bytes are summed in the same order whatever the order of calls.
+// An event is the end of a transfer's latency or of the transfer. Events are taken in order of
+// time, then id, so that carried bytes are summed in the same order for any order of calls.
 class LatencyBandwidthNetwork final : public Network {
  public:
   explicit LatencyBandwidthNetwork(const Fabric& fabric)
@@ -74,7 +74,7 @@ class LatencyBandwidthNetwork final : public Network {
     Bandwidth bandwidth;
     Bytes bytes;
     Time end;         // valid while active
-    double late = 0;  // the unrounded end minus `end`, picoseconds
+    double late = 0;  // exact end minus `end`, in picoseconds
     bool is_active = false;
     std::vector<LinkUse> uses;
   };

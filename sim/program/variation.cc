@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-constexpr double kFarthest = 6;  // standard deviations; times the most jitter (0.15): below 1
+constexpr double kFarthest = 6;  // standard deviations; times the largest jitter (0.15): below 1
 
 // The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 std::uint64_t mix(std::uint64_t value) {
@@ -21,7 +21,7 @@ std::uint64_t mix(std::uint64_t value) {
   return value ^ (value >> 31U);
 }
 
-// In (0, 1).
+// Returns a number in (0, 1).
 double uniform(std::uint64_t hash) {
   return (static_cast<double>(hash >> 11U) + 0.5) * 0x1p-53;
 }
@@ -53,7 +53,7 @@ void vary(const Variation& variation, std::uint64_t seed, OpGraph& graph) {
   graph.jitter = {.deviation = variation.jitter, .seed = seed};
 }
 
-// Box and Muller: two uniform numbers make a normal one.
+// The method of Box and Muller turns two uniform numbers into a normal one.
 double factor_of(const Jitter& jitter, std::uint32_t step, RankId rank, OpId op) {
   const std::uint64_t place = (std::uint64_t{rank.index()} << 32U) | op.index();
   const std::uint64_t first = mix(mix(mix(jitter.seed) ^ step) ^ place);

@@ -4,7 +4,7 @@
 
 namespace stepsim {
 
-// Ranges, both ends included: "0-7,16".
+// Ranges of ranks, with both ends included: "0-7,16".
 template <>
 struct Text<std::vector<RankId>> {
   static std::string accepts() { return "ranks and ranges of ranks, as in 0-7,16"; }

@@ -40,7 +40,7 @@ CommunicatorId communicator_of(const OpGraph& graph, const Op& op) {
                                         : graph.messages[op.work].communicator;
 }
 
-// Streams of `rank` that still have an op on the communicator: those that could end the wait.
+// Returns the streams of `rank` that still have an op on the communicator. They could end the wait.
 std::vector<RankStreamId> candidates(const OpGraph& graph, const Streams& streams, RankId rank,
                                      const Op& waiting) {
   std::vector<RankStreamId> result;
@@ -60,9 +60,9 @@ std::vector<RankStreamId> candidates(const OpGraph& graph, const Streams& stream
   return result;
 }
 
-using WaitsOn = std::vector<std::vector<RankStreamId>>;  // by stream: those it waits for
+using WaitsOn = std::vector<std::vector<RankStreamId>>;  // by stream: the streams that it waits for
 
-// A cycle among the streams that wait for streams, found depth first.
+// CycleSearch finds a cycle among streams that wait for streams, depth first.
 class CycleSearch {
  public:
   explicit CycleSearch(const WaitsOn& waits_on)
@@ -79,7 +79,7 @@ class CycleSearch {
  private:
   enum class State : std::uint8_t { kNew, kOnPath, kDone };
 
-  // Without recursion: a path may be as long as there are streams.
+  // This is not recursive, because a path may be as long as there are streams.
   void visit(RankStreamId start) {
     std::vector<RankStreamId> path = {start};
     std::vector<std::size_t> next = {0};
@@ -111,8 +111,8 @@ class CycleSearch {
   std::vector<RankStreamId> cycle_;
 };
 
-// What the next op of a stream waits for, in words; the streams that could end the wait are added
-// to `waits_on`.
+// Describes in words what the next op of a stream waits for. Adds the streams that could end the
+// wait to `waits_on`.
 class Waits {
  public:
   Waits(const OpGraph& graph, Streams& streams, const Channels& channels,

@@ -59,7 +59,7 @@ class Simulation {
   void run() {
     for (std::uint32_t stream = 0; stream < streams_.count(); ++stream) woken_.emplace_back(stream);
     start_woken();
-    // Events that are left when the last op has ended are stale: they must not move the clock.
+    // Events left after the last op has ended are stale and must not move the clock.
     while (streams_.ops_ended() != streams_.ops_total()) {
       network_->settle(now());
       const std::optional<Time> next = next_instant();
@@ -70,7 +70,7 @@ class Simulation {
       recorder_.links_until(*next, *network_);
       queue_.advance_to(*next);
       report_progress();
-      // The network goes first, then the queue; what they wake starts before rates are settled.
+      // The network goes before the queue. Ops that they wake start before rates are settled.
       if (network_->next_event() == *next) {
         transfers_.clear();
         network_->advance(*next, transfers_);
@@ -104,7 +104,7 @@ class Simulation {
     }
   }
 
-  // Starts every op that may start now, and what becomes ready by ops of no duration.
+  // Starts every op that may start now, and ops that become ready through ops of no duration.
   void start_woken() {
     while (!woken_.empty()) {
       if (options_.shuffle_seed) std::swap(woken_[random_() % woken_.size()], woken_.back());
@@ -220,7 +220,7 @@ class Simulation {
     if (changed && recorder_.records(rank)) recorder_.memory(rank, now(), memory_.balance(rank));
   }
 
-  // The collective of `stream` begins (+1) or ends (-1) to hold its share of the chip.
+  // The collective of `stream` starts (+1) or stops (-1) holding its share of the chip.
   void hold_chip(RankStreamId stream, int change) {
     const RankId rank = streams_.rank_of(stream);
     if (compute_.change_communication(rank, collectives_.taken(stream), change, now())) {
@@ -228,7 +228,7 @@ class Simulation {
     }
   }
 
-  // Packets take other links than those that were routed.
+  // Returns whether packets take other links than those of the route.
   bool sprays() const {
     return options_.fidelity == Fidelity::kPacket && options_.packets.spraying.has_value();
   }
@@ -264,7 +264,7 @@ class Simulation {
   std::vector<TransferId> transfers_;
   std::vector<std::uint64_t> left_in_step_;
   std::vector<Time> step_ends_;
-  RankStreamId last_stream_;  // of the op that ended last
+  RankStreamId last_stream_;  // stream of the op that ended last
   std::uint64_t events_ = 0;
   std::uint64_t instants_ = 0;
 };

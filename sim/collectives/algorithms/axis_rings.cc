@@ -67,8 +67,8 @@ AxisRings::Sent AxisRings::sent(std::uint32_t lane, std::uint32_t round,
     }
   }
 
-  // Both directions find the same data: along dimensions before `phase` in the order the member has
-  // its own coordinate only, dimensions after it are whole.
+  // Both directions see the same data. Along dimensions before `phase` in the order, the member has
+  // only its own coordinate. Dimensions after it are whole.
   Sent result;
   std::uint32_t rest = position_[member];
   std::uint32_t stride = 1;

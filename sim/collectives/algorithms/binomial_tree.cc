@@ -12,7 +12,7 @@ bool BinomialTree::is_near_end(std::uint32_t round, std::uint32_t place) const {
   return place % (2 * distance(round)) == 0 && place + distance(round) < members();
 }
 
-// Behind the far end of the edge over which `member` sends.
+// Returns the subtree behind the far end of the edge over which `member` sends.
 BinomialTree::Subtree BinomialTree::subtree(std::uint32_t round, std::uint32_t member) const {
   const std::uint32_t far = place_of(member) + (to_root() ? 0 : distance(round));
   return {far, std::min(distance(round), members() - far)};

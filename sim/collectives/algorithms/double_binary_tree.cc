@@ -37,8 +37,8 @@ std::uint32_t DoubleBinaryTree::member_of(std::uint32_t lane, std::uint32_t node
   return member_at(n % 2 == 0 ? n - 1 - node : (node + 1) % n);
 }
 
-// A node of depth d sends chunk c up in round c + D - d, after what its children send in the round
-// before; and down in round c + d, after its parent.
+// A node of depth d sends chunk c up in round c + D - d, one round after its children send it. It
+// sends the chunk down in round c + d, after its parent.
 std::optional<std::uint32_t> DoubleBinaryTree::chunk(std::uint32_t lane, std::uint32_t round,
                                                      std::uint32_t node) const {
   const Node& self = nodes_[node];
@@ -75,8 +75,8 @@ std::uint32_t DoubleBinaryTree::receives(std::uint32_t lane, std::uint32_t round
   return count;
 }
 
-// What goes down has come up to the root, or down to the node, whose parent serves it in a lane of
-// its own place.
+// A chunk that goes down has come up to the root, or has come down to the node. The node's parent
+// serves it in the lane of the node's place.
 std::optional<LaneGate> DoubleBinaryTree::gate(std::uint32_t lane, std::uint32_t round,
                                                std::uint32_t member) const {
   if (is_up(lane)) return std::nullopt;

@@ -15,7 +15,7 @@ std::optional<CollectiveMessage> Exchange::message(std::uint32_t lane, std::uint
     if (bytes == Bytes(0)) return std::nullopt;
     return CollectiveMessage{.to = to, .bytes = bytes};
   }
-  std::uint32_t part = to;  // part of the buffer; here for an all-to-all
+  std::uint32_t part = to;  // part of the buffer, here for an all-to-all
   if (task().op == CollectiveOp::kAllGather) part = shard_of(member);
   if (task().op == CollectiveOp::kReduceScatter) part = shard_of(to);
   return CollectiveMessage{.to = to,

@@ -32,7 +32,7 @@ HalvingDoubling::Step HalvingDoubling::step(std::uint32_t round) const {
   return {Phase::kDouble, round - levels_};
 }
 
-// Among the first 2 (n - p) positions, the even ones take part for themselves and their neighbour.
+// Among the first 2 (n - p) positions, the even ones take part, for themselves and their neighbour.
 std::optional<HalvingDoubling::Sent> HalvingDoubling::sent(std::uint32_t round,
                                                            std::uint32_t member) const {
   const std::uint32_t position = position_of(member);

@@ -23,7 +23,7 @@ InNetwork::InNetwork(const CollectiveTask& task, const GroupShape& shape,
       cuts_through_(cuts_through),
       position_(shape.members()) {
   assert(!trees_.empty());
-  // A word goes over one tree.
+  // A single word goes over one tree.
   if (task.op == CollectiveOp::kBarrier) trees_.resize(1);
   for (std::uint32_t position = 0; position < n_; ++position) {
     position_[shape.order[position]] = position;
@@ -44,7 +44,7 @@ InNetwork::InNetwork(const CollectiveTask& task, const GroupShape& shape,
       kMostChunks));
 }
 
-// From the lowest nodes up. The shards of a tree are those of the members on its rail.
+// Works from the lowest nodes up. The shards of a tree are those of the members on its rail.
 void InNetwork::find_owned(std::uint32_t tree, const std::vector<std::uint32_t>& order) {
   const std::vector<ReductionTree::Node>& nodes = trees_[tree].nodes;
   owned_.emplace_back(nodes.size());
@@ -107,8 +107,8 @@ std::optional<std::uint32_t> InNetwork::child(std::uint32_t lane, std::uint32_t 
   return children[place];
 }
 
-// An all-gather carries up the shards that are owned below, and down the others. A reduce-scatter
-// carries up the shards that are owned elsewhere, and down those owned below.
+// An all-gather carries the shards that are owned below up, and all others down. A reduce-scatter
+// carries the shards that are owned elsewhere up, and those owned below down.
 void InNetwork::blocks_between(std::uint32_t lane, std::uint32_t node,
                                std::vector<std::uint32_t>& out) const {
   const std::uint32_t tree = tree_of(lane);
@@ -141,8 +141,8 @@ Bytes InNetwork::bytes_of(std::uint32_t block) const {
   return Bytes(part(shard, block / shards(), pieces()) * task_.element.value());
 }
 
-// A node of height h sends up in round h, when all below it have; one of depth d sends down in
-// round d, after its parent.
+// A node of height h sends up in round h, when all nodes below it have. A node of depth d sends
+// down in round d, after its parent.
 std::optional<CollectiveMessage> InNetwork::message(std::uint32_t lane, std::uint32_t round,
                                                     std::uint32_t member) const {
   const std::uint32_t tree = tree_of(lane);
@@ -186,9 +186,9 @@ std::uint32_t InNetwork::receives(std::uint32_t lane, std::uint32_t round,
   return served && node.depth == round + 1 && gets_down(tree, member) ? 1 : 0;
 }
 
-// A node sends down what its parent has sent down to it. The root, and the nodes on the way of a
-// broadcast up to it, send down what has come up. Where nodes store and forward, the chunks of a
-// leaf follow each other.
+// A node sends down what its parent has sent down to it. The root sends down what has come up, and
+// so do the nodes on a broadcast's way up to it. If nodes store and forward, the chunks of a leaf
+// follow each other.
 std::optional<LaneGate> InNetwork::gate(std::uint32_t lane, std::uint32_t round,
                                         std::uint32_t member) const {
   const std::uint32_t up = lane - lane % width();

@@ -6,7 +6,7 @@
 namespace stepsim {
 namespace {
 
-// Both halves of every rotation: the share of each lane.
+// Returns the share of each lane: both halves of every rotation.
 std::vector<std::uint32_t> by_lane(const std::vector<MultiAxis::Rotation>& rotations) {
   std::vector<std::uint32_t> shares;
   for (const MultiAxis::Rotation& rotation : rotations) {
@@ -80,7 +80,7 @@ std::optional<MultiAxis::Sent> MultiAxis::sent(std::uint32_t lane, std::uint32_t
   const std::uint32_t rounds = rounds_along(d);
   const auto to = neighbour(position, d, backwards(lane));
   if (!to) return std::nullopt;
-  // Places between this member and the one whose shard it is: behind, or ahead of it.
+  // Distance between this member and the one whose shard it is, behind or ahead of it.
   const std::uint32_t away = now.scatters ? rounds - now.step : now.step;
   const bool ahead = now.scatters != backwards(lane);  // towards higher coordinates
   const std::uint32_t here = coordinate(position, d);
@@ -94,8 +94,9 @@ std::optional<MultiAxis::Sent> MultiAxis::sent(std::uint32_t lane, std::uint32_t
   }
   Sent result{.to = *to, .reduce = now.scatters, .shards = {}};
   result.half = is_ring(d) && n % 2 == 0 && now.step == (now.scatters ? 0 : rounds - 1);
-  // Along dimensions before this one in the order, the member has its own coordinate only.
-  // Dimensions after it are whole: a scatter has yet to scatter them, a gather has gathered them.
+  // Along dimensions before this one in the order, the member has only its own coordinate.
+  // Dimensions after it are whole: a scatter has not scattered them yet, and a gather has gathered
+  // them.
   const std::vector<std::uint32_t>& order = rotations_[lane / 2].order;
   for (std::uint32_t place = 0; place < order.size(); ++place) {
     const std::uint32_t other = order[place];

@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-// Enough chunks that both legs are busy, in messages that are not small.
+// Returns enough chunks to keep both legs busy, in messages that are not small.
 std::uint32_t chunks_of(Bytes bytes, std::uint32_t members) {
   constexpr std::int64_t kSmallestMessage = 256 << 10;
   return static_cast<std::uint32_t>(
@@ -39,7 +39,7 @@ NodeRelay::Leg NodeRelay::leg(std::uint32_t round) const {
   return {.in_node = !node_first, .first = false, .step = round - rounds_of_first + 1};
 }
 
-// `step` places on, or back, in the node or on the rail.
+// Returns the member `step` places on or back, in the node or on the rail.
 std::uint32_t NodeRelay::partner(const Leg& leg, std::uint32_t member, bool back) const {
   const std::uint32_t inside = position_[member] % per_node_;
   const std::uint32_t node = position_[member] / per_node_;
@@ -49,8 +49,9 @@ std::uint32_t NodeRelay::partner(const Leg& leg, std::uint32_t member, bool back
                      : member_at(inside, (node + step) % size);
 }
 
-// The first leg carries the data of `from` for all that are reached through `to`: on its rail, or
-// in its node. The second carries to `to` the data of all that come through `from`.
+// The first leg carries the data of `from` for all members that are reached through `to`: on its
+// rail, or in its node. The second leg carries to `to` the data of all members that come through
+// `from`.
 template <typename Visit>
 void NodeRelay::for_each_pair(const Leg& leg, std::uint32_t from, std::uint32_t to,
                               Visit visit) const {
@@ -58,7 +59,8 @@ void NodeRelay::for_each_pair(const Leg& leg, std::uint32_t from, std::uint32_t 
   const std::uint32_t relay = position_[leg.first ? to : from];
   const std::uint32_t others = node_first == leg.first ? nodes() : per_node_;
   for (std::uint32_t i = 0; i < others; ++i) {
-    // In the first leg of pxn and the second of forwarding: all members on the relay's rail.
+    // In the first leg of pxn and the second of forwarding, these are all members on the relay's
+    // rail.
     const std::uint32_t other =
         node_first == leg.first ? member_at(relay % per_node_, i) : member_at(i, relay / per_node_);
     visit(leg.first ? from : other, leg.first ? other : to);
@@ -102,7 +104,7 @@ std::optional<CollectiveMessage> NodeRelay::message(std::uint32_t lane, std::uin
       result.bytes += bytes_of(source * members() + destination, lane);
     });
   }
-  // Nothing to send; without a matrix there is always a message, as in other algorithms.
+  // There is nothing to send. Without a matrix there is always a message, as in other algorithms.
   if (task_.matrix != nullptr && result.bytes == Bytes(0)) return std::nullopt;
   return result;
 }
@@ -113,7 +115,7 @@ std::uint32_t NodeRelay::receives(std::uint32_t lane, std::uint32_t round,
   return message(lane, round, partner(leg(round), member, true)) ? 1 : 0;
 }
 
-// A chunk enters a leg when the one before it has left it.
+// A chunk enters a leg when the chunk before it has left it.
 std::optional<LaneGate> NodeRelay::gate(std::uint32_t lane, std::uint32_t round,
                                         std::uint32_t) const {
   if (lane == 0) return std::nullopt;

@@ -6,7 +6,7 @@
 namespace stepsim {
 namespace {
 
-// Fills in all but parents and links.
+// Fills in everything except parents and links.
 void relate(ReductionTree& tree) {
   std::vector<std::uint32_t> reached;
   for (std::uint32_t i = 0; i < tree.nodes.size(); ++i) {
@@ -38,8 +38,8 @@ std::uint32_t nodes_of(const GroupShape& shape) {
   return shape.members() / shape.dimensions.front().size;
 }
 
-// The members of every node below the one on the rail. Switches of nodes are the endpoints behind
-// the members.
+// Puts the members of every node below the member on the rail. Switches of nodes are the endpoints
+// after the members.
 ReductionTree inside_nodes(const GroupShape& shape, std::uint32_t rail, std::size_t endpoints,
                            InsideNode inside) {
   const std::uint32_t per_node = shape.dimensions.front().size;
@@ -101,7 +101,7 @@ std::vector<ReductionTree> tree_a_rail(const GroupShape& shape) {
   for (std::uint32_t rail = 0; rail < per_node; ++rail) {
     ReductionTree tree = inside_nodes(shape, rail, endpoints, inside);
     const std::vector<SwitchTree::Node>& between = shape.rail_trees[rail].nodes;
-    // Leaf i of the rail is its member in node i.
+    // Leaf i of the rail is the rail's member in node i.
     const auto number = [&](std::uint32_t i) {
       return i < leaves ? shape.order[i * per_node + rail] : first_switch + i - leaves;
     };
@@ -141,8 +141,8 @@ std::vector<ReductionTree> binary_trees(const GroupShape& shape, InsideNode insi
   return trees;
 }
 
-// The height of node v > 0 is the place of its lowest one bit; node 0 stands above the root of the
-// others, whose height is the largest.
+// The height of node v > 0 is the position of its lowest one bit. Node 0 stands above the root of
+// the others, which has the largest height.
 std::uint32_t parent_in_order(std::uint32_t node, std::uint32_t n) {
   if (node == 0) return 0;
   const std::uint32_t bit = node & (~node + 1);

@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-// The trees of the root's neighbours, over positions.
+// Forest holds the trees of the root's neighbours, over positions.
 class Forest {
  public:
   Forest(const GroupShape& shape, std::uint32_t root)
@@ -24,11 +24,11 @@ class Forest {
   }
 
   std::uint32_t parent(std::uint32_t position) const { return parent_[position]; }
-  // All but the root, each after its parent.
+  // Returns all positions except the root, each after its parent.
   const std::vector<std::uint32_t>& from_the_root() const { return order_; }
 
  private:
-  // Shortest ways, each through the smallest tree that offers one.
+  // Grows shortest paths, each through the smallest tree that offers one.
   void grow() {
     std::vector<std::optional<std::uint32_t>> distance(parent_.size());
     distance[root_] = 0;
@@ -58,8 +58,8 @@ class Forest {
     }
   }
 
-  // Moves the branch that evens out most from a tree to a smaller one beside it, as near to the
-  // root as it can. False if no branch evens out anything.
+  // Moves the branch that balances most from a tree to a smaller tree beside it, as near to the
+  // root as possible. Returns false if no branch improves the balance.
   bool hand_over_a_branch() {
     weigh_branches();
     std::tuple<std::int64_t, std::int64_t> most{0, 0};  // gain, levels that are not added
@@ -97,7 +97,7 @@ class Forest {
     for (const std::uint32_t position : order_) level_[position] = level_[parent_[position]] + 1;
   }
 
-  // Sets order_ and tree_ by the parents.
+  // Sets order_ and tree_ from the parents.
   void sort_from_the_root() {
     std::vector<std::vector<std::uint32_t>> children(parent_.size());
     for (const std::uint32_t position : order_) children[parent_[position]].push_back(position);
@@ -111,9 +111,9 @@ class Forest {
 
   TorusGrid grid_;
   std::uint32_t root_;
-  std::vector<std::uint32_t> parent_;  // by position; the root's is never asked for
+  std::vector<std::uint32_t> parent_;  // by position; the root's entry is never read
   std::vector<std::uint32_t> tree_;    // by position
-  std::vector<std::uint32_t> branch_;  // by position: members from it on
+  std::vector<std::uint32_t> branch_;  // by position: members of the branch from it on
   std::vector<std::uint32_t> level_;   // by position: links to the root
   std::vector<std::uint32_t> size_;    // by tree
   std::vector<std::uint32_t> order_;
@@ -184,7 +184,7 @@ std::uint32_t RootTrees::receives(std::uint32_t lane, std::uint32_t round,
   return node.parent && node.place == lane && carried(round, member) != nullptr ? 1 : 0;
 }
 
-// What a scatter sends down has come down in the round before, in the lane of the member's place.
+// A scatter sends down what came down in the round before, in the lane of the member's place.
 std::optional<LaneGate> RootTrees::gate(std::uint32_t, std::uint32_t round,
                                         std::uint32_t member) const {
   if (gathers() || round == 0 || !nodes_[member].parent) return std::nullopt;

@@ -7,9 +7,9 @@
 namespace stepsim {
 namespace {
 
-// The member of a node at which ring `ring` enters node number `node`. It leaves at the one where
-// it enters the next node, which must be another one: rails alternate, and an odd number of nodes
-// takes a third rail once.
+// Returns the member of a node at which ring `ring` enters node number `node`. The ring leaves the
+// node at the member where it enters the next node, which must be another one. So rails alternate,
+// and with an odd number of nodes a third rail is used once.
 std::uint32_t entry(std::uint32_t ring, std::uint32_t node, std::uint32_t nodes,
                     std::uint32_t per_node) {
   const bool last_of_odd = nodes % 2 == 1 && node + 1 == nodes;
@@ -45,8 +45,8 @@ RotatedRings::RotatedRings(const CollectiveTask& task, const GroupShape& shape)
   }
 }
 
-// A reduce-scatter ends with its own shard: in round k the shard of the member k + 1 places behind
-// is sent on. An all-gather begins with its own.
+// A reduce-scatter ends with the member's own shard: round k sends on the shard of the member k + 1
+// places behind. An all-gather begins with its own shard.
 std::uint32_t RotatedRings::shard(std::uint32_t lane, std::uint32_t round,
                                   std::uint32_t member) const {
   const Ring& ring = rings_[lane];

@@ -7,10 +7,10 @@
 namespace stepsim {
 namespace {
 
-constexpr double kAll = 240;  // shares are in parts of this: an axis is at most 1 % too busy
-constexpr int kMostImprovements = 500;  // each brings the axes nearer together by 5 % or more
+constexpr double kAll = 240;            // unit of shares: an axis is at most 1 % too busy
+constexpr int kMostImprovements = 500;  // each balances the axes by 5 % or more
 
-// Seconds on the busiest link of a line for each second that all bytes would take.
+// Returns the seconds on the busiest link of a line, per second that all bytes would take.
 double busy(CollectiveOp op, const GroupDimension& line) {
   return op == CollectiveOp::kAllReduce ? 1 : (line.size - 1.0) / line.size;
 }
@@ -29,7 +29,7 @@ std::vector<double> loads_of(CollectiveOp op, std::span<const GroupDimension> ax
   return loads;
 }
 
-// Parts of kAll that add up to it.
+// Returns whole parts that add up to kAll.
 std::vector<std::uint32_t> in_whole_parts(const std::vector<double>& shares) {
   std::vector<std::uint32_t> parts;
   double below = 0;

@@ -19,7 +19,7 @@ ShardBoxes::ShardBoxes(std::vector<GroupDimension> dimensions, Bytes bytes, Byte
   if (elements % all != 0) add_up(elements);
 }
 
-// The table has one corner more than shards in each dimension; corners at 0 have nothing below
+// The table has one more corner than shards in each dimension. Corners at 0 have nothing below
 // them.
 void ShardBoxes::add_up(std::int64_t elements) {
   const std::int64_t shards = shards_;

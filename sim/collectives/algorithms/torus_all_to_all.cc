@@ -5,9 +5,9 @@
 namespace stepsim {
 namespace {
 
-// One axis seen from a coordinate: how many pieces a lane carries from it, to it, or through it. A
-// way that is shorter in one direction counts 2, for both choices t. A way of no hops or of half a
-// round counts 1.
+// AxisView is one axis seen from a coordinate: how many pieces a lane carries from it, to it, or
+// through it. A path that is shorter in one direction counts 2, for both choices t. A path of no
+// hops or of half a round counts 1.
 struct AxisView {
   std::uint32_t size;
   bool wraps;
@@ -16,7 +16,7 @@ struct AxisView {
 
   std::int64_t from_here() const { return wraps ? size : 1 + 2 * std::int64_t{ahead}; }
   std::int64_t to_here() const { return wraps ? size : 1 + 2 * std::int64_t{behind}; }
-  // From `hop` places behind to any place ahead.
+  // Counts the pieces from `hop` places behind to any place ahead.
   std::int64_t through_here(std::uint32_t hop) const {
     if (!wraps) return hop > behind ? 0 : 2 * std::int64_t{ahead};
     return 2 * std::int64_t{size / 2 - hop} - (size % 2 == 0 ? 1 : 0);
@@ -31,7 +31,7 @@ AxisView view(const GroupDimension& axis, std::uint32_t at, bool backwards) {
           .behind = backwards ? after : at};
 }
 
-// A way along one axis: from, to, and whether both directions are as short.
+// AxisWay is a path along one axis: from, to, and whether both directions are equally short.
 struct AxisWay {
   std::uint32_t from;
   std::uint32_t to;
@@ -137,7 +137,7 @@ void TorusAllToAll::blocks(std::uint32_t lane, std::uint32_t round, std::uint32_
     std::uint32_t from = 0;
     std::uint32_t to = 0;
     std::uint32_t stride = 1;
-    std::uint32_t shared = 0;  // axes, as bits
+    std::uint32_t shared = 0;  // axes shared, as bits
     for (std::uint32_t axis = 0; axis < axes(); ++axis) {
       const auto count = static_cast<std::uint32_t>(ways[axis].size());
       const AxisWay& way = ways[axis][rest % count];

@@ -35,8 +35,8 @@ TwistedAllToAll::TwistedAllToAll(const CollectiveTask& task, GroupShape shape)
   for (std::uint32_t axis = 0; axis < grid_.axes(); ++axis) rounds_ += most_hops_[axis];
 }
 
-// The shortest ways from position 0. No way is shorter for going more than half a round of a long
-// axis, or more than all of a short one, which is half of the ring that the twist makes of it.
+// Finds the shortest paths from position 0. A shortest path goes at most half a round of a long
+// axis and at most all of a short one. The latter is half of the ring that the twist makes of it.
 void TwistedAllToAll::find_ways() {
   struct Found {
     std::uint32_t directions;

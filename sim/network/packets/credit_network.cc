@@ -1,6 +1,6 @@
-// A port here has to wait, so its packets queue for real, and it has two kinds of events: the end
-// of the packet that it sends, and the arrival of the first of those on their way to the next port.
-// At one instant all ends go before all arrivals, each in order of the links.
+// A port has to wait for credits, so its packets really queue. There are two kinds of events: the
+// end of the packet that a port sends, and the arrival of the first packet on its way to the next
+// port. At one instant all ends go before all arrivals, each in order of the links.
 #include "sim/network/packets/credit_network.h"
 
 #include <algorithm>
@@ -80,18 +80,18 @@ class CreditNetwork final : public Network {
   std::string blocked_report() const override;
 
  private:
-  struct Packets {  // equal ones of a message, one behind the other
+  struct Packets {  // equal packets of a message, one behind the other
     std::int64_t count = 0;
-    std::uint32_t place = 0;  // of the hop over the link that they queue for
+    std::uint32_t place = 0;  // index of the hop over the link where they queue
     PacketMessages::Slot slot{};
-    std::uint32_t bytes = 0;   // a packet
-    bool from_source = false;  // takes no room in the buffer
+    std::uint32_t bytes = 0;   // per packet
+    bool from_source = false;  // then they take no room in the buffer
   };
 
   struct Flying {
     std::int64_t arrival = 0;
-    std::uint32_t place = 0;  // of the hop that they fly over
-    LinkId next;              // for which they will queue
+    std::uint32_t place = 0;  // index of the hop that they are on
+    LinkId next;              // the link where they will queue
     PacketMessages::Slot slot{};
     std::uint32_t bytes = 0;
   };
@@ -102,11 +102,11 @@ class CreditNetwork final : public Network {
     RingQueue<Flying> flying;
     RingQueue<LinkId> waiting;  // ports that wait for room in this one's queue
     std::int64_t reserved = 0;  // bytes in the queue, or on their way to it
-    std::int64_t leaving = 0;   // of them, those of the packet that is being sent
+    std::int64_t leaving = 0;   // bytes of the packet being sent, included in reserved
     std::int64_t own = 0;       // bytes in the queue that come from the source
-    LinkId next;                // that the first packet of the queue goes on over
+    LinkId next;                // next link of the queue's first packet
     bool is_sending = false;
-    bool is_waiting = false;  // for room in the queue of the next port
+    bool is_waiting = false;  // waits for room in the queue of the next port
     SentBytes sent;
   };
 
@@ -114,7 +114,8 @@ class CreditNetwork final : public Network {
     return [this](LinkId link) { return ports_[link].reserved + ports_[link].own; };
   }
 
-  // Packets of a message at its source; where that has several ports, each packet chooses.
+  // Starts packets of a message at its source. If the source has several ports, each packet chooses
+  // one.
   void begin(std::int64_t now, Packets packets) {
     std::int64_t left = packets.count;
     if (messages_.hop(packets.place).may_choose()) packets.count = 1;
@@ -125,7 +126,7 @@ class CreditNetwork final : public Network {
     }
   }
 
-  // `link` is the hop at the packets' place or another one of its group.
+  // `link` is the hop at the packets' place or another link of its group.
   void queue(std::int64_t now, const Packets& packets, LinkId link) {
     Port& port = ports_[link];
     if (!port.queue.empty()) {
@@ -133,7 +134,7 @@ class CreditNetwork final : public Network {
       if (last.place == packets.place && last.slot == packets.slot && last.bytes == packets.bytes &&
           last.from_source == packets.from_source) {
         last.count += packets.count;
-        return;  // the port is busy, or waits, with those before
+        return;  // the port is busy or waits, with earlier packets
       }
     }
     port.queue.push_back(packets);
@@ -181,7 +182,7 @@ class CreditNetwork final : public Network {
     if (--first.count == 0) port.queue.pop_front();
   }
 
-  // The packet that the port was sending has left.
+  // The port has finished sending a packet.
   void sent(std::int64_t now, LinkId link) {
     Port& port = ports_[link];
     events_.clear(link.index());
@@ -211,7 +212,7 @@ class CreditNetwork final : public Network {
     queue(now, {1, first.place + 1, first.slot, first.bytes, false}, first.next);
   }
 
-  // The port whose queue has no room for the first packet of this one's.
+  // Returns the port whose queue has no room for the first packet of this one's queue.
   LinkId blocker_of(LinkId link) const { return ports_[link].next; }
 
   const Fabric& fabric_;
@@ -225,8 +226,8 @@ class CreditNetwork final : public Network {
   std::vector<std::uint32_t> due_;  // scratch
 };
 
-// Where nothing happens any more, every port that holds packets waits for another one that does:
-// the walk from any of them ends in a circle.
+// If nothing can happen any more, every port with packets waits for another such port. So the walk
+// from any of them ends in a circle.
 std::string CreditNetwork::blocked_report() const {
   if (messages_.in_flight() == 0 || next_event()) return {};
   const auto waiting = std::ranges::find_if(ports_, &Port::is_waiting);

@@ -70,7 +70,7 @@ void PacketMessages::add_route(Message& message, std::span<const LinkId> links, 
   }
 }
 
-// Several routes: the words begin with the offsets at which the routes begin.
+// With several routes, the words start with the offset of each route.
 void PacketMessages::spray(Message& message, NodeId from, NodeId to) {
   message.routes = spraying_->routes;
   sprayed_.clear();

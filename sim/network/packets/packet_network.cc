@@ -1,14 +1,13 @@
-// The packet network without limits of its buffers. What makes it fast: with infinite queues a
-// packet's time is known the moment it queues. It is sent when the port is free of all packets
-// before it, so
+// The packet network with unlimited buffers. It is fast because with infinite queues a packet's
+// time is known as soon as it queues. It is sent when the port is free of all packets before it, so
 //
 //   begin = max(now, the port is free)        arrival = begin + size / bandwidth + latency
 //
-// and a port is just the instant at which it will be free. What is left to do at an event is to
-// hand a packet over to the next port. Packets leave a port in the order in which they came, so of
-// those on their way to the next port only the first can be the next event: one entry a link in a
-// tournament, and the packets behind it in a queue of trains (runs of equal packets back to back).
-// On its last link a packet needs no event: its message counts it as soon as it queues.
+// and a port is just the time at which it will be free. An event only hands a packet over to the
+// next port. Packets leave a port in the order in which they came. So among those on their way to
+// the next port, only the first can be the next event: a tournament has one entry per link, and a
+// queue of trains (runs of equal packets back to back) holds the packets behind it. On its last
+// link a packet needs no event: its message counts it as soon as it queues.
 #include "sim/network/packets/packet_network.h"
 
 #include <algorithm>
@@ -105,28 +104,28 @@ class UnlimitedPacketNetwork final : public Network {
 
  private:
   struct Train {
-    std::int64_t first_arrival = 0;  // at the next port; the others follow as they are sent
+    std::int64_t first_arrival = 0;  // at the next port; the other packets follow as they are sent
     std::int64_t packets = 0;
-    std::uint32_t place = 0;  // of the hop over this link
+    std::uint32_t place = 0;  // index of the hop over this link
     PacketMessages::Slot slot{};
-    std::uint32_t bytes = 0;  // a packet
+    std::uint32_t bytes = 0;  // per packet
   };
 
   struct Port {
     PacketWire wire;
     std::int64_t free_at = 0;
-    std::int64_t last_train_end = 0;  // of sending it; packets without a train may follow
-    RingQueue<Train> trains;          // that are not bound for the end of this link
+    std::int64_t last_train_end = 0;  // end of sending it; packets without a train may follow
+    RingQueue<Train> trains;          // trains that go on beyond the end of this link
     SentBytes sent;
   };
 
-  // How long the port of a link is busy with what it has.
+  // Returns how long the port of a link is busy with its packets.
   auto load_at(std::int64_t now) const {
     return
         [this, now](LinkId link) { return std::max<std::int64_t>(ports_[link].free_at - now, 0); };
   }
 
-  // The first packet on its way over `link` has come to its end.
+  // The first packet on its way over `link` has reached the end of it.
   void hand_over(std::int64_t now, LinkId link) {
     Port& port = ports_[link];
     Train& train = port.trains.front();
@@ -146,7 +145,8 @@ class UnlimitedPacketNetwork final : public Network {
     queue(now, slot, place + 1, choice_.after(link, place + 1, load_at(now)), bytes, 1);
   }
 
-  // Packets of a message at its source; where that has several ports, each packet chooses.
+  // Starts packets of a message at its source. If the source has several ports, each packet chooses
+  // one.
   void begin(std::int64_t now, PacketMessages::Slot slot, std::uint32_t place, std::uint32_t bytes,
              std::int64_t packets) {
     const std::int64_t together = messages_.hop(place).may_choose() ? 1 : packets;
@@ -155,7 +155,8 @@ class UnlimitedPacketNetwork final : public Network {
     }
   }
 
-  // Puts packets into the queue of `link`, which is the hop at `place` or another one of its group.
+  // Puts packets into the queue of `link`, which is the hop at `place` or another link of its
+  // group.
   void queue(std::int64_t now, PacketMessages::Slot slot, std::uint32_t place, LinkId link,
              std::uint32_t bytes, std::int64_t packets) {
     const Hop hop = messages_.hop(place);
@@ -185,7 +186,7 @@ class UnlimitedPacketNetwork final : public Network {
 
   PacketMessages messages_;
   PortChoice choice_;
-  FinishTree next_arrivals_;  // by link: of the first packet on its way to a next port
+  FinishTree next_arrivals_;  // by link: arrival of the first packet on its way
   const PacketTiming timing_;
   IdTable<LinkId, Port> ports_;       // by link
   std::vector<std::uint32_t> links_;  // scratch

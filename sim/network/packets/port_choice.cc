@@ -30,7 +30,8 @@ std::size_t PortChoice::begin_of(NodeId node, std::span<const LinkId> ports) {
   return mixed(std::uint64_t{node.index()} << 32U | before) % ports.size();
 }
 
-// Whether a packet that takes `over` for the hop at `place` can go all hops behind it.
+// Returns whether a packet that takes `over` for the hop at `place` can continue over all later
+// hops.
 bool PortChoice::leads_on(std::uint32_t place, LinkId over) const {
   if (messages_.hop(place).is_last()) return true;
   const NodeId node = fabric_.link(over).to;

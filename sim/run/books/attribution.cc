@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-// The stream of an op in its program.
+// Returns the stream of an op in its program.
 const Stream& stream_of(const Program& program, OpId op) {
   return *std::prev(std::ranges::upper_bound(program.streams, op.index(), {}, &Stream::first_op));
 }
@@ -91,8 +91,8 @@ const Attribution::Ended* Attribution::releaser(const RankState& state, const Pr
   return best;
 }
 
-// Walks back from the end of `op`, which the rank waited for, to the moment the compute stream
-// stopped: from each op to the one that released it.
+// Walks back from the end of `op`, which the rank waited for, to the moment when the compute stream
+// stopped. Each step goes from an op to the one that released it.
 void Attribution::walk(RankState& state, const Program& program, const Ended* op) const {
   Breakdown& sum = state.breakdown;
   for (Time until = op->ended; until > state.since;) {

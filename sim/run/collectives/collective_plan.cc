@@ -15,8 +15,8 @@
 namespace stepsim {
 namespace {
 
-// Links of a tree of switches are those of the node, or of the network where it spans several and
-// the link does not say that it is inside one.
+// Links of a tree of switches count as links of the node. If the tree spans several nodes, they
+// count as network links unless the link says that it is inside a node.
 HopKind hop_kind(const Transport& transport, const CollectiveMessage& message, std::uint32_t from,
                  const std::vector<std::uint32_t>& chips) {
   if (!message.link) return transport.hop_kind(chips[from], chips[message.to]);
@@ -26,10 +26,10 @@ HopKind hop_kind(const Transport& transport, const CollectiveMessage& message, s
 
 struct Load {  // bytes over a link, or over each link of a group
   double data = 0;
-  double wire = 0;  // with what the library adds
+  double wire = 0;  // including the library's overhead
 };
 
-// Sums the messages of all rounds edge by edge.
+// Edges sums the messages of all rounds, edge by edge.
 class Edges {
  public:
   Edges(const Transport& transport, const std::vector<std::uint32_t>& chips, CollectivePlan& plan)
@@ -55,8 +55,8 @@ class Edges {
   }
 
  private:
-  // A member sends to few peers, many rounds in a row to the same one, so the bytes are collected
-  // until the peer changes.
+  // A member sends to few peers, and many rounds in a row to the same one. So the bytes are
+  // collected until the peer changes.
   void add_messages(std::uint32_t lane, std::uint32_t member) {
     const CollectiveAlgorithm& algorithm = *plan_.algorithm;
     std::optional<std::uint32_t> peer;
@@ -93,10 +93,10 @@ class Edges {
     hop_[member] = latency;
   }
 
-  // Appends what a message uses and returns the latency of its way.
+  // Appends the links that a message uses and returns the latency of its route.
   Duration way(const CollectiveMessage& message, std::uint32_t from) {
     const Fabric& fabric = cluster_.fabric;
-    if (message.link) {  // the very link, which is one of its group nevertheless
+    if (message.link) {  // the message names a link, which may belong to a group
       uses_.push_back({*message.link, 1});
       const LinkUse spread = fabric.spread(*message.link);
       if (spread.link != *message.link) uses_.push_back(spread);
@@ -134,10 +134,10 @@ class Edges {
   const std::vector<std::uint32_t>& chips_;
   CollectivePlan& plan_;
   std::map<LinkId, Load> load_;
-  std::vector<LinkUse> uses_;  // of the edge at hand
+  std::vector<LinkUse> uses_;  // of the current edge
   std::vector<LinkId> route_;
   std::vector<std::vector<Duration>> latency_of_round_;  // by lane
-  std::vector<std::uint32_t> next_;                      // of a lane, by member
+  std::vector<std::uint32_t> next_;                      // next round of a lane, by member
   std::vector<Duration> hop_;
 };
 

@@ -7,8 +7,8 @@
 namespace stepsim {
 namespace {
 
-// The bytes that `members` send together when each byte goes once to each place that needs it; an
-// all-reduce as a reduce-scatter and an all-gather.
+// Returns the bytes that `members` send together if each byte goes once to each place that needs
+// it. An all-reduce counts as a reduce-scatter and an all-gather.
 Bytes least_bytes(CollectiveOp op, Bytes bytes, std::int64_t members) {
   switch (op) {
     case CollectiveOp::kAllReduce:
@@ -93,7 +93,7 @@ void CollectiveRuns::post(RankStreamId stream, Time now, CommunicationReports& r
   if (run.arrived == members) all_posted(id, now, reports);
 }
 
-// The run of this number in its group; opened if nobody has posted it yet.
+// Returns the run of this number in its group. Opens it if nobody has posted it yet.
 CollectiveRunId CollectiveRuns::run_of(CollectiveWorkId work, GroupId group, std::uint32_t number,
                                        RankStreamId stream) {
   GroupState& state = state_of(work, group);
@@ -201,7 +201,8 @@ void CollectiveRuns::end_member(CollectiveRunId id, MemberId member, Time now,
 void CollectiveRuns::retire(CollectiveRunId id) {
   const Run& run = runs_[id.index()];
   GroupState& group = state_of(run.work, run.group);
-  // Collectives of a group may end out of order only in their last members: keep the numbering.
+  // Collectives of a group may end out of order only in their last members, so the numbering is
+  // kept.
   std::ranges::find(group.open, std::optional(id))->reset();
   while (!group.open.empty() && !group.open.front()) {
     group.open.pop_front();

@@ -14,7 +14,7 @@ CollectiveTask task_of(const OpGraph& graph, const CollectiveWork& work, GroupId
     assert(work.op == CollectiveOp::kAllToAll);
     const std::uint32_t own = work.matrix_of_each_group ? group.index() : 0;
     task.matrix = &graph.byte_matrices[*work.byte_matrix + own];
-    task.element = Bytes(1);  // of any length
+    task.element = Bytes(1);  // elements may have any length
   }
   if (work.permutation) {
     assert(work.op == CollectiveOp::kPermute);

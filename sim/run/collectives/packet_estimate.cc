@@ -10,8 +10,8 @@ namespace stepsim {
 namespace {
 
 constexpr double kHopsPerSecond = 20e6;        // bench/packet_bench.cc: 7 to 46 million
-constexpr double kMessagesPerSecond = 0.5e6;   // stepped collectives, with all that surrounds them
-constexpr std::uint64_t kMostMessages = 4096;  // of a collective that are looked at
+constexpr double kMessagesPerSecond = 0.5e6;   // stepped collectives, with their overhead
+constexpr std::uint64_t kMostMessages = 4096;  // messages of a collective that are examined
 
 class Estimator {
  public:
@@ -61,7 +61,7 @@ class Estimator {
     }
   }
 
-  // How often a program issues each collective work.
+  // Returns how often a program issues each collective work.
   std::vector<std::vector<std::uint64_t>> times_issued() const {
     std::vector<std::vector<std::uint64_t>> times(
         graph_.programs.size(), std::vector<std::uint64_t>(graph_.collective_works.size(), 0));
@@ -96,7 +96,7 @@ class Estimator {
     const std::uint64_t rounds = algorithm->rounds();
     const std::uint64_t endpoints = algorithm->endpoints();
     const std::uint64_t all = lanes * rounds * endpoints;
-    // An odd stride meets all lanes, rounds and members, whose numbers are mostly even.
+    // An odd stride covers all lanes, rounds and members, whose numbers are mostly even.
     const std::uint64_t stride = all <= kMostMessages ? 1 : (all / kMostMessages) | 1;
     for (std::uint64_t i = 0; i < all; i += stride) {
       const auto member = static_cast<std::uint32_t>(i % endpoints);

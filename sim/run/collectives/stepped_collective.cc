@@ -47,7 +47,7 @@ void SteppedCollective::arrived(const CollectiveTransfer& transfer, Progress& pr
   if (transfer.to != transfer.from) go_on(transfer.lane, transfer.to, progress);
 }
 
-// Where lanes wait for each other, what one has done may let the others of the member go on.
+// If lanes wait for each other, progress in one lane may let the member's other lanes continue.
 void SteppedCollective::go_on(LaneId lane, MemberId member, Progress& progress) {
   if (!gated_) {
     go_on_in_lane(lane, member, progress);
@@ -67,8 +67,8 @@ void SteppedCollective::go_on(LaneId lane, MemberId member, Progress& progress) 
   }
 }
 
-// Sends the next message of a member in a lane if it may be sent; ends the member when its last
-// lane is done. True if it went over rounds in which the member sends nothing.
+// Sends the next message of a member in a lane if that is allowed. Ends the member when its last
+// lane is done. Returns true if it skipped rounds in which the member sends nothing.
 bool SteppedCollective::go_on_in_lane(LaneId lane, MemberId member, Progress& progress) {
   LaneState& state = state_of(lane, member);
   if (state.sending || !takes_part(member)) return false;
@@ -121,7 +121,7 @@ void SteppedCollective::receive(LaneId lane, std::uint32_t round, MemberId membe
   complete_rounds(lane, member);
 }
 
-// Goes over the rounds of which everything has arrived, up to one that still waits.
+// Passes the rounds for which everything has arrived, up to one that still waits.
 void SteppedCollective::complete_rounds(LaneId lane, MemberId member) {
   LaneState& state = state_of(lane, member);
   while (state.received < rounds_) {

@@ -57,7 +57,7 @@ void Channels::post(RankStreamId stream, Time now, CommunicationReports& reports
     (message.is_send ? open.sender : open.receiver) = stream;
     if (open.bytes != message.bytes) throw MismatchError(describe_mismatch(open, message));
     if (message.is_send) open.eager = message.eager;
-    if (open.arrived) {  // eager: the send has ended before
+    if (open.arrived) {  // an eager send has ended already
       one_done(stream, reports);
       close(id);
       continue;
@@ -81,8 +81,8 @@ void Channels::move(OpenMessageId id, Axis axis, Time now) {
                         .order = TransferOrder::of_message(key.source, hash)});
 }
 
-// Both sides are posted, `late` just now: the other one goes on because of it. (An eager send does
-// not wait.)
+// Both sides are posted, `late` only now, so the other side continues because of it. (An eager send
+// does not wait.)
 void Channels::match(const Open& open, RankStreamId late, Time now, CommunicationReports& reports) {
   reports.arrows.push_back({.stream = *open.receiver, .from = *open.sender});
   const RankStreamId early = late == *open.sender ? *open.receiver : *open.sender;

@@ -70,7 +70,7 @@ Duration ComputeRuns::pace(const State& state, ChipShare taken) {
   std::vector<Pace>& paces = durations_[state.work.index()];
   auto found = std::ranges::find(paces, taken, &Pace::taken);
   if (found == paces.end()) {
-    // As a fraction of the units that kernels run on.
+    // As a fraction of the units that kernels use.
     const double more = std::max(0.0, fraction(taken.compute) - margin_) / (1 - margin_);
     const CommunicationCost cost{.compute_share = std::min(ChipShare::kMost, more),
                                  .memory_share = fraction(taken.memory)};

@@ -33,8 +33,8 @@ po::options_description accuracy_option_list() {
   add("library", po::value<std::string>()->value_name("NAME"),
       "communication library (default: the chip's); ideal for none");
   add("most-ops", po::value<std::string>()->value_name("N"),
-      "skip training runs with more than N ops (default: 40000000, about half a minute)");
-  add("rows", "print every row besides the summary");
+      "skip training runs of more than N ops (default: 40000000, about half a minute)");
+  add("rows", "print every row in addition to the summary");
   add("json", po::value<std::string>()->value_name("FILE"),
       "write the result as JSON; - writes it to standard output, and nothing else there");
   return options;

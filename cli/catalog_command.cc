@@ -122,14 +122,15 @@ constinit const Subcommand kCatalogSubcommand = {
     .name = "catalog",
     .arguments = "[KIND] [NAME] [options]",
     .summary = "list or print built-in chips, clusters, models, ...",
-    .description = R"(stepsim catalog says what is built in.
+    .description =
+        R"(stepsim catalog lists the built-in chips, libraries, clusters, models, plans and experiments.
 
 Usage:
   stepsim catalog              every kind and its names
   stepsim catalog KIND         names of chips, libraries, clusters, models or plans
-  stepsim catalog KIND NAME    one entry, as its file says it
+  stepsim catalog KIND NAME    one entry, as in its file
   stepsim catalog experiments [--list] [--most-chips N] [--json FILE]
-                               what was published about each, beside what it simulates
+                               published figures of each beside simulated ones
 
 All experiments together take some minutes; the quick ones come first. The exit status is 1 if a
 simulated figure is outside the range that its experiment states.

@@ -14,33 +14,34 @@ namespace stepsim {
 namespace {
 
 constexpr const char* kChipHead =
-    R"(Fields of a chip: of a file in catalog/chips, and of `chip` in a cluster. On the
-command line: --set cluster.chip.memory_bandwidth=4TB/s. `stepsim help chip FIELD`
-shows one. A chip also has `catalog`, the chip of the catalog that it starts from;
-`library`, the communication library of its clusters; and `host`, the machine that
-it is built into (`stepsim help host`).
+    R"(Fields of a chip: a file in catalog/chips, and `chip` in a cluster. On the command
+line: --set cluster.chip.memory_bandwidth=4TB/s. `stepsim help chip FIELD` shows one.
+A chip also has `catalog`, the chip of the catalog that it is based on; `library`, the
+communication library of its clusters; and `host`, the machine that it is built into
+(`stepsim help host`).
 
 )";
 
 constexpr const char* kHostHead =
-    R"(Fields of the host that chips hang on: of `host` in a chip, and of `host` in a
-cluster, which goes over it. On the command line: --set cluster.host.chips=4.
-Chips reach a host by links of their own, which the network doesn't use.
+    R"(Fields of the host that chips are attached to: `host` in a chip, and `host` in a
+cluster, whose fields override those of the chip. On the command line:
+--set cluster.host.chips=4. Chips reach a host by links of their own, which the
+network doesn't use.
 
 )";
 
 constexpr const char* kLibraryHead =
-    R"(Fields of a communication library: of a file in catalog/libraries, and of `library`
-in a cluster. On the command line: --set cluster.library.most_channels=4, or
+    R"(Fields of a communication library: a file in catalog/libraries, and `library` in a
+cluster. On the command line: --set cluster.library.most_channels=4, or
 --library NAME for another library of the catalog. docs/collectives.md has the
-formula in which the constants stand.
+formula that uses the constants.
 
 )";
 
 constexpr const char* kClusterHead =
-    R"(Fields of a cluster: of a file in catalog/clusters, and of `cluster` in an
-experiment. On the command line: --set cluster.switch_adders=2.7TB/s. A cluster
-also has `catalog`, the cluster of the catalog that it starts from.
+    R"(Fields of a cluster: a file in catalog/clusters, and `cluster` in an experiment. On
+the command line: --set cluster.switch_adders=2.7TB/s. A cluster also has `catalog`,
+the cluster of the catalog that it is based on.
 
 )";
 

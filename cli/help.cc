@@ -27,7 +27,7 @@ Each of them says more with --help or -h.
 Try: stepsim run llama3-70b-dgx-h100-512
 
 Exit status: 0 done; 1 the answer is no (--require-fit, validate, an order that never ends); 2 the
-input is wrong; 3 stepsim is wrong; 4 an output could not be written; 130 or 143 interrupted.
+input is wrong; 3 stepsim has a bug; 4 an output could not be written; 130 or 143 interrupted.
 )";
 
 struct OverviewLine {
@@ -93,8 +93,8 @@ ExitStatus run_help_command(const std::vector<std::string>& arguments) {
 constinit const Subcommand kHelpSubcommand = {
     .name = "help",
     .arguments = "[SUBCOMMAND|TOPIC]",
-    .summary = "say what a subcommand does and takes, or explain a topic",
-    .description = R"(stepsim help says what stepsim can do.
+    .summary = "explain a subcommand or a topic",
+    .description = R"(stepsim help lists the subcommands and topics, and explains each.
 
 Usage:
   stepsim help               every subcommand and topic

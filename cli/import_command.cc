@@ -26,12 +26,12 @@ constinit const Subcommand kImportSubcommand = {
     .name = "import",
     .arguments = "hf CONFIG.json",
     .summary = "print a published model as a model file",
-    .description = R"(stepsim import prints a model that was made elsewhere as a model file.
+    .description = R"(stepsim import prints a published model as a model file of stepsim.
 
 Usage:
   stepsim import hf CONFIG.json > my-model.textproto
 
-CONFIG.json is the file of that name beside a model on Hugging Face. Families: llama, mistral,
+CONFIG.json is the config.json of a model on Hugging Face. Families: llama, mistral,
 mixtral, phi3, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, gemma, gemma2,
 gemma3_text, gpt2, gpt_oss, bloom, starcoder2. A run also reads such a file directly:
 stepsim run --model config.json ...

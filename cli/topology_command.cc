@@ -375,8 +375,8 @@ constinit const Subcommand kTopologySubcommand = {
     .arguments = "CLUSTER [options]",
     .summary = "measure and draw a cluster's network",
     .description =
-        R"(stepsim topology says what a cluster is: counts, diameter, bisection bandwidth, what each level
-offers its chips, and which way messages take.
+        R"(stepsim topology describes a cluster: counts, diameter, bisection bandwidth, the bandwidth that each
+level offers its chips, and the routes of messages.
 
 Usage:
   stepsim topology CLUSTER [options]

@@ -20,20 +20,21 @@ void add_parts(FieldTable<ClusterSpec>& table) {
               {.help = "The chips of the cluster, as in chip { catalog: \"h100-sxm\" }.",
                .required = true,
                .see = "stepsim help chip"});
-  table.group("host", &ClusterSpec::host, host_fields(),
-              {.help = "The machine that chips hang on. Its fields go over those of the chip's "
-                       "host.",
-               .advice = "Offload needs one.",
-               .see = "stepsim help host"});
+  table.group(
+      "host", &ClusterSpec::host, host_fields(),
+      {.help =
+           "The machine that chips are attached to. Its fields override those of the chip's host.",
+       .advice = "Offload needs one.",
+       .see = "stepsim help host"});
   table.group("library", &ClusterSpec::library, library_fields(),
               {.help = "The communication library.",
                .advice = "library { catalog: \"ideal\" } counts links alone.",
                .unset = "the chip's",
                .see = "stepsim help library"});
-  table.add("switch_adders", &ClusterSpec::switch_adders,
-            {.help = "Bytes of operands that each switch adds up a second. 0: as fast as they "
-                     "come.",
-             .advice = "Give it to see what the adders of a switch (SHARP, NVLS) limit."});
+  table.add(
+      "switch_adders", &ClusterSpec::switch_adders,
+      {.help = "Bytes of operands that each switch adds up per second. 0: no limit.",
+       .advice = "Give it to see the effect of a switch's limited reduction rate (SHARP, NVLS)."});
   table.group("faults", &ClusterSpec::faults, fault_fields(),
               {.help = "Links that are slow or down."});
 }

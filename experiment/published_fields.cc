@@ -55,13 +55,14 @@ FieldTable<PublishedFigure> make_figure_fields() {
   FieldTable<PublishedFigure> table("Published");
   add_metrics(table);
   table.add("attention_flops", kAttentionSyntax,
-            {.help = "How the publication counts the FLOPs of attention: half the pairs of tokens "
+            {.help = "How the publication counts the FLOPs of attention: half of the token pairs "
                      "(causal), or all of them.",
              .rules = "With flops_per_chip and model_flops_utilization only."});
   table.add("low", &PublishedFigure::low,
-            {.help = "Least simulated / published that is expected.",
+            {.help = "Smallest expected ratio of simulated to published.",
              .rules = "A range beyond 0.9 to 1.1 has a reason in `why`."});
-  table.add("high", &PublishedFigure::high, {.help = "Most simulated / published."});
+  table.add("high", &PublishedFigure::high,
+            {.help = "Largest expected ratio of simulated to published."});
   table.add("source", &PublishedFigure::source,
             {.help = "Where it was published: paper and table, or repository and file."});
   table.add("plan", &PublishedFigure::plan,

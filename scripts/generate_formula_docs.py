@@ -16,7 +16,7 @@ HEAD = """# Formulas
 This page has every closed form of `stepsim formula`, by group: what it says, where it comes from, where it
 holds, and where its sources print it wrongly.
 
-- `stepsim formula fsdp` lists the formulas about a thing.
+- `stepsim formula fsdp` lists the formulas about a subject.
 - `stepsim formula E7` explains one.
 - `stepsim formula E7 B=48000 N=64 F=32768 MX=2` evaluates it.
 - `X=?` in place of a value solves for that input.

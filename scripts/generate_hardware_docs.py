@@ -27,8 +27,8 @@ Written by `scripts/generate_hardware_docs.py` from the program; change `sim/chi
 HOST = """
 # Fields of hosts
 
-A host is the machine that chips hang on: the group `host` of a chip, and of a cluster, whose fields go over those of
-the chip. `stepsim help host` shows them in a terminal.
+A host is the machine that chips are attached to: the group `host` of a chip, and of a cluster, whose fields override
+those of the chip. `stepsim help host` shows them in a terminal.
 
 """
 

@@ -25,7 +25,7 @@ This page compares what the books say about training and serving at scale with s
 run its rows:
 
     stepsim validate                 all rows
-    stepsim validate fsdp            the rows about a thing: any word of a chapter, a statement or a regime
+    stepsim validate fsdp            the rows about a subject: any word of a chapter, a statement or a regime
     stepsim validate S5              one study
     stepsim validate B1              the rows that test a formula
     stepsim validate --fidelity all --plot DIR

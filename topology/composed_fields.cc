@@ -9,7 +9,7 @@ namespace {
 FieldTable<TierSpec> make_tier_fields() {
   FieldTable<TierSpec> table("Tier");
   table.add("name", &TierSpec::name,
-            {.help = "What one of the blocks that are joined is called, and its level in plan.map.",
+            {.help = "Name of a joined block, and of its level in plan.map.",
              .rules = "No two tiers have the same name."});
   table.add("count", &TierSpec::count, Limits::at_least(1),
             {.help = "How many blocks are joined.", .required = true});

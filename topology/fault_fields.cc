@@ -14,7 +14,8 @@ const FieldTable<Faults>& fault_fields() {
                {.help = "Share of the bandwidth that is left.",
                 .rules = "Either this or down.",
                 .unset = "the link is down"});
-      link.add("down", &LinkFault::down, {.help = "The links are gone; routes go round them."});
+      link.add("down", &LinkFault::down,
+               {.help = "The links are removed, and routes go round them."});
       return link;
     }();
     FieldTable<Faults> table("Faults");

@@ -155,7 +155,7 @@ std::vector<Problem> check(const Faults& faults, const BuiltTopology& built) {
 
   const Fabric left = remains_of(built.fabric, damage).fabric;
   if (const std::vector<NodeId> lost = chips_cut_off(left); !lost.empty()) {
-    checks.add("links", "must leave every chip a way to all others; " + cut_off_text(left, lost));
+    checks.add("links", "must leave every chip a path to all others; " + cut_off_text(left, lost));
   }
   return checks.problems();
 }

@@ -44,7 +44,7 @@ class ExplainReport : private ReportText {
     columns();
     for (const ExplainedPart& part : explanation_.parts) part_rows(part, AmountUnit::kSeconds);
     row("step", "", explanation_.step.predicted, explanation_.step.simulated, AmountUnit::kSeconds);
-    section("Traffic", "V / W beside the time that data moved, a mean rank");
+    section("Traffic", "V / W beside the time in which data moved, on a mean rank");
     columns();
     for (const ExplainedTraffic& traffic : explanation_.traffic) {
       row(traffic.name, "", traffic.predicted, traffic.simulated, AmountUnit::kSeconds);
@@ -58,7 +58,7 @@ class ExplainReport : private ReportText {
            limit.met ? paint("holds ", Paint::kGood) : paint("broken", Paint::kBad), limit.text,
            limit.formula);
     }
-    section("Memory explained", "of the rank that needs most, at its peak");
+    section("Memory explained", "the rank that needs most, at its peak");
     columns();
     for (const ExplainedPart& part : explanation_.memory) part_rows(part, AmountUnit::kBytes);
     return text();

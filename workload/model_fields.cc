@@ -47,7 +47,7 @@ FieldTable<ExpertSpec> make_expert_fields() {
   table.add("first_dense", &ExpertSpec::first_dense, sizes_or_none(),
             {.help = "Layers at the beginning that keep their MLP."});
   table.add("every", &ExpertSpec::every, sizes(),
-            {.help = "After those, the last of each so many layers has experts."});
+            {.help = "Period of the layers after those: the last of each period has experts."});
   table.add("router_bias", &ExpertSpec::router_bias, {.help = "The router has a bias."});
   table.add("capacity_factor", &ExpertSpec::capacity_factor, Limits::between(0, kMostOfAnything),
             {.help = "An expert takes at most this many times its even share of the tokens; the "
@@ -57,7 +57,7 @@ FieldTable<ExpertSpec> make_expert_fields() {
                      "equally often.",
              .rules = "One number for each routed expert, each less than the sum / per_token."});
   table.add("shared_gate", &ExpertSpec::shared_gate,
-            {.help = "A learned gate weighs the shared experts' result (Qwen2)."});
+            {.help = "A learned gate scales the shared experts' result (Qwen2)."});
   return table;
 }
 
@@ -126,7 +126,7 @@ void add_attention(FieldTable<ModelSpec>& table) {
   table.add("qk_norm", &Model::qk_norm,
             {.help = "Queries and keys of each head are normalised (RMS over head_dim)."});
   table.add("attention_sinks", &Model::attention_sinks,
-            {.help = "Each head has one learned logit that no token owns."});
+            {.help = "Each head has one learned logit that belongs to no token."});
   table.add("causal", &Model::causal,
             {.help = "A token sees only those before it. false: an encoder."});
   table.add("window", &Model::window, sizes_or_none(),

@@ -26,7 +26,7 @@ std::string in_passes(const CollectiveFormulaInput& input, const std::string& te
 
 std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput& input) {
   if (input.levels.empty()) {
-    return CollectiveFormula{.seconds = 0, .text = "a group of one costs nothing"};
+    return CollectiveFormula{.seconds = 0, .text = "a group of one member costs nothing"};
   }
   return form_table()[static_cast<std::size_t>(input.algorithm) - 1].form(input);
 }

@@ -18,9 +18,8 @@ std::vector<Formula> activation_formulas() {
        .inputs = {ks, ksequences.or_else(1), kh, heads},
        .source = kKorthikanti,
        .conditions = {dtype},
-       .correction = "Lectures 7 and 8 give 10 s b h: bytes that tensor parallelism does not "
-                     "shard, 4 + 2 + 4, not the "
-                     "whole.",
+       .correction = "Lectures 7 and 8 give 10 s b h. That is only the part that tensor "
+                     "parallelism does not shard (4 + 2 + 4).",
        .example = "s=4096 h=8192 N=64"},
       {.id = "H1.lecture",
        .title = "The lectures' estimate of kept activations",
@@ -32,7 +31,7 @@ std::vector<Formula> activation_formulas() {
        .correction = "See H1.",
        .example = "s=4096 h=8192 L=32"},
       {.id = "H1.unsharded",
-       .title = "Bytes an element that tensor parallelism leaves whole",
+       .title = "Bytes per element that tensor parallelism does not divide",
        .expression = "norms + dropout + inputs",
        .result = {"coefficient", "B"},
        .inputs = {positive("norms", "B", "inputs of the norms").or_else(4),
@@ -82,8 +81,8 @@ std::vector<Formula> activation_formulas() {
        .inputs = {ks, kh, heads, ways},
        .source = kKorthikanti,
        .conditions = {dtype},
-       .correction = "A heading of lecture 7 has \"tensor parallelism halves activation memory\": "
-                     "10 of 34 parts stay whole, the others divide by t.",
+       .correction = "A heading of lecture 7 says \"tensor parallelism halves activation memory\". "
+                     "In fact 10 of 34 parts stay whole, and the others divide by t.",
        .example = "s=4096 h=8192 N=64 t=8"},
       {.id = "H4",
        .title = "Tokens of a rank under sequence parallelism",
@@ -91,7 +90,7 @@ std::vector<Formula> activation_formulas() {
        .result = {"tokens_each", "tokens"},
        .inputs = {count("n", "tokens"), ways},
        .source = kLectures78,
-       .conditions = {{"all-gather and reduce-scatter move what the all-reduce did"}},
+       .conditions = {{"all-gather and reduce-scatter move as many bytes as the all-reduce"}},
        .example = "n=1024 t=4"},
       {.id = "H5",
        .title = "Arithmetic that full recompute adds",

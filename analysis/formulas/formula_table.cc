@@ -265,7 +265,7 @@ const std::vector<Formula>& formulas() {
 std::string_view name_of_group(char group) {
   constexpr std::array<std::string_view, 10> kNames = {
       "Roofline of a chip",
-      "Collectives on meshes of TPUs",
+      "Collectives on TPU meshes",
       "Collectives of GPUs",
       "FLOPs, parameters and memory of transformers",
       "Parallelism against the roofline",
@@ -288,7 +288,7 @@ std::span<const NoFormula> no_formulas() {
        "cost the same (B1)"},
       {"B18",
        "a rule of the hardware: v5e and v6e wrap on an axis of 16, v4 and v5p on every axis of a "
-       "slice of whole 4x4x4 cubes; stepsim topology knows it. It decides between B1 and B3"},
+       "slice of whole 4x4x4 cubes. `stepsim topology` applies it. It decides between B1 and B3"},
       {"C25",
        "a measurement: NCCL needs more than 1 GB to pass 350 GB/s; TPUs reach their peak at much "
        "smaller sizes"},

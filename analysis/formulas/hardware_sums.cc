@@ -60,8 +60,8 @@ std::vector<Formula> hardware_formulas() {
        .result = {"bandwidth", "B/s"},
        .inputs = {positive("bits", "bit/s", "bits a second")},
        .source = kLecture7,
-       .correction = "Lecture 7 gives a TPU's link 600 Gb/s in the text and 150 GB/s in the table; "
-                     "neither: 45 (v4) and 90 GB/s (v5p) one way.",
+       .correction = "Lecture 7 gives a TPU's link 600 Gb/s in the text and 150 GB/s in the table. "
+                     "Both are wrong: it has 45 (v4) or 90 GB/s (v5p) one way.",
        .example = "bits=600e9"},
       {.id = "J4",
        .title = "A chip's share of its host's network",

@@ -23,10 +23,10 @@ std::vector<Formula> parallelism_formulas() {
        .result = {"B_over_X", "tokens/chip"},
        .inputs = {kC, axis, kM.or_else(1)},
        .source = kBookTraining,
-       .conditions = {overlap, {"(X-1)/X is left out: many ways (E1.ways)"}},
+       .conditions = {overlap, {"(X-1)/X is left out, as for many ways; E1.ways has it"}},
        .example = "C=459TFLOPS W=180GB/s M=3"},
       {.id = "E1.ways",
-       .title = "The same for a few ways",
+       .title = "The same, exact for a few ways",
        .expression = "C / (W * M) * (X - 1) / X",
        .result = {"B_over_X", "tokens/chip"},
        .inputs = {kC, axis, kM.or_else(1), kX},
@@ -95,7 +95,7 @@ std::vector<Formula> parallelism_formulas() {
        .source = kBookTraining,
        .conditions = {overlap, {"one ICI domain: at most 8960 chips on v5p", "chips <= 8960"}},
        .correction =
-           "18,823 chips are more than a pod: there E9 decides; \"around 5 TPUs\" means 5 pods.",
+           "18,823 chips are more than a pod, where E9 decides. \"Around 5 TPUs\" means 5 pods.",
        .example = "B=2e6 M=3 W=180GB/s C=459TFLOPS"},
       {.id = "E4",
        .title = "Most ways of tensor parallelism",
@@ -105,8 +105,8 @@ std::vector<Formula> parallelism_formulas() {
        .source = kBookTraining,
        .conditions = {{"collective matmuls hide the communication"}},
        .correction =
-           "The GPU version in reading notes has 4BD/(YW): without the Y. A node of H100s allows "
-           "13, not 11 or 14.4. A v5e 4x4 or 4x8 does not wrap around: half of 26.",
+           "The GPU version in reading notes has 4BD/(YW); the Y should not be there. A node of "
+           "H100s allows 13, not 11 or 14.4. A v5e 4x4 or 4x8 does not wrap around: half of 26.",
        .example = "F=28672 C=990TFLOPS W=450GB/s"},
       {.id = "E4.width",
        .title = "MLP width that Y ways of tensor parallelism need",
@@ -147,8 +147,8 @@ std::vector<Formula> parallelism_formulas() {
                   kC.means("peak of one chip in the precision of the arithmetic")},
        .source = kBookTraining,
        .conditions = {{"collective matmuls hide the communication"}},
-       .correction = "\"Independent of precision\" holds where half the bytes come with twice the "
-                     "FLOP/s; int8 weights with bf16 activations and arithmetic change nothing.",
+       .correction = "\"Independent of precision\" holds if half the bytes come with twice the "
+                     "FLOP/s. int8 weights with bf16 activations and arithmetic change nothing.",
        .example = "F=28672 W=180GB/s b=1 C=918TFLOPS"},
       {.id = "E6",
        .title = "Utilisation of tensor parallelism without overlap",
@@ -167,9 +167,8 @@ std::vector<Formula> parallelism_formulas() {
        .source = kBookTraining,
        .conditions = {{"X and Y may be any number, each with its own axes"},
                       {"X_opt <= N", "X_opt <= N"}},
-       .correction =
-           "The example prints 13.9 for 48,000 tokens: 13.69 (13.86 for 49,152), with MX/MY = 2, "
-           "which it does not say.",
+       .correction = "The example prints 13.9 for 48,000 tokens. It is 13.69 (13.86 for 49,152), "
+                     "with MX/MY = 2, which the example does not say.",
        .example = "B=48000 N=64 F=32768 MX=2 MY=1"},
       {.id = "E7.fsdp",
        .title = "Weight gathers of a layer's forward, mixed",
@@ -241,7 +240,8 @@ std::vector<Formula> parallelism_formulas() {
        .inputs = {kC, dcn},
        .source = kBookTraining,
        .conditions = {overlap, {"many slices; see E9.slices"}},
-       .correction = "71,360 is of 446 TFLOP/s; with the 459 of the rest of the book it is 73,440.",
+       .correction =
+           "71,360 holds for 446 TFLOP/s; with the 459 of the rest of the book it is 73,440.",
        .example = "C=459TFLOPS W=6.25GB/s"},
       {.id = "E9.slices",
        .title = "The same for a few slices",
@@ -326,7 +326,7 @@ std::vector<Formula> parallelism_formulas() {
        .result = {"T", "s"},
        .inputs = {kB, kD, kL, kEgress},
        .source = kBookGpus,
-       .conditions = {{"the 1.5 stands for P near m / 2"}},
+       .conditions = {{"the factor 1.5 assumes P near m / 2"}},
        .example = "B=1e6 D=8192 L=80 W=400GB/s"},
       {.id = "E15",
        .title = "Data parallelism across p nodes of model parallelism: tokens a GPU",
@@ -379,9 +379,8 @@ std::vector<Formula> parallelism_formulas() {
        .inputs = {kV, kn, kEgress, kL},
        .source = kLecture7,
        .conditions = {{"nothing overlaps; one-way bandwidth"}},
-       .correction = "The lecture prints 6.1 GB / 600 GB/s = 10 ms: without 2(n-1)/n and with both "
-                     "directions; "
-                     "37.6 ms.",
+       .correction = "The lecture prints 6.1 GB / 600 GB/s = 10 ms. It leaves out 2(n-1)/n and "
+                     "counts both directions; correct is 37.6 ms.",
        .example = "V=32MiB n=8 W=300GB/s L=96"},
       {.id = "E20",
        .title = "Message over a stage boundary (bf16)",
@@ -391,7 +390,8 @@ std::vector<Formula> parallelism_formulas() {
        .source = kLecture8,
        .example = "s=4096 h=8192 W=25GB/s"},
       {.id = "E20.ratio",
-       .title = "That message over a tensor-parallel all-reduce of the same bytes",
+       .title =
+           "Time of that message over the time of a tensor-parallel all-reduce of the same bytes",
        .expression = "n * W / (2 * (n - 1) * w)",
        .result = {"ratio", ""},
        .inputs = {count("n", "ways of tensor parallelism"), kEgress,

@@ -22,7 +22,8 @@ std::vector<Formula> mesh_collective_formulas() {
        .inputs = {kV, kAxis},
        .source = kBookSharding,
        .conditions = {{"the axis wraps around, n is even, whole shards a hop; see B1.exact"}},
-       .correction = "On an axis without wraparound the notes' 370 us miss the line: B3, 560 us.",
+       .correction =
+           "The notes give 370 us for an axis without wraparound. That axis is a line: B3, 560 us.",
        .example = "V=32MiB W=90GB/s"},
       {.id = "B1.exact",
        .title = "The same with the opposite shard sent both ways",
@@ -255,8 +256,8 @@ std::vector<Formula> mesh_collective_formulas() {
        .inputs = {rows, kD, row_ways, column_ways, kAxis},
        .source = kBookSharding,
        .conditions = {{"the conditions of B1"}},
-       .correction = "An early edition of the book prints 190 us: it forgets the 16-way sharding; "
-                     "11.65 us.",
+       .correction = "An early edition of the book prints 190 us: it forgets the 16-way sharding. "
+                     "Correct is 11.65 us.",
        .example = "B=1024 D=4096 X=4 Y=4 W=90GB/s"},
       {.id = "B13",
        .title = "Width a way above which the all-reduce of a contracted axis is hidden",

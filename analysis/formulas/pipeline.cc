@@ -50,8 +50,8 @@ std::vector<Formula> pipeline_formulas() {
        .inputs = {kStages, km, chunks},
        .source = kLecture8,
        .conditions = {even, {"v times the messages"}},
-       .correction = "The bubble shrinks because its slots do, not by depth; layers {0,1},{16,17} "
-                     "fit 8 GPUs, not 4.",
+       .correction = "The bubble shrinks because its slots get shorter, not because the pipeline "
+                     "is less deep. Layers {0,1},{16,17} fit 8 GPUs, not 4.",
        .example = "P=8 m=32 v=2"},
       {.id = "G3",
        .title = "Micro-batches in flight on a stage, 1F1B",
@@ -60,7 +60,7 @@ std::vector<Formula> pipeline_formulas() {
        .inputs = {kStages, km, not_negative("p", "", "stage, from 0")},
        .source = kLecture8,
        .conditions = {{"p < P", "p < P"}},
-       .correction = "\"O(m P) to O(P)\" is m to P on each device.",
+       .correction = "\"O(m P) to O(P)\" is, on each device, m to P.",
        .example = "P=8 m=32 p=0"},
       {.id = "G3.interleaved",
        .title = "Micro-batches in flight on the first stage, interleaved",
@@ -122,7 +122,7 @@ std::vector<Formula> pipeline_formulas() {
        .conditions = {{"GPipe: strict 1F1B pays for messages in its steady state too"}},
        .example = "P=8 m=32 tf=1ms tb=2ms t=0.1ms"},
       {.id = "G9",
-       .title = "Share of the backward beside which gradients can be reduced",
+       .title = "Share of the backward during which gradients can be reduced",
        .expression = "1 / m",
        .result = {"share", ""},
        .inputs = {km},

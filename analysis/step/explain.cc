@@ -92,8 +92,8 @@ ExplainedPart explain_axis(const FinishedRun& run, Axis axis,
   // V / W and the causes above are the time in which data moved. A part of it is hidden, in the run
   // and in the formula.
   const double scale = std::max({part.simulated, part.predicted, moved});
-  add_cause(part.causes, "what the formula takes to be hidden, or free", whole - part.predicted,
-            scale);
+  add_cause(part.causes, "parts that the formula assumes to be hidden or free",
+            whole - part.predicted, scale);
   add_cause(part.causes, "hidden in this run behind other work", part.simulated - moved, scale);
   return part;
 }

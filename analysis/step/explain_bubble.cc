@@ -70,9 +70,9 @@ ExplainedPart explain_bubble(const FinishedRun& run, double predicted_work) {
   const double longer = published.ratio * (mean - predicted_work);
   const double uneven = busy.empty() ? 0 : *std::ranges::max_element(busy) - mean;
   const double scale = std::max(simulated, part.predicted);
-  add_cause(part.causes, "the same share of work that takes longer", longer, scale);
-  add_cause(part.causes, "stages are not equal: all wait for the slowest", uneven, scale);
-  add_cause(part.causes, "messages between stages, and what the order of the schedule makes of it",
+  add_cause(part.causes, "the same share of a longer work time", longer, scale);
+  add_cause(part.causes, "stages are unequal: all wait for the slowest", uneven, scale);
+  add_cause(part.causes, "messages between stages, and effects of the schedule's order",
             simulated - part.predicted - longer - uneven, scale);
   return part;
 }

@@ -95,9 +95,9 @@ ExplainedPart explain_compute(const FinishedRun& run, const std::vector<Explaine
   add("launches", buckets.launches);
   add("recompute", buckets.recompute);
   add("optimizer", buckets.optimizer);
-  add("FLOPs beyond the model's (fused backward of attention, element-wise, padding)",
+  add("FLOPs beyond the model's (fused backward of attention, elementwise kernels, padding)",
       buckets.flops - ideal);
-  add("slowed by communication beside it, stragglers", part.simulated - buckets.all());
+  add("slowed by concurrent communication and by stragglers", part.simulated - buckets.all());
   return part;
 }
 

@@ -156,13 +156,13 @@ class Memory {
       const double scores = -values * 5 * shape.at("N") * shape.at("s") / shape.at("h");
       const double masks = -2 * values;
       known = scores + masks;
-      add_cause(part.causes, "scores are not kept: attention is fused", scores, scale);
+      add_cause(part.causes, "fused attention keeps no scores", scores, scale);
       add_cause(part.causes, "no dropout, no masks", masks, scale);
     }
-    const char* rest = full ? "the layer that is being computed again, embedding and loss"
+    const char* rest = full ? "the layer that is being recomputed, embedding and loss"
                             : "the model's own layers (gates, grouped heads), embedding and loss";
     if (!full && plan_.recompute != Recompute::kNone) {
-      rest = "what is recomputed is not kept; the model's own layers, embedding and loss";
+      rest = "recomputed parts are not kept; the model's own layers, embedding and loss";
     }
     if (plan_.offload_activations) rest = "on the host, but for two blocks at a time";
     add_cause(part.causes, rest, part.simulated - predicted - known, scale);
@@ -176,7 +176,7 @@ class Memory {
     const double predicted =
         times * tokens * (inputs + made) * static_cast<double>(size_of(plan_.type).value());
     ExplainedPart& part = add(MemoryCategory::kActivations, "", "tokens (D + F)" + text, predicted);
-    add_cause(part.causes, "recompute, order of the schedule", part.simulated - predicted,
+    add_cause(part.causes, "recompute and the order of the schedule", part.simulated - predicted,
               std::max(part.simulated, predicted));
   }
 

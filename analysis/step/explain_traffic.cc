@@ -255,14 +255,14 @@ class Collector {
     const auto add = [&](const char* text, double amount) {
       add_cause(traffic.causes, text, amount, scale);
     };
-    add("a rank has its own part already: (n-1)/n of V", sums.costs.others);
+    add("a rank already has its own part: only (n-1)/n of V moves", sums.costs.others);
     add("axes of unequal length: the longest carries most", sums.costs.unequal);
     add("axes that do not wrap: lines, not rings", sums.costs.lines);
     add("latency of the trips", sums.costs.trips);
     add("the library: start, protocol, slower hops", sums.costs.library);
-    add("algorithms for which no closed form is stated", sums.unstated);
-    add("beside other messages of a batch", -sums.beside);
-    add("links shared with other traffic, other ends not there yet",
+    add("algorithms without a closed form", sums.unstated);
+    add("shares links with other messages of a batch", -sums.beside);
+    add("links shared with other traffic; peers that are not there yet",
         sums.simulated + sums.beside - sums.costs.idle() - sums.unstated);
     return traffic;
   }

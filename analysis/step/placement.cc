@@ -49,8 +49,8 @@ std::optional<std::string> leaves_the_node(const Communicator& communicator, con
     return std::nullopt;
   }
   return fmt::format(
-      "{} spans {} nodes: what it sends leaves the links inside a node ({}) for those between "
-      "nodes ({}), {:.3g} times slower; exposed {} is {} of the step",
+      "{} spans {} nodes: its traffic leaves the links inside a node ({}) for those between nodes "
+      "({}), which are {:.3g} times slower; exposed {} is {} of the step",
       name_of(communicator.axis), links.nodes, to_text(*inside), to_text(*links.network),
       inside->value() / links.network->value(), name_of(communicator.axis), to_text(exposed));
 }

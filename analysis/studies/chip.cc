@@ -165,13 +165,13 @@ std::vector<StudyRow> roofline_rows() {
   // B = 64: the bus is busy all the time except while the last tile is multiplied, c = T_math / 64.
   // T_mem is 2 (2 B D + D^2) / W = 168.3 us and T_math 43.6 us: at most c / T_mem = 0.405 % above.
   rows.push_back(row("memory-bound", "B = 64, 64 tiles", of(64, 64, true), {0, 0.0041}, 0.02,
-                     "loads hide all arithmetic but that of the last tile"));
+                     "loads hide all arithmetic except that of the last tile"));
   // Without sharing, stores don't slow loads: 2 (B D + D^2) / W = 167.0 us, then c and s.
   rows.back().expected_unshared = DifferenceRange{-0.0040, -0.0030};
   // B = 1024: T = 64 c + l + s, with l + s the load and store of one tile: (l + s) / 64 c is
   // T_mem / T_math / 64, and T_mem / T_math = 2 (2 B D + D^2) / W / T_math = 0.304. 0.47 %.
   rows.push_back(row("compute-bound", "B = 1024, 64 tiles", of(1024, 64, true), {0.0046, 0.0049},
-                     0.02, "exposed are the first load and the last store"));
+                     0.02, "the first load and the last store are exposed"));
   // At the knee l + s = c: T = l + 64 c + s is 1/64 above. Loads and stores that meet on the bus
   // may delay a tile by up to one store more (s = B D / (2 B D + D^2) of c = 3 %).
   rows.push_back(row("knee-64-tiles", "B = 259, loads as long as arithmetic, 64 tiles",
@@ -275,7 +275,7 @@ std::vector<StudyRow> pcie_rows() {
                   .unit = "tokens",
                   .expected = {-0.001, 0.001},
                   .tolerance = 0.02,
-                  .why = "only weights cross PCIe: the threshold is that of the formula",
+                  .why = "only weights cross PCIe, so the threshold equals the formula's",
                   .simulate = measured_critical_batch});
   // The output alone takes 2 B F / W = C / (D W) = 7.487 times T_math. Before it the first tile is
   // loaded and multiplied, which adds (D / F + D / B + 1 / 7.487) / 64 = 0.6 % of that.

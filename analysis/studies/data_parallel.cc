@@ -90,7 +90,7 @@ std::vector<StudyRow> data_parallel_rows() {
   // Communication-bound: all-reduces follow each other without a gap from the first backward layer
   // on: L c + 2 c + 2 L a. The formula has L c + 2 L a 64/63.
   add("tokens-100", "100 tokens a chip",
-      "(n-1)/n of the gradients move, and a backward layer comes before any of them",
+      "(n-1)/n of the gradients move, and the backward of a layer precedes the first of them",
       data_parallel_row(step_of(100, 32, 0), 34 * forward_math(100) + 32 * 2 * a));
   // The all-reduces run one after another once the backward has ended, so the terms add: 3 L c + 2
   // L a.
@@ -109,7 +109,7 @@ std::vector<StudyRow> data_parallel_rows() {
       data_parallel_row(naive, 34 * knee + 32 * 2 * 3 * a));
   naive.tokens = 2550;
   add("axis-after-axis-one-axis", "2550 tokens a chip, along x, then y, then z; M = 1",
-      "with M = 1 the formula counts what such an all-reduce brings",
+      "with M = 1 the formula counts such an all-reduce",
       data_parallel_row(naive, 3 * 32 * forward_math(2550) + 2 * 3 * a, 1));
   // In chunks, the axes work on different chunks at once. But x carries 3/4 of all bytes; y and z
   // carry what its groups of four leave, 3/16 and 3/64. So x decides: 3/4 of the time that one axis
@@ -236,8 +236,9 @@ void add_one_channel(std::vector<StudyRow>& rows) {
   // backward, 2 c. They do up to the knee: 3 L c + 2 a. This requires that the next layer's gather
   // is in the channel before the reduction of the computing layer.
   const double knee = 3 * forward_math(850);
-  add("one-channel-ahead", "850 tokens a chip, one channel, gathers before reductions",
-      "what a layer needs next goes first: one channel costs nothing", {}, 32 * knee + 2 * a);
+  add("one-channel-ahead", "850 tokens a chip, gathers before reductions in one channel",
+      "the gather that a layer needs next goes first, so one channel costs nothing", {},
+      32 * knee + 2 * a);
   // If the gather comes behind, it waits for the reduction, which waits for the backward. So 2 a
   // precedes every backward except the first, and one reduction and one gather remain at the ends:
   // 3 L c + 2 L a.
@@ -257,7 +258,7 @@ void add_one_channel(std::vector<StudyRow>& rows) {
     const double table = 2 * 65536 * kD;
     add("embedding-layers-" + std::to_string(layers),
         "850 tokens a chip, " + std::to_string(layers) + " layers behind an embedding of 1.07 GB",
-        "the step begins with its gather and ends with its reduction: it computes nothing that "
+        "the step begins with its gather and ends with its reduction, and it computes nothing that "
         "could hide them",
         {.layers = layers, .table = table},
         layers * knee + 2 * a + 2 * kRing * table / (3 * kV5pAxis));

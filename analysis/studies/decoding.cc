@@ -120,7 +120,7 @@ std::vector<StudyRow> incast_rows() {
   rows.back().expected_packets = packets;
   // Three messages share one port of 25 GB/s, a third each.
   add("three-at-once", "three prefill servers at once into one decode server",
-      {2 - kExact, 2 + kExact}, "the decoder's ports carry three caches: all end at 81 ms",
+      {2 - kExact, 2 + kExact}, "the decoder's ports carry three caches, so all end at 81 ms",
       [](const Laboratory& laboratory) { return transfers_seconds(laboratory, 3); });
   rows.back().expected_unshared = DifferenceRange{-kExact, kExact};
   rows.back().expected_packets = DifferenceRange{2 - kExact, 2.002};
@@ -135,7 +135,7 @@ std::vector<StudyRow> incast_rows() {
   // quarters go into the decoder's port at 25 GB/s. The bystander's quarter goes at a third of
   // that, 8.33 GB/s, and takes three times its time alone.
   add("bystander-lossless", "the same in a lossless network with queues of 1 MiB (packets)",
-      {1.95, 2.05}, "full queues hold up whoever stands in them: head-of-line blocking",
+      {1.95, 2.05}, "full queues block every packet in them: head-of-line blocking",
       [](const Laboratory& laboratory) { return bystander_seconds(laboratory, true); });
   return rows;
 }
@@ -262,7 +262,8 @@ std::vector<StudyRow> decode_rows() {
                                                 {"kv", kFullCache}}),
                     .unit = "sequences",
                     .expected = {sequences / 16 - 1 - 1e-9, sequences / 16 - 1 + 1e-9},
-                    .why = binary ? "16.6: 16 sequences" : "15.2: what the G stands for decides",
+                    .why = binary ? "16.6: 16 sequences"
+                                  : "15.2 fit: it depends on whether G means 10^9 or 2^30",
                     .simulate = [capacity](const Laboratory& laboratory) {
                       return most_sequences(laboratory, capacity);
                     }});

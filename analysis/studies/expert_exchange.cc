@@ -143,7 +143,7 @@ std::vector<StudyRow> expert_rows() {
                     .why = std::move(why),
                     .simulate = std::move(simulate)});
     rows.back().not_on_packets =
-        "packets run stepped, message by message; the rows are about bytes";
+        "packets run stepped, message by message, but the rows are about bytes";
   };
   // min(8 k / Z, 1) = 1: a copy to each of 8 nodes, 7 of them over the network. Uniform routing
   // sends 8 copies, of which 7/8 leave the node: 7 as well. A card sends or receives 1024 x 8 x 7/8

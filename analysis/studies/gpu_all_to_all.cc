@@ -72,7 +72,7 @@ void add_orders(RowTable& rows) {
   // 28 chunk times instead of 7. Without sharing each message takes one: 7.
   StudyRow& incast =
       rows.add("incast", "one node, everybody to GPU 0 first, then to 1, ...", around(3, kExact),
-               "the port of one destination at a time: 28 chunk times, not 7",
+               "only one destination's port works at a time: 28 chunk times, not 7",
                [](const Laboratory& laboratory) { return in_order(laboratory, same_order(8)); });
   incast.expected_unshared = around(0, kExact);
   incast.expected_packets = {2.8, 3.05};
@@ -114,8 +114,8 @@ void add_queues(RowTable& rows) {
   // absorbs at each of the 7 steps (7 x 0.067 chunks).
   rows.add("queues-lossless", "the same in a lossless network with queues of 1 MiB (packets)",
            {(28 - 7 * 0.068) / 7 - 1, 3.01},
-           "head-of-line blocking: full queues hold up what is for free ports, as if each sent one "
-           "message at a time",
+           "head-of-line blocking: full queues block messages to free ports, as if each rank sent "
+           "one message at a time",
            [](const Laboratory& laboratory) {
              return on_packets(laboratory, messages_at_once(same_order(8), whole_bytes(kChunk)),
                                Bytes(1 << 20));
@@ -123,7 +123,8 @@ void add_queues(RowTable& rows) {
   // Each rank's destinations are rotated, so no port ever has two senders and no queue fills. A
   // packet is stored once: 64 KiB of 109 MB.
   rows.add("rotated-lossless", "rotated orders in the same lossless network (packets)",
-           {-kExact, 0.002}, "paced by destination, no queue fills: the formula holds",
+           {-kExact, 0.002},
+           "destinations are taken in turn, so no queue fills and the formula holds",
            [](const Laboratory& laboratory) {
              return on_packets(laboratory, messages_at_once(rotated_order(8), whole_bytes(kChunk)),
                                Bytes(1 << 20));

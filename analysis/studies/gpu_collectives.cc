@@ -67,7 +67,7 @@ std::vector<StudyRow> flat_ring_rows() {
            "all 8 cards of a node carry an eighth each of 31/32 of the data",
            reduce(AlgorithmChoice::kRotatedRings, Granularity::kPipelined));
   rows.add("hierarchical-in-turn", "the same, one level after the other", around(in_turn, kExact),
-           "NVLink phases add what they take, 0.82 s, where they don't overlap with the cards",
+           "NVLink phases that don't overlap with the cards add their time, 0.82 s",
            reduce(AlgorithmChoice::kHierarchical, Granularity::kStepped));
   return std::move(rows).take();
 }
@@ -136,7 +136,7 @@ std::vector<StudyRow> node_all_gather_rows() {
   rows.testing("C5", in_node(1024 * kMiB))
       .add("four-switches", "1 GiB in quarters over switches of 5, 4, 4 and 5 links",
            around(0.125, kExact),
-           "equal parts over unequal switches: those with 4 of 18 links are the last",
+           "equal parts over unequal switches: those with 4 of 18 links finish last",
            [](const Laboratory& laboratory) { return four_switches(laboratory, 1024 * kMiB); });
   // NCCL's own start, hops and protocols (catalog/libraries, fitted to nccl-tests, not to the
   // book). The book measured 370 of 450 GB/s for all-reduces of 10 GB: 21.6 % more time. NCCL's
@@ -160,8 +160,8 @@ std::vector<StudyRow> node_all_gather_rows() {
   // 15 %.
   with_nccl("nccl-58m", "AllReduce of 58 MB as NCCL does it", 58e6, AlgorithmChoice::kAuto, 351e9,
             0.15,
-            "start and switches cost a quarter at 58 MB; the book measured three times the "
-            "formula, of an older NCCL");
+            "start and switches cost a quarter at 58 MB; the book measured three times the formula "
+            "with an older NCCL");
   return std::move(rows).take();
 }
 
@@ -203,7 +203,7 @@ std::vector<StudyRow> two_nodes_rows() {
   // Packets run stepped, one level after the other, and are stored at each switch.
   const DifferenceRange packets = {added - kExact, added + 0.002};
   rows.add("overlapped", "AllGather over 2 nodes, levels overlapped", around(0, kExact),
-           "the cards take less than NVLink: two nodes cost what one does",
+           "the cards take less time than NVLink, so two nodes cost no more than one",
            gather(Granularity::kPipelined))
       .expected_packets = packets;
   rows.add("in-turn", "the same, one level after the other", around(added, kExact),

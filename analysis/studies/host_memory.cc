@@ -181,8 +181,8 @@ std::vector<StudyRow> host_memory_rows() {
        .regime = "tiles go on to one corner as they are loaded",
        .predicted = corner,
        .expected = around(0.6 + load / kArrayTiles / corner, 2e-3),
-       .why = "all of the load but the first tile hides behind the network; there, "
-              "routes in order of axes bring 12 of 15 shards over one of the two ports",
+       .why = "only the load of the first tile is not hidden by the network, where routes in axis "
+              "order bring 12 of 15 shards over one of the two ports",
        .simulate = load_to_the_corner,
        // Without link sharing: a chip's load, 71.58 ms, then its last tile at 45 GB/s, 1.49 ms.
        .expected_unshared =
@@ -205,16 +205,17 @@ std::vector<StudyRow> host_memory_rows() {
                   .simulate = critical_tokens(kWideMemory),
                   .not_on_packets = kMemoryServesInOrder});
   // Half the bandwidth needs twice the tokens.
-  rows.push_back({.id = "critical-batch-narrow-memory",
-                  .formula = "A10",
-                  .regime = "the same, hosts whose memory gives 60 GB/s to 8 chips",
-                  .predicted = critical,
-                  .unit = "tokens",
-                  .expected = {1 / kHalf - 1.001, 1 / kHalf - 0.999},
-                  .why = "the formula's W is what the host's memory leaves a chip, 7.5 GB/s",
-                  .simulate = critical_tokens(kNarrowMemory),
-                  .expected_unshared = DifferenceRange{-0.001, 0.001},
-                  .not_on_packets = kMemoryServesInOrder});
+  rows.push_back(
+      {.id = "critical-batch-narrow-memory",
+       .formula = "A10",
+       .regime = "the same, hosts whose memory gives 60 GB/s to 8 chips",
+       .predicted = critical,
+       .unit = "tokens",
+       .expected = {1 / kHalf - 1.001, 1 / kHalf - 0.999},
+       .why = "each chip gets only 7.5 GB/s of the host's memory, and that is the formula's W",
+       .simulate = critical_tokens(kNarrowMemory),
+       .expected_unshared = DifferenceRange{-0.001, 0.001},
+       .not_on_packets = kMemoryServesInOrder});
   return rows;
 }
 

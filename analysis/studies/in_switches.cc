@@ -87,7 +87,7 @@ std::vector<StudyRow> switch_rows() {
       [](const Laboratory& laboratory) { return in_node(laboratory, AlgorithmChoice::kNvls); });
   // A ring moves 2 x 7/8 V, so it takes 1.75 times as long.
   add("gain-8", "C12.gain", "the same against a ring", gain(8), "x", 0,
-      "a ring sends 2 (n-1)/n V where the switch needs V", [](const Laboratory& laboratory) {
+      "a ring sends 2 (n-1)/n V, the switch only V", [](const Laboratory& laboratory) {
         return in_node(laboratory, AlgorithmChoice::kRing) /
                in_node(laboratory, AlgorithmChoice::kNvls);
       });
@@ -114,10 +114,10 @@ std::vector<StudyRow> switch_rows() {
       });
   rows.back().expected_packets = packets;
   add("adders-half", "C12", "4 of the 8 alone", in_switch, "s", 0,
-      "half of the operands: the links are slower than the adders",
+      "half of the operands, so the links are slower than the adders",
       [](const Laboratory& laboratory) { return with_adders(laboratory, 1, 4); });
   add("adders-shared", "C12", "4 and 4 of them at once", in_switch, "s", slower,
-      "trees that run at once share the adders, though no link",
+      "concurrent trees share the adders, but no link",
       [](const Laboratory& laboratory) { return with_adders(laboratory, 2, 4); });
   rows.back().expected_unshared = DifferenceRange{-kExact, kExact};
   rows.back().expected_packets = packets;

@@ -95,7 +95,7 @@ void add_layers(std::vector<StudyRow>& rows) {
   // 512 tokens per chip are fewer than 850: links carry 3 L f and idle for at most 2 m.
   const double whole = pod_weights(1, kLlamaF, 3) * of_a_ring(64);
   add("fsdp-only", "FSDP over all chips and three axes: utilisation",
-      "512 tokens a chip are too few for FSDP alone: 63/64 of the weights move", kLlamaSharded, 1,
+      "512 tokens a chip are too few for FSDP alone; 63/64 of the weights move", kLlamaSharded, 1,
       3 * kLlamaLayers * whole, 3 * kLlamaLayers * whole + 2 * m);
   // Without link sharing, gathers and reduce-scatters of a backward run side by side behind its 2
   // m.
@@ -216,11 +216,11 @@ void add_model(std::vector<StudyRow>& rows) {
   // With collective matmuls each pair leaves one chunk in the forward, and the backward gathers two
   // arrays on one ring (S15): at most 0.4 of all activations.
   add_mixed("model-overlapped", "the whole model, collective matmuls in 32 chunks: utilisation",
-            "attention, embedding and the ends of a step are what is left", {.chunks = 32}, false);
+            "only attention, embedding and the ends of a step remain", {.chunks = 32}, false);
   // The pod itself, 2048 x 4 on 32x64x4, with 4 of the 80 blocks. It differs only by 2047/2048, and
   // loss and tables weigh twenty times as much.
   add_mixed("pod-2048x4", "2048 x 4 on all 8,192 chips, 4 of the 80 blocks: utilisation",
-            "a block is a block: 128 times the chips change (X-1)/X alone",
+            "with 128 times the chips, only (X-1)/X changes",
             {.slice = {32, 64, 4}, .fsdp = 2048, .fsdp_levels = {"x", "y"}, .layers = 4}, true);
   // FSDP alone: the weights of all blocks pass three times, the embedding's twice, the head's three
   // times. At most one backward of a block delays them.

@@ -125,9 +125,8 @@ std::vector<StudyRow> threshold_rows() {
     const double pair = k > m / 2 ? (k + m / 2) / kChunks + k - m / 2 : 2 * k / kChunks;
     const double by_hand = kMixedLayers * (3 * m + pair) + 2 * f;
     add(tokens, ways, kChunks,
-        "all hides but chunks, the first gather and the last reduce-scatter of weights, and what "
-        "the "
-        "backward's gathers share of their ring",
+        "exposed: chunks, the first gather and the last reduce-scatter of weights, and the "
+        "backward's gathers that share a ring",
         {by_hand, by_hand});
     const double predicted = rows.back().predicted;
     const double alone = kMixedLayers * (3 * m + 1.5 * k / kChunks) + 2 * f;
@@ -144,7 +143,7 @@ std::vector<StudyRow> threshold_rows() {
        .regime = "two ways of tensor parallelism on an axis of 4: a gather of 64 MiB",
        .predicted = predict("B1.exact", {{"V", 1 << 26}, {"W", kV5pAxis}, {"n", 2}}),
        .expected = around(1, 1e-4),
-       .why = "part of an axis does not wrap: TP below 4 ways takes twice what E7 counts",
+       .why = "part of an axis does not wrap, so TP below 4 ways takes twice the time of E7",
        .simulate = [](const Laboratory& laboratory) {
          return laboratory.seconds(
              collective_graph(some_chips(0, 2), work_of(CollectiveOp::kAllGather, Bytes(1 << 26))),
@@ -157,7 +156,7 @@ std::vector<StudyRow> threshold_rows() {
     // Between two steps there are 2 f. The reduce-scatter of the last input gradient, k / 2, runs
     // beside them.
     const double by_hand = kMixedLayers * (3 * m + 2 * k) + std::max(0.0, 2 * f - k / 2);
-    add(tokens, 8, 1, "activations add to the arithmetic: more tokens bring more of them",
+    add(tokens, 8, 1, "activations add to the arithmetic, and grow with the tokens",
         {by_hand, by_hand});
   }
   return rows;

@@ -94,7 +94,7 @@ void add_state(std::vector<StudyRow>& rows, const ZeroStage& zero, std::int64_t 
                   .predicted = predict(zero.state, values),
                   .unit = "B",
                   .expected = around(0, kToTheLastDigit),
-                  .why = "what is divided is divided by n, the rest is not",
+                  .why = "divided state shrinks by n, the rest does not",
                   .simulate = [step](const Laboratory& laboratory) {
                     return least_state(run(laboratory, step));
                   }});
@@ -120,7 +120,7 @@ std::vector<StudyRow> zero_rows() {
              predict("F8", {{"P", kParameters}, {"L", kLayers}, {"blocks", 1.0 + prefetch}}),
          .unit = "B",
          .expected = around(0, kToTheLastDigit),
-         .why = "the layer that computes, and those that come ahead",
+         .why = "the computing layer and those gathered ahead",
          .simulate = [step](const Laboratory& laboratory) {
            return of(run(laboratory, step).memory_peaks[0], MemoryCategory::kGatheredParameters);
          }});
@@ -145,7 +145,7 @@ std::vector<StudyRow> zero_rows() {
                   .predicted = predict("F8", {{"P", kParameters}, {"L", kLayers}, {"blocks", 2}}),
                   .unit = "B",
                   .expected = around(kLayers / 2.0 - 1, kToTheLastDigit * kLayers),
-                  .why = "the price: all 80 layers are whole until their backward, not two",
+                  .why = "the price: all 80 layers stay gathered until their backward, not two",
                   .simulate = [kept](const Laboratory& laboratory) {
                     return of(run(laboratory, kept).memory_peaks[0],
                               MemoryCategory::kGatheredParameters);
@@ -198,11 +198,11 @@ std::vector<StudyRow> pipeline_rows() {
                   .unit = "B",
                   // Weights are gathered and gradients reduced in every micro-batch: 32 times.
                   .expected = around(kMicrobatches - 1, kToTheLastDigit * kMicrobatches),
-                  .why = "a stage lets a layer's weights go between micro-batches",
+                  .why = "a stage drops a layer's weights between micro-batches",
                   .simulate = sent(3)});
   rows.push_back({.id = "fsdp-f9",
                   .formula = "F9",
-                  .regime = "the same by the formula for pipelines",
+                  .regime = "the same, against the formula for pipelines",
                   .predicted = predict("F9", {{"V", stage},
                                               {"m", static_cast<double>(kMicrobatches)},
                                               {"n", static_cast<double>(kReplicas)}}),

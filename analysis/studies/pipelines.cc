@@ -34,7 +34,7 @@ std::vector<StudyRow> bubble_rows() {
                       .unit = "",
                       .expected = by_hand(predicted, predicted),
                       .tolerance = 0.001,
-                      .why = "filling and emptying are all that a rank waits for",
+                      .why = "a rank waits only while the pipeline fills and empties",
                       .simulate = [pipeline](const Laboratory& laboratory) {
                         return bubble_fraction(run(laboratory, pipeline));
                       }});
@@ -96,7 +96,7 @@ std::vector<StudyRow> message_rows() {
   for (const std::int64_t message : {10, 100, 500}) {
     const double t = static_cast<double>(message) * 1e-6;
     add(ScheduleName::kGPipe, message, gpipe_with_messages(t * 1e3),
-        "only the first micro-batch's way down and the last one's way up are exposed");
+        "only the messages of the first micro-batch down and of the last one up are exposed");
     // Strict 1F1B has P - r micro-batches in flight on rank r: the round trip of 2 (P - 1) messages
     // gates P of them. m = k P: bubble (P-1)(tf + tb + 2 t) + 2 (P-2) t + (k-1) 2 (P-1) t.
     add(ScheduleName::kOneForwardOneBackward, message,
@@ -157,7 +157,7 @@ std::vector<StudyRow> interleaved_rows() {
            .unit = "",
            .expected = by_hand(bubble / (96 + bubble), predicted),
            .tolerance = 0.001,
-           .why = message == 0 ? "slots are 1/v as long, and as many of them are empty"
+           .why = message == 0 ? "slots are 1/v as long, and equally many are empty"
                                : "v times the messages are on the way of the first and last "
                                  "micro-batches: v = 4 keeps little of its gain over v = 2",
            .simulate = [pipeline](const Laboratory& laboratory) {
@@ -189,7 +189,7 @@ std::vector<StudyRow> interleaved_rows() {
                   .regime = "2 chunks, 33 micro-batches: step",
                   .predicted = step,
                   .expected = by_hand(130.5e-3, step),
-                  .why = "no order is legal for 33: a fifth group of 8 runs, almost empty",
+                  .why = "no order is allowed for 33; a fifth group of 8 runs almost empty",
                   .simulate = [](const Laboratory& laboratory) {
                     Pipeline pipeline{
                         .name = ScheduleName::kInterleaved, .microbatches = 33, .chunks = 2};

@@ -116,7 +116,7 @@ void add_recompute_bubble(std::vector<StudyRow>& rows) {
                     .predicted = fraction,
                     .unit = "",
                     .expected = around(0),
-                    .why = "the bubble is a share of the work, whatever the work is",
+                    .why = "the bubble is the same share of any work",
                     .simulate = bubble(recompute, true)});
   }
   const double forward =
@@ -314,7 +314,7 @@ std::vector<StudyRow> recipe_rows() {
   rows.push_back(across_nodes(AlgorithmChoice::kHierarchical, 7.0 / 8));
   rows.back().id = "tensor-16-by-levels";
   rows.back().regime = "TP 16 over two nodes, level by level";
-  rows.back().why = "all ports of a node carry an eighth each: nodes cost nothing";
+  rows.back().why = "all ports of a node carry an eighth each, so crossing nodes costs nothing";
   // Message by message, levels follow one another: 7/8 + 3/4 of k. Packets add up to 1 %.
   const double added = across_nodes(AlgorithmChoice::kHierarchical, 7.0 / 8 + 3.0 / 4).expected.low;
   rows.back().expected_packets = {added, added + 0.01};
@@ -400,7 +400,7 @@ std::vector<Study> recipe_studies() {
           {.id = "S46",
            .source = "all of them: none has jitter",
            .title = "Stragglers",
-           .claim = "a step takes what its kernels take",
+           .claim = "a step takes as long as its kernels",
            .rows = straggler_rows}};
 }
 

@@ -203,14 +203,15 @@ std::vector<StudyRow> balance_rows() {
                   }});
   // A slot ends every 512 / 32 = 16 steps, so 6 % of the gaps hold a prefill: the 99th percentile
   // is 0.019 + 0.91 s, 48.9 times a step.
-  rows.push_back({.id = "interleaved",
-                  .formula = "I10",
-                  .regime = "one server does both: 99th percentile of the time between tokens",
-                  .predicted = kStep,
-                  .expected = {kPrefill / kStep - 0.01, kPrefill / kStep + 0.01},
-                  .tolerance = 0.02,
-                  .why = "each prefill holds up 31 other answers for 48 steps",
-                  .simulate = [](const Laboratory&) { return interleaved_p99(100'000); }});
+  rows.push_back(
+      {.id = "interleaved",
+       .formula = "I10",
+       .regime = "one server does prefill and decoding: 99th percentile of the time between tokens",
+       .predicted = kStep,
+       .expected = {kPrefill / kStep - 0.01, kPrefill / kStep + 0.01},
+       .tolerance = 0.02,
+       .why = "each prefill holds up 31 other answers for 48 steps",
+       .simulate = [](const Laboratory&) { return interleaved_p99(100'000); }});
   return rows;
 }
 

@@ -177,7 +177,8 @@ void add_thresholds(RowTable& rows) {
   // A slice of 8 times the chips needs equally many tokens, an eighth per chip. Links inside are a
   // hundred times as fast here, because 72 tokens per chip are few for FSDP too.
   add_one("larger-slices", {.slices = 2, .side = 8, .ici = 100}, 1,
-          "a slice's tokens decide, not a chip's: more chips have more hosts and less to do");
+          "the tokens of a slice decide, not those of a chip: more chips have more hosts and less "
+          "work each");
   // E9 does not depend on the number of slices: its all-reduce moves 2 V. That of 16 slices moves
   // 15/16 of it.
   const Slices many{.slices = 16};
@@ -188,7 +189,7 @@ void add_thresholds(RowTable& rows) {
   StudyRow& row = rows.testing("E9", endless)
                       .add("slices-16-e9", text_of(many, tokens) + ", against endlessly many",
                            around(hand / endless - 1, kMargin),
-                           "15/16 of the gradients move; and a backward comes before any of them",
+                           "15/16 of the gradients move, and a backward precedes the first of them",
                            simulated(many, tokens));
   row.expected_unshared = around(by_hand_unshared(many, tokens) / endless - 1, kMargin);
   const double over = formula(many, tokens) / endless;
@@ -232,7 +233,7 @@ void add_breaches(RowTable& rows) {
       rows.testing("E9.slices", predicted)
           .add("one-ring", text_of({}, kTokens) + ", one ring through all 128 chips",
                around(((8 + 2) * m + 8 * ring) / predicted - 1, 0.2),
-               "one host of 16 carries everything, and all of it instead of a half",
+               "one host of 16 carries everything, the whole instead of a half",
                [](const Laboratory& laboratory) {
                  StackStep step = sliced_step({}, kTokens);
                  step.plan.zero = 0;

@@ -67,9 +67,9 @@ void add_small_batch(std::vector<StudyRow>& rows) {
                    std::to_string(chunks) + " chunks",
          .predicted = formula,
          .expected = around(by_hand / formula - 1, 0.04 * by_hand / formula),
-         .why = chunks == 1 ? "4 hops of latency in each of 4 collectives a layer"
-                            : "chunks of few kB: each pays all hops again, so more chunks "
-                              "make it worse",
+         .why = chunks == 1
+                    ? "4 hops of latency in each of 4 collectives a layer"
+                    : "chunks of a few kB: each pays all hops again, so more chunks are slower",
          .simulate = [chunks](const Laboratory& laboratory) {
            StackStep step = tensor_step(8, chunks);
            step.tokens = static_cast<std::int64_t>(kTokens);

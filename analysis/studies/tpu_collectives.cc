@@ -65,7 +65,7 @@ std::vector<StudyRow> ring_all_gather_rows() {
   // is (n-1)/n of the formula.
   for (const int n : {16, 4}) {
     add("split-n" + std::to_string(n), "axis of " + std::to_string(n) + ", every shard cut in two",
-        -1.0 / n, "a chip has its own shard already: (n-1)/n of V moves",
+        -1.0 / n, "a chip already has its own shard: (n-1)/n of V moves",
         [n](const Laboratory& laboratory) { return split_ring(laboratory, n); });
   }
   // Whole shards: n / 2 hops of V / n at W / 2 is V / W, although one hop of the last round is
@@ -77,7 +77,7 @@ std::vector<StudyRow> ring_all_gather_rows() {
   }
   // Two chips: each needs V / 2 from the other over one cable, V / 2 / (W / 2). Two cables would
   // halve it.
-  add("whole-n2", "two chips and one cable", 0, "V/2 over one direction of one cable is V/W",
+  add("whole-n2", "two chips and one cable", 0, "V/2 over one direction of one cable takes V/W",
       [](const Laboratory& laboratory) { return whole_shards(laboratory, 2); });
   add("split-n2", "two chips and two cables", -0.5,
       "the cable that closes the ring of two carries half of it", [](const Laboratory& laboratory) {
@@ -116,14 +116,13 @@ constexpr double kWeights = 2.0 * 2048 * 8192;  // bf16[2048, 8192]
 std::vector<StudyRow> line_all_gather_rows() {
   const auto row = [](std::string id, std::string regime, double difference,
                       std::function<double(const Laboratory&)> simulate) {
-    return StudyRow{
-        .id = std::move(id),
-        .formula = "B1",
-        .regime = std::move(regime),
-        .predicted = one_axis(kWeights),
-        .expected = {difference - kExact, difference + kExact},
-        .why = "without wraparound the chips at the ends have one link: (n-1)/n V over W/2",
-        .simulate = std::move(simulate)};
+    return StudyRow{.id = std::move(id),
+                    .formula = "B1",
+                    .regime = std::move(regime),
+                    .predicted = one_axis(kWeights),
+                    .expected = {difference - kExact, difference + kExact},
+                    .why = "without wraparound the end chips have one link: (n-1)/n V over W/2",
+                    .simulate = std::move(simulate)};
   };
   std::vector<StudyRow> rows;
   // (n-1)/n V / (W/2) is 2 (n-1)/n times V / W: 3/2 for 4 chips, 31/16 for 32.
@@ -199,17 +198,19 @@ std::vector<StudyRow> latency_rows() {
                    2.0 * 256 * 256},
         {"floor-knee", "shard of 45 kB, rounds of at least 1 us, hops without latency",
          4 * 45e3}}) {
-    rows.push_back({.id = id,
-                    .formula = "B7.line",
-                    .regime = regime,
-                    .predicted = latency_formula(v),
-                    .expected = {-kExact, kExact},
-                    .tolerance = 0.02,
-                    .why = "the formula is right for a latency that is a floor, not an addend",
-                    .simulate = [v = v](const Laboratory& laboratory) {
-                      return laboratory.seconds(all_gather_in_rounds(4, whole_bytes(v / 4), kHop),
-                                                ring_of(4, Bandwidth(kIciLink), {}, false));
-                    }});
+    rows.push_back(
+        {.id = id,
+         .formula = "B7.line",
+         .regime = regime,
+         .predicted = latency_formula(v),
+         .expected = {-kExact, kExact},
+         .tolerance = 0.02,
+         .why =
+             "the formula is right if latency is a lower limit of a round, not an addition to it",
+         .simulate = [v = v](const Laboratory& laboratory) {
+           return laboratory.seconds(all_gather_in_rounds(4, whole_bytes(v / 4), kHop),
+                                     ring_of(4, Bandwidth(kIciLink), {}, false));
+         }});
   }
   return rows;
 }
@@ -356,14 +357,15 @@ std::vector<StudyRow> all_reduce_rows() {
                   }});
   // Shards cut in two go all the way round: 2 (n-1) = 30 hops instead of 16; each has 0.05 us of
   // bytes: 31.5 us over 16 us.
-  rows.push_back({.id = "small-split-shards",
-                  .formula = "B7",
-                  .regime = "the same, shards cut in two",
-                  .predicted = two_halves,
-                  .expected = {31.5 / 16 - 1 - 0.002, 31.5 / 16 - 1 + 0.002},
-                  .tolerance = 0.02,
-                  .why = "what is best for bytes is not for latency: n-1 hops each way, not n/2",
-                  .simulate = ring(small, kHop)});
+  rows.push_back(
+      {.id = "small-split-shards",
+       .formula = "B7",
+       .regime = "the same, shards cut in two",
+       .predicted = two_halves,
+       .expected = {31.5 / 16 - 1 - 0.002, 31.5 / 16 - 1 + 0.002},
+       .tolerance = 0.02,
+       .why = "the best order for bytes is not the best for latency: n-1 hops each way, not n/2",
+       .simulate = ring(small, kHop)});
   // In one direction V / W is 2 V / (2 W). A hop takes shard / W and then its addition 3 shard /
   // W_hbm: 3 x 45 / 810 = 1/6 more.
   const double one_way = predict("B2", {{"V", kSharedGradients}, {"n", 16}, {"W", kIciLink}});

@@ -191,7 +191,8 @@ std::vector<StudyRow> sharing_rows() {
            "axes share nothing: max(T1, T2) holds", gathers(64 * kMiB, 64 * kMiB, 1, false));
   rows.testing("B1.exact", alone(256 * kMiB))
       .add("larger", "the same axis again: both, against the larger alone", around(0.25, kExact),
-           "the axis is busy all the time: T1 + T2", gathers(64 * kMiB, 256 * kMiB, 0, false));
+           "the axis is busy all the time, so both take T1 + T2",
+           gathers(64 * kMiB, 256 * kMiB, 0, false));
   // Links serve whole messages in order, whatever network model was chosen. The order decides which
   // one is late; both are through at T1 + T2.
   const auto in_order = [](bool first_only) {

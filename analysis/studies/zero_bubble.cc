@@ -91,9 +91,10 @@ std::vector<StudyRow> zero_bubble_rows() {
     add(pipeline(ScheduleName::kOneForwardOneBackward), "G6", equal, 21e-3, regime,
         "filling and emptying, P - 1 slots of F + B + W each");
     add(pipeline(ScheduleName::kZeroBubbleH1), "G6.zb1p", with_weights, 7e-3, regime,
-        "weight gradients fill what 1F1B waits: P - 1 times W while it fills and while it empties");
+        "weight gradients fill 1F1B's waiting time: P - 1 times W while the pipeline fills and "
+        "while it empties");
     add(pipeline(ScheduleName::kZeroBubbleAuto1P), "G6.zb1p", with_weights, 7e-3, regime,
-        "the planner finds as good an order as the one by hand");
+        "the planner's order is as good as the one by hand");
     // (P/2 - 1)(F&B + B - 3 W) = 3 (3 + 2 - 3).
     add(pipeline(ScheduleName::kDualPipe), "G6.dualpipe", fused, 6e-3, regime,
         "with F = B and W no longer the formula is exact");
@@ -185,7 +186,7 @@ std::vector<StudyRow> peak_rows() {
   for (const std::size_t stage : {0UL, 7UL}) {
     add({.name = ScheduleName::kZeroBubbleH1}, stage, "G3",
         {{"P", 8}, {"m", 32}, {"p", double(stage)}}, 8,
-        "inputs of weight gradients that wait are held longer: every stage holds P");
+        "waiting weight gradients hold their inputs longer, so every stage holds P");
   }
   // 2 (P - 1) + (v - 1) P warm-up forwards and the next one are in flight: P v + P - 1 chunks of
   // 1/v.

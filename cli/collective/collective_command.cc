@@ -87,7 +87,7 @@ Point run_one(const CollectiveRequest& request, Bytes bytes) {
   Point point{.bytes = bytes,
               .algorithm = "none",
               .protocol = {},
-              .why = "a group of one costs nothing",
+              .why = "a group of one member costs nothing",
               .formula = CollectiveFormula{.seconds = 0, .text = "a group of one"},
               .result = {}};
   const OpGraph graph = graph_of(request, bytes);

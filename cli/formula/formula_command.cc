@@ -335,13 +335,13 @@ constinit const Subcommand kFormulaSubcommand = {
     .arguments = "[ID|WORD] [SYMBOL=VALUE...]",
     .summary = "list, explain, evaluate or solve a closed form",
     .description =
-        R"(stepsim formula knows the closed forms of the books on training at scale: what they say, where they
-hold, and where their sources print them wrongly. It simulates nothing.
+        R"(stepsim formula has the closed forms of the books on training at scale. It says when each holds and
+where its source prints it wrongly. It simulates nothing.
 
 Usage:
   stepsim formula                           list every formula, by group
   stepsim formula E                         list one group
-  stepsim formula fsdp                      list the formulas that are about a thing
+  stepsim formula fsdp                      list the formulas about a subject
   stepsim formula E7                        explain one: symbols, source, conditions, an example
   stepsim formula E7 B=48000 N=64 F=32768 MX=2 MY=1
   stepsim formula A6 chip=h100-sxm          chip= and model= fill the symbols that they know

@@ -225,7 +225,7 @@ po::options_description run_option_list() {
       "write the result as JSON; - writes it to standard output, and nothing else there");
   add("attention-flops", text("causal|full"), "how model FLOPs count attention (default: causal)");
   add("explain",
-      "compare each part of the step with the formulas of the books, and say why they differ");
+      "compare each part of the step with the books' formulas and explain the differences");
   add("require-fit", "exit with status 1 if the plan does not fit in memory");
   return options;
 }

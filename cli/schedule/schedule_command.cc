@@ -141,8 +141,8 @@ constinit const Subcommand kScheduleSubcommand = {
     .arguments = "NAME [options]",
     .summary = "simulate and compare pipeline schedules",
     .description =
-        R"(stepsim schedule simulates one pipeline schedule by itself. It shows who does what when, the bubble
-beside the published one, and how many activations each rank holds.
+        R"(stepsim schedule simulates one pipeline schedule alone, without a cluster. It shows when each rank
+runs which op, the bubble beside the published one, and how many activations each rank holds.
 
 Usage:
   stepsim schedule                                           list the schedules

@@ -136,9 +136,8 @@ po::options_description schedule_option_list() {
        "(default: 1)")
           .c_str());
   add("compare", text("NAMES"),
-      "compare NAME with these (a,b,... or all) on the same work; each takes the options above "
-      "that "
-      "it has");
+      "compare NAME with these (a,b,... or all) on the same work; each uses the options above that "
+      "apply to it");
   add("batch-p2p",
       "post messages in batches, as the runtime of the schedule's authors does (default: one by "
       "one)");

@@ -348,7 +348,7 @@ the simulated value, their difference, the difference that the mechanism explain
 
 Usage:
   stepsim validate                 every study, a minute or less
-  stepsim validate fsdp            the studies about a thing: any word of a chapter's name, of a
+  stepsim validate fsdp            the studies about a subject: any word of a chapter's name, of a
                                    statement or of a regime ("part 5", bubble, nvswitch, latency)
   stepsim validate S3 S5.knee      studies and rows by id
   stepsim validate B1              the rows that test a formula

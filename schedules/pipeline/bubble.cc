@@ -54,7 +54,7 @@ BubbleEntry&& BubbleEntry::needs_own_memory() && {
 
 BubbleFormula BubbleEntry::take() && {
   if (formula_.numerator < 0) {
-    formula_.broken.emplace_back("no bubble is less than 0: the formula says nothing here");
+    formula_.broken.emplace_back("the formula gives a bubble below 0, which cannot be");
   }
   return std::move(formula_);
 }

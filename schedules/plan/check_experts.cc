@@ -36,7 +36,7 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
     return;
   }
   rules.require(plan.dispatch == Dispatch::kAllToAll || plan.ep != 1, "dispatch",
-                "is two_level, but with ep = 1 nothing travels: all_to_all, or ep above 1");
+                "is two_level, but with ep = 1 nothing is sent: all_to_all, or ep above 1");
   rules.require(plan.dispatch == Dispatch::kTwoLevel || !plan.expert_node, "expert_node",
                 "is " + std::to_string(plan.expert_node.value_or(0)) +
                     ", but only dispatch = two_level knows nodes: 0, or two_level");
@@ -47,7 +47,7 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
   for (const auto& [field, value] :
        {std::pair{"overlap_expert_parallel", plan.overlap_expert_parallel},
         std::pair{"overlap_shared_experts", plan.overlap_shared_experts}}) {
-    rules.require(!value || plan.ep > 1, field, "is true, but with ep = 1 nothing travels: false");
+    rules.require(!value || plan.ep > 1, field, "is true, but with ep = 1 nothing is sent: false");
   }
   if (plan.overlap_shared_experts) {
     rules.require(experts.shared_intermediate > 0, "overlap_shared_experts",

@@ -25,7 +25,7 @@ void check_optimizer(const ParallelPlan& plan, Rules& rules) {
   rules.require(plan.clip_gradients || !plan.post_validation, "post_validation",
                 "is true, but without clip_gradients there is no norm to wait for");
   rules.require(plan.pp != 1 || !plan.post_validation, "post_validation",
-                "is true, but one stage waits for no other: pp above 1, or false");
+                "is true, but a single stage waits for no other: pp above 1, or false");
   if (plan.optimizer == Optimizer::kNone) check_no_optimizer(plan, rules);
 }
 

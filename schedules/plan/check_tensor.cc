@@ -15,7 +15,7 @@ void check_chunks(const ParallelPlan& plan, Rules& rules) {
                     "above 1 and sequence_parallel");
   rules.require(plan.tensor_chunks <= 1 || plan.cp * plan.ep * plan.etp <= 1, "tensor_chunks",
                 "is " + std::to_string(plan.tensor_chunks) +
-                    ", which goes with tp, dp and pp only: cp, ep and etp must be 1");
+                    ", which is only possible with tp, dp and pp: cp, ep and etp must be 1");
 }
 
 // An input gradient beside its weight gradient.
@@ -25,8 +25,8 @@ void check_overlap(const ParallelPlan& plan, Rules& rules) {
                 "is true, but with tp = 1 no input gradients are reduced: false, or tp above 1");
   rules.require(!splits_all_backwards(plan), "overlap_tensor",
                 "is true, but " + std::string(schedule_text(plan)) +
-                    " runs all weight gradients apart from the input gradients, which nothing is "
-                    "beside: false, or a schedule with whole backwards");
+                    " runs weight gradients separately, so nothing runs beside the reduction of "
+                    "input gradients: false, or a schedule with whole backwards");
 }
 
 }  // namespace

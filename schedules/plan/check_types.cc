@@ -62,8 +62,8 @@ void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
                 is + ", but activations are " + std::string(name_of(wide)) + ": 1 to " +
                     std::to_string(most - 1) + ", or 0 to keep them as they are");
   rules.require(plan.fused_attention, "attention_result_bits",
-                is + ", but the kernels of fused_attention = false read their results as they "
-                     "are: 0, or fused_attention = true");
+                is + ", but with fused_attention = false kernels read the results unrounded: 0, or "
+                     "fused_attention = true");
   rules.require(plan.cp <= 1, "attention_result_bits",
                 is + " with cp = " + std::to_string(plan.cp) +
                     ", whose chunks are merged into the result: 0, or cp = 1");
@@ -103,8 +103,8 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   const bool dispatches = model.experts.routed > 0 && !plan.dispatch_type;
   check_unused("communication_dtype", plan.communication_type, activations,
                plan.tp != 1 || plan.cp != 1 || dispatches,
-               "with tp = 1 and cp = 1 it is the type of nothing that is sent (messages of the "
-               "pipeline have that of the activations)",
+               "with tp = 1 and cp = 1 nothing is sent in this type (messages of the pipeline have "
+               "the activations' type)",
                rules);
   if (model.experts.routed > 0) {
     check_unused("combine_dtype", plan.combine_type, activations, sends_tokens,

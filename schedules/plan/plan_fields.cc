@@ -170,7 +170,7 @@ void add_pipeline(Table& table) {
             {.help = "Parts of the model on each rank, also called virtual stages.",
              .advice = "More chunks make the bubble of interleaved schedules smaller, and mean as "
                        "many times more messages between stages.",
-             .rules = "As the schedule allows: 1f1b takes 1.",
+             .rules = "Must suit the schedule: 1f1b takes 1.",
              .unset = "1, or 2 where the schedule needs several"});
   table.add("layout", kLayoutSyntax,
             {.help = "Layers of each stage, in order: 7,8*14,7 is 7, then 14 times 8, then 7. "
@@ -195,7 +195,7 @@ void add_pipeline(Table& table) {
              .unset = "pp; 2 x pp for zb_auto_2p and zbv_auto; pp x chunks for optimal"});
   table.add("overlap_pipeline", &Plan::overlap_pipeline,
             {.help = "Messages between stages travel while ranks compute.",
-             .advice = "false makes the next pass wait until what the one before sent has "
+             .advice = "false makes the next pass wait until the messages of the pass before have "
                        "arrived, as some software does."});
   table.add("batch_p2p", &Plan::batch_p2p,
             {.help = "Messages between stages are posted in batches of sends and receives, and "
@@ -218,8 +218,7 @@ void add_experts(Table& table) {
              .rules = "two_level needs ep above 1 and ranks of ep that stand in nodes."});
   table.add("expert_node", &Plan::expert_node, ranks,
             {.help = "two_level dispatch: neighbouring ranks of ep that stand in one node.",
-             .advice = "Write it down to have the placement checked; it can't be other than what "
-                       "the cluster has.",
+             .advice = "Give it to have the placement checked; it must equal the cluster's number.",
              .rules = "Needs dispatch two_level.",
              .unset = "as many as the cluster has in a node"});
   table.add("node_limit", &Plan::node_limit, ranks,
@@ -229,8 +228,8 @@ void add_experts(Table& table) {
              .rules = "Needs dispatch two_level.",
              .unset = "no limit"});
   table.add("overlap_expert_parallel", &Plan::overlap_expert_parallel,
-            {.help = "Each backward runs by turns with the forward behind it, so that the "
-                     "all-to-alls of one hide behind the compute of the other (Megatron-Core: "
+            {.help = "Each backward alternates with the forward behind it, so that the all-to-alls "
+                     "of one hide behind the compute of the other (Megatron-Core: "
                      "overlap-moe-expert-parallel-comm).",
              .advice = "It hides most of ep's communication. Compute beside it is slower, and "
                        "between stages twice as many micro-batches are in flight.",
@@ -239,7 +238,7 @@ void add_experts(Table& table) {
   table.add("overlap_shared_experts", &Plan::overlap_shared_experts,
             {.help = "Shared experts run beside the dispatch and, in the backward, beside the way "
                      "back (moe-shared-expert-overlap).",
-             .advice = "It hides as much of the all-to-alls as the shared experts take.",
+             .advice = "It hides the all-to-alls for as long as the shared experts take.",
              .rules = "Needs shared experts, ep above 1 and tp = 1; not with fused schedules or "
                       "overlap_expert_parallel."});
 }
@@ -281,8 +280,8 @@ void add_data(Table& table) {
              .rules = "Needs zero 1 or 2."});
   table.add("prefetch", &Plan::prefetch, Limits::between(0, kMostPrefetch),
             {.help = "FSDP: layers that are gathered ahead of the one that computes.",
-             .advice = "0 exposes every gather. 1 hides most. More need memory for so many "
-                       "gathered layers, and help where layers differ in length.",
+             .advice = "0 exposes every gather. 1 hides most. More need memory for that many "
+                       "gathered layers, and help if layers differ in length.",
              .rules = "Needs zero = 3."});
   table.add("reshard_after_forward", &Plan::reshard_after_forward,
             {.help = "FSDP: gathered parameters are dropped after each pass and gathered again.",
@@ -299,14 +298,16 @@ void add_data(Table& table) {
 
 void add_recompute(Table& table) {
   table.theme("Recompute");
-  table.add("recompute", &Plan::recompute,
-            {.help = "Activations that are dropped and made again before the backward. selective: "
-                     "the recompute_modules of each block. matmuls: all but the results of matmuls "
-                     "with weights. alternate: all but the results of attention and of every "
-                     "second matmul (torchtitan). full: whole blocks, of which only the input is "
-                     "kept.",
-             .advice = "full makes a step about a third longer and keeps least. selective frees "
-                       "what is large and cheap. docs/plans.md compares them."});
+  table.add(
+      "recompute", &Plan::recompute,
+      {.help = "Activations that are dropped and made again before the backward. selective: "
+               "the recompute_modules of each block. matmuls: all but the results of matmuls "
+               "with weights. alternate: all but the results of attention and of every "
+               "second matmul (torchtitan). full: whole blocks, of which only the input is "
+               "kept.",
+       .advice =
+           "full makes a step about a third longer and keeps least. selective frees activations "
+           "that are large and cheap to recompute. docs/plans.md compares them."});
   table.add("recompute_modules", kRecomputeModulesSyntax,
             {.help = "recompute selective: the modules that are made again, joined by +. "
                      "norm+activation+latent_up is DeepSeek-V3's choice.",
@@ -321,7 +322,7 @@ void add_recompute(Table& table) {
              .rules = "Above 1 it needs recompute full and a stage with two blocks in a row."});
   table.add("recompute_layers", &Plan::recompute_layers, Limits::between(1, kMostLayers).or_zero(),
             {.help = "Only the first so many blocks of each stage (chunk) are made again.",
-             .advice = "Lower it to the fewest with which the step fits.",
+             .advice = "Lower it to the smallest number with which the step fits.",
              .rules = "Needs recompute other than none.",
              .unset = "all"});
 }
@@ -336,7 +337,7 @@ void add_types(Table& table) {
   const char* const usual = "dtype, but not below bf16";
   table.add("weight_dtype", &Plan::weight_type,
             {.help = "Type in which weights are held and gathered.",
-             .advice = "Give it where software holds weights otherwise than it computes.",
+             .advice = "Give it if the software holds weights in another type than it computes in.",
              .unset = usual});
   table.add("activation_dtype", &Plan::activation_type,
             {.help = "Type of everything between matmuls: the residual stream, attention, "
@@ -378,7 +379,7 @@ void add_types(Table& table) {
             Limits::between(1, kMostBitsOfAValue).or_zero(),
             {.help = "Bits in which a value of attention's result is kept for the backward, with "
                      "scales of scale_block. One kernel rounds it, another makes it wide again.",
-             .advice = "12 in DeepSeek-V3 (E5M6): fewer activations for two kernels a layer.",
+             .advice = "12 in DeepSeek-V3 (E5M6). It keeps less and costs two kernels per layer.",
              .rules = "Fewer than the activations have; fused_attention and cp = 1.",
              .unset = "as the activations"});
   table.add("transpose_weights", &Plan::transpose_weights,
@@ -402,8 +403,8 @@ void add_types(Table& table) {
             {.help = "Kernels of the cross entropy. fused: fp32 in registers only. in_place: one "
                      "fp32 copy of the logits (Megatron-LM). separate: up to three copies, four "
                      "over a tensor group (PyTorch, not compiled).",
-             .advice = "It decides how many bytes of memory a logit costs, which counts with "
-                       "large vocabularies. docs/plans.md has times."});
+             .advice = "It decides how many bytes of memory a logit costs, which matters for large "
+                       "vocabularies. docs/plans.md has times."});
   table.add("gradient_placeholders", &Plan::gradient_placeholders,
             {.help = "An empty tensor of each shape of a block's weights stays in memory, as "
                      "Transformer Engine leaves it to autograd; those of embedding and head stay "
@@ -433,9 +434,9 @@ void add_optimizer(Table& table) {
             {.help = "Bytes of a gradient, in which it is accumulated and reduced.",
              .advice = "2 halves the memory and the bytes of the reduction."});
   table.add("state_bytes", kStateBytesSyntax,
-            {.help = "All bytes of a parameter, in place of optimizer_bytes and gradient_bytes. "
-                     "10: bf16 weight and two fp32 moments. 12: and a bf16 gradient. 16: and an "
-                     "fp32 weight. 18: with an fp32 gradient.",
+            {.help = "All bytes of a parameter; replaces optimizer_bytes and gradient_bytes. 10: "
+                     "bf16 weight and two fp32 moments. 12: also a bf16 gradient. 16: also an fp32 "
+                     "weight. 18: the gradient is fp32.",
              .advice = "Give it to reproduce a source that counts so. docs/plans.md has the "
                        "parts.",
              .rules = "10 holds no gradients, so it needs a single micro-batch.",
@@ -450,8 +451,8 @@ void add_optimizer(Table& table) {
                      "sum comes back during the next step, of which rank r goes ahead with at most "
                      "2 (pp - 1 - r) forwards. Two steps are simulated (arXiv 2401.10241, section "
                      "4).",
-             .advice = "It gives zero-bubble schedules back what clip_gradients takes. Undoing a "
-                       "step, which a norm above the limit asks for, is not modelled.",
+             .advice = "It removes the cost of clip_gradients from zero-bubble schedules. Undoing "
+                       "a step, which a norm above the limit asks for, is not modelled.",
              .rules = "Needs clip_gradients and pp above 1."});
   table.add("offload_optimizer", &Plan::offload_optimizer,
             {.help = "Master weights and moments live on the host. The chip updates, bucket by "

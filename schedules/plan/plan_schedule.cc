@@ -151,8 +151,8 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
   }
   if (plan.batch_p2p && !plan.overlap_pipeline) {
     problems.push_back({"batch_p2p",
-                        "is true, which says by itself what waits for messages: overlap_pipeline "
-                        "has to stay true"});
+                        "is true, and batches already define what waits for messages: "
+                        "overlap_pipeline must stay true"});
   }
   const bool fuses_by_itself =
       !plan.own_schedule && !plan.optimal_schedule && published(plan.schedule).fuses;

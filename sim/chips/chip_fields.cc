@@ -50,8 +50,8 @@ FieldTable<MatmulEfficiency> make_matmul_fields() {
             {.help = "The data type that these values are for.", .rules = "In matmul_of only."});
   table.add("peak_fraction", &Matmul::peak_fraction, Limits::fraction(),
             {.help = "Fraction of the peak that a large, well-shaped matmul reaches.",
-             .advice = "Fit it to the largest matmuls of a benchmark, after the tiles: the losses "
-                       "of tiles and ramps come on top of it."});
+             .advice = "Fit it to the largest matmuls of a benchmark, after the tile sizes, "
+                       "because the losses of tiles and ramps are counted in addition."});
   table.add("tile_m", &Matmul::tile_m, Limits::at_least(1),
             {.help = "Rows of the output tile that one compute unit works on.",
              .advice = "Take it from the names of the library's kernels. Rows that don't fill a "
@@ -72,7 +72,7 @@ FieldTable<MatmulEfficiency> make_matmul_fields() {
                      "parts of at least this many.",
              .advice = "Fit it to small matmuls with large k (split-k kernels). 0: never."});
   table.add("accumulating", &Matmul::accumulating, Limits::fraction(),
-            {.help = "Fraction of all that which a matmul reaches when it adds its result to "
+            {.help = "Fraction of this efficiency that a matmul reaches if it adds its result to "
                      "memory, as weight gradients do.",
              .advice = "Fit it to matmuls that accumulate in fp32."});
   return table;
@@ -84,12 +84,13 @@ FieldTable<ElementwiseEfficiency> make_elementwise_fields() {
             {.help = "Kernels that this is for: norms, rotations of queries and keys, or roundings "
                      "to one byte with scales of blocks.",
              .required = true});
-  table.add("memory_fraction", &ElementwiseEfficiency::memory_fraction, Limits::fraction(),
-            {.help = "Fraction of the memory's peak that they reach. Not the memory but what the "
-                     "units keep in flight holds them up, so they are slower while communication "
-                     "holds units.",
-             .advice = "Fit it to such kernels on a large tensor.",
-             .required = true});
+  table.add(
+      "memory_fraction", &ElementwiseEfficiency::memory_fraction, Limits::fraction(),
+      {.help =
+           "Fraction of the memory's peak that they reach. Their limit is the data that the units "
+           "keep in flight, not the memory, so they are slower while communication holds units.",
+       .advice = "Fit it to such kernels on a large tensor.",
+       .required = true});
   return table;
 }
 
@@ -155,8 +156,8 @@ FieldTable<Reduction> make_reduction_fields() {
   table.add(
       "throughput", &Reduction::throughput,
       {.help = "Bytes of sums that one unit makes a second.",
-       .advice = "From its additions a clock; fp8 also has to be converted. Too small a value "
-                 "slows reductions only where it is below the links.",
+       .advice = "Derive it from the unit's additions per clock; fp8 has to be converted, too. A "
+                 "small value slows reductions only if it is below the links' bandwidth.",
        .required = true});
   return table;
 }
@@ -236,8 +237,8 @@ const FieldTable<ChipSpec>& chip_fields() {
                 {.help = "How much of the peaks kernels reach."});
     table.theme("Communication");
     table.group("communication", &ChipSpec::communication, kCommunication,
-                {.help = "What the chip has for communication kernels. How much of it they take, "
-                         "the communication library says."});
+                {.help = "The chip's resources for communication kernels. The communication "
+                         "library decides how much of them is used."});
     return table;
   }();
   return kTable;

@@ -70,22 +70,21 @@ std::string switched_levels(CollectiveOp, const Shape& shape) {
 
 std::string one_switch(CollectiveOp, const Shape& shape) {
   if (shape.tree.nodes.size() == shape.members() + 1) return "";
-  return "needs all members on one switch, and these are not: they stand in different nodes, or "
-         "their node has several switches or none";
+  return "needs all members on one switch, but they are in different nodes, or their node has "
+         "several switches or none";
 }
 
 std::string tree_of_switches(CollectiveOp, const Shape& shape) {
   return !shape.tree.nodes.empty() || !shape.rail_trees.empty()
              ? ""
-             : "needs a tree of switches between the members, and their routes pass through other "
-               "chips or part on the way";
+             : "needs a tree of switches between the members, but their routes pass through other "
+               "chips or separate on the way";
 }
 
 std::string switch_in_each_node(CollectiveOp, const Shape& shape) {
-  return !shape.node_trees.empty()
-             ? ""
-             : "needs members that fill several nodes alike, with one switch between those of each "
-               "node";
+  return !shape.node_trees.empty() ? ""
+                                   : "needs equally many members in each of several nodes, and one "
+                                     "switch between those of a node";
 }
 
 std::string power_of_two_unless_all_reduce(CollectiveOp op, const Shape& shape) {
@@ -102,7 +101,7 @@ std::string any_matrix(const ByteMatrix&, const Shape&) {
 }
 
 std::string equal_shards(const ByteMatrix&, const Shape&) {
-  return "sends equal shards and can't do an all-to-all by a matrix; there are: direct, pairwise";
+  return "sends equal shards, so it can't do an all-to-all with a matrix; use direct, pairwise";
 }
 
 // Members that are on one node in the matrix must be on one node of the shape.

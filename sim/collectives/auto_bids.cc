@@ -57,7 +57,8 @@ Bid bid_never(const CollectiveTask&, const GroupShape&) {
 Bid bid_ring(const CollectiveTask& task, const GroupShape& shape) {
   if (shape.dimensions.size() > 1 || shape.is_torus()) return std::nullopt;
   return AutoBid{cost_of_rings(task, shape).bytes(),
-                 "no levels and no box of torus axes: one ring already fills every port"};
+                 "the group has no levels and fills no box of torus axes; one ring already uses "
+                 "every port fully"};
 }
 
 Bid bid_hierarchical(const CollectiveTask& task, const GroupShape& shape) {
@@ -111,7 +112,7 @@ Bid bid_direct(const CollectiveTask& task, const GroupShape& shape) {
   switch (task.op) {
     case CollectiveOp::kAllToAll:
       if (shape.is_torus()) {
-        return AutoBid{bytes, "shards are not equal: every member sends straight to all" +
+        return AutoBid{bytes, "shards are unequal, so every member sends straight to all" +
                                   why_not_shared(task)};
       }
       if (shape.members() > kDirectMembers) return std::nullopt;
@@ -121,7 +122,7 @@ Bid bid_direct(const CollectiveTask& task, const GroupShape& shape) {
     case CollectiveOp::kScatter:
       return AutoBid{bytes, shape.is_torus()
                                 ? "along one axis straight messages fill both ports of the root"
-                                : "the port of the root is the limit: relays gain nothing"};
+                                : "the root's port is the limit, so relays gain nothing"};
     case CollectiveOp::kSendReceive:
     case CollectiveOp::kPermute:
       return AutoBid{bytes, "every member has one message, which goes straight there"};
@@ -181,7 +182,7 @@ Bid bid_binomial_tree(const CollectiveTask& task, const GroupShape& shape) {
 }
 
 Bid bid_dissemination(const CollectiveTask&, const GroupShape&) {
-  return AutoBid{0, "ceil(log2 n) trips, on any network"};
+  return AutoBid{0, "it takes ceil(log2 n) trips on any network"};
 }
 
 }  // namespace stepsim

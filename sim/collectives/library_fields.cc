@@ -63,10 +63,10 @@ FieldTable<ProtocolChannels> make_channel_fields() {
   table.add("network_most", &Channels::network_most, counts,
             {.help = "Most channels over several nodes."});
   table.add("bytes", &Channels::bytes, Limits::at_least(0),
-            {.help = "One more channel is opened for each so many bytes of the collective.",
+            {.help = "Bytes of the collective for which one more channel is opened.",
              .advice = "0, with member_bytes 0: all are opened at once."});
   table.add("member_bytes", &Channels::member_bytes, Limits::at_least(0),
-            {.help = "The same, for each so many bytes of each member."});
+            {.help = "The same, counted in bytes of each member."});
   table.add("rate", &Channels::rate, Limits::at_least(0),
             {.help = "Bandwidth at which one channel sends. 0: no limit.",
              .advice = "It bounds collectives that open few channels."});
@@ -86,8 +86,8 @@ FieldTable<ProtocolTiming> make_timing_fields() {
             {.help = "Time from the launch of a collective until it sends.",
              .advice = "Fit it to the smallest collectives."});
   table.add("doubling", &Timing::doubling,
-            {.help = "Messages to everybody: what each doubling of the members beyond two adds, "
-                     "since peers are served a few at a time."});
+            {.help = "Time that each doubling of the members beyond two adds to messages to all "
+                     "members, since peers are served a few at a time."});
   add_hop_rows(table);
   add_fraction_rows(table);
   table.add("most", &Timing::most, Limits::at_least(0),
@@ -110,7 +110,8 @@ FieldTable<ProtocolTuning> make_tuning_fields() {
   FieldTable<ProtocolTuning> table("ProtocolTuning");
   add_path_rows(table);
   table.add("base", &ProtocolTuning::base,
-            {.help = "Time that the library expects to start, whatever it really takes."});
+            {.help = "Start-up time that the library assumes when it chooses; the real one is in "
+                     "the timings."});
   add_hop_rows(table);
   return table;
 }

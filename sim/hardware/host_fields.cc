@@ -23,7 +23,7 @@ const FieldTable<HostSpec>& host_fields() {
                .rules = "Divides chips."});
     table.add("uplink_bandwidth", &HostSpec::uplink_bandwidth, Limits::positive(),
               {.help = "Bandwidth of an uplink, one way.",
-               .advice = "It is usually less than uplink_chips links make: those chips then wait "
+               .advice = "It is usually less than the sum of the chips' links, so those chips wait "
                          "for each other.",
                .unset = "that of a link"});
     table.add("memory_bandwidth", &HostSpec::memory_bandwidth,

@@ -45,9 +45,10 @@ TEST(PlacementTest, AGroupAcrossNodesLeavesNvlink) {
   const std::vector<PlacementNote> notes =
       placement_notes(grouped(16, 16, Axis::kTensor), nodes(2), result);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_EQ(notes[0].text,
-            "tp spans 2 nodes: what it sends leaves the links inside a node (450 GB/s) for those "
-            "between nodes (50.0 GB/s), 9 times slower; exposed tp is 1.50 s of the step");
+  EXPECT_EQ(
+      notes[0].text,
+      "tp spans 2 nodes: its traffic leaves the links inside a node (450 GB/s) for those "
+      "between nodes (50.0 GB/s), which are 9 times slower; exposed tp is 1.50 s of the step");
 }
 
 TEST(PlacementTest, GradientsMayTravel) {

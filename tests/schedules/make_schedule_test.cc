@@ -377,7 +377,7 @@ TEST(BubbleFormulaTest, KnowsThatNoBubbleIsNegative) {
         .name = name, .stages = 4, .microbatches = 8, .costs = {1, 1, 9, 0}};
     const std::optional<BubbleFormula> formula = bubble_formula(request);
     EXPECT_LT(formula->numerator, 0) << name_of(name);
-    EXPECT_EQ(formula->broken.back(), "no bubble is less than 0: the formula says nothing here");
+    EXPECT_EQ(formula->broken.back(), "the formula gives a bubble below 0, which cannot be");
     EXPECT_GE(replay(make_schedule(request), request.costs).bubble(), 0) << name_of(name);
   }
 }

@@ -119,7 +119,7 @@ std::vector<Case> cases() {
        plan_of(1, 8, 1)},
       {"post_validation", ahead_of_norm, with(plan_of(1, 2, 4), no_optimizer), "optimizer is none",
        plan_of(1, 2, 4)},
-      {"post_validation", ahead_of_norm, plan_of(1, 8, 1, 1), "one stage waits for no other",
+      {"post_validation", ahead_of_norm, plan_of(1, 8, 1, 1), "single stage waits for no other",
        plan_of(1, 2, 4)},
       {"optimizer_bytes", state, with(plan_of(1, 8, 1), no_optimizer), "is 8, but optimizer is",
        plan_of(1, 8, 1)},

@@ -147,8 +147,8 @@ TEST(StageCostsTest, WhatIsWrongWithThemIsSaid) {
             "stage_costs: must be one of each of the 4 global stages, are 3\n"
             "stage_costs: must be positive and at most 4611686018427387904\n"
             "stage_costs: must have the same send time\n"
-            "fused_time: must not be given where stages differ: an op fuses a forward of one stage "
-            "with a backward of another\n");
+            "fused_time: must not be given if stages differ: an op may fuse a forward of one "
+            "stage with a backward of another\n");
 }
 
 }  // namespace

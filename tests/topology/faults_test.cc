@@ -259,10 +259,10 @@ TEST(FaultsTest, NoFaultsChangeNothing) {
 TEST(FaultsTest, RefusesToCutOffAChip) {
   EXPECT_EQ(check({.links = {{.link = "chip2-*", .down = true}}}, ring_of(5)),
             (std::vector<Problem>{
-                {"links", "must leave every chip a way to all others; chip2 is cut off"}}));
+                {"links", "must leave every chip a path to all others; chip2 is cut off"}}));
   EXPECT_EQ(check({.links = {{.link = "chip2>*", .down = true}}}, ring_of(5)),
             (std::vector<Problem>{
-                {"links", "must leave every chip a way to all others; chip2 is cut off"}}))
+                {"links", "must leave every chip a path to all others; chip2 is cut off"}}))
       << "it hears the others, but they don't hear it";
   EXPECT_EQ(check({.links = {{.link = "*", .down = true}}}, ring_of(8)).size(), 1U)
       << "no direction in it: \"*\" is any link both ways";

@@ -20,10 +20,11 @@ const FieldTable<DragonflySpec>& dragonfly_fields() {
               {.help = "Routers a of a group, all cabled to each other."});
     table.add("global_links_per_router", &Spec::global_links_per_router, Limits::between(1, 1024),
               {.help = "Links h of a router to other groups."});
-    table.add("groups", &Spec::groups, Limits::at_least(2),
-              {.help = "Groups, every one cabled to each other one.",
-               .rules = "At most a x h + 1.",
-               .unset = "in a composed cluster, as many as its hosts need; else it must be given"});
+    table.add(
+        "groups", &Spec::groups, Limits::at_least(2),
+        {.help = "Groups, every one cabled to each other one.",
+         .rules = "At most a x h + 1.",
+         .unset = "in a composed cluster, as many as its hosts need; otherwise it must be given"});
     table.add("host_bandwidth", &Spec::host_bandwidth, Limits::positive(),
               {.help = "Bandwidth of a host's link, one way.", .required = true});
     table.add("local_bandwidth", &Spec::local_bandwidth, Limits::positive(),
@@ -42,11 +43,11 @@ const FieldTable<DragonflySpec>& dragonfly_fields() {
                .unset = "not checked"});
     table.add("routing", &Spec::routing,
               {.help = "minimal: the shortest way. valiant: first to a random other group.",
-               .advice = "valiant halves the best throughput and spares the worst case, all "
-                         "traffic of a group to one other."});
+               .advice = "valiant halves the best throughput and avoids the worst case, in which "
+                         "all traffic of a group goes to one other group."});
     table.add("routing_seed", &Spec::routing_seed,
               {.help = "Seed of the random groups of valiant.",
-               .advice = "Another seed shows how much luck is in a result."});
+               .advice = "Another seed shows how much a result depends on chance."});
     return table;
   }();
   return kTable;

@@ -48,7 +48,7 @@ FieldTable<ExplicitLevel> make_level_fields() {
   FieldTable<ExplicitLevel> table("Level");
   table.add("name", &ExplicitLevel::name, {.help = "Its name in plan.map."});
   table.add("size", &ExplicitLevel::size, Limits::at_least(1),
-            {.help = "How many of the level below it holds.", .required = true});
+            {.help = "How many members of the level below it holds.", .required = true});
   return table;
 }
 

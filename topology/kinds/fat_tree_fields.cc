@@ -12,7 +12,8 @@ const FieldTable<FatTreeSpec>& fat_tree_fields() {
     table.add("switch_ports", &Spec::switch_ports, Limits::between(2, 128),
               {.help = "Ports k of every switch: k^2 / 2 hosts in two tiers, k^3 / 4 in three.",
                .rules = "Even.",
-               .unset = "in a composed cluster, the smallest that do; else it must be given"});
+               .unset = "in a composed cluster, the smallest number that suffices; otherwise it "
+                        "must be given"});
     table.add("tiers", &Spec::tiers, Limits::between(2, 3), {.help = "Tiers of switches."});
     table.add("taper", &Spec::taper, Limits::between(1, 1024),
               {.help = "The links of the top tier have 1 / taper of the bandwidth.",

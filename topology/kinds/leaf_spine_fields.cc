@@ -9,9 +9,10 @@ const FieldTable<LeafSpineSpec>& leaf_spine_fields() {
   using Spec = LeafSpineSpec;
   static const FieldTable<Spec> kTable = [] {
     FieldTable<Spec> table("LeafSpine");
-    table.add("leaves", &Spec::leaves, Limits::between(1, 1 << 16),
-              {.help = "Leaves.",
-               .unset = "in a composed cluster, as many as its hosts need; else it must be given"});
+    table.add(
+        "leaves", &Spec::leaves, Limits::between(1, 1 << 16),
+        {.help = "Leaves.",
+         .unset = "in a composed cluster, as many as its hosts need; otherwise it must be given"});
     table.add("hosts_per_leaf", &Spec::hosts_per_leaf, Limits::between(1, 1 << 16),
               {.help = "Hosts on a leaf."});
     table.add("spines", &Spec::spines, Limits::between(0, 1 << 16),

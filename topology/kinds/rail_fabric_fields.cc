@@ -11,7 +11,7 @@ const FieldTable<RailFabricSpec>& rail_fabric_fields() {
     FieldTable<Spec> table("RailFabric");
     table.add("nodes", &Spec::nodes, Limits::at_least(1),
               {.help = "Nodes that it joins.",
-               .unset = "in a composed cluster, as many as it joins; else it must be given"});
+               .unset = "in a composed cluster, as many as it joins; otherwise it must be given"});
     table.add("rails", &Spec::rails, Limits::between(1, 1024),
               {.help = "Cards of a node, and leaves of a scalable unit."});
     table.add("nodes_per_scalable_unit", &Spec::nodes_per_scalable_unit, Limits::at_least(1),

@@ -17,7 +17,7 @@ void add_routing(FieldTable<Spec>& table, PathChoice Spec::*routing) {
                              "Spectrum-X). ecmp shows what unlucky hashes cost."});
   table.add_inner("routing_seed", routing, &PathChoice::seed, {},
                   {.help = "Seed of ecmp's hash.",
-                   .advice = "Another seed shows how much luck is in a result."});
+                   .advice = "Another seed shows how much a result depends on chance."});
 }
 
 }  // namespace stepsim

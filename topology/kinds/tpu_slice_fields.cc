@@ -25,14 +25,14 @@ const FieldTable<TpuSliceSpec>& tpu_slice_fields() {
          .required = true});
     table.add("shape", &Spec::shape,
               {.help = "Chips along x and y, and z if the generation has it.",
-               .rules = "One that the generation has; the message names those near it."});
+               .rules = "A shape that the generation has; the message names the nearest ones."});
     table.add("twisted", &Spec::twisted,
               {.help = "The slice is a twisted torus.",
                .advice = "On v4 and v5p it makes all-to-alls faster.",
                .rules = "Whole cubes as K x K x 2K or K x 2K x 2K."});
     table.add("wraps", &Spec::wraps,
-              {.help = "Which axes are believed to wrap: true,true,false. It changes nothing; a "
-                       "slice that is otherwise is refused.",
+              {.help = "The wraparound that you expect of each axis: true,true,false. It changes "
+                       "nothing, but a slice that differs is refused.",
                .unset = "not checked"});
     table.add(
         "link_bandwidth", &Spec::link_bandwidth, Limits::positive(),

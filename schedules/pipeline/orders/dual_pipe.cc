@@ -199,8 +199,8 @@ BubbleFormula bubble_of(const BubbleNumbers& n, std::int64_t outer, const std::s
   return BubbleEntry(n, ranks + "(F&B + B - 3 W)" + in_parts, kDualPipeReadme)
       .value(outer * (fused + n.b - 2 * n.w))
       .needs(fused == n.all(),
-             fmt::format("F&B must be f + b + w = {}, is {}: else it saves time in the middle "
-                         "too, more on ranks with more fused ops",
+             fmt::format("F&B must be f + b + w = {}, is {}: a shorter one also saves time in the "
+                         "middle, more on ranks with more fused ops",
                          n.all(), fused))
       .needs(outer == 0 || n.f == n.b, fmt::format("f must equal b, is {} to {}", n.f, n.b))
       .needs(outer == 0 || n.w <= n.b, fmt::format("w must be at most b, is {} to {}", n.w, n.b))

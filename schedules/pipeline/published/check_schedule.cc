@@ -181,8 +181,8 @@ class Checks {
                                 schedule(), schedules_with(counts_weight_memory)));
     } else if (memory.weight < 1 || memory.weight > memory.forward ||
                memory.forward > kMostMemory) {
-      add("memory", fmt::format("what W needs must be at least 1 and at most what F stores, which "
-                                "must be at most {}; are {} and {}",
+      add("memory", fmt::format("the memory of W must be at least 1 and at most that of F, which "
+                                "must be at most {}; they are {} and {}",
                                 kMostMemory, memory.weight, memory.forward));
     }
   }
@@ -235,8 +235,8 @@ class Checks {
     }
     if (first.fused || request_.costs.fused) {
       add("fused_time",
-          "must not be given where stages differ: an op fuses a forward of one stage "
-          "with a backward of another");
+          "must not be given if stages differ: an op may fuse a forward of one stage with a "
+          "backward of another");
     }
     return problems_.size() == before;
   }

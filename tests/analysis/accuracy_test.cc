@@ -143,10 +143,10 @@ TEST(AccuracyTest, WhatCannotBeSimulatedSaysWhy) {
   EXPECT_EQ(rows[8].predicted, rows[0].predicted) << "a size may have a unit";
 }
 
-// The bounds that the libraries of the catalog keep on the tables to which they are fitted: median
-// error below 8 %, 90th percentile below 20 %, for every chip; below 8 % and 23 % for every
-// operation and number of ranks of a chip, but for all-to-alls of 8 ranks, where single rows of the
-// tables are twice their neighbours (docs/accuracy.md).
+// The bounds that the catalog's libraries keep on the tables to which they are fitted. For every
+// chip the median error is below 8 % and the 90th percentile below 20 %. For every operation and
+// number of ranks of a chip they are below 8 % and 23 %, except for all-to-alls of 8 ranks, where
+// single rows of the tables are twice their neighbours (docs/accuracy.md).
 TEST(AccuracyTest, CollectivesInsideANodeAreNearWhatNcclTestsMeasure) {
   const CsvTable table = read_csv((reference_folder() / "measured" / "collectives.csv").string());
   const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
@@ -176,7 +176,7 @@ TEST(AccuracyTest, CollectivesInsideANodeAreNearWhatNcclTestsMeasure) {
     if (name.ends_with("alltoall 8")) continue;
     EXPECT_LT(summary.p90_absolute_relative_error, 0.23) << name;
   }
-  // The ideal library knows nothing of all that: it is far off, as textbook estimates are.
+  // The ideal library models none of that, so it is far off, as textbook estimates are.
   PredictOptions ideal;
   ideal.library = "ideal";
   EXPECT_GT(
@@ -184,7 +184,7 @@ TEST(AccuracyTest, CollectivesInsideANodeAreNearWhatNcclTestsMeasure) {
       0.3);
 }
 
-// A training run becomes an experiment; the step time is that of `stepsim run` with the same plan.
+// A training run becomes an experiment. The step time is that of `stepsim run` with the same plan.
 TEST(AccuracyTest, ATrainingRunIsSimulated) {
   const CsvTable table = read_csv(write_table(
       "runs.csv",
@@ -212,7 +212,7 @@ TEST(AccuracyTest, ATrainingRunIsSimulated) {
   EXPECT_EQ(rows[3].skipped, "recompute \"some of it\" can't be expressed");
 }
 
-// Memory of published runs: nothing of it is fitted, but what each software keeps is known
+// Memory of published runs. None of it is fitted, but the memory that each software keeps is known
 // (catalog/software).
 TEST(AccuracyTest, MemoryOfTrainingRunsIsNearWhatWasMeasured) {
   const CsvTable table =
@@ -227,7 +227,7 @@ TEST(AccuracyTest, MemoryOfTrainingRunsIsNearWhatWasMeasured) {
   }
 }
 
-// What a table does not say comes from the software that it names, or that its source is known for.
+// Values that a table omits come from the software that it names, or that its source is known for.
 TEST(AccuracyTest, SoftwareSaysWhatATableLeavesOpen) {
   const std::string header =
       "id,source_id,software,chip,chip_count,model,layers,hidden,ffn,heads,kv_heads,vocab,seq_len,"
@@ -270,7 +270,7 @@ TrainingRun run_of(const CsvTable& table) {
       "");
 }
 
-// Columns and the catalog become the experiment's values; no file in between.
+// Columns and the catalog become the experiment's values directly, without a file in between.
 TEST(TrainingRunTest, ARowBecomesAnExperiment) {
   const TrainingRun run =
       run_of(one_run("DeepSeek-V3 (dropless)", "MLA; experts=256 topk=8 moe_ffn=2048"));

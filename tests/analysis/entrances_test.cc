@@ -1,4 +1,4 @@
-// A plan takes as long whichever way it goes in: simulate_experiment() on the experiment's own
+// A plan takes equally long through every entrance: simulate_experiment() on the experiment's own
 // cluster and on one that was built before, and the studies. tests/end_to_end/entrances_test.py
 // does the same with `stepsim run` and `stepsim accuracy`.
 
@@ -38,7 +38,7 @@ StackStep step_of(const Case& plan) {
   return step;
 }
 
-// What analysis/studies/stack_step.h says of its steps, written out.
+// Writes out what analysis/studies/stack_step.h says about its steps.
 Experiment experiment_of(const StackStep& step) {
   TorusSpec ring;
   ring.axes = {{.size = 8, .wraps = true}};

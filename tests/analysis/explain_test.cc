@@ -1,5 +1,4 @@
-// Explanations: what they say of small steps that can be worked out by hand, and that every account
-// of theirs adds up.
+// Explanations of small steps that can be worked out by hand. Every account must add up.
 
 #include "analysis/step/explain.h"
 
@@ -61,7 +60,7 @@ Explanation explanation_of(const ModelSpec& model, const ParallelPlan& plan,
     ADD_FAILURE() << problem.field << " " << problem.message;
   }
   ExperimentOptions options;
-  options.record_each_role = true;  // ranks of a plain causal ring differ in their programs
+  options.record_each_role = true;  // with a plain causal ring, ranks have different programs
   const SimulatedExperiment done = simulate_experiment(experiment, cluster, options);
   const SimulatedStep& step = done.runs.front();
   return explain({.experiment = experiment,
@@ -140,15 +139,15 @@ TEST(ExplainTest, SaysWhereDataParallelismIsComputeBound) {
   EXPECT_FALSE(limit_of(explanation_of(stack(4), plan, ideal_v5p({4, 4, 4})), "E1").met);
 }
 
-// A layer all-reduces 2 x 2 D F bytes over three axes of 180 GB/s; 1/64 of that does not move; with
-// 2,048 tokens all but the last hides.
+// A layer all-reduces 2 x 2 D F bytes over three axes of 180 GB/s. 1/64 of that does not move. With
+// 2,048 tokens everything except the last all-reduce hides.
 TEST(ExplainTest, TakesDataParallelTrafficApart) {
   const Explanation explanation = explanation_of(stack(4), plan_of(1, 64, 1), ideal_v5p({4, 4, 4}));
   const double layer = 8.0 * kWidth * kMlpWidth / (3 * kV5pAxis);
   const ExplainedTraffic& traffic = traffic_named(explanation, "dp gradients");
   EXPECT_NEAR(traffic.predicted, 4 * layer, 1e-9);
   EXPECT_NEAR(amount(traffic, "(n-1)/n"), -4 * layer / 64, 1e-9);
-  // To the bytes that thirds of thirds round up.
+  // Exact to the bytes by which thirds of thirds are rounded up.
   EXPECT_NEAR(traffic.simulated, 4 * layer * 63 / 64, 1e-8);
   const ExplainedPart& exposed = part_named(explanation.parts, "exposed dp");
   EXPECT_EQ(exposed.predicted, 0);
@@ -157,7 +156,7 @@ TEST(ExplainTest, TakesDataParallelTrafficApart) {
 }
 
 // Two layers gather and reduce-scatter twice each, 2,048 x D values over an axis of 180 GB/s. On a
-// line of 4 a ring has one direction, 3/4 V over 90 GB/s: the line costs what the ring would take.
+// line of 4 a ring has one direction, 3/4 V over 90 GB/s. The line costs as much again as the ring.
 TEST(ExplainTest, SaysWhatALineAndItsTripsCost) {
   const double whole = 8 * 2048.0 * kWidth * 2 / kV5pAxis;
   const auto traffic_on = [](Duration hop, bool wraps) {
@@ -212,8 +211,8 @@ TEST(ExplainTest, AttentionHidesARotationAsFarAsItsTokensReach) {
   }
 }
 
-// A causal mask leaves ranks of a plain ring unequal work, so that twice the tokens are needed.
-// Where every token looks at all others, work is equal.
+// A causal mask gives ranks of a plain ring unequal work, so twice the tokens are needed. If every
+// token looks at all others, work is equal.
 TEST(ExplainTest, OnlyACausalRingNeedsTwiceTheTokensToHideItsRotation) {
   ParallelPlan plan = plan_of(1, 1, 1);
   plan.cp = 2;
@@ -240,13 +239,14 @@ TEST(ExplainTest, ExpertsOfARankDecideWhereDataParallelismIsComputeBound) {
   EXPECT_NEAR(limit(), alone / 2, 1e-6 * alone);
 }
 
-// Weights of 2 bytes whatever matmuls compute in; of experts only what a rank gathers.
+// Weights have 2 bytes whatever type matmuls compute in. Only the experts that a rank gathers
+// count.
 TEST(ExplainTest, MemoryCountsWeightsInTheirOwnTypeAndExpertsByTheirOwnRanks) {
   ModelSpec model = small_decoder();
   model.experts = {.routed = 8, .per_token = 2, .intermediate = 1024};
   ParallelPlan plan = plan_of(1, 4, 1);
   divide(plan, 3);
-  plan.ep = 4;  // no replicas of experts: nothing of them is gathered
+  plan.ep = 4;  // without replicas, experts are not gathered
   const Explanation explanation = explanation_of(model, plan, one_node(4, 100_GBps));
   const ExplainedPart& gathered = part_named(explanation.memory, "gathered parameters");
   const ExplainedPart& weights = part_named(explanation.memory, "parameters");
@@ -256,8 +256,8 @@ TEST(ExplainTest, MemoryCountsWeightsInTheirOwnTypeAndExpertsByTheirOwnRanks) {
   EXPECT_NEAR(weights.predicted, 2 * (dense / 4 + experts / 4), 1);
 }
 
-// 1F1B of 4 equal stages and 8 micro-batches: (P - 1)/m = 3/8 of the work, and messages that take
-// no time to speak of.
+// 1F1B of 4 equal stages and 8 micro-batches: (P - 1)/m = 3/8 of the work, with messages that take
+// almost no time.
 TEST(ExplainTest, FindsThePublishedBubble) {
   const Explanation explanation =
       explanation_of(stack(4), plan_of(1, 1, 4), one_node(4, Bandwidth(1e15)));

@@ -1,5 +1,5 @@
-// The figures that the source documents work out, through the formula table: what the formula gives
-// is the right value within the case's own tolerance.
+// The figures that the source documents work out, through the formula table. The formula must give
+// the right value within the case's own tolerance.
 
 #include <gtest/gtest.h>
 
@@ -29,8 +29,8 @@ TEST(FormulaCasesTest, EveryWorkedCaseOfTheSourcesComesOutRight) {
   }
 }
 
-// The tolerances are those of what the sources print. The right values are exact: a factor such as
-// (n-1)/n must not hide in 2 %.
+// The tolerances are the precision of the printed values. The right values are exact: a factor such
+// as (n-1)/n must not hide within 2 %.
 TEST(FormulaCasesTest, TheFormulasAreExactBeyondTheTolerancesOfTheSources) {
   for (const WorkedCase& worked : worked_cases()) {
     // E15 divides by a threshold that is rounded to four digits: 2e6 / 108.4.

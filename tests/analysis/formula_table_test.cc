@@ -63,7 +63,8 @@ TEST(FormulaTableTest, IdsAreUniqueAndInOrderOfGroup) {
   EXPECT_EQ(group, 'J');
 }
 
-// The sources' catalogue numbers its rows without gaps: each is a formula, or says what else it is.
+// The sources' catalogue numbers its rows without gaps. Each row is a formula, or says what else it
+// is.
 TEST(FormulaTableTest, EveryRowOfTheCatalogueIsAFormulaOrSaysWhatElse) {
   const std::map<char, int> last = {{'A', 17}, {'B', 19}, {'C', 25}, {'D', 17}, {'E', 23},
                                     {'F', 9},  {'G', 9},  {'H', 7},  {'I', 16}};
@@ -92,7 +93,7 @@ TEST(FormulaTableTest, EveryRowIsComplete) {
       EXPECT_TRUE(symbols.insert(std::string(input.symbol)).second) << input.symbol;
     }
     EXPECT_FALSE(symbols.contains(std::string(formula.result.symbol)));
-    // Inputs are those of the expression, neither more nor fewer.
+    // The inputs are exactly the symbols of the expression.
     const std::vector<std::string> used = Expression(formula.expression).symbols();
     EXPECT_EQ(std::set<std::string>(used.begin(), used.end()), symbols);
     symbols.insert(std::string(formula.result.symbol));
@@ -116,8 +117,8 @@ TEST(FormulaTableTest, EveryExampleEvaluatesWithoutWarnings) {
   }
 }
 
-// For each input of each formula: the result of the example, solved back, gives an input with the
-// same result; where the formula is not flat or stepped there, the input itself.
+// For each input of each formula: solving the example's result gives an input with the same result.
+// Where the formula is neither flat nor stepped, it gives the input itself.
 TEST(FormulaTableTest, SolvingInvertsEvaluating) {
   for (const Formula& formula : formulas()) {
     const FormulaValues values = example_values(formula);
@@ -273,7 +274,7 @@ TEST(FormulaTableTest, WritesQuantitiesWithPrefixes) {
   EXPECT_EQ(formula_value_text(70552387584, "parameters"), "70552387584 parameters");
 }
 
-// ---- laws between rows: those that no worked case reaches are tied to those that one does ----
+// ---- laws between rows: they tie rows that no worked case reaches to rows that one reaches ----
 
 double value_of(std::string_view id, const FormulaValues& values) {
   return evaluate(formula_named(id), values).value;

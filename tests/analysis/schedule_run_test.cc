@@ -1,4 +1,4 @@
-// Schedules through simulate() against replay(), which shares no code with it.
+// Compares schedules through simulate() with replay(), which shares no code with it.
 
 #include "analysis/step/schedule_run.h"
 
@@ -27,7 +27,7 @@ void expect_equal(const PipelineSchedule& schedule, const StageCosts& costs,
   EXPECT_EQ(simulated.longest_span, expected.longest_span) << title;
 }
 
-// All 341 orders out of their authors' own code, with all three sets of costs.
+// All 341 orders from their authors' own code, with all three sets of costs.
 TEST(ScheduleRunTest, GoldenOrdersTakeWhatTheirReplaysTook) {
   for (const GoldenSchedule& golden : golden_schedules()) {
     const PipelineSchedule schedule = golden.order();
@@ -46,7 +46,7 @@ TEST(ScheduleRunTest, GoldenOrdersTakeWhatTheirReplaysTook) {
   }
 }
 
-// The same in batches, with rendezvous.
+// The same with messages in batches and rendezvous.
 TEST(ScheduleRunTest, GoldenOrdersInBatchesTakeWhatTheirReplaysTake) {
   for (const GoldenSchedule& golden : golden_schedules()) {
     const PipelineSchedule schedule = golden.order();
@@ -74,8 +74,8 @@ TEST(ScheduleRunTest, HundredSendsInFlightAreExact) {
   }
 }
 
-// Sends that take longer than ops overtake nobody and hold up nobody; times near the largest that
-// a double holds exactly, and beyond it.
+// Sends that take longer than ops neither overtake nor delay anything. Times go up to the largest
+// that a double holds exactly, and beyond it.
 TEST(ScheduleRunTest, LongSendsAndLongTimesAreExact) {
   const PipelineCosts sets[] = {{1, 1, 1, 7},
                                 {3, 2, 1, 50},

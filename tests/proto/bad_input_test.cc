@@ -1,4 +1,4 @@
-// Every way to get an experiment wrong, each with its own message.
+// Tests every way to get an experiment wrong. Each has its own message.
 
 #include <gtest/gtest.h>
 
@@ -227,7 +227,8 @@ cluster {
 plan { tpp: 8 tp: "eight" dp: 99999999999999999999 zero: 4 pp: -1 sequence: 8192 }
 )");
   const Lines lines = problems_of(with_overrides(file, {"plan.colour=3", "plan.microbatch"}));
-  // Not among them: that tp and dp are missing, or that the file's 0 ranks leave chips idle.
+  // The list does not include that tp and dp are missing, or that the file's 0 ranks leave chips
+  // idle.
   const Lines starts = {"bad.textproto:6:8: no field tpp in Plan; did you mean tp?",
                         "bad.textproto:6:19: Expected integer, got: \"eight\"",
                         "bad.textproto:6:31: Integer out of range (99999999999999999999)",

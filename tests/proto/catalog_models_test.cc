@@ -1,5 +1,5 @@
-// Models of the catalog against what was published about them, and the layers that are built of
-// them against their own counts.
+// Compares models of the catalog with what was published about them, and the layers that are built
+// from them with their own counts.
 
 #include <gtest/gtest.h>
 
@@ -30,9 +30,8 @@ std::vector<ModelSpec> every_model() {
   return models;
 }
 
-// Number of elements in the safetensors files on huggingface.co; without the tables that
-// DeepSeek-V3 repeats for multi-token prediction, and without its scales of FP8 and bias of the
-// router.
+// The number of elements in the safetensors files on huggingface.co. It excludes the tables that
+// DeepSeek-V3 repeats for multi-token prediction, its FP8 scales and the bias of its router.
 TEST(CatalogModelsTest, HaveTheParametersOfThePublishedFiles) {
   const std::pair<const char*, std::int64_t> published[] = {
       {"bloom-176b", 176'247'271'424},      {"deepseek-v2", 235'741'434'880},
@@ -49,12 +48,12 @@ TEST(CatalogModelsTest, HaveTheParametersOfThePublishedFiles) {
   }
 }
 
-// As printed, in billions, and how it was rounded.
+// The printed count in billions, and the unit of its last digit.
 TEST(CatalogModelsTest, HaveTheParametersOfThePapers) {
   struct Row {
     const char* name;
     double billions;
-    double unit;  // of the last digit
+    double unit;  // unit of the last printed digit
   };
   // Narayanan et al. (arXiv 2104.04473), table 1; Korthikanti et al. (arXiv 2205.05198), table 3;
   // Chowdhery et al. (arXiv 2204.02311), table 1; the README of Megatron-LM (core 0.8); Brown et

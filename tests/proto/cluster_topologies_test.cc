@@ -1,4 +1,4 @@
-// Topologies as files describe them: every cluster of the catalog is built and routed.
+// Topologies in files: builds and routes every cluster of the catalog.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -28,7 +28,7 @@ BuiltTopology built(const std::string& name) {
   return build_topology(cluster_named(name).topology);
 }
 
-// As many pairs as there are chips, spread over all distances.
+// Checks as many pairs as there are chips, spread over all distances.
 void expect_paths(const BuiltTopology& cluster) {
   const auto chips = static_cast<std::uint32_t>(cluster.places.chips.size());
   for (std::uint32_t i = 0; i < chips; ++i) {
@@ -36,7 +36,8 @@ void expect_paths(const BuiltTopology& cluster) {
   }
 }
 
-// Names of the messages that a oneof holds, but for those that stand for no row of the table.
+// Returns the names of the messages that a oneof holds, except those that stand for no row of the
+// table.
 std::set<std::string> held_by(const google::protobuf::Descriptor& holder) {
   std::set<std::string> names;
   const google::protobuf::OneofDescriptor& topologies = *holder.FindOneofByName("topology");

@@ -1,5 +1,5 @@
-// Tables of fields against the messages of files: every field of a message is read, every row can
-// be given, and what is in force reads back.
+// Compares tables of fields with the messages of files: every field of a message is read, every row
+// can be given, and values in force read back.
 
 #include <gtest/gtest.h>
 
@@ -16,10 +16,11 @@
 namespace stepsim {
 namespace {
 
-// Fields that name the source of a message: they are resolved before it is read.
+// These fields name the source of a message. They are resolved before the message is read.
 const std::vector<std::string> kSources = {"catalog", "huggingface"};
 
-// One line for each field of the message that nothing reads, and each row that no file can give.
+// Returns a line for each field of the message that nothing reads, and for each row that no file
+// can give.
 std::string unmatched(const google::protobuf::Descriptor& message, const AnyFieldTable& table) {
   std::string lines;
   for (const std::string& line : unmatched_fields(message, table)) {
@@ -51,7 +52,7 @@ TEST(FieldsTest, AFieldWithoutARowIsFound) {
   EXPECT_TRUE(has("Plan.colour has a row but no field in the message, so no file can give it"));
 }
 
-// A value other than the default for each key.
+// Returns a value other than the default for each key.
 std::string other_value(const AnyField& field) {
   static const std::vector<std::pair<std::string_view, std::string>> kValues = {
       {"order", "dp-tp-cp-pp"},

@@ -1,5 +1,5 @@
-// Fields of clusters, chips, hosts and libraries: what files say of them is read, and what is read
-// has limits.
+// Fields of clusters, chips, hosts and libraries: every field of a file is read, and every value
+// read has limits.
 
 #include <gtest/gtest.h>
 
@@ -16,13 +16,14 @@
 namespace stepsim {
 namespace {
 
-// Fields that are put into other messages before a message is read, by resolve()
+// These fields are put into other messages before a message is read, by resolve()
 // (proto/catalog/catalog_reference.h), to_cluster() and the catalog's families of sizes.
 const std::vector<std::string> kResolved = {"Cluster.catalog",      "Cluster.sizes",
                                             "Cluster.chip.catalog", "Cluster.chip.library",
                                             "Cluster.chip.host",    "Cluster.library.catalog"};
 
-// One line for each field of the message that nothing reads, and each row that no file can give.
+// Returns a line for each field of the message that nothing reads, and for each row that no file
+// can give.
 std::string unmatched(const google::protobuf::Descriptor& message, const AnyFieldTable& table) {
   std::string lines;
   for (const std::string& line : unmatched_fields(message, table)) {
@@ -41,8 +42,8 @@ TEST(HardwareFieldsTest, EveryFieldOfAMessageHasARowAndEveryRowAField) {
          "sim/hardware/host_fields.cc, sim/collectives/library_fields.cc";
 }
 
-// Name and parts of an experiment are read by load_experiment() and, the parts, by their tables;
-// how it is simulated by to_simulation().
+// load_experiment() reads an experiment's name and parts, tables read the parts' fields, and
+// to_simulation() reads how it is simulated.
 TEST(HardwareFieldsTest, EveryFieldOfAnExperimentIsReadBySomeone) {
   const std::vector<std::string> parts = {"name",      "model",      "cluster",
                                           "plan",      "variation",  "seed",

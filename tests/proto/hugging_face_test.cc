@@ -93,7 +93,7 @@ TEST_F(HuggingFaceTest, AFieldIsReportedUnderItsKeyAlone) {
                    "config.json: intermediate_size: must be given: a whole number of at least 1"}));
 }
 
-// A key that would change the shape is not passed over.
+// A key that would change the shape is refused, not ignored.
 TEST_F(HuggingFaceTest, ShapesThatAFamilyDoesNotHaveAreRefused) {
   EXPECT_EQ(problems_with(R"({"model_type": "llama", "vocab_size": 1000, "hidden_size": 512,
     "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8,

@@ -123,7 +123,7 @@ TEST_F(LoadExperimentTest, OffloadNeedsAHost) {
   EXPECT_EQ(host.chips, 8) << "default";
 }
 
-// What the cluster says of its hosts goes over what the chip says.
+// The cluster's data on its hosts overrides the chip's.
 TEST_F(LoadExperimentTest, HostsAreThoseOfTheChipUnlessGiven) {
   const std::string file = write("mine.textproto", R"(
     model { catalog: "llama3-8b" }
@@ -166,7 +166,8 @@ TEST_F(LoadExperimentTest, FlagsGoOverAnExperiment) {
   EXPECT_EQ(experiment.plan.dp, 32);
 }
 
-// Resident bytes of a parameter on one chip that holds all: weight, gradient and optimizer state.
+// The bytes held per parameter on one chip that has all of them: weight, gradient and optimizer
+// state.
 TEST_F(LoadExperimentTest, StateBytesAreAllBytesOfAParameter) {
   for (const std::int64_t total : {10, 12, 16, 18}) {
     const Experiment experiment = load_experiment(
@@ -234,7 +235,7 @@ TEST_F(LoadExperimentTest, AChipOfTheCatalogMayBeChangedInPlace) {
   EXPECT_EQ(chip.memory_bandwidth, 4000_GBps);
 }
 
-// The margin is the plan's, the units are the chip's.
+// The plan gives the margin, the chip gives the units.
 TEST_F(LoadExperimentTest, StepsRunOnUnitsThatAreNotCommunications) {
   ExperimentSource source = from("llama3-8b-dgx-h100-8");
   source.overrides.push_back("plan.sm_margin=33");
@@ -259,7 +260,8 @@ TEST_F(LoadExperimentTest, KindsOfElementwiseKernelsAreNamed) {
   EXPECT_EQ(efficiency.memory_fraction_of(ElementwiseKind::kRounding), 0.7);
 }
 
-// A timing stands for that of the same path and protocol; the others are those of the start.
+// A timing replaces the one with the same path and protocol. The others are those of the library
+// that it is based on.
 TEST_F(LoadExperimentTest, ALibraryChangesTheTimingsThatItNames) {
   const CommunicationLibrary base = load_cluster("dgx-h100-8").library;
   const CommunicationLibrary changed =

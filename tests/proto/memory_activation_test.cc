@@ -1,6 +1,7 @@
 // Activation memory and model state of Korthikanti et al. (arXiv 2205.05198), figures 1 and 7, as
-// tests/reference/measured/memory_activation.csv gives them: from the models of the catalog, the
-// kernels of their layers, the recompute of the plan and the order of the pipeline schedule.
+// in tests/reference/measured/memory_activation.csv. The values here follow from the models of the
+// catalog, the kernels of their layers, the recompute of the plan and the order of the pipeline
+// schedule.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +47,7 @@ struct Saving {
   bool full = false;
 };
 
-// Bytes that one layer keeps of a micro-batch.
+// Returns the bytes that one layer keeps of a micro-batch.
 double kept(const Configuration& configuration, const Saving& saving) {
   const Layer layer =
       build_layers(model_named(configuration.model), {.sequences = configuration.microbatch,
@@ -61,7 +62,7 @@ double kept(const Configuration& configuration, const Saving& saving) {
   return static_cast<double>(kept(recomputed_ops(layer, plan)).value());
 }
 
-// Layers' worth of activations that the first stage holds at its peak.
+// Returns the peak activations of the first stage, in units of one layer's.
 double layers_in_flight(const Configuration& configuration) {
   const PipelineSchedule schedule =
       make_schedule({.name = configuration.chunks > 1 ? ScheduleName::kInterleaved

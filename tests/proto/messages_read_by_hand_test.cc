@@ -1,6 +1,6 @@
-// Messages that have no table of fields because their values become several things, or part of one:
-// every field is still read somewhere. A field that is new in a message has to be read by the file
-// named here, and then listed; one that is gone has to go from both.
+// Messages without a table of fields, because their values become several things or part of one.
+// Every field must still be read somewhere. A new field of such a message has to be read by the
+// file named here and then listed; a removed one has to be removed from both.
 //
 // Messages with tables: fields_test.cc and hardware_fields_test.cc.
 
@@ -77,7 +77,7 @@ TEST(MessagesReadByHandTest, EveryFieldIsReadByItsFile) {
   }
 }
 
-// The message and those that it holds.
+// Collects the message and those that it holds.
 void collect(const google::protobuf::Descriptor& message, Names& names) {
   if (std::ranges::count(names, message.full_name()) > 0) return;
   names.push_back(message.full_name());

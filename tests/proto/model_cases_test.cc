@@ -1,10 +1,10 @@
-// Groups D (parameters, FLOPs, memory of models), F (ZeRO) and H (activations) of
-// the worked cases (catalog/cases), computed by the code that simulates: models of the catalog,
-// kernels of their layers, the model state that lowering a plan holds. Every case of the groups is
-// here, or in kNoModel with the reason.
+// Groups D (parameters, FLOPs, memory of models), F (ZeRO) and H (activations) of the worked cases
+// (catalog/cases), computed by the simulator's own code: models of the catalog, kernels of their
+// layers, and the model state of a lowered plan. Every case of the groups is here, or in kNoModel
+// with the reason.
 //
 // A case that was worked out with a rounded count of parameters (70e9 for 70.55e9, 37e9 for 36.6e9)
-// can't be met exactly by a model; its own tolerance, or the one given here, is that rounding.
+// cannot be met exactly by a model. Its own tolerance, or the one given here, covers that rounding.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ ModelSpec model_named(const char* name) {
   return to_model(message, problems);
 }
 
-// Models that the documents make up: gated MLP, RMS norms.
+// Models that the documents invent: gated MLP, RMS norms.
 ModelSpec made_up(std::int64_t layers, std::int64_t hidden, std::int64_t intermediate,
                   std::int64_t heads, std::int64_t kv_heads, std::int64_t head_dim,
                   std::int64_t vocabulary) {
@@ -66,7 +66,7 @@ bool is_named(const LayerOp& op, std::initializer_list<std::string_view> names) 
   return std::ranges::find(names, op.name) != names.end();
 }
 
-// Matrices alone: the documents leave norms out.
+// Counts matrices only, because the documents leave norms out.
 double matrices(const ModelSpec& model) {
   const std::int64_t table = model.tied_embeddings ? 0 : model.vocabulary * model.hidden;
   return number(matmul_parameter_count(model) + table);
@@ -82,7 +82,7 @@ double llama_flops() {
   return 15e12 * training_flops_a_token(model_named("llama3-70b"));
 }
 
-// FLOPs of the kernels of a block's forward pass whose op passes.
+// Returns the FLOPs of the kernels in a block's forward pass whose op satisfies `counts`.
 double forward_flops(const Layer& block, const std::function<bool(const LayerOp&)>& counts) {
   double sum = 0;
   for (const LayerOp& op : block.ops) {
@@ -93,7 +93,7 @@ double forward_flops(const Layer& block, const std::function<bool(const LayerOp&
   return sum;
 }
 
-// The number of tokens of a sequence at which attention computes as much as `others` do.
+// Returns the number of tokens of a sequence at which attention computes as much as `others` do.
 double tokens_of_equal_work(const ModelSpec& model,
                             const std::function<bool(const LayerOp&)>& others) {
   const std::int64_t probe = 1024;
@@ -103,8 +103,8 @@ double tokens_of_equal_work(const ModelSpec& model,
   return number(probe) * forward_flops(block, others) / attention;  // one grows with its square
 }
 
-// Bytes that the layers of a model keep of so many tokens, of the ops that pass; without the
-// log-sum-exp of the attention kernel, which the documents don't count.
+// Returns the bytes that the layers of a model keep for this many tokens, in the ops that pass. It
+// excludes the log-sum-exp of the attention kernel, which the documents don't count.
 double kept(const ModelSpec& model, std::int64_t tokens,
             const std::function<bool(const LayerOp&)>& counts) {
   const std::int64_t s = 1024;
@@ -124,7 +124,7 @@ bool norms_and_their_results(const LayerOp& op) {
   return is_named(op, {"attention_norm", "qkv_projection", "mlp_norm", "gate_up_projection"});
 }
 
-// Multi-head, MLP of 4 x hidden, as the activations of the books have it.
+// Multi-head attention and an MLP of 4 x hidden, as in the books' counts of activations.
 ModelSpec book_model() {
   return made_up(64, 8192, 4 * 8192, 64, 64, 128, 32'000);
 }
@@ -146,13 +146,13 @@ double korthikanti(std::int64_t tensor, bool sequence_parallel, bool selective) 
   return number(sum.value());
 }
 
-// Bytes a token and feature that tensor parallelism does not divide: 4 (norms), 2 (dropout masks),
-// 4 (inputs of the projections).
+// Returns the bytes per token and feature that tensor parallelism does not divide: 4 (norms), 2
+// (dropout masks), 4 (inputs of the projections).
 double undivided_bytes() {
   return (2 * korthikanti(2, false, false) - korthikanti(1, false, false)) / (4096.0 * 8192);
 }
 
-// Bytes of model state on a rank for each parameter of the model, where the plan holds it.
+// State is the model state on a rank, in bytes per parameter of the model.
 struct State {
   double parameters = 0, gradients = 0, optimizer = 0;
   double all() const { return parameters + gradients + optimizer; }
@@ -186,7 +186,7 @@ State state(int zero, std::int64_t replicas, Accounting bytes = {}, std::int64_t
 }
 constexpr Accounting kTwelve{.gradient = 2, .optimizer = 8};  // no fp32 weight
 
-// Bytes that a rank sends for parameters and gradients in a step, for each parameter.
+// Returns the bytes that a rank sends for parameters and gradients in a step, per parameter.
 double zero3_bytes(std::int64_t replicas) {
   const ModelSpec model = made_up(2, 512, 2048, 8, 8, 64, 1024);
   ParallelPlan plan;
@@ -243,7 +243,7 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
          Shard shard{.sequence_length = 1024, .types = all_of_type(DataType::kInt8)};
          double sum = 0;
          for (const LayerOp& op : build_layers(q1, shard).block(0).ops) {
-           // q, k, v and the output are alike.
+           // q, k, v and the output are equally large.
            if (op.name == "attention") sum += number((op.saved - op.saved_inside).value()) / 2;
          }
          return number(q1.layers) * sum / 1024;
@@ -278,8 +278,7 @@ const std::map<std::string, CaseByCode>& cases_by_code() {
       {"D20", {[] {
          return matmul("product", {}, {.m = 1024 / 4, .n = 1024, .k = 1024 / 8}).flops.value();
        }}},
-      // FLOPs for each byte of int8 weights are 2 B k / E: at 240, the ratio of a v5e, B is
-      // critical.
+      // FLOPs per byte of int8 weights are 2 B k / E. B is critical at 240, the ratio of a v5e.
       {"D21", {[] {
          const GroupedShape probe{.groups = 256, .rows = 8 * 1000, .n = 64, .k = 64};
          const double weights = 256.0 * 64 * 64;

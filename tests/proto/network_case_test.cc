@@ -1,4 +1,4 @@
-// What the loader of network cases makes of good files and of every kind of bad one.
+// Tests the loader of network cases with good files and with every kind of bad one.
 #include "proto/network_case/network_case.h"
 
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST_F(NetworkCaseFileTest, ReadsLinksFlowsAndWhatIsExpected) {
   EXPECT_EQ(input.flows.dependences[0].after, 0u);
   EXPECT_EQ(input.flow_ids.name(0), "\"x\"");
   EXPECT_EQ(input.flow_ids.name(1), "3");
-  ASSERT_EQ(input.expected.size(), 1u);  // nobody knows "none"
+  ASSERT_EQ(input.expected.size(), 1u);  // "none" is ignored
   EXPECT_EQ(input.expected[0].flow, 1u);
   EXPECT_EQ(input.expected[0].finish_ps, 0.5e12);
 }
@@ -242,7 +242,7 @@ TEST_F(NetworkCaseFileTest, FilesThatBreakOffOrAreDamagedAreRefused) {
   const std::string path = write_compressed("case.json.gz", case_of(flow("1", "[7]")));
   EXPECT_EQ(problems_of_file(path), Texts{});
   const auto size = std::filesystem::file_size(path);
-  // The last 8 bytes are the checksum and the size: without them all of the text can still be read.
+  // The last 8 bytes are the checksum and the size. Without them the whole text can still be read.
   for (const std::uintmax_t kept : {size - 1, size - 8, size / 2, std::uintmax_t{12}}) {
     std::filesystem::resize_file(path, kept);
     EXPECT_EQ(problems_of_file(path),

@@ -1,5 +1,6 @@
-// Every switch that puts communication beside compute hides some of it and shortens the step; on
-// GPUs the compute beside it slows down, because collectives run on its units, on TPUs it does not.
+// Every switch that puts communication beside compute hides some of it and shortens the step. On
+// GPUs the compute beside it slows down, because collectives run on the chip's units; on TPUs it
+// does not.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ struct Switch {
   std::string on;
   Axis hides;
   std::vector<std::string> plan;
-  bool by_collectives = true;  // messages between stages hold nothing
+  bool by_collectives = true;  // otherwise by messages between stages, which hold nothing
   std::uint32_t steps = 1;
 };
 
@@ -83,7 +84,8 @@ TEST(OverlapTest, EverySwitchHidesWhatItIsFor) {
       EXPECT_LT(exposed(on, each.hides), exposed(off, each.hides));
       EXPECT_EQ(on.bytes_by_axis, off.bytes_by_axis) << "the same is sent";
       const bool drives_itself = cluster.starts_with("v5p");
-      // Smaller matmuls; and where steps overlap, compute of the next one before the end of this.
+      // Matmuls are smaller. If steps overlap, compute of the next step runs before the end of this
+      // one.
       if (each.on == "tensor_chunks=2" || each.on == "overlap_parameters=true") continue;
       if (drives_itself || !each.by_collectives) {
         EXPECT_EQ(on.breakdown.compute, off.breakdown.compute);

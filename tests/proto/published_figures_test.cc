@@ -1,9 +1,9 @@
-// Every experiment of the catalog is within the range that it states of what was published about
-// it.
+// The simulation of every catalog experiment is within the range that it states around its
+// published figures.
 //
-// The largest ones run here with fewer replicas, so that all take half a minute. Replicas do the
-// same work side by side, so only the exchange of gradients and parameters changes. The whole ones
-// run in `stepsim catalog experiments`.
+// The largest experiments run here with fewer replicas, so that all take half a minute. Replicas do
+// the same work side by side, so only the exchange of gradients and parameters changes. `stepsim
+// catalog experiments` runs the full ones.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@
 namespace stepsim {
 namespace {
 
-// The sequences of a replica stay as many as they are.
+// Fewer replicas; each keeps its number of sequences.
 struct Smaller {
   std::string_view experiment;
   const char* cluster;
@@ -44,7 +44,7 @@ Publication publication_of(const std::string& name) {
   return load_with_topology(named(name)).publication;
 }
 
-// The experiment, or its smaller stand-in.
+// Returns the experiment, or its smaller version.
 Experiment experiment_to_run(const std::string& name) {
   ExperimentSource source = named(name);
   const auto* const smaller = std::ranges::find(kSmaller, name, &Smaller::experiment);

@@ -1,5 +1,5 @@
-// What was published about an experiment: read from files, refused in nonsense, there for every
-// experiment of the catalog.
+// Published figures of an experiment: they are read from files, refused if they make no sense, and
+// present for every experiment of the catalog.
 
 #include "experiment/published.h"
 

@@ -1,4 +1,4 @@
-// The fused forward and backward of DualPipe beside the trace that DeepSeek published of its own
+// Compares the fused forward and backward of DualPipe with the trace that DeepSeek published
 // (tests/reference/measured/deepseek_v3_train_trace_h800.csv): four blocks with experts each way,
 // 64-way expert parallelism over 8 nodes, 4,096 tokens.
 
@@ -38,9 +38,9 @@ double milliseconds(Duration duration) {
 
 struct Chunk {
   double span_ms = 0;
-  double exposed_ms = 0;                       // nothing computes
-  double waiting_ms = 0;                       // all-to-alls, for other ranks
-  double all_to_all_ms = 0;                    // data moving
+  double exposed_ms = 0;                       // time in which nothing computes
+  double waiting_ms = 0;                       // all-to-alls that wait for other ranks
+  double all_to_all_ms = 0;                    // all-to-alls while data move
   std::map<std::string, double> kernels_ms{};  // by class
   std::vector<double> dispatches_ms{};
   std::vector<double> combines_ms{};
@@ -78,7 +78,7 @@ Experiment chunks(std::vector<std::string> overrides = {}) {
       {.experiment = "deepseek-v3-chunks-dgx-h800-256", .overrides = std::move(overrides)});
 }
 
-// The fused op in the middle of the step, on a rank of stage 1.
+// Returns the fused op in the middle of the step, on a rank of stage 1.
 Chunk simulated(const Experiment& experiment) {
   std::vector<PipelineOp> fused = schedule_of(experiment.plan, {}).ranks[1];
   std::erase_if(fused,
@@ -133,7 +133,7 @@ const CsvTable& trace() {
   return table;
 }
 
-// Of a category or of the kernels with these words in their names, in all.
+// Returns the total time of a category, or of the kernels with these words in their names.
 double traced_ms(const std::string& level, const std::vector<std::string>& words,
                  const char* column = "sum_us") {
   double sum = 0;
@@ -148,11 +148,11 @@ double traced_ms(const std::string& level, const std::vector<std::string>& words
   return sum;
 }
 
-// The kernels of a fused op by class, with their numbers, shapes and bytes as they are here. The
-// H800's efficiencies are fitted to DeepGEMM's table (matmuls) and to kernels of this trace
-// (attention, weight gradients, norms, rotation, rounding): what is compared is whether the same
-// kernels run as often and on as much. Two streams share the weight gradients there, and slow one
-// another: their times add up to a fifth more than what they keep the chip busy.
+// Compares the kernels of a fused op by class. The H800's efficiencies are fitted to DeepGEMM's
+// table (matmuls) and to kernels of this trace (attention, weight gradients, norms, rotation,
+// rounding). So the test is whether the same kernels run as often and on as much data. In the trace
+// two streams share the weight gradients and slow one another: the sum of their times is up to a
+// fifth more than the time in which they keep the chip busy.
 TEST(TrainingTraceTest, KernelsTakeWhatTheyTakeInTheTrace) {
   const Chunk chunk = simulated(chunks());
   const auto expect = [&chunk](const char* kind, double traced, double within) {
@@ -174,10 +174,10 @@ TEST(TrainingTraceTest, KernelsTakeWhatTheyTakeInTheTrace) {
          0.2);
 }
 
-// 127 ms where the trace has 129, nearly as busy with computing and waiting for peers as long. What
-// is missing: the choice of experts (kernels on a few units, 1.6 ms) and a hundred small kernels a
-// block, and matmuls that are a twentieth slower there. Dispatches that build their layout, half of
-// them, take another fourth longer there.
+// 127 ms, where the trace has 129. The time computing and the time waiting for peers are nearly the
+// same too. Not modelled: the choice of experts (kernels on a few units, 1.6 ms), a hundred small
+// kernels per block, and matmuls that are a twentieth slower in the trace. Half of the dispatches
+// in the trace build their layout and take a quarter longer.
 TEST(TrainingTraceTest, AFusedChunkTakesAsLongAsInTheTrace) {
   const Chunk chunk = simulated(chunks());
   EXPECT_NEAR(chunk.span_ms / 129.012, 0.98, 0.02);
@@ -199,7 +199,7 @@ std::string even_loads() {
   return loads;
 }
 
-// Where ranks are alike nobody waits, and every all-to-all is hidden.
+// If ranks are alike nobody waits, and every all-to-all is hidden.
 TEST(TrainingTraceTest, EvenLoadsExposeNothing) {
   const Chunk chunk = simulated(chunks({even_loads()}));
   EXPECT_NEAR(chunk.span_ms / 129.012, 0.92, 0.02);
@@ -207,8 +207,8 @@ TEST(TrainingTraceTest, EvenLoadsExposeNothing) {
   EXPECT_LT(chunk.waiting_ms, 0.1);
 }
 
-// The bottleneck rates of DeepEP's benchmark: bytes of a token for each of its nodes, the own one
-// too. 51 and 50 GB/s of the later README.
+// The bottleneck rates of DeepEP's benchmark: bytes of a token for each of its nodes, including its
+// own. The later README has 51 and 50 GB/s.
 TEST(TrainingTraceTest, AllToAllsTakeWhatTheyTakeInTheBenchmark) {
   const Chunk chunk = simulated(chunks({"cluster.library.catalog=nccl-2.29-hopper", even_loads()}));
   const double copies = 4096 * 3.90;  // sets of 8 experts on at most 4 of 8 nodes

@@ -1,5 +1,5 @@
-// Axes of a plan laid over levels of a cluster: every rank gets a chip of its own, mapped axes
-// their levels, and the groups along an axis are what the network has there.
+// Axes of a plan laid over levels of a cluster: every rank gets its own chip, mapped axes get their
+// levels, and the groups along an axis match the network.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ bool mentions(const std::vector<Problem>& all, const std::string& field, const s
   });
 }
 
-// Chips of the ranks that differ along `axis`: the first such group.
+// Returns the chips of the first group of ranks that differ along `axis`.
 std::vector<std::uint32_t> group(const ParallelPlan& plan, const Places& places, PlanAxis axis) {
   const std::vector<std::uint32_t> chips = place_ranks(plan, places);
   const Communicator all = partition(plan, "group", Axis::kOther, {axis});
@@ -68,8 +68,8 @@ TEST(AxisMapTest, LevelsOfAnAxisAreFilledInnermostFirst) {
   EXPECT_EQ(group(plan, cluster.places, kData), (std::vector<std::uint32_t>{0, 8, 16, 4, 12, 20}));
 }
 
-// Every axis on every level, in every order: the coordinate along the axis is the chip's on the
-// level, whatever the order.
+// Maps every axis to every level, in every order. The coordinate along the axis must equal the
+// chip's coordinate on the level.
 TEST(AxisMapTest, AMappedAxisIsItsLevelInEveryOrder) {
   Places places;
   for (const char* level : {"a", "b", "c", "d"})
@@ -127,7 +127,7 @@ TEST(AxisMapTest, LevelsOfSwitchesToo) {
 }
 
 // An axis over a box of torus axes communicates along all of them, in whatever order they are
-// named; left to itself it takes what is over.
+// named. Without a mapping it takes the remaining levels.
 TEST(AxisMapTest, GroupsHaveTheShapeOfTheirLevels) {
   const Cluster cluster = torus_of({4, 4, 2}, 1_GBps, {}, {true, true, false});
   const GroupDimension ring{.size = 4, .torus_axis = true, .wraps = true};
@@ -145,8 +145,8 @@ TEST(AxisMapTest, GroupsHaveTheShapeOfTheirLevels) {
   }
 }
 
-// 2 x 8 chips in rings: with tp on the axis of 2 only its links carry what tp sends, with dp there
-// only those of dp do.
+// 2 x 8 chips in rings. With tp on the axis of 2, only its links carry tp's bytes; with dp there,
+// only dp's.
 TEST(AxisMapTest, EachAxisUsesTheLinksOfItsLevels) {
   const Cluster cluster = torus_of({4, 2}, 1_GBps, {}, {true, false});
   ParallelPlan plan = plan_of(2, 1, 4, 1);

@@ -63,7 +63,8 @@ TEST(CollectiveMatmulTest, CutsTheMatmulAndWhatItEatsOrFeeds) {
                                       Kind::kDetached, Kind::kCompute, Kind::kCompute,
                                       Kind::kCompute, Kind::kDetached, Kind::kCompute,
                                       Kind::kDetached, Kind::kCompute, Kind::kCollective}));
-  // The activation follows the last chunk of "up"; nothing is lost, weights are read three times.
+  // The activation follows the last chunk of "up". Nothing is lost, and weights are read three
+  // times.
   EXPECT_EQ(steps[5].kernels.size(), 2U);
   Bytes gathered;
   Bytes scattered;
@@ -96,15 +97,15 @@ TEST(CollectiveMatmulTest, LeavesOtherStepsAlone) {
   steps[2].kind = Kind::kDetached;
   EXPECT_EQ(overlap_matmuls(steps, 4).size(), 3U);
   EXPECT_EQ(overlap_matmuls(block(Bytes(1000), 1e9), 1).size(), 3U);
-  // A matmul that is fed and feeds is cut for what feeds it.
+  // A matmul with a gather before it and a scatter behind it is cut for the gather.
   const std::vector<LayerStep> one = {collective(CollectiveOp::kAllGather, Bytes(1000)),
                                       compute({matmul("only", 1e9)}),
                                       collective(CollectiveOp::kReduceScatter, Bytes(1000))};
   EXPECT_EQ(overlap_matmuls(one, 2).size(), 5U);
 }
 
-// Runs the steps as a stage does (stage_lowering.cc): collectives on a stream of their own, compute
-// after what it has to wait for.
+// Runs the steps as a stage does (stage_lowering.cc): collectives on their own stream, compute
+// after the ops that it waits for.
 double seconds_of(const std::vector<LayerStep>& steps, std::uint32_t ranks) {
   OpGraph graph;
   graph.path_labels = {"compute"};

@@ -1,5 +1,5 @@
-// Expert parallelism in a training step: what is sent where, by whom it is computed, and what is
-// refused.
+// Expert parallelism in a training step: the messages, the ranks that compute, and the plans that
+// are refused.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using namespace literals;
 
-// 8 experts, 2 of a token; 4 blocks.
+// 8 experts, 2 per token, in 4 blocks.
 ModelSpec small_experts() {
   ModelSpec model = small_model();
   model.experts = {.routed = 8, .per_token = 2, .intermediate = 256};
@@ -54,7 +54,7 @@ double sent_by_experts(const SimulationResult& result) {
   return static_cast<double>(result.bytes_by_axis[static_cast<std::size_t>(Axis::kExpert)].value());
 }
 
-// Bytes that arrive at GPU `gpu` of node 0 from its switch.
+// Returns the bytes that arrive at GPU `gpu` of node 0 from its switch.
 double arrived(const SimulationResult& result, const Cluster& cluster, int gpu) {
   const std::string name = "node0.nvswitch>node0.gpu" + std::to_string(gpu);
   for (const LinkTotal& total : result.links) {
@@ -65,7 +65,7 @@ double arrived(const SimulationResult& result, const Cluster& cluster, int gpu) 
 }
 
 constexpr double kToken = 512 * 2;            // bytes
-constexpr double kCopies = 256 * 2 * kToken;  // of a rank, in one all-to-all
+constexpr double kCopies = 256 * 2 * kToken;  // bytes of a rank in one all-to-all
 constexpr double kEachWay = 2 * 4 * 4;        // all-to-alls: forward and backward of 4 blocks
                                               // and 4 micro-batches
 
@@ -91,9 +91,9 @@ TEST(ExpertParallelTest, TwoLevelsInOneNodeSendACopyForEachRank) {
   EXPECT_NEAR(sent_by_experts(result) / (4 * 256 * kToken * 3 * 13.0 / 28 * 2 * kEachWay), 1, 1e-5);
 }
 
-// Ranks hold 5, 2, 2 and 3 twelfths of the load. To rank r come 3 shares of its own from the
-// others, and back to it what the others hold: in all 22, 16, 16 and 18 twelfths of a rank's
-// copies, where an even load has 18 for each. So the links gain and lose 4, -2, -2 and 0, and
+// Ranks hold 5, 2, 2 and 3 twelfths of the load. Rank r receives 3 shares of its own load from the
+// others, and gets back what the others hold. That is 22, 16, 16 and 18 twelfths of a rank's copies
+// in all, where an even load has 18 for each. So the links gain and lose 4, -2, -2 and 0, and
 // nothing in all.
 TEST(ExpertParallelTest, SkewedLoadsSendUnevenBytes) {
   const Cluster cluster = one_node(4, 100_GBps);
@@ -123,8 +123,8 @@ TEST(ExpertParallelTest, HotExpertsTakeLonger) {
   EXPECT_LT(skewed.breakdowns[1].compute, even.breakdowns[1].compute);
 }
 
-// At its even share an expert takes 256 of the 2,048 copies of all: of 683 and 341 for the two hot
-// ones 512 are dropped, a quarter of all, and don't travel either.
+// At its even share an expert takes 256 of the 2,048 copies of all ranks. The two hot ones get 683
+// and 341, so 512 are dropped, a quarter of all. Dropped copies are not sent either.
 TEST(ExpertParallelTest, CopiesBeyondTheCapacityAreDropped) {
   const Cluster cluster = one_node(4, 100_GBps);
   ModelSpec model = small_experts();
@@ -168,8 +168,8 @@ Duration exposed(const SimulationResult& result) {
   return result.breakdown.exposed_communication[static_cast<std::size_t>(Axis::kExpert)];
 }
 
-// Both hide the same bytes: by turns with another micro-batch nearly all of them, beside the shared
-// experts as much as those take.
+// Both hide the same bytes. Alternating with another micro-batch hides nearly all of them; running
+// beside the shared experts hides as much time as those take.
 TEST(ExpertParallelTest, AllToAllsHideBesideOtherWork) {
   ModelSpec model = small_experts();
   model.experts.shared_intermediate = 1024;
@@ -188,7 +188,7 @@ TEST(ExpertParallelTest, AllToAllsHideBesideOtherWork) {
   EXPECT_EQ(fused.flops.value(), none.flops.value());
   EXPECT_EQ(sent_by_experts(shared), sent_by_experts(none));
   EXPECT_EQ(sent_by_experts(fused), sent_by_experts(none));
-  // Its forward begins before its backward has let anything go.
+  // Its forward begins before its backward has released anything.
   EXPECT_GT(fused.memory_peaks[0].bytes, none.memory_peaks[0].bytes);
 }
 

@@ -1,4 +1,4 @@
-// Every schedule against orders out of its authors' own code (tests/reference/schedules).
+// Compares every schedule with orders from its authors' own code (tests/reference/schedules).
 
 #include "tests/support/golden_schedules.h"
 
@@ -67,8 +67,8 @@ TEST(GoldenSchedulesTest, TakeWhatTheyTookInEverySetOfCosts) {
   }
 }
 
-// Through simulate() with messages of no bytes: the same makespan with rendezvous and with sends
-// that don't wait, nothing deadlocks, and the time of every rank is its work and bubble.
+// Through simulate() with messages of no bytes: the makespan is the same with rendezvous and with
+// sends that don't wait, nothing deadlocks, and the time of every rank is its work and bubble.
 TEST(GoldenSchedulesTest, RunInTheGoldenMakespanUnderRendezvousAndEagerly) {
   for (const GoldenSchedule& golden : golden_schedules()) {
     const PipelineSchedule schedule = golden.order();
@@ -91,7 +91,7 @@ TEST(GoldenSchedulesTest, HeuristicReachesTheProvenOptimum) {
     const PipelineReplay heuristic = replay(make_schedule(golden.request), golden.request.costs);
     EXPECT_EQ(heuristic.span_bubble, golden.json["replay"][golden.planned_for]["span_bubble"])
         << golden.title();
-    // Within the same memory: P micro-batches for 1p, 2 P for 2p.
+    // The memory limit is the same: P micro-batches for 1p, 2 P for 2p.
     const std::int64_t limit = golden.request.name == ScheduleName::kZeroBubbleAuto1P
                                    ? golden.request.stages
                                    : 2 * golden.request.stages;
@@ -105,7 +105,7 @@ TEST(GoldenSchedulesTest, OrdersPassTheChecksOfAUsersFile) {
   }
 }
 
-// A formula whose conditions hold is what the authors' own order takes.
+// If a formula's conditions hold, its value is the time of the authors' own order.
 TEST(GoldenSchedulesTest, FormulasHoldWhereTheirConditionsDo) {
   int compared = 0;
   for (const GoldenSchedule& golden : golden_schedules()) {

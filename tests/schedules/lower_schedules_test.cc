@@ -1,4 +1,4 @@
-// Every pipeline schedule through lowering: what it runs, when, what it holds and sends.
+// Every pipeline schedule through lowering: which ops run and when, and what ranks hold and send.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using namespace literals;
 constexpr std::int64_t kStages = 4;
 constexpr std::int64_t kMicrobatches = 8;
 
-// Eight blocks: two a rank, one a chunk where there are two.
+// Eight blocks: two per rank, or one per chunk if there are two chunks.
 ModelSpec model() {
   return small_model(2 * kStages);
 }
@@ -69,7 +69,7 @@ bool is_bidirectional(const ParallelPlan& plan) {
 }
 
 // With every product of axes every schedule runs to its end, sends what planned_bytes() says, frees
-// what it allocates and adds up (all always-on checks); and computes what 1F1B computes.
+// what it allocates and adds up (all always-on checks). It computes the same FLOPs as 1F1B.
 TEST(LowerSchedulesTest, AnyScheduleDoesTheSameWorkWithAnyPlan) {
   for (const ScheduleName schedule : all_schedules()) {
     for (const std::int64_t tp : {1, 2}) {
@@ -123,7 +123,7 @@ TEST(LowerSchedulesTest, GradientsAreReducedOnceHoweverTheBackwardIsSplit) {
   }
 }
 
-// How long the parts of each global stage take on the ideal chip.
+// Returns the times of the parts of each global stage on the ideal chip.
 std::vector<PipelineCosts> costs_of_stages(const ParallelPlan& plan, const ChipSpec& chip) {
   const ModelSpec spec = model();
   const ModelLayers layers = build_layers(spec, {.sequences = 1, .sequence_length = 256});
@@ -153,7 +153,7 @@ std::vector<PipelineCosts> costs_of_stages(const ParallelPlan& plan, const ChipS
   return costs;
 }
 
-// The end of the last pass: of compute ops but for the optimizers.
+// Returns the end of the last compute op, without the optimizers.
 Duration end_of_passes(const OpGraph& graph, const SimulationResult& result) {
   Time end;
   for (const Timeline& timeline : result.timelines) {
@@ -166,8 +166,8 @@ Duration end_of_passes(const OpGraph& graph, const SimulationResult& result) {
   return end.since_start;
 }
 
-// With messages for free a step takes exactly what replay() says for the times of the model's own
-// kernels, stage by stage: embedding and head make the stages uneven.
+// If messages are free, a step takes exactly the time that replay() gives for the times of the
+// model's own kernels, stage by stage. Embedding and head make the stages uneven.
 TEST(LowerSchedulesTest, PassesTakeWhatTheReplayOfTheirTimesTakes) {
   for (const ScheduleName schedule : all_schedules()) {
     const ParallelPlan plan = plan_of(schedule);
@@ -182,7 +182,7 @@ TEST(LowerSchedulesTest, PassesTakeWhatTheReplayOfTheirTimesTakes) {
   }
 }
 
-// In batches too, where messages take as long as some passes: what replay_posted() says.
+// The same in batches, with messages as long as some passes: the time of replay_posted().
 TEST(LowerSchedulesTest, BatchesTakeWhatTheirReplayTakes) {
   for (const ScheduleName schedule : all_schedules()) {
     ParallelPlan plan = plan_of(schedule);
@@ -201,7 +201,7 @@ TEST(LowerSchedulesTest, BatchesTakeWhatTheirReplayTakes) {
   }
 }
 
-// Batches change when messages go, not what is computed, sent and held at the end (always-on
+// Batches change when messages go, but not what is computed, sent and held at the end (always-on
 // checks), in every mesh.
 TEST(LowerSchedulesTest, BatchesRunWithAnyPlan) {
   for (const ScheduleName schedule : all_schedules()) {
@@ -220,8 +220,8 @@ TEST(LowerSchedulesTest, BatchesRunWithAnyPlan) {
   }
 }
 
-// Both directions of chimera are timed, for batches that are planned by times; also where the two
-// copies of a stage sum up their gradients behind each micro-batch.
+// Both directions of chimera are timed for batches that are planned by times, also if the two
+// copies of a stage sum their gradients after each micro-batch.
 TEST(LowerSchedulesTest, TimesOfTwoDirectionsAreThoseOfAStage) {
   for (const int zero : {0, 2}) {
     ParallelPlan plan = plan_of(ScheduleName::kChimera);
@@ -244,8 +244,8 @@ TEST(LowerSchedulesTest, BatchesNeedSomebodyToSendTo) {
   EXPECT_EQ(check_schedule(plan).size(), 1U);
 }
 
-// Schedules that are planned by times get those of the model's own kernels (the median stage has no
-// embedding and no head), and of a boundary over the link and its two latencies.
+// Schedules that are planned by times get the times of the model's own kernels (the median stage
+// has no embedding and no head), and the time of a boundary over the link with its two latencies.
 TEST(LowerSchedulesTest, TimesAreThoseOfTheModelsKernels) {
   for (const ScheduleName schedule :
        {ScheduleName::kZeroBubbleAuto1P, ScheduleName::kZeroBubbleVAuto}) {
@@ -262,8 +262,8 @@ TEST(LowerSchedulesTest, TimesAreThoseOfTheModelsKernels) {
             0);
 }
 
-// What a rank holds after each op of its list, by its own forwards and backwards: whole
-// micro-batches until B or BW, after B what W reads.
+// Returns the most that a rank holds after any op of its list: whole micro-batches until B or BW,
+// and after B what W reads.
 Bytes most_held(const PipelineSchedule& schedule, std::int32_t rank, Bytes saved,
                 Bytes for_weights) {
   Bytes held;
@@ -278,9 +278,9 @@ Bytes most_held(const PipelineSchedule& schedule, std::int32_t rank, Bytes saved
   return most;
 }
 
-// Activations in flight on a rank without embedding and head: where backwards are whole, as many
-// chunks as replay() counts, each with what its blocks keep; in schedules with B and W what W reads
-// besides, and at most one chunk more while B makes it.
+// Activations in flight on a rank without embedding and head. With whole backwards there are as
+// many chunks as replay() counts, each with the bytes that its blocks keep. With B and W there is
+// also what W reads, and at most one more chunk while B makes it.
 TEST(LowerSchedulesTest, ActivationsAreThoseInFlight) {
   const ModelLayers layers = build_layers(model(), {.sequences = 1, .sequence_length = 256});
   const auto activations = static_cast<std::size_t>(MemoryCategory::kActivations);
@@ -400,8 +400,8 @@ TEST(LowerSchedulesTest, TheOrderOfSimultaneousOpsChangesNothing) {
   }
 }
 
-// The norm of all gradients holds up the optimizer of every rank until the last one has its own;
-// with validation afterwards the next step begins as without the norm, but for the kernel that sums
+// The norm of all gradients delays the optimizer of every rank until the last one has its own. With
+// post-validation the next step begins as if there were no norm, except for the kernel that sums
 // up.
 TEST(LowerSchedulesTest, PostValidationKeepsTheBubbleBetweenStepsClosed) {
   const auto step = [](bool clip, bool post) {
@@ -419,7 +419,7 @@ TEST(LowerSchedulesTest, PostValidationKeepsTheBubbleBetweenStepsClosed) {
   EXPECT_GT(after.step_time, without.step_time);
 }
 
-// The first compute op of a step with this in its name.
+// Returns the first compute op of a step with this text in its name.
 const TimelineOp& first_op(const OpGraph& graph, const Timeline& timeline, const std::string& name,
                            std::uint32_t step, std::optional<std::int32_t> microbatch = {}) {
   const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
@@ -439,8 +439,7 @@ TEST(LowerSchedulesTest, PostValidationLetsNoForwardPastTheNorm) {
     ParallelPlan plan = plan_of(schedule);
     plan.clip_gradients = true;
     plan.post_validation = true;
-    // The last rank is late with its last micro-batches: the others are at the next step long
-    // since.
+    // The last rank is late with its last micro-batches. The others have long begun the next step.
     Cluster cluster = cluster_for(plan);
     OpGraph graph = lower(model(), plan, cluster.places, cluster.chip, {});
     const Program& last = graph.programs.back();

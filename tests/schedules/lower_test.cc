@@ -1,4 +1,4 @@
-// What a plan becomes: bytes, FLOPs and memory against closed forms, on small models.
+// Compares the bytes, FLOPs and memory of lowered plans with closed forms, on small models.
 
 #include "schedules/lowering/lower.h"
 
@@ -80,7 +80,7 @@ TEST(LowerTest, PipelineBytesAreOneBoundaryAMicrobatchEachWay) {
 }
 
 // Every product of the axes runs, sends what planned_bytes() says, frees what it allocates and adds
-// up (all always-on checks); and the FLOPs do not depend on how the work is divided.
+// up (all always-on checks). The FLOPs do not depend on how the work is divided.
 TEST(LowerTest, AnyProductOfAxesDoesTheSameWork) {
   for (const std::int64_t tp : {1, 2, 4}) {
     for (const std::int64_t dp : {1, 2}) {
@@ -166,8 +166,8 @@ TEST(LowerTest, BytesAParameterAreThoseOfTheAccounting) {
   EXPECT_NEAR(held(2, 8), 3.25, 1e-5);
 }
 
-// ZeRO-2 lets a bucket of gradients go with its reduction: never more than two whole ones (of a
-// layer each, here, and the head's with the first) beside the parts of all.
+// ZeRO-2 releases a bucket of gradients with its reduction. So it holds at most two whole buckets
+// (of one layer each here, with the head's in the first) beside the parts of all.
 TEST(LowerTest, ZeroTwoHoldsTwoWholeBucketsAtMost) {
   const ModelLayers layers = build_layers(small_model(), {.sequences = 1, .sequence_length = 256});
   const std::int64_t whole =
@@ -200,8 +200,8 @@ TEST(LowerTest, MasterWeightsMayBeTheOnlyOnes) {
   EXPECT_EQ(resident(plan, MemoryCategory::kGradients), Bytes(4 * part));
 }
 
-// One bf16 tensor of each shape of a block's weights, whatever the number of blocks. On two tensor
-// ranks the halves of the query-key-value and the down projection are alike.
+// One bf16 tensor for each shape of a block's weights, for any number of blocks. On two tensor
+// ranks the halves of the query-key-value and the down projection have the same shape.
 TEST(LowerTest, PlaceholdersOfWeightGradientsAreOneOfAShape) {
   ParallelPlan plan = plan_of(1, 4, 1, 0);
   EXPECT_EQ(resident(plan, MemoryCategory::kBuffers), Bytes(0));
@@ -394,8 +394,8 @@ TEST(LowerTest, ActivationsAreThoseOfTheMicrobatchesInFlight) {
             4 * (layers.block(0).saved() + layers.embedding.saved()).value());
 }
 
-// With free messages a stage starts the forward of a micro-batch the moment the stage before it
-// has ended it, and its backward when the stage behind it has.
+// If messages are free, a stage starts the forward of a micro-batch as soon as the stage before it
+// has ended its own, and the backward as soon as the stage behind it has ended its own.
 TEST(LowerTest, StagesWaitForEachOther) {
   const ParallelPlan plan = plan_of(1, 1, 4, 0);
   const Cluster cluster = one_node(4, Bandwidth(1e30));

@@ -1,4 +1,4 @@
-// Requests: what is refused and how, and what every schedule keeps whatever its size.
+// Requests: which are refused and how, and what every schedule guarantees at any size.
 
 #include "schedules/pipeline/published/make_schedule.h"
 
@@ -187,7 +187,7 @@ TEST(MakeScheduleTest, OneRankNeverWaits) {
   }
 }
 
-// The closed forms of the memory that each header states.
+// The closed forms of memory that each schedule's header states.
 TEST(MakeScheduleTest, KeepsAsManyActivationsAsPublished) {
   for_each_size([](const ScheduleRequest& request) {
     const std::int64_t p = request.stages;
@@ -369,7 +369,8 @@ TEST(BubbleFormulaTest, SaysWhyItDoesNotHold) {
   EXPECT_NE(replay(make_schedule(request), request.costs).bubble(), formula->numerator);
 }
 
-// A long w makes the zero-bubble formulas negative: that is as published, and said to be nothing.
+// A long w makes the zero-bubble formulas negative. The value is as published, with a condition
+// that says so.
 TEST(BubbleFormulaTest, KnowsThatNoBubbleIsNegative) {
   for (const ScheduleName name : {ScheduleName::kZeroBubbleH1, ScheduleName::kZeroBubbleH2,
                                   ScheduleName::kInterleavedZeroBubble, ScheduleName::kDualPipeV}) {

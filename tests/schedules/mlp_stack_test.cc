@@ -1,4 +1,4 @@
-// The two-matmul model through plan and lowering: what it sends and how long it takes, by hand.
+// The two-matmul model through plan and lowering: its bytes and times, by hand.
 
 #include "workload/mlp_stack.h"
 
@@ -116,7 +116,7 @@ TEST(MlpStackLowerTest, EveryAxisAndRecomputeRun) {
   }
 }
 
-// Full recompute keeps the inputs of the layers alone.
+// Full recompute keeps only the inputs of the layers.
 TEST(MlpStackLowerTest, RecomputeKeepsOneInputALayer) {
   ParallelPlan plan = plan_of(2, 1, 1, 0);
   plan.recompute = Recompute::kFull;

@@ -1,5 +1,5 @@
-// Every kind of model through lowering and simulation. simulate() itself holds what was sent
-// against planned_bytes(), frees what it allocates, and adds every breakdown up.
+// Every kind of model through lowering and simulation. simulate() itself compares the bytes sent
+// with planned_bytes(), checks that memory is freed, and that every breakdown adds up.
 
 #include <gtest/gtest.h>
 
@@ -123,7 +123,7 @@ TEST(ModelKindsTest, PredictionRunsFullySharded) {
       EXPECT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
       const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
       EXPECT_GT(simulate(graph, cluster, {.steps = 2}).step_time, Duration(0));
-      // Of the two modules' entries and losses each has a table of its own to gather.
+      // Each of the two modules' entries and losses gathers its own table.
       const auto gathered = static_cast<std::size_t>(MemoryCategory::kGatheredParameters);
       plan.shard = 2;
       plan.reshard_after_forward = false;

@@ -1,4 +1,4 @@
-// State and activations on the host: bytes, memory and time against what the plan says.
+// State and activations on the host: compares bytes, memory and time with the plan.
 
 #include "schedules/lowering/offload.h"
 
@@ -51,7 +51,7 @@ SimulationResult run(const ParallelPlan& plan, const Cluster& cluster,
     ADD_FAILURE() << problem.field << problem.message;
   }
   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
-  return simulate(graph, cluster, {});  // throws where the host's bytes are not the plan's
+  return simulate(graph, cluster, {});  // throws if the host's bytes are not the plan's
 }
 
 std::int64_t host_bytes(const SimulationResult& result) {
@@ -105,7 +105,7 @@ TEST(OffloadTest, TheHostUpdates) {
   }
 }
 
-// What the blocks keep is seen without offload: its bytes go out and come back.
+// The bytes that blocks keep are known from the run without offload. They go out and come back.
 TEST(OffloadTest, ActivationsGoOutAndComeBack) {
   for (const std::int64_t pp : {1, 2}) {
     ParallelPlan plan = plan_of(1, pp, 0);
@@ -125,8 +125,7 @@ TEST(OffloadTest, ActivationsGoOutAndComeBack) {
   }
 }
 
-// A link that is fast enough costs nothing but the first and the last copy; one that is slow sets
-// the pace.
+// A fast link costs only the first and the last copy. A slow link sets the pace.
 TEST(OffloadTest, CopiesHideBehindCompute) {
   ParallelPlan plan = plan_of(1, 1, 0);
   plan.sequence = 4096;

@@ -1,5 +1,5 @@
-// The search against the integer programme of the zero-bubble authors, against trying every order,
-// and against every published schedule.
+// Compares the search with the integer programme of the zero-bubble authors, with trying every
+// order, and with every published schedule.
 
 #include "schedules/pipeline/search/optimal_schedule.h"
 
@@ -22,7 +22,7 @@
 namespace stepsim {
 namespace {
 
-// What `optimal` says of itself is what its order takes.
+// Checks that the figures of `optimal` are those of its order.
 PipelineReplay expect_sound(const OptimalRequest& request, const OptimalSchedule& optimal,
                             const std::string& title) {
   EXPECT_EQ(check_order(optimal.schedule), std::vector<Problem>{}) << title;
@@ -56,7 +56,7 @@ TEST(OptimalScheduleTest, ReachesTheIntegerProgrammeWithProof) {
   EXPECT_EQ(cases, 22);
 }
 
-// Every list of F, B and W of one rank that could run: each kind and chunk in order of
+// Returns every list of F, B and W of one rank that could run: each kind and chunk in order of
 // micro-batches, forwards up the chunks, backwards down, W in order of B, with at most `limit` in
 // flight.
 std::vector<RankOrder> every_list(std::int32_t microbatches, std::int32_t chunks,
@@ -105,8 +105,8 @@ std::vector<RankOrder> every_list(std::int32_t microbatches, std::int32_t chunks
   return lists;
 }
 
-// The shortest that the longest span of a rank is, over its work, in all combinations of lists that
-// can run.
+// Returns the least excess of the longest span of a rank over its work, over all combinations of
+// lists that can run.
 std::int64_t least_of_all(const OptimalRequest& request, Placement placement) {
   const StageCosts costs =
       request.stage_costs.empty() ? StageCosts(request.costs) : StageCosts(request.stage_costs);
@@ -155,8 +155,8 @@ std::int64_t least_with_bounds(const OptimalRequest& request, const std::string&
   return std::min(least, least_v);
 }
 
-// Stages that differ. Where a rank's chunks differ in W nothing is searched, and no order is worse
-// than the best of all by much.
+// Stages that differ. If the chunks of a rank differ in W nothing is searched, and the order may be
+// a little worse than the best of all.
 TEST(OptimalScheduleTest, IsTheBestOfAllOrdersOnUnevenStages) {
   std::mt19937 random(11);
   const auto from_one_to = [&random](std::int64_t most) {
@@ -205,9 +205,9 @@ TEST(OptimalScheduleTest, ChunksWithOtherWeightTimesAreScheduledAllTheSame) {
   EXPECT_LE(own.longest_span, replay(make_schedule(published), costs_of(published)).longest_span);
 }
 
-// The last forward of rank 0 waits for M - K micro-batches and has all its way to go: the bubble of
-// ZB-H1, (P - 1)(f + b - w + 4 L), can't be beaten with its memory. By hand for P = 6, M = 15 and
-// 14, 13, 10, 4: 5 x 17 + 5 x 16 = 165. One in flight: rank 0 runs M times the way and W.
+// The last forward of rank 0 waits for M - K micro-batches and has all its way to go. So the bubble
+// of ZB-H1, (P - 1)(f + b - w + 4 L), cannot be beaten with its memory. By hand for P = 6, M = 15
+// and 14, 13, 10, 4: 5 x 17 + 5 x 16 = 165. With one in flight, rank 0 runs M times the way and W.
 TEST(SpanBoundTest, IsWhatMemoryForces) {
   EXPECT_EQ(span_bound({6, 15}, PipelineCosts{14, 13, 10, 4}, 6), 15 * 37 + 165);
   EXPECT_EQ(span_bound({3, 4}, PipelineCosts{4, 5, 2, 1}, 1), 4 * (3 * 9 + 4 * 1 + 2));
@@ -367,8 +367,8 @@ TEST(OptimalScheduleTest, NeedsNoSearchWhereABoundIsReached) {
   const OptimalSchedule optimal = optimal_schedule(request);
   EXPECT_EQ(expect_sound(request, optimal, "").span_bubble, 0);
   EXPECT_TRUE(optimal.is_proven);
-  // One in flight: each micro-batch goes all the way before the next one enters. W may wait for
-  // nothing, but B must: rank 0 idles (P - 1)(f + b + 2 L) a micro-batch.
+  // One in flight: each micro-batch goes all the way before the next one enters. W need not wait,
+  // but B must: rank 0 idles (P - 1)(f + b + 2 L) per micro-batch.
   const OptimalRequest one{
       .stages = 3, .microbatches = 4, .costs = {4, 5, 2, 1}, .memory_limit = 1};
   const OptimalSchedule sequential = optimal_schedule(one);

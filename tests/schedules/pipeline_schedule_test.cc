@@ -135,9 +135,9 @@ TEST(ReplayTest, NamesTheCycleThatKeepsAnOrderFromRunning) {
       (std::vector<Problem>{{"schedule", "can't run, its ranks wait for each other:" + cycle}}));
 }
 
-// What the header promises of an order that no golden one exists for: at M = P less bubble than
-// 1F1B with the same times (F = 10 and BW = 20 a chunk: 30 (P - 1) 2 W), at most 2 P micro-batches
-// x chunks in flight.
+// Checks what the header promises about an order without a golden one. At M = P it has less bubble
+// than 1F1B with the same times (F = 10 and BW = 20 per chunk: 30 (P - 1) 2 W), and at most 2 P
+// micro-batches x chunks in flight.
 TEST(HanayoTest, WavesBeatOneForwardOneBackward) {
   for (const std::int32_t stages : {2, 4, 8, 16}) {
     for (const std::int32_t chunks : {2, 4, 8}) {
@@ -154,9 +154,10 @@ TEST(HanayoTest, WavesBeatOneForwardOneBackward) {
   }
 }
 
-// Again from the paper's words, by events instead of slots, with nothing of hanayo.cc: a wave goes
-// down the ranks and up again, a backward takes two forwards, a rank that is free runs what is
-// ready. Ready on a rank are at most one forward and one backward a chunk.
+// Makes the order again from the paper's text, by events instead of slots, without code of
+// hanayo.cc. A wave goes down the ranks and up again, a backward takes two forwards, and a free
+// rank runs an op that is ready. At most one forward and one backward per chunk are ready on a
+// rank.
 std::vector<std::vector<std::string>> waves(int ranks, int microbatches, int waves,
                                             bool forwards_first, int& end) {
   const int stages = 2 * waves * ranks;
@@ -243,10 +244,10 @@ TEST(HanayoTest, IsWhatThePaperSays) {
   }
 }
 
-// M = P, a backward of two forwards. One wave: rank 0 has its micro-batches' 6 P of work, and the
-// last one enters it at P - 1, is at the turn P - 1 later, up P later, and goes all the way back,
-// 4 P: 4 (P - 1) of bubble. More waves: up to P / 2 more where their ops meet, of 6 P W of work, so
-// that the share falls as the paper says.
+// M = P, with a backward of two forwards. One wave: rank 0 has 6 P of work. The last micro-batch
+// enters it at P - 1, reaches the turn P - 1 later, is up P later, and takes 4 P for the way back:
+// 4 (P - 1) of bubble. More waves add up to P / 2 where their ops meet, to 6 P W of work. So the
+// share falls, as the paper says.
 TEST(HanayoTest, HasTheBubbleOfItsPaperForOneMicrobatchARank) {
   for (const std::int32_t ranks : {2, 3, 4, 8, 16}) {
     EXPECT_EQ(replay(hanayo(ranks, ranks, 2), {1, 1, 1, 0}).bubble(), 4 * (ranks - 1)) << ranks;

@@ -1,5 +1,5 @@
-// Keys that nothing in a plan acts on are refused, with what would be accepted; the same keys where
-// they do act are not, nor is a default that is written out.
+// Keys that nothing in a plan acts on are refused, with what would be accepted. The same keys are
+// accepted where they act, and so is a default that is written out.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 using namespace literals;
 using Change = std::function<void(ParallelPlan&)>;
 
-// Eight ranks of everything that the model has.
+// Eight ranks of a model with every feature.
 ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero = 0) {
   ParallelPlan plan;
   plan.tp = tp;
@@ -49,9 +49,9 @@ ModelSpec mlp_stack() {
 struct Case {
   std::string field;
   Change change;
-  ParallelPlan dead;   // where it is refused
+  ParallelPlan dead;   // plan in which the key is refused
   std::string says;    // a part of the message
-  ParallelPlan alive;  // where it is not
+  ParallelPlan alive;  // plan in which the key is accepted
   ModelSpec model = small_model(8);
   ModelSpec alive_model = small_model(8);
 };
@@ -155,7 +155,8 @@ TEST(PlanKeysTest, KeysThatNothingActsOnAreRefused) {
   }
 }
 
-// FSDP's part of the state has no layers: as small as one parameter it would be millions of copies.
+// FSDP's part of the state has no layers. With parts as small as one parameter there would be
+// millions of copies.
 TEST(PlanKeysTest, StateOnTheHostMovesInLargeParts) {
   ParallelPlan plan = plan_of(1, 8, 1, 3);
   plan.offload_optimizer = true;
@@ -165,7 +166,8 @@ TEST(PlanKeysTest, StateOnTheHostMovesInLargeParts) {
   }
 }
 
-// What is not there is not switched off or limited in vain: sizes of axes change, other keys stay.
+// Keys that switch off or limit something that does not exist are refused. Sizes of axes change;
+// other keys stay.
 TEST(PlanKeysTest, SwitchesAreOffWhereThereIsNothing) {
   ParallelPlan plan = plan_of(1, 1, 1, 1);
   plan.sequence_parallel = plan.overlap_pipeline = plan.overlap_gradients = false;
@@ -179,7 +181,7 @@ TEST(PlanKeysTest, DefaultsThatAreWrittenOutAreFine) {
   EXPECT_EQ(problems(plan, with_experts()), std::vector<Problem>{});
 }
 
-// What a plan takes for granted of the published schedules, by what they make.
+// Checks what plans assume about published schedules against the schedules that are made.
 TEST(PlanKeysTest, SchedulesThatSplitAllBackwardsAreKnown) {
   for (const ScheduleName name : all_schedules()) {
     const ScheduleRequest request{.name = name,

@@ -52,7 +52,8 @@ std::string text_of(const PipelineSchedule& schedule, const Posting& posting, st
   return text;
 }
 
-// Each message once at each end, no batch empty, in the order of the list.
+// Each message is posted once at each end, no batch is empty, and batches are in the order of the
+// list.
 TEST(PostingTest, PostsEveryMessageOnceAtBothEnds) {
   for (const GoldenSchedule& golden : golden_schedules()) {
     const PipelineSchedule schedule = golden.order();
@@ -77,7 +78,7 @@ TEST(PostingTest, PostsEveryMessageOnceAtBothEnds) {
   }
 }
 
-// No runtime gets stuck, and where messages take no time the batches cost nothing.
+// No runtime gets stuck, and if messages take no time the batches cost nothing.
 TEST(PostingTest, EveryScheduleRunsInBatches) {
   for (const GoldenSchedule& golden : golden_schedules()) {
     const PipelineSchedule schedule = golden.order();
@@ -94,8 +95,8 @@ TEST(PostingTest, EveryScheduleRunsInBatches) {
   }
 }
 
-// As the authors' definition of the schedule says, whose runtime was simulated with rendezvous: 104
-// instead of 98 (reference/schedules, "Where published formula and replay disagree").
+// The authors' runtime of the schedule was simulated with rendezvous: 104 instead of 98
+// (reference/schedules, "Where published formula and replay disagree").
 TEST(PostingTest, DualPipesBatchesLoseWhatItsRuntimeLoses) {
   const PipelineCosts costs{10, 12, 8, 1};
   const PipelineSchedule schedule = made(ScheduleName::kDualPipe, 8, 20);
@@ -104,7 +105,7 @@ TEST(PostingTest, DualPipesBatchesLoseWhatItsRuntimeLoses) {
   EXPECT_EQ(replay_posted(schedule, costs, posting).bubble(), 104);
 }
 
-// What each rank of a schedule does, checked by hand against the runtimes.
+// Checks each rank's list, which was derived by hand from the runtimes.
 void expect_lists(ScheduleName name, std::int64_t stages, std::int64_t microbatches,
                   const std::map<std::size_t, std::string>& expected) {
   const PipelineCosts costs{10, 12, 8, 1};
@@ -158,7 +159,8 @@ TEST(PostingTest, ZeroBubblePostsReceivesAheadOfTheOpBesideThem) {
                  "W3.0 [RB5.0] B5.0 [SB5.0] W4.0 W5.0 "}});
 }
 
-// Posted as Megatron posts 1F1B, the two ways of a V stick; the error says where.
+// If a V is posted as Megatron posts 1F1B, its two directions block each other. The error says
+// where.
 TEST(PostingTest, SaysWhoWaitsForWhom) {
   const PipelineCosts costs{10, 12, 8, 1};
   const PipelineSchedule schedule = made(ScheduleName::kVHalf, 4, 12);

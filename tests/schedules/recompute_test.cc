@@ -1,5 +1,5 @@
-// Recompute: what a block keeps, what comes back, what runs and is sent again. simulate() itself
-// holds what was sent against planned_bytes() and frees what it allocates.
+// Recompute: what a block keeps, what comes back, and what runs and is sent again. simulate()
+// itself compares the bytes sent with planned_bytes() and checks that memory is freed.
 
 #include "schedules/lowering/recompute.h"
 
@@ -87,7 +87,7 @@ Layer block_of(const ModelSpec& model, const ParallelPlan& plan) {
       .block(model.layers - 1);
 }
 
-// Every way of recompute that a model has.
+// Returns a plan for every form of recompute that a model allows.
 std::vector<ParallelPlan> ways(const ModelSpec& model, const ParallelPlan& base) {
   std::vector<ParallelPlan> plans;
   const auto add = [&](Recompute recompute, std::vector<RecomputeModule> modules) {
@@ -202,8 +202,8 @@ TEST(RecomputeTest, AlternateKeepsEverySecondMatmul) {
   EXPECT_DOUBLE_EQ((alternate.flops - matmuls.flops).value(), 4 * 4 * (other - attention_flops));
 }
 
-// simulate() frees all that is kept: also where a part of what an op kept is dropped and as much of
-// another comes to it, as v behind a norm of q and k alone.
+// simulate() checks that all kept bytes are freed, also if a part of an op's kept bytes is dropped
+// and another op adds as much, as v does behind a norm of q and k alone.
 TEST(RecomputeTest, AlternateFreesWhatItKeeps) {
   for (const std::int64_t kv_heads : {1, 2, 4, 8}) {
     ModelSpec model = named("norms of q and k");
@@ -228,8 +228,8 @@ TEST(RecomputeTest, AlternateFreesWhatItKeeps) {
   }
 }
 
-// Where the shared experts run beside the dispatch they come behind it, but read what they read
-// before, and nothing else is kept or sent again.
+// If the shared experts run beside the dispatch, they come after it in the block but read the same
+// input as before. Nothing else is kept or sent again.
 TEST(RecomputeTest, SharedExpertsBesideTheDispatchKeepTheSame) {
   const auto expert = static_cast<std::size_t>(Axis::kExpert);
   for (const ModelSpec& model : kinds()) {
@@ -238,7 +238,8 @@ TEST(RecomputeTest, SharedExpertsBesideTheDispatchKeepTheSame) {
     ParallelPlan base = plan_of(1, 4, 1, 1);
     base.ep = 4;
     for (ParallelPlan plan : ways(model, base)) {
-      const bool alternate = plan.recompute == Recompute::kAlternate;  // goes by the order of ops
+      const bool alternate =
+          plan.recompute == Recompute::kAlternate;  // depends on the order of ops
       const Layer block = block_of(model, plan);
       const Bytes kept_in_order = kept(recomputed_ops(block, plan));
       const SimulationResult in_order = run(model, plan);
@@ -254,7 +255,7 @@ TEST(RecomputeTest, SharedExpertsBesideTheDispatchKeepTheSame) {
   }
 }
 
-// Every matmul with weights runs once forward and twice backward, however much is made again.
+// Every matmul with weights runs once forward and twice backward, however much is recomputed.
 TEST(RecomputeTest, MatmulsRunsNoMatmulAgain) {
   ParallelPlan plan = plan_of(2, 1, 2, 0);
   const SimulationResult none = run(small_model(), plan);
@@ -341,14 +342,14 @@ TEST(RecomputeTest, OnlyExpertsThatRunAgainAreSentAgain) {
   EXPECT_EQ(run(model, plan).bytes_by_axis[expert], 3 * (none / 2));
 }
 
-// Also where the experts copy what comes to them, and permute and unpermute have no kernels.
+// The same if the experts copy the tokens that arrive, and permute and unpermute have no kernels.
 TEST(RecomputeTest, ExpertsRunAgainBehindATwoLevelDispatch) {
   ParallelPlan plan = plan_of(1, 4, 1, 1);
   plan.ep = 4;
   plan.dispatch = Dispatch::kTwoLevel;
   plan.recompute = Recompute::kNone;
   const auto expert = static_cast<std::size_t>(Axis::kExpert);
-  ModelSpec with_norms = with_everything();  // which read what came back, and keep it
+  ModelSpec with_norms = with_everything();  // norms that read and keep what comes back
   with_norms.post_norms = true;
   for (const ModelSpec& model : {with_everything(), with_norms}) {
     const SimulationResult none = run(model, plan);
@@ -360,7 +361,8 @@ TEST(RecomputeTest, ExpertsRunAgainBehindATwoLevelDispatch) {
   }
 }
 
-// DeepSeek-V3's: what is kept narrow is rounded in the forward only. Its own kernels make it wide.
+// DeepSeek-V3's choice: values that are kept narrow are rounded in the forward only. A separate
+// kernel widens them.
 TEST(RecomputeTest, WhatIsKeptNarrowIsNotRoundedAgain) {
   ParallelPlan plan = plan_of(1, 1, 1, 0);
   plan.type = DataType::kFp8;
@@ -408,8 +410,9 @@ TEST(RecomputeTest, SeveralBlocksShareOneInput) {
   EXPECT_EQ(single.memory_peaks[0].by_category[kActivations], ids + 7 * input + block.saved());
 }
 
-// What has run again stays until the weight gradients where these come later: groups save inputs of
-// micro-batches in flight. Of 4 on the first of 4 stages, the one that goes backwards stands whole.
+// Repeated activations stay until the weight gradients if these come later. Groups save inputs of
+// micro-batches in flight: of 4 on the first of 4 stages, only the one that goes backwards is held
+// whole.
 TEST(RecomputeTest, GroupsSaveInputsInFlightWithSplitBackwards) {
   const ModelSpec model = small_model(8);
   ParallelPlan plan = plan_of(1, 1, 4, 0);
@@ -424,8 +427,9 @@ TEST(RecomputeTest, GroupsSaveInputsInFlightWithSplitBackwards) {
     return result.memory_peaks[rank].by_category[kActivations];
   };
   const Bytes input(2 * 256 * 512);
-  // While the second block goes backwards the first stands whole; by itself it comes when of the
-  // second only what the weight gradients read is left: as much, but for the log-sum-exp.
+  // While the second block goes backwards the first is held whole. Without a group the first comes
+  // back when only what the weight gradients read is left of the second: the same bytes, except for
+  // the log-sum-exp.
   const Bytes statistics(256 * 8 * 4);
   EXPECT_EQ(activations(single, 0) - activations(grouped, 0), 3 * input - statistics)
       << "of 2 blocks, one";

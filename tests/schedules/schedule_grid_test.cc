@@ -1,5 +1,5 @@
-// Every schedule over a wide grid of sizes and costs: complete, within its published memory, never
-// stuck under rendezvous; and the closed forms that replays of them are known to have.
+// Every schedule over a wide grid of sizes and costs: it is complete, within its published memory,
+// and never stuck under rendezvous. Also the closed forms that replays are known to have.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::string title(const ScheduleRequest& request) {
          "," + std::to_string(costs.backward_weight) + "," + std::to_string(costs.send);
 }
 
-// Random legal requests, as many of each schedule; seed fixed.
+// Calls visit() for equally many random legal requests of each schedule, with a fixed seed.
 template <typename Visit>
 void for_random_requests(std::int64_t most_stages, int of_each, const Visit& visit) {
   std::mt19937 random(6);
@@ -76,7 +76,7 @@ TEST(ScheduleGridTest, IsCompleteAndInOrderAndWithinItsMemory) {
   for_random_requests(24, 25, [](const ScheduleRequest& request) {
     const PipelineSchedule schedule = make_schedule(request);
     ASSERT_EQ(check_order(schedule), std::vector<Problem>{}) << title(request);
-    // Each kind of op takes the micro-batches of a chunk in order, but for reversed backwards.
+    // Each kind of op takes the micro-batches of a chunk in order, except reversed backwards.
     const bool is_reversed =
         request.name == ScheduleName::kGPipeLifo || request.name == ScheduleName::kBreadthFirstLifo;
     for (const std::vector<PipelineOp>& order : schedule.ranks) {
@@ -119,8 +119,8 @@ TEST(ScheduleGridTest, IsCompleteAndInOrderAndWithinItsMemory) {
   });
 }
 
-// With sends shorter than any op, as the send streams are in order. A kernel's time is a double:
-// its end may come a picosecond late.
+// Sends are shorter than any op, because the send streams are in order. A kernel's time is a
+// double, so its end may come a picosecond late.
 TEST(ScheduleGridTest, RunsUnderRendezvousInTheTimeOfTheReplay) {
   for_random_requests(10, 12, [](ScheduleRequest request) {
     if (request.stages * request.microbatches > 120) return;
@@ -201,7 +201,7 @@ TEST(ScheduleGridTest, ZeroBubbleH2StartsLateByTheWayDown) {
   }
 }
 
-// Where "no bubble" is not: measured times, or too few micro-batches.
+// Cases in which "no bubble" does not hold: measured times, or too few micro-batches.
 TEST(ScheduleGridTest, ZeroBubbleIsNotZeroWithMeasuredTimes) {
   const auto span = [](ScheduleName name, std::int64_t p, std::int64_t m,
                        const PipelineCosts& costs) {
@@ -246,7 +246,8 @@ TEST(ScheduleGridTest, ControllableMemoryGrowsWithMicrobatchesByItsSlope) {
   }
 }
 
-// A fused op by its two parts, each with its own inputs, leaves (P/2 - 1)(f + b - w).
+// With a fused op that takes the time of its two parts, each with its own inputs, (P/2 - 1)(f + b -
+// w) remains.
 TEST(ScheduleGridTest, DualPipePaysForFusing) {
   for (std::int64_t p = 4; p <= 16; p += 4) {
     const ScheduleRequest request{.name = ScheduleName::kDualPipe,
@@ -286,7 +287,7 @@ TEST(ScheduleGridTest, AFusedTimeOfItsOwnCounts) {
   const PipelineReplay slow = replayed(request);
   request.costs.fused = 24;
   const PipelineReplay fast = replayed(request);
-  // Rank 0: m - P + 1 = 7 rounds of two, and one more behind them; rank 1: 8 rounds but for one.
+  // Rank 0 has m - P + 1 = 7 rounds of two and one more after them; rank 1 has 8 rounds less one.
   EXPECT_EQ(slow.ideal - fast.ideal, 15 * 6);
   EXPECT_GT(slow.makespan - fast.makespan, 15 * 6);
   const std::optional<BubbleFormula> formula = bubble_formula(request);

@@ -1,4 +1,5 @@
-// The backward in two parts does the work of the whole one, and keeps what its second part reads.
+// The backward in two parts does the same work as the whole one, and keeps what its second part
+// reads.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +41,7 @@ std::vector<LoweredLayer> layers_of(const Case& of) {
 
 constexpr Case kCases[] = {{1, true}, {2, true}, {2, false}, {4, true}};
 
-// Names, FLOPs and bytes of every kernel, in any order.
+// Returns names, FLOPs and bytes of every kernel, in any order.
 std::vector<std::string> work_of(const std::vector<LayerStep>& steps) {
   std::vector<std::string> work;
   for (const LayerStep& step : steps) {
@@ -78,7 +79,8 @@ TEST(SplitBackwardTest, TakesTheMatmulsOfWeightsApart) {
   }
 }
 
-// W gathers the two inputs that only sequence parallelism has divided; all else is B's.
+// W gathers the two inputs that only sequence parallelism has divided. All other communication is
+// B's.
 TEST(SplitBackwardTest, CommunicatesWithTheInputGradients) {
   for (const Case& of : kCases) {
     const LoweredLayer block = layers_of(of)[1];
@@ -92,7 +94,7 @@ TEST(SplitBackwardTest, CommunicatesWithTheInputGradients) {
   }
 }
 
-// What forward and B keep, B and W let go.
+// B and W release what the forward and B keep.
 TEST(SplitBackwardTest, LeavesNothingBehind) {
   for (const Case& of : kCases) {
     for (const LoweredLayer& layer : layers_of(of)) {

@@ -1,4 +1,4 @@
-// Stages that take different times: cut anew, replayed, planned for.
+// Stages that take different times: cutting them anew, replaying and planning.
 
 #include "schedules/pipeline/stage_costs.h"
 
@@ -89,8 +89,8 @@ TEST(StageCostsTest, ZeroBubbleAutoPlansAsItsAuthorsDo) {
   EXPECT_EQ(cases, 24);
 }
 
-// A quick rank behind slow ones has time for all forwards in its warm-up, more than come: found by
-// trying, as the authors' own code asks no more than that they are all.
+// A quick rank behind slow ones has time for more forwards in its warm-up than there are. This was
+// found by trying; the authors' own code only requires that all of them run.
 TEST(StageCostsTest, ZeroBubbleAutoRunsWhateverTheTimes) {
   std::mt19937 random(3);
   const auto between = [&random](std::int64_t least, std::int64_t most) {

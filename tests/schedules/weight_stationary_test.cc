@@ -1,5 +1,5 @@
-// Two-dimensional weight-stationary tensor parallelism against its closed form. simulate() holds
-// what was sent against planned_bytes(); here links are counted.
+// Compares two-dimensional weight-stationary tensor parallelism with its closed form. simulate()
+// compares the bytes sent with planned_bytes(); this test counts bytes on links.
 
 #include "schedules/lowering/weight_stationary.h"
 
@@ -64,8 +64,8 @@ TEST(WeightStationaryTest, AStackSendsItsClosedForm) {
   EXPECT_EQ(sent(run(stack, plan)), 4 * layers * 7 * (over_features + over_width));
 }
 
-// Against one dimension, where gathers and reduce-scatters move (N - 1) 2BD bytes each, two move
-// (Y - 1) 2BD and (X - 1) 2BF: less with many ranks, more with few.
+// In one dimension gathers and reduce-scatters move (N - 1) 2BD bytes each. In two they move (Y -
+// 1) 2BD and (X - 1) 2BF: less with many ranks, more with few.
 TEST(WeightStationaryTest, ManyRanksSendLessThanInOneDimension) {
   const ModelSpec stack{.name = "stack",
                         .kind = ModelKind::kMlpStack,

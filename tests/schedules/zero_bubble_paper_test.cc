@@ -1,6 +1,6 @@
-// Replays against what the zero-bubble paper prints (Qi et al., arXiv 2401.10241, tables 4, 5, 8
-// and 9; tests/reference/measured/schedules.csv): bubble rates, which its authors computed from
-// profiled times, and measured throughput.
+// Compares replays with the printed figures of the zero-bubble paper (Qi et al., arXiv 2401.10241,
+// tables 4, 5, 8 and 9; tests/reference/measured/schedules.csv): bubble rates, which its authors
+// computed from profiled times, and measured throughput.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ struct PaperRow {
   std::int64_t chunks = 1;
   double bubble_rate = 0;
   std::optional<double> step_time_s{};
-  PipelineCosts costs{};  // of a whole stage, nanoseconds; 0: not printed
+  PipelineCosts costs{};  // of a whole stage, in nanoseconds; 0: not printed
 };
 
 std::vector<PaperRow> paper_rows(const std::string& table) {
@@ -65,10 +65,10 @@ std::vector<PaperRow> paper_rows(const std::string& table) {
   return rows;
 }
 
-// Of the activations that F stores, what W still needs after B: 32 s b h of (34 + 5 a s / h) s b h
-// bytes without flash attention (Korthikanti et al., arXiv 2205.05198; the paper's memory limits
-// count in these). All its models have 1,024 tokens; the 1.5B has 24 heads of width 96, the others
-// heads of width 128: 5 a s / h = 53.3 and 40.
+// The share of F's activations that W still needs after B: 32 s b h of (34 + 5 a s / h) s b h bytes
+// without flash attention (Korthikanti et al., arXiv 2205.05198; the paper's memory limits count in
+// these units). All its models have 1,024 tokens. The 1.5B has 24 heads of width 96, the others
+// have heads of width 128: 5 a s / h = 53.3 and 40.
 ActivationMemory memory_of(const PaperRow& row) {
   const bool is_smallest = row.id.starts_with("zb5_1.5B");
   return {.forward = is_smallest ? 873 : 740, .weight = 320};
@@ -93,8 +93,8 @@ ScheduleRequest request_of(const PaperRow& row) {
   return request;
 }
 
-// A rank's longest time from its first start to its last end, in nanoseconds: what the paper calls
-// the cost; its bubble rate is (cost - m (T_F + T_B + T_W)) / cost.
+// Returns a rank's longest time from its first start to its last end, in nanoseconds. The paper
+// calls it the cost; its bubble rate is (cost - m (T_F + T_B + T_W)) / cost.
 double cost_of(const PaperRow& row) {
   const ScheduleRequest request = request_of(row);
   const PipelineReplay replayed = replay(make_schedule(request), request.costs);
@@ -168,8 +168,9 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Measured steps from the printed times alone are short by what those leave out (optimizer,
-// gradient norm, launching): 3 to 11 % with one chunk, 8 to 15 % with the messages of several.
+// Measured steps are longer than those computed from the printed times alone, which leave out
+// optimizer, gradient norm and launches: by 3 to 11 % with one chunk, by 8 to 15 % with the
+// messages of several.
 TEST(ZeroBubblePaperTest, StepTimesAreShortByWhatThePaperDoesNotProfile) {
   std::vector<double> one_chunk;
   std::vector<double> interleaved;
@@ -200,7 +201,8 @@ const PaperModel& model_of(const PaperRow& row) {
 
 constexpr std::int64_t kNode = 8;  // GPUs
 
-// Of a message within a node: the printed T_comm of the settings of one node, by their bytes.
+// Returns the time per byte of a message within a node, from the printed T_comm of the settings
+// with one node and their bytes.
 double nanoseconds_a_byte() {
   std::vector<double> rates;
   for (const PaperRow& row : paper_rows("zb5")) {
@@ -249,10 +251,10 @@ double step_of(const PaperRow& row) {
   return static_cast<double>(span) * 1e-9 + parameters * 58 / (0.9 * 2.039e12);
 }
 
-// All 48 steps from the printed times alone: 1F1B 3.1 %, interleaved 6.4 %, ZB-1p 5.8 %, ZB-2p 8.3
-// % in the middle, together 5.96 %. What is left grows with the micro-batches, and with how much of
-// the messages runs beside compute: communication kernels that hold multiprocessors while they
-// wait, of which nothing is printed.
+// All 48 steps from the printed times alone. The mean differences are: 1F1B 3.1 %, interleaved 6.4
+// %, ZB-1p 5.8 %, ZB-2p 8.3 %, together 5.96 %. The rest grows with the micro-batches and with the
+// messages that run beside compute: communication kernels hold multiprocessors while they wait, and
+// nothing about that is printed.
 TEST(ZeroBubblePaperTest, StepTimesAreWithinSixPercentInTheMiddle) {
   std::map<std::string, std::vector<double>> errors;
   std::vector<double> all;
@@ -272,7 +274,8 @@ TEST(ZeroBubblePaperTest, StepTimesAreWithinSixPercentInTheMiddle) {
   EXPECT_LT(median_of(errors["1F1B-I"]), 0.07);
 }
 
-// With that taken from the 1F1B run of the same setting, other schedules are predicted: 36 steps.
+// If that rest is taken from the 1F1B run of the same setting, the other schedules are predicted:
+// 36 steps.
 TEST(ZeroBubblePaperTest, StepTimesFollowFrom1F1BsWithinSixPercentInTheMiddle) {
   std::map<std::string, double> left_out;  // measured over predicted, by setting
   const auto setting_of = [](const PaperRow& row) { return row.id.substr(0, row.id.rfind('_')); };

@@ -262,7 +262,7 @@ TEST(AdaptiveRoutingTest, ATransferThatKeepsItsLinksIsNotMoved) {
   }
 }
 
-// What crosses one link of a group leaves less of the group to what is spread.
+// Bytes that cross one link of a group leave less of the group for spread traffic.
 TEST(AdaptiveRoutingTest, TrafficOnOneLinkPushesTheRestAside) {
   const BuiltTopology built = build(leaf_spine(2, 4, 2, kAdaptive));  // two uplinks of 2 GB/s
   const LinkId link = built.fabric.groups()[0].links[0];
@@ -318,7 +318,7 @@ TEST(AdaptiveRoutingTest, PacketsAvoidSpinesThatDoNotReachTheirLeaf) {
     EXPECT_GT(carried("leaf0>spine2"), 0) << "leads to leaf 2";
     EXPECT_EQ(carried("spine2>leaf2"), carried("leaf0>spine2"));
   }
-  // The fluid has three uplinks for what four would have taken.
+  // In the fluid model three uplinks carry what four would have carried.
   FlowNetwork flows(built.fabric);
   EXPECT_EQ(
       last(ends_of(
@@ -357,7 +357,7 @@ Cluster six_nodes(const PathChoice& routing) {
   return cluster_of(spec);
 }
 
-// The always-on checks of simulate() are what this asks for, in every network.
+// In every network this relies on the always-on checks of simulate().
 TEST(AdaptiveRoutingTest, LinksCarryWhatWasRoutedInEveryNetwork) {
   const Cluster cluster = six_nodes(kAdaptive);
   ASSERT_GT(cluster.fabric.groups().size(), 6u) << "leaves, pods and cores";

@@ -11,7 +11,7 @@ namespace {
 
 using namespace literals;
 
-// 100 TFLOP/s, 10 TFLOP/s in fp32, 1 TB/s; nothing is lost and nothing is added.
+// 100 TFLOP/s, 10 TFLOP/s in fp32, 1 TB/s, without losses or overheads.
 ChipSpec round_chip() {
   ChipSpec chip{.name = "round", .memory_bandwidth = 1000_GBps, .memory_capacity = 80_GiB};
   chip.set_peak(DataType::kBf16, 100_TFLOPS);
@@ -171,8 +171,8 @@ TEST(ChipSpecTest, TheSustainedClockSlowsArithmeticAlone) {
   EXPECT_EQ(sustained(chip).memory_bandwidth, chip.memory_bandwidth);
 }
 
-// Half of 1 TB/s that the units make of it, where the memory would give four fifths: what takes
-// units away slows it, what takes a little of the memory does not.
+// The units reach half of 1 TB/s, where the memory would give four fifths. Taking units away slows
+// such a kernel; taking a little of the memory does not.
 TEST(ChipSpecTest, KindsThatStayBehindTheMemoryAreBoundByTheirUnits) {
   ChipSpec chip = round_chip();
   chip.efficiency.memory_fraction = 0.8;

@@ -1,7 +1,7 @@
-// The closed form beside every collective (stated_form(), analysis/collective_forms/group_levels.h)
-// against the simulation, over operations, algorithms, shapes and sizes: within 0.1 % where it says
-// that it is exact, and never above where it says that it is a lower bound. And what every link
-// carries against the definition of the algorithm.
+// Compares the closed form beside every collective (stated_form(),
+// analysis/collective_forms/group_levels.h) with the simulation, over operations, algorithms,
+// shapes and sizes. It must be within 0.1 % if it claims to be exact, and never above if it claims
+// to be a lower bound. Also compares the bytes on every link with the definition of the algorithm.
 
 #include <gtest/gtest.h>
 
@@ -207,8 +207,8 @@ std::vector<double> link_bytes(const Cluster& cluster, Op op, Choice choice, std
   return result;
 }
 
-// On a switch every port carries out and in what the definition says: (n-1)/n S, twice that for an
-// all-reduce, S for what is added in the switch, whole buffers where algorithms send them.
+// On a switch every port carries, out and in, the bytes of the definition: (n-1)/n S; twice that
+// for an all-reduce; S for sums in the switch; whole buffers if the algorithm sends them.
 TEST(CollectiveFormsTest, EveryPortCarriesTheBytesOfTheDefinition) {
   constexpr std::int64_t kBytes = 8 * 7 * 6 * 5 * 1000;
   for (const int n : {5, 8}) {
@@ -240,7 +240,7 @@ TEST(CollectiveFormsTest, EveryPortCarriesTheBytesOfTheDefinition) {
         const auto carried = link_bytes(cluster, of.op, of.choice, bytes, granularity);
         const bool nvls_gather = of.choice == Choice::kNvls && of.op == Op::kAllGather;
         for (std::size_t link = 0; link < carried.size(); ++link) {
-          // Up goes the own shard, down those of all others.
+          // Up goes the member's own shard, down those of all others.
           const bool up =
               cluster.fabric
                   .node(cluster.fabric.link(LinkId(static_cast<std::uint32_t>(link))).from)

@@ -1,6 +1,6 @@
 // On an idle network each algorithm takes its closed form
 // (analysis/collective_forms/collective_formulas.h, FORMULAS groups B and C) within 0.1 %, stepped
-// and pipelined, or to what is written beside the case.
+// and pipelined. Exceptions are written beside the case.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ Cluster torus(std::vector<int> sizes, bool wraps, Duration latency) {
   return cluster_of(spec);
 }
 
-// 0 where there is no exact formula.
+// Returns 0 if there is no exact formula.
 double formula(const GroupShape& shape, const CollectiveWork& work, Granularity granularity,
                Bandwidth bandwidth, Duration trip) {
   std::vector<FormulaLevel> levels;
@@ -64,7 +64,7 @@ std::string text(const CollectiveWork& work, std::size_t members, Granularity gr
          std::to_string(members) + " " + std::string(name_of(granularity));
 }
 
-// On one switch ports are all that counts: every algorithm that has a closed form takes it.
+// On one switch only ports count, so every algorithm with a closed form takes exactly that.
 TEST(CollectiveTimesTest, EveryAlgorithmTakesItsClosedFormOnASwitch) {
   int cases = 0;
   for (const int n : {2, 3, 4, 7, 8, 16, 24}) {
@@ -430,9 +430,9 @@ TEST(CollectiveTimesTest, ATwistShortensAnAllToAll) {
   }
 }
 
-// Of N members every one of the P ports of the root takes in an even share: ceil((N-1)/P)/N S/W,
-// and a trip for each level of the trees. 4x4x8: 127 members through six ports, at most 8 away.
-// Stepped, a member has to wait for what comes from far away: up to a third more.
+// Each of the root's P ports takes in an even share of the N members: ceil((N-1)/P)/N S/W, plus a
+// trip for each level of the trees. In 4x4x8, 127 members send through six ports and are at most 8
+// hops away. Stepped, a member has to wait for data from far away: up to a third more.
 TEST(CollectiveTimesTest, AGatherKeepsAllPortsOfTheRootAtWork) {
   const double whole = 1.28e9 / 90e9;
   struct Case {
@@ -461,7 +461,7 @@ TEST(CollectiveTimesTest, AGatherKeepsAllPortsOfTheRootAtWork) {
   }
 }
 
-// A member that only sends may end before the last one has come; ends and waits still add up.
+// A member that only sends may end before the last one arrives. Ends and waits must still add up.
 TEST(CollectiveTimesTest, MembersThatComeLateHoldUpWhoNeedsThem) {
   for (const Op op : kCollectiveOps) {
     for (const Choice choice : algorithms_for(op, shape_of(one_node(6, 100_GBps)))) {

@@ -33,7 +33,7 @@ GroupShape shape_of(std::vector<std::uint32_t> sizes, bool torus, bool wraps) {
     shape.dimensions.push_back({.size = size, .torus_axis = torus, .wraps = torus && wraps});
     members *= size;
   }
-  // Members in an order that is not that of their positions.
+  // Members are listed in another order than their positions.
   for (std::uint32_t p = 0; p < members; ++p) shape.order.push_back((p * 7 + 3) % members);
   if (std::gcd(members, 7U) != 1) std::iota(shape.order.begin(), shape.order.end(), 0U);
   return shape;
@@ -210,8 +210,8 @@ TEST(CollectivesTest, PipelinesInChunksKeepThePromise) {
   }
 }
 
-// Rings leave a node on the rail on which they enter the next: what crosses between nodes stays on
-// its rail, the same on every rail.
+// Rings leave a node on the rail on which they enter the next node. So traffic between nodes stays
+// on its rail, with equal bytes on every rail.
 TEST(CollectivesTest, RotatedRingsUseEveryRailAlike) {
   for (const auto& sizes : std::vector<std::vector<std::uint32_t>>{{8, 4}, {4, 3}, {8, 2, 3}}) {
     const GroupShape shape = shape_of(sizes, false, false);
@@ -251,7 +251,7 @@ std::int64_t bytes_sent(const CollectiveAlgorithm& algorithm) {
 
 // --- Ragged --------------------------------------------------------------------------------------
 
-// Bytes that nothing divides, and pairs that have nothing for each other.
+// Sizes that nothing divides, and pairs that exchange nothing.
 ByteMatrix ragged(std::uint32_t members) {
   ByteMatrix matrix{.members = members};
   for (std::uint32_t pair = 0; pair < members * members; ++pair) {
@@ -273,8 +273,8 @@ TEST(CollectivesTest, ARaggedAllToAllBringsEveryMemberWhatTheMatrixSays) {
   }
 }
 
-// Two nodes of 3 and three of 2: what a source has for a node is less than the sum of what it has
-// for its members, and back.
+// Two nodes of 3 and three nodes of 2. A source has fewer bytes for a node than the sum of its
+// bytes for the node's members, and likewise on the way back.
 ByteMatrix shared(std::uint32_t members, std::uint32_t nodes, NodeSharing sharing) {
   ByteMatrix matrix{.members = members, .sharing = sharing};
   const std::uint32_t per_node = members / nodes;
@@ -346,8 +346,8 @@ TEST(CollectivesTest, APermutationSendsWhereItSays) {
 
 // --- Written down --------------------------------------------------------------------------------
 
-// A ring all-gather of 3 members, and one that passes on in the second round what it got in the
-// first by lanes that wait for each other.
+// A ring all-gather of 3 members, and one in which lanes that wait for each other pass on in the
+// second round what arrived in the first.
 StepList gather_of_three(bool in_lanes) {
   StepList list{.name = "ring of three", .op = Op::kAllGather, .members = 3, .shards = 3};
   for (std::uint32_t member = 0; member < 3; ++member) {
@@ -403,7 +403,7 @@ TEST(CollectivesTest, LanesThatWaitForEachOtherAreFound) {
             "member 0 never gets beyond round 0 of lane 0: it waits for what nobody sends");
 }
 
-// The checker itself: an algorithm that sends a wrong block, or too little, is told so.
+// Tests the checker: it must reject an algorithm that sends a wrong block, or too little.
 class Broken final : public CollectiveAlgorithm {
  public:
   enum class Fault { kNone, kNeverSends, kWrongBlock, kWrongBytes, kWrongCount, kAddsTwice };
@@ -489,9 +489,9 @@ TEST(CollectivesTest, SendsTheBytesOfTheDefinition) {
   }
 }
 
-// Of the bytes of a member 1/n go to each, over the sum of the shorter ways on every axis. The mean
-// distance on a ring of n is n/4 (even) or (n^2 - 1) / (4 n) (odd), on a line (n^2 - 1) / (3 n)
-// (FORMULAS B6).
+// Each member gets 1/n of a member's bytes, over the sum of the shorter ways on every axis. The
+// mean distance on a ring of n is n/4 (even) or (n^2 - 1) / (4 n) (odd), on a line (n^2 - 1) / (3
+// n) (FORMULAS B6).
 TEST(CollectivesTest, ATorusAllToAllGoesTheShorterWays) {
   struct Case {
     std::vector<std::uint32_t> sizes;
@@ -620,7 +620,7 @@ TEST(CollectivesTest, RotatedLinesOfUnequalLengthAreEquallyBusy) {
   }
 }
 
-// The order in which the members are given is the ring's, whatever their places.
+// The order in which the members are given is the ring's order, whatever their places.
 TEST(CollectivesTest, ARingTakesMembersInTheOrderGiven) {
   const GroupShape shape = shape_of({5, 2}, false, false);
   ASSERT_NE(shape.order[1], 1U);
@@ -632,7 +632,7 @@ TEST(CollectivesTest, ARingTakesMembersInTheOrderGiven) {
   }
 }
 
-// Copies that a node shares are handed on by the algorithm that forwards inside nodes.
+// The algorithm that forwards inside nodes hands on copies that a node shares.
 TEST(CollectivesTest, AutoSharesWhatTheMatrixShares) {
   GroupShape shape = shape_of({2, 2}, false, false);
   std::iota(shape.order.begin(), shape.order.end(), 0U);

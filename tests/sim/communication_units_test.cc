@@ -1,5 +1,5 @@
-// What collectives take of the chips: channels by protocol, size and place, what the chips can add
-// and read, and how much slower kernels are beside them.
+// The share of the chips that collectives take: channels by protocol, size and place, the rates at
+// which chips can add and read, and the slowdown of kernels beside them.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The containers inside the flow network, each against the obvious slow one.
+// Compares each container inside the flow network with an obvious slow one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST(ArrayPoolTest, ReservedRoomIsTakenWithoutMoving) {
   EXPECT_EQ(array.begin, begin);
   const auto view = pool.view(array);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(view[static_cast<std::size_t>(i)], i + 1);
-  pool.reserve(array, 28);  // is there
+  pool.reserve(array, 28);  // it is long enough already
   EXPECT_EQ(array.begin, begin);
 }
 

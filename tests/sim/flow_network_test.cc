@@ -34,7 +34,7 @@ std::vector<LinkUse> path(const std::vector<std::uint32_t>& indices) {
   return uses;
 }
 
-// A network and what became of the transfers started on it.
+// Traffic is a network with a record of the transfers started on it.
 class Traffic {
  private:
   const Fabric fabric_;
@@ -356,8 +356,8 @@ RandomLoad random_load(std::uint64_t seed) {
   return load;
 }
 
-// Progressive filling, word for word: all rates rise together; where a link is full, the
-// transfers over it stop.
+// Progressive filling by its definition: all rates rise together; when a link is full, the
+// transfers over it stop rising.
 std::map<std::uint32_t, double> fair_rates(const RandomLoad& load,
                                            const std::vector<std::uint32_t>& active) {
   std::map<std::uint32_t, double> rates;

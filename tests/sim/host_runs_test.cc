@@ -1,5 +1,5 @@
-// Copies to hosts and work on them, and switches that add no faster than they can: what shares a
-// link or an adder with what.
+// Copies to hosts, work on hosts, and switches with limited reduction rates: which of them share a
+// link or an adder.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ Cluster two_hosts(Bandwidth memory = 1000_GBps, Duration latency = {}) {
   return cluster;
 }
 
-// Each of `ranks` ends when its copies, all of which start at once, have.
+// Returns when each of `ranks` ends. Its copies all start at once.
 std::vector<double> seconds(const Cluster& cluster, const std::vector<std::uint32_t>& ranks,
                             const std::vector<HostWork>& works) {
   GraphByHand hand(8);

@@ -1,4 +1,4 @@
-// What `auto` takes without a communication library where the switch of a node adds up and copies.
+// The choice of `auto` without a communication library, if the switch of a node can add and copy.
 
 #include "sim/collectives/library_choice.h"
 
@@ -69,7 +69,8 @@ TEST(IdealLibraryTest, SwitchesAddFloatingPointNumbersOnly) {
   EXPECT_EQ(taken(cluster, CollectiveOp::kAllGather, DataType::kFp8), AlgorithmChoice::kNvls);
 }
 
-// 8 members bring 8 S of operands; a ring takes 14/8 S over links of 100 GB/s: 457 GB/s is as fast.
+// 8 members bring 8 S of operands. A ring takes 14/8 S over links of 100 GB/s, so 457 GB/s is as
+// fast.
 TEST(IdealLibraryTest, LeavesASwitchThatAddsSlowly) {
   for (const std::int64_t adders : {456, 458}) {
     Cluster cluster = node_of(8, true);

@@ -1,6 +1,6 @@
-// Replays the packet cases of tests/reference/network: every message ends at the very picosecond
-// that the exact reference says. With buffers that never fill, the network with credits must do the
-// same, though it works in another way.
+// Replays the packet cases of tests/reference/network. Every message must end at exactly the
+// picosecond of the reference. With buffers that never fill, the network with credits must do the
+// same, though it works differently.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -53,7 +53,7 @@ class Journey {
     return finish_;
   }
 
-  // Until `to`, which must be no later than the next event after it.
+  // Runs until `to`, which must be no later than the next event.
   void go_to(Time to) {
     std::vector<TransferId> done;
     while (network_->next_event() && *network_->next_event() <= to) {
@@ -304,8 +304,8 @@ TEST(PacketNetworkTest, AMessageThatStartsQueuesBehindThePacketsOfThatInstant) {
 }
 
 TEST(PacketNetworkTest, TransitAndArrivingPacketsShareAPort) {
-  // Message 0 ends at the second link, message 1 goes on over the third: packets of 1 between those
-  // of 0 are no train.
+  // Message 0 ends at the second link, message 1 goes on over the third. So packets of 1 that stand
+  // between those of 0 do not form a train.
   const Line line(kSlow, 0ns);
   Journey run(line.fabric, kThousand);
   run.start(Time{}, 0, 2'000_B, {line.links[0], line.links[1]});
@@ -535,8 +535,8 @@ TEST(PacketBufferTest, BackPressureSpreadsToTheSource) {
 }
 
 TEST(PacketBufferTest, ACircleOfFullBuffersIsReported) {
-  // Each of four messages goes two links on, and all first packets leave at once: every buffer has
-  // one packet, and every port has a second one of its own for a full buffer.
+  // Each of four messages goes two links on, and all first packets leave at once. So every buffer
+  // has one packet, and every port has a second packet of its own for a full buffer.
   const Ring ring(4);
   PacketOptions options = kThousand;
   options.buffer_bytes = 1'000_B;

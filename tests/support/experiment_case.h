@@ -1,4 +1,4 @@
-// What the tests of proto/ share: files in a folder of their own, and the problems of an
+// Shared code of the tests of proto/: files in a folder of their own, and the problems of an
 // experiment as "field: message" lines.
 
 #pragma once
@@ -36,7 +36,7 @@ class ExperimentCase : public ::testing::Test {
     return path(name);
   }
 
-  // Empty if the experiment is good. The folder of the tests is cut off file names.
+  // Returns no lines if the experiment is good. The folder of the tests is cut off file names.
   std::vector<std::string> problems_of(const ExperimentSource& source) const {
     try {
       load_experiment(source);
@@ -82,7 +82,7 @@ inline ExperimentSource from_flags(const std::string& model, const std::string& 
   return source;
 }
 
-// True if one of the lines starts with `start`.
+// Returns whether one of the lines starts with `start`.
 inline bool has_line(const Lines& lines, std::string_view start) {
   return std::any_of(lines.begin(), lines.end(),
                      [start](const std::string& line) { return line.starts_with(start); });

@@ -1,5 +1,4 @@
-// The golden schedules of tests/reference/schedules: what they ask for, their orders, and what they
-// take.
+// The golden schedules of tests/reference/schedules: their requests, their orders, and their times.
 
 #pragma once
 
@@ -18,7 +17,7 @@ namespace stepsim {
 
 struct GoldenSchedule {
   ScheduleRequest request{};
-  bool is_optimum = false;  // of the integer programme: its order is one of many
+  bool is_optimum = false;  // optimum of the integer programme: one of many equal orders
   std::string planned_for{};
   nlohmann::json json{};
 

@@ -1,4 +1,4 @@
-// One collective of all chips of an idle cluster, for tests of what it takes.
+// One collective of all chips of an idle cluster, for tests of its time.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace stepsim {
 
-// `chips`: the ranks; none: all of the cluster. Returns the graph of one collective.
+// Returns the graph of one collective. `chips`: the ranks; empty: all chips of the cluster.
 inline OpGraph graph_of(const Cluster& cluster, const CollectiveWork& work,
                         const std::vector<std::uint32_t>& chips = {}) {
   const auto ranks =

@@ -48,7 +48,7 @@ struct Case {
   std::vector<Flow> flows;
   double tolerance = 0;  // relative
   double makespan_s = 0;
-  double amplification = 1;  // of small changes, along chains of flows
+  double amplification = 1;  // how much chains of flows amplify small changes
   bool is_ill_conditioned = false;
   std::optional<PacketRules> packets;
 };

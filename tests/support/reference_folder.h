@@ -1,4 +1,4 @@
-// Where the data of tests/reference/ lie.
+// The location of the data of tests/reference/.
 
 #pragma once
 

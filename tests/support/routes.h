@@ -1,4 +1,5 @@
-// Helpers of the topology tests: routes by chip number and in names, and what every route owes.
+// Helpers of the topology tests: routes by chip number and by names, and the rules that every route
+// must obey.
 
 #pragma once
 
@@ -27,8 +28,8 @@ inline std::vector<std::string> route_names(const BuiltTopology& built, std::uin
   return names;
 }
 
-// The route starts at `from`, ends at `to`, each link starts where the one before it ended, and no
-// link comes twice.
+// Checks that the route starts at `from` and ends at `to`, that each link starts where the one
+// before it ended, and that no link occurs twice.
 inline void expect_path(const BuiltTopology& built, std::uint32_t from, std::uint32_t to,
                         std::uint64_t flow_key = 0) {
   NodeId here = built.places.chips[from];

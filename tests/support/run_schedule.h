@@ -1,9 +1,9 @@
-// Runs a pipeline schedule by itself through simulate(): a program a rank, kernels of given times,
+// Runs a pipeline schedule alone through simulate(): one program per rank, kernels of given times,
 // messages of no bytes over links of a given latency.
 //
-// Streams as in lowering: compute, and one for each of send and receive, peer, activation and
-// gradient (and boundary, if shares_ways()). The messages of a fused op are one batch at its start
-// and one at its end.
+// Streams are as in lowering: compute, and one for each combination of send or receive, peer, and
+// activation or gradient (and boundary, if shares_ways()). The messages of a fused op are one batch
+// at its start and one at its end.
 
 #pragma once
 
@@ -23,7 +23,7 @@ namespace stepsim {
 
 class RunnableSchedule {
  public:
-  // A unit of `costs` is a millisecond.
+  // One unit of `costs` is a millisecond.
   RunnableSchedule(const PipelineSchedule& schedule, const PipelineCosts& costs, bool eager)
       : schedule_(schedule),
         costs_(costs),
@@ -63,7 +63,7 @@ class RunnableSchedule {
     std::int32_t peer = 0;
     Message message;
   };
-  // Nothing at the ends of the pipeline, or where the neighbour is on the same rank.
+  // Adds nothing at the ends of the pipeline, or if the neighbour is on the same rank.
   void add_half(std::vector<Half>& batch, bool is_send, MessageKind kind, std::int32_t microbatch,
                 std::int32_t chunk) {
     const std::int32_t stage = stage_of(schedule_, rank_, chunk);
@@ -83,7 +83,7 @@ class RunnableSchedule {
                       .bytes = {}}});
   }
 
-  // One messages op, on the stream of its direction, peers and kinds.
+  // Posts one messages op on the stream of its direction, peers and kinds.
   std::vector<Dependency> post(const std::vector<Half>& batch, std::vector<Dependency> needs = {}) {
     if (batch.empty()) return {};
     std::string name = std::to_string(rank_) + (batch[0].message.is_send ? " send" : " receive");
@@ -127,7 +127,7 @@ class RunnableSchedule {
   bool eager_;
   GraphByHand hand_;
   CommunicatorId all_;
-  std::int32_t rank_ = 0;  // whose program is written
+  std::int32_t rank_ = 0;  // the rank whose program is written
   std::map<std::string, StreamId> streams_;
 };
 

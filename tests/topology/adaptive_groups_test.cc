@@ -1,4 +1,4 @@
-// Which links are groups where routing is adaptive, and what becomes of them in larger clusters.
+// Which links are groups with adaptive routing, and how groups appear in larger clusters.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using namespace literals;
 
 constexpr PathChoice kAdaptive{.rule = PathRule::kAdaptive};
 
-// Ends of the links of the group that a route's link is in, "a>b" with numbers cut off.
+// Returns the ends of the links in the group of a route's link, "a>b" with numbers cut off.
 std::set<std::string> kinds(const BuiltTopology& built, LinkId link) {
   std::set<std::string> names;
   const auto group = built.fabric.group_of(link);
@@ -108,7 +108,7 @@ TEST(AdaptiveGroupsTest, AreThereInEveryPlaneAndBlock) {
 
 TEST(AdaptiveGroupsTest, LetAChipReachItsPeersOverAllSpines) {
   FatTreeSpec spec{.switch_ports = 4, .tiers = 2, .taper = 4, .link_bandwidth = 1_GBps};
-  // To chips 2, 4, 6 of other leaves: by destination all of them over spine 0, at 0.25 GB/s.
+  // To chips 2, 4, 6 of other leaves: by destination all of them go over spine 0, at 0.25 GB/s.
   EXPECT_EQ(bandwidth_by_level(build(spec))[1].to_peers, Bandwidth(0.25e9));
   spec.routing = kAdaptive;
   EXPECT_EQ(bandwidth_by_level(build(spec))[1].to_peers, Bandwidth(0.5e9));

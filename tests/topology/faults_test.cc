@@ -58,7 +58,7 @@ TEST(FaultsTest, OneDirectionMayFailByItself) {
   EXPECT_EQ(route_names(ring, 1, 0), (Names{"chip1>chip0"}));
 }
 
-// Of a ring of 6 without the cable 0-1 a line is left: 1 2 3 4 5 0.
+// A ring of 6 without the cable 0-1 is a line: 1 2 3 4 5 0.
 TEST(FaultsTest, RoutesThatAvoidTheFaultStayAndOthersGoRound) {
   const BuiltTopology ring =
       apply_checked({.links = {{.link = "chip1-chip0", .down = true}}}, ring_of(6));
@@ -88,7 +88,8 @@ TEST(FaultsTest, GoesRoundAFailedRailOverTheOtherOnes) {
       apply_checked({.links = {{.link = "node0.gpu3-su0.leaf3", .down = true}}},
                     build(DgxSuperPodSpec{.nodes = 4}));
   const Names names = route_names(pod, 3, 8 + 3);
-  // Its own card is gone. Over NVLink to another GPU of the node, its rail, and NVLink again.
+  // Its own card is gone, so it goes over NVLink to another GPU of the node, over that GPU's rail,
+  // and over NVLink again.
   ASSERT_EQ(names.size(), 6U);
   EXPECT_EQ(names.front(), "node0.gpu3>node0.nvswitch");
   EXPECT_EQ(names.back(), "node1.nvswitch>node1.gpu3");
@@ -96,7 +97,8 @@ TEST(FaultsTest, GoesRoundAFailedRailOverTheOtherOnes) {
   EXPECT_EQ(route_names(pod, 2, 8 + 2), (Names{"node0.gpu2>su0.leaf2", "su0.leaf2>node1.gpu2"}));
 }
 
-// Chips 0.0.0 and 1.0.0 have a host in common, two hops; round a square of the torus are three.
+// Chips 0.0.0 and 1.0.0 have a host in common, two hops away. The way round a square of the torus
+// has three hops.
 TEST(FaultsTest, GoesRoundOverHostsOnlyWhereNothingElseLeadsOn) {
   const TpuSliceSpec pair = {
       .generation = TpuGeneration::kV5p, .shape = {2, 2, 1}, .hosts = TpuHosts{}};
@@ -108,7 +110,7 @@ TEST(FaultsTest, GoesRoundOverHostsOnlyWhereNothingElseLeadsOn) {
             (Names{"chip0.0.0>host0.0.0", "host0.0.0>chip1.0.0"}));
 }
 
-// Flows over each link of a shift of node numbers by `shift` on every rail.
+// Returns the flows over each link if node numbers are shifted by `shift` on every rail.
 std::map<std::string, int> loads_of_shift(const BuiltTopology& built, std::uint32_t shift) {
   std::map<std::string, int> loads;
   const auto chips = static_cast<std::uint32_t>(built.places.chips.size());
@@ -131,9 +133,9 @@ int most_loaded(const std::map<std::string, int>& loads, std::string_view from,
   return most;
 }
 
-// Two units of 32 nodes, 8 spines: the 32 flows of a leaf into the other unit put 4 on each uplink.
-// Over the 6 spines that are left they are 5 or 6, where the ones that lost theirs took spine 0
-// before: 4 + 8.
+// Two units of 32 nodes, 8 spines. The 32 flows of a leaf into the other unit put 4 on each uplink,
+// and 5 or 6 on each of the 6 remaining ones. Before, the flows that lost their spine all took
+// spine 0: 4 + 8.
 TEST(FaultsTest, StaticRoutesAreSpreadOverTheSpinesThatAreLeft) {
   const auto pod = [](PathRule rule) {
     return build(DgxSuperPodSpec{.nodes = 64, .routing = {.rule = rule}});
@@ -146,12 +148,12 @@ TEST(FaultsTest, StaticRoutesAreSpreadOverTheSpinesThatAreLeft) {
   EXPECT_EQ(most_loaded(left, "leaf", "spine"), 6);
   EXPECT_EQ(most_loaded(left, "spine", "leaf"), 6);
   EXPECT_EQ(most_loaded(left, "spine2>", ""), 0);
-  // By a hash the most loaded of 16 x 6 uplinks has some more than the mean of 5.3, not 12.
+  // With a hash, the most loaded of 16 x 6 uplinks has a few more than the mean of 5.3, not 12.
   const auto hashed = loads_of_shift(apply_checked(two_spines, pod(PathRule::kEcmp)), 32);
   EXPECT_LT(most_loaded(hashed, "leaf", "spine"), 16);
 }
 
-// Only the leaf that lost an uplink, and who sends to it, choose among fewer spines.
+// Only the leaf that lost an uplink, and senders to it, choose among fewer spines.
 TEST(FaultsTest, OtherLeavesKeepTheirRoutes) {
   const BuiltTopology whole = build(DgxSuperPodSpec{.nodes = 64});
   const BuiltTopology faulty = apply_checked(

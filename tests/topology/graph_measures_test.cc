@@ -42,7 +42,7 @@ TEST(GraphMeasuresTest, HopsAreTheFewestLinks) {
 TEST(GraphMeasuresTest, DiameterIsBetweenChipsOnly) {
   EXPECT_EQ(diameter_in_hops(Dumbbell(30_GBps).fabric), 3U);
 
-  Fabric longer;  // the switches hang further out than any chip
+  Fabric longer;  // switches that are further away than any chip
   const NodeId a = longer.add(NodeKind::kChip, "a");
   const NodeId b = longer.add(NodeKind::kChip, "b");
   const NodeId out = longer.add(NodeKind::kSwitch, "out");

@@ -30,8 +30,8 @@ TEST(LevelBandwidthTest, OfASuperPodOf1024GpusIsWhatIsPublished) {
   EXPECT_EQ(levels[2].out_of_group, 12800_GBps);
 }
 
-// x is a ring: two links to peers; y a line: chip 0 is at its end and has one. A chip at the corner
-// has three links; a row (a ring) of four at the edge has one outwards each.
+// x is a ring: two links to peers. y is a line: chip 0 is at its end and has one link. A chip at
+// the corner has three links; a row (a ring) of four at the edge has one outwards each.
 TEST(LevelBandwidthTest, OfATorusCountsCables) {
   const auto levels = bandwidth_by_level(
       build(TorusSpec{.axes = {{.size = 4, .wraps = true}, {.size = 3, .wraps = false}},

@@ -1,5 +1,5 @@
-// Sizes, routes and limits are tested as those of a DGX SuperPod (dgx_superpod_test.cc); here is
-// what only shows without its nodes.
+// dgx_superpod_test.cc tests sizes, routes and limits. This file tests what only shows without a
+// SuperPod's nodes.
 #include "topology/kinds/rail_fabric.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
-// Compares routes, link by link, and capacities with those written out in the fat-tree, leaf-spine
-// and DGX cases of tests/reference/network (the README there says where they come from). Cases
-// where rails meet in the spine are left out but one: they pick the spine by GPU, rail_fabric.h by
-// node.
+// Compares routes, link by link, and capacities with those in the fat-tree, leaf-spine and DGX
+// cases of tests/reference/network (the README there gives their sources). All but one of the cases
+// where rails meet in the spine are left out: they pick the spine by GPU, rail_fabric.h by node.
 #include <gtest/gtest.h>
 #include <zlib.h>
 

@@ -24,7 +24,7 @@ TEST(TopologyTest, BuildsWhicheverTopologyTheSpecNames) {
             12U);
 }
 
-// One of each alternative, in order.
+// Returns one spec of each alternative, in order.
 std::vector<TopologySpec> one_of_each() {
   const LeafSpineSpec leaves = {
       .leaves = 20, .hosts_per_leaf = 16, .spines = 4, .host_bandwidth = 50_GBps};

@@ -48,8 +48,8 @@ std::vector<json> events(const HandMadeRun& run, const std::string& phase) {
   return chosen;
 }
 
-// Whole nanoseconds of a time of the trace: microseconds with three decimals, below 10^6, so that
-// the double is near enough to be rounded back.
+// Returns a time of the trace in whole nanoseconds. The trace has microseconds with three decimals,
+// below 10^6, so the double is close enough to be rounded back.
 std::int64_t nanoseconds(const json& microseconds) {
   return std::llround(microseconds.get<double>() * 1000);
 }
@@ -112,7 +112,7 @@ TEST(ChromeTraceTest, OfInstantsInOneNanosecondAllButOneStandInLanesOfTheirOwn) 
   EXPECT_EQ(threads.size(), 2U);
 }
 
-// The slice that lasts keeps the lane of the stream; the others get lanes with names of their own.
+// The slice that lasts keeps the lane of the stream. The others get extra lanes.
 TEST(ChromeTraceTest, InstantsInFrontOfASliceThatLastsMakeRoomForIt) {
   HandMadeRun run = hand_made_run();
   std::vector<TimelineOp>& ops = run.result.timelines[2].ops;
@@ -184,7 +184,7 @@ TEST(ChromeTraceTest, CountsWhatItWrites) {
   EXPECT_EQ(summary.counter_samples, events(run, "C").size());
 }
 
-// The name of the slice of (pid, tid) in which `at` lies.
+// Returns the name of the slice of (pid, tid) that contains `at`.
 std::string slice_around(const HandMadeRun& run, const json& arrow_end) {
   const std::int64_t at = nanoseconds(arrow_end["ts"]);
   std::string found;

@@ -15,7 +15,7 @@
 namespace stepsim {
 namespace {
 
-// Columns of a terminal, not bytes: continuation bytes of UTF-8 take no room.
+// Counts columns of a terminal, not bytes: continuation bytes of UTF-8 take no column.
 std::ptrdiff_t columns(const std::string& line) {
   return std::ranges::count_if(line, [](char byte) { return (byte & 0xC0) != 0x80; });
 }
@@ -107,7 +107,7 @@ TEST(ReportTest, ColorsOnlyWhenAsked) {
   std::string colored = report(run.view(), {.color = true, .trace_path = "", .json_path = ""});
   EXPECT_EQ(plain.find('\x1b'), std::string::npos);
   EXPECT_NE(colored.find("\x1b[1mtiny-on-four\x1b[0m"), std::string::npos);
-  // Without its colours it is the same text, but for blanks at the ends of lines.
+  // Without its colours it is the same text, except for blanks at the ends of lines.
   for (std::size_t at = 0; (at = colored.find('\x1b', at)) != std::string::npos;) {
     colored.erase(at, colored.find('m', at) - at + 1);
   }

@@ -23,7 +23,7 @@ std::vector<std::string> keys(const ordered_json& object) {
   return names;
 }
 
-// The order is that of result_json.h.
+// result_json.h gives the order.
 TEST(ResultJsonTest, KeysComeInTheirOrder) {
   const ordered_json result = parsed(hand_made_run());
   EXPECT_EQ(keys(result),
@@ -57,7 +57,7 @@ TEST(ResultJsonTest, TimesAreExactDecimals) {
   EXPECT_NE(text.find("\"peak_time_s\": 0.000003500400,"), std::string::npos);
 }
 
-// The picoseconds of a decimal with 12 fractional digits, as it stands after `key` in `text`.
+// Returns the picoseconds of the decimal with 12 fractional digits that follows `key` in `text`.
 std::int64_t picoseconds_after(const std::string& text, const std::string& key) {
   const std::size_t at = text.find("\"" + key + "\": ") + key.size() + 4;
   const std::size_t point = text.find('.', at);

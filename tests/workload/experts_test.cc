@@ -1,4 +1,4 @@
-// Experts: what a chip computes, holds and sends, against counts by hand.
+// Experts: compares what a chip computes, holds and sends with counts by hand.
 
 #include "workload/experts.h"
 

@@ -175,8 +175,8 @@ TEST(LayersTest, MatmulKernelsAddUpToTheModelsFlops) {
     const double matmul =
         6.0 * static_cast<double>(s) * static_cast<double>(matmul_parameter_count(model));
     EXPECT_EQ(work.matmul, matmul) << model.name;
-    // What is not matmul in the model's FLOPs is 3 x attention forward; the kernels recompute the
-    // scores in backward and run 3.5 x.
+    // The model's FLOPs outside matmuls are 3 x attention forward. The kernels recompute the scores
+    // in the backward and run 3.5 x.
     const double attention = model_flops(model, 1, s, AttentionFlops::kCausal) - matmul;
     EXPECT_DOUBLE_EQ(3 * work.attention_forward, attention) << model.name;
     EXPECT_EQ(work.attention_backward, 2.5 * work.attention_forward) << model.name;
@@ -259,7 +259,7 @@ TEST(LayersTest, TheHeadKeepsLogitsAndTwoStatisticsAToken) {
   EXPECT_EQ(op_named(layers.head, "final_norm").saved, Bytes(8192 * 8192 * 2 / 8));
 }
 
-// What lies in memory of 1,000 tokens' logits while a loss that is not one kernel runs.
+// The bytes in memory for 1,000 tokens' logits while a loss of several kernels runs.
 TEST(LayersTest, ALossInPassesKeepsFp32) {
   const std::int64_t tokens = 1024, logits = tokens * 128'256;
   const auto head_of = [&](LossKernels loss, std::int64_t tensor) {
@@ -282,9 +282,9 @@ TEST(LayersTest, ALossInPassesKeepsFp32) {
   EXPECT_EQ(workspace(LossKernels::kInPlace) - workspace(LossKernels::kFused), Bytes(logits * 2));
 }
 
-// Bytes of device memory for each bf16 logit, forward and backward, counted off the software:
-// Megatron-LM's passes (vocab_parallel cross entropy) write in place; PyTorch's log-softmax reads
-// three times and writes once (SoftMax.cu), backwards it reads one tensor twice and one once; over
+// Bytes of device memory traffic per bf16 logit, forward and backward, counted in the software.
+// Megatron-LM's passes (vocab_parallel cross entropy) write in place. PyTorch's log-softmax reads
+// three times and writes once (SoftMax.cu); its backward reads one tensor twice and one once. Over
 // a tensor group its loss_parallel has a kernel for each step.
 TEST(LayersTest, TrafficOfALoss) {
   const std::int64_t tokens = 1024;

@@ -43,8 +43,8 @@ Bytes cheap(const Layer& layer) {
   return sum;
 }
 
-// Korthikanti et al. (arXiv 2205.05198), table 2, bytes a layer: the formulas are nowhere in the
-// code, they are what the kernels keep.
+// Korthikanti et al. (arXiv 2205.05198), table 2, bytes per layer. The code contains none of these
+// formulas: the kernels keep exactly these bytes.
 TEST(KorthikantiTest, TheFormulasFallOutOfTheKernelLists) {
   const std::int64_t s = 2048, b = 2, h = 12288, a = 96, t = 8;
   ModelSpec model = gpt3_175b();
@@ -62,7 +62,7 @@ TEST(KorthikantiTest, TheFormulasFallOutOfTheKernelLists) {
   EXPECT_EQ(block(1, false).saved(), Bytes(34 * sbh + scores)) << "equation 1";
   EXPECT_EQ(block(t, false).saved(), Bytes(10 * sbh + 24 * sbh / t + scores / t)) << "equation 2";
   EXPECT_EQ(block(t, true).saved(), Bytes(34 * sbh / t + scores / t)) << "equation 4";
-  // Selective recompute drops what the attention alone makes again: equation 6.
+  // Selective recompute drops what only attention repeats: equation 6.
   EXPECT_EQ(block(t, true).saved() - cheap(block(t, true)), Bytes(34 * sbh / t));
   EXPECT_EQ(block(t, false).saved() - cheap(block(t, false)), Bytes(10 * sbh + 24 * sbh / t));
   // Full recompute: the input of the layer.
@@ -243,8 +243,8 @@ TEST(Fp8Test, BlocksOfARowHaveScales) {
   EXPECT_EQ(down.input_gradient[0].written, Bytes(2 * 1024 * 4096 / 128 * 132));
 }
 
-// Gate and up in one byte and scales: written beside the product, and read by the backward in place
-// of the two bytes that the matmul before it made.
+// Gate and up are kept in one byte with scales. They are written beside the product, and the
+// backward reads them instead of the two-byte values that the matmul made.
 TEST(Fp8Test, InputsOfActivationsAreKeptNarrow) {
   Shard shard{.sequence_length = 1024};
   const LayerOp wide = op_named(build_layers(llama3_8b(), shard).block(0), "mlp_activation");
@@ -259,7 +259,8 @@ TEST(Fp8Test, InputsOfActivationsAreKeptNarrow) {
             wide.saved - kept);
 }
 
-// Tokens and the gradients of their results: rounded before they leave, turned where they arrive.
+// Tokens and the gradients of their results are rounded before they leave, and rounded along the
+// other dimension where they arrive.
 TEST(Fp8Test, TokensThatTravelNarrowArriveNarrow) {
   Shard shard{.sequence_length = 1024};
   shard.types.matmul = shard.types.dispatch = DataType::kFp8;
@@ -276,8 +277,8 @@ TEST(Fp8Test, TokensThatTravelNarrowArriveNarrow) {
   EXPECT_EQ(down.weight_gradient[0].read, Bytes(2 * 1024 * 4096 / 128 * 132)) << "arrived narrow";
 }
 
-// With kernels of their own the gradient is read twice, once for each way; what the backward reads
-// is made wide again first.
+// With separate kernels the gradient is read twice, once for each direction. Values that the
+// backward reads are widened first.
 TEST(Fp8Test, SeparateKernelsReadWhatTheyRoundAgain) {
   Shard shard{.sequence_length = 1024, .fused_elementwise = false};
   shard.types.matmul = DataType::kFp8;
@@ -323,7 +324,8 @@ TEST(Fp8Test, WeightsAreTurnedForTheirInputGradient) {
   EXPECT_EQ(names_of(of("router")), "choose_experts router") << "stays in bf16";
 }
 
-// E5M6: 12 bits and a scale for 128 values, beside the 2 bytes that the next matmul reads.
+// E5M6: 12 bits and one scale per 128 values, in addition to the 2 bytes that the next matmul
+// reads.
 TEST(Fp8Test, ResultsOfAttentionAreKeptInSoManyBits) {
   Shard shard{.sequence_length = 1024};
   shard.types.scale_block = 128;
@@ -341,7 +343,8 @@ TEST(Fp8Test, ResultsOfAttentionAreKeptInSoManyBits) {
   EXPECT_EQ(narrow.input_gradient[0].written, wide.saved_result);
 }
 
-// 1,500 tokens come for 2,048 copies: both ways the copies are made and summed up at the experts.
+// 1,500 tokens arrive for 2,048 copies. In both passes the copies are made and summed at the
+// experts.
 TEST(ExpertsTest, TokensThatComeOnceAreCopiedAtTheExperts) {
   Shard shard{.sequence_length = 1024};
   const Layer sorted = build_layers(mixtral_8x7b(), shard).block(0);

@@ -238,8 +238,8 @@ TEST(RecomputeTest, SharedExpertsBesideTheDispatchKeepTheSame) {
     ParallelPlan base = plan_of(1, 4, 1, 1);
     base.ep = 4;
     for (ParallelPlan plan : ways(model, base)) {
-      const bool alternate =
-          plan.recompute == Recompute::kAlternate;  // depends on the order of ops
+      // `alternate` counts matmuls in the order of the ops.
+      const bool alternate = plan.recompute == Recompute::kAlternate;
       const Layer block = block_of(model, plan);
       const Bytes kept_in_order = kept(recomputed_ops(block, plan));
       const SimulationResult in_order = run(model, plan);

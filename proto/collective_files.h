@@ -1,4 +1,4 @@
-// Files of collectives: an algorithm step by step, and the bytes of a ragged all-to-all.
+// Reads files of collectives: an algorithm step by step, and the bytes of a ragged all-to-all.
 
 #pragma once
 
@@ -10,12 +10,13 @@
 namespace stepsim {
 
 // Reads proto/algorithm.proto as protobuf text or JSON and proves that the steps do what the
-// operation promises. Throws ConfigError with everything that is wrong at once; what is not proven
-// is refused with the member and the block that come out wrong.
+// operation promises. Throws ConfigError with all problems. If the proof fails, the message names
+// the member and the block that are wrong.
 StepList load_step_list(const std::string& path);
 
-// {"bytes": [[0, 4096, "64KiB"], ...]}: what the member of each row has for that of each column. A
-// list of rows alone is the same. Throws ConfigError with everything that is wrong at once.
+// Reads {"bytes": [[0, 4096, "64KiB"], ...]}: the bytes that the member of each row sends to the
+// member of each column. A plain list of rows has the same meaning. Throws ConfigError with all
+// problems.
 ByteMatrix load_byte_matrix(const std::string& path);
 
 }  // namespace stepsim

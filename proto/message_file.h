@@ -1,7 +1,7 @@
-// Reading a message from a file: protobuf text (.textproto) or JSON (.json) with the same field
-// names. All problems of a file are found in one reading; those of protobuf text are reported by
-// line and column ("plan.textproto:3:5"), those of JSON by field ("plan.json: plan.tp") or, where
-// it is no JSON at all, by line and column too.
+// Reads a message from a file: protobuf text (.textproto) or JSON (.json) with the same field
+// names. One reading finds all problems of a file. Problems of protobuf text are reported by line
+// and column ("plan.textproto:3:5"). Those of JSON are reported by field ("plan.json: plan.tp"), or
+// by line and column if the text is not JSON.
 
 #pragma once
 
@@ -15,24 +15,24 @@
 
 namespace stepsim {
 
-// A text and where it comes from.
+// SourceText is a text and its origin.
 struct SourceText {
   std::string name;       // for problems: "experiment.textproto"
   std::string extension;  // ".textproto" or ".json"
   std::string text;
 };
 
-// True if a person who wrote this means a file, not a catalog name.
+// Returns whether a person who wrote this means a file, not a catalog name.
 bool looks_like_file(std::string_view name);
 
-// Reads a file; reports it under `field` and returns nothing when it can't, or when its extension
-// is none of the two.
+// Reads a file. If that fails, or its extension is neither of the two, it reports a problem under
+// `field` and returns nullopt.
 std::optional<SourceText> read_source(const std::string& path, std::string_view field,
                                       ProblemList& problems);
 
-// `prefix` is the path of the message in the experiment ("model."), under which later problems of
-// fields that could not be read would be reported. False if the reading stopped at a problem of
-// syntax: what is missing in the message then says nothing.
+// `prefix` is the path of the message in the experiment ("model."). Later problems of unreadable
+// fields would be reported under it. Returns false if a syntax error stopped the reading; a field
+// that is missing in the message then means nothing.
 bool read_message(const SourceText& source, std::string_view prefix,
                   google::protobuf::Message& message, ProblemList& problems);
 

@@ -1,5 +1,5 @@
-// The two-matmul model of the roofline chapters as one word of the command line:
-// --model mlp-stack:D=8192,F=32768,layers=32 (workload/mlp_stack.h).
+// Reads the two-matmul model of the roofline chapters from one word of the command line: --model
+// mlp-stack:D=8192,F=32768,layers=32 (workload/mlp_stack.h).
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace stepsim {
 
-bool is_mlp_stack_text(std::string_view flag);  // begins with "mlp-stack"
+bool is_mlp_stack_text(std::string_view flag);  // whether it begins with "mlp-stack"
 
 // REQUIRES: is_mlp_stack_text(flag).
 void read_mlp_stack_text(std::string_view flag, file::Model& model, ProblemList& problems);

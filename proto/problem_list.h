@@ -1,5 +1,5 @@
-// ProblemList collects what is wrong with an experiment while it is loaded, so that all of it can
-// be reported at once. A field is reported once: what was found first is nearest to the cause (a
+// ProblemList collects the problems of an experiment while it is loaded, so that all can be
+// reported at once. A field is reported once: the first problem found is nearest to the cause (a
 // size that could not be read is not also "must be positive, is 0").
 
 #pragma once
@@ -17,10 +17,10 @@ class ProblemList {
  public:
   void add(std::string field, std::string message);
 
-  // Those whose field has not been reported yet.
+  // Adds the problems whose field has not been reported yet.
   void add(std::vector<Problem> problems);
 
-  // Later problems of `field` are dropped: it has been reported under another name, such as its
+  // Drops later problems of `field`, because it has been reported under another name, such as its
   // line in the file.
   void mark_reported(std::string_view field) { reported_.emplace(field); }
 

@@ -1,6 +1,6 @@
-// These functions turn messages of files into the checked structs of the simulator. Each reports
-// whatever is missing, unreadable or impossible under the field's path in the experiment
-// ("plan.tp"). It returns the spec all the same; with problems, that is only good for finding more
+// These functions turn messages of files into the checked structs of the simulator. They report
+// everything that is missing, unreadable or impossible under the field's path in the experiment
+// ("plan.tp"). They return the spec in any case; if there are problems, it only serves to find more
 // of them.
 
 #pragma once
@@ -19,11 +19,11 @@ namespace stepsim {
 ModelSpec to_model(const file::Model& model, ProblemList& problems);          // under "model"
 ClusterSpec to_cluster(const file::Cluster& cluster, ProblemList& problems);  // under "cluster"
 
-// Under "plan". Whether the plan fits a model and a cluster is asked by check() of
-// schedules/plan/parallel_plan.h.
+// Reports under "plan". check() of schedules/plan/parallel_plan.h checks whether the plan fits a
+// model and a cluster.
 ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems);
 
-// Under "published" and "not_published".
+// Reports under "published" and "not_published".
 Publication to_publication(const file::Experiment& experiment, ProblemList& problems);
 
 }  // namespace stepsim

@@ -21,7 +21,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent.parent / "docs" / "schedules"
 OPTIONS = {
     "naive": ["--microbatches", "1"],
     "naive_sequential": ["--microbatches", "2"],
-    # Where it beats the published ones: 10, 12, 8 and the memory of ZB-2p.
+    # A case in which it beats the published schedules: 10, 12, 8 and the memory of ZB-2p.
     "optimal": ["--memory-limit", "8", "--forward-time", "10ms", "--backward-input-time", "12ms",
                 "--backward-weight-time", "8ms"],
     "zb_auto_2p": ["--forward-time", "10ms", "--backward-input-time", "12ms",

@@ -156,7 +156,7 @@ double sharded_formula(double tokens, double layers) {
                    std::max(backward_math(tokens), 2 * gather(3)));
 }
 
-// Where the gather of the layer after next goes in the backward's single channel.
+// The place of the gather of the layer after next in the backward's single channel.
 enum class Channel { kAheadOfReduction, kBehindReduction };
 
 // FSDP by hand with all collectives in one channel, one after another, like those of one process

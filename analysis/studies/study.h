@@ -94,7 +94,8 @@ struct Study {
   std::string_view claim{};   // the statement in one sentence
   std::vector<StudyRow> (*rows)() = nullptr;
   std::vector<Sweep> (*sweeps)() = nullptr;
-  // Who is right and why, if simulation, hand calculation and readers of the books disagree.
+  // Explains who is right and why, if simulation, hand calculation and readers of the books
+  // disagree.
   std::string_view finding{};
 };
 

@@ -34,7 +34,7 @@ inline constexpr std::array kCatalogKinds = {CatalogKind::kChip,    CatalogKind:
 std::string_view name_of(CatalogKind kind);  // "chips": the folder
 std::string_view one_of(CatalogKind kind);   // "chip"
 
-// In order of name, a family's sizes in the order its file gives them.
+// Returns names in order; a family's sizes are in the order of its file.
 std::vector<std::string> list(CatalogKind kind);
 
 // The clusters of one file of the catalog: a family, or one cluster of a fixed size.
@@ -47,25 +47,26 @@ std::vector<ClusterFamily> cluster_families();  // in order of name
 
 struct CatalogAnswer {
   std::optional<SourceText> found;
-  std::string problem;  // where nothing was found: why, and what there is
+  std::string problem;  // if nothing was found: why, and what exists
 };
 CatalogAnswer find(CatalogKind kind, std::string_view name);
 
-// The kind of the entry with that name; unset if there is none. Names of several kinds: the first.
+// Returns the kind of the entry with that name; nullopt if there is none. If several kinds have the
+// name, it returns the first.
 std::optional<CatalogKind> kind_of_entry(std::string_view name);
 
-// What an entry is, and how a run takes it: "llama3-8b is a model. Type: stepsim run --model
-// llama3-8b ...".
+// Describes an entry and how to run it: "llama3-8b is a model. Type: stepsim run --model llama3-8b
+// ...".
 std::string explain_entry(CatalogKind kind, std::string_view name);
 
-// The files of a folder of tables, whose entries are not of a kind: "hardware", "software".
+// Returns the files of a folder of tables whose entries belong to no kind: "hardware", "software".
 std::vector<SourceText> catalog_tables(std::string_view folder);
 
-// The worked figures of the books, as analysis/formulas/worked_cases.h reads them. They are no kind
-// of their own: nothing can be run with them.
+// The worked figures of the books, for analysis/formulas/worked_cases.h. They are not a kind,
+// because they cannot be run.
 struct WorkedCaseTexts {
   std::string_view cases;     // comma-separated values
-  std::string_view formulas;  // of each case
+  std::string_view formulas;  // formulas of the cases
 };
 WorkedCaseTexts worked_case_texts();
 

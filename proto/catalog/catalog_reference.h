@@ -1,8 +1,8 @@
-// Messages that start from something else: `catalog: "llama3-70b"`, `huggingface: "config.json"`.
-// resolve() puts what they name in their place, under the fields that they give themselves.
+// Resolves messages that are based on something else: `catalog: "llama3-70b"`, `huggingface:
+// "config.json"`. resolve() puts the named entry under the fields that the message itself has.
 //
-// A reference that can't be followed is reported, and resolve() returns false: what is missing in
-// the message then says nothing.
+// If a reference cannot be followed, resolve() reports it and returns false. A field that is
+// missing in the message then means nothing.
 
 #pragma once
 
@@ -15,9 +15,9 @@
 
 namespace stepsim {
 
-// `folder`: where `huggingface` paths start.
+// `folder`: the folder in which `huggingface` paths start.
 bool resolve(file::Model& model, const std::filesystem::path& folder, ProblemList& problems);
-bool resolve(file::Cluster& cluster, ProblemList& problems);  // its chip and its library
+bool resolve(file::Cluster& cluster, ProblemList& problems);  // and its chip and library
 bool resolve(file::Plan& plan, ProblemList& problems);
 
 }  // namespace stepsim

@@ -16,15 +16,15 @@
 
 namespace stepsim {
 
-// The sizes that the file lists; empty if it is no family.
+// Returns the sizes that the file lists; empty if it is no family.
 std::vector<std::string> listed_sizes(const SourceText& file);
 
-// Every size that the family has, in words: "a multiple of 8 chips, up to 16384".
-// REQUIRES: listed_sizes(file) is not empty.
+// Describes every size of the family: "a multiple of 8 chips, up to 16384". REQUIRES:
+// listed_sizes(file) is not empty.
 std::string accepted_sizes(const SourceText& file);
 
-// The member of that size, as protobuf text, or why there is none.
-// REQUIRES: listed_sizes(file) is not empty.
+// Returns the member of that size as protobuf text, or why there is none. REQUIRES:
+// listed_sizes(file) is not empty.
 CatalogAnswer sized_cluster(const SourceText& file, const std::string& family,
                             std::string_view size);
 

@@ -1,6 +1,6 @@
-// What the catalog knows of the tables of measurements that `stepsim accuracy` reads: the hardware,
-// the software and the models that they name. All functions throw ConfigError with every problem of
-// the catalog's files.
+// The catalog's data for the measured tables that `stepsim accuracy` reads: hardware, software and
+// models that the tables name. All functions throw ConfigError with every problem of the catalog's
+// files.
 
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace stepsim {
 
-// A chip or a machine as tables call it, and what the catalog has for it
+// Hardware is a chip or a machine as tables call it, with the catalog's entries for it
 // (catalog/hardware/aliases.textproto).
 struct Hardware {
   std::vector<std::string> names;  // "H100-80GB SXM"
@@ -25,34 +25,34 @@ struct Hardware {
 };
 std::vector<Hardware> load_hardware();
 
-// The software that a table was made with, and what holds if the table does not say
-// (catalog/software). What it changes about chips comes with load_measured_cluster().
+// Software is the software that a table was made with. It gives the values that the table omits
+// (catalog/software). load_measured_cluster() applies its changes to chips.
 struct Software {
   std::string name;                  // "torchtitan 2024.12"
   std::vector<std::string> sources;  // beginnings of a source_id, or parts of a source_ref
   std::vector<std::pair<std::string, std::string>> plan;  // keys of a plan and their values
-  bool dropout = false;                                   // in models without a gated MLP
+  bool dropout = false;                                   // dropout of models without a gated MLP
 };
 std::vector<Software> load_software();
 
-// A model as tables call it, and what it has that their columns do not tell
+// MeasuredModel is a model as tables call it, with the data that their columns omit
 // (catalog/measured/models.textproto).
 struct MeasuredModel {
   std::vector<std::string> names;   // parts of the name: small letters and digits, "deepseekv3"
   LatentSpec latent{};              // sizes of multi-head latent attention; tables say "MLA"
-  std::int64_t first_dense = 0;     // layers at the beginning without experts
+  std::int64_t first_dense = 0;     // first layers, which have no experts
   std::int64_t shared_experts = 0;  // each as wide as a routed one
   bool attention_sinks = false;
   std::string problem;  // why stepsim can't simulate it; empty: it can
 };
 std::vector<MeasuredModel> load_measured_models();
 
-// The cluster that a row ran on.
+// MeasuredCluster is the cluster that a row ran on.
 struct MeasuredCluster {
-  std::string cluster;   // of the catalog
-  std::string chip;      // of the catalog, in place of the cluster's
-  std::string software;  // name of a Software, whose fields go over the chip's; empty: none
-  std::string library;   // in place of the chip's; empty: the chip's
+  std::string cluster;   // name in the catalog
+  std::string chip;      // name in the catalog; replaces the cluster's chip
+  std::string software;  // name of a Software, whose fields override the chip's; empty: none
+  std::string library;   // replaces the chip's library; empty: keep it
 };
 ClusterSpec load_measured_cluster(const MeasuredCluster& measured);
 

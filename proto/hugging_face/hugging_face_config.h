@@ -1,9 +1,9 @@
-// HuggingFaceConfig reads keys of one config.json, reports those that are missing or of the wrong
-// kind, and remembers which it was asked for: a key that shapes a model and that nobody asked for
-// must not be passed over in silence.
+// HuggingFaceConfig reads keys of one config.json and reports those that are missing or of the
+// wrong kind. It remembers which keys were read: a key that shapes a model and was not read must
+// not be ignored silently.
 //
-// Null means absent. `field` is the model's own name of what a key gives: a problem of the key is
-// not reported a second time under it.
+// Null means absent. `field` is the model's field that a key gives. A problem of the key is not
+// reported a second time under that field.
 
 #pragma once
 
@@ -20,35 +20,35 @@ namespace stepsim {
 
 class HuggingFaceConfig {
  public:
-  // `name` is the file's, for problems. `object` must outlive this.
+  // `name` is the file's name, for problems. `object` must outlive this.
   HuggingFaceConfig(std::string name, const nlohmann::json& object, ProblemList& problems)
       : name_(std::move(name)), object_(object), problems_(problems) {}
 
   bool has(std::string_view key);
 
-  // A size of the model: must be there.
+  // Reads a size of the model, which must be given.
   std::int64_t size(std::string_view key, std::string_view field);
   std::int64_t size_or(std::string_view key, std::string_view field, std::int64_t absent);
-  // The same for what may be 0.
+  // The same for a value that may be 0.
   std::int64_t count_or(std::string_view key, std::string_view field, std::int64_t absent);
   bool flag_or(std::string_view key, bool absent);
   double number_or(std::string_view key, double absent);
-  // A list of texts or of whole numbers; empty if absent.
+  // Reads a list of texts or of whole numbers; empty if absent.
   std::vector<std::string> texts(std::string_view key);
   std::vector<std::int64_t> numbers(std::string_view key);
-  // The key must be absent or say this: the model can't be told otherwise.
+  // Requires that the key is absent or has this value, because models cannot express another one.
   void expect(std::string_view key, const nlohmann::json& value, std::string_view why);
 
-  // Width of one head, where the file does not give it.
+  // Returns the width of one head if the file does not give it.
   std::int64_t divide_over_heads(std::int64_t width, std::int64_t heads, std::string_view key);
 
-  // The first of two spellings that is there.
+  // Returns the first of two spellings that the file has.
   std::string_view either(std::string_view key, std::string_view other) {
     const bool has_other = has(other);
     return has(key) || !has_other ? key : other;
   }
 
-  // A later problem of the model's field has its cause in a key that is reported already.
+  // Suppresses later problems of the model's field, because a key has been reported as their cause.
   void leave_out(std::string_view field) { problems_.mark_reported("model." + std::string(field)); }
 
   void refuse(std::string_view key, std::string_view field, std::string message);

@@ -1,6 +1,6 @@
-// The families of models that are read from a config.json, each a function from its keys to the
-// fields of a model. Keys and defaults are those of the configuration class of that family in
-// transformers; the sizes must be given, except where every model of the family has the same.
+// The families of models that are read from a config.json. Each is a function from the file's keys
+// to the fields of a model. Keys and defaults are those of the family's configuration class in
+// transformers. The sizes must be given, except where all models of the family have the same.
 
 #pragma once
 

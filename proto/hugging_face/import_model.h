@@ -1,4 +1,4 @@
-// A model of elsewhere as a model file of ours.
+// Converts a Hugging Face model into a model file of stepsim.
 
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace stepsim {
 
-// The protobuf text of the model that the config.json at `path` describes, with a line above it
-// that says where it comes from and how large it is. Throws ConfigError with every problem.
+// Returns the protobuf text of the model that the config.json at `path` describes, with a line
+// above it that gives its source and size. Throws ConfigError with every problem.
 std::string import_hugging_face(const std::string& path);
 
 }  // namespace stepsim

@@ -1,6 +1,6 @@
-// read_case_elements() walks through a network case (network_case.h) without keeping it: it hands
-// over each element of the lists "links", "flows" and "expect", and each plain value beside them,
-// and passes over the rest.
+// read_case_elements() walks through a network case (network_case.h) without storing it. It passes
+// on each element of the lists "links", "flows" and "expect", and each plain value beside them, and
+// skips the rest.
 
 #pragma once
 
@@ -15,15 +15,15 @@
 namespace stepsim {
 
 struct CaseVisitor {
-  // True if the elements of this list are wanted. Asked once, where the list begins.
+  // Returns whether the elements of this list are wanted. Asked once, where the list begins.
   std::function<bool(const std::string& list)> wants;
   std::function<void(const std::string& list, std::size_t index, const nlohmann::json& element)>
       element;
   std::function<void(const std::string& key, const nlohmann::json& value)> value;
 };
 
-// Returns why the file could not be read to its end, or is not such an object; empty if all is
-// well.
+// Returns why the file could not be read to its end, or is not such an object; empty if there is no
+// problem.
 std::vector<Problem> read_case_elements(const std::string& path, const CaseVisitor& visitor);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// The fields of one link or flow of a network case, read one by one, and what is wrong with them.
+// Reads the fields of one link or flow of a network case, one by one, and reports problems.
 
 #pragma once
 
@@ -14,10 +14,10 @@
 
 namespace stepsim {
 
-// A value as a message shows it: at most 60 characters and an ellipsis.
+// Returns a value for a message: at most 60 characters and an ellipsis.
 std::string shown(const nlohmann::json& value);
 
-// The first thousand problems of a file, and how many there are.
+// CaseProblems keeps the first thousand problems of a file, and their number.
 class CaseProblems {
  public:
   void add(std::string field, std::string message);
@@ -31,7 +31,7 @@ class CaseProblems {
   std::size_t count_ = 0;
 };
 
-// Every method that returns nothing has said why, or found no such field where that is allowed.
+// Every method that returns nullopt has reported why, or the field is optional and absent.
 class CaseFields {
  public:
   // Reads element `index` of `list` ("links" or "flows"). The arguments must outlive this.
@@ -47,9 +47,9 @@ class CaseFields {
   std::optional<double> number(const char* key);  // finite
   std::optional<double> positive(const char* key);
   std::optional<std::int64_t> whole(const char* key);  // not negative; 1e9 is whole too
-  // `seconds` or, before it, `picoseconds`: exact.
+  // Reads `picoseconds` if given, otherwise `seconds`. The result is exact.
   std::optional<Duration> duration(const char* seconds, const char* picoseconds);
-  const nlohmann::json* list(const char* key);  // nothing if it is no list
+  const nlohmann::json* list(const char* key);  // nullptr if it is no list
 
  private:
   const nlohmann::json* find(const char* key);

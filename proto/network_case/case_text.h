@@ -26,7 +26,7 @@ class CaseText final : public std::streambuf {
   CaseText(const CaseText&) = delete;
   CaseText& operator=(const CaseText&) = delete;
 
-  // The problem in words; empty if all is well so far.
+  // Returns the problem; "" if there is none so far.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -41,8 +41,8 @@ class CaseText final : public std::streambuf {
   std::string translated_;
   bool in_string_ = false;
   bool is_escaped_ = false;
-  bool in_word_ = false;        // NaN or Infinity
-  bool is_minus_held_ = false;  // which may belong to -Infinity
+  bool in_word_ = false;        // inside NaN or Infinity
+  bool is_minus_held_ = false;  // the minus may belong to -Infinity
   bool is_at_end_ = false;
 };
 

@@ -29,7 +29,7 @@ class NameTable {
     return number;
   }
 
-  // The number of the new name; nothing if it is there already.
+  // Returns the number of the new name; nullopt if it exists already.
   std::optional<std::uint32_t> add(std::string_view name) {
     if (ends_.size() * 2 >= places_.size()) grow();
     std::uint32_t& place = places_[place_of(name)];
@@ -64,7 +64,7 @@ class NameTable {
   }
 
   std::string text_;
-  std::vector<std::size_t> ends_;      // by number, in text_
+  std::vector<std::size_t> ends_;      // by number: end in text_
   std::vector<std::uint32_t> places_;  // open addressing; a power of two, at most half full
 };
 

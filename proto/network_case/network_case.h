@@ -12,8 +12,9 @@
 // "finish_ps" stand for the same in seconds where they are there. "src" and "dst" may be left out.
 // Ids are strings or whole numbers; 1 and "1" are two ids. Other fields are for people.
 //
-// A case is read as a stream: it takes memory for what it says (some 70 bytes a flow, and 4 a link
-// of its route), not for the text. Times in seconds are rounded to the nearest picosecond.
+// A case is read as a stream. Its memory depends on its content (about 70 bytes per flow and 4 per
+// link of its route), not on the length of the text. Times in seconds are rounded to the nearest
+// picosecond.
 
 #pragma once
 
@@ -32,7 +33,7 @@ namespace stepsim {
 
 struct PacketRules {
   Bytes packet_bytes;
-  std::optional<Bytes> header_bytes;  // of cut-through switching; unset: store and forward
+  std::optional<Bytes> header_bytes;  // for cut-through switching; unset: store and forward
 };
 
 struct ExpectedFinish {
@@ -50,13 +51,13 @@ struct NetworkCase {
   std::vector<ExpectedFinish> expected;
 };
 
-// An id as a person reads it: without the quotes.
+// Returns an id as a person reads it: without the quotes.
 std::string_view plain_id(std::string_view json_text);
 
-// Throws ConfigError with everything that is wrong with the file: unreadable, truncated or not
-// JSON; missing fields and wrong types; ids that are unknown or there twice; capacities that are
-// not above 0, negative sizes, times and latencies; routes that are not connected or use a link
-// twice; flows that wait for each other in a circle.
+// Throws ConfigError with all problems of the file: unreadable, truncated or not JSON; missing
+// fields and wrong types; unknown or repeated ids; capacities that are not above 0; negative sizes,
+// times and latencies; routes that are not connected or use a link twice; flows that wait for each
+// other in a circle.
 NetworkCase load_network_case(const std::string& path);
 
 }  // namespace stepsim

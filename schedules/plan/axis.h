@@ -1,11 +1,12 @@
-// Axis says what communication of a training plan is for. It is the key of exposed communication in
-// the breakdown and in result files. The kernel (sim/program/op_graph.h) knows axes as numbers; the
-// names here go into OpGraph::axes.
+// Axis is the purpose of a communication in a training plan. It is the key of exposed communication
+// in the breakdown and in result files. The kernel (sim/program/op_graph.h) knows axes as numbers;
+// the names here go into OpGraph::axes.
 //
-// Neighbours of this word: PlanAxis (parallel_plan.h) is a dimension of the mesh of ranks, Lane
-// (schedules/lowering/layer_step.h) a stream of communication within a layer, Region
-// (workload/layers.h) how activations are divided over chips. Several lanes serve one axis, and an
-// axis may join dimensions (dp: cp x dp) or have none (host): no two of the four are the same set.
+// Similar types: PlanAxis (parallel_plan.h) is a dimension of the mesh of ranks. Lane
+// (schedules/lowering/layer_step.h) is a stream of communication within a layer. Region
+// (workload/layers.h) says how activations are divided over chips. Several lanes serve one axis,
+// and an axis may join dimensions (dp: cp x dp) or have none (host), so no two of the four sets are
+// equal.
 
 #pragma once
 
@@ -31,7 +32,7 @@ static_assert(kAxes <= kMostAxes);
 
 std::string_view name_of(Axis axis);  // "tp", "cp", "ep", "dp", "pp", "host", "other"
 
-// All names in order: OpGraph::axes of a training step.
+// Returns all names in order, for OpGraph::axes of a training step.
 std::vector<std::string> axis_names();
 
 }  // namespace stepsim

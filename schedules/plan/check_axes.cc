@@ -37,7 +37,7 @@ void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
                 "is " + std::to_string(plan.sequence) + " tokens, but the model has " +
                     std::to_string(model.learned_positions) + " learned positions");
   if (plan.dp >= 1 && plan.pp >= 1 && plan.microbatch >= 1) {
-    // About 25 ops a layer and micro-batch, 50 bytes each.
+    // Estimates 25 ops per layer and micro-batch, and 50 bytes per op.
     const double passes =
         static_cast<double>(plan.microbatches()) * static_cast<double>(model.layers);
     rules.require(passes <= kMostLayerPasses, "global_batch",

@@ -76,7 +76,7 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
 
 void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const Places& places,
                          Rules& rules) {
-  // Loads that no routing has are the model's problem.
+  // A load that no routing can have is reported with the model.
   if (!routes_by_matrix(model, plan) || !check(model).empty()) return;
   std::int64_t node = plan.ep;
   if (plan.dispatch == Dispatch::kTwoLevel) {

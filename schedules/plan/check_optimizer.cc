@@ -6,7 +6,7 @@
 namespace stepsim {
 namespace {
 
-// Keys that say where and how state is held, or how it is updated.
+// Checks keys that say where and how state is held or updated.
 void check_no_optimizer(const ParallelPlan& plan, Rules& rules) {
   for (const auto& [field, value] : {std::pair{"offload_optimizer", plan.offload_optimizer},
                                      std::pair{"shared_master", plan.shared_master},

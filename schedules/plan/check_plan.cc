@@ -1,4 +1,4 @@
-// The rules of a plan, section by section: plan_rules.h says which file has which.
+// Checks the rules of a plan, section by section. plan_rules.h lists the file of each.
 
 #include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_rules.h"

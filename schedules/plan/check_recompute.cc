@@ -8,7 +8,7 @@
 namespace stepsim {
 namespace {
 
-// Modules that the model's blocks have.
+// Returns the modules that the model's blocks have.
 std::vector<RecomputeModule> modules_of(const ModelSpec& model) {
   using enum RecomputeModule;
   if (model.kind == ModelKind::kMlpStack) return {kMlp};
@@ -44,7 +44,7 @@ void check_recompute_modules(const ParallelPlan& plan, const ModelSpec& model, R
                     ": only selective takes modules");
 }
 
-// Blocks in a row that run again, of the stage that has the most.
+// Returns the most consecutive blocks of a stage that run again.
 std::int64_t most_in_a_row(const ParallelPlan& plan, const ModelSpec& model) {
   std::int64_t most = 0;
   for (const std::int64_t layers : plan.layout) most = std::max(most, layers);
@@ -52,7 +52,7 @@ std::int64_t most_in_a_row(const ParallelPlan& plan, const ModelSpec& model) {
   return std::min(most, plan.recompute_layers.value_or(most));
 }
 
-// With one input for several blocks.
+// Checks groups of blocks that keep one input.
 void check_groups(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   if (plan.recompute_block <= 1) return;
   const std::string is = "is " + std::to_string(plan.recompute_block);

@@ -59,7 +59,7 @@ void check_overlap_of_replicas(const ParallelPlan& plan, Rules& rules) {
                 "is " + std::to_string(plan.gradient_bucket_parameters) +
                     ", but FSDP (zero = 3) reduces layer by layer: leave it out, or zero 0, 1 or "
                     "2");
-  // Not whole layers then: a rank's part is cut into so many.
+  // With these plans the rank's parameters are cut into parts of this size, not into whole layers.
   rules.require(
       plan.zero != 3 || !plan.offload_optimizer || plan.gradient_bucket_parameters >= kLeastPart,
       "gradient_bucket_parameters",

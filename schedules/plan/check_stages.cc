@@ -25,7 +25,7 @@ void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
   rules.require(
       static_cast<std::int64_t>(plan.layout.size()) == stages_of(plan), "layout",
       "has " + std::to_string(plan.layout.size()) + " stages, but " + describe_stages(plan));
-  // An empty stage in the middle would hand on what it has not made.
+  // An empty stage in the middle would only pass on what it receives.
   for (std::size_t stage = 1; stage + 1 < plan.layout.size(); ++stage) {
     rules.require(plan.layout[stage] != 0, "layout",
                   "has no layers in stage " + std::to_string(stage) +
@@ -37,8 +37,8 @@ void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
                     std::to_string(model.layers));
 }
 
-// "7,8*14,7": equal stages with the shorter ones at the ends, beside the embedding and the head.
-// "": there are too few layers.
+// Returns "7,8*14,7": equal stages, with the shorter ones at the ends, where embedding and head
+// are. Returns "" if there are too few layers.
 std::string suggested_layout(std::int64_t stages, std::int64_t layers) {
   const std::int64_t least = layers / stages;
   const std::int64_t longer = layers % stages;
@@ -56,16 +56,16 @@ std::string suggested_layout(std::int64_t stages, std::int64_t layers) {
   return text;
 }
 
-// "give the layers of each stage by layout, such as layout=7,8*14,7"
+// Returns "give the layers of each stage by layout, such as layout=7,8*14,7".
 std::string by_layout(const ParallelPlan& plan, std::int64_t layers) {
   const std::string layout = suggested_layout(stages_of(plan), layers);
   return "give the layers of each stage by layout" +
          (layout.empty() ? "" : ", such as layout=" + layout);
 }
 
-// "nearest on as many ranks: 2 (dp = 1024)": the numbers of stages next to the plan's that divide
-// the layers and leave a whole dp. Where one stage is all there is, numbers that divide the layers
-// only.
+// Returns "nearest on as many ranks: 2 (dp = 1024)": the numbers of stages nearest to the plan's
+// that divide the layers and leave a whole dp. If only one stage does, it returns numbers that
+// divide the layers.
 std::string nearest_stages(const ParallelPlan& plan, std::int64_t layers) {
   const std::int64_t ranks = plan.dp * plan.pp;
   std::vector<std::int64_t> fitting;
@@ -94,7 +94,8 @@ void check_equal_stages(const ParallelPlan& plan, std::int64_t layers, Rules& ru
                     by_layout(plan, layers));
 }
 
-// "2 or 4": chunks next to the plan's with which the stages divide the layers; "": there are none.
+// Returns "2 or 4": the numbers of chunks nearest to the plan's with which the stages divide the
+// layers; "" if there are none.
 std::string nearest_chunks(const ParallelPlan& plan, std::int64_t layers) {
   if (layers % plan.pp != 0) return "";
   return "nearest: " + nearest_divisors(chunks_of(plan), layers / plan.pp) + ", or ";

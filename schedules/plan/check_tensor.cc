@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-// Collective matmuls.
+// Checks collective matmuls.
 void check_chunks(const ParallelPlan& plan, Rules& rules) {
   rules.require(plan.tensor_chunks <= 1 || plan.divides_tokens(), "tensor_chunks",
                 "is " + std::to_string(plan.tensor_chunks) +
@@ -18,7 +18,7 @@ void check_chunks(const ParallelPlan& plan, Rules& rules) {
                     ", which is only possible with tp, dp and pp: cp, ep and etp must be 1");
 }
 
-// An input gradient beside its weight gradient.
+// Checks input gradients that are reduced beside weight gradients.
 void check_overlap(const ParallelPlan& plan, Rules& rules) {
   if (!plan.overlap_tensor) return;
   rules.require(plan.tp != 1, "overlap_tensor",
@@ -33,7 +33,7 @@ void check_overlap(const ParallelPlan& plan, Rules& rules) {
 
 void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.divides("tp", plan.tp, "model's attention heads", model.heads);
-  // Key-value heads fewer than tensor ranks are on several of them each.
+  // If there are fewer key-value heads than tensor ranks, several ranks hold each head.
   if (plan.tp >= 1 && model.kv_heads >= 1 && plan.tp % model.kv_heads != 0) {
     rules.divides("tp", plan.tp, "model's key-value heads", model.kv_heads);
   }

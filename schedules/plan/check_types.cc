@@ -11,7 +11,7 @@ bool is_a_byte(DataType type) {
   return size_of(type) == Bytes(1);
 }
 
-// A type that is given, other than what it would be without.
+// Reports a type that is given and differs from the default although nothing uses it.
 void check_unused(const char* field, std::optional<DataType> given, DataType usual, bool used,
                   const std::string& why, Rules& rules) {
   rules.require(
@@ -19,7 +19,7 @@ void check_unused(const char* field, std::optional<DataType> given, DataType usu
       "is " + std::string(name_of(given.value_or(usual))) + ", but " + why + ": leave it out");
 }
 
-// Keys of what a stack of MLPs does not have.
+// Checks keys of features that a stack of MLPs does not have.
 void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
   const std::string none = ", but the model is an mlp_stack, which has no ";
   rules.require(plan.fused_attention, "fused_attention", "is false" + none + "attention: true");
@@ -99,7 +99,7 @@ void check_type(const ParallelPlan& plan, const ChipSpec& chip, Rules& rules) {
 void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const bool sends_tokens = model.experts.routed > 0 && plan.ep * plan.etp != 1;
   const DataType activations = plan.activations();
-  // Tokens are ordered by expert in the type in which they are sent, also where none are.
+  // Tokens are ordered by expert in the type in which they are sent, even if none are sent.
   const bool dispatches = model.experts.routed > 0 && !plan.dispatch_type;
   check_unused("communication_dtype", plan.communication_type, activations,
                plan.tp != 1 || plan.cp != 1 || dispatches,

@@ -12,30 +12,31 @@
 
 namespace stepsim {
 
-// One group for each combination of the coordinates along the other axes; members are in the order
-// of their coordinates along `axes`, the innermost axis of the plan's order fastest.
+// Returns one group for each combination of the coordinates along the other axes. Members are in
+// the order of their coordinates along `axes`, the innermost axis of the plan's order fastest.
 Communicator partition(const ParallelPlan& plan, std::string name, Axis purpose,
                        std::initializer_list<PlanAxis> axes);
 
-// The same in the experts' mesh: groups differ along `axes` of etp, ep and edp, within a stage.
+// The same in the experts' mesh: groups differ along `axes` among etp, ep and edp, within a stage.
 Communicator expert_partition(const ParallelPlan& plan, std::string name, Axis purpose,
                               std::initializer_list<ExpertAxis> axes);
 
-// Groups of `size` neighbours in each group of `whole`; or, across them, the members with the same
-// place in their neighbourhood. REQUIRES: `size` divides the size of every group.
+// neighbours() returns groups of `size` neighbours in each group of `whole`. across() returns the
+// members with the same place in their neighbourhood. REQUIRES: `size` divides the size of every
+// group.
 Communicator neighbours(const Communicator& whole, std::string name, std::int64_t size);
 Communicator across_neighbours(const Communicator& whole, std::string name, std::int64_t size);
 
-// All ranks as one group.
+// Returns all ranks as one group.
 Communicator everybody(const ParallelPlan& plan, std::string name, Axis purpose);
 
-// Groups of `replicas` joined in pairs: those of pipeline stages s and pp - 1 - s, which hold
-// copies of the same two stages; the lower stage's ranks first. REQUIRES: pp is even; the groups of
-// `replicas` lie within stages.
+// Returns the groups of `replicas` joined in pairs: those of pipeline stages s and pp - 1 - s,
+// which hold copies of the same two stages. The lower stage's ranks come first. REQUIRES: pp is
+// even; the groups of `replicas` lie within stages.
 Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas);
 
-// Pairs {first, last pipeline stage} of ranks that are equal otherwise; ranks of other stages
-// belong to no group. REQUIRES: plan.pp >= 2.
+// Returns pairs {first, last pipeline stage} of ranks with otherwise equal coordinates. Ranks of
+// other stages belong to no group. REQUIRES: plan.pp >= 2.
 Communicator first_and_last_stage(const ParallelPlan& plan, std::string name, Axis purpose);
 
 }  // namespace stepsim

@@ -5,7 +5,7 @@
 namespace stepsim {
 namespace {
 
-// Chips of each group of ep, its members in order.
+// Returns the chips of each group of ep, in the order of its members.
 std::vector<std::vector<std::uint32_t>> chips_of_groups(const ParallelPlan& plan,
                                                         const Places& places) {
   const std::vector<std::uint32_t> chips = place_ranks(plan, places);
@@ -31,7 +31,7 @@ std::int64_t ranks_of_expert_node(const ParallelPlan& plan, const Places& places
   const std::uint32_t size = places.levels.front().size;
   std::size_t node = 0;
   for (const std::vector<std::uint32_t>& group : chips_of_groups(plan, places)) {
-    std::size_t first = 1;  // of the next node
+    std::size_t first = 1;  // index of the next node's first rank
     while (first < group.size() && group[first] / size == group[0] / size) ++first;
     if (node == 0) node = first;
     if (first != node || group.size() % node != 0) return 0;

@@ -1,5 +1,5 @@
-// Where the ranks of a group of ep stand, and how tokens are routed to them: what two-level
-// dispatch and skewed loads need to know.
+// The places of the ranks in a group of ep, and the routing of tokens to them, for two-level
+// dispatch and skewed loads.
 
 #pragma once
 
@@ -12,16 +12,16 @@
 
 namespace stepsim {
 
-// Neighbouring ranks of each group of ep that stand in one node of the cluster, if every group has
-// as many in each of its nodes, in the same places of it; else 0. O(ranks).
-// REQUIRES: the plan's sizes, its order and its map are good.
+// Returns the number of neighbouring ranks of each group of ep in one node of the cluster. Returns
+// 0 unless every group has equally many in each of its nodes, at the same places of the node.
+// O(ranks). REQUIRES: the plan's sizes, its order and its map are valid.
 std::int64_t ranks_of_expert_node(const ParallelPlan& plan, const Places& places);
 
-// Whether pairs of ranks of ep have different bytes for each other, or nodes share them.
+// Returns whether pairs of ranks of ep exchange different bytes, or nodes share them.
 bool routes_by_matrix(const ModelSpec& model, const ParallelPlan& plan);
 
-// Tokens of a layer and micro-batch in a group of ep, `node` of them in a node; tokens and bytes of
-// a token are those of the caller.
+// Returns the routing of a layer and micro-batch in a group of ep, with `node` ranks per node. The
+// caller gives the tokens and the bytes of a token.
 ExpertRouting expert_routing(const ModelSpec& model, const ParallelPlan& plan, std::int64_t node);
 
 }  // namespace stepsim

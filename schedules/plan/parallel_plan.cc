@@ -101,8 +101,8 @@ std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, ExpertAxis 
 }
 
 std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& places) {
-  // The levels of each axis, innermost first; axes that are not mapped share what is left, in the
-  // plan's order, as one axis.
+  // Finds the levels of each axis, innermost first. Axes that are not mapped share the remaining
+  // levels, in the plan's order, as one axis.
   std::vector<std::size_t> free_levels;
   std::vector<std::vector<std::size_t>> levels_of(kPlanAxes);
   for (std::size_t level = 0; level < places.levels.size(); ++level) {

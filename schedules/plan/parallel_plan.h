@@ -8,9 +8,9 @@
 // use etp x ep x edp x pp: the stage's tp x cp x dp ranks, in the same order, divided anew, etp
 // innermost. edp = tp x cp x dp / (etp x ep) ranks hold the same part of the same experts.
 //
-// What a rank holds is divided over its replicas, the cp x dp ranks with equal weights, as `zero`
-// says. With hybrid sharding (`shard`) over groups of that many neighbouring replicas, and the
-// groups are alike.
+// The replicas of a rank, the cp x dp ranks with equal weights, divide its state between them
+// according to `zero`. With hybrid sharding (`shard`) each group of that many neighbouring replicas
+// divides the state, and all groups are alike.
 
 #pragma once
 
@@ -49,7 +49,7 @@ enum class Recompute : std::uint8_t {
 inline constexpr std::size_t kRecomputes = 5;
 std::string_view name_of(Recompute recompute);  // "selective"
 
-// What recompute = selective makes again: schedules/lowering/recompute.h.
+// The modules that recompute = selective repeats: schedules/lowering/recompute.h.
 enum class RecomputeModule : std::uint8_t {
   kAttention,
   kNorm,
@@ -68,7 +68,7 @@ enum class Optimizer : std::uint8_t {
 };
 inline constexpr std::size_t kOptimizers = 2;
 std::string_view name_of(Optimizer optimizer);  // "adam"
-// How attention sees the keys and values of the other context ranks.
+// How attention gets the keys and values of the other context ranks.
 enum class ContextMode : std::uint8_t {
   kRing,        // chunks of keys and values go round, rank r has the r-th part of the sequence
   kZigzagRing,  // the same, rank r has the parts r and 2 cp - 1 - r of 2 cp: causal work is equal
@@ -87,14 +87,15 @@ enum class Dispatch : std::uint8_t {
 inline constexpr std::size_t kDispatches = 2;
 std::string_view name_of(Dispatch dispatch);  // "all_to_all"
 
-// An axis of the plan laid over levels of the cluster, innermost first: tp over torus axis x.
+// AxisMapping lays an axis of the plan over levels of the cluster, innermost first: tp over torus
+// axis x.
 struct AxisMapping {
   PlanAxis axis = PlanAxis::kTensor;
   std::vector<std::string> levels;
 };
 
-// What each key does, its limits and when to change it: plan_fields.cc, beside which a new key is
-// declared.
+// ParallelPlan holds the keys. plan_fields.cc says what each key does, its limits and when to
+// change it, and is where a new key is declared.
 struct ParallelPlan {
   // ---- ranks and batch ----
   std::int64_t tp = 1;
@@ -103,8 +104,8 @@ struct ParallelPlan {
   std::int64_t pp = 1;
   std::int64_t ep = 1;
   std::int64_t etp = 1;
-  std::int64_t global_batch = 0;  // sequences of a step
-  std::int64_t sequence = 0;      // tokens of a sequence
+  std::int64_t global_batch = 0;  // sequences per step
+  std::int64_t sequence = 0;      // tokens per sequence
   std::int64_t microbatch = 1;    // sequences
   std::array<PlanAxis, kPlanAxes> order = {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData,
                                            PlanAxis::kPipeline};  // innermost first
@@ -123,7 +124,7 @@ struct ParallelPlan {
   std::optional<PipelineSchedule> own_schedule;  // from a file, instead of `schedule`
   std::string schedule_file;                     // that file's path
   bool optimal_schedule = false;                 // searched for, instead of `schedule`
-  std::optional<std::int64_t> chunks;            // unset: as the schedule has by default
+  std::optional<std::int64_t> chunks;            // unset: the schedule's default
   std::vector<std::int64_t> layout;              // layers of each global stage; empty: equally many
   std::optional<std::int64_t> microbatch_group;  // micro-batches; unset: the schedule's
   std::optional<std::int64_t> memory_limit;      // micro-batches x chunks; unset: the schedule's
@@ -132,8 +133,8 @@ struct ParallelPlan {
 
   // ---- experts ----
   Dispatch dispatch = Dispatch::kAllToAll;
-  std::optional<std::int64_t> expert_node;  // ranks of ep in one node; unset: as the cluster has
-  std::optional<std::int64_t> node_limit;   // nodes of one token; unset: any number
+  std::optional<std::int64_t> expert_node;  // ranks of ep in one node; unset: as in the cluster
+  std::optional<std::int64_t> node_limit;   // most nodes of one token; unset: any number
   bool overlap_expert_parallel = false;     // backwards run with the forward behind them
   bool overlap_shared_experts = false;
 
@@ -143,7 +144,7 @@ struct ParallelPlan {
   std::int64_t gradient_bucket_parameters = 40'000'000;
   bool overlap_gradients = true;
   bool overlap_parameters = false;
-  int prefetch = 1;  // FSDP: layers gathered ahead of the one that computes
+  int prefetch = 1;  // FSDP: layers gathered ahead of the computing layer
   bool reshard_after_forward = true;
   bool shared_master = false;  // FSDP: the divided fp32 weights are the master weights
 
@@ -155,14 +156,14 @@ struct ParallelPlan {
 
   // ---- types and kernels ----
   DataType type = DataType::kBf16;      // arithmetic of matmuls
-  std::optional<DataType> weight_type;  // unset: `type`, or bf16 where that has one byte
+  std::optional<DataType> weight_type;  // unset: `type`, or bf16 if that has one byte
   std::optional<DataType> activation_type;
   std::optional<DataType> communication_type;
   std::optional<DataType> dispatch_type;
   std::optional<DataType> combine_type;
   std::optional<DataType> activation_input_type;
   std::optional<std::int64_t> scale_block;  // values that share an fp32 scale; unset: a tensor
-  std::optional<std::int64_t> attention_result_bits;  // unset: as the activations
+  std::optional<std::int64_t> attention_result_bits;  // unset: the activations' type
   bool transpose_weights = false;
   bool fused_attention = true;
   bool fused_elementwise = true;
@@ -172,8 +173,8 @@ struct ParallelPlan {
 
   // ---- optimizer, and what lives on the host ----
   Optimizer optimizer = Optimizer::kAdam;
-  std::int64_t optimizer_bytes = 12;  // of a parameter
-  std::int64_t gradient_bytes = 4;    // of a parameter
+  std::int64_t optimizer_bytes = 12;  // per parameter
+  std::int64_t gradient_bytes = 4;    // per parameter
   bool hold_gradients = true;         // false: each is used up as soon as it is reduced
   bool clip_gradients = false;
   bool post_validation = false;
@@ -202,27 +203,28 @@ struct ParallelPlan {
   static DataType wide(DataType type);
 };
 
-// Every problem of a plan for this model on these chips: sizes that are not positive, divisions
-// that leave a rest, more ranks than chips, unknown or doubly used levels, values not supported.
+// Returns every problem of a plan for this model on these chips: sizes that are not positive,
+// divisions with a remainder, more ranks than chips, unknown levels or levels used twice,
+// unsupported values.
 std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, const Places& places);
 
-// The problems that the plan has with any model on these chips.
+// Returns the problems that the plan has with any model on these chips.
 std::vector<Problem> check_without_model(const ParallelPlan& plan, const Places& places);
 
-// The problems of a plan on this chip: a data type that it can't compute in.
+// Returns the problems of a plan on this chip: data types that it cannot compute in.
 std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip);
 
-// The schedule's name: "1f1b", "optimal", "own schedule".
+// Returns the schedule's name: "1f1b", "optimal", "own schedule".
 std::string_view schedule_text(const ParallelPlan& plan);
 
-// Coordinate of `rank` along `axis`.
+// Returns the coordinate of `rank` along `axis`.
 std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, PlanAxis axis);
 std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, ExpertAxis axis);
 
-// Number of `rank` among the tp x cp x dp ranks of its stage, in the plan's order.
+// Returns the number of `rank` among the tp x cp x dp ranks of its stage, in the plan's order.
 std::int64_t number_in_stage(const ParallelPlan& plan, std::int64_t rank);
 
-// The chip number of every rank. REQUIRES: check() is empty.
+// Returns the chip number of every rank. REQUIRES: check() is empty.
 std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& places);
 
 }  // namespace stepsim

@@ -21,7 +21,7 @@ namespace {
 using Plan = ParallelPlan;
 using Table = FieldTable<ParallelPlan>;
 
-// The upper limits are far above anything that exists; they keep products of sizes in 64 bits.
+// The upper limits are far above existing systems. They keep products of sizes in 64 bits.
 constexpr double kMostRanks = 1 << 20;  // of an axis
 constexpr double kMostSequences = 1 << 24;
 constexpr double kMostTokens = 1 << 27;

@@ -1,6 +1,6 @@
 // The keys of a plan: fields of the message Plan in files, with dashes or underscores in --plan and
-// --set. A new key is a member of ParallelPlan, a row of plan_fields.cc, a line of proto/plan.proto
-// and what uses it.
+// --set. To add one: a member of ParallelPlan, a row of plan_fields.cc, a line of proto/plan.proto,
+// and the code that uses it.
 
 #pragma once
 

@@ -5,7 +5,7 @@
 namespace stepsim {
 namespace {
 
-// "8 or 12": the multiples of `part` next to `whole`.
+// Returns "8 or 12": the multiples of `part` nearest to `whole`.
 std::string nearest_multiples(std::int64_t part, std::int64_t whole) {
   const std::int64_t below = whole / part * part;
   const std::string above = std::to_string(below + part);

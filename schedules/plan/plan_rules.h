@@ -1,7 +1,7 @@
-// The rules of a plan by section, each in a file of its own, and what they are written with. A rule
-// that fails names the field, its value, what it has to agree with, and the nearest values that
-// would do. Values outside a field's own limits are reported before (plan_fields.h); the rules pass
-// over them.
+// The rules of a plan by section, each in its own file, and the class that states them. A rule that
+// fails names the field, its value, the value that it must agree with, and the nearest values that
+// are allowed. Values outside a field's own limits have been reported before (plan_fields.h); the
+// rules ignore them.
 
 #pragma once
 
@@ -17,17 +17,17 @@
 
 namespace stepsim {
 
-// "4 or 8": the divisors of `whole` next to `part`.
+// Returns "4 or 8": the divisors of `whole` nearest to `part`.
 std::string nearest_divisors(std::int64_t part, std::int64_t whole);
 
-// Collects problems.
+// Rules collects problems.
 class Rules {
  public:
   void require(bool holds, std::string field, std::string message);
-  // `whole` must be a multiple of `part`, which is the value of `field`.
+  // Requires that `whole` is a multiple of `part`, which is the value of `field`.
   void divides(const std::string& field, std::int64_t part, const std::string& what,
                std::int64_t whole);
-  // `whole`, the value of `field`, must be a multiple of `part`.
+  // Requires that `whole`, the value of `field`, is a multiple of `part`.
   void multiple_of(const std::string& field, std::int64_t whole, const std::string& what,
                    std::int64_t part);
   void add(std::vector<Problem> problems);
@@ -58,7 +58,7 @@ void check_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
 // ---- check_experts.cc ----
 
 void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
-// REQUIRES: nothing is wrong with the plan so far.
+// REQUIRES: the plan has no other problem.
 void check_expert_places(const ParallelPlan& plan, const ModelSpec& model, const Places& places,
                          Rules& rules);
 

@@ -25,8 +25,8 @@ ScheduleRequest request_of(const ParallelPlan& plan, const PipelineCosts& costs)
   return request;
 }
 
-// Within the memory of 1F1B, unless the plan says otherwise. Where the stages lie must be known
-// before the order: several chunks are laid out as a V, whose turns need no messages.
+// The limit is the memory of 1F1B unless the plan gives another. The placement must be known before
+// the order is: several chunks are laid out as a V, whose turns need no messages.
 OptimalRequest optimal_request_of(const ParallelPlan& plan, const PipelineCosts& costs) {
   return {.stages = plan.pp,
           .microbatches = plan.microbatches(),
@@ -36,7 +36,7 @@ OptimalRequest optimal_request_of(const ParallelPlan& plan, const PipelineCosts&
           .placement = placement_of(plan)};
 }
 
-// The schedule's stages and micro-batches, in the words of the plan.
+// Words a problem of the schedule's stages and micro-batches in terms of the plan.
 Problem in_words_of_plan(Problem problem, const ParallelPlan& plan) {
   if (problem.field == "stages") {
     problem.field = "pp";

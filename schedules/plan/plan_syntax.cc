@@ -154,8 +154,8 @@ void append(std::int64_t times, std::int64_t layers, std::vector<std::int64_t>& 
   layout.insert(layout.end(), static_cast<std::size_t>(times), layers);
 }
 
-// People write 14*8 for 8*14, too: the reading that makes as many stages as the pipeline has is
-// meant.
+// People also write 14*8 for 8*14. The reading that gives as many stages as the pipeline has is
+// taken.
 Messages read_layout(std::string_view text, ParallelPlan& plan) {
   std::vector<std::int64_t> layout;
   std::vector<std::int64_t> swapped;
@@ -272,7 +272,8 @@ std::optional<std::string> write_modules(const ParallelPlan& plan) {
 
 // ---- state_bytes ----
 
-// All bytes of a parameter: the weight, the gradient, the optimizer's state if there is one.
+// StateAccounting splits the bytes of a parameter into the weight, the gradient and the optimizer's
+// state.
 struct StateAccounting {
   std::int64_t total;
   std::int64_t gradient;
@@ -281,8 +282,8 @@ struct StateAccounting {
 };
 constexpr StateAccounting kAccountings[] = {
     {10, 2, 8, false},  // bf16 weight, two fp32 moments
-    {12, 2, 8, true},   // and a bf16 gradient
-    {16, 2, 12, true},  // and an fp32 weight
+    {12, 2, 8, true},   // with a bf16 gradient
+    {16, 2, 12, true},  // with an fp32 weight, too
     {18, 4, 12, true},  // with an fp32 gradient
 };
 

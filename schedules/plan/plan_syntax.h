@@ -7,7 +7,7 @@
 //   recompute_modules=norm+mlp
 //   state_bytes=16          all bytes of a parameter
 //
-// Readers return what is wrong with the text. Writers return a text that reads back.
+// Readers return the problems of the text. Writers return a text that reads back.
 
 #pragma once
 
@@ -18,12 +18,12 @@ namespace stepsim {
 
 extern const FieldSyntax<ParallelPlan> kOrderSyntax;
 extern const FieldSyntax<ParallelPlan> kMapSyntax;
-// Reading asks for the plan's stages, so it comes after the schedule, the chunks and pp.
+// Reading needs the number of stages, so it comes after the schedule, the chunks and pp.
 extern const FieldSyntax<ParallelPlan> kLayoutSyntax;
 extern const FieldSyntax<ParallelPlan> kScheduleSyntax;
 extern const FieldSyntax<ParallelPlan> kRecomputeModulesSyntax;
-// Sets optimizer_bytes, gradient_bytes and hold_gradients, so it comes after the optimizer. Only
-// what those two don't tell is written: 10, where no gradients are held.
+// Sets optimizer_bytes, gradient_bytes and hold_gradients, so it comes after the optimizer. It is
+// written only if those two do not determine it: 10, which holds no gradients.
 extern const FieldSyntax<ParallelPlan> kStateBytesSyntax;
 
 }  // namespace stepsim

@@ -1,6 +1,6 @@
-// CollectiveAlgorithm is a collective as messages: which member sends what to whom, in which round.
-// It is a pure function of (lane, round, member) and is evaluated lazily; nothing of size n^2 is
-// ever stored.
+// CollectiveAlgorithm describes a collective as messages: which member sends which data to which
+// member in which round. It is a pure function of (lane, round, member) and is evaluated lazily.
+// Nothing of size n^2 is ever stored.
 //
 // Lanes run side by side (two directions of a ring, rotated axis orders of a torus, messages that
 // leave at once) and do not wait for each other. Within a lane a member goes through the rounds in
@@ -8,8 +8,8 @@
 // messages to it in the rounds before r have arrived. A message that arrives in round r can only be
 // passed on in a later round.
 //
-// Where lanes do depend on each other, gate() names the round of another lane that a member must
-// have finished first. Beside the members there may be switches that add and copy (endpoints()).
+// If lanes depend on each other, gate() names the round of another lane that a member must have
+// finished first. In addition to the members there may be switches that add and copy (endpoints()).
 // They take part like members from the start, but have no data of their own.
 //
 // Only the proof (sim/collectives/proof.h) asks which data a message carries. The data are cut into
@@ -44,28 +44,28 @@ inline constexpr std::size_t kMaxDimensions = 4;
 
 struct StepList;  // step_list.h
 
-// A collective of one group. REQUIRES: bytes is a whole number of elements.
+// CollectiveTask is a collective of one group. REQUIRES: bytes is a whole number of elements.
 struct CollectiveTask {
   CollectiveOp op = CollectiveOp::kAllReduce;
   Bytes bytes;  // the larger of one member's send and receive buffer
   Bytes element{2};
   std::uint32_t root = 0;                        // member: broadcast, reduce, gather, scatter
   std::uint32_t shift = 1;                       // permute
-  const ByteMatrix* matrix = nullptr;            // ragged all-to-all; none: equal shards
+  const ByteMatrix* matrix = nullptr;            // for a ragged all-to-all; null: equal shards
   const StepList* steps = nullptr;               // kCustom
-  std::span<const std::uint32_t> permutation{};  // permute: where each member sends; none: shift
+  std::span<const std::uint32_t> permutation{};  // permute: where each member sends; empty: shift
 };
 
 struct CollectiveMessage {
   std::uint32_t to = 0;  // member
   Bytes bytes;
   bool reduce = false;
-  bool in_node = false;          // that link is inside a node, though the group spans several
+  bool in_node = false;          // the link is inside a node, though the group spans several
   std::optional<LinkId> link{};  // from or to a switch: the link between the two
 };
 
-// Round `round` of lane `lane` of the same member: its message has left, and what it was to receive
-// in it has arrived.
+// LaneGate names round `round` of lane `lane` of the same member. The gate opens when its message
+// of that round has left and everything that it receives in it has arrived.
 struct LaneGate {
   std::uint32_t lane = 0;
   std::uint32_t round = 0;
@@ -80,45 +80,49 @@ class CollectiveAlgorithm {
   virtual std::uint32_t lanes() const = 0;
   virtual std::uint32_t rounds() const = 0;  // the same for every lane
 
-  // The message that `member` sends in this round; nothing where it only receives.
+  // Returns the message that `member` sends in this round; nullopt if it only receives.
   virtual std::optional<CollectiveMessage> message(std::uint32_t lane, std::uint32_t round,
                                                    std::uint32_t member) const = 0;
 
-  // The round of another lane that `member` must have finished before it sends in this round. Asked
-  // only if gated().
+  // gate() returns the round of another lane that `member` must have finished before it sends in
+  // this round. Asked only if gated().
   virtual bool gated() const { return false; }
   virtual std::optional<LaneGate> gate(std::uint32_t, std::uint32_t, std::uint32_t) const {
     return std::nullopt;
   }
 
-  // A range [first, last) of lanes with this lane and all whose gates may name it.
+  // Returns a range [first, last) of lanes that contains this lane and all lanes whose gates may
+  // name it.
   virtual std::pair<std::uint32_t, std::uint32_t> lanes_behind(std::uint32_t) const {
     return {0, lanes()};
   }
 
-  // How many messages arrive at `member` in this round.
+  // Returns how many messages arrive at `member` in this round.
   virtual std::uint32_t receives(std::uint32_t lane, std::uint32_t round,
                                  std::uint32_t member) const = 0;
 
   virtual std::uint32_t shards() const = 0;
   virtual std::uint32_t pieces() const { return 1; }
 
-  // The shard that `member` owns: what it brings to an all-gather and keeps of a reduce-scatter.
+  // Returns the shard that `member` owns: the one it brings to an all-gather and keeps in a
+  // reduce-scatter.
   virtual std::uint32_t shard_of(std::uint32_t member) const = 0;
 
-  // Pieces are equal fractions of a shard, and each message is rounded to whole bytes.
+  // Returns whether pieces are equal fractions of a shard, with each message rounded to whole
+  // bytes.
   virtual bool cuts_equally() const { return false; }
 
-  // The switches among the endpoints add and copy data while they arrive, so that the collective is
-  // one transfer, also when stepped. Packets are stored and forwarded chunk by chunk.
+  // Returns whether the switches among the endpoints add and copy data while they arrive. The
+  // collective is then one transfer, also when stepped. As packets it is stored and forwarded chunk
+  // by chunk.
   virtual bool cuts_through() const { return false; }
 
-  // In every lane each member passes all it receives on to the same other member, all the way
-  // round. Pipelined, a byte then takes the trips of its own way and not the longest trip of each
-  // round.
+  // Returns whether in every lane each member passes everything it receives on to the same other
+  // member, all the way round. Pipelined, a byte then takes the trips of its own way and not the
+  // longest trip of each round.
   virtual bool relays() const { return false; }
 
-  // In an all-to-all by a matrix that is shared in nodes, messages between nodes carry
+  // Returns whether, in an all-to-all with a matrix that nodes share, messages between nodes carry
   // ByteMatrix::shared.
   virtual bool forwards_shared() const { return false; }
 

@@ -1,9 +1,9 @@
-// The algorithm table has one row for each algorithm that a collective can run by. A row says all
-// there is to declare: its name, which operations it can do, in which groups, when `auto` may take
-// it, and how it is made. choose_algorithm() reads it; docs/adding-a-collective.md adds to it.
+// The algorithm table has one row for each collective algorithm. A row declares everything about
+// it: its name, the operations it can do, the groups it can run in, its bid for `auto`, and its
+// maker. choose_algorithm() reads the table; docs/adding-a-collective.md explains how to add a row.
 //
-// The closed form of an algorithm is in a table of its own, for it needs nothing of the messages
-// (analysis/collective_forms/form_table.cc).
+// The closed form of an algorithm is in a separate table, because it does not depend on the
+// messages (analysis/collective_forms/form_table.cc).
 
 #pragma once
 
@@ -39,22 +39,23 @@ struct AlgorithmRow {
   std::string_view name;  // as on the command line
   OpSet ops;
 
-  // Why it can't do the operation in a group of this shape: "needs ...". Empty: it can.
+  // Returns why it cannot do the operation in a group of this shape: "needs ...". Empty: it can.
   std::string (*misfit)(CollectiveOp op, const GroupShape& shape);
 
-  // Why it can't do an all-to-all by this matrix, though it can do one of equal shards. Empty: it
-  // can.
+  // Returns why it cannot do an all-to-all with this matrix, though it can do one with equal
+  // shards. Empty: it can.
   std::string (*matrix_misfit)(const ByteMatrix& matrix, const GroupShape& shape);
 
-  // What `auto` expects it to cost; nothing where `auto` never takes it. Asked only for operations
-  // and groups that it can do.
+  // Returns the cost that `auto` expects; nullopt if `auto` never takes it. Asked only for
+  // operations and groups that it can do.
   std::optional<AutoBid> (*bid)(const CollectiveTask& task, const GroupShape& shape);
 
-  // REQUIRES: it can do the task in the group. The algorithm keeps what the task refers to.
+  // REQUIRES: it can do the task in the group. The algorithm refers to the tables of the task.
   std::unique_ptr<CollectiveAlgorithm> (*make)(const CollectiveTask& task, const GroupShape& shape);
 };
 
-// In the order of AlgorithmChoice, without kAuto. Where two bids are equal `auto` takes the first.
+// The rows in the order of AlgorithmChoice, without kAuto. If two bids are equal, `auto` takes the
+// first.
 std::span<const AlgorithmRow> algorithm_table();
 
 // REQUIRES: choice is not kAuto.

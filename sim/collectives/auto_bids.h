@@ -1,4 +1,4 @@
-// AutoBid is what `auto` expects an algorithm to cost in a group; the lowest bid is taken. These
+// AutoBid is the cost that `auto` expects of an algorithm in a group. The lowest bid wins. These
 // functions make the bids of the algorithm table.
 //
 //   all-reduce, all-gather, reduce-scatter
@@ -30,7 +30,7 @@ namespace stepsim {
 inline constexpr std::int64_t kTripBytes = 64 << 10;
 
 struct AutoBid {
-  std::int64_t bytes = 0;  // 0: nothing that could run in the group is better
+  std::int64_t bytes = 0;  // 0: no algorithm that can run in the group is better
   std::string why;         // a sentence
 };
 

@@ -1,9 +1,9 @@
-// ByteMatrix says how many bytes each member of a group has for each other: a ragged all-to-all.
-// It is shared data of an op graph (OpGraph::byte_matrices), the same for all members.
+// ByteMatrix gives the bytes that each member of a group sends to each other member, for a ragged
+// all-to-all. It is shared data of an op graph (OpGraph::byte_matrices), the same for all members.
 //
-// Several members of a node may want the same data of one source. These can cross to the node once
-// and be handed on inside it. Likewise the members of a node can add up what they send to one
-// destination before it leaves. `shared` is what then crosses. Only algorithms that forward inside
+// Several members of a node may need the same data of one source. These data can cross to the node
+// once and be handed on inside it. Likewise the members of a node can add up their data for one
+// destination before they leave. `shared` is what crosses then. Only algorithms that forward inside
 // a node use it (node_relay.h); members that send straight to each other send `bytes`.
 
 #pragma once
@@ -23,7 +23,7 @@ enum class NodeSharing : std::uint8_t {
 
 struct ByteMatrix {
   std::uint32_t members = 0;
-  // [source * members + destination]; what a member has for itself does not travel.
+  // Indexed [source * members + destination]. A member's data for itself are not sent.
   std::vector<Bytes> bytes{};
   NodeSharing sharing = NodeSharing::kNone;
   std::vector<std::uint32_t> node_of{};  // by member, 0 to nodes - 1; empty without sharing
@@ -40,11 +40,11 @@ struct ByteMatrix {
   }
 };
 
-// The larger of the largest send buffer and the largest receive buffer of a member, with what it
-// keeps: CollectiveWork::bytes of this all-to-all. O(members^2).
+// Returns the larger of the largest send buffer and the largest receive buffer of a member,
+// including what it keeps: CollectiveWork::bytes of this all-to-all. O(members^2).
 Bytes largest_buffer(const ByteMatrix& matrix);
 
-// The most that a member sends to others, or receives from them. O(members^2).
+// Returns the most that a member sends to others, or receives from them. O(members^2).
 Bytes busiest_port(const ByteMatrix& matrix);
 
 }  // namespace stepsim

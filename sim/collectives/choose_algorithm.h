@@ -1,6 +1,6 @@
-// choose_algorithm() turns a choice and the shape of a group into the algorithm that runs. What
-// there is to choose from is in the algorithm table (algorithm_table.h); `auto` takes the row with
-// the lowest bid (auto_bids.h).
+// choose_algorithm() turns a choice and the shape of a group into the algorithm that runs. The
+// algorithm table has the possible choices (algorithm_table.h); `auto` takes the row with the
+// lowest bid (auto_bids.h).
 
 #pragma once
 
@@ -18,21 +18,21 @@ struct ChosenAlgorithm {
   std::string why;                                  // a sentence
 };
 
-// Algorithms that can do this in this group, without kAuto and kCustom. Never empty.
+// Returns the algorithms that can do this in this group, without kAuto and kCustom. Never empty.
 std::vector<AlgorithmChoice> algorithms_for(CollectiveOp op, const GroupShape& shape);
 
-// Why it can't, and which can: "can't do a broadcast; there are: chain, binomial-tree". Empty if it
-// can.
+// Returns why it cannot, and which can: "can't do a broadcast; there are: chain, binomial-tree".
+// Empty if it can.
 std::string refusal(CollectiveOp op, AlgorithmChoice choice, const GroupShape& shape);
 
-// The algorithm that a choice stands for, and why. REQUIRES: shape.members() > 1; refusal() is
-// empty.
+// Returns the algorithm that a choice stands for, and why. REQUIRES: shape.members() > 1; refusal()
+// is empty.
 ChosenAlgorithm resolve(const CollectiveTask& task, AlgorithmChoice choice,
                         const GroupShape& shape);
 
-// Throws ConfigError where there is a refusal(), and where the algorithm can't do by a matrix what
-// it can do with equal shards. REQUIRES: shape.members() > 1; task.root is a member; kCustom:
-// task.steps are for this operation and so many members. The algorithm refers to the tables that
+// Throws ConfigError if there is a refusal(), or if the algorithm can do the operation with equal
+// shards but not with a matrix. REQUIRES: shape.members() > 1; task.root is a member; kCustom:
+// task.steps are for this operation and number of members. The algorithm refers to the tables that
 // the task refers to.
 std::unique_ptr<CollectiveAlgorithm> choose_algorithm(const CollectiveTask& task,
                                                       AlgorithmChoice choice,

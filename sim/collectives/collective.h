@@ -1,4 +1,4 @@
-// The words of collective communication: operations, algorithms to choose from, and the shape of a
+// The terms of collective communication: operations, algorithms to choose from, and the shape of a
 // group of members.
 //
 // Sizes are those of nccl-tests: `bytes` is the larger of one member's send and receive buffer.
@@ -47,15 +47,15 @@ inline constexpr std::array kCollectiveOps = {
     CollectiveOp::kSendReceive, CollectiveOp::kPermute};
 std::string_view name_of(CollectiveOp op);  // "all-reduce"
 
-// All-reduce, all-gather and reduce-scatter: every member has a part of the result, so the data can
-// go round a ring.
+// Returns true for all-reduce, all-gather and reduce-scatter. In these every member has a part of
+// the result, so the data can go round a ring.
 constexpr bool is_ring_op(CollectiveOp op) {
   return op == CollectiveOp::kAllReduce || op == CollectiveOp::kAllGather ||
          op == CollectiveOp::kReduceScatter;
 }
 
-// An algorithm, or `auto`. The enumerators stand in the order of the rows of the algorithm table
-// (sim/collectives/algorithm_table.h), which says everything else about each: name, operations,
+// An algorithm, or `auto`. The enumerators are in the order of the rows of the algorithm table
+// (sim/collectives/algorithm_table.h), which declares everything else about each: name, operations,
 // groups, estimate and maker. docs/collectives.md describes them.
 enum class AlgorithmChoice : std::uint8_t {
   kAuto,  // by the shape of the group and the size
@@ -83,7 +83,7 @@ enum class AlgorithmChoice : std::uint8_t {
   kNvls,
   kSharp,
   kNvlsTree,
-  kCustom,  // steps that somebody has written down (step_list.h); stays the last one
+  kCustom,  // steps from a file (step_list.h); stays the last one
 };
 inline constexpr std::size_t kAlgorithmCount = std::size_t(AlgorithmChoice::kCustom) + 1;
 inline constexpr std::array<AlgorithmChoice, kAlgorithmCount> kAlgorithmChoices = [] {
@@ -93,7 +93,8 @@ inline constexpr std::array<AlgorithmChoice, kAlgorithmCount> kAlgorithmChoices 
 }();
 std::string_view name_of(AlgorithmChoice choice);  // "ring"
 
-// One dimension of a group: its members stand in a line, a ring, or around a switch.
+// GroupDimension is one dimension of a group: its members form a line, a ring, or stand around a
+// switch.
 struct GroupDimension {
   std::uint32_t size = 1;
   bool torus_axis = false;
@@ -102,8 +103,8 @@ struct GroupDimension {
   friend bool operator==(const GroupDimension&, const GroupDimension&) = default;
 };
 
-// A tree of switches with the members as its leaves. Its switches may add up what comes from below
-// and copy what comes from above.
+// SwitchTree is a tree of switches with the members as its leaves. Its switches may add up the data
+// from below and copy the data from above.
 struct SwitchTree {
   struct Node {
     std::uint32_t parent = 0;  // the root is its own parent
@@ -111,13 +112,14 @@ struct SwitchTree {
     LinkId down;               // from the parent; the root has none
     friend bool operator==(const Node&, const Node&) = default;
   };
-  std::vector<Node> nodes;  // members, then switches; empty: there is no such tree
+  std::vector<Node> nodes;  // members, then switches; empty: no such tree
   friend bool operator==(const SwitchTree&, const SwitchTree&) = default;
 };
 
-// What an algorithm may know about the places of its members. Position p of the box of dimensions
-// (innermost fastest) is taken by member order[p]. Algorithms that know no dimensions (ring, chain,
-// trees of members) go by the members' own numbers instead: the order in which they were given.
+// GroupShape is what an algorithm may know about the places of its members. Member order[p] is at
+// position p of the box of dimensions (innermost fastest). Algorithms without dimensions (ring,
+// chain, trees of members) use the members' own numbers instead: the order in which they were
+// given.
 struct GroupShape {
   std::vector<GroupDimension> dimensions;  // none of size 1; empty: a single member
   std::vector<std::uint32_t> order;
@@ -128,9 +130,9 @@ struct GroupShape {
   // For each node, the tree of its members. Empty unless every node has one switch between them.
   std::vector<SwitchTree> node_trees{};
   std::uint32_t members() const { return static_cast<std::uint32_t>(order.size()); }
-  bool is_torus() const;        // every dimension is a torus axis
-  bool has_torus_axis() const;  // at least one is
-  bool twists() const;          // it is a whole twisted torus
+  bool is_torus() const;        // whether every dimension is a torus axis
+  bool has_torus_axis() const;  // whether at least one dimension is
+  bool twists() const;          // whether it is a whole twisted torus
   friend bool operator==(const GroupShape&, const GroupShape&) = default;
 };
 

@@ -1,9 +1,9 @@
-// CommunicationLibrary is what a communication library adds to the links: how long it takes to
-// start, what a hop costs beyond the wire, how much of a link and of a chip its protocols can use,
-// and the constants by which it picks algorithm and protocol. Data: catalog/libraries/.
+// CommunicationLibrary holds what a communication library adds to the links: the time to start, the
+// cost of a hop beyond the wire, the share of a link and of a chip that its protocols use, and the
+// constants by which it picks algorithm and protocol. The data are in catalog/libraries/.
 //
-// The default is the ideal library: nothing is added, and `auto` is what
-// sim/collectives/choose_algorithm.h says. Links that are driven by DMA (ICI of TPUs) are ideal.
+// The default is the ideal library: it adds nothing, and `auto` chooses as in
+// sim/collectives/choose_algorithm.h. Links that are driven by DMA (ICI of TPUs) are ideal.
 //
 // With n members, S bytes and x = S / n, a collective in h rounds that sends V bytes a member takes
 //
@@ -16,16 +16,16 @@
 //   fill       chunks (Simple) or open channels (LL) grow with the data, up to a limit, and the
 //              pipeline has to fill with them
 //
-// Where everybody has a message for everybody, each doubling of the members beyond two costs
-// `doubling` more: peers are served a few at a time.
+// If every member has a message for every other one, each doubling of the members beyond two costs
+// `doubling` more, because peers are served a few at a time.
 //
 // The form is fitted (scripts/fit_communication_library.py); docs/accuracy.md says how well. Not
 // modelled: registered buffers, proxies on the host, jitter.
 //
 // A collective runs in channels, each a block of threads that holds one compute unit of the chip
-// while the collective runs, waiting included. A channel moves no more than `rate`, and where it
-// adds no more than the unit can add of the type; all of them together no more than the device
-// memory can read and write. So `bandwidth` above is also at most
+// while the collective runs, waiting included. A channel moves at most `rate`, and if it adds, at
+// most what the unit can add of the type. All channels together move at most what the device memory
+// can read and write. So `bandwidth` above is also at most
 //
 //   open channels * min(rate, reduction throughput of a unit)      and      memory / accesses
 
@@ -42,7 +42,7 @@
 
 namespace stepsim {
 
-// LL and LL128 are NCCL's: flags travel with every 8 or 128 bytes, so nobody waits for a fence.
+// LL and LL128 are NCCL's: flags travel with every 8 or 128 bytes, so no fence is needed.
 enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
 inline constexpr std::size_t kProtocols = 3;
 std::string_view name_of(Protocol protocol);  // "LL", "LL128", "Simple"
@@ -50,8 +50,8 @@ std::string_view name_of(Protocol protocol);  // "LL", "LL128", "Simple"
 enum class HopKind : std::uint8_t { kNvlink, kPcie, kNetwork };
 inline constexpr std::size_t kHopKinds = 3;
 
-// The kind of kernel that a set of constants is for. Algorithms of stepsim that NCCL does not have
-// are timed as a ring.
+// LibraryPath is the kind of kernel that a set of constants is for. Algorithms of stepsim that NCCL
+// does not have are timed as a ring.
 enum class LibraryPath : std::uint8_t {
   kRing,
   kTree,
@@ -63,11 +63,11 @@ enum class LibraryPath : std::uint8_t {
 inline constexpr std::size_t kLibraryPaths = 5;
 std::string_view name_of(LibraryPath path);  // "ring", "tree", "nvls", "messages", "relay"
 
-// Every field below is explained where it is declared for files, in
-// sim/collectives/library_fields.cc (`stepsim help library`).
+// sim/collectives/library_fields.cc explains every field below, where it is declared for files
+// (`stepsim help library`).
 
-// How many channels a collective opens and what one can do. From NCCL's kernels (src/enqueue.cc,
-// src/graph/connect.cc, src/include/comm.h).
+// ProtocolChannels says how many channels a collective opens and what one channel can do. From
+// NCCL's kernels (src/enqueue.cc, src/graph/connect.cc, src/include/comm.h).
 struct ProtocolChannels {
   std::int64_t most = 0;
   std::int64_t network = 0;
@@ -92,7 +92,8 @@ struct ProtocolTiming {
   ProtocolChannels channels{};
 };
 
-// NCCL's own expectation, by which it chooses (src/graph/tuning.cc): base + hops * hop + S / rate.
+// ProtocolTuning is NCCL's own expectation, by which it chooses (src/graph/tuning.cc): base + hops
+// * hop + S / rate.
 struct ProtocolTuning {
   LibraryPath path = LibraryPath::kRing;
   Protocol protocol = Protocol::kSimple;
@@ -123,19 +124,19 @@ struct LibraryTuner {
 
 struct CommunicationLibrary {
   std::string name = "ideal";
-  std::vector<ProtocolTiming> timings;  // none: ideal; else one for each path of `tuner`
+  std::vector<ProtocolTiming> timings;  // empty: ideal; otherwise one for each path of `tuner`
   LibraryTuner tuner{};
   HopKind inside = HopKind::kNvlink;  // between chips of a node; from the topology, not from files
   std::int64_t most_channels = 0;     // 0: no limit
   bool copy_engines = false;
 
   bool ideal() const { return timings.empty(); }
-  // Nothing if there is none.
+  // Returns nullptr if there is none.
   const ProtocolTiming* find(LibraryPath path, Protocol protocol) const;
 };
 
-// Empty when the library makes sense: every field is within its limits, ring and messages have
-// their timings, none is there twice, and every path that is tuned is also timed.
+// Returns no problem if every field is within its limits, ring and messages have their timings, no
+// timing is there twice, and every path with a tuning also has a timing.
 std::vector<Problem> check(const CommunicationLibrary& library);
 
 }  // namespace stepsim

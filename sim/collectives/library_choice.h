@@ -1,6 +1,6 @@
-// choose_with_library() turns what was asked for into algorithm, protocol and what they cost beyond
-// the links. `auto` goes as NCCL does: the lowest of its own expectations (ncclTopoTuneModel and
-// ncclTopoGetAlgoTime, src/graph/tuning.cc), which decide and are not the predicted time:
+// choose_with_library() turns a request into an algorithm, a protocol, and their costs beyond the
+// links. `auto` chooses as NCCL does: the lowest of NCCL's own expectations (ncclTopoTuneModel and
+// ncclTopoGetAlgoTime, src/graph/tuning.cc). These decide but are not the predicted time:
 //
 //   base + h * hop + S / (rate * ratio)      ratio: S over what a member sends
 //
@@ -13,12 +13,12 @@
 //
 // The channels that the protocol opens decide how much of the chips it holds (library.h).
 //
-// Without a library (ideal) it goes by closed forms: in a node whose switch adds up and copies that
-// takes one trip and S/W, (n - 1) / n of it where shards are sent, which nothing is faster than,
-// unless switches add slowly; else as choose_algorithm.h says.
+// Without a library (ideal) it chooses by closed forms. In a node whose switch adds and copies, the
+// switch takes one trip and S/W, or (n - 1) / n of it if shards are sent. Nothing is faster, unless
+// the switch adds slowly. Otherwise it chooses as choose_algorithm.h does.
 //
-// Algorithms that NCCL does not have, or that are asked for by name, get the protocol that is
-// expected to be best for a ring of as many rounds.
+// Algorithms that NCCL does not have, or that the user names, get the protocol that is expected to
+// be best for a ring of as many rounds.
 
 #pragma once
 
@@ -34,19 +34,19 @@
 
 namespace stepsim {
 
-// What a library knows about the place of a group. A bandwidth that is not there is no limit.
+// GroupLinks is what a library knows about the place of a group. An unset bandwidth means no limit.
 struct GroupLinks {
   std::uint32_t members = 1;
   std::uint32_t nodes = 1;
   std::optional<Bandwidth> inside{};   // the slowest route between neighbours of one node
   std::optional<Bandwidth> network{};  // the slowest route between nodes
-  std::optional<Bandwidth> adder{};    // sums of this type that a compute unit of the chips makes
-  std::optional<Bandwidth> memory{};   // what the memory of a chip reads and writes
-  bool nvls = false;                   // the switch between the chips of a node adds and copies,
-  std::optional<Bandwidth> switch_adders{};  // so many bytes of operands a second
+  std::optional<Bandwidth> adder{};    // rate at which a compute unit of the chips adds this type
+  std::optional<Bandwidth> memory{};   // rate at which a chip's memory reads and writes
+  bool nvls = false;                   // the switch between the chips of a node adds and copies
+  std::optional<Bandwidth> switch_adders{};  // limit on its operands; unset: none
 };
 
-// The library's additions to the transfers of one collective or message.
+// LibraryCost is what the library adds to the transfers of one collective or message.
 struct LibraryCost {
   Duration start{};                             // once, before the first byte
   std::array<Duration, kHopKinds> hop{};        // to every message, by the kind of its route
@@ -64,14 +64,14 @@ struct LibraryChoice {
   std::string why;       // a sentence
 };
 
-// `floating`: the elements are of a type that switches can add up (fp32, bf16, fp16).
-// REQUIRES: shape.members() > 1; refusal() of the choice is empty; check(library) is empty.
+// `floating`: switches can add the elements' type (fp32, bf16, fp16). REQUIRES: shape.members() >
+// 1; refusal() of the choice is empty; check(library) is empty.
 LibraryChoice choose_with_library(const CommunicationLibrary& library, const CollectiveTask& task,
                                   bool floating, AlgorithmChoice asked, const GroupShape& shape,
                                   const GroupLinks& links);
 
-// The cost of a message of `bytes` over a route of this kind. `link`: the narrowest link of the
-// route.
+// Returns the cost of a message of `bytes` over a route of this kind. `link`: the narrowest link of
+// the route.
 LibraryCost cost_of_message(const CommunicationLibrary& library, Bytes bytes, HopKind kind,
                             Bandwidth link);
 

@@ -1,5 +1,5 @@
-// The fields of a communication library, as files give them. A new constant is a member of
-// CommunicationLibrary, a row of library_fields.cc, a line of proto/library.proto and what uses it.
+// The fields of a communication library in files. To add one: a member of CommunicationLibrary, a
+// row of library_fields.cc, a line of proto/library.proto, and the code that uses it.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// end_of_rounds() is the time at which every round of every lane is over if only trips count. A
-// round follows the one before it, and the rounds of other lanes that a gate names. This is the
-// latency of a pipelined collective.
+// end_of_rounds() returns the time at which every round of every lane is over if only trips count.
+// A round follows the round before it, and the rounds of other lanes that a gate names. This time
+// is the latency of a pipelined collective.
 
 #pragma once
 
@@ -12,12 +12,14 @@
 
 namespace stepsim {
 
-// `trips`: by lane and round, the longest. O(lanes x rounds), times members where lanes are gated.
+// `trips`: the longest trip, by lane and round. O(lanes x rounds), times members if lanes are
+// gated.
 Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
                        const std::vector<std::vector<Duration>>& trips);
 
-// The time at which the last byte has gone its way if every member passes all it receives on to the
-// same other member. `next`: that member, by sender. `hop`: the trip there. O(rounds x members).
+// Returns the time at which the last byte arrives if every member passes everything it receives on
+// to the same other member. `next`: that member, by sender. `hop`: the trip there. O(rounds x
+// members).
 Duration end_of_relay(std::uint32_t rounds, const std::vector<std::uint32_t>& next,
                       const std::vector<Duration>& hop);
 

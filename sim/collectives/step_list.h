@@ -1,9 +1,9 @@
-// StepList is an algorithm that somebody has written down step by step: which member sends which
-// blocks to whom, in which lane and round (the words of algorithm.h). It is shared data of an op
+// StepList is an algorithm that a user has written step by step: which member sends which blocks to
+// which member, in which lane and round (the terms of algorithm.h). It is shared data of an op
 // graph (OpGraph::step_lists). ListedSteps runs one, for any number of bytes.
 //
-// A list may be wrong: ask disproof() (proof.h) whether it keeps the promise of its operation
-// before it is used.
+// A list may be wrong. Before it is used, ask disproof() (proof.h) whether it does what its
+// operation promises.
 
 #pragma once
 
@@ -36,13 +36,14 @@ struct StepList {
   std::vector<ListedStep> steps{};
 };
 
-// Members, blocks and rounds that are not there, two steps of a member in one round of a lane, and
-// shards that do not fit the operation. Fields are "steps[3].to".
+// Returns problems: members, blocks and rounds that do not exist, two steps of a member in one
+// round of a lane, and shards that do not fit the operation. Fields are "steps[3].to".
 std::vector<Problem> check(const StepList& list);
 
 class ListedSteps final : public CollectiveAlgorithm {
  public:
-  // Keeps a reference to the list. REQUIRES: check(list) is empty; the task's operation is its.
+  // Keeps a reference to the list. REQUIRES: check(list) is empty; the list is for the task's
+  // operation.
   ListedSteps(const CollectiveTask& task, const StepList& list);
 
   std::uint32_t members() const override { return list_.members; }
@@ -77,8 +78,8 @@ class ListedSteps final : public CollectiveAlgorithm {
   std::uint32_t lanes_ = 1;
   std::uint32_t rounds_ = 0;
   bool gated_ = false;
-  std::vector<std::optional<std::uint32_t>> step_of_;  // by slot: index of the step
-  std::vector<std::uint32_t> received_;                // by slot: messages
+  std::vector<std::optional<std::uint32_t>> step_of_;  // by slot: index of its step
+  std::vector<std::uint32_t> received_;                // by slot: number of messages received
 };
 
 }  // namespace stepsim

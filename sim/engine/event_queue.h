@@ -60,7 +60,7 @@ class EventQueue {
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
 
-  // The time of the last event popped, or what advance_to() set; zero at first.
+  // Returns the time of the last event popped, or the time set by advance_to(); zero at first.
   Time now() const { return now_; }
 
   bool empty() const { return size_ == 0; }
@@ -100,11 +100,12 @@ class EventQueue {
   }
 
  private:
-  // Time in picoseconds, sequence number, event: 64, 32 and 32 bits, the most significant first.
+  // From the most significant bits: time in picoseconds (64 bits), sequence number (32), event
+  // (32).
   __extension__ typedef unsigned __int128 Key;
 
   static constexpr std::size_t kLine = 64;
-  // Entry 0 stands last in its line, so that children 4i+1 .. 4i+4 start a line.
+  // Entry 0 is the last of its cache line, so children 4i+1 .. 4i+4 share a line.
   static constexpr std::size_t kOffset = 3;
   static constexpr std::uint32_t kLastSequence = 0xffffffff;
 
@@ -128,13 +129,13 @@ class EventQueue {
     return Key{b_high ^ ((a_high ^ b_high) & mask)} << 64 | Key{low};
   }
 
-  // Moves the earliest child up into the hole at the root, again and again; returns the leaf that
-  // is free in the end. The last entry is already taken off.
+  // Moves the earliest child up into the hole at the root, repeatedly. Returns the leaf that
+  // becomes free. The last entry has been removed before.
   std::size_t sink_hole() {
     std::size_t hole = 0;
     std::size_t child = 1;
     for (; child + 3 < size_; child = 4 * hole + 1) {
-      // Both values are chosen with masks: what a child is worth is known without a second load.
+      // Masks choose both values, so a child's value is known without a second load.
       const Key* four = heap_ + child;
       const Key* grandchildren = heap_ + (4 * child + 1);
       __builtin_prefetch(grandchildren);

@@ -1,4 +1,4 @@
-// ArrayPool is many small growing arrays in one block of memory: the rows and heaps of a network
+// ArrayPool holds many small growing arrays in one block of memory: the rows and heaps of a network
 // with thousands of links, most of them short, without a malloc for each.
 //
 //   ArrayPool<Entry> pool;
@@ -50,7 +50,7 @@ class ArrayPool {
     memory_[array.begin + array.size++] = element;
   }
 
-  // Makes room for `more` elements beyond those that are there.
+  // Makes room for `more` additional elements.
   void reserve(PooledArray& array, std::uint32_t more) {
     if (array.size + more > array.capacity) grow(array, std::bit_ceil(array.size + more));
   }
@@ -58,7 +58,7 @@ class ArrayPool {
  private:
   static constexpr std::uint32_t kSmallest = 4;
 
-  // To a power of two.
+  // Grows the array to `capacity`, a power of two.
   void grow(PooledArray& array, std::uint32_t capacity) {
     capacity = std::max(capacity, kSmallest);
     std::vector<std::uint32_t>& free = free_[static_cast<std::size_t>(std::countr_zero(capacity))];
@@ -79,7 +79,7 @@ class ArrayPool {
   }
 
   std::vector<Element> memory_;
-  std::array<std::vector<std::uint32_t>, 32> free_;  // by log2 of the capacity: places left behind
+  std::array<std::vector<std::uint32_t>, 32> free_;  // free places, by log2 of their capacity
 };
 
 }  // namespace stepsim

@@ -39,15 +39,16 @@ struct Link {
   Duration latency;     // until the first byte arrives: cable and switch together
 };
 
-// Links that share evenly whatever crosses any of them.
+// LinkGroup is a set of links that share evenly all traffic over any of them.
 struct LinkGroup {
   std::vector<LinkId> links;  // by the nodes that they leave, then by number
-  Bandwidth bandwidth{};      // of a link, on average
-  Duration latency{};         // of each
-  std::uint32_t down = 0;     // how many links belonged to it and are gone
+  Bandwidth bandwidth{};      // average over its links
+  Duration latency{};         // latency of each
+  std::uint32_t down = 0;     // number of its links that are down
 };
 
-// The share that a transfer takes of a link, or of each link of a group: at rate r, weight * r.
+// LinkUse is the share that a transfer takes of a link, or of each link of a group: at rate r,
+// weight * r.
 struct LinkUse {
   LinkId link;        // or a group: Fabric::link_id()
   double weight = 1;  // in (0, 1]; a transfer names a link at most once
@@ -60,10 +61,10 @@ class Fabric {
   // Adds one one-way link. REQUIRES: from and to were returned by add(); bandwidth > 0.
   LinkId connect_one_way(NodeId from, NodeId to, Bandwidth bandwidth, Duration latency);
 
-  // Adds two links, one each way; returns the one from a to b, the other one has the next id.
+  // Adds two links, one each way. Returns the one from a to b; the other one has the next id.
   LinkId connect(NodeId a, NodeId b, Bandwidth bandwidth, Duration latency);
 
-  // Makes a group of links that packets are spread over; `down` others are gone.
+  // Makes a group of links that packets are spread over; `down` further links of it are down.
   // REQUIRES: links of this fabric, at least one, of equal latency, in no other group.
   void add_group(std::vector<LinkId> links, std::uint32_t down = 0);
 
@@ -76,36 +77,36 @@ class Fabric {
 
   std::string link_name(LinkId id) const;  // "node3.gpu5>node3.nvswitch"
 
-  // The group that a link belongs to.
+  // Returns the group that a link belongs to.
   std::optional<LinkGroupId> group_of(LinkId id) const {
     if (id.index() >= group_of_.size() || !group_of_[id.index()]) return std::nullopt;
     return *group_of_[id.index()];
   }
 
-  // A group that stands in the place of a link has an id behind those of all links. Valid as long
-  // as no link is added.
+  // Returns the id by which a group replaces a link. It follows the ids of all links, and is valid
+  // as long as no link is added.
   LinkId link_id(LinkGroupId group) const {
     return LinkId(static_cast<std::uint32_t>(links_.size()) + group.index());
   }
   std::size_t links_and_groups() const { return links_.size() + groups_.size(); }
 
-  // The use of a message whose route names the link: the link itself, or its group.
+  // Returns the use of a message whose route names the link: the link itself, or its group.
   LinkUse spread(LinkId id) const {
     const auto group = group_of(id);
     if (!group) return {id, 1};
     return {link_id(*group), 1 / static_cast<double>(groups_[group->index()].links.size())};
   }
 
-  // The bandwidth of a link, or of a group's average link.
+  // Returns the bandwidth of a link, or of a group's average link.
   Bandwidth bandwidth(LinkId id) const {
     if (id.index() < links_.size()) return links_[id.index()].bandwidth;
     return groups_[id.index() - links_.size()].bandwidth;
   }
 
-  // The rate of a message that has the link or group to itself: its bandwidth / weight.
+  // Returns the rate of a message that has the link or group to itself: its bandwidth / weight.
   Bandwidth width(const LinkUse& use) const { return bandwidth(use.link) / use.weight; }
 
-  // The links of `group` that leave `node`, by number.
+  // Returns the links of `group` that leave `node`, by number.
   std::span<const LinkId> alternatives(LinkGroupId group, NodeId node) const;
 
  private:
@@ -115,8 +116,8 @@ class Fabric {
   std::vector<OptionalId<LinkGroupId>> group_of_;  // by LinkId; shorter where the last have none
 };
 
-// Bytes that crossed one link. `used(id)`: bytes of the transfers that name that link or group.
-// A transfer that names a link of a group names the group beside it (Transfer), so the group's
+// Returns the bytes that crossed one link. `used(id)`: bytes of the transfers that name that link
+// or group. A transfer that names a link of a group names the group, too (Transfer), so the group's
 // bytes include those of all its links.
 template <typename Used>
 double bytes_over(const Fabric& fabric, LinkId id, const Used& used) {

@@ -1,7 +1,7 @@
-// FairSharing keeps the max-min fair rates of active transfers while transfers come and go, and
-// knows when the next one will be through. It is the inside of FlowNetwork, which adds latencies
-// and the interface; times here are plain picoseconds, rates bytes per picosecond. A group of links
-// is a link like any other here, with the bandwidth of its average link.
+// FairSharing keeps the max-min fair rates of active transfers while transfers start and end, and
+// knows when the next one will end. It is the core of FlowNetwork, which adds latencies and the
+// interface. Times here are plain picoseconds; rates are bytes per picosecond. A group of links is
+// treated like a link with the bandwidth of its average link.
 //
 // The result. Transfer f at rate r uses weight(f, l) * r of each of its links l. Rates are
 // max-min fair over transfers: no rate can grow without another, not larger one shrinking. A set
@@ -79,11 +79,11 @@ class FairSharing {
     double bytes_per_second;
   };
 
-  // evaluation_limit: evaluations in one settle() before everything is filled afresh; nothing
-  // for a limit that grows with the number of links and transfers.
+  // evaluation_limit: number of evaluations in one settle() after which everything is filled
+  // afresh. Unset: a limit that grows with the number of links and transfers.
   FairSharing(const Fabric& fabric, std::optional<std::uint64_t> evaluation_limit);
 
-  // Remembers a transfer, which does not move yet.
+  // Stores a transfer, which does not move yet.
   Slot add(TransferId id, Bytes bytes, std::span<const LinkUse> uses);
   void release(Slot slot);
 
@@ -93,38 +93,38 @@ class FairSharing {
   // The transfer is active from the next settle() on. REQUIRES: !needs_no_time(slot)
   void join(Slot slot);
 
-  // Counts all bytes as carried, now. REQUIRES: needs_no_time(slot)
+  // Counts all its bytes as carried now. REQUIRES: needs_no_time(slot)
   void pass(Slot slot);
 
-  // Takes away the transfers that end at `now` and appends them, in order of id.
-  // REQUIRES: now == next_finish()
+  // Removes the transfers that end at `now` and appends them, in order of id. REQUIRES: now ==
+  // next_finish()
   void take_finished(std::int64_t now, std::vector<Slot>& finished);
 
   // Makes all rates max-min fair. REQUIRES: now is not after next_finish()
   void settle(std::int64_t now);
 
-  // Nothing if no transfer is active. Valid after settle().
+  // Returns nullopt if no transfer is active. Valid after settle().
   std::optional<std::int64_t> next_finish() const { return finishes_.earliest(); }
 
-  double carried(LinkId link, std::int64_t at) const;  // bytes; of a group: of its average link
+  double carried(LinkId link, std::int64_t at) const;  // bytes; a group: its average link's
   std::uint64_t rate_updates() const { return rate_updates_; }
   std::uint64_t evaluations() const { return evaluations_; }
   std::uint64_t refills() const { return refills_; }
 
-  // Active transfers in order of id. Valid after settle(). O(slots log slots): for tests.
+  // Returns active transfers in order of id. Valid after settle(). O(slots log slots): for tests.
   std::vector<Rate> rates() const;
 
-  // The first link or transfer, in words, that contradicts max-min fairness by more than 1e-9;
-  // nothing if rates are fair. Recomputes all loads: O(all uses). Valid after settle().
+  // Describes the first link or transfer that contradicts max-min fairness by more than 1e-9;
+  // nullopt if rates are fair. Recomputes all loads: O(all uses). Valid after settle().
   std::optional<std::string> unfairness() const;
 
  private:
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-  // Every push of a changed rate reads and writes this and nothing else: one cache line.
+  // Every push of a changed rate reads and writes only this cache line.
   struct alignas(64) Link {
     double level;                 // rate of its own transfers; infinite if there are none
-    double foreign = 0;           // load of the others, bytes per picosecond
+    double foreign = 0;           // load of foreign transfers, bytes per picosecond
     double own_weight = 0;        // exactly 0 if there are no own transfers
     double fastest_foreign = 0;   // upper bound
     double capacity;              // bytes per picosecond
@@ -134,7 +134,7 @@ class FairSharing {
     bool is_pushed = false;       // in pushed_
     bool is_touched = false;      // in touched_
     bool is_queued = false;       // in queue_
-    std::uint8_t since_scan = 0;  // changes since the foreign load was last added up
+    std::uint8_t since_scan = 0;  // changes since the foreign load was last summed up
   };
 
   struct alignas(64) Books {
@@ -233,11 +233,10 @@ class FairSharing {
   void heap_remove(PooledArray& heap, std::uint32_t position);
   void heap_sift(PooledArray& heap, std::uint32_t position, const Own& entry);
 
-  IdTable<LinkId, Link> links_;  // and groups, behind all links
+  IdTable<LinkId, Link> links_;  // links, followed by groups
   IdTable<LinkId, Books> books_;
   // The uses of a transfer are a block of exact length in these arrays, that of its bottleneck
-  // first; blocks are found again through free_uses_. Most pushes read nothing but use_links_: it
-  // must be small.
+  // first. free_uses_ remembers free blocks. Most pushes read only use_links_, so it must be small.
   std::vector<LinkId> use_links_;
   std::vector<std::uint32_t> row_positions_;
   std::vector<double> weights_;                        // empty until a transfer needs them
@@ -251,9 +250,9 @@ class FairSharing {
 
   std::vector<Arrival> arrivals_;  // since the last settle()
   std::vector<LinkId> touched_;    // links whose load, level or own set changed since then
-  std::vector<LinkId> pushed_;     // by one evaluation; as long as the links, plus one
+  std::vector<LinkId> pushed_;     // by one evaluation; has room for all links plus one
   std::size_t pushed_count_ = 0;
-  std::vector<Faster> faster_;  // of one evaluation: candidates, and those captured
+  std::vector<Faster> faster_;  // of one evaluation: candidates and captured transfers
   std::vector<Faster> captured_;
   std::vector<Finished> finished_;        // of one instant
   std::vector<std::uint32_t> finishing_;  // indices of links, of one instant

@@ -57,7 +57,7 @@ class FinishTree {
     }
   }
 
-  // As of the last flush().
+  // Returns the earliest instant as of the last flush().
   std::optional<std::int64_t> earliest() const {
     return earliest_ == kNever ? std::nullopt : std::optional(earliest_);
   }

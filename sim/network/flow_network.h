@@ -44,7 +44,7 @@ struct FlowNetworkOptions {
 
 class FlowNetwork final : public Network {
  public:
-  // The fabric outlives the network.
+  // The fabric must outlive the network.
   explicit FlowNetwork(const Fabric& fabric, const FlowNetworkOptions& options = {})
       : fabric_(fabric), sharing_(fabric, options.evaluation_limit) {}
 
@@ -55,14 +55,14 @@ class FlowNetwork final : public Network {
   double carried(LinkId link, Time at) const override;
   NetworkStatistics statistics() const override;
 
-  // Rates and their proof (FairSharing::rates, unfairness), for tests.
+  // Gives tests access to rates and their check (FairSharing::rates, unfairness).
   const FairSharing& sharing() const { return sharing_; }
 
  private:
   const Fabric& fabric_;
   FairSharing sharing_;
   InstantQueue<FairSharing::Slot>
-      waiting_;  // for the end of the latency, or of a transfer that needs no time
+      waiting_;  // until the end of the latency, or of a transfer that needs no time
   std::vector<FairSharing::Slot> slots_;  // of one instant
   std::uint64_t transfers_ = 0;
 };

@@ -1,6 +1,6 @@
-// run_flows() runs a fixed list of flows through a network and says when each one ends. A flow
-// begins at its start, or when the last flow that it waits for has ended if that is later; then it
-// pays the latency of its whole route and moves its bytes.
+// run_flows() runs a fixed list of flows through a network and returns when each one ends. A flow
+// begins at its start time, or when the last flow that it waits for has ended if that is later.
+// Then it pays the latency of its whole route and moves its bytes.
 //
 //   FlowList list;
 //   list.add(Time{}, 64_MiB, route);               // flow 0
@@ -55,15 +55,15 @@ struct FlowList {
 
 struct FlowRun {
   std::vector<Time> finish;  // by flow
-  std::uint64_t events = 0;  // starts of flows, and instants at which the network moved on
+  std::uint64_t events = 0;  // starts of flows, and instants at which the network advanced
 };
 
 // REQUIRES: the network is new and works on `fabric`; the dependences have no cycle.
 FlowRun run_flows(const FlowList& list, const Fabric& fabric, Network& network);
 
-// Cycles among the dependences: flows, each of which waits for the next one and the last one for
-// the first. Every flow that can never begin leads to one of them; none if there is no such flow.
-// O(flows + dependences).
+// Returns cycles among the dependences: lists of flows in which each waits for the next one and the
+// last one for the first. Every flow that can never begin leads to one of them. Empty if there is
+// no such flow. O(flows + dependences).
 std::vector<std::vector<std::uint32_t>> find_cycles(const FlowList& list);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// InstantQueue holds ids of a dense table (slots) until an instant, all those of one instant
+// InstantQueue holds ids of a dense table (slots) until an instant. All slots of one instant are
 // together:
 //
 //   queue.push(instant, slot);
@@ -69,7 +69,7 @@ class InstantQueue {
 
   struct Batch {
     std::int64_t at = 0;
-    OptionalId<Slot> first{};  // of a chain through next_; nothing: the batch is free
+    OptionalId<Slot> first{};  // first of a chain through next_; unset: the batch is free
   };
 
   struct Entry {
@@ -89,7 +89,7 @@ class InstantQueue {
   std::vector<Batch> batches_;
   std::vector<std::uint32_t> free_;  // batches
   std::vector<Entry> heap_;
-  std::array<std::uint32_t, kRecent> recent_{};  // by hash of the instant: a batch, to be checked
+  std::array<std::uint32_t, kRecent> recent_{};  // by hash of the instant: a batch to compare
 };
 
 }  // namespace stepsim

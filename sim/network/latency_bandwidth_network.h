@@ -1,6 +1,6 @@
 // LatencyBandwidthNetwork moves every transfer as if it were alone: latency + bytes / bandwidth of
 // its slowest link (capacity / weight, least over its links). Contention is not modelled. O(log n)
-// a transfer in flight.
+// per transfer, for n in flight.
 
 #pragma once
 

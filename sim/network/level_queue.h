@@ -1,9 +1,9 @@
-// LevelQueue holds links that wait to be looked at, lowest level first, roughly: levels that
-// differ by less than 1 part in 128 count as equal and leave last in, first out. Links may be
-// pushed below the last level popped.
+// LevelQueue holds links that wait for evaluation, roughly lowest level first. Levels that differ
+// by less than 1 part in 128 count as equal; among these the last one pushed is popped first. Links
+// may be pushed below the last level popped.
 //
-// A bucket is the exponent and the upper seven bits of the fraction of the level; a bitmap of the
-// non-empty ones finds the lowest in three steps. push() and pop() are O(1) and do not allocate.
+// A bucket is the exponent and the upper seven bits of the fraction of the level. A bitmap of
+// non-empty buckets finds the lowest in three steps. push() and pop() are O(1) and do not allocate.
 
 #pragma once
 

@@ -42,10 +42,10 @@ struct Transfer {
   Bytes bytes;       // over the link of weight 1
   Duration latency;  // before the first byte moves
   std::span<const LinkUse> uses;
-  // For networks of packets. Messages that start together leave in order of `order`, then of id.
+  // For packet networks: messages that start together leave in order of `order`, then of id.
   std::uint64_t order = 0;
-  bool keeps_links = false;   // packets: true keeps them on these links, whatever their groups
-  Duration sender_latency{};  // packets: the part of `latency` that is not that of the links
+  bool keeps_links = false;   // packets: true makes them stay on these links, whatever their groups
+  Duration sender_latency{};  // packets: the part of `latency` that is not the links'
 };
 
 struct NetworkStatistics {
@@ -62,25 +62,26 @@ class Network {
   // its uses are copied.
   virtual void start(Time now, TransferId id, const Transfer& transfer) = 0;
 
-  // Brings rates up to date after the starts of this instant. Idempotent.
+  // Updates rates after the starts of this instant. Idempotent.
   virtual void settle(Time now) = 0;
 
-  // When the network next wants advance(); nothing when no transfer is in flight. May be an
-  // instant at which nothing ends (a latency is over). Valid after settle().
+  // Returns when the network next needs advance(); nullopt if no transfer is in flight. It may be
+  // an instant at which nothing ends (a latency is over). Valid after settle().
   virtual std::optional<Time> next_event() const = 0;
 
-  // Moves to `to` and appends the transfers that end then, in order of id. Rates are settled by
-  // the next settle(to), so that ends and starts of one instant are one change.
-  // REQUIRES: to == *next_event().
+  // Moves to `to` and appends the transfers that end then, in order of id. The next settle(to)
+  // updates rates, so that ends and starts of one instant are one change. REQUIRES: to ==
+  // *next_event().
   virtual void advance(Time to, std::vector<TransferId>& done) = 0;
 
-  // Bytes that have crossed a link up to `at`: the integral of its rate over time, in bytes.
+  // Returns the bytes that have crossed a link up to `at`: the integral of its rate over time.
   // REQUIRES: at is between the last instant given and next_event().
   virtual double carried(LinkId link, Time at) const = 0;
 
   virtual NetworkStatistics statistics() const = 0;
 
-  // Why transfers in flight will never end although next_event() is nothing; empty where they will.
+  // Returns why transfers in flight will never end although next_event() is nullopt; "" if they
+  // will end.
   virtual std::string blocked_report() const { return {}; }
 };
 

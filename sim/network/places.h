@@ -1,5 +1,5 @@
-// Places says where each chip of a cluster sits: a list of named levels, innermost first, and the
-// chip's coordinate in each. Plans and collective algorithms are mapped onto levels by name.
+// Places gives the position of each chip of a cluster: a list of named levels, innermost first, and
+// the chip's coordinate in each. Plans and collective algorithms are mapped onto levels by name.
 //
 //   DGX SuperPod:  gpu (8), node (32), scalable_unit (2)     switched levels
 //   torus:         x (4), y (4), z (8)                       torus axes, each wrapped or not
@@ -39,7 +39,7 @@ struct Places {
   std::vector<Level> levels;  // innermost first
   std::vector<NodeId> chips;  // by chip number
 
-  // Position of chip number `chip` on levels[level]. O(levels).
+  // Returns the position of chip number `chip` on levels[level]. O(levels).
   std::uint32_t coordinate(std::uint32_t chip, std::size_t level) const;
 
   std::optional<std::size_t> find(std::string_view level_name) const;

@@ -1,5 +1,5 @@
-// GraphByHand writes an op graph op by op, for studies and tests: a program a rank, communicators
-// as lists of ranks, kernels of a given size. Rank r sits on chip r.
+// GraphByHand writes an op graph op by op, for studies and tests: one program per rank,
+// communicators as lists of ranks, kernels of a given size. Rank r sits on chip r.
 //
 //   GraphByHand hand(2);
 //   const CommunicatorId all = hand.communicator();
@@ -10,7 +10,7 @@
 //   }
 //   simulate(hand.build(), cluster, {});
 //
-// Communication counts for one of three axes, by the kind of op, unless a communicator says
+// Communication counts for one of three axes, by the kind of op, unless a communicator names
 // another.
 
 #pragma once
@@ -52,7 +52,7 @@ class GraphByHand {
     return builders_[rank].add_stream(std::move(name));
   }
 
-  // One group of these ranks; with none, of all ranks.
+  // Returns a communicator with one group of these ranks; of all ranks if none are given.
   CommunicatorId communicator(std::vector<std::uint32_t> ranks = {}, Axis axis = kCollectives) {
     Communicator communicator{.name = "group", .axis = axis, .groups = {{}}, .seat_of = {}};
     if (ranks.empty()) {
@@ -67,7 +67,7 @@ class GraphByHand {
     return CommunicatorId(static_cast<std::uint32_t>(graph_.communicators.size() - 1));
   }
 
-  // A kernel of so many FLOPs and bytes.
+  // Adds a kernel with this many FLOPs and bytes.
   OpRef compute(std::uint32_t rank, Flops flops, std::vector<Dependency> dependencies = {},
                 Bytes bytes = {}) {
     graph_.compute_works.push_back(
@@ -77,7 +77,8 @@ class GraphByHand {
     op.dependencies = std::move(dependencies);
     return builders_[rank].add(std::move(op));
   }
-  // On a chip of 1 PFLOP/s, such as ideal_chip() of topology/small_clusters.h.
+  // Adds a kernel that takes `time` on a chip of 1 PFLOP/s, such as ideal_chip() of
+  // topology/small_clusters.h.
   OpRef compute_for(std::uint32_t rank, Duration time, std::vector<Dependency> dependencies = {}) {
     return compute(rank, Flops(to_seconds(time) * 1e15), std::move(dependencies));
   }

@@ -1,8 +1,8 @@
-// OpGraph is what every rank of a job does in one training step: programs by role, the ranks that
-// run them, and the communicators over which they meet.
+// OpGraph describes the work of every rank of a job in one training step: programs by role, the
+// ranks that run them, and the communicators on which they meet.
 //
-// Ranks of one role do the same thing, so there is one Program a role and, for every rank, which
-// program it runs and where it stands. A program is the loop body of one step; it is never
+// Ranks of one role do the same work, so there is one Program per role. For every rank the graph
+// says which program it runs and on which chip. A program is the loop body of one step. It is never
 // unrolled, and an op may depend on an op of the previous step.
 //
 //   program  =  streams, each a list of ops that run in order;
@@ -41,9 +41,9 @@
 
 namespace stepsim {
 
-// What communication is for: the key of exposed communication in the breakdown. Axes are opaque
-// here: who makes a graph numbers its axes from 0 and names them in OpGraph::axes. Those of a
-// training plan are in schedules/plan/axis.h.
+// Axis is the purpose of communication, and the key of exposed communication in the breakdown. Axes
+// are opaque here: the code that makes a graph numbers its axes from 0 and names them in
+// OpGraph::axes. schedules/plan/axis.h has those of a training plan.
 enum class Axis : std::uint8_t;
 inline constexpr std::size_t kMostAxes = 8;
 
@@ -74,8 +74,8 @@ struct CollectiveWork {
   AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
   std::uint32_t root = 0;   // member of the group: broadcast, reduce, gather, scatter
   std::uint32_t shift = 1;  // permute: member m sends to member m + shift, cyclically
-  // All-to-all: what each member has for each, in OpGraph::byte_matrices; `bytes` is then its
-  // largest_buffer(). Nothing: the same for all.
+  // All-to-all: index of the bytes between members in OpGraph::byte_matrices; `bytes` is then its
+  // largest_buffer(). Unset: all pairs exchange equally much.
   std::optional<std::uint32_t> byte_matrix{};
   bool matrix_of_each_group = false;  // group g of the communicator takes the g-th after it
   std::optional<std::uint32_t> permutation{};  // permute: OpGraph::permutations instead of `shift`
@@ -86,7 +86,7 @@ struct CollectiveWork {
 enum class MessageKind : std::uint8_t {
   kActivation,
   kGradient,
-  kState,  // of the step as a whole: the norm of its gradients
+  kState,  // concerns the whole step: the norm of its gradients
 };
 std::string_view name_of(MessageKind kind);  // "activation"
 
@@ -95,10 +95,10 @@ std::string_view name_of(MessageKind kind);  // "activation"
 struct Message {
   bool is_send = false;
   MessageKind kind = MessageKind::kActivation;
-  bool eager = false;  // a send that does not wait for its receive to be posted
+  bool eager = false;  // the send does not wait until its receive is posted
   CommunicatorId communicator;
   std::uint32_t peer = 0;                      // member of the communicator's group
-  std::optional<std::int32_t> microbatch = 0;  // kState: none
+  std::optional<std::int32_t> microbatch = 0;  // unset for kState
   std::int32_t boundary = 0;  // between global stages `boundary` and `boundary` + 1
   Bytes bytes;
 };
@@ -111,21 +111,21 @@ enum class HostAction : std::uint8_t {
 struct HostWork {
   HostAction action = HostAction::kCopyOut;
   Bytes bytes;         // copied, or read and written
-  bool stays = false;  // what is copied lies on the host from kCopyOut to kCopyIn
+  bool stays = false;  // the copied bytes stay on the host from kCopyOut to kCopyIn
   friend bool operator==(const HostWork&, const HostWork&) = default;
 };
 
 enum class OpKind : std::uint8_t { kCompute, kCollective, kMessages, kHost };
 
-// An op that must have ended: `position` on `stream` of the same rank, of this step or of the
-// previous one (which counts as ended in the first step).
+// Dependency is an op that must have ended: the one at `position` on `stream` of the same rank, in
+// this step or the previous one (which counts as ended in the first step).
 struct Dependency {
   StreamId stream;
   std::uint32_t position = 0;
   bool previous_step = false;
 };
 
-// Bytes that appear when the op starts, or go when it ends.
+// MemoryChange is bytes that appear when the op starts or disappear when it ends.
 struct MemoryChange {
   MemoryCategory category = MemoryCategory::kActivations;
   bool at_end = false;  // false: allocated at the start; true: freed at the end
@@ -141,7 +141,7 @@ struct OpLabel {
 
 struct Op {
   OpKind kind = OpKind::kCompute;
-  Axis axis{};                         // communication only
+  Axis axis{};                         // used by communication only
   std::uint32_t work = 0;              // index into the works of its kind, or messages
   std::uint32_t work_count = 1;        // kMessages: messages [work, work + work_count)
   std::uint32_t dependencies_end = 0;  // ends of this op's ranges in the program's tables;
@@ -150,7 +150,7 @@ struct Op {
 
 struct Stream {
   std::string name;
-  bool computes = false;  // exactly one stream of a program does
+  bool computes = false;  // whether it is the program's compute stream; exactly one is
   std::uint32_t first_op = 0;
   std::uint32_t ops = 0;
 };
@@ -182,7 +182,7 @@ struct Communicator {
   std::vector<Seat> seat_of;  // by rank; REQUIRES: only ranks of a group use the communicator
 };
 
-// What a rank does not share with others of its role.
+// RankData is the data of a rank that others of its role do not share.
 struct RankData {
   ProgramId program;
   std::uint32_t chip = 0;  // number of its chip in Cluster::places
@@ -201,22 +201,22 @@ struct OpGraph {
   std::vector<CollectiveWork> collective_works;
   std::vector<Message> messages;
   std::vector<HostWork> host_works;
-  std::vector<ByteMatrix> byte_matrices;                 // of ragged all-to-alls
-  std::vector<std::vector<std::uint32_t>> permutations;  // by member: where it sends
-  std::vector<StepList> step_lists;                      // proven: disproof() is nothing
-  std::vector<std::string> names;                        // of ops
+  std::vector<ByteMatrix> byte_matrices;                 // for ragged all-to-alls
+  std::vector<std::vector<std::uint32_t>> permutations;  // by member: the member it sends to
+  std::vector<StepList> step_lists;                      // proven: disproof() returns nullopt
+  std::vector<std::string> names;                        // names of ops
   std::vector<std::string> axes;                         // by Axis; at most kMostAxes
   std::vector<std::string> path_labels;  // of compute on the critical path: "forward"
-  Jitter jitter{};                       // of runs of kernels
-  std::uint32_t pipeline_stages = 1;     // waiting with nothing left to run is a bubble if > 1
+  Jitter jitter{};                       // jitter of runs of kernels
+  std::uint32_t pipeline_stages = 1;     // above 1, waiting with nothing left to run is a bubble
 
-  // Bytes that the ranks send in one step for each axis, by the plan's own closed form.
-  // simulate() counts what was really sent and throws std::logic_error where they differ.
-  // Nothing: no such check.
+  // The bytes that the ranks send in one step for each axis, by the plan's own closed form.
+  // simulate() counts the bytes sent and throws std::logic_error if they differ. Unset: no such
+  // check.
   std::optional<std::array<Bytes, kMostAxes>> planned_bytes;
 };
 
-// "tp"; "axis 3" where the graph does not name it.
+// Returns "tp", or "axis 3" if the graph does not name it.
 std::string name_of(const OpGraph& graph, Axis axis);
 
 }  // namespace stepsim

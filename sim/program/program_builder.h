@@ -48,13 +48,14 @@ class ProgramBuilder {
   StreamId add_stream(std::string name, bool computes = false);
   OpRef add(OpDraft op);
 
-  // Adds to an op that is already there: a buffer is freed by its last reader, known only later.
+  // Adds a change to an op that exists already. For example, a buffer is freed by its last reader,
+  // which is known only later.
   void change_memory(OpRef op, MemoryChange change);
 
-  // The same for a dependency on an op that comes later in the program (of the previous step).
+  // Adds a dependency on an op that comes later in the program (in the previous step).
   void add_dependency(OpRef op, Dependency dependency);
 
-  void hold(MemoryCategory category, Bytes bytes);  // from the start of the run to its end
+  void hold(MemoryCategory category, Bytes bytes);  // held from the start of the run to its end
   void hold_on_host(Bytes bytes) { program_.held_on_host += bytes; }
 
   Program build() &&;

@@ -30,10 +30,10 @@ struct Variation {
   double jitter = 0;  // standard deviation of a run of kernels, as a fraction of its time
 };
 
-// Values outside the limits of variation_fields.h, and ranks that are not among `ranks`.
+// Returns values outside the limits of variation_fields.h, and ranks that are not among `ranks`.
 std::vector<Problem> check(const Variation& variation, std::int64_t ranks);
 
-// Slowdowns of a rank that is named several times multiply. REQUIRES: check() is empty.
+// If a rank is named several times, its slowdowns multiply. REQUIRES: check() is empty.
 void vary(const Variation& variation, std::uint64_t seed, OpGraph& graph);
 
 struct Jitter {
@@ -41,7 +41,7 @@ struct Jitter {
   std::uint64_t seed = 0;
 };
 
-// The time of op `op` of `rank` in this step, as a multiple of its time without jitter.
+// Returns the time of op `op` of `rank` in this step as a multiple of its time without jitter.
 double factor_of(const Jitter& jitter, std::uint32_t step, RankId rank, OpId op);
 
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// The fields of a variation, as files give them.
+// The fields of a variation in files.
 
 #pragma once
 

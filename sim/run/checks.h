@@ -15,31 +15,31 @@
 
 namespace stepsim {
 
-// Every op ran once, and no stream did two things at once.
+// Checks that every op ran once and no stream did two things at once.
 void check_streams(const Streams& streams);
 
-// The integral of every link's rate over time is what was routed over it, within 1e-9. Links of a
-// group are checked together. `routed`: as Transport::routed_bytes().
+// Checks that the integral of every link's rate over time equals the bytes routed over it, within
+// 1e-9. Links of a group are checked together. `routed`: as Transport::routed_bytes().
 void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
                  Time end);
 
-// The same for all links together: packets that are sprayed take other routes, of equal length.
+// Checks the same for all links together. Sprayed packets take other routes of equal length.
 void check_sprayed_links(const Cluster& cluster, const std::vector<double>& routed,
                          const Network& network, Time end);
 
-// The bytes that each axis asked for are `steps` times what the plan says. No planned bytes: no
-// check. (More may have been sent, where an algorithm forwards, or less, where a switch adds: the
-// result has what was really sent.)
+// Checks that the bytes that each axis asked for are `steps` times the plan's. Without planned
+// bytes there is no check. (More may have been sent if an algorithm forwards, or less if a switch
+// adds; the result has the bytes sent.)
 void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kMostAxes>& asked,
                          std::uint32_t steps);
 
-// Every rank's memory is back at its resident bytes.
+// Checks that every rank's memory is back at its resident bytes.
 void check_memory(const OpGraph& graph, const MemoryLedger& memory);
 
-// The parts of the critical path (picoseconds) add up to the window.
+// Checks that the parts of the critical path (picoseconds) add up to the window.
 void check_path(const std::vector<std::int64_t>& parts, Duration window);
 
-// Every rank's breakdown adds up to the window.
+// Checks that every rank's breakdown adds up to the window.
 void check_breakdowns(const SimulationResult& result);
 
 }  // namespace stepsim

@@ -1,5 +1,5 @@
-// deadlock_report() explains why nothing moves any more: every rank that still has an op to run,
-// what that op waits for, and a cycle among the waits if there is one.
+// deadlock_report() explains why nothing can happen any more. It lists every rank that still has an
+// op to run, what that op waits for, and a cycle among the waits if there is one.
 
 #pragma once
 

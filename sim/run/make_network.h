@@ -1,4 +1,4 @@
-// make_network() builds the network model that the options of a run ask for.
+// make_network() builds the network model that the options of a run choose.
 
 #pragma once
 

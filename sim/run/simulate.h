@@ -26,7 +26,8 @@
 
 namespace stepsim {
 
-// The graph can't finish: what() lists the waiting ops, what each waits for, and the cycle.
+// DeadlockError means that the graph cannot finish. what() lists the waiting ops, what each waits
+// for, and the cycle.
 struct DeadlockError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -35,8 +36,8 @@ struct SimulationInterrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws DeadlockError, MismatchError (sends and receives, or members of a collective, that don't
-// agree), and std::logic_error when one of the always-on checks fails.
+// Throws DeadlockError, MismatchError (sends and receives, or members of a collective, that
+// disagree), and std::logic_error if an always-on check fails.
 SimulationResult simulate(const OpGraph& graph, const Cluster& cluster,
                           const SimulationOptions& options);
 

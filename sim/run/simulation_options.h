@@ -1,5 +1,5 @@
-// SimulationOptions says how simulate() runs an op graph: by which network model, how finely, for
-// how many steps, and what it records beyond totals.
+// SimulationOptions says how simulate() runs an op graph: the network model, the detail, the number
+// of steps, and what it records in addition to totals.
 
 #pragma once
 
@@ -27,12 +27,11 @@ struct SimulationOptions {
   Granularity granularity = Granularity::kPipelined;  // kPacket: must be kStepped
   PacketOptions packets{};  // kPacket; a router of spraying that is not given is the cluster's
   std::uint32_t steps = 1;
-  std::vector<RankId> recorded_ranks{};  // whose timelines are kept; empty: none
+  std::vector<RankId> recorded_ranks{};  // ranks whose timelines are kept; empty: none
   bool record_links = false;             // keep link_series
-  // Starts simultaneous ops in an order shuffled by this seed. For tests: it must not change any
-  // number.
+  // For tests: starts simultaneous ops in an order shuffled by this seed. No number may change.
   std::optional<std::uint32_t> shuffle_seed{};
-  // Called now and then with the simulated time so far; returning false ends the run with
+  // Called regularly with the simulated time so far. Returning false ends the run with
   // SimulationInterrupted. May be empty.
   bool (*progress)(void* context, Time now, std::uint64_t ops_done,
                    std::uint64_t ops_total) = nullptr;

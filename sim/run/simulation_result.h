@@ -1,5 +1,5 @@
-// SimulationResult is everything that came out of simulate(): totals of every rank, and timelines
-// of the ranks that were asked for. Times are exact; sums are integers.
+// SimulationResult is the complete result of simulate(): totals of every rank, and timelines of the
+// requested ranks. Times are exact; sums are integers.
 
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace stepsim {
 
-// Where the time of a step went. The parts of a rank add up to its window to the picosecond.
+// Breakdown is the time of a step by cause. The parts of a rank add up to its window to the
+// picosecond.
 struct Breakdown {
   Duration compute{};                                       // the compute stream runs
   std::array<Duration, kMostAxes> exposed_communication{};  // waits for data that is moving
@@ -31,8 +32,8 @@ struct PathPart {
   Duration duration{};
 };
 
-// What one op of a recorded rank did. Started = posted: from `moving` on data moved (collectives
-// and messages wait for their peers until then).
+// TimelineOp is one op of a recorded rank. It started when it was posted. Data moved from `moving`
+// on; until then collectives and messages waited for their peers.
 struct TimelineOp {
   std::uint32_t op = 0;  // position in the rank's program
   std::uint32_t step = 0;

@@ -1,5 +1,5 @@
-// Summaries of a run: means over ranks, totals of links, the parts of the critical path. Each takes
-// what the books hold and returns a part of SimulationResult.
+// Summaries of a run: means over ranks, totals of links, the parts of the critical path. Each
+// function takes the records of a run and returns a part of SimulationResult.
 
 #pragma once
 
@@ -14,21 +14,21 @@
 
 namespace stepsim {
 
-// Mean over all ranks and `steps`. Parts are whole picoseconds and add up to `step_time`: what
-// rounding down loses goes to the largest part.
+// Returns the mean over all ranks and `steps`. Parts are whole picoseconds and add up to
+// `step_time`: the picoseconds lost by rounding down go to the largest part.
 Breakdown mean_breakdown(const std::vector<Breakdown>& of_ranks, std::int64_t steps,
                          Duration step_time);
 
-// The critical path of one step, largest part first. `parts`: picoseconds of `steps` steps, by
-// label of the graph's path and then by axis. Parts add up to `step_time`, as above.
+// Returns the critical path of one step, largest part first. `parts`: picoseconds of `steps` steps,
+// by label of the graph's path and then by axis. Parts add up to `step_time`, as above.
 std::vector<PathPart> path_of_step(const OpGraph& graph, const std::vector<std::int64_t>& parts,
                                    std::int64_t steps, Duration step_time);
 
-// Lowest rank of the largest peak.
+// Returns the lowest rank with the largest peak.
 RankId peak_rank(const std::vector<MemoryPeak>& peaks);
 
-// Every link's data and utilization from the start to `end`. `sprayed`: packets took other links
-// than those that were routed, so all that a link carried counts as data.
+// Returns every link's data and utilization from the start to `end`. `sprayed`: packets took other
+// links than those of the routes, so all bytes on a link count as data.
 std::vector<LinkTotal> link_totals(const Cluster& cluster, const Network& network,
                                    const Transport& transport, bool sprayed, Time end);
 

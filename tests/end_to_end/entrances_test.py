@@ -13,7 +13,7 @@ COLUMNS = {
     "hidden": 2048, "ffn": 8192, "heads": 16, "kv_heads": 8, "vocab": 32000, "seq_len": 1024,
     "gated_mlp": "yes", "moe": "no", "micro_batch": 1, "dtype": "bf16", "step_time_s": 1,
 }
-# What a row says, and the plan that it means. Each once was simulated otherwise by `accuracy`.
+# The columns of a row, and the plan that they mean. `accuracy` once simulated each of them differently.
 CASES = {
     "planned by time, and overlapping steps": (
         {"pp": 4, "dp": 2, "global_batch": 32, "schedule": "ZB-V"},

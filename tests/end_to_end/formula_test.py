@@ -45,7 +45,7 @@ class FormulaTest(StepsimTest):
     def test_lists_the_formulas_about_a_thing(self):
         self.assertIn("  E7.fsdp ", stepsim("formula", "fsdp").stdout)
         self.assertNotIn("  B1 ", stepsim("formula", "fsdp").stdout)
-        # What validate finds by a word, formula finds too: the statement of S14 is about E2.
+        # `formula` also finds the formulas of statements that `validate` finds by a word: S14 is about E2.
         tested = {case["formula"]
                   for case in json.loads(stepsim("validate", "S14", "--json", "-").stdout)["cases"]}
         listed = {formula["id"]

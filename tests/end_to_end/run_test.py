@@ -95,7 +95,7 @@ class RunScheduleTest(StepsimTest):
         return json.loads(result.stdout)
 
     def test_schedules_overlap_steps_where_their_bubble_is_between_them(self):
-        # What is left is the wait for the last stage, which has the head besides its layers.
+        # The rest is the wait for the last stage, which has the head in addition to its layers.
         plain = self.run_with("schedule=1f1b")
         split = self.run_with("schedule=zb_auto_2p")
         self.assertEqual((plain["steps"], split["steps"]), (1, 2))

@@ -93,8 +93,8 @@ double model_matmul_flops(const ModelSpec& model, std::int64_t sequences) {
   return model_flops(model, sequences, 256, AttentionFlops::kCausal);
 }
 
-// What runs is what the model needs and the attention's recomputed scores: 0.5 of 3 forward passes
-// of it, and elementwise work, which is small.
+// The FLOPs that run are those that the model needs, the attention's recomputed scores (0.5 of 3
+// forward passes of it), and elementwise work, which is small.
 TEST(ModelKindsTest, WhatRunsIsWhatTheModelNeeds) {
   std::vector<ModelSpec> models = dense_kinds();
   models.push_back(with_experts());

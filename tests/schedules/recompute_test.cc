@@ -391,8 +391,8 @@ TEST(RecomputeTest, WhatIsKeptNarrowIsNotRoundedAgain) {
   }
 }
 
-// Of n blocks in a row one input is kept, and before the backward of the last all n run again: 8
-// blocks in groups of 3, 3 and 2 keep 3 inputs, and at most 3 whole blocks.
+// A group of n consecutive blocks keeps one input, and before the backward of the last block all n
+// run again. 8 blocks in groups of 3, 3 and 2 keep 3 inputs, and at most 3 whole blocks.
 TEST(RecomputeTest, SeveralBlocksShareOneInput) {
   const ModelSpec model = small_model(8);
   ParallelPlan plan = plan_of(1, 1, 1, 0);

@@ -229,8 +229,8 @@ std::vector<PipelineCosts> costs_of_stages(const PaperRow& row, const PipelineCo
   return stages;
 }
 
-// What the printed times leave out and what follows from the papers and the runtimes without a look
-// at the measurements, the same for all rows:
+// The printed times leave these out. They follow from the papers and the runtimes, without using
+// the measurements, and are the same for all rows:
 //   messages     posted in batches as each runtime does (posting.h), so that a transfer begins at
 //                the end of an op on both sides, and not by itself where its data is made;
 //   nodes        a message to the next node takes longer than one within: costs_of_stages();

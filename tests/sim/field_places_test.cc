@@ -1,5 +1,5 @@
-// Where the value of a row may stand: in a member of a member, in an entry of an array, and in
-// elements of a list that start from fields above.
+// The value of a row may be in a member of a member, in an entry of an array, or in an element of a
+// list that is based on fields above.
 
 #include <gtest/gtest.h>
 

@@ -115,7 +115,7 @@ class Bound {
       }
       if (earlier.is_forward) forwards += i + 1;
     }
-    // Those before a B are in `jobs_` already.
+    // Forwards before a B are in `jobs_` already.
     add_done(own, forwards - memory_limit_, i, steps_[step].is_forward);
     return earliest_end(jobs_);
   }

@@ -34,7 +34,8 @@ class BinomialTree final : public FlatAlgorithm {
   std::uint32_t distance(std::uint32_t round) const {
     return 1U << (to_root() ? round : rounds() - 1 - round);
   }
-  // In this round, of an edge between v and v + distance, the member at v + distance or at v.
+  // Return whether the member at `place` is at the far end v + distance of an edge in this round,
+  // or at its near end v.
   bool is_far_end(std::uint32_t round, std::uint32_t place) const;
   bool is_near_end(std::uint32_t round, std::uint32_t place) const;
   struct Subtree {

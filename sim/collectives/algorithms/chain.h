@@ -26,7 +26,7 @@ class Chain final : public FlatAlgorithm {
 
  private:
   bool reduces() const { return task().op == CollectiveOp::kReduce; }
-  // Members before this one in the direction of the data.
+  // Returns the number of members before this one in the direction of the data.
   std::uint32_t hops_before(std::uint32_t member) const;
 
   std::uint32_t chunks_;

@@ -1,6 +1,6 @@
-// Dissemination is a barrier: in round k every member tells the one 2^k places on that it, and
-// everybody it has heard of, is there; after ceil(log2 n) rounds all have heard of all (Hensgen,
-// Finkel, Manber 1988). No data: each round costs one trip.
+// Dissemination is a barrier. In round k every member tells the member 2^k places on that it has
+// arrived, and which others it has heard of. After ceil(log2 n) rounds all members have heard of
+// all (Hensgen, Finkel, Manber 1988). There are no data: each round costs one trip.
 
 #pragma once
 

@@ -52,7 +52,7 @@ class DoubleBinaryTree final : public FlatAlgorithm {
   static bool is_up(std::uint32_t lane) { return lane % kLanesOfTree == 0; }
   std::uint32_t node_of(std::uint32_t lane, std::uint32_t member) const;
   std::uint32_t member_of(std::uint32_t lane, std::uint32_t node) const;
-  // The chunk that a node sends in a round of a lane; nothing where it sends none.
+  // Returns the chunk that a node sends in a round of a lane; nullopt if it sends none.
   std::optional<std::uint32_t> chunk(std::uint32_t lane, std::uint32_t round,
                                      std::uint32_t node) const;
 

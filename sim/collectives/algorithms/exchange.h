@@ -5,8 +5,8 @@
 //   pairwise  n - 1 rounds: in round r to the member r + 1 places on (Thakur, Rabenseifner, Gropp
 //             2005), so that every member sends to one and receives from one at a time
 //
-// An all-to-all by a matrix leaves out who has nothing for each other; its slowest port decides:
-// max over members of what it sends, or receives, over W.
+// An all-to-all with a matrix leaves out pairs that exchange nothing. Its slowest port decides: the
+// max over members of the bytes sent or received, over W.
 //
 // On an idle switch with a port of W bytes/s one way: direct (n-1)/n S/W + one trip, pairwise
 // (n-1) (S/(n W) + trip) (FORMULAS C7).

@@ -1,5 +1,5 @@
-// FlatAlgorithm is what algorithms share that see the members as one row: the position of each
-// member in that row, counted from the root where there is one, and the bytes of a part of the
+// FlatAlgorithm is the common part of algorithms that treat the members as one row: the position of
+// each member in that row, counted from the root if there is one, and the bytes of a part of the
 // data.
 
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace stepsim {
 
-// How many chunks a pipeline through a row or tree of members cuts the data into: chunks of at
-// least 64 KiB, at most 16 for each member and 1,024 in all.
+// Returns how many chunks a pipeline through a row or tree of members uses: chunks of at least 64
+// KiB, at most 16 for each member and 1,024 in all.
 std::uint32_t pipeline_chunks(Bytes bytes, std::uint32_t members);
 
 std::uint32_t rounds_of_doubling(std::uint32_t members);  // ceil(log2 members)
@@ -33,13 +33,13 @@ class FlatAlgorithm : public CollectiveAlgorithm {
   std::uint32_t position_of(std::uint32_t member) const { return position_[member]; }
   std::uint32_t member_at(std::uint32_t position) const { return order_[position]; }
 
-  // Places after the root, cyclically.
+  // Returns the number of places after the root, cyclically.
   std::uint32_t place_of(std::uint32_t member) const;
   std::uint32_t member_after_root(std::uint32_t place) const;
   std::uint32_t position_after_root(std::uint32_t place) const;
 
-  // Bytes of the parts [begin, begin + count) when the data are cut into `parts`, cyclically.
-  // REQUIRES: count <= parts.
+  // Returns the bytes of the parts [begin, begin + count) if the data are cut into `parts`,
+  // cyclically. REQUIRES: count <= parts.
   Bytes bytes_of_parts(std::uint32_t begin, std::uint32_t count, std::uint32_t parts) const;
 
  private:

@@ -9,8 +9,8 @@
 //   reduce-scatter, all-gather      the halving alone, the doubling alone: (n-1)/n S/W + log2 n
 //                                   trips; n a power of two
 //
-// p is the largest power of two up to n. The other n - p members of an all-reduce give their data
-// to a neighbour before and get the result from it after: two more rounds of S/W.
+// p is the largest power of two up to n. In an all-reduce the other n - p members give their data
+// to a neighbour first and get the result from it at the end: two more rounds of S/W.
 
 #pragma once
 

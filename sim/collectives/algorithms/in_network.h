@@ -37,9 +37,9 @@ namespace stepsim {
 
 class InNetwork final : public CollectiveAlgorithm {
  public:
-  // With several trees, those of place i in a node (the first dimension) are in a row, equally many
-  // for each. REQUIRES: the trees reach all members; any operation but those of messages between
-  // pairs, gather and scatter.
+  // If there are several trees, those of place i in a node (the first dimension) are consecutive,
+  // with equally many for each place. REQUIRES: the trees reach all members; the operation is none
+  // of send-receive, permute, all-to-all, gather and scatter.
   InNetwork(const CollectiveTask& task, const GroupShape& shape, std::vector<ReductionTree> trees,
             bool cuts_through);
 
@@ -56,7 +56,7 @@ class InNetwork final : public CollectiveAlgorithm {
   bool gated() const override { return true; }
   std::optional<LaneGate> gate(std::uint32_t lane, std::uint32_t round,
                                std::uint32_t member) const override;
-  // The lanes of the same chunk, and the one up of the next chunk.
+  // Returns the lanes of the same chunk, and the upward lane of the next chunk.
   std::pair<std::uint32_t, std::uint32_t> lanes_behind(std::uint32_t lane) const override {
     const std::uint32_t first = lane - lane % width();
     return {first, std::min(first + width() + 1, lanes())};
@@ -81,12 +81,12 @@ class InNetwork final : public CollectiveAlgorithm {
   }
   void find_owned(std::uint32_t tree, const std::vector<std::uint32_t>& position);
   bool holds_root(std::uint32_t tree, std::uint32_t node) const { return below_root_[tree][node]; }
-  // Whether what is below `node` has anything to send up, or anything to get.
+  // Return whether the nodes below `node` have anything to send up, or anything to receive.
   bool sends_up(std::uint32_t tree, std::uint32_t node) const;
   bool gets_down(std::uint32_t tree, std::uint32_t node) const;
-  // The child that `node` serves in this lane going down; nothing if there is none.
+  // Returns the child that `node` serves in this lane going down; nullopt if there is none.
   std::optional<std::uint32_t> child(std::uint32_t lane, std::uint32_t node) const;
-  // Blocks over the edge between `node` and its parent.
+  // Returns the blocks over the edge between `node` and its parent.
   void blocks_between(std::uint32_t lane, std::uint32_t node,
                       std::vector<std::uint32_t>& out) const;
   Bytes bytes_of(std::uint32_t block) const;
@@ -97,8 +97,8 @@ class InNetwork final : public CollectiveAlgorithm {
   bool cuts_through_;
   std::uint32_t trees_of_rail_ = 1;
   std::vector<std::uint32_t> position_;  // by member
-  // Both by tree and node. The shards of the tree that are owned by the node or below it, in their
-  // order; whether the task's root is the node or below it.
+  // Both are indexed by tree and node. owned_ lists the tree's shards that the node or nodes below
+  // it own, in order. The other says whether the task's root is the node or below it.
   std::vector<std::vector<std::vector<std::uint32_t>>> owned_;
   std::vector<std::vector<bool>> below_root_;
   std::vector<std::uint32_t> shards_of_tree_;

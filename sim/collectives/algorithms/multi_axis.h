@@ -70,7 +70,7 @@ class MultiAxis final : public CollectiveAlgorithm {
               std::vector<std::uint32_t>& out) const override;
 
  private:
-  // Where a round stands in a rotation.
+  // Phase is the place of a round in a rotation.
   struct Phase {
     bool scatters = false;
     std::uint32_t place = 0;  // place of the dimension in the order
@@ -81,7 +81,7 @@ class MultiAxis final : public CollectiveAlgorithm {
   struct Sent {
     std::uint32_t to = 0;  // position
     bool reduce = false;
-    bool half = false;  // one half comes this way; the other the other way
+    bool half = false;  // one half goes this way and the other half the other way
     ShardBox shards;
   };
   static bool backwards(std::uint32_t lane) { return lane % 2 == 1; }
@@ -96,8 +96,8 @@ class MultiAxis final : public CollectiveAlgorithm {
   }
   std::optional<std::uint32_t> neighbour(std::uint32_t position, std::uint32_t dimension,
                                          bool back) const;
-  // The message of the member at a position; nothing at the end of a line, or where it has nothing
-  // yet.
+  // Returns the message of the member at a position; nullopt at the end of a line, or if the member
+  // has nothing to send yet.
   std::optional<Sent> sent(std::uint32_t lane, std::uint32_t round, std::uint32_t position) const;
 
   CollectiveTask task_;

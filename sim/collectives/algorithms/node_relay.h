@@ -1,5 +1,5 @@
-// NodeRelay is an all-to-all in two legs, over the members on one's own rail (those at the same
-// place of every node):
+// NodeRelay is an all-to-all in two legs. One of them goes over a member's own rail (the members at
+// the same place of every node):
 //
 //   pxn              inside the node to the member on the rail of the destination, then over that
 //                    rail: a message a node and rail instead of one for each pair, and no data
@@ -7,10 +7,10 @@
 //   node-forwarding  over the own rail to the node of the destination, then inside that node: data
 //                    that several members of a node want cross once (DeepEP's dispatch)
 //
-// They are each other's mirror: an expert layer dispatches by forwarding and combines by pxn. Where
-// the matrix is shared within nodes (ByteMatrix::shared), messages between nodes carry the shared
-// bytes: one copy of a source for a whole node (kToNode, node-forwarding), or the sum of a whole
-// node for one destination (kFromNode, pxn).
+// The two mirror each other: an expert layer dispatches by forwarding and combines by pxn. If nodes
+// share the matrix (ByteMatrix::shared), messages between nodes carry the shared bytes: one copy of
+// a source's data for a whole node (kToNode, node-forwarding), or the sum of a whole node for one
+// destination (kFromNode, pxn).
 //
 // The data go in chunks: one is in the second leg while the next is in the first, so that the
 // switch in the node and the network cards work at once. Within a leg a member serves one partner
@@ -32,8 +32,8 @@ enum class FirstLeg : std::uint8_t { kNode, kRail };  // pxn, node-forwarding
 
 class NodeRelay final : public CollectiveAlgorithm {
  public:
-  // The first dimension is the node. REQUIRES: at least two dimensions; all-to-all; nodes of the
-  // matrix, where it is shared, are those of the shape.
+  // The first dimension is the node. REQUIRES: at least two dimensions; all-to-all; if nodes share
+  // the matrix, its nodes are those of the shape.
   NodeRelay(const CollectiveTask& task, GroupShape shape, FirstLeg first);
 
   std::uint32_t members() const override { return shape_.members(); }
@@ -55,7 +55,7 @@ class NodeRelay final : public CollectiveAlgorithm {
 
  private:
   struct Leg {
-    bool in_node = false;  // else over the rail
+    bool in_node = false;  // false: over the rail
     bool first = false;
     std::uint32_t step = 0;  // places on
   };

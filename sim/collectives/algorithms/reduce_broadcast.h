@@ -1,5 +1,6 @@
-// ReduceBroadcast is the naive all-reduce: everybody sends everything to the first member at once,
-// which adds up and sends the sum to one after another. Its port moves 2 (n-1) S (FORMULAS C3).
+// ReduceBroadcast is the naive all-reduce. All members send everything to the first member at once,
+// which adds it up and sends the sum to one member after another. Its port moves 2 (n-1) S
+// (FORMULAS C3).
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// ReductionTree is a tree over which a share of the data is added up on the way to the root and
-// copied on the way back. Its nodes are members and switches, which may stand anywhere in it:
+// ReductionTree is a tree for a share of the data, which is added up on the way to the root and
+// copied on the way back. Its nodes are members and switches, in any order:
 //
 //   one_tree()     all members are leaves below switches                       NVLS, SHARP
 //
@@ -43,24 +43,25 @@ struct ReductionTree {
     std::uint32_t height = 0;  // above its lowest leaf
     std::vector<std::uint32_t> children{};
   };
-  std::vector<Node> nodes;  // members, then switches; those that are not in it are not there
+  std::vector<Node> nodes;  // members, then switches; nodes outside the tree are absent
   std::uint32_t root = 0;
 };
 
-// REQUIRES: shape.tree is there.
+// REQUIRES: shape.tree is set.
 ReductionTree one_tree(const GroupShape& shape);
 
-// REQUIRES: shape.rail_trees are there.
+// REQUIRES: shape.rail_trees is not empty.
 std::vector<ReductionTree> tree_a_rail(const GroupShape& shape);
 
 enum class InsideNode : std::uint8_t { kSwitch, kStar, kChain };
 
-// REQUIRES: two dimensions or more; kSwitch: shape.node_trees are there, each with one switch.
+// REQUIRES: two dimensions or more; kSwitch: shape.node_trees is not empty, and each tree has one
+// switch.
 std::vector<ReductionTree> binary_trees(const GroupShape& shape, InsideNode inside);
 
-// Parents of the nodes of an in-order binary tree of n nodes, whose root 0 has one child; the
-// second tree is the first mirrored (n even) or moved by one (n odd), so that who is an inner node
-// of one is a leaf of the other.
+// Returns the parents of the nodes of an in-order binary tree of n nodes, whose root 0 has one
+// child. The second tree is the first mirrored (n even) or moved by one (n odd), so that an inner
+// node of one tree is a leaf of the other.
 std::uint32_t parent_in_order(std::uint32_t node, std::uint32_t n);
 std::uint32_t node_of_second_tree(std::uint32_t position, std::uint32_t n);
 

@@ -1,6 +1,6 @@
-// RootTrees is gather and scatter over a torus with all ports of the root at work: every neighbour
-// of the root is the top of a tree, the trees share the other members as evenly as they can, and
-// data go along the links of the trees alone.
+// RootTrees is gather and scatter over a torus that keeps all ports of the root busy. Every
+// neighbour of the root is the top of a tree. The trees share the other members as evenly as
+// possible, and data go only along the links of the trees.
 //
 //        o - o   o       3 x 3 members, neither axis wrapped, with the root R in the middle: four
 //            |   |       trees of two members each
@@ -17,9 +17,9 @@
 // below it. A scatter is the same backwards in time: what goes farthest leaves first. It has a lane
 // for each place among the children of a member.
 //
-// The trees begin as shortest ways to the root, and even out by handing over whole branches. On
-// wrapped axes they differ by one member at most; at a root inside a line what is left of the line
-// on each side decides.
+// The trees begin as shortest paths to the root and are balanced by moving whole branches. On
+// wrapped axes they differ by at most one member. At a root inside a line, the number of members on
+// each side of the line limits the balance.
 
 #pragma once
 
@@ -55,9 +55,10 @@ class RootTrees final : public FlatAlgorithm {
     std::vector<std::vector<std::uint32_t>> below{};  // members, by levels below; itself first
   };
   bool gathers() const { return task().op == CollectiveOp::kGather; }
-  // The members whose data pass between `member` and its parent in this round; none: no message.
+  // Returns the members whose data pass between `member` and its parent in this round; null: no
+  // message.
   const std::vector<std::uint32_t>* carried(std::uint32_t round, std::uint32_t member) const;
-  // The member below the link over which `member` sends in this round and lane.
+  // Returns the member below the link over which `member` sends in this round and lane.
   std::optional<std::uint32_t> lower_end(std::uint32_t lane, std::uint32_t round,
                                          std::uint32_t member) const;
 

@@ -1,7 +1,7 @@
-// RotatedRings is as many rings as a node has members: each carries its share of the data through
-// all members of one node, then on to the next, and crosses between two nodes at another member
-// (network card, rail) than the other rings, so that all cards of a node work at once. Rings over
-// one card need a node's data to pass that card (FORMULAS C9; NCCL builds one ring a card).
+// RotatedRings uses as many rings as a node has members. Each carries its share of the data through
+// all members of one node, then to the next node. Each crosses between two nodes at another member
+// (network card, rail), so that all cards of a node work at once. If the rings shared one card, all
+// data of a node would have to pass that card (FORMULAS C9; NCCL builds one ring per card).
 //
 //   2 nodes of 4:  ring 0   0 2 3 1 | 5 6 7 4 |      nodes are entered and left on the same rail,
 //                  ring 1   1 3 0 2 | 6 7 4 5 |      whose cards share a leaf switch

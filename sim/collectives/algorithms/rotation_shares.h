@@ -22,7 +22,7 @@
 
 namespace stepsim {
 
-// Shares in whole numbers, by the axis that a rotation begins with. `axes` are torus axes.
+// Returns shares as whole numbers, by the axis that a rotation begins with. `axes` are torus axes.
 // REQUIRES: at least one axis; is_ring_op(op).
 std::vector<std::uint32_t> rotation_shares(CollectiveOp op, std::span<const GroupDimension> axes);
 

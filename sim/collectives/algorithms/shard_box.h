@@ -18,8 +18,8 @@
 
 namespace stepsim {
 
-// Coordinates [begin, begin + count) of each dimension; {0, 1} in dimensions that are not there.
-// Shards are numbered like the positions of the group's shape (GroupShape).
+// A box of coordinates [begin, begin + count) in each dimension; {0, 1} in dimensions that do not
+// exist. Shards are numbered like the positions of the group's shape (GroupShape).
 struct ShardBox {
   std::array<std::uint32_t, kMaxDimensions> begin{};
   std::array<std::uint32_t, kMaxDimensions> count{1, 1, 1, 1};
@@ -54,8 +54,8 @@ class ShardBoxes {
   std::uint32_t shards_ = 1;
   std::vector<std::uint32_t> cuts_{0};  // share s has the pieces [cuts_[s], cuts_[s + 1])
   std::int64_t element_bytes_;
-  std::int64_t elements_of_piece_;  // where all pieces are equal
-  // Where shards and pieces do not divide the elements: for each share the number of elements in
+  std::int64_t elements_of_piece_;  // used if all pieces are equal
+  // Used if shards and pieces do not divide the elements: for each share, the number of elements in
   // all shards below a corner of the box.
   std::array<std::uint32_t, kMaxDimensions> corner_stride_{};
   std::vector<std::vector<std::int64_t>> elements_below_;

@@ -1,6 +1,6 @@
-// Shift is send-receive and permute: every member sends its whole buffer `shift` places on, in the
-// order of the members (not of their places), or where the permutation says, all at once. A member
-// that would send to itself does nothing. Without contention S/W + one trip.
+// Shift is send-receive and permute. Every member sends its whole buffer at once, `shift` places on
+// in the order of the members (not of their places), or to the member that the permutation names. A
+// member that would send to itself does nothing. Without contention it takes S/W + one trip.
 
 #pragma once
 

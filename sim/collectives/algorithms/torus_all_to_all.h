@@ -41,7 +41,7 @@ class TorusAllToAll final : public CollectiveAlgorithm {
               std::vector<std::uint32_t>& out) const override;
 
  private:
-  // Where a round stands: the axes before `phase` in the order are done.
+  // Hop is the place of a round: the axes before `phase` in the order are done.
   struct Hop {
     std::uint32_t order = 0;       // rotation
     std::uint32_t directions = 0;  // bit i: backwards on axis i
@@ -55,7 +55,7 @@ class TorusAllToAll final : public CollectiveAlgorithm {
     return (hop.order + phase) % axes();
   }
   Hop hop(std::uint32_t lane, std::uint32_t round) const;
-  // Pieces that cross from this position, in units of one piece.
+  // Returns the pieces that cross from this position, in units of one piece.
   std::int64_t pieces_sent(const Hop& hop, std::uint32_t position) const;
 
   CollectiveTask task_;

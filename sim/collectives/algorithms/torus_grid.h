@@ -1,4 +1,4 @@
-// TorusGrid is the positions of a group that fills a box of torus axes, and the links between
+// TorusGrid holds the positions of a group that fills a box of torus axes, and the links between
 // neighbours. A position is a number with the coordinates as digits, the innermost axis fastest
 // (GroupShape).
 //
@@ -29,11 +29,12 @@ class TorusGrid {
   const GroupDimension& axis(std::uint32_t number) const { return axes_[number]; }
   Coordinates coordinates(std::uint32_t position) const;
 
-  // The position one place on along an axis, or one place back. Nothing at the end of a line.
+  // Returns the position one place on along an axis, or one place back; nullopt at the end of a
+  // line.
   std::optional<std::uint32_t> neighbour(std::uint32_t position, std::uint32_t axis,
                                          bool backwards) const;
 
-  // All positions that are linked to this one, each once: by axis, ahead before back.
+  // Returns all positions that are linked to this one, each once: by axis, ahead before back.
   std::vector<std::uint32_t> neighbours(std::uint32_t position) const;
 
  private:

@@ -69,7 +69,7 @@ class TwistedAllToAll final : public CollectiveAlgorithm {
   Hop hop(std::uint32_t lane, std::uint32_t round) const;
   std::uint32_t walk(std::uint32_t position, std::uint32_t axis, std::uint32_t hops,
                      bool back) const;
-  // Pieces that every member sends in this round: one for each way that goes on.
+  // Returns the pieces that every member sends in this round: one for each path that continues.
   std::int64_t pieces_sent(const Hop& hop) const;
 
   CollectiveTask task_;

@@ -1,5 +1,5 @@
-// The packet network with finite buffers and credits: what PacketOptions::buffer_bytes says. Made
-// by make_packet_network(), where its rules are told.
+// The packet network with finite buffers and credits, for PacketOptions::buffer_bytes.
+// make_packet_network() makes it, and its header has the rules.
 
 #pragma once
 

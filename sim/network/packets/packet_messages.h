@@ -1,6 +1,6 @@
-// PacketMessages are the messages in flight of a packet network: who they are, over which links
-// their packets go, how many have arrived, and when each message ends. Both packet networks (with
-// and without limits of their buffers) keep theirs here.
+// PacketMessages are the messages in flight of a packet network: their ids, the links of their
+// packets, how many packets have arrived, and when each message ends. Both packet networks (with
+// and without buffer limits) use it.
 //
 //   messages.start(now, id, transfer);                       // any number of an instant
 //   messages.release(now);                                   // senders that are ready now
@@ -27,13 +27,13 @@
 
 namespace stepsim {
 
-// A word of a route.
+// Hop is a word of a route.
 struct Hop {
   std::uint32_t word;
 
   LinkId link() const { return LinkId(word & (kChoiceMark - 1)); }
   bool is_last() const { return (word & kLastMark) != 0; }
-  // Switches may choose another link of its group.
+  // Returns whether switches may choose another link of its group.
   bool may_choose() const { return (word & kChoiceMark) != 0; }
 
   static constexpr std::uint32_t kLastMark = 1U << 31;
@@ -52,14 +52,14 @@ class PacketMessages {
   // Starts the messages whose Transfer::sender_latency is over. REQUIRES: none was earlier.
   void release(std::int64_t now);
 
-  // The messages that have started since the last call, in their order, without those that need no
-  // packets. Valid until the next start().
+  // Returns the messages that have started since the last call, in their order, without those that
+  // need no packets. Valid until the next start().
   std::span<const Slot> take_starting();
 
   Hop hop(std::uint32_t place) const { return {words_.word(place)}; }
 
-  // The packets of a message as runs of equal ones on one route, in the order in which they queue:
-  // queue(place of their first hop, bytes of each, packets).
+  // Calls queue(place of the first hop, bytes of each, packets) for the packets of a message, as
+  // runs of equal ones on one route, in the order in which they queue.
   template <typename Queue>
   void cut(Slot slot, Queue&& queue) const {
     const std::int64_t full = messages_[slot].bytes / packet_bytes_;
@@ -78,7 +78,7 @@ class PacketMessages {
     if (rest > 0) queue(first_place(slot, route), rest, std::int64_t{1});
   }
 
-  // `packets` of the message will be wholly at its destination at `at` (the last of them).
+  // The last of `packets` of the message will have arrived completely at `at`.
   void arrive(Slot slot, std::int64_t packets, std::int64_t at) {
     Message& message = messages_[slot];
     if (at > message.latest) message.latest = at;
@@ -86,14 +86,14 @@ class PacketMessages {
     if (message.packets_left == 0) ending_.push(message.latest, slot);
   }
 
-  // When a message next starts or ends.
+  // Returns when a message next starts or ends.
   std::optional<std::int64_t> next_event() const {
     if (ending_.empty() && delayed_.empty()) return std::nullopt;
     if (ending_.empty()) return delayed_.next();
     return delayed_.empty() ? ending_.next() : std::min(ending_.next(), delayed_.next());
   }
 
-  // Appends those that end now, in order of id. REQUIRES: none ended earlier.
+  // Appends the messages that end now, in order of id. REQUIRES: none ended earlier.
   void take_ended(std::int64_t now, std::vector<TransferId>& done);
 
   std::uint64_t in_flight() const { return messages_.size() - free_.size(); }
@@ -107,19 +107,19 @@ class PacketMessages {
     std::uint64_t order = 0;
     std::int64_t bytes = 0;
     std::int64_t packets_left = 0;
-    std::int64_t latest = 0;  // arrival so far
-    PooledArray words;        // the route; if sprayed: where each begins, then the routes
+    std::int64_t latest = 0;  // latest arrival so far
+    PooledArray words;        // the route; if sprayed: the start of each route, then the routes
   };
 
-  // ArrayPool with access to a word by its place in the pool: an array of a message does not move
-  // once it is complete.
+  // Words is an ArrayPool with access to a word by its place in the pool. A message's array does
+  // not move once it is complete.
   class Words : public ArrayPool<std::uint32_t> {
    public:
     std::uint32_t word(std::uint32_t place) const { return *data({place, 1, 1}); }
   };
 
   Slot take_slot();
-  // The place of the first hop of one of the routes that packets take in turns.
+  // Returns the place of the first hop of one of the routes that packets use in turn.
   std::uint32_t first_place(Slot slot, std::uint32_t route) const;
   void check_message(const Transfer& transfer) const;
   std::uint32_t word_of(LinkId link, bool keeps_links) const;

@@ -1,5 +1,5 @@
-// Parts of a port that both packet networks use: the queue of packets, and what was sent up to an
-// instant.
+// Parts of a port that both packet networks use: the queue of packets, and the count of bytes sent
+// up to an instant.
 
 #pragma once
 
@@ -47,13 +47,13 @@ class RingQueue {
   std::size_t size_ = 0;
 };
 
-// Packets that a port has sent, or will send without a pause: runs of equal packets back to back.
-// Within a busy period only the runs that may still be asked for are kept; with packets of one size
-// that is a single one.
+// SentBytes records packets that a port has sent, or will send without a pause, as runs of equal
+// packets back to back. Within a busy period it keeps only the runs that may still be asked for;
+// with packets of one size that is a single run.
 class SentBytes {
  public:
-  // `count` packets from `begin` on, `each` picoseconds long. Nothing will be asked about times
-  // before `now`. REQUIRES: begin >= end of all appended before, begin >= now.
+  // Appends `count` packets from `begin` on, `each` picoseconds long. Later calls ask only about
+  // times from `now` on. REQUIRES: begin >= end of all appended before, begin >= now.
   void append(std::int64_t now, std::int64_t begin, std::int64_t each, std::int64_t count,
               std::int64_t bytes) {
     accepted_ += count * bytes;
@@ -69,7 +69,7 @@ class SentBytes {
     last_ = {begin, begin + count * each, each, bytes};
   }
 
-  // Packets under way count by the part that has left. REQUIRES: at >= the last `now`.
+  // Counts packets under way by the part that has left. REQUIRES: at >= the last `now`.
   double up_to(std::int64_t at) const {
     double left = static_cast<double>(accepted_);
     left -= unsent(last_, at);
@@ -81,7 +81,7 @@ class SentBytes {
   struct Run {
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::int64_t each = 0;  // picoseconds a packet
+    std::int64_t each = 0;  // picoseconds per packet
     std::int64_t bytes = 0;
   };
 
@@ -100,9 +100,9 @@ class SentBytes {
     earlier_.push_back(last_);
   }
 
-  std::int64_t accepted_ = 0;  // bytes of all runs there were
+  std::int64_t accepted_ = 0;  // bytes of all runs so far
   Run last_;
-  std::vector<Run> earlier_;  // that may not have ended
+  std::vector<Run> earlier_;  // earlier runs that may not have ended
 };
 
 }  // namespace stepsim

@@ -1,5 +1,5 @@
-// How long packets take: on the wire, and until they may queue at the next port. The arithmetic of
-// both packet networks.
+// Computes how long packets take on the wire, and until they may queue at the next port. Both
+// packet networks use it.
 
 #pragma once
 
@@ -13,12 +13,12 @@
 
 namespace stepsim {
 
-// A link, in picoseconds.
+// PacketWire is a link with times in picoseconds.
 struct PacketWire {
-  double bandwidth = 0;  // bytes a second
+  double bandwidth = 0;  // bytes/s
   std::int64_t latency = 0;
   std::int64_t full_packet = 0;  // time of a packet of full size
-  std::int64_t header = 0;       // and of a header
+  std::int64_t header = 0;       // time of a header
 };
 
 class PacketTiming {
@@ -38,7 +38,8 @@ class PacketTiming {
     return bytes == packet_bytes_ ? wire.full_packet : packet_time(bytes, wire.bandwidth).count();
   }
 
-  // From the begin of sending over `wire` until the packet may queue at the port of `next`.
+  // Returns the time from the start of sending over `wire` until the packet may queue at the port
+  // of `next`.
   std::int64_t until_queued(const PacketWire& wire, const PacketWire& next,
                             std::uint32_t bytes) const {
     const std::int64_t whole = time_of(wire, bytes);
@@ -46,8 +47,8 @@ class PacketTiming {
     return std::max(std::min(wire.header, whole), whole - time_of(next, bytes)) + wire.latency;
   }
 
-  // When `packets` sent from `begin` on have left. Throws std::range_error if it, or the arrival
-  // of the last one, is past the end of simulated time.
+  // Returns when `packets` sent from `begin` on have left. Throws std::range_error if that, or the
+  // arrival of the last one, is past the end of simulated time.
   static std::int64_t end_of(std::int64_t begin, std::int64_t each, std::int64_t packets,
                              const PacketWire& wire) {
     std::int64_t duration = 0;

@@ -1,17 +1,17 @@
-// PortChoice is what adaptive switches do with a packet: where the next link of its route belongs
-// to a group (fabric.h), the packet takes the least loaded of the links of that group that leave
-// the node where it is. Both packet networks choose their ports with it.
+// PortChoice chooses ports like adaptive switches. If the next link of a packet's route belongs to
+// a group (fabric.h), the packet takes the least loaded link of that group that leaves the node
+// where it is. Both packet networks use it.
 //
-// Among equally loaded ports the switch takes the first from a place on that changes with every
-// packet as if at random (a hash of the switch and of a count), so that packets that never queue
-// are spread evenly too. Turns would not do: where packets come in step, as those of collectives,
-// the same sender would get the same port every time. Nothing else is remembered, and nothing is
-// known of the queues further on.
+// Among equally loaded ports the switch takes the first one from a starting place. That place
+// changes with every packet as if at random (a hash of the switch and of a count), so that packets
+// that never queue are spread evenly too. Simple turns would not work: if packets arrive in step,
+// as those of collectives do, the same sender would get the same port every time. Nothing else is
+// remembered, and the queues further on are not known.
 //
-// Where links of a group are down, a port is only taken if the rest of the route can be gone from
-// behind it: subnet managers leave others out of the group of a destination.
+// If links of a group are down, a port is only taken if the rest of the route can be reached behind
+// it. Subnet managers likewise leave other ports out of the group of a destination.
 //
-// Cost: O(ports) a choice.
+// Cost: O(ports) per choice.
 
 #pragma once
 
@@ -32,8 +32,8 @@ class PortChoice {
   // Both outlive this.
   PortChoice(const Fabric& fabric, const PacketMessages& messages);
 
-  // The link that a packet takes that came over the link `over` and whose next hop is at `place`.
-  // load(link): how much there is in the queue of a port, in any unit.
+  // Returns the link for a packet that came over the link `over` and whose next hop is at `place`.
+  // load(link): content of a port's queue, in any unit.
   template <typename Load>
   LinkId after(LinkId over, std::uint32_t place, const Load& load) {
     const Hop hop = messages_.hop(place);
@@ -41,7 +41,7 @@ class PortChoice {
     return choose(hop, place, fabric_.link(over).to, load);
   }
 
-  // The same of a packet at its source.
+  // The same for a packet at its source.
   template <typename Load>
   LinkId first(std::uint32_t place, const Load& load) {
     const Hop hop = messages_.hop(place);
@@ -49,7 +49,7 @@ class PortChoice {
     return choose(hop, place, fabric_.link(hop.link()).from, load);
   }
 
-  // The fastest link that a packet whose next hop is at `place` may come to.
+  // Returns the fastest link that a packet whose next hop is at `place` may take.
   LinkId fastest(std::uint32_t place) const {
     const Hop hop = messages_.hop(place);
     if (!hop.may_choose()) return hop.link();
@@ -81,7 +81,7 @@ class PortChoice {
 
   const Fabric& fabric_;
   const PacketMessages& messages_;
-  std::vector<std::uint32_t> chosen_;  // packets so far, by the first of the ports of a choice
+  std::vector<std::uint32_t> chosen_;  // packets so far, by a choice's first port
   std::vector<LinkId> fastest_;        // by LinkGroupId
   bool some_down_ = false;
 };

@@ -1,4 +1,5 @@
-// Attribution says where the time of each rank went. Its step is partitioned in whole picoseconds:
+// Attribution divides the time of each rank into causes. The step is partitioned in whole
+// picoseconds:
 //
 //   compute   the compute stream runs. Otherwise it waits for its next op, or for the end of the
 //             run: follow the dependency that ended last (of equals the lowest op id), through ops
@@ -7,9 +8,9 @@
 //   bubble    if the last of them to post stands on another pipeline stage, else
 //   idle.     Nothing left to run: bubble with pipeline stages, else idle.
 //
-// No part is a remainder. A gap is resolved when it ends, backwards in time, from what is known of
-// the communication ops that ended in it; they are forgotten when the next compute op starts, so
-// memory is O(communication ops that end in one gap).
+// No part is a remainder. A gap is resolved when it ends, backwards in time, from the communication
+// ops that ended in it. These are forgotten when the next compute op starts, so memory is
+// O(communication ops that end in one gap).
 
 #pragma once
 
@@ -27,7 +28,7 @@ class Attribution {
  public:
   Attribution(const OpGraph& graph, const Streams& streams);
 
-  // The compute stream of `rank` starts its next op: its gap is over.
+  // The compute stream of `rank` starts its next op, which ends the gap.
   void compute_starts(RankId rank, Time now);
   void compute_ends(RankId rank, Time now);
 
@@ -36,7 +37,7 @@ class Attribution {
   // REQUIRES: called before Streams::end() of this op.
   void communication_ends(RankStreamId stream, Time moving, bool waited_for_other_stage, Time now);
 
-  // Counts from `now` on only.
+  // Counts only time from `now` on.
   void begin_window(Time now);
 
   // Resolves the last gap of every rank and returns the breakdowns.
@@ -53,15 +54,15 @@ class Attribution {
   };
   struct RankState {
     Breakdown breakdown;
-    Time since;  // the compute stream started or stopped
+    Time since;  // when the compute stream started or stopped
     bool computing = false;
     RankStreamId compute_stream;
-    std::vector<Ended> ended;  // in the gap that is open
+    std::vector<Ended> ended;  // ops that ended in the open gap
   };
 
   Duration clipped(Time from, Time to) const;
   void walk(RankState& state, const Program& program, const Ended* op) const;
-  // The one that ended at `at` among the ops that `op` of `step` waited for, lowest id first.
+  // Returns the op that ended at `at` among those that `op` of `step` waited for, lowest id first.
   static const Ended* releaser(const RankState& state, const Program& program, OpId op,
                                std::uint32_t step, Time at);
 

@@ -1,10 +1,10 @@
-// CriticalPath knows, for the op that runs or has last ended on each stream, what the longest chain
-// of causes that ends with it is made of: so much forward compute, so much tensor-parallel
-// communication, ... An op inherits the composition of whatever released it last, and adds its own
-// duration when it ends. Ops start the instant they are released, so the parts add up to the time
-// of the op's end without a gap, and no timeline is needed: memory O(streams x labels).
+// CriticalPath tracks, for the running or last op of each stream, the composition of the longest
+// chain of causes that ends with it: the time of forward compute, of tensor-parallel communication,
+// and so on. An op inherits the composition of the op that released it last, and adds its own
+// duration when it ends. Ops start at the instant they are released, so the parts add up to the
+// time of the op's end without a gap. No timeline is needed: memory is O(streams x labels).
 //
-// begin_window() forgets what has passed: from then on only time after it counts.
+// begin_window() forgets the past: only later time counts.
 
 #pragma once
 
@@ -21,7 +21,7 @@ class CriticalPath {
   CriticalPath(std::size_t streams, std::size_t labels)
       : labels_(labels), parts_(streams * labels) {}
 
-  // The op on `stream` goes on because of that on `from`.
+  // The op on `stream` continues because of the op on `from`.
   void inherit(RankStreamId stream, RankStreamId from) {
     if (stream == from) return;
     const std::int64_t* source = &parts_[from.index() * labels_];
@@ -39,7 +39,7 @@ class CriticalPath {
     parts_.assign(parts_.size(), 0);
   }
 
-  // Picoseconds by label of the path that ends with the last op of `stream`.
+  // Returns the picoseconds by label of the path that ends with the last op of `stream`.
   std::vector<std::int64_t> parts(RankStreamId stream) const {
     const auto begin = parts_.begin() + static_cast<std::ptrdiff_t>(stream.index() * labels_);
     return {begin, begin + static_cast<std::ptrdiff_t>(labels_)};

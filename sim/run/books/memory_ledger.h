@@ -1,8 +1,8 @@
-// MemoryLedger counts the bytes of every rank as they come and go, and remembers the peak.
+// MemoryLedger counts the bytes of every rank as they appear and disappear, and remembers the peak.
 //
-// Changes of one instant are one change: a peak is looked at only when time moves on, so the order
-// of simultaneous ops does not matter. The balance must be the resident bytes again at the end
-// (always-on check).
+// Changes of one instant count as one change: a peak is recorded only when time moves on, so the
+// order of simultaneous ops does not matter. At the end the balance must be the resident bytes
+// again (always-on check).
 
 #pragma once
 
@@ -19,13 +19,13 @@ class MemoryLedger {
  public:
   explicit MemoryLedger(const OpGraph& graph);
 
-  // By an op of the rank's program. REQUIRES: `now` is not before an earlier change of this rank;
-  // the changes of an op at an instant follow each other.
+  // Books a change by an op of the rank's program. REQUIRES: `now` is not before an earlier change
+  // of this rank; the changes of an op at an instant follow each other.
   void change(RankId rank, Time now, OpId op, MemoryCategory category, Bytes bytes);  // +/-
 
   const MemoryBytes& balance(RankId rank) const { return states_[rank.index()].bytes; }
 
-  // Takes the last instant of every rank into account.
+  // Returns the peaks, including the last instant of every rank.
   std::vector<MemoryPeak> peaks() const;
 
  private:

@@ -1,7 +1,6 @@
-// Recorder keeps the timelines of the ranks that were asked for, and the bytes over each link in
-// equal bins of time. The number of bins is bounded: when the run outgrows them, neighbours are
-// merged and the bins become twice as wide, so a recording costs O(links x bins) however long the
-// run is.
+// Recorder keeps the timelines of the requested ranks, and the bytes over each link in equal bins
+// of time. The number of bins is bounded: when the run outgrows them, neighbours are merged and
+// bins become twice as wide. So a recording costs O(links x bins) for any length of run.
 
 #pragma once
 
@@ -34,7 +33,7 @@ class Recorder {
   void arrow(const Join& arrow);                           // both ops have started
   void memory(RankId rank, Time now, const MemoryBytes& balance);
 
-  // Looks at the links up to `now`. REQUIRES: the network's rates hold until then.
+  // Samples the links up to `now`. REQUIRES: the network's rates hold until then.
   void links_until(Time now, const Network& network);
 
   void finish(Time end, const Network& network, SimulationResult& result);
@@ -46,11 +45,11 @@ class Recorder {
 
   const Streams& streams_;
   std::vector<std::optional<std::uint32_t>> timeline_of_;  // by rank: in timelines_, if recorded
-  std::vector<std::uint32_t> entry_of_;  // by stream: in Timeline::ops, of the op that runs
+  std::vector<std::uint32_t> entry_of_;  // by stream: index of the running op in Timeline::ops
   std::vector<Timeline> timelines_;
   std::vector<TimelineFlow> flows_;
 
-  std::size_t links_ = 0;  // that are recorded: all or none
+  std::size_t links_ = 0;  // recorded links: all or none
   std::size_t most_bins_ = 0;
   Duration bin_width_{1'000'000};
   Time bin_end_;

@@ -1,10 +1,10 @@
-// plan_collective() works out what a collective does in one group of its communicator: which
-// algorithm runs, what the library charges, and where all edges are one transfer, what that is.
+// plan_collective() works out how a collective runs in one group of its communicator: the
+// algorithm, the library's costs and, if all edges are one transfer, that transfer.
 //
-// One transfer: pipelined collectives, whose weight of a link is the sum of the bytes of all
-// messages over it, and whose latency is that of one trip through all rounds; both are summed from
-// the very messages that a stepped run sends. And collectives in switches that add and copy while
-// the data come, unless they run as packets.
+// Two kinds of collective are one transfer. In pipelined collectives the weight of a link is the
+// sum of the bytes of all messages over it, and the latency is that of one trip through all rounds.
+// Both are summed from the messages that a stepped run sends. The other kind runs in switches that
+// add and copy while the data arrive, unless they run as packets.
 
 #pragma once
 
@@ -22,19 +22,19 @@
 namespace stepsim {
 
 struct CollectivePlan {
-  std::unique_ptr<CollectiveAlgorithm> algorithm;  // none where it is one transfer
+  std::unique_ptr<CollectiveAlgorithm> algorithm;  // null if it is one transfer
   LibraryCost cost{};
   ChipShare taken{};
 
-  bool at_once = false;  // all of it is one transfer:
-  Bytes sent{};          // by all members
-  Bytes bytes{};         // over the link that carries most
+  bool at_once = false;  // the whole collective is one transfer
+  Bytes sent{};          // by all members together
+  Bytes bytes{};         // on the link that carries most
   Duration latency{};
   std::vector<LinkUse> uses{};
-  std::vector<double> data{};  // bytes over each of these links that are data; empty: all
+  std::vector<double> data{};  // data bytes over each of these links; empty: all bytes are data
 };
 
-// The algorithm that runs in a group, on which chips, and the cost that the library adds.
+// The algorithm that runs in a group, its chips, and the costs that the library adds.
 struct ChosenCollective {
   std::vector<std::uint32_t> chips;  // by member
   std::unique_ptr<CollectiveAlgorithm> algorithm;
@@ -43,7 +43,7 @@ struct ChosenCollective {
 ChosenCollective choose_collective(const OpGraph& graph, const Cluster& cluster,
                                    CollectiveWorkId work, GroupId group);
 
-// O(messages of the algorithm x links of a route) where it is one transfer.
+// O(messages of the algorithm x links of a route) if it is one transfer.
 CollectivePlan plan_collective(const OpGraph& graph, const Transport& transport,
                                CollectiveWorkId work, GroupId group, Granularity granularity,
                                Fidelity fidelity);

@@ -1,5 +1,5 @@
-// CollectiveRuns carries collectives out: the n-th op of each member on a communicator group is one
-// collective, and must agree in operation, bytes, type and algorithm.
+// CollectiveRuns runs collectives: the n-th op of each member on a communicator group is one
+// collective. The members must agree in operation, bytes, type and algorithm.
 //
 //   pipelined  one transfer over all the edges of the algorithm, from the moment the last member
 //              has posted: a pipeline runs at the speed of its slowest edge. Phases (levels of a
@@ -7,7 +7,7 @@
 //              data come (not as packets). collective_plan.h sums it up.
 //   stepped    every message of every round is a transfer: stepped_collective.h
 //
-// What an algorithm does in a group is worked out once a (work, group). Memory of a run is
+// The plan of an algorithm in a group is worked out once per (work, group). Memory of a run is
 // O(members in flight).
 
 #pragma once
@@ -38,18 +38,19 @@ class CollectiveRuns {
   // Posts the collective that `stream` starts. Throws MismatchError.
   void post(RankStreamId stream, Time now, CommunicationReports& reports);
 
-  // What the collective that `stream` starts, runs or ends takes of its rank's chip.
+  // Returns the share of its rank's chip that the collective of `stream`, which starts, runs or
+  // ends, takes.
   ChipShare taken(RankStreamId stream);
 
   void arrived(const CollectiveTransfer& transfer, Time now, CommunicationReports& reports);
 
   Bytes sent(Axis axis) const { return sent_[static_cast<std::size_t>(axis)]; }
-  // The least that the collectives that ran had to move: algorithms that forward send more,
-  // switches that add send less. An all-to-all by a matrix counts with what it sent.
+  // Returns the least bytes that the collectives so far had to move. Algorithms that forward send
+  // more; switches that add send less. An all-to-all with a matrix counts the bytes that it sent.
   Bytes asked(Axis axis) const { return asked_[static_cast<std::size_t>(axis)]; }
 
-  // What the posted collective of `stream` still waits for; ranks that have not posted are added
-  // to `ranks`. For the deadlock report.
+  // For the deadlock report: describes what the posted collective of `stream` still waits for, and
+  // adds ranks that have not posted to `ranks`.
   std::string waits_for(RankStreamId stream, std::vector<RankId>& ranks) const;
 
  private:
@@ -68,7 +69,7 @@ class CollectiveRuns {
 
   struct GroupState {
     std::vector<std::uint32_t> posted;                // collectives that each member has posted
-    std::deque<std::optional<CollectiveRunId>> open;  // from number `first_open` on; ended: nothing
+    std::deque<std::optional<CollectiveRunId>> open;  // from number `first_open` on; unset: ended
     std::uint32_t first_open = 0;
   };
 

@@ -1,5 +1,5 @@
-// task_of() is what one group of a communicator is asked to do: a collective work of the op graph
-// with its tables looked up.
+// task_of() returns the task of one group of a communicator: a collective work of the op graph with
+// its tables looked up.
 
 #pragma once
 

@@ -1,10 +1,11 @@
-// estimate_packets() says before a run on the packet network how large it is: packets times links
-// of everything that the ranks send. Nothing is simulated. Bytes that the communication library
+// estimate_packets() estimates the size of a run on the packet network: packets times links for
+// everything that the ranks send. Nothing is simulated. The bytes that the communication library
 // adds on the wire are not counted.
 //
-// Messages count exactly, and collectives of up to 4,096 messages too. Of larger ones every k-th
-// message is looked at and counts k times, k so that about 4,096 are: rounds of a collective are
-// much alike. Cost: O(ranks x ops of a program that send + collectives that differ x groups).
+// Messages are counted exactly, and so are collectives of up to 4,096 messages. In larger
+// collectives every k-th message is examined and counts k times, with k such that about 4,096 are
+// examined, because rounds of a collective are much alike. Cost: O(ranks x ops of a program that
+// send + different collectives x groups).
 
 #pragma once
 
@@ -20,7 +21,7 @@ struct PacketEstimate {
   std::uint64_t packet_hops = 0;
   std::uint64_t messages = 0;
 
-  // Rough: what a run takes on one core of a machine of 2025.
+  // Returns the rough time of a run on one core of a machine of 2025.
   double seconds() const;
 };
 

@@ -1,5 +1,5 @@
-// SteppedCollective knows how far one collective has come whose messages are moved one by one. Who
-// it is for moves the messages and tells when they have arrived:
+// SteppedCollective tracks the progress of one collective whose messages move one by one. Its owner
+// moves the messages and reports their arrival:
 //
 //   SteppedCollective collective(algorithm, members);
 //   collective.post(member, progress);             // the member takes part from now on
@@ -13,8 +13,7 @@
 // when its own last messages have left and arrived. Switches that add or copy are endpoints behind
 // the members, which take part from the start.
 //
-// Memory: O(lanes x endpoints). A call costs O(1), and O(messages that arrived early or wait) where
-// there are any.
+// Memory: O(lanes x endpoints). A call costs O(1), plus O(messages that arrived early or wait).
 
 #pragma once
 
@@ -44,9 +43,9 @@ class SteppedCollective {
     }
   };
 
-  SteppedCollective() = default;  // of nothing, to be opened
+  SteppedCollective() = default;  // empty, to be opened
 
-  // Begins anew. The algorithm must outlive the collective.
+  // Starts again with another algorithm, which must outlive the collective.
   void open(const CollectiveAlgorithm& algorithm, std::uint32_t members);
 
   void post(MemberId member, Progress& progress);
@@ -57,11 +56,11 @@ class SteppedCollective {
   bool has_ended(MemberId member) const { return lanes_left_[member.index()] == 0; }
 
  private:
-  struct LaneState {             // of an endpoint
-    std::uint32_t sent = 0;      // rounds whose message has left, or that have none
-    std::uint32_t received = 0;  // rounds of which everything has arrived, or that have nothing
-    std::uint32_t arrived = 0;   // messages of round `received`
-    std::uint32_t early = 0;     // messages of later rounds: early_
+  struct LaneState {             // state of an endpoint in a lane
+    std::uint32_t sent = 0;      // rounds whose message has left or that have none
+    std::uint32_t received = 0;  // rounds for which everything has arrived, or that receive nothing
+    std::uint32_t arrived = 0;   // messages that arrived for round `received`
+    std::uint32_t early = 0;     // messages of later rounds, held in early_
     bool sending = false;        // a message, or nothing more to do
   };
   struct Early {  // a message of a round that is not the next one to complete

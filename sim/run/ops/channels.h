@@ -34,8 +34,8 @@ class Channels {
 
   Bytes sent(Axis axis) const { return sent_[static_cast<std::size_t>(axis)]; }
 
-  // What a posted messages op still waits for: "the receive of activation, micro-batch 3, boundary
-  // 0 by rank 8"; the rank is added to `ranks`. For the deadlock report.
+  // For the deadlock report: describes what a posted messages op still waits for, "the receive of
+  // activation, micro-batch 3, boundary 0 by rank 8", and adds the rank to `ranks`.
   std::string waits_for(RankStreamId stream, std::vector<RankId>& ranks) const;
 
  private:
@@ -55,9 +55,9 @@ class Channels {
   struct Open {
     std::optional<RankStreamId> sender{};
     std::optional<RankStreamId> receiver{};
-    bool eager = false;    // as the sender says
+    bool eager = false;    // from the sender
     bool arrived = false;  // eager: before its receive was posted
-    Bytes bytes;           // as the first side to post says
+    Bytes bytes;           // from the first side to post
     Key key;
   };
   struct Posted {  // by stream: the messages op that runs
@@ -66,7 +66,7 @@ class Channels {
     bool waited_for_other_stage = false;
   };
 
-  OpenMessageId open(const Key& key, Bytes bytes);  // the one there is, or a new one
+  OpenMessageId open(const Key& key, Bytes bytes);  // returns the existing one, or a new one
   Key key_of(RankStreamId stream, const Message& message) const;
   void move(OpenMessageId id, Axis axis, Time now);
   void match(const Open& open, RankStreamId late, Time now, CommunicationReports& reports);

@@ -9,17 +9,17 @@
 
 namespace stepsim {
 
-// In millionths, so that sums do not depend on their order.
+// Shares are in millionths, so that sums do not depend on their order.
 struct ChipShare {
   std::int32_t compute = 0;
   std::int32_t memory = 0;
   friend bool operator==(const ChipShare&, const ChipShare&) = default;
 
-  // Shares of several communication ops count up to this, as a fraction.
+  // Shares of several communication ops add up to at most this fraction.
   static constexpr double kMost = 0.9;
 };
 
-// The share of a chip that a collective of this cost holds from its start to its end.
+// Returns the share of a chip that a collective of this cost holds from its start to its end.
 ChipShare taken_of(const ChipSpec& chip, const LibraryCost& cost);
 
 }  // namespace stepsim

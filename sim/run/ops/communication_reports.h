@@ -1,5 +1,5 @@
-// CommunicationReports is what channels, collectives and host copies tell the loop: which ops have
-// ended, and who had to wait for whom. The loop hands the reports on and clears them.
+// CommunicationReports is what channels, collectives and host copies report to the loop: the ops
+// that have ended, and who waited for whom. The loop passes the reports on and clears them.
 
 #pragma once
 
@@ -13,11 +13,11 @@ namespace stepsim {
 // A communication op that has ended on a stream.
 struct CommunicationEnd {
   RankStreamId stream;
-  Time moving;  // everybody whom it needs had posted: before, it only waited
+  Time moving;                          // when all needed peers had posted; before, it only waited
   bool waited_for_other_stage = false;  // the last to post stands on another pipeline stage
 };
 
-// All who are needed have posted: `stream` goes on because of the last of them, `from`.
+// All needed ranks have posted: `stream` continues because of the last of them, `from`.
 struct Join {
   RankStreamId stream;
   RankStreamId from;

@@ -1,6 +1,6 @@
-// HostRuns carries out what ranks do with their hosts: copies there and back, and work on what lies
-// there. Each is one transfer over the links of sim/hardware/hosts.h, so that ranks of a host share
-// them. It keeps the books of what lies on each host.
+// HostRuns runs the host ops of ranks: copies to and from the host, and work on data there. Each is
+// one transfer over the links of sim/hardware/hosts.h, so ranks of a host share them. HostRuns also
+// counts the bytes held on each host.
 
 #pragma once
 
@@ -17,7 +17,7 @@ namespace stepsim {
 
 class HostRuns {
  public:
-  // REQUIRES: where the graph has host works, the cluster has hosts.
+  // REQUIRES: if the graph has host works, the cluster has hosts.
   HostRuns(const OpGraph& graph, const Streams& streams, Transport& transport);
 
   // Starts the host op of `stream`.

@@ -27,21 +27,22 @@ class Streams {
   Streams(const OpGraph& graph, std::uint32_t steps);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(states_.size()); }
-  // The streams of a rank, in the order of its program.
+  // Returns the streams of a rank, in the order of its program.
   auto of(RankId rank) const {
     return std::views::iota(first_of_rank_[rank.index()], first_of_rank_[rank.index() + 1]) |
            std::views::transform([](std::uint32_t stream) { return RankStreamId(stream); });
   }
   RankId rank_of(RankStreamId stream) const { return states_[stream.index()].rank; }
   const Program& program_of(RankStreamId stream) const { return *states_[stream.index()].program; }
-  // The stream in its program.
+  // Returns the stream in its program.
   const Stream& stream(RankStreamId stream) const {
     const State& state = states_[stream.index()];
     return state.program->streams[state.local];
   }
   bool computes(RankStreamId stream) const { return states_[stream.index()].computes; }
 
-  // The op that runs or comes next, and where it is in the rank's program. REQUIRES: !finished().
+  // Returns the op that runs or comes next, as its position in the rank's program. REQUIRES:
+  // !finished().
   OpId op_id(RankStreamId stream) const { return id_of_op(states_[stream.index()]); }
   const Op& op(RankStreamId stream) const {
     const State& state = states_[stream.index()];
@@ -58,23 +59,26 @@ class Streams {
     return states_[stream.index()].ended_at;
   }  // of the last op
 
-  // Whether the next op may start now; if not, the stream is woken when that may have changed.
+  // Returns whether the next op may start now. If not, the stream is woken when that may have
+  // changed.
   bool ready(RankStreamId stream);
 
-  // The stream whose op released the one that may start at `now`: of the stream itself and those
-  // it depends on, the one that ended at `now`, lowest op id first; itself at the start of a run.
+  // Returns the stream whose op released the one that may start at `now`. Among the stream itself
+  // and those it depends on, it is the one that ended at `now`, lowest op id first; the stream
+  // itself at the start of a run.
   RankStreamId releaser(RankStreamId stream, Time now) const;
 
   void start(RankStreamId stream, Time now);
 
-  // Ends the running op and appends to `woken` the streams to be looked at again: this one and
-  // those whose wait is over.
+  // Ends the running op and appends the streams to check again to `woken`: this one and those whose
+  // wait is over.
   void end(RankStreamId stream, Time now, std::vector<RankStreamId>& woken);
 
-  // The dependency that keeps the next op from starting. REQUIRES: ready() has just said no.
+  // Wait is the dependency that keeps the next op from starting. REQUIRES: ready() has just
+  // returned false.
   struct Wait {
     RankStreamId stream;
-    std::uint64_t until;  // ops that must have ended on it, over all steps
+    std::uint64_t until;  // number of ops on it that must have ended, over all steps
   };
   Wait wait_of(RankStreamId stream) const {
     const State& state = states_[stream.index()];
@@ -83,7 +87,8 @@ class Streams {
 
   std::uint64_t ops_ended() const { return ops_ended_; }
   std::uint64_t ops_total() const { return ops_total_; }
-  // Times that an op started while another one ran, or before the last one had ended: always 0.
+  // Returns how often an op started while another one ran, or before the last one had ended. This
+  // is always 0.
   std::uint64_t overlaps() const { return overlaps_; }
 
  private:
@@ -96,10 +101,10 @@ class Streams {
     std::uint64_t waiters = 0;  // local streams that may wait for this one: bit local % 64
     RankId rank;
     std::uint32_t first_op = 0;
-    std::uint32_t ops = 0;  // in a step
+    std::uint32_t ops = 0;  // ops per step
     std::uint32_t position = 0;
     std::uint32_t step = 0;
-    std::uint32_t next_dependency = 0;  // of op(): those before it are known to have ended
+    std::uint32_t next_dependency = 0;  // of op(); earlier ones are known to have ended
     std::uint16_t local = 0;
     std::uint16_t waits_on = 0;
     bool running = false;

@@ -1,5 +1,5 @@
-// TransferOwner says who waits for a transfer: a message, a collective, or a host op. TransferTable
-// gives transfers their ids and remembers their owners.
+// TransferOwner names the op that waits for a transfer: a message, a collective, or a host op.
+// TransferTable gives transfers their ids and remembers their owners.
 
 #pragma once
 
@@ -11,15 +11,15 @@
 
 namespace stepsim {
 
-using OpenMessageId = Id<struct OpenMessageTag>;      // of Channels; slots are used again
-using CollectiveRunId = Id<struct CollectiveRunTag>;  // of CollectiveRuns; slots are used again
+using OpenMessageId = Id<struct OpenMessageTag>;      // of Channels; ids are reused
+using CollectiveRunId = Id<struct CollectiveRunTag>;  // of CollectiveRuns; ids are reused
 
 struct MessageTransfer {
   OpenMessageId message;
 };
 
-// All of a collective where it is one transfer; else its message from `from` to `to` in this lane
-// and round.
+// A whole collective that is one transfer, or its message from `from` to `to` in this lane and
+// round.
 struct CollectiveTransfer {
   CollectiveRunId run;
   LaneId lane{};
@@ -34,15 +34,16 @@ struct HostTransfer {
 
 using TransferOwner = std::variant<MessageTransfer, CollectiveTransfer, HostTransfer>;
 
-// Transfer::order: who goes first of those that start in the same instant on a network of packets.
-// It depends on what is sent only, so the order in which ops are started changes nothing.
+// Transfer::order decides which transfers go first among those that start at the same instant on a
+// packet network. It depends only on what is sent, so the order in which ops are started changes
+// nothing.
 class TransferOrder {
  public:
-  // By source; of one source, by the hash of what the message is.
+  // Orders by source, then by a hash of the message's description.
   static TransferOrder of_message(RankId source, std::uint32_t hash) {
     return TransferOrder(std::uint64_t{source.index()} << 32 | hash);
   }
-  // By stream of the sender, then by lane and round.
+  // Orders by the sender's stream, then by lane and round.
   static TransferOrder of_collective(RankStreamId sender, LaneId lane, std::uint32_t round) {
     return TransferOrder(of_sender(sender.index()) | lane_and_round(lane, round));
   }
@@ -59,7 +60,8 @@ class TransferOrder {
  private:
   explicit TransferOrder(std::uint64_t key) : key_(key) {}
 
-  // 24, 20 and 20 bits. Larger numbers begin anew: then ids of transfers decide among equals.
+  // The parts have 24, 20 and 20 bits. Larger numbers wrap around; ids of transfers then decide
+  // among equals.
   static std::uint64_t of_sender(std::uint32_t sender) {
     return std::uint64_t{sender & 0xffffff} << 40;
   }
@@ -70,7 +72,7 @@ class TransferOrder {
   std::uint64_t key_;
 };
 
-// Ids of ended transfers are used again.
+// Ids of ended transfers are reused.
 class TransferTable {
  public:
   TransferId add(const TransferOwner& owner) {

@@ -1,9 +1,9 @@
-// Transport hands transfers to the network and keeps the books of what must cross each link, for
-// the check at the end of the run. Channels and collectives send through it.
+// Transport passes transfers to the network and counts the bytes that must cross each link, for the
+// check at the end of the run. Channels and collectives send through it.
 //
-// It adds what the communication library costs, alike for every model of the network: the time to
-// start and the time of a hop come before the first byte, and each byte of data takes `wire` bytes
-// on its links (flags, gaps between packets), which are routed but not counted as data.
+// It adds the costs of the communication library, the same for every network model. The time to
+// start and the time of a hop come before the first byte. Each byte of data takes `wire` bytes on
+// its links (flags, gaps between packets), which are routed but not counted as data.
 
 #pragma once
 
@@ -31,7 +31,8 @@ class Transport {
 
   const Cluster& cluster() const { return cluster_; }
 
-  // A transfer over any links. `data`: bytes of data over each of them; empty: all that it moves.
+  // Starts a transfer over any links. `data`: bytes of data over each of them; empty: all bytes are
+  // data.
   void start(Time now, const Transfer& transfer, const TransferOwner& owner,
              std::span<const double> data = {});
 
@@ -42,13 +43,13 @@ class Transport {
     TransferOwner owner;
     TransferOrder order;
   };
-  // Along its route, at the library's cost of a message by itself.
+  // Sends a message along its route, at the library's cost of a single message.
   void send(Time now, const Message& message);
 
-  // A message of a collective that costs `cost`; its start is paid with the `first` message.
+  // Sends a message of a collective that costs `cost`. The `first` message pays its start.
   void send(Time now, const Message& message, const LibraryCost& cost, bool first);
 
-  struct SwitchMessage {  // over one link, from or to a switch that adds or copies
+  struct SwitchMessage {  // over one link, from or to a switch
     LinkId link;
     HopKind kind = HopKind::kNvlink;
     Bytes bytes;
@@ -71,12 +72,13 @@ class Transport {
   // includes transfers that name one of its links.
   const std::vector<double>& routed_bytes() const { return routed_; }
 
-  // How much of `carried`, the bytes that crossed a link, is data.
+  // Returns how much of `carried`, the bytes that crossed a link, is data.
   double data_of(LinkId link, double carried) const;
 
  private:
   void book(LinkId link, double bytes, double data);
-  // A message over the links in uses_: `wire` bytes for its data, the library's time first.
+  // Way is a message over the links in uses_, with `wire` bytes for its data and the library's time
+  // first.
   struct Way {
     Duration of_links{};
     Duration of_library{};
@@ -92,7 +94,7 @@ class Transport {
   std::uint32_t chips_per_node_;
   TransferTable table_;
   std::vector<double> routed_;
-  std::vector<double> data_;           // empty where all that is routed is data
+  std::vector<double> data_;           // empty if all routed bytes are data
   std::vector<LinkId> links_;          // scratch
   std::vector<LinkUse> uses_;          // scratch
   std::vector<double> data_of_links_;  // scratch

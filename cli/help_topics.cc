@@ -1,7 +1,6 @@
 #include "cli/help_topics.h"
 
-#include "cli/hardware_help.h"
-#include "cli/plan_help.h"
+#include "cli/field_topics.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
@@ -28,6 +27,10 @@ constexpr HelpTopic kTopics[] = {
      .arguments = "[KEY]",
      .summary = "the keys of --plan: what each does and when to change it",
      .text = plan_help},
+    {.name = "simulation",
+     .arguments = "[FIELD]",
+     .summary = "the fields that say how an experiment is simulated",
+     .text = simulation_help},
     {.name = "chip",
      .arguments = "[FIELD]",
      .summary = "the fields of a chip: what each is and when to change it",

@@ -1,5 +1,6 @@
 #include "experiment/simulate_experiment.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -46,7 +47,9 @@ SimulationOptions simulation_options(const ExperimentOptions& options, const Par
                                .record_links = options.record_links,
                                .progress = options.progress,
                                .progress_context = options.progress_context};
-  if (options.record_each_role) add_each_role(graph, simulation.recorded_ranks);
+  PacketOptions& packets = simulation.packets;
+  packets.header_bytes = std::min(packets.header_bytes, packets.packet_bytes);
+  if (options.record_each_role || options.explains) add_each_role(graph, simulation.recorded_ranks);
   return simulation;
 }
 

@@ -48,6 +48,7 @@ struct ExperimentOptions {
   std::optional<std::uint32_t> steps{};
   std::uint64_t seed = 0;  // seed of the variation's jitter
   AttentionFlops attention_flops = AttentionFlops::kCausal;
+  bool explains = false;  // the result is for explain(), which reads one rank of each program
   // The algorithm of all collectives of an axis. Unset: the choice of the library and `auto`.
   std::array<std::optional<AlgorithmChoice>, kAxes> algorithms{};
 

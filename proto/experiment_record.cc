@@ -3,13 +3,16 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include <algorithm>
-#include <limits>
+#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "experiment/simulation_fields.h"
 #include "proto/message_fields.h"
+#include "proto/read_fields.h"
 #include "proto/record_fields.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "schedules/plan/plan_fields.h"
@@ -21,36 +24,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using json = nlohmann::ordered_json;
-
-const std::vector<std::pair<std::string, Fidelity>> kFidelities = {
-    {"latency-bandwidth", Fidelity::kLatencyBandwidth},
-    {"flow", Fidelity::kFlow},
-    {"packet", Fidelity::kPacket}};
-const std::vector<std::pair<std::string, Granularity>> kGranularities = {
-    {"pipelined", Granularity::kPipelined}, {"stepped", Granularity::kStepped}};
-const std::vector<std::pair<std::string, Switching>> kSwitchings = {
-    {"store-and-forward", Switching::kStoreAndForward}, {"cut-through", Switching::kCutThrough}};
-const std::vector<std::pair<std::string, AttentionFlops>> kConventions = {
-    {"causal", AttentionFlops::kCausal}, {"full", AttentionFlops::kFull}};
-
-template <typename Value>
-std::string name_in(const std::vector<std::pair<std::string, Value>>& names, Value value) {
-  return std::ranges::find(names, value, [](const auto& entry) { return entry.second; })->first;
-}
-
-// Returns nullopt if no entry has that name; then the field has a problem.
-template <typename Value>
-std::optional<Value> value_named(const std::vector<std::pair<std::string, Value>>& names,
-                                 const std::string& name, const std::string& field,
-                                 ProblemList& problems) {
-  std::string accepted;
-  for (const auto& [choice, meaning] : names) {
-    if (choice == name) return meaning;
-    accepted += (accepted.empty() ? "" : " or ") + choice;
-  }
-  problems.add(field, "must be " + accepted + ", is \"" + name + "\"");
-  return std::nullopt;
-}
 
 json object_of(const Message& message);
 
@@ -107,22 +80,26 @@ json plan_of(const file::Plan& message, const ParallelPlan& plan) {
   return object;
 }
 
-json simulation_of(const SimulationChoices& choices) {
-  const ExperimentOptions& options = choices.options;
+// Returns every field in force; those of packets only if there are packets. The last network model
+// is the finest.
+json simulation_of(const ExperimentOptions& options) {
+  const bool has_packets = options.fidelities.back() == Fidelity::kPacket;
   json object;
-  for (const Fidelity fidelity : options.fidelities) {
-    object["fidelity"].push_back(name_in(kFidelities, fidelity));
+  for (const auto& row : simulation_fields().fields()) {
+    const auto text = row->write(&options);
+    if (!text || (acts_on_packets(*row) && !has_packets)) continue;
+    const FieldDescriptor* const field =
+        file::Simulation::descriptor()->FindFieldByName(std::string(row->name()));
+    json& value = object[std::string(row->name())];
+    if (field->is_repeated()) {
+      for (const std::string_view part : split_text(*text, ',')) value.push_back(part);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
+      value = static_cast<std::int64_t>(*row->number(&options));  // without its unit
+    } else {
+      value =
+          field->cpp_type() == FieldDescriptor::CPPTYPE_STRING ? json(*text) : json::parse(*text);
+    }
   }
-  object["granularity"] = name_in(kGranularities, options.granularity);
-  if (options.steps) object["steps"] = *options.steps;
-  object["attention_flops"] = name_in(kConventions, options.attention_flops);
-  if (choices.explains) object["explain"] = true;
-  if (options.fidelities.back() != Fidelity::kPacket) return object;
-  const PacketOptions& packets = options.packets;
-  object["packet_bytes"] = packets.packet_bytes.value();
-  object["switching"] = name_in(kSwitchings, packets.switching);
-  if (packets.buffer_bytes) object["buffer_bytes"] = packets.buffer_bytes->value();
-  if (packets.spraying) object["spraying"] = packets.spraying->routes;
   return object;
 }
 
@@ -141,55 +118,15 @@ std::string lines_of(const json& value, std::size_t depth) {
 
 }  // namespace
 
-SimulationChoices to_simulation(const file::Experiment& message, ProblemList& problems) {
-  SimulationChoices choices;
-  ExperimentOptions& options = choices.options;
+ExperimentOptions to_simulation(const file::Experiment& message, ProblemList& problems) {
+  ExperimentOptions options;
   options.seed = message.seed();
-  const file::Simulation& simulation = message.simulation();
-  const std::string prefix = "simulation.";
-  const auto within = [&](const char* field, std::int64_t least, std::int64_t most,
-                          std::int64_t value) {
-    if (value >= least && value <= most) return;
-    problems.add(prefix + field, "must be a whole number from " + std::to_string(least) + " to " +
-                                     std::to_string(most) + ", is " + std::to_string(value));
-  };
-  const auto choose = [&](const char* field, bool given, const std::string& name, const auto& names,
-                          auto& result) {
-    if (given) result = value_named(names, name, prefix + field, problems).value_or(result);
-  };
-  if (simulation.fidelity_size() > 0) options.fidelities.clear();
-  for (const std::string& name : simulation.fidelity()) {
-    const auto fidelity = value_named(kFidelities, name, prefix + "fidelity", problems);
-    if (fidelity) options.fidelities.push_back(*fidelity);
+  read_fields(message.simulation(), simulation_fields(), options, "simulation.", problems);
+  if (options.fidelities.empty()) options.fidelities = ExperimentOptions{}.fidelities;
+  for (Problem& problem : check_simulation(options)) {
+    problems.add("simulation." + problem.field, std::move(problem.message));
   }
-  if (options.fidelities.empty()) options.fidelities = {Fidelity::kFlow};
-  choose("granularity", simulation.has_granularity(), simulation.granularity(), kGranularities,
-         options.granularity);
-  if (simulation.has_steps()) {
-    within("steps", 1, 1000, simulation.steps());
-    options.steps = simulation.steps();
-  }
-  choose("attention_flops", simulation.has_attention_flops(), simulation.attention_flops(),
-         kConventions, options.attention_flops);
-  choices.explains = simulation.explain();
-  PacketOptions& packets = options.packets;
-  if (simulation.has_packet_bytes()) {
-    within("packet_bytes", 1, std::numeric_limits<std::int32_t>::max(), simulation.packet_bytes());
-    packets.packet_bytes = Bytes(simulation.packet_bytes());
-    packets.header_bytes = std::min(packets.header_bytes, packets.packet_bytes);
-  }
-  choose("switching", simulation.has_switching(), simulation.switching(), kSwitchings,
-         packets.switching);
-  if (simulation.has_buffer_bytes()) {
-    within("buffer_bytes", packets.packet_bytes.value(),
-           std::numeric_limits<std::int64_t>::max() / 2, simulation.buffer_bytes());
-    packets.buffer_bytes = Bytes(simulation.buffer_bytes());
-  }
-  if (simulation.has_spraying()) {
-    within("spraying", 1, 4096, simulation.spraying());
-    packets.spraying = PacketSpraying{.routes = simulation.spraying()};
-  }
-  return choices;
+  return options;
 }
 
 void take_out_of_result(SourceText& source) {
@@ -215,11 +152,11 @@ ExperimentRecord record_of(const file::Experiment& message, const Experiment& ex
           .overrides = {message.overrides().begin(), message.overrides().end()}};
 }
 
-std::string record_json(const ExperimentRecord& record, const SimulationChoices& choices,
+std::string record_json(const ExperimentRecord& record, const ExperimentOptions& options,
                         std::string_view stepsim_version) {
   json object = json::parse(record.fields);
-  object["simulation"] = simulation_of(choices);
-  object["seed"] = choices.options.seed;
+  object["simulation"] = simulation_of(options);
+  object["seed"] = options.seed;
   object["overrides"] = record.overrides;
   object["stepsim_version"] = stepsim_version;
   return lines_of(object, 1);

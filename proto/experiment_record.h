@@ -19,12 +19,6 @@
 
 namespace stepsim {
 
-// What an experiment file may say about how it is simulated.
-struct SimulationChoices {
-  ExperimentOptions options;
-  bool explains = false;
-};
-
 // The parts of a record that are known once an experiment has been loaded.
 struct ExperimentRecord {
   std::string fields;                  // a JSON object: name, model, cluster, plan, variation
@@ -33,7 +27,7 @@ struct ExperimentRecord {
 
 // The whole record. Its lines but the first begin with two spaces, and it has no newline at its
 // end.
-std::string record_json(const ExperimentRecord& record, const SimulationChoices& choices,
+std::string record_json(const ExperimentRecord& record, const ExperimentOptions& options,
                         std::string_view stepsim_version);
 
 }  // namespace stepsim

@@ -271,7 +271,7 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
   if (!is_as_written(source)) publication = forget_publication(message);
   experiment.name =
       message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;
-  const SimulationChoices simulation = to_simulation(message, problems);
+  const ExperimentOptions simulation = to_simulation(message, problems);
   throw_if_any(problems.all());
   add_overrides(source, message);
   ExperimentRecord record = record_of(message, experiment);

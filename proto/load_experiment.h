@@ -35,7 +35,7 @@ Experiment load_experiment(const ExperimentSource& source);
 struct LoadedExperiment {
   Experiment experiment;
   BuiltTopology topology;        // of its cluster; it has been built to check the plan
-  SimulationChoices simulation;  // what the file says of how it is simulated
+  ExperimentOptions simulation;  // what the file says about how it is simulated
   ExperimentRecord record;       // all of it, to be written down and run again
   Publication publication{};     // what was measured of it; nothing once flags change it
 };

@@ -11,7 +11,7 @@
 namespace stepsim {
 
 // The sections `simulation` and `seed`.
-SimulationChoices to_simulation(const file::Experiment& message, ProblemList& problems);
+ExperimentOptions to_simulation(const file::Experiment& message, ProblemList& problems);
 
 // If the text is the result of a run, puts the experiment that it holds in its place.
 void take_out_of_result(SourceText& source);

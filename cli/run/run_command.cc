@@ -22,7 +22,7 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   const Experiment& experiment = request.experiment;
   const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
   Progress progress;
-  ExperimentOptions simulation = options.simulation.options;
+  ExperimentOptions simulation = options.simulation;
   progress.watch(simulation);
   simulation.before = [&](const OpGraph& graph, const Cluster& on, SimulationOptions& run) {
     announce_packets(graph, on, run, options.yes);

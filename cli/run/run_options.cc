@@ -2,123 +2,96 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <charconv>
 #include <filesystem>
 #include <iterator>
-#include <limits>
-#include <map>
-#include <string_view>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "cli/command_line.h"
 #include "cli/rank_list.h"
+#include "experiment/simulation_fields.h"
 
 namespace stepsim {
 namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::uint32_t kMostSteps = 1000;
 constexpr std::uint32_t kMostRanks = 1 << 20;
 
-template <typename Choice>
-void read_choice(const po::variables_map& values, const char* name,
-                 const std::map<std::string, Choice>& choices, Choice& result,
-                 std::vector<Problem>& problems) {
-  if (values.count(name) == 0) return;
-  const std::string value = values[name].as<std::string>();
-  if (const auto found = choices.find(value); found != choices.end()) {
-    result = found->second;
-    return;
-  }
-  std::string accepted;
-  for (const auto& [choice, meaning] : choices) {
-    accepted += (accepted.empty() ? "" : " or ") + choice;
-  }
-  problems.push_back({std::string("--") + name, "must be " + accepted + ", is \"" + value + "\""});
+// "packet_bytes" is given as --packet-bytes.
+std::string flag_of(const AnyField& field) {
+  std::string name(field.name());
+  std::ranges::replace(name, '_', '-');
+  return name;
 }
 
-template <typename Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
+// A truth value is a flag that stands alone.
+bool takes_value(const AnyField& field) {
+  return field.accepts() != Text<bool>::accepts();
 }
 
-void read_numbers(const po::variables_map& values, RunOptions& options,
-                  std::vector<Problem>& problems) {
-  if (values.count("steps") != 0) {
-    const std::string text = values["steps"].as<std::string>();
-    options.simulation.options.steps = number<std::uint32_t>(text);
-    if (!options.simulation.options.steps || *options.simulation.options.steps < 1 ||
-        *options.simulation.options.steps > kMostSteps) {
-      problems.push_back({"--steps", "must be a whole number from 1 to " +
-                                         std::to_string(kMostSteps) + ", is \"" + text + "\""});
+// Returns the text of a flag, in the words of files: --fidelity all is all three network models.
+std::string text_of_flag(const po::variables_map& values, const AnyField& field) {
+  if (!takes_value(field)) return "true";
+  const std::string text = values[flag_of(field)].as<std::string>();
+  return field.name() == "fidelity" && text == "all" ? "latency-bandwidth,flow,packet" : text;
+}
+
+// Puts the flags over what the experiment's file says.
+void read_fields_of_simulation(const po::variables_map& values, ExperimentOptions& simulation,
+                               std::vector<Problem>& problems) {
+  for (const auto& field : simulation_fields().fields()) {
+    const std::string name = flag_of(*field);
+    if (values.count(name) == 0) continue;
+    for (std::string& message : field->read(text_of_flag(values, *field), &simulation)) {
+      problems.push_back({"--" + name, std::move(message)});
+    }
+    if (auto message = limit_problem(*field, &simulation)) {
+      problems.push_back({"--" + name, std::move(*message)});
     }
   }
-  if (values.count("seed") != 0) {
-    const std::string text = values["seed"].as<std::string>();
-    const auto seed = number<std::uint64_t>(text);
-    if (!seed) problems.push_back({"--seed", "must be a whole number, is \"" + text + "\""});
-    if (seed) options.simulation.options.seed = *seed;
+  if (simulation.fidelities.empty()) {
+    problems.push_back({"--fidelity", "must name a network model"});
+    simulation.fidelities = ExperimentOptions{}.fidelities;
   }
-  if (values.count("trace-ranks") != 0 && values.count("trace") == 0) {
-    problems.push_back({"--trace-ranks", "needs --trace, which says where the trace goes"});
+  for (Problem& problem : check_simulation(simulation)) {
+    std::ranges::replace(problem.field, '_', '-');
+    problems.push_back({"--" + problem.field, std::move(problem.message)});
   }
-}
-
-// A whole number from `least` to `most`; the message says so otherwise.
-std::optional<std::int64_t> read_size(const po::variables_map& values, const std::string& name,
-                                      std::int64_t least, std::int64_t most,
-                                      std::vector<Problem>& problems) {
-  if (values.count(name) == 0) return std::nullopt;
-  const std::string text = values[name].as<std::string>();
-  const auto size = number<std::int64_t>(text);
-  if (size && *size >= least && *size <= most) return size;
-  problems.push_back({"--" + name, "must be a whole number from " + std::to_string(least) + " to " +
-                                       std::to_string(most) + ", is \"" + text + "\""});
-  return std::nullopt;
 }
 
 // Packets always go with stepped collectives: a pipelined one is a single transfer over all its
 // edges, which no packet can follow.
-void read_packets(const po::variables_map& values, RunOptions& options,
-                  std::vector<Problem>& problems) {
-  constexpr std::int64_t kMostPacketBytes = std::numeric_limits<std::int32_t>::max();
-  options.yes = values.count("yes") != 0;
+void check_packets(const po::variables_map& values, RunOptions& options,
+                   std::vector<Problem>& problems) {
   if (!options.has_packets()) {
-    for (const char* name : {"packet-bytes", "switching", "buffer-bytes", "spraying", "yes"}) {
-      if (values.count(name) == 0) continue;
-      problems.push_back({std::string("--") + name, "needs --fidelity packet or all"});
+    const auto refuse = [&](const std::string& name) {
+      if (values.count(name) == 0) return;
+      problems.push_back({"--" + name, "needs --fidelity packet or all"});
+    };
+    for (const auto& field : simulation_fields().fields()) {
+      if (acts_on_packets(*field)) refuse(flag_of(*field));
     }
+    refuse("yes");
     return;
   }
   if (values.count("granularity") != 0 &&
-      options.simulation.options.granularity == Granularity::kPipelined) {
+      options.simulation.granularity == Granularity::kPipelined) {
     problems.push_back({"--granularity",
                         "must be stepped with --fidelity packet or all, is \"pipelined\": a "
                         "pipelined collective has no messages that packets could carry"});
   }
-  options.simulation.options.granularity = Granularity::kStepped;
-  PacketOptions& packets = options.simulation.options.packets;
-  if (const auto bytes = read_size(values, "packet-bytes", 1, kMostPacketBytes, problems)) {
-    packets.packet_bytes = Bytes(*bytes);
-    packets.header_bytes = std::min(packets.header_bytes, packets.packet_bytes);
-  }
-  read_choice<Switching>(
-      values, "switching",
-      {{"store-and-forward", Switching::kStoreAndForward}, {"cut-through", Switching::kCutThrough}},
-      packets.switching, problems);
-  if (const auto bytes = read_size(values, "buffer-bytes", packets.packet_bytes.value(),
-                                   std::numeric_limits<std::int64_t>::max() / 2, problems)) {
-    packets.buffer_bytes = Bytes(*bytes);
-  }
-  if (const auto routes = read_size(values, "spraying", 1, 4096, problems)) {
-    packets.spraying = PacketSpraying{.routes = static_cast<std::uint32_t>(*routes)};
-  }
+  options.simulation.granularity = Granularity::kStepped;
+}
+
+void read_seed(const po::variables_map& values, ExperimentOptions& simulation,
+               std::vector<Problem>& problems) {
+  if (values.count("seed") == 0) return;
+  const std::string text = values["seed"].as<std::string>();
+  const auto seed = number_in<std::uint64_t>(text);
+  if (!seed) problems.push_back({"--seed", "must be a whole number, is \"" + text + "\""});
+  if (seed) simulation.seed = *seed;
 }
 
 // What to run and what to write.
@@ -145,38 +118,26 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   options.require_fit = values.count("require-fit") != 0;
+  options.yes = values.count("yes") != 0;
   return options;
 }
 
-// How to simulate it: what is given goes over what the experiment's file says.
+// How to simulate it.
 void read_simulation(const po::variables_map& values, RunOptions& options,
                      std::vector<Problem>& problems) {
-  ExperimentOptions& simulation = options.simulation.options;
-  const std::vector<Fidelity> all = {Fidelity::kLatencyBandwidth, Fidelity::kFlow,
-                                     Fidelity::kPacket};
-  read_choice<std::vector<Fidelity>>(values, "fidelity",
-                                     {{"latency-bandwidth", {Fidelity::kLatencyBandwidth}},
-                                      {"flow", {Fidelity::kFlow}},
-                                      {"packet", {Fidelity::kPacket}},
-                                      {"all", all}},
-                                     simulation.fidelities, problems);
-  read_choice<Granularity>(
-      values, "granularity",
-      {{"pipelined", Granularity::kPipelined}, {"stepped", Granularity::kStepped}},
-      simulation.granularity, problems);
-  read_choice<AttentionFlops>(
-      values, "attention-flops",
-      {{"causal", AttentionFlops::kCausal}, {"full", AttentionFlops::kFull}},
-      simulation.attention_flops, problems);
-  read_packets(values, options, problems);
-  read_numbers(values, options, problems);
-  if (values.count("explain") != 0) options.simulation.explains = true;
-  // A trace shows one rank of each program unless it says which; explain() reads one of each.
-  simulation.record_links = !options.trace.empty();
-  simulation.record_each_role =
-      options.simulation.explains || (!options.trace.empty() && values.count("trace-ranks") == 0);
-  if (!options.trace.empty() && simulation.fidelities.size() > 1) {
-    problems.push_back({"--trace", "is of one run: give one --fidelity instead of all"});
+  ExperimentOptions& simulation = options.simulation;
+  read_fields_of_simulation(values, simulation, problems);
+  check_packets(values, options, problems);
+  read_seed(values, simulation, problems);
+  // A trace shows one rank of each program unless it is told which.
+  const bool has_trace = !options.trace.empty();
+  simulation.record_links = has_trace;
+  simulation.record_each_role = has_trace && values.count("trace-ranks") == 0;
+  if (!has_trace && values.count("trace-ranks") != 0) {
+    problems.push_back({"--trace-ranks", "needs --trace, which says where the trace goes"});
+  }
+  if (has_trace && simulation.fidelities.size() > 1) {
+    problems.push_back({"--trace", "shows one run: give one --fidelity instead of all"});
   }
 }
 
@@ -186,6 +147,28 @@ void check_outputs(const RunOptions& options, std::vector<Problem>& problems) {
                                     std::filesystem::weakly_canonical(options.json, error)) {
     problems.push_back({"--json", "must be another file than --trace, is " + options.json});
   }
+}
+
+// "Bytes of a packet (default: 4096)".
+std::string help_of_flag(const AnyField& field) {
+  std::string help(field.doc().help);
+  if (help.ends_with('.')) help.pop_back();
+  if (field.name() == "fidelity") help += "; all: the three side by side";
+  if (acts_on_packets(field)) help = "packets only: " + help;
+  if (!takes_value(field)) return help;
+  const auto value = simulation_fields().default_of(field);
+  return help + " (default: " + value.value_or(std::string(field.doc().unset)) + ")";
+}
+
+void add_flag(const AnyField& field, po::options_description& options) {
+  const std::string name = flag_of(field);
+  const std::string help = help_of_flag(field);
+  if (!takes_value(field)) {
+    options.add_options()(name.c_str(), help.c_str());
+    return;
+  }
+  auto* const value = po::value<std::string>()->value_name(field.accepts());
+  options.add_options()(name.c_str(), value, help.c_str());
 }
 
 }  // namespace
@@ -201,21 +184,8 @@ po::options_description run_option_list() {
       "keys such as tp=8,pp=4,dp=16,global-batch=1024, or a catalog name or a file");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "change one field of the experiment: plan.tp=4; can be repeated");
-  add("fidelity", text("latency-bandwidth|flow|packet|all"),
-      "network model (default: flow); all runs the three side by side, with stepped collectives");
-  add("granularity", text("pipelined|stepped"),
-      "simulate a collective as one transfer, or every message of it (default: pipelined; with "
-      "packets always stepped)");
-  add("packet-bytes", text("N"), "packets only: bytes of a packet (default: 4096)");
-  add("switching", text("store-and-forward|cut-through"),
-      "packets only: when a switch sends a packet on (default: store-and-forward)");
-  add("buffer-bytes", text("N"),
-      "packets only: room in the queue of a link; nothing is lost (default: no limit)");
-  add("spraying", text("N"), "packets only: spread each message over up to N routes (default: 1)");
+  for (const auto& field : simulation_fields().fields()) add_flag(*field, options);
   add("yes", "packets only: run even if there are more than 10^9 packet-hops");
-  add("steps", text("K"),
-      "number of training steps to simulate (default: 1; 2 for FSDP and for schedules that overlap "
-      "steps)");
   add("seed", text("N"), "seed of the random numbers that jitter draws (default: 0)");
   add("trace", text("FILE"),
       "write a Chrome trace for ui.perfetto.dev; FILE ends in .json or .json.gz");
@@ -223,9 +193,6 @@ po::options_description run_option_list() {
       "ranks in the trace: 0,8-15 (default: one of each pipeline stage)");
   add("json", text("FILE"),
       "write the result as JSON; - writes it to standard output, and nothing else there");
-  add("attention-flops", text("causal|full"), "how model FLOPs count attention (default: causal)");
-  add("explain",
-      "compare each part of the step with the books' formulas and explain the differences");
   add("require-fit", "exit with status 1 if the plan does not fit in memory");
   return options;
 }
@@ -253,7 +220,7 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
     request.topology = std::move(loaded.topology);
     request.record = std::move(loaded.record);
     request.publication = std::move(loaded.publication);
-    options.simulation = loaded.simulation;
+    options.simulation = std::move(loaded.simulation);
     ranks = static_cast<std::uint32_t>(request.experiment.plan.ranks());
   } catch (const ConfigError& error) {
     of_experiment = error.problems();
@@ -264,7 +231,7 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
     const std::vector<std::uint32_t> traced = read_rank_list(
         line.value("trace-ranks"),
         {.option = "--trace-ranks", .what = "ranks of the plan", .count = ranks}, problems);
-    std::vector<RankId>& recorded = options.simulation.options.recorded_ranks;
+    std::vector<RankId>& recorded = options.simulation.recorded_ranks;
     for (const std::uint32_t rank : traced) recorded.emplace_back(rank);
     std::ranges::sort(recorded);
   }

@@ -12,14 +12,14 @@ namespace stepsim {
 
 struct RunOptions {
   ExperimentSource source;
-  SimulationChoices simulation;  // several fidelities come side by side
+  ExperimentOptions simulation;  // several fidelities come side by side
   bool yes = false;              // run however many packet-hops there are
   std::string trace;             // file; empty: none
   std::string json;              // file, or "-" for standard output; empty: none
   bool require_fit = false;
 
   bool json_on_stdout() const { return json == "-"; }
-  bool has_packets() const { return simulation.options.fidelities.back() == Fidelity::kPacket; }
+  bool has_packets() const { return simulation.fidelities.back() == Fidelity::kPacket; }
 };
 
 // Reads the arguments behind `stepsim run`, and the experiment that they name. Throws ConfigError

@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/standard_output.h"
 #include "cli/validate/validate_cases.h"
+#include "experiment/simulation_fields.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
 #include "traces/json_text.h"
@@ -124,9 +125,7 @@ std::vector<ChosenStudy> choose(const std::vector<std::string>& words,
 std::vector<Fidelity> read_fidelities(const std::string& text, std::vector<Problem>& problems) {
   if (text.empty()) return {Fidelity::kFlow};
   if (text == "all") return {kFidelities.begin(), kFidelities.end()};
-  for (const Fidelity fidelity : kFidelities) {
-    if (text == name_of(fidelity)) return {fidelity};
-  }
+  if (const auto fidelity = Text<Fidelity>::read(text)) return {*fidelity};
   problems.push_back(
       {"--fidelity", "must be latency-bandwidth, flow, packet or all, is \"" + text + "\""});
   return {};

@@ -116,7 +116,7 @@ struct Text<Enumeration> {
 // "1,2,3"; the empty text is the empty list.
 template <class T>
 struct Text<std::vector<T>> {
-  static std::string accepts() { return "a list, separated by commas, each " + Text<T>::accepts(); }
+  static std::string accepts() { return Text<T>::accepts() + ", or several separated by commas"; }
   static std::optional<std::vector<T>> read(std::string_view text) {
     std::vector<T> values;
     if (text.empty()) return values;

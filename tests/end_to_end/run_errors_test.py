@@ -77,14 +77,14 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
             "cluster.dgx_superpod.nvlink_latency: must be a time such as",
             "plan.global_batch: is 65",
             "plan.etp: ",
-            '--fidelity: must be all or flow or latency-bandwidth or packet, is "packets"',
+            '--fidelity: must be latency-bandwidth, flow or packet, or several separated by commas, is',
             str(self.folder / "none"))
         self.assertIn("7 problems", text)
 
     def test_options_are_checked(self):
         self.expect_refused(["run", SMALL, "--step", "2"], "--step: no such option; did you mean "
                             "--steps?")
-        self.expect_refused(["run", SMALL, "--steps", "0"], "--steps: must be a whole number from")
+        self.expect_refused(["run", SMALL, "--steps", "0"], "--steps: must be from 1 to 1000, is 0")
         self.expect_refused(["run", SMALL, "--steps"], "--steps")
         self.expect_refused(["run", SMALL, "--granularity", "fine"],
                             "--granularity: must be pipelined or stepped")
@@ -149,8 +149,8 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
             ["run", SMALL, "--fidelity", "packet", "--granularity", "pipelined", "--buffer-bytes",
              "4095", "--spraying", "0"],
             "--granularity: must be stepped with --fidelity packet",
-            "--buffer-bytes: must be a whole number from 4096",
-            "--spraying: must be a whole number from 1")
+            "--buffer-bytes: must be at least 4096, the bytes of a packet, is 4095",
+            "--spraying: must be from 1 to 4096, is 0")
         self.expect_refused(["run", SMALL, "--yes"], "--yes: needs --fidelity packet")
 
     def test_output_paths_are_checked_before_the_simulation(self):

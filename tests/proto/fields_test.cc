@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "experiment/simulation_fields.h"
 #include "proto/experiment.pb.h"
 #include "proto/message_fields.h"
 #include "proto/read_fields.h"
@@ -39,6 +40,8 @@ TEST(FieldsTest, EveryFieldOfEveryMessageHasARowAndEveryRowAField) {
       << "declare them in workload/model_fields.cc or proto/model.proto";
   EXPECT_EQ(unmatched(*file::Variation::descriptor(), variation_fields()), "")
       << "declare them in sim/program/variation_fields.cc or proto/experiment.proto";
+  EXPECT_EQ(unmatched(*file::Simulation::descriptor(), simulation_fields()), "")
+      << "declare them in experiment/simulation_fields.cc or proto/experiment.proto";
 }
 
 TEST(FieldsTest, AFieldWithoutARowIsFound) {

@@ -194,6 +194,10 @@ class UnlimitedPacketNetwork final : public Network {
 
 }  // namespace
 
+std::string_view name_of(Switching switching) {
+  return switching == Switching::kStoreAndForward ? "store-and-forward" : "cut-through";
+}
+
 std::unique_ptr<Network> make_packet_network(const Fabric& fabric, const PacketOptions& options) {
   check_options(options);
   if (options.buffer_bytes) return make_credit_network(fabric, options);

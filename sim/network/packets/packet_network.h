@@ -51,6 +51,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "sim/base/units.h"
 #include "sim/network/fabric.h"
@@ -60,6 +61,7 @@
 namespace stepsim {
 
 enum class Switching : std::uint8_t { kStoreAndForward, kCutThrough };
+std::string_view name_of(Switching switching);  // "store-and-forward", "cut-through"
 
 struct PacketSpraying {
   const Router* router = nullptr;  // of the same fabric; outlives the network

@@ -1,5 +1,5 @@
-// `stepsim help chip` and similar topics: the fields of chips, hosts, libraries and clusters and
-// when to change them.
+// `stepsim help plan`, `stepsim help chip` and similar topics: the fields of plans, simulations,
+// chips, hosts, libraries and clusters, and when to change them.
 
 #pragma once
 
@@ -11,6 +11,8 @@ namespace stepsim {
 // These return the help of all fields, or of each name in `fields`, as in "efficiency.matmul".
 // "--markdown" alone returns the text of the page in docs/. They throw ConfigError for a field that
 // does not exist.
+std::string plan_help(std::span<const std::string> keys);
+std::string simulation_help(std::span<const std::string> fields);
 std::string chip_help(std::span<const std::string> fields);
 std::string host_help(std::span<const std::string> fields);
 std::string library_help(std::span<const std::string> fields);

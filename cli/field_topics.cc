@@ -1,8 +1,10 @@
-#include "cli/hardware_help.h"
+#include "cli/field_topics.h"
 
 #include <fmt/format.h>
 
 #include "experiment/cluster_fields.h"
+#include "experiment/simulation_fields.h"
+#include "schedules/plan/plan_fields.h"
 #include "sim/base/error.h"
 #include "sim/base/field_help.h"
 #include "sim/base/suggestion.h"
@@ -12,6 +14,19 @@
 
 namespace stepsim {
 namespace {
+
+constexpr const char* kPlanHead =
+    R"(Keys of a plan, as in --plan tp=8,dp=16,global-batch=1024,sequence=8192: joined by
+commas, without spaces, with dashes or underscores. --set plan.tp=8 and the group
+`plan` of a file set the same keys. `stepsim help plan KEY` shows one.
+
+)";
+
+constexpr const char* kSimulationHead =
+    R"(Fields that say how an experiment is simulated: the group `simulation` of a file, and
+options of `stepsim run` with dashes, which override it: --packet-bytes 1024.
+
+)";
 
 constexpr const char* kChipHead =
     R"(Fields of a chip: a file in catalog/chips, and `chip` in a cluster. On the command
@@ -89,6 +104,14 @@ std::string field_help(std::string_view topic, const char* head, const AnyFieldT
 }
 
 }  // namespace
+
+std::string plan_help(std::span<const std::string> keys) {
+  return field_help("plan", kPlanHead, plan_fields(), keys);
+}
+
+std::string simulation_help(std::span<const std::string> fields) {
+  return field_help("simulation", kSimulationHead, simulation_fields(), fields);
+}
 
 std::string chip_help(std::span<const std::string> fields) {
   return field_help("chip", kChipHead, chip_fields(), fields);

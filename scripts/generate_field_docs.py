@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the pages on fields of hardware from their tables, so that pages and program cannot disagree.
+"""Writes the pages on fields from their tables, so that pages and program cannot disagree.
 
-    scripts/generate_hardware_docs.py build/release/stepsim            writes the pages
-    scripts/generate_hardware_docs.py build/release/stepsim --check    fails if one is not fresh
+    scripts/generate_field_docs.py build/release/stepsim            writes the pages
+    scripts/generate_field_docs.py build/release/stepsim --check    fails if one is not fresh
 """
 import pathlib
 import subprocess
@@ -12,6 +12,28 @@ import textwrap
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 COLUMNS = 110
 
+PLAN = """# Plan keys
+
+The keys of a plan are the fields of the group `plan` in files. On the command line they are joined by commas, with
+dashes or underscores: `--plan tp=8,global-batch=1024`, `--set plan.global_batch=1024`. `stepsim help plan` shows this
+page in a terminal, `stepsim help plan tp` one key.
+
+`catalog` starts from a plan of the catalog; the other keys go over it. `true` and `false` are written out. A key that
+nothing in the plan acts on is refused. How the keys work together, with measurements: [plans.md](plans.md).
+
+Written by `scripts/generate_field_docs.py` from the program; change `schedules/plan/plan_fields.cc`, not this page.
+
+"""
+
+SIMULATION = """# Fields of a simulation
+
+They say how an experiment is simulated: the group `simulation` of a file. The options of `stepsim run` with the same
+names, in dashes, override them. None has to be given. `stepsim help simulation` shows this page in a terminal.
+
+Written by `scripts/generate_field_docs.py` from the program; change `experiment/simulation_fields.cc`, not this page.
+
+"""
+
 CHIP = """# Fields of chips and hosts
 
 A chip is a file in `catalog/chips`, or the group `chip` of a cluster. `catalog` starts from a chip of the catalog; the
@@ -19,7 +41,7 @@ other fields go over it. Quantities are text with a unit: `memory_bandwidth: "33
 communication library that clusters of the chip use. `stepsim help chip` shows this page in a terminal,
 `stepsim help chip efficiency.matmul.tile_m` one field. [adding-a-chip.md](adding-a-chip.md) says where values come from.
 
-Written by `scripts/generate_hardware_docs.py` from the program; change `sim/chips/chip_fields.cc` and
+Written by `scripts/generate_field_docs.py` from the program; change `sim/chips/chip_fields.cc` and
 `sim/hardware/host_fields.cc`, not this page.
 
 """
@@ -39,7 +61,7 @@ catalog; the other fields go over it. `stepsim help library` shows this page in 
 tuner.channels` one field. [collectives.md](collectives.md#what-the-communication-library-adds) says what the constants
 do.
 
-Written by `scripts/generate_hardware_docs.py` from the program; change `sim/collectives/library_fields.cc`, not this
+Written by `scripts/generate_field_docs.py` from the program; change `sim/collectives/library_fields.cc`, not this
 page.
 
 """
@@ -50,7 +72,7 @@ A cluster is a file in `catalog/clusters`, or the group `cluster` of an experime
 catalog; the other fields go over it. `stepsim help cluster` and `stepsim help topologies` show this page in a terminal,
 `stepsim help topologies torus link_latency` one field. [topologies.md](topologies.md) says what the topologies are.
 
-Written by `scripts/generate_hardware_docs.py` from the program; change `experiment/cluster_fields.cc` and
+Written by `scripts/generate_field_docs.py` from the program; change `experiment/cluster_fields.cc` and
 `topology/kinds/*_fields.cc`, not this page.
 
 """
@@ -62,6 +84,8 @@ KINDS = [
 
 # Page, and its parts: a head and the topic of `stepsim help` behind it.
 PAGES = {
+    "plan-keys.md": [(PLAN, ["plan"])],
+    "simulation-fields.md": [(SIMULATION, ["simulation"])],
     "chip-fields.md": [(CHIP, ["chip"]), (HOST, ["host"])],
     "library-fields.md": [(LIBRARY, ["library"])],
     "cluster-fields.md": [(CLUSTER, ["cluster"])]
@@ -96,7 +120,7 @@ def main(arguments):
         if len(arguments) == 1:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
-            sys.exit(f"{page} is not fresh: run scripts/generate_hardware_docs.py STEPSIM")
+            sys.exit(f"{page} is not fresh: run scripts/generate_field_docs.py STEPSIM")
 
 
 if __name__ == "__main__":

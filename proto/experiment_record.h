@@ -1,13 +1,12 @@
-// The record of a run: what was asked, complete in itself, as the member `experiment` of a result's
+// The record of a run: the experiment, complete in itself, as the member `experiment` of a result's
 // JSON. It is an experiment file: `stepsim run result.json` reads it from there and runs it again.
 //
 //   {"name": ..., "model": {every field that is set}, "cluster": {...}, "plan": {every key in
 //    force}, "variation": {...}, "simulation": {fidelity, granularity, ...}, "seed": 0,
 //    "overrides": ["plan.tp=4"], "stepsim_version": "0.1.0"}
 //
-// Nothing in it refers to a catalog or to another file, so it means the same when those have
-// changed. `overrides` and `stepsim_version` only tell; what the overrides changed is in the
-// fields.
+// It refers to no catalog and no other file, so it keeps its meaning when those change. `overrides`
+// and `stepsim_version` are for information only: the fields already include the overrides.
 
 #pragma once
 
@@ -25,8 +24,8 @@ struct ExperimentRecord {
   std::vector<std::string> overrides;  // "path=value", those of an earlier run first
 };
 
-// The whole record. Its lines but the first begin with two spaces, and it has no newline at its
-// end.
+// Returns the whole record. All lines except the first begin with two spaces, and there is no
+// newline at the end.
 std::string record_json(const ExperimentRecord& record, const ExperimentOptions& options,
                         std::string_view stepsim_version);
 

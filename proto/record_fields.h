@@ -1,4 +1,4 @@
-// Between records (experiment_record.h) and the messages of files.
+// Converts between records (experiment_record.h) and the messages of files.
 
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace stepsim {
 
-// The sections `simulation` and `seed`.
+// Reads the sections `simulation` and `seed`.
 ExperimentOptions to_simulation(const file::Experiment& message, ProblemList& problems);
 
-// If the text is the result of a run, puts the experiment that it holds in its place.
+// If the text is the result of a run, replaces it by the experiment that it contains.
 void take_out_of_result(SourceText& source);
 
-// `message`: with all that it starts from in its place. `experiment`: made of it.
+// `message` is fully resolved. `experiment` was made from it.
 ExperimentRecord record_of(const file::Experiment& message, const Experiment& experiment);
 
 }  // namespace stepsim

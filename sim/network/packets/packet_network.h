@@ -65,26 +65,26 @@ std::string_view name_of(Switching switching);  // "store-and-forward", "cut-thr
 
 struct PacketSpraying {
   const Router* router = nullptr;  // of the same fabric; outlives the network
-  std::uint32_t routes = 16;       // asked for, a message: flow keys 0 to routes - 1; at least 1
+  std::uint32_t routes = 16;       // per message: flow keys 0 to routes - 1; at least 1
 };
 
 struct PacketOptions {
   Bytes packet_bytes{4096};  // 1 to 2^31 - 1; smaller: closer to a fluid, and slower to simulate
   Switching switching = Switching::kStoreAndForward;
-  Bytes header_bytes{64};               // cut-through: what a switch must see; up to packet_bytes
-  std::optional<Bytes> buffer_bytes{};  // of a link's queue, >= packet_bytes; unset: infinite
-  std::optional<PacketSpraying> spraying{};  // unset: a message's packets all take its own route
+  Bytes header_bytes{64};  // cut-through: bytes that a switch must see; up to packet_bytes
+  std::optional<Bytes> buffer_bytes{};       // per link's queue, >= packet_bytes; unset: infinite
+  std::optional<PacketSpraying> spraying{};  // unset: all packets of a message take its own route
 };
 
 // Throws std::logic_error for options outside the limits above.
 std::unique_ptr<Network> make_packet_network(const Fabric& fabric,
                                              const PacketOptions& options = {});
 
-// The cost of simulating a transfer: its packets times its links.
+// Returns the cost of simulating a transfer: its packets times its links.
 std::uint64_t packet_hops(Bytes bytes, std::size_t links, Bytes packet_bytes);
 
-// One packet on the wire, rounded up to the picosecond. Not Bytes / Bandwidth, which divides first:
-// there 4,096 bytes at 1 GB/s, 4,096,000 ps, become one more.
+// Returns the time of one packet on the wire, rounded up to the picosecond. Bytes / Bandwidth
+// divides first, so 4,096 bytes at 1 GB/s would take one picosecond more than 4,096,000.
 Duration packet_time(std::int64_t bytes, double bytes_per_second);
 
 }  // namespace stepsim

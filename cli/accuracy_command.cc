@@ -35,8 +35,7 @@ po::options_description accuracy_option_list() {
   add("most-ops", po::value<std::string>()->value_name("N"),
       "skip training runs of more than N ops (default: 40000000, about half a minute)");
   add("rows", "print every row in addition to the summary");
-  add("json", po::value<std::string>()->value_name("FILE"),
-      "write the result as JSON; - writes it to standard output, and nothing else there");
+  add_json_option(options);
   return options;
 }
 

@@ -76,8 +76,7 @@ po::options_description catalog_option_list() {
   add("list", "only list them with their published figures; simulate none");
   add("most-chips", po::value<std::int64_t>()->value_name("N"),
       "simulate only those on at most N chips; list the others");
-  add("json", po::value<std::string>()->value_name("FILE"),
-      "write the result as JSON; - writes it to standard output, and nothing else there");
+  add_json_option(options);
   return options;
 }
 

@@ -36,7 +36,7 @@ double work_of(const Experiment& experiment) {
   const ParallelPlan& plan = experiment.plan;
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
   const double blocks_of_a_rank = number(experiment.model.layers) / number(plan.pp);
-  const double microbatches = number(plan.global_batch) / number(plan.microbatch * plan.dp);
+  const double microbatches = number(plan.global_batch) / number(plan.microbatch_size * plan.dp);
   return number(plan.ranks()) * microbatches * blocks_of_a_rank;
 }
 

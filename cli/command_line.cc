@@ -106,6 +106,12 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
   return line;
 }
 
+void add_json_option(po::options_description& options) {
+  options.add_options()(
+      "json", po::value<std::string>()->value_name("FILE"),
+      "write the result as JSON; - writes it to standard output, and nothing else there");
+}
+
 void add_help_option(po::options_description& options) {
   options.add_options()("help,h", "this text");
 }

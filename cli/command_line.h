@@ -34,8 +34,9 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
                               const boost::program_options::options_description& options,
                               std::vector<Problem>& problems);
 
-// Adds --help, which every subcommand has.
+// Adds --help, which every subcommand has, and --json, which those with a result have.
 void add_help_option(boost::program_options::options_description& options);
+void add_json_option(boost::program_options::options_description& options);
 
 // Returns the name of a file to be written: "" if the option is not given, "-" for standard output
 // (JSON only), or a file that can be written now. Otherwise it adds a problem. It also adds one if

@@ -81,8 +81,7 @@ po::options_description network_option_list() {
   auto add = options.add_options();
   add("fidelity", text("latency-bandwidth|flow|packet"),
       "network model (default: the one that the format of the case is made for)");
-  add("json", text("FILE"),
-      "write the result as JSON; - writes it to standard output, and nothing else there");
+  add_json_option(options);
   add("yes", "run even if a packet simulation takes long");
   return options;
 }

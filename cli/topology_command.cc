@@ -50,8 +50,7 @@ po::options_description topology_option_list() {
   add("dot", text("FILE"),
       "write a drawing for Graphviz (dot -Tsvg FILE); equal parts of large clusters are drawn "
       "once");
-  add("json", text("FILE"),
-      "write the result as JSON; - writes it to standard output, and nothing else there");
+  add_json_option(options);
   return options;
 }
 

@@ -25,8 +25,8 @@ Cluster build_cluster(const ClusterSpec& spec, BuiltTopology built, bool with_ho
                   .places = std::move(built.places),
                   .chip = spec.chip,
                   .library = spec.library};
-  if (spec.switch_adders.value() > 0) {
-    cluster.adders = add_adders(spec.switch_adders, cluster.fabric);
+  if (spec.switch_adders) {
+    cluster.adders = add_adders(*spec.switch_adders, cluster.fabric);
   }
   if (with_hosts) cluster.hosts = add_hosts(spec.host, cluster.places, cluster.fabric);
   return cluster;

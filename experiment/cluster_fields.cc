@@ -32,9 +32,10 @@ void add_parts(FieldTable<ClusterSpec>& table) {
                .unset = "the chip's",
                .see = "stepsim help library"});
   table.add(
-      "switch_adders", &ClusterSpec::switch_adders,
-      {.help = "Bytes of operands that each switch adds up per second. 0: no limit.",
-       .advice = "Give it to see the effect of a switch's limited reduction rate (SHARP, NVLS)."});
+      "switch_adders", &ClusterSpec::switch_adders, Limits::positive().or_zero(),
+      {.help = "Bytes of operands that each switch adds up per second.",
+       .advice = "Give it to see the effect of a switch's limited reduction rate (SHARP, NVLS).",
+       .unset = "no limit"});
   table.group("faults", &ClusterSpec::faults, fault_fields(),
               {.help = "Links that are slow or down."});
 }

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,9 @@ struct ClusterSpec {
   TopologySpec topology{};
   Faults faults{};  // broken links and switches
   CommunicationLibrary library{};
-  HostSpec host{};            // the machines that contain the chips; not given: none
-  Bandwidth switch_adders{};  // operands that each switch adds per second; 0: no limit
+  HostSpec host{};  // the machines that contain the chips; not given: none
+  // Bytes of operands that each switch adds up per second. Unset: no limit.
+  std::optional<Bandwidth> switch_adders{};
 };
 
 struct Experiment {

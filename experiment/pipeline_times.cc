@@ -92,7 +92,7 @@ PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
   if (!plans_by_cost(plan)) return {};
   constexpr std::int32_t kTimed = 1;  // the second of two
   ParallelPlan timed = plan;
-  timed.global_batch = plan.dp * plan.microbatch * (kTimed + 1);
+  timed.global_batch = plan.dp * plan.microbatch_size * (kTimed + 1);
   timed.batch_p2p = false;
   // With two directions, the copies of a stage end in different orders and would wait for each
   // other's reductions.

@@ -20,7 +20,7 @@ std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const Parall
   straight.dispatch = Dispatch::kAllToAll;
   ExpertRouting routing = expert_routing(model, straight, plan.ep);
   routing.tokens =
-      plan.microbatch * plan.sequence / (plan.cp * (plan.divides_tokens() ? plan.tp : 1));
+      plan.microbatch_size * plan.sequence / (plan.cp * (plan.divides_tokens() ? plan.tp : 1));
   const ExpertTraffic traffic = route_tokens(routing);
   const auto of_rank = static_cast<std::ptrdiff_t>(experts.routed / plan.ep);
   double busiest = 0;

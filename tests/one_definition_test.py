@@ -6,8 +6,9 @@ import pathlib
 import re
 import sys
 
+from layering_test import NOT_ROOMS
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-NOT_SHIPPED = {"tests", "bench", "build", "docs", "out", ".git"}
 
 
 def definitions(text):
@@ -20,7 +21,7 @@ def main():
     places = collections.defaultdict(set)
     for path in ROOT.rglob("*"):
         relative = path.relative_to(ROOT)
-        if path.suffix in (".h", ".cc") and relative.parts[0] not in NOT_SHIPPED:
+        if path.suffix in (".h", ".cc") and relative.parts[0] not in NOT_ROOMS:
             for name in definitions(path.read_text()):
                 places[name].add(relative.as_posix())
     twice = {name: files for name, files in places.items() if len(files) > 1}

@@ -164,7 +164,7 @@ class Report : private ReportText {
     if (plan.clip_gradients) {
       axes += plan.post_validation ? "clipped with post-validation, " : "clipped, ";
     }
-    line("  {}micro-batch {}, {}", axes, plan.microbatch, name_of(plan.type));
+    line("  {}micro-batch {}, {}", axes, plan.microbatch_size, name_of(plan.type));
     line("  {} sequences of {} tokens a step", grouped(plan.global_batch), grouped(plan.sequence));
     for (const std::string& setting : report_.settings) wrapped(2, setting);
   }

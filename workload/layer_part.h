@@ -86,7 +86,7 @@ struct Part {
   }
 };
 
-Part part_of(const ModelSpec& model, const Shard& shard);
+Part part_of_model(const ModelSpec& model, const Shard& shard);
 
 // Projection is a matrix that multiplies tokens: [tokens, inputs] @ [inputs, outputs].
 struct Projection {

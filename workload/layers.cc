@@ -81,7 +81,7 @@ std::int64_t unembedding_parameters(const ModelLayers& layers) {
 
 ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {
   if (model.kind == ModelKind::kMlpStack) return build_mlp_stack(model, shard);
-  const Part part = part_of(model, shard);
+  const Part part = part_of_model(model, shard);
   ModelLayers layers{
       .embedding = embedding_layer(part),
       .head = head_layer(part),

@@ -36,7 +36,7 @@ void read_sizes(RowReader& row, std::int64_t chips, ParallelPlan& plan) {
   plan.ep = row.integer_or("ep", 1);
   plan.sequence = row.need("seq_len");
   plan.global_batch = row.need("global_batch");
-  plan.microbatch = row.integer_or("micro_batch", 1);
+  plan.microbatch_size = row.integer_or("micro_batch", 1);
   if (row.text("micro_batch").empty()) row.fail("micro_batch is not given");
 }
 

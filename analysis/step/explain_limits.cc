@@ -50,7 +50,7 @@ class LimitFinder {
   }
 
   double tokens_of_microbatch() const {
-    return static_cast<double>(plan_.microbatch * plan_.sequence);
+    return static_cast<double>(plan_.microbatch_size * plan_.sequence);
   }
   double tokens_of_replica() const {
     const auto microbatches = static_cast<double>(plan_.microbatches());

@@ -133,7 +133,7 @@ class Memory {
       stack_activations(times, text);
       return;
     }
-    const FormulaValues shape = {{"b", static_cast<double>(plan_.microbatch)},
+    const FormulaValues shape = {{"b", static_cast<double>(plan_.microbatch_size)},
                                  {"s", static_cast<double>(plan_.sequence / plan_.cp)},
                                  {"h", static_cast<double>(model_.hidden)},
                                  {"N", static_cast<double>(model_.heads)},
@@ -169,7 +169,7 @@ class Memory {
   }
 
   void stack_activations(double times, const std::string& text) {
-    const auto tokens = static_cast<double>(plan_.microbatch * plan_.sequence);
+    const auto tokens = static_cast<double>(plan_.microbatch_size * plan_.sequence);
     const double inputs = static_cast<double>(model_.hidden) /
                           static_cast<double>(plan_.sequence_parallel ? plan_.tp : 1);
     const double made = static_cast<double>(model_.intermediate) / static_cast<double>(plan_.tp);

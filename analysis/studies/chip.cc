@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analysis/formulas/sources.h"
+#include "analysis/studies/critical_batch.h"
 #include "analysis/studies/study_groups.h"
 #include "sim/program/graph_by_hand.h"
 #include "topology/kinds/explicit_graph.h"
@@ -250,8 +251,7 @@ double measured_critical_batch(const Laboratory& laboratory) {
   const auto time = [&](double b) {
     return seconds_of(laboratory, over_pcie(b, kSquareWidth, false, false));
   };
-  const double slope = (time(400'000) - time(200'000)) / 200'000;
-  return time(1) / slope;
+  return critical_batch(time);
 }
 
 std::vector<StudyRow> pcie_rows() {

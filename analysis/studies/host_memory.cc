@@ -4,6 +4,7 @@
 // and all chips of a host share the host's memory. Copies take no latency here.
 
 #include "analysis/formulas/sources.h"
+#include "analysis/studies/critical_batch.h"
 #include "analysis/studies/study_groups.h"
 #include "sim/program/graph_by_hand.h"
 #include "topology/small_clusters.h"
@@ -137,8 +138,7 @@ std::function<double(const Laboratory&)> critical_tokens(double host_memory) {
     const auto time = [&](double tokens) {
       return streamed_matmul(laboratory, host_memory, tokens);
     };
-    const double slope = (time(400'000) - time(200'000)) / 200'000;
-    return time(1) / slope;
+    return critical_batch(time);
   };
 }
 

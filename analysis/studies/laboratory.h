@@ -37,7 +37,7 @@ struct Laboratory {
                             SimulationOptions options = {}) const;
 
   // Simulates the step of an experiment on `cluster`, which replaces the experiment's own.
-  // `options` has the same meaning as above. Throws ExperimentSkipped.
+  // `options` has the same meaning as above. Throws StudySkipped.
   SimulationResult simulate(const Experiment& experiment, const Cluster& cluster,
                             ExperimentOptions options = {}) const;
 

@@ -34,7 +34,7 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
                         .hidden = step.width,
                         .intermediate = step.mlp_width};
   ParallelPlan plan = step.plan;
-  plan.microbatch = 1;
+  plan.microbatch_size = 1;
   plan.sequence = step.tokens;
   plan.global_batch = plan.dp * step.microbatches;
   kMapSyntax.read(step.map, plan);

@@ -271,8 +271,7 @@ po::options_description collective_option_list() {
       "simulate one transfer, or every message (default: pipelined; with packets always stepped)");
   add("yes", "packets only: run even if there are more than 10^9 packet-hops");
   add("plot", text("FILE.svg"), "with --sweep: draw bus bandwidth over size");
-  add("json", text("FILE"),
-      "write the result as JSON; - writes it to standard output, and nothing else there");
+  add_json_option(options);
   return options;
 }
 

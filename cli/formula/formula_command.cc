@@ -32,9 +32,7 @@ namespace po = boost::program_options;
 
 po::options_description formula_option_list() {
   po::options_description options("Options", 100, 50);
-  auto add = options.add_options();
-  add("json", po::value<std::string>()->value_name("FILE"),
-      "write the result as JSON; - writes it to standard output, and nothing else there");
+  add_json_option(options);
   return options;
 }
 

@@ -60,7 +60,7 @@ Usage:
               --plan tp=8,pp=4,dp=16,microbatch=1,global-batch=1024,sequence=8192,zero=1
 
 EXPERIMENT is a file (.textproto or .json), the JSON of a result, which is run again, or a name from
-`stepsim catalog experiments`. --model and --cluster replace those of an EXPERIMENT, and --plan
+`stepsim catalog experiments --list`. --model and --cluster replace those of an EXPERIMENT, and --plan
 overrides single keys of its plan. Quantities take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS.
 docs/experiment-files.md describes the files, docs/plan-keys.md every key of a plan.
 )",

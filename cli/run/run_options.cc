@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <cctype>
 #include <filesystem>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -149,10 +151,25 @@ void check_outputs(const RunOptions& options, std::vector<Problem>& problems) {
   }
 }
 
-// "Bytes of a packet (default: 4096)".
+// What stands for the value in help: "N", "SIZE", "pipelined|stepped".
+std::string placeholder_of(const AnyField& field) {
+  std::string text = field.accepts();
+  if (text.starts_with("a whole number")) return "N";
+  if (text.starts_with("a size")) return "SIZE";
+  text.erase(std::min(text.find(", or several"), text.size()));
+  for (const std::string_view between : {", ", " or "}) {
+    for (std::size_t at = 0; (at = text.find(between, at)) != std::string::npos;) {
+      text.replace(at, between.size(), "|");
+    }
+  }
+  return field.name() == "fidelity" ? text + "|all" : text;
+}
+
+// "packets only: bytes of a packet (default: 4096)".
 std::string help_of_flag(const AnyField& field) {
   std::string help(field.doc().help);
   if (help.ends_with('.')) help.pop_back();
+  help[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(help[0])));
   if (field.name() == "fidelity") help += "; all: the three side by side";
   if (acts_on_packets(field)) help = "packets only: " + help;
   if (!takes_value(field)) return help;
@@ -167,7 +184,7 @@ void add_flag(const AnyField& field, po::options_description& options) {
     options.add_options()(name.c_str(), help.c_str());
     return;
   }
-  auto* const value = po::value<std::string>()->value_name(field.accepts());
+  auto* const value = po::value<std::string>()->value_name(placeholder_of(field));
   options.add_options()(name.c_str(), value, help.c_str());
 }
 
@@ -191,8 +208,7 @@ po::options_description run_option_list() {
       "write a Chrome trace for ui.perfetto.dev; FILE ends in .json or .json.gz");
   add("trace-ranks", text("LIST"),
       "ranks in the trace: 0,8-15 (default: one of each pipeline stage)");
-  add("json", text("FILE"),
-      "write the result as JSON; - writes it to standard output, and nothing else there");
+  add_json_option(options);
   add("require-fit", "exit with status 1 if the plan does not fit in memory");
   return options;
 }

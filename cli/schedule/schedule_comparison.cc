@@ -122,7 +122,7 @@ Comparison compare(const ScheduleOptions& options, const PlayedSchedule& own,
     return recut(costs, parts * ranks, into * ranks, comparison.units);
   };
   const auto give = [&](auto& request, std::int64_t into) {
-    const StageCosts costs = cut(own.costs.are_even() ? request.costs : own.costs, into);
+    StageCosts costs = cut(own.costs.are_even() ? request.costs : own.costs, into);
     request.costs = longest_stage(costs);
     if (!costs.are_even()) request.stage_costs = costs.listed();
     return costs;

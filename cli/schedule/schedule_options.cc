@@ -143,8 +143,7 @@ po::options_description schedule_option_list() {
       "one)");
   add("trace", text("FILE"),
       "write NAME as a Chrome trace of every rank; FILE ends in .json or .json.gz");
-  add("json", text("FILE"),
-      "write NAME's result as JSON; - writes it to standard output, and nothing else there");
+  add_json_option(options);
   return options;
 }
 

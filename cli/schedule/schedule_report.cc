@@ -228,9 +228,8 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
               kReportLabel, text(replayed.bubble()),
               100 * ratio(replayed.bubble(), replayed.makespan),
               100 * ratio(replayed.bubble(), replayed.ideal), text(replayed.ideal));
-  report.line(
-      "  {:<{}}{:>12}  longest idle time of a rank between its first start and its last end",
-      "span bubble", kReportLabel, text(replayed.span_bubble));
+  report.line("  {:<{}}{:>12}  longest idle time of a rank, first start to last end", "span bubble",
+              kReportLabel, text(replayed.span_bubble));
   if (own.found) {
     add_search(own, report);
   } else {

@@ -64,8 +64,7 @@ po::options_description validate_option_list() {
   add("cases",
       "check the worked figures of the books instead: all, or those of a formula or a group");
   add("list", "list the studies and their rows; nothing runs");
-  add("json", po::value<std::string>()->value_name("FILE"),
-      "write the result as JSON; - writes it to standard output, and nothing else there");
+  add_json_option(options);
   return options;
 }
 

@@ -36,7 +36,7 @@ namespace stepsim {
 struct ContextShare {
   AttentionShape shape{};  // over all keys, as workload/attention.h gives it
   bool causal = true;
-  std::int64_t window = 0;  // 0: none
+  std::int64_t window = 0;  // as in ModelSpec
   std::int64_t rank = 0;    // rank's coordinate along cp
 };
 

@@ -53,7 +53,8 @@ struct LayerStep {
   std::vector<std::uint32_t> needs{};  // tickets of earlier kBackground steps
   // For collectives:
   Lane lane = Lane::kTensor;
-  std::uint32_t ticket = 0;  // kBackground: number that waiting steps refer to; 0: the regather
+  // kBackground: number that waiting steps refer to. Unset: the regather.
+  std::optional<std::uint32_t> ticket{};
   CollectiveOp collective = CollectiveOp::kAllGather;
   Bytes bytes{};
   DataType type = DataType::kBf16;

@@ -181,7 +181,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
   ExpertExchange exchange;
   if (routes_by_matrix(model, plan)) {
     const Shard shard = shard_of(plan, {});
-    exchange = expert_exchange(model, plan, token_routing(part_of(model, shard)), places);
+    exchange = expert_exchange(model, plan, token_routing(part_of_model(model, shard)), places);
   }
   std::vector<LoweredModel> models;
   for (const Role& role : roles) models.push_back(lower_model(model, plan, role, exchange));

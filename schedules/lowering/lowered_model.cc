@@ -109,7 +109,7 @@ std::int64_t expert_roles(const ModelSpec& model, const ParallelPlan& plan) {
 }  // namespace
 
 Shard shard_of(const ParallelPlan& plan, const Role& role) {
-  return {.sequences = plan.microbatch,
+  return {.sequences = plan.microbatch_size,
           .sequence_length = plan.sequence,
           .tensor = plan.tp,
           .sequence_parallel = plan.divides_tokens(),
@@ -129,8 +129,8 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                          const ExpertExchange& exchange) {
   Shard shard = shard_of(plan, role);
   if (plan.dispatch == Dispatch::kTwoLevel && !exchange.matrices.empty()) {
-    shard.arriving_tokens =
-        arriving_tokens(token_routing(part_of(model, shard)), plan, exchange, role.expert_rank);
+    shard.arriving_tokens = arriving_tokens(token_routing(part_of_model(model, shard)), plan,
+                                            exchange, role.expert_rank);
   }
   LoweredModel lowered{.layers = build_layers(model, shard),
                        .attention = {},
@@ -154,7 +154,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   const std::vector<BlockKind> kinds = kinds_of(model, layers);
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     if (plan.cp > 1) {
-      lowered.attention.push_back(attention_shape(part_of(model, shard), kinds[kind]));
+      lowered.attention.push_back(attention_shape(part_of_model(model, shard), kinds[kind]));
     } else {
       lowered.attention.emplace_back();
     }

@@ -156,8 +156,8 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
   }
   const auto losses = static_cast<std::int64_t>(1 + layers.prediction.size());
   for (const LayerOp& op : layers.head.ops) {  // loss: fp32 values of every token, all-reduced
-    microbatch +=
-        losses * 2 * op.reduced_values_per_token * plan.microbatch * (plan.sequence / plan.cp) * 4;
+    microbatch += losses * 2 * op.reduced_values_per_token * plan.microbatch_size *
+                  (plan.sequence / plan.cp) * 4;
   }
   return ((plan.tp - 1) * (microbatch * plan.microbatches() + norms) +
           two_dimensional * plan.microbatches()) *

@@ -309,10 +309,10 @@ class StageLowering {
         axis_of(step.lane),
         stage_.label(std::string(name_of(step.collective)), unit.block, pass.microbatch),
         std::move(dependencies));
-    if (background && step.ticket == 0) {
+    if (background && !step.ticket) {
       gathered_again_ = done;
     } else if (background) {
-      walk.tickets.emplace_back(step.ticket, done);
+      walk.tickets.emplace_back(*step.ticket, done);
     } else if (step.kind == LayerStep::Kind::kDetached) {
       detached_ = done;
     } else {

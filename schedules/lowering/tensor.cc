@@ -17,9 +17,9 @@ bool has_width(const Layer& layer) {
   });
 }
 
-class StepList {
+class LayerSteps {
  public:
-  StepList(const Layer& layer, const ParallelPlan& plan, Bytes boundary)
+  LayerSteps(const Layer& layer, const ParallelPlan& plan, Bytes boundary)
       : sequence_parallel_(plan.sequence_parallel),
         features_(has_width(layer)),
         type_(plan.communicated()),
@@ -121,7 +121,7 @@ const OpExchange& exchange_of(std::size_t op, const Exchanges& exchanges) {
 
 std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                                      bool is_last, const Exchanges& exchanges) {
-  StepList steps(layer, plan, boundary);
+  LayerSteps steps(layer, plan, boundary);
   for (std::size_t i = 0; i < layer.ops.size(); ++i) {
     const LayerOp& op = layer.ops[i];
     if (plan.tp > 1 && i > 0 && is_tensor(layer.ops[i - 1]) != is_tensor(op)) {
@@ -140,7 +140,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
     }
     steps.append(exchange.after_forward);
     if (plan.tp > 1 && op.reduced_values_per_token > 0) {
-      const std::int64_t tokens = plan.microbatch * (plan.sequence / plan.cp);
+      const std::int64_t tokens = plan.microbatch_size * (plan.sequence / plan.cp);
       steps.add_collective(CollectiveOp::kAllReduce, Kind::kCollective,
                            Bytes(op.reduced_values_per_token * tokens * 4), DataType::kFp32);
     }
@@ -153,7 +153,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
 
 std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& plan, Bytes boundary,
                                       bool is_last, const Exchanges& exchanges) {
-  StepList steps(layer, plan, boundary);
+  LayerSteps steps(layer, plan, boundary);
   if (plan.tp > 1 && !is_last && is_tensor(layer.ops.back())) {
     steps.mirror_enter_sequence_region();
   }
@@ -181,7 +181,7 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     if (leaves_tensor && plan.overlap_tensor) steps.mirror_enter_tensor_region(op, Kind::kDetached);
     if (regathers || gathers_more) steps.split();
     step = &steps.compute();
-    for (const LayerStep& gather : exchange.for_weights) step->needs.push_back(gather.ticket);
+    for (const LayerStep& gather : exchange.for_weights) step->needs.push_back(*gather.ticket);
     step->workspace = std::max(step->workspace, op.backward_workspace);
     step->needs_background = step->needs_background || regathers;
     step->let_go += op.saved;
@@ -312,7 +312,7 @@ class SplitBackward {
       weights_.split();
     }
     LayerStep& step = weights_.compute();
-    for (const LayerStep& gather : more) step.needs.push_back(gather.ticket);
+    for (const LayerStep& gather : more) step.needs.push_back(*gather.ticket);
     step.needs_background = regathers(op);
     if (regathers(op)) step.workspace = std::max(step.workspace, op.forward_workspace);
     step.let_go += op.saved + result_size(op);
@@ -331,8 +331,8 @@ class SplitBackward {
   const Layer& layer_;
   const ParallelPlan& plan_;
   const Exchanges& exchanges_;
-  StepList inputs_;
-  StepList weights_;
+  LayerSteps inputs_;
+  LayerSteps weights_;
 };
 
 std::vector<LayerStep> split_backward_steps(const Layer& layer, const ParallelPlan& plan,

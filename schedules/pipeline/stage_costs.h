@@ -23,8 +23,11 @@ namespace stepsim {
 
 class StageCosts {
  public:
+  // Costs convert to costs by stage: a caller writes either.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   StageCosts(const PipelineCosts& of_all) : costs_{of_all} {}
   // One entry per global stage. If all are alike they are stored as one. REQUIRES: not empty.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   StageCosts(std::vector<PipelineCosts> by_stage);
 
   bool are_even() const { return costs_.size() == 1; }

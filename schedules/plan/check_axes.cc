@@ -26,17 +26,17 @@ void check_axis_order(const ParallelPlan& plan, Rules& rules) {
 }
 
 void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (plan.dp >= 1 && plan.microbatch >= 1) {
-    rules.multiple_of(
-        "global_batch", plan.global_batch,
-        "dp x microbatch = " + std::to_string(plan.dp) + " x " + std::to_string(plan.microbatch),
-        plan.dp * plan.microbatch);
+  if (plan.dp >= 1 && plan.microbatch_size >= 1) {
+    rules.multiple_of("global_batch", plan.global_batch,
+                      "dp x microbatch = " + std::to_string(plan.dp) + " x " +
+                          std::to_string(plan.microbatch_size),
+                      plan.dp * plan.microbatch_size);
   }
   rules.require(model.learned_positions == 0 || plan.sequence <= model.learned_positions,
                 "sequence",
                 "is " + std::to_string(plan.sequence) + " tokens, but the model has " +
                     std::to_string(model.learned_positions) + " learned positions");
-  if (plan.dp >= 1 && plan.pp >= 1 && plan.microbatch >= 1) {
+  if (plan.dp >= 1 && plan.pp >= 1 && plan.microbatch_size >= 1) {
     // Estimates 25 ops per layer and micro-batch, and 50 bytes per op.
     const double passes =
         static_cast<double>(plan.microbatches()) * static_cast<double>(model.layers);

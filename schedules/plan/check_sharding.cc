@@ -32,7 +32,7 @@ void check_sharding(const ParallelPlan& plan, Rules& rules) {
   rules.require(!plan.shared_master || plan.optimizer_bytes >= 4, "optimizer_bytes",
                 "is " + std::to_string(plan.optimizer_bytes) +
                     ", but with shared_master 4 of them are the fp32 weights: 4 or more");
-  if (!plan.hold_gradients && plan.dp >= 1 && plan.microbatch >= 1) {
+  if (!plan.hold_gradients && plan.dp >= 1 && plan.microbatch_size >= 1) {
     rules.require(plan.microbatches() == 1, "state_bytes",
                   "is 10, without a place for gradients, but they are summed over " +
                       std::to_string(plan.microbatches()) +

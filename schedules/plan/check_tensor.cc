@@ -38,10 +38,10 @@ void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
     rules.divides("tp", plan.tp, "model's key-value heads", model.kv_heads);
   }
   rules.divides("tp", plan.tp, "model's MLP width", model.intermediate);
-  if (plan.sequence_parallel && plan.microbatch >= 1 && plan.cp >= 1 &&
+  if (plan.sequence_parallel && plan.microbatch_size >= 1 && plan.cp >= 1 &&
       plan.sequence % plan.cp == 0) {
     rules.divides("tp", plan.tp, "tokens of a micro-batch, as sequence parallelism asks",
-                  plan.microbatch * plan.sequence / plan.cp);
+                  plan.microbatch_size * plan.sequence / plan.cp);
   }
   check_chunks(plan, rules);
   check_overlap(plan, rules);

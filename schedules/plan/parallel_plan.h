@@ -104,9 +104,9 @@ struct ParallelPlan {
   std::int64_t pp = 1;
   std::int64_t ep = 1;
   std::int64_t etp = 1;
-  std::int64_t global_batch = 0;  // sequences per step
-  std::int64_t sequence = 0;      // tokens per sequence
-  std::int64_t microbatch = 1;    // sequences
+  std::int64_t global_batch = 0;     // sequences per step
+  std::int64_t sequence = 0;         // tokens per sequence
+  std::int64_t microbatch_size = 1;  // sequences
   std::array<PlanAxis, kPlanAxes> order = {PlanAxis::kTensor, PlanAxis::kContext, PlanAxis::kData,
                                            PlanAxis::kPipeline};  // innermost first
   std::vector<AxisMapping> map;                                   // empty: rank r sits on chip r
@@ -184,7 +184,7 @@ struct ParallelPlan {
   std::optional<std::int64_t> offload_layers;  // first blocks of each chunk; unset: all
 
   std::int64_t ranks() const { return tp * cp * dp * pp; }
-  std::int64_t microbatches() const { return global_batch / (dp * microbatch); }
+  std::int64_t microbatches() const { return global_batch / (dp * microbatch_size); }
   std::int64_t replicas() const { return cp * dp; }
   std::int64_t sharded_over() const { return shard.value_or(replicas()); }
   std::int64_t edp() const { return tp * cp * dp / (etp * ep); }

@@ -87,7 +87,7 @@ void add_ranks(Table& table) {
             {.help = "Tokens of a sequence.",
              .advice = "Activations grow in proportion, attention's work with the square.",
              .required = true});
-  table.add("microbatch", &Plan::microbatch, Limits::between(1, kMostSequences),
+  table.add("microbatch", &Plan::microbatch_size, Limits::between(1, kMostSequences),
             {.help = "Sequences of a micro-batch, which goes through the layers at once.",
              .advice = "A larger one makes kernels more efficient, needs more memory for "
                        "activations and leaves fewer micro-batches to fill a pipeline. The "

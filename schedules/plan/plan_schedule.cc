@@ -134,8 +134,8 @@ bool splits_all_backwards(const ParallelPlan& plan) {
 }
 
 std::vector<Problem> check_schedule(const ParallelPlan& plan) {
-  if (plan.pp < 1 || plan.dp < 1 || plan.microbatch < 1 || plan.global_batch < 1) return {};
-  if (plan.global_batch % (plan.dp * plan.microbatch) != 0) return {};
+  if (plan.pp < 1 || plan.dp < 1 || plan.microbatch_size < 1 || plan.global_batch < 1) return {};
+  if (plan.global_batch % (plan.dp * plan.microbatch_size) != 0) return {};
   std::vector<Problem> problems;
   if (plan.own_schedule) {
     problems = check_file(plan, *plan.own_schedule);

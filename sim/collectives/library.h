@@ -33,6 +33,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,7 +75,7 @@ struct ProtocolChannels {
   std::int64_t network_most = 0;
   Bytes bytes{};
   Bytes member_bytes{};
-  Bandwidth rate{};  // 0: no limit
+  std::optional<Bandwidth> rate{};  // unset: no limit
   double accesses = 0;
 };
 
@@ -85,8 +86,8 @@ struct ProtocolTiming {
   Duration doubling{};
   std::array<Duration, kHopKinds> hop{};  // by HopKind, as link_fraction
   std::array<double, kHopKinds> link_fraction = {1, 1, 1};
-  Bandwidth most{};  // 0: no limit
-  Bandwidth copy{};  // 0: costs nothing
+  std::optional<Bandwidth> most{};  // unset: no limit
+  std::optional<Bandwidth> copy{};  // unset: a copy takes no time
   Duration fill{};
   Bytes fill_bytes{1};
   ProtocolChannels channels{};
@@ -101,13 +102,15 @@ struct ProtocolTuning {
   std::array<Duration, kHopKinds> hop{};
 };
 
-// Rates by number of nodes; 0: no limit.
+// Upper limits on a rate by number of nodes. Unset: no limit.
 struct ByNodes {
-  Bandwidth one{};
-  Bandwidth two{};
-  Bandwidth more{};
+  std::optional<Bandwidth> one{};
+  std::optional<Bandwidth> two{};
+  std::optional<Bandwidth> more{};
 
-  Bandwidth of(std::uint32_t nodes) const { return nodes <= 1 ? one : nodes == 2 ? two : more; }
+  std::optional<Bandwidth> of(std::uint32_t nodes) const {
+    return nodes <= 1 ? one : nodes == 2 ? two : more;
+  }
 };
 
 struct LibraryTuner {
@@ -127,7 +130,7 @@ struct CommunicationLibrary {
   std::vector<ProtocolTiming> timings;  // empty: ideal; otherwise one for each path of `tuner`
   LibraryTuner tuner{};
   HopKind inside = HopKind::kNvlink;  // between chips of a node; from the topology, not from files
-  std::int64_t most_channels = 0;     // 0: no limit
+  std::optional<std::int64_t> most_channels{};  // unset: no limit
   bool copy_engines = false;
 
   bool ideal() const { return timings.empty(); }

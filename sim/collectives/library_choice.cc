@@ -30,8 +30,9 @@ struct Way {
   double seconds = 0;
 };
 
-double seconds_of(Bytes bytes, Bandwidth rate) {
-  return rate.value() > 0 ? static_cast<double>(bytes.value()) / rate.value() : 0;
+// Returns 0 if there is no limit.
+double seconds_of(Bytes bytes, std::optional<Bandwidth> rate) {
+  return rate ? static_cast<double>(bytes.value()) / rate->value() : 0;
 }
 
 // In bytes/s; 0 if there is no such link.
@@ -100,8 +101,8 @@ class Tuner {
   double rate_of(const ProtocolTuning& tuning) const {
     const auto channels = static_cast<double>(tuner_.channels);
     const auto most = [&](const ByNodes& by_nodes, double count) {
-      const double value = by_nodes.of(links_.nodes).value() * count;
-      return value > 0 ? value : std::numeric_limits<double>::infinity();
+      const std::optional<Bandwidth> rate = by_nodes.of(links_.nodes);
+      return rate ? rate->value() * count : std::numeric_limits<double>::infinity();
     };
     switch (tuning.path) {
       case LibraryPath::kTree:
@@ -142,11 +143,6 @@ class Tuner {
   double rate_ = 0;
 };
 
-// Returns a rate of the library's file, if one is given.
-std::optional<Bandwidth> limit(Bandwidth rate) {
-  return rate.value() > 0 ? std::optional(rate) : std::nullopt;
-}
-
 std::optional<Bandwidth> lower(std::optional<Bandwidth> a, std::optional<Bandwidth> b) {
   if (!a || !b) return a ? a : b;
   return std::min(*a, *b);
@@ -178,7 +174,7 @@ double open_channels(const CommunicationLibrary& library, const ProtocolChannels
   if (links.nodes > 1) {
     most = std::min(channels.network_most, channels.network * (links.members / links.nodes));
   }
-  if (library.most_channels > 0) most = std::min(most, library.most_channels);
+  most = std::min(most, library.most_channels.value_or(most));
   const Bytes each = channels.bytes + std::int64_t{links.members} * channels.member_bytes;
   if (most == 0 || each == Bytes(0)) return static_cast<double>(most);
   const double opened =
@@ -203,13 +199,13 @@ LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& t
   const double open = open_channels(library, channels, share, links);
   std::optional<Bandwidth> most;  // the rate at which the chip can send
   if (open > 0) {
-    const auto channel = lower(limit(channels.rate), share.adds ? links.adder : std::nullopt);
+    const auto channel = lower(channels.rate, share.adds ? links.adder : std::nullopt);
     if (channel) most = open * *channel;
   }
   if (channels.accesses > 0 && links.memory) most = lower(most, *links.memory / channels.accesses);
   const auto local = static_cast<std::size_t>(library.inside);
   cost.wire[local] =
-      wire_ratio(links.inside, timing.link_fraction[local], lower(limit(timing.most), most));
+      wire_ratio(links.inside, timing.link_fraction[local], lower(timing.most, most));
   cost.wire[kNetwork] = wire_ratio(links.network, timing.link_fraction[kNetwork], most);
 
   // A node sends over the network with all its cards.
@@ -219,7 +215,7 @@ LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& t
     const double cards = links.members / links.nodes;
     rate = lower(rate, cards / cost.wire[kNetwork] * *links.network);
   }
-  const double busy = rate ? seconds_of(share.sent, *rate) : 0;
+  const double busy = seconds_of(share.sent, rate);
   cost.channels = std::llround(open);
   if (busy > 0) {
     const double all = busy + to_seconds(cost.start);

@@ -67,9 +67,10 @@ FieldTable<ProtocolChannels> make_channel_fields() {
              .advice = "0, with member_bytes 0: all are opened at once."});
   table.add("member_bytes", &Channels::member_bytes, Limits::at_least(0),
             {.help = "The same, counted in bytes of each member."});
-  table.add("rate", &Channels::rate, Limits::at_least(0),
-            {.help = "Bandwidth at which one channel sends. 0: no limit.",
-             .advice = "It bounds collectives that open few channels."});
+  table.add("rate", &Channels::rate, Limits::positive().or_zero(),
+            {.help = "Bandwidth at which one channel sends.",
+             .advice = "It bounds collectives that open few channels.",
+             .unset = "no limit"});
   table.add("accesses", &Channels::accesses, Limits::at_least(0),
             {.help = "Bytes of device memory that are read or written for each byte sent.",
              .advice = "More take more of the memory bandwidth beside the collective, and bound it "
@@ -90,11 +91,13 @@ FieldTable<ProtocolTiming> make_timing_fields() {
                      "members, since peers are served a few at a time."});
   add_hop_rows(table);
   add_fraction_rows(table);
-  table.add("most", &Timing::most, Limits::at_least(0),
-            {.help = "Bandwidth at which one member sends inside a node, at most. 0: no limit."});
-  table.add("copy", &Timing::copy, Limits::at_least(0),
+  table.add(
+      "most", &Timing::most, Limits::positive().or_zero(),
+      {.help = "Bandwidth at which one member sends inside a node, at most.", .unset = "no limit"});
+  table.add("copy", &Timing::copy, Limits::positive().or_zero(),
             {.help = "Bandwidth at which a member's own shard is copied from one buffer to the "
-                     "other, beside the network. 0: costs nothing."});
+                     "other, beside the network.",
+             .unset = "the copy takes no time"});
   table.add("fill", &Timing::fill,
             {.help = "Time until the pipeline of chunks is full, for large data: fill x s / (s + "
                      "fill_bytes), where s is a member's shard.",
@@ -118,9 +121,10 @@ FieldTable<ProtocolTuning> make_tuning_fields() {
 
 FieldTable<ByNodes> make_by_nodes_fields() {
   FieldTable<ByNodes> table("ByNodes");
-  table.add("one", &ByNodes::one, {.help = "Rate on one node. 0: no limit."});
-  table.add("two", &ByNodes::two, {.help = "Rate on two nodes. 0: no limit."});
-  table.add("more", &ByNodes::more, {.help = "Rate on more nodes. 0: no limit."});
+  const Limits rates = Limits::positive().or_zero();
+  table.add("one", &ByNodes::one, rates, {.help = "Rate on one node.", .unset = "no limit"});
+  table.add("two", &ByNodes::two, rates, {.help = "Rate on two nodes.", .unset = "no limit"});
+  table.add("more", &ByNodes::more, rates, {.help = "Rate on more nodes.", .unset = "no limit"});
   return table;
 }
 
@@ -161,10 +165,11 @@ const FieldTable<CommunicationLibrary>& library_fields() {
     FieldTable<Library> table("Library");
     table.theme("Library");
     table.add("name", &Library::name, {.help = "The library's name in results."});
-    table.add("most_channels", &Library::most_channels, Limits::at_least(0),
-              {.help = "Most channels of any collective (NCCL_MAX_CTAS). 0: no limit.",
+    table.add("most_channels", &Library::most_channels, Limits::at_least(1).or_zero(),
+              {.help = "Most channels of any collective (NCCL_MAX_CTAS).",
                .advice = "Lower it to leave more of the chip to compute beside communication; "
-                         "collectives then take longer."});
+                         "collectives then take longer.",
+               .unset = "no limit"});
     table.add("copy_engines", &Library::copy_engines,
               {.help = "All-gathers, all-to-alls, gathers and scatters inside a node are moved by "
                        "copy engines, which hold no units of the chip.",

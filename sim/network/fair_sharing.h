@@ -108,7 +108,6 @@ class FairSharing {
 
   double carried(LinkId link, std::int64_t at) const;  // bytes; a group: its average link's
   std::uint64_t rate_updates() const { return rate_updates_; }
-  std::uint64_t evaluations() const { return evaluations_; }
   std::uint64_t refills() const { return refills_; }
 
   // Returns active transfers in order of id. Valid after settle(). O(slots log slots): for tests.

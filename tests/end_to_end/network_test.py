@@ -167,7 +167,7 @@ faults {
 catalog: "dgx-h100-8"
 faults { links { link: "node0.gpu3-*" down: true } }
 """)
-        self.expect_refused(["topology", cut], "faults.links: must leave every chip a way",
+        self.expect_refused(["topology", cut], "faults.links: must leave every chip a path",
                             "node0.gpu3 is cut off")
 
     def test_refuses_bad_input_at_once(self):

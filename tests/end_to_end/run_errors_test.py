@@ -77,14 +77,14 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
             "cluster.dgx_superpod.nvlink_latency: must be a time such as",
             "plan.global_batch: is 65",
             "plan.etp: ",
-            '--fidelity: must be latency-bandwidth, flow or packet, or several separated by commas, is',
+            '--fidelity: must be latency-bandwidth, flow or packet, or several separated by commas',
             str(self.folder / "none"))
         self.assertIn("7 problems", text)
 
     def test_options_are_checked(self):
         self.expect_refused(["run", SMALL, "--step", "2"], "--step: no such option; did you mean "
                             "--steps?")
-        self.expect_refused(["run", SMALL, "--steps", "0"], "--steps: must be from 1 to 1000, is 0")
+        self.expect_refused(["run", SMALL, "--steps", "0"], "--steps: must be at least 1, is 0")
         self.expect_refused(["run", SMALL, "--steps"], "--steps")
         self.expect_refused(["run", SMALL, "--granularity", "fine"],
                             "--granularity: must be pipelined or stepped")
@@ -126,7 +126,7 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
                         "--json", "-")
         self.assertEqual(answer["runs"][1]["step_time_s"], json.loads(alone.stdout)["step_time_s"])
         trace = str(self.folder / "t.json")
-        self.expect_refused([*arguments, "--trace", trace], "--trace: is of one run")
+        self.expect_refused([*arguments, "--trace", trace], "--trace: shows one run")
 
     def test_explains_the_step_by_the_formulas(self):
         done = stepsim("run", "llama3-70b-v5p-4x4x8", "--explain")
@@ -150,7 +150,7 @@ plan { tp: 2 dp: 4 microbach: 1 global_batch: 65 sequence: 8192 }
              "4095", "--spraying", "0"],
             "--granularity: must be stepped with --fidelity packet",
             "--buffer-bytes: must be at least 4096, the bytes of a packet, is 4095",
-            "--spraying: must be from 1 to 4096, is 0")
+            "--spraying: must be at least 1, is 0")
         self.expect_refused(["run", SMALL, "--yes"], "--yes: needs --fidelity packet")
 
     def test_output_paths_are_checked_before_the_simulation(self):

@@ -101,7 +101,7 @@ TEST(HardwareFieldsTest, NumbersOfALibraryHaveLimits) {
   CommunicationLibrary library;
   read_fields(message, library_fields(), library, "", problems);
   const std::vector<Problem> expected{
-      {"most_channels", "must be at least 0, is -2"},
+      {"most_channels", "must be at least 1, is -2"},
       {"timing[0].network_fraction", "must be above 0 and at most 1, is 1.5"},
       {"timing[0].fill_bytes", "must be positive, is 0"},
       {"timing[0].channels.most", "must be at least 0, is -1"},

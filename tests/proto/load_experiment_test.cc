@@ -86,7 +86,7 @@ void expect_small(const Experiment& experiment) {
   EXPECT_EQ(plan.tp, 4);
   EXPECT_EQ(plan.dp, 2);
   EXPECT_EQ(plan.zero, 3);
-  EXPECT_EQ(plan.microbatch, 2);
+  EXPECT_EQ(plan.microbatch_size, 2);
   EXPECT_EQ(plan.prefetch, 3);
   EXPECT_TRUE(plan.overlap_tensor);
   EXPECT_TRUE(plan.sequence_parallel) << "default";

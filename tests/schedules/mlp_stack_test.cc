@@ -35,7 +35,7 @@ ParallelPlan plan_of(std::int64_t tp, std::int64_t dp, std::int64_t pp, int zero
   plan.pp = pp;
   plan.zero = zero;
   plan.global_batch = dp * 4;
-  plan.microbatch = pp > 1 ? 1 : 4;
+  plan.microbatch_size = pp > 1 ? 1 : 4;
   plan.sequence = kTokens / 4;
   plan.optimizer = Optimizer::kNone;
   plan.gradient_bytes = 2;

@@ -96,7 +96,7 @@ TEST(ParallelPlanTest, MasterWeightsAreSharedOnlyWhereTheyAreGathered) {
 TEST(ParallelPlanTest, RefusesSizesBelowOne) {
   ParallelPlan plan = small_plan();
   plan.dp = 0;
-  plan.microbatch = -1;
+  plan.microbatch_size = -1;
   const auto problems = check(plan, small_model(8), eight_chips());
   EXPECT_TRUE(mentions(problems, "dp", "must be at least 1, is 0"));
   EXPECT_TRUE(mentions(problems, "microbatch", "must be at least 1, is -1"));

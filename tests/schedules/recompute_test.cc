@@ -79,7 +79,7 @@ SimulationResult run(const ModelSpec& model, const ParallelPlan& plan) {
 }
 
 Layer block_of(const ModelSpec& model, const ParallelPlan& plan) {
-  return build_layers(model, {.sequences = plan.microbatch,
+  return build_layers(model, {.sequences = plan.microbatch_size,
                               .sequence_length = plan.sequence,
                               .tensor = plan.tp,
                               .sequence_parallel = plan.divides_tokens(),

@@ -12,7 +12,6 @@ namespace stepsim {
 namespace {
 
 constexpr std::int64_t kMostChips = 1 << 20;
-constexpr int kMostPlanes = 16;
 
 // Needs says what each block of a tier requires. It is known only if everything below is valid.
 struct Needs {
@@ -58,15 +57,9 @@ void check_fit(const TierSpec& tier, const BlockSpec& fabric, const Needs& needs
 
 void check_fields(const TierSpec& tier, SpecChecks& checks) {
   if (tier.name.empty()) checks.add("name", "must not be empty");
-  checks.at_least("count", tier.count, 1);
-  checks.at_least("chips_per_host", tier.chips_per_host, 1);
-  if (tier.host_bandwidth) {
-    checks.positive("host_bandwidth", *tier.host_bandwidth);
-  } else if (tier.chips_per_host > 1) {
+  if (!tier.host_bandwidth && tier.chips_per_host > 1) {
     checks.add("host_bandwidth", "must be given where chips share a host");
   }
-  checks.not_negative("host_latency", tier.host_latency);
-  checks.within("planes", tier.planes, 1, kMostPlanes);
   if (!tier.fabric && tier.count > 1) {
     checks.add("fabric", fmt::format("must be given to join {} of {}", tier.count, tier.name));
   }
@@ -75,7 +68,7 @@ void check_fields(const TierSpec& tier, SpecChecks& checks) {
 // Changes `chips` from the chips of a block to those of the whole tier, or to nullopt after a
 // problem.
 std::vector<Problem> check_tier(const TierSpec& tier, std::optional<std::int64_t>& chips) {
-  SpecChecks checks;
+  SpecChecks checks(tier_fields(), tier);
   check_fields(tier, checks);
   Needs needs;
   if (chips && checks.found_none()) {

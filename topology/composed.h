@@ -54,6 +54,7 @@ struct ComposedSpec {
 };
 
 // The fields in files.
+const FieldTable<TierSpec>& tier_fields();
 const FieldTable<ComposedSpec>& composed_fields();
 
 // Returns problems such as "tiers[0].fabric.leaf_spine.spines". It builds the parts of the spec to

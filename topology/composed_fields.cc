@@ -24,7 +24,8 @@ FieldTable<TierSpec> make_tier_fields() {
             {.help = "Bandwidth between a chip and its host, one way.",
              .rules = "Must be given where chips share a host.",
              .unset = "no host"});
-  table.add("host_latency", &TierSpec::host_latency, {.help = "Latency between them."});
+  table.add("host_latency", &TierSpec::host_latency, Limits::at_least(0),
+            {.help = "Latency between them."});
   table.add("cross_rail", &TierSpec::cross_rail,
             {.help = "How a chip sends to another rail. pxn: inside its block to the chip of that "
                      "rail first, as NCCL does. spine: out of its own card.",
@@ -37,15 +38,19 @@ FieldTable<TierSpec> make_tier_fields() {
 
 }  // namespace
 
+const FieldTable<TierSpec>& tier_fields() {
+  static const FieldTable<TierSpec> kTable = make_tier_fields();
+  return kTable;
+}
+
 const FieldTable<ComposedSpec>& composed_fields() {
   static const FieldTable<ComposedSpec> kTable = [] {
-    static const FieldTable<TierSpec> kTier = make_tier_fields();
     FieldTable<ComposedSpec> table("Composed");
     table.group("domain", &ComposedSpec::domain, block_fields(),
                 {.help = "The topology that is repeated, such as nvlink_domain.",
                  .required = true,
                  .see = "stepsim help topologies KIND"});
-    table.list("tiers", &ComposedSpec::tiers, kTier,
+    table.list("tiers", &ComposedSpec::tiers, tier_fields(),
                {.help = "What joins domains, then what joins those, innermost first."});
     return table;
   }();

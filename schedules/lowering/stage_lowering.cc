@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -336,8 +335,8 @@ class StageLowering {
       op.dependencies.push_back(after(*std::exchange(gathered_again_, std::nullopt)));
     }
     for (const std::uint32_t ticket : step.needs) {
-      const auto issued = std::ranges::find(walk.tickets | std::views::reverse, ticket,
-                                            &std::pair<std::uint32_t, OpRef>::first);
+      const auto issued = std::find_if(walk.tickets.rbegin(), walk.tickets.rend(),
+                                       [&](const auto& entry) { return entry.first == ticket; });
       op.dependencies.push_back(after(issued->second));
     }
     if (detached_) stage_.front().waits.push_back(after(*std::exchange(detached_, std::nullopt)));

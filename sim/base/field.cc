@@ -1,6 +1,7 @@
 #include "sim/base/field.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/suggestion.h"
 
@@ -104,7 +105,10 @@ std::optional<std::string> limit_problem(const AnyField& field, const void* spec
   const std::optional<double> number = field.number(spec);
   if (!number) return std::nullopt;
   const bool is_value = *number != 0 || !field.is_unset_by_zero();
-  if (is_value && within(field.limits(), *number)) return std::nullopt;
+  if (is_value && within(field.limits(), *number)) {
+    if (std::isfinite(*number)) return std::nullopt;
+    return "must be finite, is " + field.write(spec).value_or("");
+  }
   return broken_text(field.limits(), *number, field.write(spec).value_or(""));
 }
 

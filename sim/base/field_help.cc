@@ -58,8 +58,9 @@ std::string default_text(const Documented& documented) {
 
 // Returns "a whole number, 1 to 1048576" or "a list of groups".
 std::string kind_text(const AnyField& field) {
-  if (!field.doc().see.empty())
+  if (!field.doc().see.empty()) {
     return "a group; `" + std::string(field.doc().see) + "` lists its fields";
+  }
   if (field.is_list()) return "a list; fields of an element below";
   if (field.fields() != nullptr) return "a group of fields, below";
   const std::string range = text_of(field.limits());
@@ -155,8 +156,9 @@ std::string markdown_of(const AnyFieldTable& table) {
   for (const Section& section : sections_of(table)) {
     if (section.fields.empty()) continue;
     if (!section.theme.title.empty()) out += "## " + std::string(section.theme.title) + "\n\n";
-    if (!section.theme.introduction.empty())
+    if (!section.theme.introduction.empty()) {
       out += std::string(section.theme.introduction) + "\n\n";
+    }
     for (const Documented& field : section.fields) out += markdown_of(field) + "\n";
   }
   return out;

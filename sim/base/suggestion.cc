@@ -57,8 +57,9 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates,
                          std::string more) {
   const std::string hint = did_you_mean(name, candidates);
-  if (hint.empty())
+  if (hint.empty()) {
     more.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(more.front())));
+  }
   return (hint.empty() ? "; " : hint + " ") + more;
 }
 

@@ -212,8 +212,8 @@ LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& t
   std::optional<Bandwidth> rate;
   if (links.inside) rate = *links.inside / cost.wire[local];
   if (links.nodes > 1 && links.network) {
-    const double cards = links.members / links.nodes;
-    rate = lower(rate, cards / cost.wire[kNetwork] * *links.network);
+    const std::uint32_t cards = links.members / links.nodes;
+    rate = lower(rate, static_cast<double>(cards) / cost.wire[kNetwork] * *links.network);
   }
   const double busy = seconds_of(share.sent, rate);
   cost.channels = std::llround(open);

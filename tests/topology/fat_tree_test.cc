@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/quantity_text.h"
+#include "tests/support/problems.h"
 #include "tests/support/routes.h"
 #include "topology/graph/graph_measures.h"
 
@@ -112,13 +113,13 @@ TEST(FatTreeTest, FitTakesTheSmallestSwitches) {
 }
 
 TEST(FatTreeTest, ReportsEveryProblemAtOnce) {
-  EXPECT_EQ(check(FatTreeSpec{.switch_ports = 7, .tiers = 4, .taper = 0.5, .link_latency = -1ns}),
-            (std::vector<Problem>{
-                {"switch_ports", "must be an even number from 2 to 128, is 7"},
-                {"tiers", "must be 2 to 3, is 4"},
-                {"taper", "must be 1 to 1024, is 0.5"},
-                {"link_bandwidth", "must be positive, is " + to_text(Bandwidth(0))},
-                {"link_latency", "must not be negative, is " + to_text(Duration(-1ns))}}));
+  expect_problems(
+      check(FatTreeSpec{.switch_ports = 7, .tiers = 4, .taper = 0.5, .link_latency = -1ns}),
+      {{"switch_ports", "must be even, is 7"},
+       {"tiers", "must be at most 3, is 4"},
+       {"taper", "must be at least 1, is 0.5"},
+       {"link_bandwidth", "must be positive, is 0"},
+       {"link_latency", "must be at least 0, is -0.000000001000"}});
   EXPECT_EQ(
       check(FatTreeSpec{.link_bandwidth = 1_GBps}),
       (std::vector<Problem>{{"switch_ports", "must be given where the network stands alone"}}));

@@ -34,10 +34,8 @@ std::vector<Problem> check_network(const DgxSuperPodSpec& spec) {
 }  // namespace
 
 std::vector<Problem> check(const DgxSuperPodSpec& spec) {
-  SpecChecks checks;
-  checks.add(check_network(spec));
-  checks.positive("nvlink_bandwidth", spec.nvlink_bandwidth);
-  checks.not_negative("nvlink_latency", spec.nvlink_latency);
+  SpecChecks checks(dgx_superpod_fields(), spec);
+  if (checks.found_none()) checks.add(check_network(spec));
   return checks.problems();
 }
 

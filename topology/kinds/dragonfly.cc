@@ -12,7 +12,6 @@
 namespace stepsim {
 namespace {
 
-constexpr int kMostOfAGroup = 1024;  // limit of each number of a group
 constexpr std::int64_t kMostDragonflyChips = 1 << 20;
 constexpr std::int64_t kMostLocalLinks = 1 << 25;
 
@@ -212,21 +211,9 @@ void fit(DragonflySpec& spec, std::uint32_t endpoints) {
 }
 
 std::vector<Problem> check(const DragonflySpec& spec) {
-  SpecChecks checks;
-  checks.within("hosts_per_router", spec.hosts_per_router, 1, kMostOfAGroup);
-  checks.within("routers_per_group", spec.routers_per_group, 1, kMostOfAGroup);
-  checks.within("global_links_per_router", spec.global_links_per_router, 1, kMostOfAGroup);
-  if (spec.groups) {
-    checks.at_least("groups", *spec.groups, 2);
-  } else {
-    checks.add("groups", "must be given where the network stands alone");
-  }
+  SpecChecks checks(dragonfly_fields(), spec);
+  if (!spec.groups) checks.add("groups", "must be given where the network stands alone");
   if (checks.found_none()) check_shape(spec, checks);
-  checks.positive("host_bandwidth", spec.host_bandwidth);
-  checks.positive("local_bandwidth", spec.local_bandwidth);
-  checks.positive("global_bandwidth", spec.global_bandwidth);
-  checks.not_negative("local_latency", spec.local_latency);
-  checks.not_negative("global_latency", spec.global_latency);
   return checks.problems();
 }
 

@@ -67,8 +67,6 @@ std::set<Ends> check_links(const ExplicitGraphSpec& spec, const std::set<std::st
     if (link.from == link.to) {
       checks.add(field("to"), fmt::format("must be another node than from, both are {}", link.to));
     }
-    checks.positive(field("bandwidth").c_str(), link.bandwidth);
-    checks.not_negative(field("latency").c_str(), link.latency);
     std::vector<Ends> directions = {{link.from, link.to}};
     if (!link.one_way) directions.emplace_back(link.to, link.from);
     for (const auto& [from, to] : directions) {
@@ -126,7 +124,6 @@ void check_levels(const ExplicitGraphSpec& spec, SpecChecks& checks) {
     } else if (!names.insert(level.name).second) {
       checks.add(field + "name", fmt::format("{} is listed twice", level.name));
     }
-    checks.at_least((field + "size").c_str(), level.size, 1);
     if (product <= kMostGraphChips) product *= std::max(level.size, 1);
   }
   if (product != chips) {
@@ -198,7 +195,7 @@ class ExplicitRouter : public Router {
 }  // namespace
 
 std::vector<Problem> check(const ExplicitGraphSpec& spec) {
-  SpecChecks checks;
+  SpecChecks checks(explicit_graph_fields(), spec);
   const std::set<std::string> names = check_nodes(spec, checks);
   const std::set<Ends> ends = check_links(spec, names, checks);
   for (std::size_t number = 0; number < spec.routes.size(); ++number) {

@@ -21,7 +21,7 @@ FieldTable<ExplicitLink> make_link_fields() {
   table.add("bandwidth", &ExplicitLink::bandwidth, Limits::positive(),
             {.help = "Its bandwidth, one way; parallel cables are one link of their sum.",
              .required = true});
-  table.add("latency", &ExplicitLink::latency, {.help = "Its latency."});
+  table.add("latency", &ExplicitLink::latency, Limits::at_least(0), {.help = "Its latency."});
   table.add("one_way", &ExplicitLink::one_way, {.help = "It leads from `from` to `to` only."});
   return table;
 }

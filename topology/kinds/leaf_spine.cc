@@ -10,7 +10,6 @@
 namespace stepsim {
 namespace {
 
-constexpr int kMostOfEach = 1 << 16;  // limit of each number
 constexpr std::int64_t kMostEndpoints = 1 << 20;
 
 // REQUIRES: the spec's own numbers are in range.
@@ -45,22 +44,9 @@ void fit(LeafSpineSpec& spec, std::uint32_t endpoints) {
 }
 
 std::vector<Problem> check(const LeafSpineSpec& spec) {
-  SpecChecks checks;
-  if (spec.leaves) {
-    checks.within("leaves", *spec.leaves, 1, kMostOfEach);
-  } else {
-    checks.add("leaves", "must be given where the network stands alone");
-  }
-  checks.within("hosts_per_leaf", spec.hosts_per_leaf, 1, kMostOfEach);
-  checks.within("spines", spec.spines, 0, kMostOfEach);
-  if (!(spec.oversubscription >= 1 && spec.oversubscription <= kMostOfEach)) {
-    checks.add("oversubscription",
-               fmt::format("must be 1 to {}, is {}", kMostOfEach, spec.oversubscription));
-  }
-  if (spec.switch_ports) checks.at_least("switch_ports", *spec.switch_ports, 1);
+  SpecChecks checks(leaf_spine_fields(), spec);
+  if (!spec.leaves) checks.add("leaves", "must be given where the network stands alone");
   if (checks.found_none()) check_shape(spec, checks);
-  checks.positive("host_bandwidth", spec.host_bandwidth);
-  checks.not_negative("link_latency", spec.link_latency);
   return checks.problems();
 }
 

@@ -9,7 +9,6 @@
 namespace stepsim {
 namespace {
 
-constexpr int kMostGpus = 1 << 16;
 constexpr int kMostLinks = 1024;  // links from a GPU to one switch
 
 class NvlinkRouter : public Router {
@@ -71,20 +70,18 @@ std::vector<int> links_per_switch(const NvlinkDomainSpec& spec) {
 }  // namespace
 
 std::vector<Problem> check(const NvlinkDomainSpec& spec) {
-  SpecChecks checks;
-  checks.within("gpus", spec.gpus, 1, kMostGpus);
-  checks.positive("gpu_bandwidth", spec.gpu_bandwidth);
-  checks.not_negative("link_latency", spec.link_latency);
+  SpecChecks checks(nvlink_domain_fields(), spec);
   for (std::size_t i = 0; i < spec.links_per_switch.size(); ++i) {
     const std::string field = fmt::format("links_per_switch[{}]", i);
     const int links = spec.links_per_switch[i];
-    checks.within(field.c_str(), links, 1, kMostLinks);
+    if (links < 1 || links > kMostLinks) {
+      checks.add(field, fmt::format("must be 1 to {}, is {}", kMostLinks, links));
+    }
     if (spec.switch_ports && checks.found_none() && spec.gpus * links > *spec.switch_ports) {
       checks.add(field, fmt::format("{} GPUs with {} links each need {} ports, a switch has {}",
                                     spec.gpus, links, spec.gpus * links, *spec.switch_ports));
     }
   }
-  if (spec.switch_ports) checks.at_least("switch_ports", *spec.switch_ports, 1);
   return checks.problems();
 }
 

@@ -10,8 +10,7 @@
 namespace stepsim {
 namespace {
 
-constexpr int kMostBoxGpus = 64;
-constexpr int kMostSockets = 2;
+constexpr int kTwoSockets = 2;
 
 class PcieBoxRouter : public Router {
  public:
@@ -52,19 +51,13 @@ class PcieBoxRouter : public Router {
 }  // namespace
 
 std::vector<Problem> check(const PcieBoxSpec& spec) {
-  SpecChecks checks;
-  checks.within("gpus", spec.gpus, 1, kMostBoxGpus);
-  checks.within("sockets", spec.sockets, 1, kMostSockets);
-  checks.within("gpus_per_switch", spec.gpus_per_switch, 1, kMostBoxGpus);
+  SpecChecks checks(pcie_box_fields(), spec);
   if (checks.found_none() && spec.gpus % (spec.gpus_per_switch * spec.sockets) != 0) {
     checks.add("gpus", fmt::format("must be a multiple of {} ({} a switch, as many on each of {} "
                                    "sockets), is {}",
                                    spec.gpus_per_switch * spec.sockets, spec.gpus_per_switch,
                                    spec.sockets, spec.gpus));
   }
-  checks.positive("gpu_bandwidth", spec.gpu_bandwidth);
-  checks.positive("socket_bandwidth", spec.socket_bandwidth);
-  checks.not_negative("link_latency", spec.link_latency);
   return checks.problems();
 }
 
@@ -95,7 +88,7 @@ BuiltTopology build(const PcieBoxSpec& spec) {
         pcie_switch, sockets[static_cast<std::size_t>(number / switches_per_socket)],
         spec.gpu_bandwidth, spec.link_latency));
   }
-  if (spec.sockets == kMostSockets) {
+  if (spec.sockets == kTwoSockets) {
     const LinkId across =
         built.fabric.connect(sockets[0], sockets[1], spec.socket_bandwidth, spec.link_latency);
     tables.across = {across, LinkId(across.index() + 1)};

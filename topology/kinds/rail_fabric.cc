@@ -12,7 +12,6 @@
 namespace stepsim {
 namespace {
 
-constexpr int kMostPorts = 1024;
 constexpr std::int64_t kMostRailEndpoints = 1 << 20;
 
 int divide_rounding_up(int whole, int parts) {
@@ -146,28 +145,18 @@ void fit(RailFabricSpec& spec, std::uint32_t endpoints) {
 }
 
 std::vector<Problem> check_fields(const RailFabricSpec& spec) {
-  SpecChecks checks;
-  if (spec.nodes) {
-    checks.at_least("nodes", *spec.nodes, 1);
-  } else {
-    checks.add("nodes", "must be given where the network stands alone");
-  }
-  checks.within("rails", spec.rails, 1, kMostPorts);
-  checks.at_least("nodes_per_scalable_unit", spec.nodes_per_scalable_unit, 1);
-  checks.within("switch_ports", spec.switch_ports, 2, kMostPorts);
-  if (!(spec.oversubscription >= 1 && spec.oversubscription <= most_oversubscription(spec))) {
+  SpecChecks checks(rail_fabric_fields(), spec);
+  if (!spec.nodes) checks.add("nodes", "must be given where the network stands alone");
+  if (spec.oversubscription > most_oversubscription(spec)) {
     checks.add("oversubscription",
                fmt::format("must be 1 to {} (one uplink cable of a leaf), is {}",
                            most_oversubscription(spec), spec.oversubscription));
   }
-  if (spec.spines) checks.at_least("spines", *spec.spines, 1);
   if (checks.found_none() && std::int64_t{*spec.nodes} * spec.rails > kMostRailEndpoints) {
     checks.add("nodes", fmt::format("must have at most {} GPUs together, {} nodes have {}",
                                     kMostRailEndpoints, *spec.nodes,
                                     std::int64_t{*spec.nodes} * spec.rails));
   }
-  checks.positive("nic_bandwidth", spec.nic_bandwidth);
-  checks.not_negative("link_latency", spec.link_latency);
   return checks.problems();
 }
 

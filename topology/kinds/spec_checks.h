@@ -1,8 +1,8 @@
-// SpecChecks collects the problems of a spec's fields, with messages that all topologies share.
+// SpecChecks collects the problems of a spec: first the values beyond the limits of its table of
+// fields, then what the rules between its fields find.
 //
-//   SpecChecks checks;
-//   checks.at_least("gpus", spec.gpus, 1);
-//   checks.positive("gpu_bandwidth", spec.gpu_bandwidth);
+//   SpecChecks checks(nvlink_domain_fields(), spec);
+//   if (spec.gpus % 2 != 0) checks.add("gpus", "must be even");
 //   return checks.problems();
 
 #pragma once
@@ -11,21 +11,21 @@
 #include <vector>
 
 #include "sim/base/error.h"
-#include "sim/base/units.h"
+#include "sim/base/field.h"
 
 namespace stepsim {
 
 class SpecChecks {
  public:
-  void within(const char* field, int value, int least, int most);
-  void at_least(const char* field, int value, int least);
-  void positive(const char* field, Bandwidth value);  // also requires that it is finite
-  void not_negative(const char* field, Duration value);
+  SpecChecks() = default;
+  template <class Spec>
+  SpecChecks(const FieldTable<Spec>& fields, const Spec& spec) : problems_(fields.problems(spec)) {}
+
   void add(std::string field, std::string message);
-  void add(std::vector<Problem> problems);
+  void add(std::vector<Problem> problems);  // those that are not there yet
 
   bool found_none() const { return problems_.empty(); }
-  const std::vector<Problem>& problems() const { return problems_; }  // in the order of the calls
+  const std::vector<Problem>& problems() const { return problems_; }  // in the order found
 
  private:
   std::vector<Problem> problems_;

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "sim/base/quantity_text.h"
+#include "topology/kinds/spec_checks.h"
 
 namespace stepsim {
 namespace {
@@ -110,10 +109,7 @@ std::vector<Problem> check_axes(const std::vector<TorusAxis>& axes) {
   std::string sizes;
   for (std::size_t a = 0; a < axes.size(); ++a) {
     const TorusAxis& axis = axes[a];
-    if (axis.size < 1) {
-      problems.push_back(
-          {fmt::format("axes[{}].size", a), fmt::format("must be at least 1, is {}", axis.size)});
-    } else if (axis.wraps && axis.size < kShortestRing) {
+    if (axis.wraps && axis.size >= 1 && axis.size < kShortestRing) {
       problems.push_back({fmt::format("axes[{}].wraps", a),
                           fmt::format("needs an axis of at least {} chips (two chips have one "
                                       "cable between them), size is {}",
@@ -133,14 +129,9 @@ std::vector<Problem> check_axes(const std::vector<TorusAxis>& axes) {
 }  // namespace
 
 std::vector<Problem> check(const TorusSpec& spec) {
-  std::vector<Problem> problems = check_axes(spec.axes);
-  if (!(spec.link_bandwidth > Bandwidth(0) && std::isfinite(spec.link_bandwidth.value()))) {
-    problems.push_back({"link_bandwidth", "must be positive, is " + to_text(spec.link_bandwidth)});
-  }
-  if (spec.link_latency < Duration(0)) {
-    problems.push_back({"link_latency", "must not be negative, is " + to_text(spec.link_latency)});
-  }
-  return problems;
+  SpecChecks checks(torus_fields(), spec);
+  checks.add(check_axes(spec.axes));
+  return checks.problems();
 }
 
 BuiltTopology build(const TorusSpec& spec) {

@@ -266,21 +266,14 @@ std::vector<bool> wraps_of(TpuGeneration generation, const std::vector<int>& sha
 }
 
 std::vector<Problem> check(const TpuSliceSpec& spec) {
-  SpecChecks checks;
-  check_shape(spec, checks);
-  if (checks.found_none()) check_wiring(spec, checks);
-  if (spec.link_bandwidth) checks.positive("link_bandwidth", *spec.link_bandwidth);
-  checks.not_negative("link_latency", spec.link_latency);
-  if (spec.optical_latency) {
-    checks.not_negative("optical_latency", *spec.optical_latency);
-    if (facts_of(spec.generation).axes != 3) {
-      checks.add("optical_latency", fmt::format("{} has no optical switches, v4 and v5p have",
-                                                name_of(spec.generation)));
-    }
-  }
-  if (spec.hosts) {
-    if (spec.hosts->bandwidth) checks.positive("hosts.bandwidth", *spec.hosts->bandwidth);
-    checks.not_negative("hosts.latency", spec.hosts->latency);
+  SpecChecks checks(tpu_slice_fields(), spec);
+  SpecChecks of_shape;
+  check_shape(spec, of_shape);
+  if (of_shape.found_none()) check_wiring(spec, of_shape);
+  checks.add(of_shape.problems());
+  if (spec.optical_latency && facts_of(spec.generation).axes != 3) {
+    checks.add("optical_latency", fmt::format("{} has no optical switches, v4 and v5p have",
+                                              name_of(spec.generation)));
   }
   return checks.problems();
 }

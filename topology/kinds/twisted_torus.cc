@@ -136,7 +136,7 @@ class TwistedRouter : public Router {
 }  // namespace
 
 std::vector<Problem> check(const TwistedTorusSpec& spec) {
-  SpecChecks checks;
+  SpecChecks checks(twisted_torus_fields(), spec);
   bool fits = spec.shape.size() == kAxes;
   if (fits) {
     const int side = std::ranges::min(spec.shape);
@@ -149,8 +149,6 @@ std::vector<Problem> check(const TwistedTorusSpec& spec) {
                                     "{}, is {}",
                                     kShortestSide, kLongestSide, fmt::join(spec.shape, "x")));
   }
-  checks.positive("link_bandwidth", spec.link_bandwidth);
-  checks.not_negative("link_latency", spec.link_latency);
   return checks.problems();
 }
 

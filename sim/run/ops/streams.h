@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <ranges>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -21,6 +20,32 @@
 
 namespace stepsim {
 
+// RankStreams are the streams of one rank, whose numbers follow one another.
+class RankStreams {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(std::uint32_t stream) : stream_(stream) {}
+    RankStreamId operator*() const { return RankStreamId(stream_); }
+    Iterator& operator++() {
+      ++stream_;
+      return *this;
+    }
+    friend bool operator==(Iterator, Iterator) = default;
+
+   private:
+    std::uint32_t stream_;
+  };
+
+  RankStreams(std::uint32_t first, std::uint32_t end) : first_(first), end_(end) {}
+  Iterator begin() const { return Iterator(first_); }
+  Iterator end() const { return Iterator(end_); }
+
+ private:
+  std::uint32_t first_;
+  std::uint32_t end_;
+};
+
 class Streams {
  public:
   // REQUIRES: steps >= 1. Throws std::length_error above 65,535 streams a program.
@@ -28,9 +53,8 @@ class Streams {
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(states_.size()); }
   // Returns the streams of a rank, in the order of its program.
-  auto of(RankId rank) const {
-    return std::views::iota(first_of_rank_[rank.index()], first_of_rank_[rank.index() + 1]) |
-           std::views::transform([](std::uint32_t stream) { return RankStreamId(stream); });
+  RankStreams of(RankId rank) const {
+    return {first_of_rank_[rank.index()], first_of_rank_[rank.index() + 1]};
   }
   RankId rank_of(RankStreamId stream) const { return states_[stream.index()].rank; }
   const Program& program_of(RankStreamId stream) const { return *states_[stream.index()].program; }

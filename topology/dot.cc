@@ -167,8 +167,9 @@ class Drawing {
   void place_nodes() {
     std::map<std::string, std::size_t> by_key;
     std::size_t outside = 0;  // nodes outside all boxes
-    for (const Reach& reach : reaches_)
+    for (const Reach& reach : reaches_) {
       outside += reach.first / box_ != reach.last / box_ ? 1U : 0U;
+    }
     const bool merges_outside = is_collapsed() && outside > options_.most_switches;
     for (std::size_t node = 0; node < reaches_.size(); ++node) {
       const Node& what = built_.fabric.nodes()[node];
@@ -372,8 +373,9 @@ class Drawing {
   bool is_short(const Shape& a, const Shape& b) const {
     if (a.reach.hops > 0 || b.reach.hops > 0) return true;
     int apart = 0;
-    for (std::size_t axis = 0; axis < a.at.size(); ++axis)
+    for (std::size_t axis = 0; axis < a.at.size(); ++axis) {
       apart += std::abs(a.at[axis] - b.at[axis]);
+    }
     return apart == 1;
   }
 
@@ -393,13 +395,9 @@ class Drawing {
     }
     // Switches stand above the nodes that they join.
     const bool a_above = shapes_[a].reach.hops > shapes_[b].reach.hops;
-    if (!a_above && (line.forth == 0 || line.back == 0)) {
-      text_ += fmt::format("  n{} -- n{} [{}];\n", a, b, style);
-    } else if (a_above) {
-      text_ += fmt::format("  n{} -- n{} [{}];\n", a, b, style);
-    } else {
-      text_ += fmt::format("  n{} -- n{} [{}];\n", b, a, style);
-    }
+    const bool is_one_way = line.forth == 0 || line.back == 0;
+    const auto [first, second] = a_above || is_one_way ? std::pair(a, b) : std::pair(b, a);
+    text_ += fmt::format("  n{} -- n{} [{}];\n", first, second, style);
   }
 
   // Draws the start of a cable round the end of an axis. It leaves the grid, away from the other

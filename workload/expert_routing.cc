@@ -132,8 +132,9 @@ Law fitted(const ExpertRouting& routing) {
   constexpr int kMostCorrections = 200;
   constexpr double kClose = 1e-10;
   std::vector<double> weights(routing.experts, 1.0);
-  if (routing.load.empty() || routing.top_k == routing.experts)
+  if (routing.load.empty() || routing.top_k == routing.experts) {
     return Law(routing, std::move(weights));
+  }
   const double sum = std::accumulate(routing.load.begin(), routing.load.end(), 0.0);
   std::vector<double> wanted(routing.experts);
   for (std::uint32_t expert = 0; expert < routing.experts; ++expert) {

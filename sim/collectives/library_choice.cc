@@ -298,7 +298,7 @@ AlgorithmChoice ring_of(const GroupShape& shape, const GroupLinks& links) {
 }
 
 LibraryChoice by_messages(const CommunicationLibrary& library, const CollectiveTask& task,
-                          ChosenAlgorithm chosen, const GroupLinks& links) {
+                          const ChosenAlgorithm& chosen, const GroupLinks& links) {
   const bool shared = task.matrix != nullptr && task.matrix->sharing != NodeSharing::kNone;
   const ProtocolTiming* relay = library.find(LibraryPath::kRelay, Protocol::kSimple);
   if (shared && relay != nullptr) {
@@ -350,7 +350,7 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
     }
     return {.algorithm = chosen.choice, .cost = {}, .protocol = {}, .why = std::move(chosen.why)};
   }
-  if (moves_messages(task.op)) return by_messages(library, task, std::move(chosen), links);
+  if (moves_messages(task.op)) return by_messages(library, task, chosen, links);
 
   const bool free_choice = asked == AlgorithmChoice::kAuto && is_ring_op(task.op);
   const bool trees = free_choice && task.op == CollectiveOp::kAllReduce && links.nodes > 1 &&

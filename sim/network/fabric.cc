@@ -45,9 +45,13 @@ void Fabric::add_group(std::vector<LinkId> links, std::uint32_t down) {
 }
 
 std::span<const LinkId> Fabric::alternatives(LinkGroupId group, NodeId node) const {
-  const auto leaving = std::ranges::equal_range(groups_[group.index()].links, node, {},
-                                                [this](LinkId id) { return link(id).from; });
-  return {leaving.begin(), leaving.end()};
+  const std::vector<LinkId>& links = groups_[group.index()].links;
+  const auto begin =
+      std::lower_bound(links.begin(), links.end(), node,
+                       [this](LinkId id, NodeId from) { return link(id).from < from; });
+  const auto end = std::upper_bound(
+      begin, links.end(), node, [this](NodeId from, LinkId id) { return from < link(id).from; });
+  return {begin, end};
 }
 
 std::string Fabric::link_name(LinkId id) const {

@@ -205,7 +205,7 @@ class FairSharing {
     links_[index].is_touched = true;
     touched_.push_back(index);
   }
-  void settle_volume(Link& link) {
+  void settle_volume(Link& link) const {
     if (link.own_weight > 0) link.volume += link.level * static_cast<double>(now_ - link.settled);
     link.settled = now_;
   }

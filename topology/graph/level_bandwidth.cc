@@ -13,7 +13,7 @@ Bandwidth to_peers(const BuiltTopology& built, std::uint32_t stride, std::uint32
   std::vector<bool> usable(built.fabric.links().size(), false);
   std::vector<LinkId> route;
   for (std::uint32_t member = 1; member < members; ++member) {
-    peers.push_back(chips[member * stride]);
+    peers.push_back(chips[std::size_t{member} * stride]);
     route.clear();
     built.router->route(chips[0], peers.back(), 0, route);
     for (const LinkId link : route) {

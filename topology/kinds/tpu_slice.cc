@@ -228,8 +228,9 @@ void add_hosts(const TpuSliceSpec& spec, BuiltTopology& built) {
   for (const NodeId chip : built.places.chips) {
     const Shape at = position(chip.index(), spec.shape);
     int host = 0;
-    for (std::size_t axis = at.size(); axis-- > 0;)
+    for (std::size_t axis = at.size(); axis-- > 0;) {
       host = host * along[axis] + at[axis] / box[axis];
+    }
     built.fabric.connect(chip, hosts[static_cast<std::size_t>(host)], bandwidth,
                          spec.hosts->latency);
   }

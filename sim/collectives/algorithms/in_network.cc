@@ -198,8 +198,9 @@ std::optional<LaneGate> InNetwork::gate(std::uint32_t lane, std::uint32_t round,
     const bool follows = !cuts_through_ && node.height == 0 && lane / width() % chunks_ > 0;
     return follows ? std::optional(LaneGate{.lane = lane - width(), .round = round}) : std::nullopt;
   }
-  if (gets_down(tree, member))
+  if (gets_down(tree, member)) {
     return LaneGate{.lane = up + 1 + node.place, .round = node.depth - 1};
+  }
   if (node.height == 0) return std::nullopt;
   return LaneGate{.lane = up, .round = node.height - 1};
 }

@@ -47,8 +47,9 @@ std::vector<std::uint32_t> in_whole_parts(const std::vector<double>& shares) {
 std::vector<std::uint32_t> rotation_shares(CollectiveOp op, std::span<const GroupDimension> axes) {
   const bool alike = std::ranges::all_of(
       axes, [&](const GroupDimension& axis) { return axis.size == axes.front().size; });
-  if (alike || std::ranges::any_of(axes, &GroupDimension::wraps))
+  if (alike || std::ranges::any_of(axes, &GroupDimension::wraps)) {
     return std::vector<std::uint32_t>(axes.size(), 1);
+  }
   std::vector<double> shares(axes.size(), 1.0 / static_cast<double>(axes.size()));
   for (int i = 0; i < kMostImprovements; ++i) {
     const std::vector<double> loads = loads_of(op, axes, shares);

@@ -36,6 +36,7 @@ po::options_description accuracy_option_list() {
       "skip training runs of more than N ops (default: 40000000, about half a minute)");
   add("rows", "print every row in addition to the summary");
   add_json_option(options);
+  add_input_option(options);
   return options;
 }
 

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
+#include "cli/progress.h"
 #include "sim/base/field_text.h"
+#include "sim/base/input_file.h"
+#include "sim/base/interruption.h"
+#include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 #include "traces/output_file.h"
 
@@ -16,6 +21,7 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr const char* kWords = "words";
+constexpr const char* kMaxInput = "max-input";
 
 std::vector<std::string> suffixes_of(OutputFormat format) {
   switch (format) {
@@ -63,6 +69,25 @@ std::string why_no_folder(const std::string& folder) {
   return {};
 }
 
+// The result keeps sums of bytes in 64 bits.
+void read_input_settings(const CommandLine& line, std::vector<Problem>& problems) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  InputSettings settings;
+  if (line.options.count(kMaxInput) != 0) {
+    const std::string text = line.value(kMaxInput);
+    settings.most_bytes = parse_bytes(text);
+    if (!settings.most_bytes || *settings.most_bytes < Bytes(1) ||
+        settings.most_bytes->value() > kMost) {
+      problems.push_back({std::string("--") + kMaxInput,
+                          "must be " + std::string(accepted_bytes()) +
+                              ", at least 1 byte and at most 1 TiB; is \"" + text + "\""});
+      settings.most_bytes.reset();
+    }
+  }
+  set_input_settings(settings);
+  set_stop_check(stop_if_interrupted);
+}
+
 }  // namespace
 
 std::string CommandLine::value(const std::string& option) const {
@@ -103,6 +128,7 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
   if (line.options.count(kWords) != 0) {
     line.words = line.options[kWords].as<std::vector<std::string>>();
   }
+  read_input_settings(line, problems);
   return line;
 }
 
@@ -114,6 +140,13 @@ void add_json_option(po::options_description& options) {
 
 void add_help_option(po::options_description& options) {
   options.add_options()("help,h", "this text");
+}
+
+void add_input_option(po::options_description& options) {
+  options.add_options()(
+      kMaxInput, po::value<std::string>()->value_name("SIZE"),
+      "read files of up to SIZE, also once they are decompressed (default: 16MiB; "
+      "256MiB for tables and steps of algorithms, 1GiB for network cases)");
 }
 
 std::string read_output_path(const CommandLine& line, const std::string& option,

@@ -29,7 +29,8 @@ struct CommandLine {
   std::string value(const std::string& option) const;
 };
 
-// Adds problems of the command line itself to `problems`; all of them if Boost can continue.
+// Adds problems of the command line itself to `problems`; all of them if Boost can continue. From
+// then on files are read within --max-input, and an interrupt stops what calls stop_if_asked().
 CommandLine read_command_line(const std::vector<std::string>& arguments,
                               const boost::program_options::options_description& options,
                               std::vector<Problem>& problems);
@@ -37,6 +38,9 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
 // Adds --help, which every subcommand has, and --json, which those with a result have.
 void add_help_option(boost::program_options::options_description& options);
 void add_json_option(boost::program_options::options_description& options);
+
+// Adds --max-input, which every subcommand that reads files has.
+void add_input_option(boost::program_options::options_description& options);
 
 // Returns the name of a file to be written: "" if the option is not given, "-" for standard output
 // (JSON only), or a file that can be written now. Otherwise it adds a problem. It also adds one if

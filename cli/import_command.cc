@@ -1,5 +1,9 @@
 #include "cli/import_command.h"
 
+#include <utility>
+#include <vector>
+
+#include "cli/command_line.h"
 #include "cli/standard_output.h"
 #include "proto/hugging_face/import_model.h"
 #include "sim/base/error.h"
@@ -7,16 +11,29 @@
 namespace stepsim {
 namespace {
 
+namespace po = boost::program_options;
+
+po::options_description import_option_list() {
+  po::options_description options("Options", 100, 50);
+  add_input_option(options);
+  return options;
+}
+
 ExitStatus run_import_command(const std::vector<std::string>& arguments) {
-  if (arguments.empty()) throw ConfigError({Problem{"FORMAT", "must be given: hf"}});
-  if (arguments[0] != "hf") {
-    throw ConfigError({{"FORMAT", "must be hf, is \"" + arguments[0] + "\""}});
+  std::vector<Problem> problems;
+  const std::vector<std::string> words =
+      read_command_line(arguments, import_option_list(), problems).words;
+  if (words.empty()) {
+    problems.push_back({"FORMAT", "must be given: hf"});
+  } else if (words[0] != "hf") {
+    problems.push_back({"FORMAT", "must be hf, is \"" + words[0] + "\""});
+  } else if (words.size() == 1) {
+    problems.push_back({"CONFIG", "must be given: a config.json"});
+  } else if (words.size() > 2) {
+    problems.push_back({words[2], "stepsim import hf takes one CONFIG"});
   }
-  if (arguments.size() == 1) throw ConfigError({Problem{"CONFIG", "must be given: a config.json"}});
-  if (arguments.size() > 2) {
-    throw ConfigError({{arguments[2], "stepsim import hf takes one CONFIG"}});
-  }
-  print(import_hugging_face(arguments[1]));
+  throw_if_any(std::move(problems));
+  print(import_hugging_face(words[1]));
   return ExitStatus::kDone;
 }
 
@@ -36,7 +53,7 @@ mixtral, phi3, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, gem
 gemma3_text, gpt2, gpt_oss, bloom, starcoder2. A run also reads such a file directly:
 stepsim run --model config.json ...
 )",
-    .options = nullptr,
+    .options = import_option_list,
     .run = run_import_command,
 };
 

@@ -83,6 +83,7 @@ po::options_description network_option_list() {
       "network model (default: the one that the format of the case is made for)");
   add_json_option(options);
   add("yes", "run even if a packet simulation takes long");
+  add_input_option(options);
   return options;
 }
 

@@ -51,6 +51,7 @@ po::options_description topology_option_list() {
       "write a drawing for Graphviz (dot -Tsvg FILE); equal parts of large clusters are drawn "
       "once");
   add_json_option(options);
+  add_input_option(options);
   return options;
 }
 

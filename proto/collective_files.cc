@@ -2,22 +2,19 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "proto/algorithm.pb.h"
+#include "proto/json_value.h"
 #include "proto/message_file.h"
+#include "sim/base/input_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 #include "sim/collectives/proof.h"
 
 namespace stepsim {
 namespace {
-
-using nlohmann::json;
 
 // These limits keep products of bytes and members in 64 bits.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
@@ -69,13 +66,13 @@ StepList to_step_list(const file::Algorithm& algorithm, ProblemList& problems) {
   return list;
 }
 
-std::optional<Bytes> bytes_of(const json& value) {
+std::optional<Bytes> bytes_of(const Json& value) {
   if (value.is_string()) return parse_bytes(value.get<std::string>());
   if (value.is_number_integer()) return Bytes(value.get<std::int64_t>());
   return std::nullopt;
 }
 
-void read_rows(const json& rows, ByteMatrix& matrix, ProblemList& problems) {
+void read_rows(const Json& rows, ByteMatrix& matrix, ProblemList& problems) {
   matrix.members = static_cast<std::uint32_t>(rows.size());
   for (std::size_t source = 0; source < rows.size(); ++source) {
     const std::string row = "bytes[" + std::to_string(source) + "]";
@@ -86,17 +83,28 @@ void read_rows(const json& rows, ByteMatrix& matrix, ProblemList& problems) {
       continue;
     }
     for (std::size_t to = 0; to < rows.size(); ++to) {
-      const json& value = rows[source][to];
+      const Json& value = rows[source][to];
       const auto bytes = bytes_of(value);
       if (!bytes || *bytes < Bytes(0) || bytes->value() > kMostBytes) {
         problems.add(row + "[" + std::to_string(to) + "]",
                      "must be " + std::string(accepted_bytes()) +
-                         ", at least 0 and at most 16 TiB; is " + value.dump());
+                         ", at least 0 and at most 16 TiB; is " + shown(value));
         continue;
       }
       matrix.bytes.push_back(*bytes);
     }
   }
+}
+
+std::optional<Json> read_json_file(const std::string& path, ProblemList& problems) {
+  const TextOrProblem file = read_input(path, InputKind::kTable);
+  if (!file.text) {
+    problems.add(path, "can't be read: " + file.problem);
+    return std::nullopt;
+  }
+  JsonOrProblem content = parse_json(*file.text);
+  if (!content.value) problems.add(path, "must be JSON: " + content.problem);
+  return std::move(content.value);
 }
 
 }  // namespace
@@ -105,7 +113,7 @@ StepList load_step_list(const std::string& path) {
   ProblemList problems;
   file::Algorithm algorithm;
   StepList list;
-  const auto source = read_source(path, path, problems);
+  const auto source = read_source(path, path, problems, InputKind::kTable);
   const bool whole = source && read_message(*source, "", algorithm, problems);
   if (whole) {
     list = to_step_list(algorithm, problems);
@@ -142,14 +150,9 @@ StepList load_step_list(const std::string& path) {
 ByteMatrix load_byte_matrix(const std::string& path) {
   ProblemList problems;
   ByteMatrix matrix;
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) {
-    problems.add(path, "can't be read");
-  } else {
-    const json content = json::parse(text, nullptr, false);
-    const bool has_field = content.is_object() && content.contains("bytes");
-    const json& rows = has_field ? content["bytes"] : content;
+  if (const auto content = read_json_file(path, problems)) {
+    const bool has_field = content->is_object() && content->contains("bytes");
+    const Json& rows = has_field ? (*content)["bytes"] : *content;
     if (!rows.is_array() || rows.size() < 2 || rows.size() > kMostMembers) {
       problems.add(path, "must be JSON, a list of 2 to " + std::to_string(kMostMembers) +
                              " rows of sizes, or an object with such a list as \"bytes\"");

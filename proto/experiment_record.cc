@@ -4,13 +4,14 @@
 #include <google/protobuf/message.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "experiment/simulation_fields.h"
+#include "proto/json_value.h"
 #include "proto/message_fields.h"
 #include "proto/read_fields.h"
 #include "proto/record_fields.h"
@@ -23,12 +24,17 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
-using json = nlohmann::ordered_json;
 
-json object_of(const Message& message);
+Json object_of(const Message& message);
+
+// Returns a number or truth value of a field, which was written as in JSON.
+Json plain_value(const std::string& text) {
+  JsonOrProblem read = parse_json(text);
+  return read.value ? std::move(*read.value) : Json(text);
+}
 
 // Returns the element of a list at that index, or the value of a field that is not a list.
-json value_of(const Message& message, const FieldDescriptor& field, int index) {
+Json value_of(const Message& message, const FieldDescriptor& field, int index) {
   const Reflection& from = *message.GetReflection();
   const bool is_list = field.is_repeated();
   switch (field.cpp_type()) {
@@ -41,22 +47,22 @@ json value_of(const Message& message, const FieldDescriptor& field, int index) {
     case FieldDescriptor::CPPTYPE_STRING:
       return plain_text(message, field, index);
     default:
-      return json::parse(plain_text(message, field, index));
+      return plain_value(plain_text(message, field, index));
   }
 }
 
 // Returns every field that is set, as a JSON file has it.
-json object_of(const Message& message) {
-  json object = json::object();
+Json object_of(const Message& message) {
+  Json object = Json::object();
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    json& value = object[std::string(field->name())];
+    Json& value = object[std::string(field->name())];
     if (!field->is_repeated()) {
       value = value_of(message, *field, 0);
       continue;
     }
-    value = json::array();
+    value = Json::array();
     const int count = message.GetReflection()->FieldSize(message, field);
     for (int i = 0; i < count; ++i) value.push_back(value_of(message, *field, i));
   }
@@ -65,15 +71,15 @@ json object_of(const Message& message) {
 
 // Returns every key in force, then the given keys that were split into others. A user's own
 // schedule is written out itself, not as its file name.
-json plan_of(const file::Plan& message, const ParallelPlan& plan) {
-  json object;
+Json plan_of(const file::Plan& message, const ParallelPlan& plan) {
+  Json object;
   for (const FieldValue& value : values_in_force(plan_fields(), &plan)) {
     const FieldDescriptor* const field = message.GetDescriptor()->FindFieldByName(value.path);
     const bool is_text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
-    object[value.path] = is_text ? json(value.text) : json::parse(value.text);
+    object[value.path] = is_text ? Json(value.text) : plain_value(value.text);
   }
   if (plan.own_schedule) object["schedule"] = write_schedule(*plan.own_schedule);
-  const json given = object_of(message);
+  const Json given = object_of(message);
   for (const auto& [key, value] : given.items()) {
     if (!object.contains(key)) object[key] = value;
   }
@@ -82,35 +88,35 @@ json plan_of(const file::Plan& message, const ParallelPlan& plan) {
 
 // Returns every field in force; those of packets only if there are packets. The last network model
 // is the finest.
-json simulation_of(const ExperimentOptions& options) {
+Json simulation_of(const ExperimentOptions& options) {
   const bool has_packets = options.fidelities.back() == Fidelity::kPacket;
-  json object;
+  Json object;
   for (const auto& row : simulation_fields().fields()) {
     const auto text = row->write(&options);
     if (!text || (acts_on_packets(*row) && !has_packets)) continue;
     const FieldDescriptor* const field =
         file::Simulation::descriptor()->FindFieldByName(std::string(row->name()));
-    json& value = object[std::string(row->name())];
+    Json& value = object[std::string(row->name())];
     if (field->is_repeated()) {
       for (const std::string_view part : split_text(*text, ',')) value.push_back(part);
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
       value = static_cast<std::int64_t>(*row->number(&options));  // without its unit
     } else {
       value =
-          field->cpp_type() == FieldDescriptor::CPPTYPE_STRING ? json(*text) : json::parse(*text);
+          field->cpp_type() == FieldDescriptor::CPPTYPE_STRING ? Json(*text) : plain_value(*text);
     }
   }
   return object;
 }
 
 // Writes one member per line on the first two levels, and deeper levels on one line.
-std::string lines_of(const json& value, std::size_t depth) {
+std::string lines_of(const Json& value, std::size_t depth) {
   constexpr std::size_t kDeepest = 3;
-  if (!value.is_object() || value.empty() || depth == kDeepest) return value.dump();
+  if (!value.is_object() || value.empty() || depth == kDeepest) return json_text(value);
   const std::string indent(2 * (depth + 1), ' ');
   std::string text;
   for (const auto& [key, member] : value.items()) {
-    text += (text.empty() ? "\n" : ",\n") + indent + json(key).dump() + ": " +
+    text += (text.empty() ? "\n" : ",\n") + indent + json_text(key) + ": " +
             lines_of(member, depth + 1);
   }
   return '{' + text + '\n' + std::string(2 * depth, ' ') + '}';
@@ -131,14 +137,14 @@ ExperimentOptions to_simulation(const file::Experiment& message, ProblemList& pr
 
 void take_out_of_result(SourceText& source) {
   if (source.extension != ".json") return;
-  const json object = json::parse(source.text, nullptr, false);
-  if (!object.is_object() || !object.contains("experiment")) return;
-  source.text = object["experiment"].dump();
+  const std::optional<Json> object = parse_json(source.text).value;
+  if (!object || !object->is_object() || !object->contains("experiment")) return;
+  source.text = json_text((*object)["experiment"]);
   source.name += ": experiment";
 }
 
 ExperimentRecord record_of(const file::Experiment& message, const Experiment& experiment) {
-  json fields;
+  Json fields;
   fields["name"] = experiment.name;
   fields["model"] = object_of(message.model());
   fields["cluster"] = object_of(message.cluster());
@@ -148,13 +154,13 @@ ExperimentRecord record_of(const file::Experiment& message, const Experiment& ex
     fields["published"].push_back(object_of(published));
   }
   if (message.has_not_published()) fields["not_published"] = message.not_published();
-  return {.fields = fields.dump(),
+  return {.fields = json_text(fields),
           .overrides = {message.overrides().begin(), message.overrides().end()}};
 }
 
 std::string record_json(const ExperimentRecord& record, const ExperimentOptions& options,
                         std::string_view stepsim_version) {
-  json object = json::parse(record.fields);
+  Json object = parse_json(record.fields).value.value();
   object["simulation"] = simulation_of(options);
   object["seed"] = options.seed;
   object["overrides"] = record.overrides;

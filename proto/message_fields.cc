@@ -117,9 +117,11 @@ bool is_whole_number(const FieldDescriptor& field) {
          field.cpp_type() == FieldDescriptor::CPPTYPE_INT64;
 }
 
+constexpr std::size_t kMostShown = 200;          // of a value in a message
+constexpr std::int64_t kMostElements = 1 << 20;  // of a list
+
 // Reads "0-7" with both ends included; nullopt if the text is no such range.
 std::optional<std::pair<std::int64_t, std::int64_t>> range_in(std::string_view text) {
-  constexpr std::int64_t kMostElements = 1 << 24;
   const std::size_t dash = text.find('-', 1);
   if (dash == std::string_view::npos) return std::nullopt;
   const auto first = number_in<std::int64_t>(text.substr(0, dash));
@@ -145,6 +147,9 @@ std::optional<Refusal> set_list(Message& message, const FieldDescriptor& field,
   message.GetReflection()->ClearField(&message, &field);
   for (const std::string_view part : split_text(value, ',')) {
     if (auto refusal = add_elements(message, field, part)) return refusal;
+    if (message.GetReflection()->FieldSize(message, &field) > kMostElements) {
+      return Refusal{"must be at most " + std::to_string(kMostElements) + " elements", ""};
+    }
   }
   return std::nullopt;
 }
@@ -203,8 +208,8 @@ FieldOrProblem find_field(const Descriptor& message, std::string_view name) {
   if (const FieldDescriptor* field = message.FindFieldByName(wanted)) return {field, ""};
   const std::vector<std::string> names = names_of_fields(message);
   const std::string suggestion = did_you_mean(wanted, names);
-  return {nullptr, "no field " + std::string(name) + " in " + message.name() + suggestion +
-                       where_to_look(message, names, !suggestion.empty())};
+  return {nullptr, "no field " + shortened(name, kMostShown) + " in " + message.name() +
+                       suggestion + where_to_look(message, names, !suggestion.empty())};
 }
 
 std::optional<Refusal> set_plain(Message& message, const FieldDescriptor& field,
@@ -275,7 +280,8 @@ std::optional<std::string> set_field(Message& root, std::string_view path, std::
   if (auto problem = descend(target, read.steps)) return problem;
   const auto refusal =
       field.is_repeated() ? set_list(*target, field, value) : set_plain(*target, field, value);
-  if (refusal) return refusal->accepted + ", is \"" + std::string(value) + "\"" + refusal->hint;
+  if (refusal)
+    return refusal->accepted + ", is \"" + shortened(value, kMostShown) + "\"" + refusal->hint;
   root.GetReflection()->Swap(&root, copy.get());
   return std::nullopt;
 }

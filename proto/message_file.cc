@@ -5,16 +5,12 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "proto/json_value.h"
 #include "proto/message_fields.h"
 
 namespace stepsim {
@@ -26,7 +22,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
-using OrderedJson = nlohmann::ordered_json;  // fields in the order of the file
 
 // Complaint is a problem of protobuf text. Line and column count from 0.
 struct Complaint {
@@ -165,6 +160,7 @@ JsonReading parse(const std::string& text, Message& message) {
   Collector collector;
   TextFormat::Parser parser;
   parser.AllowUnknownField(true);
+  parser.SetRecursionLimit(kMostNesting);
   parser.RecordErrorsTo(&collector);
   parser.WriteLocationsTo(reading.locations.get());
   message.Clear();
@@ -215,7 +211,7 @@ class JsonReader {
   JsonReader(const SourceText& source, ProblemList& problems)
       : source_(source), problems_(problems) {}
 
-  void read(const OrderedJson& object, const std::string& prefix, Message& message) {
+  void read(const Json& object, const std::string& prefix, Message& message) {
     for (const auto& [key, value] : object.items()) {
       const FieldOrProblem found = find_field(*message.GetDescriptor(), key);
       if (found.field == nullptr) {
@@ -227,12 +223,12 @@ class JsonReader {
   }
 
  private:
-  void read_field(const OrderedJson& value, const std::string& path, Message& message,
+  void read_field(const Json& value, const std::string& path, Message& message,
                   const FieldDescriptor& field) {
     if (!field.is_repeated()) {
       read_value(value, path, message, field);
     } else if (!value.is_array()) {
-      complain(path, "must be a list in brackets, is " + value.dump());
+      complain(path, "must be a list in brackets, is " + shown(value));
     } else {
       for (std::size_t i = 0; i < value.size(); ++i) {
         read_value(value[i], element_path(path, i), message, field);
@@ -240,7 +236,7 @@ class JsonReader {
     }
   }
 
-  void read_value(const OrderedJson& value, const std::string& path, Message& message,
+  void read_value(const Json& value, const std::string& path, Message& message,
                   const FieldDescriptor& field) {
     const Reflection& reflection = *message.GetReflection();
     if (const auto* oneof = field.real_containing_oneof()) {
@@ -252,7 +248,7 @@ class JsonReader {
     }
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       if (!value.is_object()) {
-        complain(path, "must be a group of fields in braces, is " + value.dump());
+        complain(path, "must be a group of fields in braces, is " + shown(value));
         return;
       }
       Message* inner = field.is_repeated() ? reflection.AddMessage(&message, &field)
@@ -266,13 +262,13 @@ class JsonReader {
         is_text ? value.is_string() || value.is_number() : value.is_number() || value.is_boolean();
     if (!fits) {
       complain(path, is_text
-                         ? "must be a text in quotes, is " + value.dump()
-                         : "must be a number, true or false, without quotes, is " + value.dump());
+                         ? "must be a text in quotes, is " + shown(value)
+                         : "must be a number, true or false, without quotes, is " + shown(value));
       return;
     }
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
     if (const auto refusal = set_plain(message, field, text)) {
-      complain(path, refusal->accepted + ", is " + value.dump() + refusal->hint);
+      complain(path, refusal->accepted + ", is " + shown(value) + refusal->hint);
     }
   }
 
@@ -287,15 +283,12 @@ class JsonReader {
 
 bool read_json(const SourceText& source, std::string_view prefix, Message& message,
                ProblemList& problems) {
-  OrderedJson object;
-  try {
-    object = OrderedJson::parse(source.text);
-  } catch (const OrderedJson::parse_error& error) {
-    // "[json.exception.parse_error.101] parse error at line 3, column 5: what"
-    const std::string what = error.what();
-    problems.add(source.name, what.substr(std::min(what.find("] ") + 2, what.size())));
+  const JsonOrProblem read = parse_json(source.text);
+  if (!read.value) {
+    problems.add(source.name, read.problem);
     return false;
   }
+  const Json& object = *read.value;
   if (!object.is_object()) {
     problems.add(source.name, "must hold one object in braces");
     return false;
@@ -312,24 +305,19 @@ bool looks_like_file(std::string_view name) {
 }
 
 std::optional<SourceText> read_source(const std::string& path, std::string_view field,
-                                      ProblemList& problems) {
+                                      ProblemList& problems, InputKind kind) {
   SourceText source{
       .name = path, .extension = std::filesystem::path(path).extension().string(), .text = {}};
   if (source.extension != ".json" && source.extension != ".textproto") {
     problems.add(std::string(field), "must be a file ending in .textproto or .json, is " + path);
     return std::nullopt;
   }
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    problems.add(std::string(field), "cannot read " + path + ": it is a folder");
+  TextOrProblem file = read_input(path, kind);
+  if (!file.text) {
+    problems.add(std::string(field), "cannot read " + path + ": " + file.problem);
     return std::nullopt;
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    problems.add(std::string(field), "cannot read " + path + ": " + std::strerror(errno));
-    return std::nullopt;
-  }
-  source.text.assign(std::istreambuf_iterator<char>(file), {});
+  source.text = std::move(*file.text);
   return source;
 }
 

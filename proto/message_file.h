@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "proto/problem_list.h"
+#include "sim/base/input_file.h"
 
 namespace stepsim {
 
@@ -28,7 +29,7 @@ bool looks_like_file(std::string_view name);
 // Reads a file. If that fails, or its extension is neither of the two, it reports a problem under
 // `field` and returns nullopt.
 std::optional<SourceText> read_source(const std::string& path, std::string_view field,
-                                      ProblemList& problems);
+                                      ProblemList& problems, InputKind kind = InputKind::kText);
 
 // `prefix` is the path of the message in the experiment ("model."). Later problems of unreadable
 // fields would be reported under it. Returns false if a syntax error stopped the reading; a field

@@ -5,8 +5,17 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/base/interruption.h"
+
 namespace stepsim {
 namespace {
+
+// The largest numbers of a routing. Their product takes seconds at most, and its matrix 128 MiB.
+constexpr std::uint32_t kMostMembers = 4096;
+constexpr std::uint32_t kMostExperts = 4096;
+constexpr std::uint32_t kMostTopK = 128;
+constexpr std::int64_t kMostTokens = 1 << 27;
+constexpr std::int64_t kMostBytesSent = std::int64_t{1} << 44;  // from a member
 
 using Polynomial = std::vector<double>;  // by power of x, up to top_k
 
@@ -42,6 +51,7 @@ class Law {
 
   // Probability that a token goes to any of experts [begin, end), all of one node.
   double reaches(std::uint32_t begin, std::uint32_t end) const {
+    stop_if_asked();
     const std::uint32_t node = begin / of_node_;
     const Polynomial without = product(node * of_node_, (node + 1) * of_node_, begin, end);
     return 1 - sum_with(node, without) / all_;
@@ -82,6 +92,7 @@ class Law {
   }
 
   Table times(const Table& a, const Table& b) const {
+    stop_if_asked();
     Table result(limit_ + 1, Polynomial(k_ + 1, 0));
     for (std::uint32_t j = 0; j <= limit_; ++j) {
       for (std::uint32_t other = 0; j + other <= limit_; ++other) {
@@ -187,16 +198,33 @@ std::vector<Problem> check(const ExpertRouting& routing) {
     add("experts", "must be a multiple of the " + text(routing.members) + " members, is " +
                        text(routing.experts));
   }
-  if (routing.top_k < 1 || routing.top_k > routing.experts) {
-    add("top_k",
-        "must be 1 to the " + text(routing.experts) + " experts, is " + text(routing.top_k));
+  if (routing.members > kMostMembers) {
+    add("members", "must be at most " + text(kMostMembers) + ", are " + text(routing.members));
   }
-  if (routing.tokens < 1) add("tokens", "must be at least 1, is " + text(routing.tokens));
+  if (routing.experts > kMostExperts) {
+    add("experts", "must be at most " + text(kMostExperts) + ", is " + text(routing.experts));
+  }
+  const std::uint32_t most_top_k = std::min(routing.experts, kMostTopK);
+  if (routing.top_k < 1 || routing.top_k > most_top_k) {
+    add("top_k", "must be 1 to " +
+                     (most_top_k == kMostTopK ? text(kMostTopK)
+                                              : "the " + text(routing.experts) + " experts") +
+                     ", is " + text(routing.top_k));
+  }
+  if (routing.tokens < 1 || routing.tokens > kMostTokens) {
+    add("tokens", "must be 1 to " + text(kMostTokens) + ", is " + text(routing.tokens));
+  }
   if (!(routing.capacity_factor >= 0) || !std::isfinite(routing.capacity_factor)) {
     add("capacity_factor", "must be 0 (no limit) or more, is " + text(routing.capacity_factor));
   }
   if (routing.token_bytes < Bytes(1)) {
     add("token_bytes", "must be at least 1, is " + text(routing.token_bytes.value()));
+  } else if (static_cast<double>(routing.tokens) * routing.top_k *
+                 static_cast<double>(routing.token_bytes.value()) >
+             static_cast<double>(kMostBytesSent)) {
+    add("token_bytes", "x tokens x top_k must be at most 16 TiB, is " +
+                           text(routing.token_bytes.value()) + " x " + text(routing.tokens) +
+                           " x " + text(routing.top_k));
   }
   const std::uint32_t of_node = routing.members_of_node;
   if (of_node != 0 && routing.members % of_node != 0) {

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "sim/base/error.h"
+#include "sim/base/input_file.h"
 
 namespace stepsim {
 namespace {
@@ -96,13 +95,10 @@ std::optional<std::int64_t> CsvTable::integer(std::size_t record, std::string_vi
 }
 
 CsvTable read_csv(const std::string& path) {
-  if (std::filesystem::is_directory(path)) throw ConfigError({{path, "is a folder, no table"}});
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (file) content << file.rdbuf();
-  if (!file) throw ConfigError({{path, "can't be read"}});
+  TextOrProblem file = read_input(path, InputKind::kTable);
+  if (!file.text) throw ConfigError({{path, "can't be read: " + file.problem}});
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // spreadsheets write it
-  std::string text = content.str();
+  std::string text = std::move(*file.text);
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   if (text.find_first_not_of(" \r\n") == std::string::npos) {
     throw ConfigError({{path, "is empty"}});

@@ -38,6 +38,9 @@ class Clusters {
   std::map<std::string, std::unique_ptr<Cluster>> built_;
 };
 
+constexpr std::int64_t kMostGroupRanks = 1 << 20;
+constexpr std::int64_t kMostGroupBytes = std::int64_t{1} << 44;
+
 struct Measured {
   CollectiveOp op = CollectiveOp::kAllReduce;
   DataType type = DataType::kBf16;
@@ -89,6 +92,10 @@ std::string read_row(const CsvTable& table, std::size_t record, Measured& measur
   measured.nodes = table.integer(record, "nodes").value_or(1);
   if (measured.bytes <= 0) return no_value(table, record, "bytes", "a size above 0");
   if (measured.ranks < 2) return no_value(table, record, "ranks", "2 or more");
+  if (measured.bytes > kMostGroupBytes) return "bytes must be at most 16 TiB";
+  if (measured.ranks > kMostGroupRanks) {
+    return "ranks must be at most " + std::to_string(kMostGroupRanks);
+  }
   if (measured.nodes < 1) return no_value(table, record, "nodes", "1 or more");
   if (measured.ranks % measured.nodes != 0) return "ranks do not divide into nodes";
   const std::string type(table.at(record, "dtype"));

@@ -1,5 +1,7 @@
 #include "analysis/accuracy/predict_kernels.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <utility>
 
@@ -27,6 +29,19 @@ struct Reading {
   std::string problem;
 };
 
+// Kernels of up to so many values and multiplications have times and bytes that fit in 64 bits.
+constexpr double kMostWork = 0x1p55;
+
+// Returns whether all sizes are positive and their product is within the limit.
+bool can_be_timed(std::initializer_list<std::int64_t> sizes) {
+  double product = 1;
+  for (const std::int64_t size : sizes) product *= static_cast<double>(size);
+  return std::ranges::all_of(sizes, [](std::int64_t size) { return size >= 1; }) &&
+         product <= kMostWork;
+}
+
+const char* const kNoSizes = "the sizes must be at least 1, and their product at most 2^55";
+
 Reading read_gemm(const CsvTable& table, std::size_t record, DataType type) {
   const std::string_view op = table.at(record, "op");
   if (op.find("grouped") != std::string_view::npos) {
@@ -36,6 +51,7 @@ Reading read_gemm(const CsvTable& table, std::size_t record, DataType type) {
   const auto n = table.integer(record, "n");
   const auto k = table.integer(record, "k");
   if (!m || !n || !k) return {.kernel = {}, .problem = "m, n and k are not given"};
+  if (!can_be_timed({*m, *n, *k})) return {.kernel = {}, .problem = kNoSizes};
   // The result of one-byte types is kept in 16 bits.
   const DataType result = size_of(type) == Bytes(1) ? DataType::kBf16 : type;
   const Kernel kernel =
@@ -62,9 +78,13 @@ Reading read_attention(const CsvTable& table, std::size_t record, DataType type)
       *heads % *kv_heads != 0) {
     return {.kernel = {}, .problem = "heads, kv_heads, seq_q, seq_kv, head_dim are not all given"};
   }
+  const std::int64_t batch = table.integer(record, "batch").value_or(1);
+  if (!can_be_timed({batch, *heads, *queries, *keys, *dim})) {
+    return {.kernel = {}, .problem = kNoSizes};
+  }
   const bool causal = table.at(record, "op").find("causal") != std::string_view::npos;
   const AttentionShape shape{
-      .sequences = table.integer(record, "batch").value_or(1),
+      .sequences = batch,
       .heads = *heads,
       .kv_heads = *kv_heads,
       .queries = *queries,
@@ -91,6 +111,7 @@ Reading read_kernel(const CsvTable& table, std::size_t record) {
     const auto m = table.integer(record, "m");
     const auto n = table.integer(record, "n");
     if (!m || !n) return {.kernel = {}, .problem = "m and n are not given"};
+    if (!can_be_timed({*m, *n})) return {.kernel = {}, .problem = kNoSizes};
     return {.kernel = elementwise("add", type, {.elements = *m * *n, .reads = 2, .flops = 1}),
             .problem = {}};
   }

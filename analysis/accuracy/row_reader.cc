@@ -1,9 +1,35 @@
 #include "analysis/accuracy/row_reader.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <system_error>
 
 namespace stepsim {
+namespace {
+
+struct ColumnLimits {
+  std::int64_t least = 0;
+  std::int64_t most = 1 << 27;  // tokens
+};
+
+ColumnLimits limits_of(std::string_view column) {
+  constexpr ColumnLimits kRanks{.least = 1, .most = 1 << 20};
+  constexpr std::array<std::string_view, 8> kColumns = {
+      "tp", "cp", "pp", "dp", "ep", "virtual_stages", "chip_count", "chips_per_node"};
+  return std::ranges::count(kColumns, column) == 0 ? ColumnLimits{} : kRanks;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> RowReader::integer(std::string_view column) {
+  const auto value = table_.integer(record_, column);
+  const ColumnLimits limits = limits_of(column);
+  if (!value || (*value >= limits.least && *value <= limits.most)) return value;
+  fail(std::string(column) + " must be " + std::to_string(limits.least) + " to " +
+       std::to_string(limits.most) + ", is " + std::to_string(*value));
+  return std::nullopt;
+}
 
 std::int64_t RowReader::need(std::string_view column) {
   const auto value = integer(column);
@@ -16,12 +42,15 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 std::optional<std::int64_t> number_after(std::string_view text, std::string_view key) {
+  constexpr std::int64_t kMostAfterKey = std::int64_t{1} << 40;
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view rest = text.substr(at + key.size());
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  return error == std::errc() ? std::optional(value) : std::nullopt;
+  if (error == std::errc::result_out_of_range) value = kMostAfterKey;
+  const bool is_number = error == std::errc() || error == std::errc::result_out_of_range;
+  return is_number ? std::optional(std::min(value, kMostAfterKey)) : std::nullopt;
 }
 
 }  // namespace stepsim

@@ -19,10 +19,10 @@ class RowReader {
   RowReader(const CsvTable& table, std::size_t record) : table_(table), record_(record) {}
 
   std::string_view text(std::string_view column) const { return table_.at(record_, column); }
-  std::optional<std::int64_t> integer(std::string_view column) const {
-    return table_.integer(record_, column);
-  }
-  std::int64_t integer_or(std::string_view column, std::int64_t other) const {
+  // Fails if the number is not within the limits of its column, and then returns nullopt. Products
+  // of three axes of a plan, or of two other numbers, fit in 64 bits.
+  std::optional<std::int64_t> integer(std::string_view column);
+  std::int64_t integer_or(std::string_view column, std::int64_t other) {
     return integer(column).value_or(other);
   }
   // Fails if the column is empty or not a whole number, and then returns 1.
@@ -42,7 +42,7 @@ class RowReader {
 bool contains(std::string_view text, std::string_view part);
 
 // Returns 160 for the key "experts" in "experts=160 topk=6 moe_ffn=1536"; nullopt if the key is
-// absent.
+// absent. Numbers above 2^40 come out as 2^40, which no field accepts.
 std::optional<std::int64_t> number_after(std::string_view text, std::string_view key);
 
 }  // namespace stepsim

@@ -24,7 +24,7 @@ std::int64_t node_gigabits(std::string_view text) {
 }
 
 // Each GPU of a DGX has a network card of its own.
-void set_cards(const RowReader& row, ClusterSpec& cluster) {
+void set_cards(RowReader& row, ClusterSpec& cluster) {
   auto* pod = std::get_if<DgxSuperPodSpec>(&cluster.topology);
   const std::int64_t gigabits = node_gigabits(row.text("inter_node"));
   if (pod == nullptr || gigabits <= 0) return;
@@ -44,6 +44,19 @@ ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Softw
                                                .library = library});
   if (chips > hardware.chips_per_node) set_cards(row, cluster);
   return cluster;
+}
+
+// Returns the product of the axes; 0 if dp is not given.
+std::int64_t ranks_of(RowReader& row) {
+  constexpr std::int64_t kMostRanks = 1 << 20;
+  std::int64_t ranks = row.integer_or("dp", 0);
+  for (const char* axis : {"tp", "cp", "pp"}) {
+    ranks *= row.integer_or(axis, 1);
+    if (ranks <= kMostRanks) continue;
+    row.fail("tp x cp x pp x dp must be at most " + std::to_string(kMostRanks) + " ranks");
+    return 0;
+  }
+  return ranks;
 }
 
 // Returns the first problem, as the reason to skip a row.
@@ -73,8 +86,7 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
   RowReader row(table, record);
   const Software software = software_of(row, catalog.software);
   const MeasuredModel known = known_model(row, catalog.models);
-  const std::int64_t ranks = row.integer_or("tp", 1) * row.integer_or("cp", 1) *
-                             row.integer_or("pp", 1) * row.integer_or("dp", 0);
+  const std::int64_t ranks = ranks_of(row);
   const std::int64_t chips = ranks > 0 ? ranks : row.need("chip_count");
   Experiment& experiment = run.experiment;
   experiment.name = table.at(record, "id");

@@ -14,6 +14,8 @@
 namespace stepsim {
 namespace {
 
+constexpr std::int64_t kMostStages = 10'000;
+
 // Sets the plan keys that the catalog's entry gives. Throws ConfigError.
 void set_keys(const Software& software, ParallelPlan& plan) {
   std::vector<Problem> problems;
@@ -80,6 +82,10 @@ void read_layout(RowReader& row, ParallelPlan& plan) {
   const std::int64_t stages = stages_of(plan);
   const std::int64_t layers = row.need("layers");
   if (stages < 3 || layers % stages == 0) return;
+  if (stages > kMostStages) {
+    return row.fail(
+        fmt::format("pp x virtual_stages must be at most {} stages, are {}", kMostStages, stages));
+  }
   plan.layout.assign(static_cast<std::size_t>(stages), (layers + stages - 1) / stages);
   for (std::int64_t spare = plan.layout.front() * stages - layers, i = 0; i < spare; ++i) {
     --plan.layout[static_cast<std::size_t>(i % 2 == 0 ? stages - 1 - i / 2 : i / 2)];

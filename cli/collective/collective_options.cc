@@ -272,6 +272,7 @@ po::options_description collective_option_list() {
   add("yes", "packets only: run even if there are more than 10^9 packet-hops");
   add("plot", text("FILE.svg"), "with --sweep: draw bus bandwidth over size");
   add_json_option(options);
+  add_input_option(options);
   return options;
 }
 

@@ -33,6 +33,7 @@ namespace po = boost::program_options;
 po::options_description formula_option_list() {
   po::options_description options("Options", 100, 50);
   add_json_option(options);
+  add_input_option(options);
   return options;
 }
 

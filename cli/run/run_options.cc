@@ -210,6 +210,7 @@ po::options_description run_option_list() {
       "ranks in the trace: 0,8-15 (default: one of each pipeline stage)");
   add_json_option(options);
   add("require-fit", "exit with status 1 if the plan does not fit in memory");
+  add_input_option(options);
   return options;
 }
 

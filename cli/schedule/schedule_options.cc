@@ -7,8 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -16,6 +14,7 @@
 #include "cli/schedule/schedule_times.h"
 #include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/schedule_file.h"
+#include "sim/base/input_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 
@@ -144,6 +143,7 @@ po::options_description schedule_option_list() {
   add("trace", text("FILE"),
       "write NAME as a Chrome trace of every rank; FILE ends in .json or .json.gz");
   add_json_option(options);
+  add_input_option(options);
   return options;
 }
 
@@ -280,17 +280,15 @@ std::vector<Problem> unused_options(const ScheduleRequest& given,
 PipelineSchedule read_schedule_file(const ScheduleOptions& options,
                                     std::vector<Problem>& problems) {
   const std::string& path = options.name;
-  std::error_code ignored;
-  std::ifstream file(path, std::ios::binary);
-  if (std::filesystem::is_directory(path, ignored) || !file) {
-    problems.push_back({path, "can't be read"});
+  const TextOrProblem file = read_input(path, InputKind::kText);
+  if (!file.text) {
+    problems.push_back({path, "can't be read: " + file.problem});
     return {};
   }
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
   PipelineSchedule schedule;
   std::vector<Problem> found;
   try {
-    schedule = parse_schedule(text);
+    schedule = parse_schedule(*file.text);
     found = check_order(schedule);
   } catch (const ConfigError& error) {
     found = error.problems();

@@ -1,15 +1,13 @@
 #include "proto/hugging_face/hugging_face.h"
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "proto/hugging_face/hugging_face_families.h"
+#include "proto/json_value.h"
 
 namespace stepsim {
 namespace {
-
-using nlohmann::json;
 
 std::string names_of_families() {
   std::string names;
@@ -25,19 +23,17 @@ std::string names_of_families() {
 
 bool is_hugging_face(const SourceText& source) {
   if (source.extension != ".json") return false;
-  const json object = json::parse(source.text, nullptr, false);
-  return object.is_object() && object.contains("model_type");
+  const std::optional<Json> object = parse_json(source.text).value;
+  return object && object->is_object() && object->contains("model_type");
 }
 
 void read_hugging_face(const SourceText& source, file::Model& model, ProblemList& problems) {
-  json object;
-  try {
-    object = json::parse(source.text);
-  } catch (const json::parse_error& error) {
-    const std::string what = error.what();
-    problems.add(source.name, what.substr(std::min(what.find("] ") + 2, what.size())));
+  JsonOrProblem read = parse_json(source.text);
+  if (!read.value) {
+    problems.add(source.name, read.problem);
     return;
   }
+  Json object = std::move(*read.value);
   if (!object.is_object()) {
     problems.add(source.name, "must hold one object in braces");
     return;
@@ -47,18 +43,18 @@ void read_hugging_face(const SourceText& source, file::Model& model, ProblemList
   if (text_config != object.end() && text_config->is_object() &&
       text_config->contains("model_type")) {
     name += ": text_config";
-    object = json(*text_config);
+    object = Json(*text_config);
   }
-  const json type = object.value("model_type", json());
+  const Json type = object.value("model_type", Json());
   for (const HuggingFaceFamily& family : hugging_face_families()) {
-    if (type != json(family.model_type)) continue;
+    if (type != Json(family.model_type)) continue;
     HuggingFaceConfig config(name, object, problems);
     family.read(config, model);
     config.refuse_unread(family.model_type);
     return;
   }
   problems.add(name + ": model_type", "must be " + names_of_families() + ", is " +
-                                          (type.is_null() ? "missing" : type.dump()));
+                                          (type.is_null() ? "missing" : shown(type)));
 }
 
 }  // namespace stepsim

@@ -6,8 +6,6 @@
 namespace stepsim {
 namespace {
 
-using nlohmann::json;
-
 // Keys of any family that change the count of parameters or the kernels of a layer.
 constexpr std::array<std::string_view, 49> kShapingKeys = {"num_hidden_layers",
                                                            "n_layer",
@@ -60,7 +58,7 @@ constexpr std::array<std::string_view, 49> kShapingKeys = {"num_hidden_layers",
                                                            "add_cross_attention"};
 
 // Returns whether a value says nothing: null, false, 0, or an empty list.
-bool is_nothing(const json& value) {
+bool is_nothing(const Json& value) {
   return value.is_null() || value == false || value == 0 || (value.is_array() && value.empty());
 }
 
@@ -74,14 +72,14 @@ bool HuggingFaceConfig::has(std::string_view key) {
 
 std::int64_t HuggingFaceConfig::whole(std::string_view key, std::string_view field,
                                       std::int64_t least) {
-  const json& value = at(key);
+  const Json& value = at(key);
   const auto smallest = static_cast<double>(least);
   if (value.is_number_integer() && value.get<double>() >= smallest &&
       value.get<double>() < 0x1p62) {
     return value.get<std::int64_t>();
   }
   refuse(key, field,
-         "must be a whole number of at least " + std::to_string(least) + ", is " + value.dump());
+         "must be a whole number of at least " + std::to_string(least) + ", is " + shown(value));
   return 0;
 }
 
@@ -104,14 +102,14 @@ std::int64_t HuggingFaceConfig::count_or(std::string_view key, std::string_view 
 bool HuggingFaceConfig::flag_or(std::string_view key, bool absent) {
   if (!has(key)) return absent;
   if (at(key).is_boolean()) return at(key).get<bool>();
-  refuse(key, "", "must be true or false, is " + at(key).dump());
+  refuse(key, "", "must be true or false, is " + shown(at(key)));
   return absent;
 }
 
 double HuggingFaceConfig::number_or(std::string_view key, double absent) {
   if (!has(key)) return absent;
   if (at(key).is_number()) return at(key).get<double>();
-  refuse(key, "", "must be a number, is " + at(key).dump());
+  refuse(key, "", "must be a number, is " + shown(at(key)));
   return absent;
 }
 
@@ -119,11 +117,11 @@ std::vector<std::string> HuggingFaceConfig::texts(std::string_view key) {
   std::vector<std::string> result;
   if (!has(key)) return result;
   bool fine = at(key).is_array();
-  for (const json& value : fine ? at(key) : json::array()) {
+  for (const Json& value : fine ? at(key) : Json::array()) {
     fine = fine && value.is_string();
     if (fine) result.push_back(value.get<std::string>());
   }
-  if (!fine) refuse(key, "", "must be a list of texts, is " + at(key).dump());
+  if (!fine) refuse(key, "", "must be a list of texts, is " + shown(at(key)));
   return result;
 }
 
@@ -131,17 +129,17 @@ std::vector<std::int64_t> HuggingFaceConfig::numbers(std::string_view key) {
   std::vector<std::int64_t> result;
   if (!has(key)) return result;
   bool fine = at(key).is_array();
-  for (const json& value : fine ? at(key) : json::array()) {
+  for (const Json& value : fine ? at(key) : Json::array()) {
     fine = fine && value.is_number_integer();
     if (fine) result.push_back(value.get<std::int64_t>());
   }
-  if (!fine) refuse(key, "", "must be a list of whole numbers, is " + at(key).dump());
+  if (!fine) refuse(key, "", "must be a list of whole numbers, is " + shown(at(key)));
   return result;
 }
 
-void HuggingFaceConfig::expect(std::string_view key, const json& value, std::string_view why) {
+void HuggingFaceConfig::expect(std::string_view key, const Json& value, std::string_view why) {
   if (!has(key) || at(key) == value) return;
-  refuse(key, "", "must be " + value.dump() + std::string(why) + ", is " + at(key).dump());
+  refuse(key, "", "must be " + shown(value) + std::string(why) + ", is " + shown(at(key)));
 }
 
 std::int64_t HuggingFaceConfig::divide_over_heads(std::int64_t width, std::int64_t heads,
@@ -164,7 +162,7 @@ void HuggingFaceConfig::refuse_unread(std::string_view family) {
     const auto found = object_.find(key);
     if (read_.contains(key) || found == object_.end() || is_nothing(*found)) continue;
     refuse(key, "",
-           "is " + found->dump() + ", but a " + std::string(family) + " has no such thing here");
+           "is " + shown(*found) + ", but a " + std::string(family) + " has no such thing here");
   }
 }
 

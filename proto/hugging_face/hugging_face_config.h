@@ -8,12 +8,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "proto/json_value.h"
 #include "proto/problem_list.h"
 
 namespace stepsim {
@@ -21,7 +21,7 @@ namespace stepsim {
 class HuggingFaceConfig {
  public:
   // `name` is the file's name, for problems. `object` must outlive this.
-  HuggingFaceConfig(std::string name, const nlohmann::json& object, ProblemList& problems)
+  HuggingFaceConfig(std::string name, const Json& object, ProblemList& problems)
       : name_(std::move(name)), object_(object), problems_(problems) {}
 
   bool has(std::string_view key);
@@ -37,7 +37,7 @@ class HuggingFaceConfig {
   std::vector<std::string> texts(std::string_view key);
   std::vector<std::int64_t> numbers(std::string_view key);
   // Requires that the key is absent or has this value, because models cannot express another one.
-  void expect(std::string_view key, const nlohmann::json& value, std::string_view why);
+  void expect(std::string_view key, const Json& value, std::string_view why);
 
   // Returns the width of one head if the file does not give it.
   std::int64_t divide_over_heads(std::int64_t width, std::int64_t heads, std::string_view key);
@@ -58,10 +58,10 @@ class HuggingFaceConfig {
 
  private:
   std::int64_t whole(std::string_view key, std::string_view field, std::int64_t least);
-  const nlohmann::json& at(std::string_view key) const { return object_.find(key).value(); }
+  const Json& at(std::string_view key) const { return object_.find(key).value(); }
 
   std::string name_;
-  const nlohmann::json& object_;
+  const Json& object_;
   ProblemList& problems_;
   std::set<std::string, std::less<>> read_;
 };

@@ -6,24 +6,25 @@
 
 #include <cstddef>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "proto/json_value.h"
 #include "sim/base/error.h"
+#include "sim/base/input_file.h"
 
 namespace stepsim {
 
 struct CaseVisitor {
   // Returns whether the elements of this list are wanted. Asked once, where the list begins.
   std::function<bool(const std::string& list)> wants;
-  std::function<void(const std::string& list, std::size_t index, const nlohmann::json& element)>
-      element;
-  std::function<void(const std::string& key, const nlohmann::json& value)> value;
+  std::function<void(const std::string& list, std::size_t index, const Json& element)> element;
+  std::function<void(const std::string& key, const Json& value)> value;
 };
 
-// Returns why the file could not be read to its end, or is not such an object; empty if there is no
-// problem.
-std::vector<Problem> read_case_elements(const std::string& path, const CaseVisitor& visitor);
+// Reads the file from its beginning; `path` is its name. Returns why it could not be read to its
+// end, or is not such an object; empty if there is no problem.
+std::vector<Problem> read_case_elements(InputFile& file, const std::string& path,
+                                        const CaseVisitor& visitor);
 
 }  // namespace stepsim

@@ -9,20 +9,11 @@
 namespace stepsim {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr double kMostPicoseconds = 9.2e18;
 constexpr double kMostWhole = 9007199254740992.0;  // 2^53: doubles above have gaps
 constexpr std::size_t kMostProblems = 1000;
 
 }  // namespace
-
-std::string shown(const Json& value) {
-  constexpr std::size_t kLongest = 60;
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
-  return text;
-}
 
 void CaseProblems::add(std::string field, std::string message) {
   if (++count_ <= kMostProblems) problems_.push_back({std::move(field), std::move(message)});
@@ -68,7 +59,7 @@ std::optional<std::string> CaseFields::id(const char* key) {
 
 std::optional<std::string> CaseFields::id_of(const std::string& key, const Json& value) {
   if (value.is_string() || value.is_number_integer()) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return json_text(value);
   }
   complain(key, "must be a string or a whole number, is " + shown(value));
   return std::nullopt;

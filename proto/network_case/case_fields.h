@@ -4,18 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "proto/json_value.h"
 #include "sim/base/error.h"
 #include "sim/base/units.h"
 
 namespace stepsim {
-
-// Returns a value for a message: at most 60 characters and an ellipsis.
-std::string shown(const nlohmann::json& value);
 
 // CaseProblems keeps the first thousand problems of a file, and their number.
 class CaseProblems {
@@ -35,7 +32,7 @@ class CaseProblems {
 class CaseFields {
  public:
   // Reads element `index` of `list` ("links" or "flows"). The arguments must outlive this.
-  CaseFields(const std::string& list, std::size_t index, const nlohmann::json& object,
+  CaseFields(const std::string& list, std::size_t index, const Json& object,
              CaseProblems& problems);
 
   bool has(const char* key) const { return object_.is_object() && object_.contains(key); }
@@ -43,20 +40,20 @@ class CaseFields {
   void complain(const std::string& key, const std::string& message);
 
   std::optional<std::string> id(const char* key);
-  std::optional<std::string> id_of(const std::string& key, const nlohmann::json& value);
+  std::optional<std::string> id_of(const std::string& key, const Json& value);
   std::optional<double> number(const char* key);  // finite
   std::optional<double> positive(const char* key);
   std::optional<std::int64_t> whole(const char* key);  // not negative; 1e9 is whole too
   // Reads `picoseconds` if given, otherwise `seconds`. The result is exact.
   std::optional<Duration> duration(const char* seconds, const char* picoseconds);
-  const nlohmann::json* list(const char* key);  // nullptr if it is no list
+  const Json* list(const char* key);  // nullptr if it is no list
 
  private:
-  const nlohmann::json* find(const char* key);
+  const Json* find(const char* key);
 
   const std::string& list_;
   std::size_t index_;
-  const nlohmann::json& object_;
+  const Json& object_;
   CaseProblems& problems_;
 };
 

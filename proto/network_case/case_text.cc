@@ -1,46 +1,31 @@
 #include "proto/network_case/case_text.h"
 
 #include <cctype>
-#include <cerrno>
-#include <cstring>
+#include <string_view>
 
 namespace stepsim {
+namespace {
 
-CaseText::CaseText(const std::string& path) : path_(path) {
-  errno = 0;
-  file_ = gzopen(path.c_str(), "rb");
-  if (file_ == nullptr) {
-    problem_ =
-        std::string("can't be read: ") + (errno != 0 ? std::strerror(errno) : "not enough memory");
-  }
-}
+constexpr std::size_t kLongest = 16 << 20;
+constexpr std::string_view kSeparators = "{}[]:,";
 
-CaseText::~CaseText() {
-  if (file_ != nullptr) gzclose(file_);
-}
+}  // namespace
 
-CaseText::int_type CaseText::underflow() {
+std::span<char> CaseText::next_block() {
   translated_.clear();
-  while (translated_.empty() && file_ != nullptr && !is_at_end_) {
-    const int size = gzread(file_, block_.data(), static_cast<unsigned>(block_.size()));
-    for (int i = 0; i < size; ++i) translate(block_[static_cast<std::size_t>(i)]);
-    if (size > 0) continue;
+  while (translated_.empty() && !is_at_end_ && problem_.empty()) {
+    const std::span<const char> block = input_.next();
+    for (const char character : block) translate(character);
+    if (length_ > kLongest) {
+      problem_ = "has a text or a gap of more than 16 MiB";
+      translated_.clear();
+    }
+    if (!block.empty()) continue;
     is_at_end_ = true;
     if (is_minus_held_) translated_ += '-';
     if (in_word_) end_word();
-    int error = Z_OK;
-    std::string message = gzerror(file_, &error);
-    if (message.starts_with(path_ + ": ")) message.erase(0, path_.size() + 2);
-    if (error == Z_BUF_ERROR) {
-      problem_ = "is truncated: the gzip stream stops before its end";
-    } else if (error == Z_ERRNO) {
-      problem_ = std::string("can't be read: ") + std::strerror(errno);
-    } else if (error != Z_OK && error != Z_STREAM_END) {
-      problem_ = std::string("is damaged: ") + message;
-    }
   }
-  setg(translated_.data(), translated_.data(), translated_.data() + translated_.size());
-  return translated_.empty() ? traits_type::eof() : traits_type::to_int_type(translated_.front());
+  return translated_;
 }
 
 void CaseText::end_word() {
@@ -49,6 +34,7 @@ void CaseText::end_word() {
 }
 
 void CaseText::translate(char character) {
+  ++length_;
   if (in_word_) {
     if (std::isalpha(static_cast<unsigned char>(character)) != 0) {
       translated_ += character;
@@ -65,6 +51,7 @@ void CaseText::translate(char character) {
     is_minus_held_ = false;
   } else {
     in_string_ = character == '"';
+    if (kSeparators.find(character) != std::string_view::npos) length_ = 0;
     if (is_minus_held_) translated_ += '-';
     is_minus_held_ = character == '-';
     if (is_minus_held_) return;

@@ -1,44 +1,37 @@
-// CaseText reads a text file, or one compressed with gzip, as a stream of JSON.
-//
-//   CaseText text(path);
-//   std::istream stream(&text);
-//   nlohmann::json::sax_parse(stream, ...);
-//   if (!text.problem().empty()) ...       // why the file could not be read to its end
+// CaseText is the text of a network case, which may be compressed with gzip, as a stream of JSON.
 //
 // The words NaN, Infinity and -Infinity, which many programs write but JSON does not have, come out
-// as strings, so that the reader can say which field they are in. A gzip file that stops too early
-// or has a wrong checksum is a problem.
+// as strings, so that the reader can say which field they are in. Texts and gaps of more than 16
+// MiB are a problem, because JSON's parser keeps each in memory.
 
 #pragma once
 
-#include <zlib.h>
-
-#include <array>
-#include <streambuf>
+#include <cstddef>
+#include <span>
 #include <string>
+
+#include "proto/json_value.h"
+#include "proto/network_case/inflated_input.h"
 
 namespace stepsim {
 
-class CaseText final : public std::streambuf {
+class CaseText final : public JsonText {
  public:
-  explicit CaseText(const std::string& path);
-  ~CaseText() override;
-  CaseText(const CaseText&) = delete;
-  CaseText& operator=(const CaseText&) = delete;
+  // Starts at the file's first byte. The file must outlive this.
+  explicit CaseText(InputFile& file) : input_(file) {}
 
-  // Returns the problem; "" if there is none so far.
-  const std::string& problem() const { return problem_; }
+  // Returns why the file could not be read to its end; empty if there is no problem so far.
+  const std::string& problem() const { return problem_.empty() ? input_.problem() : problem_; }
 
  private:
-  int_type underflow() override;
+  std::span<char> next_block() override;
   void translate(char character);
   void end_word();
 
-  const std::string path_;
-  gzFile file_ = nullptr;
+  InflatedInput input_;
   std::string problem_;
-  std::array<char, 1 << 16> block_{};
   std::string translated_;
+  std::size_t length_ = 0;  // since the last bracket, colon or comma
   bool in_string_ = false;
   bool is_escaped_ = false;
   bool in_word_ = false;        // inside NaN or Infinity

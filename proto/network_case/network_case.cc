@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -14,14 +13,12 @@
 namespace stepsim {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr const char* kFlowFormat = "stepsim-oracle-flow/1";
 constexpr const char* kPacketFormat = "stepsim-oracle-packet/1";
 
 class CaseLoader {
  public:
-  explicit CaseLoader(const std::string& path) : path_(path) {}
+  explicit CaseLoader(const std::string& path) : path_(path), file_(path, InputKind::kCase) {}
 
   NetworkCase load();
 
@@ -54,6 +51,7 @@ class CaseLoader {
   };
 
   const std::string path_;
+  InputFile file_;
   CaseProblems problems_;
   NetworkCase result_;
   std::set<std::string> lists_begun_;  // lists found in any pass over the file
@@ -90,7 +88,7 @@ NetworkCase CaseLoader::load() {
   bool is_readable = true;
   for (std::size_t to_read = 4; is_readable && lists_to_read_.size() < to_read;) {
     to_read = lists_to_read_.size();
-    std::vector<Problem> problems = read_case_elements(path_, visitor);
+    std::vector<Problem> problems = read_case_elements(file_, path_, visitor);
     is_readable = problems.empty();
     problems_.add(std::move(problems));
     may_read_values_ = false;
@@ -227,8 +225,7 @@ void CaseLoader::read_after(CaseFields& fields, const Json& after, std::size_t i
 // A run does not need expected times, so unreadable ones are left out.
 void CaseLoader::read_expected(const Json& element) {
   if (!element.is_object() || !element.contains("flow")) return;
-  const auto flow =
-      result_.flow_ids.find(element["flow"].dump(-1, ' ', false, Json::error_handler_t::replace));
+  const auto flow = result_.flow_ids.find(json_text(element["flow"]));
   if (!flow) return;
   if (element.contains("finish_ps") && element["finish_ps"].is_number()) {
     result_.expected.push_back({*flow, element["finish_ps"].get<double>()});

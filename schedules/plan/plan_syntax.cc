@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "schedules/pipeline/published/published_schedule.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "schedules/plan/plan_schedule.h"
+#include "sim/base/input_file.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {
@@ -164,6 +163,9 @@ Messages read_layout(std::string_view text, ParallelPlan& plan) {
     if (!run) {
       return {"must be layers of each stage such as 20,20,20,20 or 7,8*14,7; is " + quoted(text)};
     }
+    if (static_cast<std::int64_t>(layout.size()) + run->times > kMostStagesOfALayout) {
+      return {"must be at most " + std::to_string(kMostStagesOfALayout) + " stages"};
+    }
     append(run->times, run->layers, layout);
     const bool can_swap = run->is_product && run->layers <= kMostStagesOfALayout;
     append(can_swap ? run->layers : run->times, can_swap ? run->times : run->layers, swapped);
@@ -189,13 +191,6 @@ std::optional<std::string> write_layout(const ParallelPlan& plan) {
 
 std::string accepts_schedule() {
   return "a name of docs/schedules.md, optimal, or a file";
-}
-
-std::optional<std::string> text_of_file(const std::string& path) {
-  std::error_code error;
-  std::ifstream file(path);
-  if (!std::filesystem::is_regular_file(path, error) || !file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 Messages read_schedule_file(const std::string& path, const std::string& text, ParallelPlan& plan) {
@@ -224,7 +219,11 @@ Messages read_schedule(std::string_view text, ParallelPlan& plan) {
   }
   const std::string path(text);
   if (path.find('\n') != std::string::npos) return read_schedule_file("", path, plan);
-  if (const auto content = text_of_file(path)) return read_schedule_file(path, *content, plan);
+  if (std::error_code ignored; std::filesystem::exists(path, ignored)) {
+    const TextOrProblem file = read_input(path, InputKind::kText);
+    if (!file.text) return {"names " + path + ", which can't be read: " + file.problem};
+    return read_schedule_file(path, *file.text, plan);
+  }
   std::vector<std::string> names;
   for (const ScheduleName name : all_schedules()) names.emplace_back(name_of(name));
   return {"must be one of " + schedule_names() + ", optimal, or a file; is " + quoted(text) +

@@ -77,6 +77,12 @@ std::string hint_for_name(std::string_view text, const std::vector<std::string>&
   return did_you_mean(text, names);
 }
 
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  return std::string(text.substr(0, most)) + "...";
+}
+
 std::string write_double(double value) {
   std::array<char, 40> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;

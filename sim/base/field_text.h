@@ -38,6 +38,8 @@ std::string hint_for_whole_number(std::string_view text);
 std::string hint_for_truth(std::string_view text);  // "; did you mean true?" for "yes"
 std::string hint_for_name(std::string_view text, const std::vector<std::string>& names);
 
+// Returns a text for a message: at most so many bytes of whole characters, and an ellipsis.
+std::string shortened(std::string_view text, std::size_t most = 60);
 std::string write_double(double value);  // the shortest text that reads back as the same number
 std::string either_of(const std::vector<std::string>& names);                     // "a, b or c"
 std::vector<std::string_view> split_text(std::string_view text, char separator);  // never empty

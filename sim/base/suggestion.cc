@@ -41,6 +41,8 @@ std::size_t edits(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {
+  constexpr std::size_t kLongestName = 200;  // comparing takes the product of lengths
+  if (name.size() > kLongestName) return "";
   const std::string wanted = plain(name);
   std::size_t best = std::max<std::size_t>(1, wanted.size() / 3) + 1;
   const std::string* meant = nullptr;

@@ -75,7 +75,7 @@ TEST(CsvTableTest, SpreadsheetsMarkTheirByteOrder) {
   EXPECT_EQ(table.header, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(table.at(0, "b"), "2");
   EXPECT_EQ(problem_of(write_table("empty.csv", "\n")), "is empty");
-  EXPECT_EQ(problem_of(testing::TempDir()), "is a folder, no table");
+  EXPECT_EQ(problem_of(testing::TempDir()), "can't be read: it is a folder");
 }
 
 TEST(AccuracyTest, TheHeaderTellsTheKind) {

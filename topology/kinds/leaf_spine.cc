@@ -11,6 +11,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::int64_t kMostEndpoints = 1 << 20;
+constexpr std::int64_t kMostUplinks = 1 << 24;
 
 // REQUIRES: the spec's own numbers are in range.
 void check_shape(const LeafSpineSpec& spec, SpecChecks& checks) {
@@ -21,6 +22,11 @@ void check_shape(const LeafSpineSpec& spec, SpecChecks& checks) {
   }
   if (leaves > 1 && spec.spines == 0) {
     checks.add("spines", fmt::format("must be at least 1 to join {} leaves, is 0", leaves));
+  }
+  if (std::int64_t{leaves} * spec.spines > kMostUplinks) {
+    checks.add("spines", fmt::format("must make at most {} links to the leaves, {} spines of {} "
+                                     "leaves make too many",
+                                     kMostUplinks, spec.spines, leaves));
   }
   if (!spec.switch_ports) return;
   if (spec.hosts_per_leaf + spec.spines > *spec.switch_ports) {

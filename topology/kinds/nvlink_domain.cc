@@ -9,7 +9,8 @@
 namespace stepsim {
 namespace {
 
-constexpr int kMostLinks = 1024;  // links from a GPU to one switch
+constexpr int kMostLinks = 1024;                // links from a GPU to one switch
+constexpr std::size_t kMostGpuLinks = 1 << 24;  // of all GPUs to all switches
 
 class NvlinkRouter : public Router {
  public:
@@ -81,6 +82,13 @@ std::vector<Problem> check(const NvlinkDomainSpec& spec) {
       checks.add(field, fmt::format("{} GPUs with {} links each need {} ports, a switch has {}",
                                     spec.gpus, links, spec.gpus * links, *spec.switch_ports));
     }
+  }
+  if (checks.found_none() &&
+      spec.links_per_switch.size() * static_cast<std::size_t>(spec.gpus) > kMostGpuLinks) {
+    checks.add("links_per_switch",
+               fmt::format("must make at most {} links from GPUs to switches, {} switches of {} "
+                           "GPUs make too many",
+                           kMostGpuLinks, spec.links_per_switch.size(), spec.gpus));
   }
   return checks.problems();
 }

@@ -35,9 +35,9 @@ std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const Parall
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     layers += kind_of(model, layer).experts ? 1 : 0;
   }
-  const double groups = static_cast<double>(plan.tp * plan.cp * plan.dp / plan.ep);
+  const std::int64_t groups = plan.tp * plan.cp * plan.dp / plan.ep;
   return ExpertBalance{.busiest_over_mean = busiest * static_cast<double>(plan.ep) / all,
-                       .dropped_copies = traffic.dropped * groups * layers *
+                       .dropped_copies = traffic.dropped * static_cast<double>(groups) * layers *
                                          static_cast<double>(plan.microbatches()),
                        .dropped_fraction = traffic.dropped / (all + traffic.dropped)};
 }

@@ -141,9 +141,9 @@ std::vector<AccuracySummary> summarise(const std::vector<AccuracyRow>& rows) {
     return result;
   };
   std::vector<AccuracySummary> summaries;
-  for (const auto& [source, metric] : keys) {
-    summaries.push_back(sum_up(source, metric, chosen([&](const AccuracyRow& row) {
-                                 return row.source_id == source && row.metric == metric;
+  for (const auto& key : keys) {
+    summaries.push_back(sum_up(key.first, key.second, chosen([&](const AccuracyRow& row) {
+                                 return std::pair(row.source_id, row.metric) == key;
                                })));
   }
   if (keys.size() == metrics.size()) return summaries;

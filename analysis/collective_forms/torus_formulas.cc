@@ -95,8 +95,9 @@ Rotations rotations_of(const CollectiveFormulaInput& input, std::size_t axes,
     }
     std::vector<LaneRound> lane;
     if (input.op != CollectiveOp::kAllGather) lane = scatter;
-    if (input.op != CollectiveOp::kReduceScatter)
+    if (input.op != CollectiveOp::kReduceScatter) {
       lane.insert(lane.end(), scatter.rbegin(), scatter.rend());
+    }
     double alone = 0;
     for (const LaneRound& round : lane) alone += round.trip + round.work;
     result.alone = std::max(result.alone, alone);

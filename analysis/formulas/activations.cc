@@ -5,6 +5,7 @@
 
 namespace stepsim {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<Formula> activation_formulas() {
   const FormulaInput heads = kN.means("query heads");
   const FormulaInput ways = count("t", "ways of tensor parallelism");

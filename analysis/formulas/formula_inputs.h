@@ -50,6 +50,7 @@ inline constexpr FormulaInput kNodeEgress =
     positive("Wn", "B/s", "one-way egress bandwidth of a whole node");
 inline constexpr FormulaInput kV = positive(
     "V", "B", "the whole array: output of an all-gather, input of an all-reduce on each device");
+// NOLINTBEGIN(readability-identifier-naming): k and the symbol of the source
 inline constexpr FormulaInput kn = count("n", "devices of the collective");
 inline constexpr FormulaInput kd = count("d", "GPUs of a node");
 inline constexpr FormulaInput kM = count("M", "mesh axes that the collective uses");
@@ -87,5 +88,6 @@ inline constexpr FormulaInput ks = count("s", "tokens of a sequence");
 inline constexpr FormulaInput ksequences = count("b", "sequences of a micro-batch");
 inline constexpr FormulaInput kh = {"h", "", "model width", InputRange::kCount,
                                     CatalogValue::kModelHidden};
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace stepsim

@@ -248,7 +248,7 @@ double rounded(Difference& difference, double root) {
 }  // namespace
 
 const std::vector<Formula>& formulas() {
-  static const std::vector<Formula> table = [] {
+  static const std::vector<Formula> kTable = [] {
     std::vector<Formula> all;
     for (const auto& group :
          {roofline_formulas, mesh_collective_formulas, tree_collective_formulas,
@@ -259,7 +259,7 @@ const std::vector<Formula>& formulas() {
     }
     return all;
   }();
-  return table;
+  return kTable;
 }
 
 std::string_view name_of_group(char group) {

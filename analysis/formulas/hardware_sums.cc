@@ -5,6 +5,7 @@
 
 namespace stepsim {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<Formula> hardware_formulas() {
   const FormulaInput parts = count("n", "chips");
   const FormulaInput link = positive("w", "B/s", "one-way bandwidth of a link");

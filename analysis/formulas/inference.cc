@@ -5,6 +5,7 @@
 
 namespace stepsim {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<Formula> inference_formulas() {
   const FormulaInput batch = count("B", "sequences that are decoded together");
   const FormulaInput cache = positive("kv", "B", "KV cache of one sequence");

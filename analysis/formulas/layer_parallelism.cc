@@ -6,6 +6,7 @@
 
 namespace stepsim {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<Formula> parallelism_formulas() {
   const FormulaInput axis =
       kAxis.means("TPU: both directions of a ring's axis; GPU: one-way egress");

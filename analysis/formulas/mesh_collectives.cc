@@ -5,6 +5,7 @@
 
 namespace stepsim {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<Formula> mesh_collective_formulas() {
   const FormulaInput spread = positive("V", "B", "bytes over all devices together");
   const FormulaInput rows = positive("B", "tokens", "rows of the array");

@@ -6,6 +6,7 @@
 
 namespace stepsim {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<Formula> pipeline_formulas() {
   const FormulaInput forward = positive("tf", "s", "forward of a micro-batch on a stage");
   const FormulaInput backward =

@@ -5,6 +5,7 @@
 
 namespace stepsim {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<Formula> roofline_formulas() {
   const FormulaInput work = positive("work", "FLOP", "floating-point operations");
   const FormulaInput rows = positive("B", "tokens", "tokens that meet the weights in one matmul");

@@ -6,6 +6,7 @@
 
 namespace stepsim {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<Formula> sharded_state_formulas() {
   const FormulaInput state =
       positive("b", "B", "bytes a parameter: 16, or 12 without a master weight").or_else(16);

@@ -5,6 +5,7 @@
 
 namespace stepsim {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<Formula> transformer_formulas() {
   const FormulaInput rows = positive("B", "tokens", "tokens");
   const FormulaInput sequences = count("B", "sequences");

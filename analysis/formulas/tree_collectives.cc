@@ -5,6 +5,7 @@
 
 namespace stepsim {
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<Formula> tree_collective_formulas() {
   const FormulaInput nodes = count("M", "nodes");
   const FormulaInput spread = positive("V", "B", "bytes over all GPUs together");

@@ -54,8 +54,9 @@ Exposure predicted_exposure(const FinishedRun& run, Axis axis, double whole, dou
                         seconds_text(whole), tokens, left == 0 ? "it" : "a part of it")};
   }
   std::string text = fmt::format("V / W = {}, on the critical path", seconds_text(whole));
-  if (background > 0)
+  if (background > 0) {
     text += fmt::format(" but for {} in the background", seconds_text(background));
+  }
   const char* const formula = axis == Axis::kTensor ? "E6" : axis == Axis::kExpert ? "E13" : "";
   return {whole - background, formula, std::move(text)};
 }

@@ -133,8 +133,9 @@ class Memory {
       stack_activations(times, text);
       return;
     }
+    const std::int64_t tokens = plan_.sequence / plan_.cp;
     const FormulaValues shape = {{"b", static_cast<double>(plan_.microbatch_size)},
-                                 {"s", static_cast<double>(plan_.sequence / plan_.cp)},
+                                 {"s", static_cast<double>(tokens)},
                                  {"h", static_cast<double>(model_.hidden)},
                                  {"N", static_cast<double>(model_.heads)},
                                  {"t", static_cast<double>(plan_.tp)}};

@@ -141,8 +141,9 @@ std::vector<Sweep> data_parallel_sweeps() {
                                 [at_once](const Laboratory& laboratory, double tokens) {
                                   StackStep step =
                                       step_of(static_cast<std::int64_t>(tokens), 32, 0);
-                                  if (!at_once)
+                                  if (!at_once) {
                                     step.data_algorithm = AlgorithmChoice::kAxisAfterAxis;
+                                  }
                                   return seconds(laboratory, step);
                                 }});
   }

@@ -177,8 +177,9 @@ double decode_seconds(const Laboratory& laboratory, double sequences, double cac
   GraphByHand graph(kDecodingChips);
   const CommunicatorId all = graph.communicator({}, Axis::kTensor);
   std::vector<StreamId> streams;
-  for (std::uint32_t chip = 0; chip < kDecodingChips; ++chip)
+  for (std::uint32_t chip = 0; chip < kDecodingChips; ++chip) {
     streams.push_back(graph.stream(chip, "tp"));
+  }
   MeshAllReduce mesh(graph, 4, 2);
   std::vector<std::vector<Dependency>> reduced(kDecodingChips);
   for (int half = 0; half < 2 * kLayers; ++half) {
@@ -319,7 +320,8 @@ double exchange_queries(const Laboratory& laboratory, double b, const std::vecto
 std::vector<StudyRow> cache_sharding_rows() {
   std::vector<StudyRow> rows;
   const auto add = [&](std::string id, std::string regime, double b, double factor, double hops,
-                       std::string why, std::vector<int> sizes, std::vector<bool> wraps) {
+                       std::string why, const std::vector<int>& sizes,
+                       const std::vector<bool>& wraps) {
     const double formula = queries_formula(b);
     const double difference = factor + hops * 1e-6 / formula - 1;
     rows.push_back(

@@ -52,6 +52,7 @@ StackStep pod_step(double tokens, std::int64_t ways, double chunks) {
   return step;
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<StudyRow> threshold_rows() {
   std::vector<StudyRow> rows;
   const auto add = [&rows](double tokens, std::int64_t ways, double chunks, std::string why,

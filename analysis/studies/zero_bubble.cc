@@ -62,6 +62,7 @@ double weights_of_a_rank(const Laboratory& laboratory, ScheduleName schedule) {
       peak.by_category[static_cast<std::size_t>(MemoryCategory::kParameters)].value());
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<StudyRow> zero_bubble_rows() {
   std::vector<StudyRow> rows;
   const auto add = [&rows](const Pipeline& pipeline, std::string formula, FormulaValues values,

@@ -50,9 +50,9 @@ class Overlap {
     const std::int64_t back = scatter != nullptr && !alone ? chunks_of(whole.kernels.back()) : 1;
 
     std::vector<LayerStep> computes;
-    const auto run = [&](Kernel kernel) {
+    const auto run = [&](const Kernel& kernel) {
       computes.emplace_back();
-      computes.back().kernels = {std::move(kernel)};
+      computes.back().kernels = {kernel};
     };
     if (front > 1) {
       for (std::int64_t i = 0; i < front; ++i) run(rows(whole.kernels.front(), i, front));

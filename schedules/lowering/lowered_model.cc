@@ -72,8 +72,9 @@ LoweredLayer lower_block(Layer block, const ContextShare& share, ParallelPlan pl
   // The gather of an input runs beside the weight gradient, which is not the matmul that is cut.
   if (plan.tensor_chunks > 1) plan.overlap_tensor = true;
   std::ranges::move(width_exchanges(block, plan), std::back_inserter(exchanges));
-  if (plan.cp > 1)
+  if (plan.cp > 1) {
     std::ranges::move(context_exchanges(block, share, plan), std::back_inserter(exchanges));
+  }
   if (in_parts) block = recompute_parts(std::move(block), plan, crossing, exchanges);
   LoweredLayer lowered = lower_tensor(block, plan, crossing, false, exchanges);
   return plan.tensor_chunks > 1 ? cut_matmuls(std::move(lowered), plan.tensor_chunks) : lowered;

@@ -195,8 +195,9 @@ class StageLowering {
       walk.step = 0;
       walk.tickets.clear();
       if (offloaded_ && pass.is_forward()) offloaded_->after_forward(unit, pass.microbatch);
-      if (sharded_)
+      if (sharded_) {
         sharded_->leave(unit, visit, pass.microbatch, pass.completes_gradients_of(*unit.layer));
+      }
       if (replicated_ && !again) leave(unit, pass, visit);
     }
     if (replicated_ && !pass.is_forward()) replicated_->end_pass(chunk_of(pass).stage);

@@ -189,8 +189,9 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
     steps.append(exchange.after_backward);
     if (exchange.starts_step) steps.split();
     if (leaves_tensor && plan.overlap_tensor) steps.split();
-    if (leaves_tensor && !plan.overlap_tensor)
+    if (leaves_tensor && !plan.overlap_tensor) {
       steps.mirror_enter_tensor_region(op, Kind::kCollective);
+    }
     if (enters_tensor) steps.mirror_enter_sequence_region();
   }
   return steps.take();

@@ -18,6 +18,7 @@ class CompactOptional {
  public:
   constexpr CompactOptional() = default;
   // REQUIRES: number >= 0.
+  // NOLINTNEXTLINE(google-explicit-constructor): as std::optional
   constexpr CompactOptional(Number number) : number_(number) { assert(number >= 0); }
 
   constexpr explicit operator bool() const { return number_ >= 0; }

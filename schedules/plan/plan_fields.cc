@@ -327,6 +327,7 @@ void add_recompute(Table& table) {
              .unset = "all"});
 }
 
+// NOLINTNEXTLINE(readability-function-size): a table
 void add_types(Table& table) {
   table.theme("Types and kernels");
   table.add("dtype", &Plan::type,

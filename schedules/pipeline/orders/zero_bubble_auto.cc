@@ -56,8 +56,9 @@ class AutoPlanner {
   // Returns the longest time from a rank's first start to its last end.
   std::int64_t span() const {
     std::int64_t longest = 0;
-    for (const AutoRank& rank : ranks_)
+    for (const AutoRank& rank : ranks_) {
       longest = std::max(longest, rank.free_at - rank.first_start);
+    }
     return longest;
   }
 

@@ -25,9 +25,10 @@ bool may_precede(const PipelineOp& first, const PipelineOp& second) {
   if (first.chunk != second.chunk) {
     // Deeper chunks of the same micro-batch run later in the forward and earlier in the backward.
     if (first.microbatch != second.microbatch) return true;
-    if (first.kind != second.kind)
+    if (first.kind != second.kind) {
       return step(first.kind) < step(second.kind) || step(first.kind) == 2 ||
              step(second.kind) == 2;
+    }
     if (first.kind == PipelineOpKind::kBackwardWeight) return true;
     return (first.chunk < second.chunk) == (first.kind == PipelineOpKind::kForward);
   }

@@ -16,7 +16,8 @@ SearchProblem::SearchProblem(const OrderSearchRequest& request)
   for (std::int32_t stage = 0; stage < stages; ++stage) {
     rank_at.push_back(rank_of(shape, 0, stage));
     chunk_at.push_back(chunk_of(shape, 0, stage));
-    is_local.push_back(stage > 0 && rank_at.back() == rank_at[static_cast<std::size_t>(stage - 1)]);
+    const bool stays = stage > 0 && rank_at.back() == rank_at[static_cast<std::size_t>(stage - 1)];
+    is_local.push_back(stays ? 1 : 0);
     forward_time.push_back(request.costs.at(stage).forward);
     input_time.push_back(request.costs.at(stage).backward_input);
   }

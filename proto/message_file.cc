@@ -23,6 +23,9 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
+constexpr std::size_t kMostProblems =
+    100;  // of unknown fields; finding one takes a pass over the text
+
 // Complaint is a problem of protobuf text. Line and column count from 0.
 struct Complaint {
   int line = 0;
@@ -43,7 +46,7 @@ class Collector : public google::protobuf::io::ErrorCollector {
   // The parser goes on after an unknown field, and only warns.
   void AddWarning(int line, google::protobuf::io::ColumnNumber column,
                   const std::string& message) override {
-    unknown_fields.push_back({line, column, message});
+    if (unknown_fields.size() < kMostProblems) unknown_fields.push_back({line, column, message});
   }
 
   std::vector<Complaint> errors;
@@ -172,11 +175,12 @@ JsonReading parse(const std::string& text, Message& message) {
 
 bool read_text(const SourceText& source, std::string_view prefix, Message& message,
                ProblemList& problems) {
-  constexpr std::size_t kMostErrors = 50;
+  // Each error takes another parsing, so a long text is parsed up to its second error.
+  const std::size_t most_errors = source.text.size() < (1U << 20) ? 50 : 1;
   std::string text = source.text;
   std::vector<Complaint> replaced;
   JsonReading reading = parse(text, message);
-  while (reading.error && replaced.size() < kMostErrors && replace_value(text, *reading.error)) {
+  while (reading.error && replaced.size() < most_errors && replace_value(text, *reading.error)) {
     replaced.push_back(*reading.error);
     reading = parse(text, message);
   }
@@ -213,6 +217,7 @@ class JsonReader {
 
   void read(const Json& object, const std::string& prefix, Message& message) {
     for (const auto& [key, value] : object.items()) {
+      if (problems_.size() >= kMostProblems) return;
       const FieldOrProblem found = find_field(*message.GetDescriptor(), key);
       if (found.field == nullptr) {
         complain(prefix + key, found.problem);

@@ -183,6 +183,19 @@ class InputLimitsTest(StepsimTest):
             self.assertEqual(result.returncode, 2)
             self.assertLess(time.monotonic() - begun, MOST_SECONDS)
 
+    def test_a_million_wrong_fields_are_not_all_listed(self):
+        for name, text in [
+            ("a.textproto", "xyz: 1\n" * 1_000_000),
+            ("b.textproto", "plan {\n" + 'tp: "a"\n' * 1_000_000 + "}"),
+            ("c.json", "{%s}" % ",".join(f'"x{i}":1' for i in range(500_000))),
+        ]:
+            with self.subTest(name):
+                begun = time.monotonic()
+                result = stepsim("run", self.write(name, text))
+                self.assertEqual(result.returncode, 2)
+                self.assertLess(time.monotonic() - begun, MOST_SECONDS)
+                self.assertLess(len(result.stderr.splitlines()), 200)
+
     def test_numbers_that_size_something_are_limited_first(self):
         routing = "experts=1000000000,top-k=1,tokens=1,token-bytes=1"
         collective = ["collective", "all-to-all", "--cluster", "dgx-h100-16", "--routing"]

@@ -110,8 +110,9 @@ std::string shown_json(const ShownExperiment& shown) {
 
 std::string all_shown_json(const std::vector<ShownExperiment>& all) {
   std::string text;
-  for (const ShownExperiment& shown : all)
+  for (const ShownExperiment& shown : all) {
     text += (text.empty() ? "\n  " : ",\n  ") + shown_json(shown);
+  }
   return "{\"experiments\": [" + text + "\n]}\n";
 }
 

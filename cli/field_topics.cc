@@ -84,8 +84,9 @@ std::string help_of_field(std::string_view topic, const AnyFieldTable& table,
   const std::vector<std::string> paths = field_paths(table);
   std::string text;
   for (const std::string& path : paths) {
-    if (path.ends_with("." + field))
+    if (path.ends_with("." + field)) {
       text += (text.empty() ? "" : "\n") + *help_text_of(table, path);
+    }
   }
   if (!text.empty()) return text;
   const std::string all = "`stepsim help " + std::string(topic) + "` lists all fields";

@@ -96,7 +96,7 @@ void read_seed(const po::variables_map& values, ExperimentOptions& simulation,
   if (seed) simulation.seed = *seed;
 }
 
-// What to run and what to write.
+// Reads what to run and what to write.
 RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems) {
   const po::variables_map& values = line.options;
   RunOptions options;
@@ -151,7 +151,7 @@ void check_outputs(const RunOptions& options, std::vector<Problem>& problems) {
   }
 }
 
-// What stands for the value in help: "N", "SIZE", "pipelined|stepped".
+// Returns the word for the value in help: "N", "SIZE", "pipelined|stepped".
 std::string placeholder_of(const AnyField& field) {
   std::string text = field.accepts();
   if (text.starts_with("a whole number")) return "N";

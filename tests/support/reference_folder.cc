@@ -6,4 +6,8 @@ std::filesystem::path reference_folder() {
   return STEPSIM_REFERENCE_FOLDER;
 }
 
+std::filesystem::path fuzz_corpus_folder() {
+  return reference_folder().parent_path() / "fuzz" / "corpus";
+}
+
 }  // namespace stepsim

@@ -1,4 +1,4 @@
-// The location of the data of tests/reference/.
+// The locations of the data of tests/reference/ and tests/fuzz/corpus/.
 
 #pragma once
 
@@ -7,5 +7,6 @@
 namespace stepsim {
 
 std::filesystem::path reference_folder();
+std::filesystem::path fuzz_corpus_folder();
 
 }  // namespace stepsim

@@ -111,7 +111,7 @@ void read_table(std::string_view input) {
 // A printed value reads as the same.
 void read_json_value(std::string_view input) {
   const JsonOrProblem read = parse_json(input);
-  if (!read.value) throw ConfigError({{"input", read.problem}});
+  if (!read.value) throw_if_any({{"input", read.problem}});
   const std::string text = json_text(*read.value);
   const JsonOrProblem again = parse_json(text);
   require(again.value && json_text(*again.value) == text, "a value changes when it is printed");
@@ -121,7 +121,7 @@ void read_quantities(std::string_view input) {
   const std::string text(input);
   const bool is_one =
       parse_bytes(text) || parse_bandwidth(text) || parse_throughput(text) || parse_duration(text);
-  if (!is_one) throw ConfigError({{"input", "is no quantity"}});
+  if (!is_one) throw_if_any({{"input", "is no quantity"}});
 }
 
 constexpr FuzzTarget kTargets[] = {

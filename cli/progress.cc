@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The only mutable global: a signal handler can reach nothing else.
+// Mutable and global, because a signal handler can reach nothing else.
 volatile std::sig_atomic_t caught_signal = 0;
 
 void remember(int signal) {

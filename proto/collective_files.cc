@@ -19,6 +19,7 @@ namespace {
 // These limits keep products of bytes and members in 64 bits.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
 constexpr std::size_t kMostMembers = 4096;
+constexpr std::size_t kMostWrongCells = 100;  // that are listed
 
 std::optional<CollectiveOp> op_named(const std::string& name) {
   const auto found =
@@ -83,6 +84,7 @@ void read_rows(const Json& rows, ByteMatrix& matrix, ProblemList& problems) {
       continue;
     }
     for (std::size_t to = 0; to < rows.size(); ++to) {
+      if (problems.size() >= kMostWrongCells) return;
       const Json& value = rows[source][to];
       const auto bytes = bytes_of(value);
       if (!bytes || *bytes < Bytes(0) || bytes->value() > kMostBytes) {

@@ -107,7 +107,8 @@ CsvTable read_csv(const std::string& path) {
   Reader reader(path, text);
   if (!reader.done()) table.header = reader.record();
   std::vector<Problem> problems;
-  while (!reader.done()) {
+  constexpr std::size_t kMostWrongRecords = 100;  // that are listed
+  while (!reader.done() && problems.size() < kMostWrongRecords) {
     const std::uint32_t line = reader.line();
     std::vector<std::string> record = reader.record();
     if (record.size() == 1 && record.front().empty()) continue;  // an empty line

@@ -195,6 +195,15 @@ class InputLimitsTest(StepsimTest):
                 self.assertEqual(result.returncode, 2)
                 self.assertLess(time.monotonic() - begun, MOST_SECONDS)
                 self.assertLess(len(result.stderr.splitlines()), 200)
+        row = f"[{','.join(['-1'] * 2000)}]"
+        for arguments in [
+            ["collective", "all-to-all", "--cluster", "dgx-h100-16", "--matrix",
+             self.write("m.json", f"[{','.join([row] * 2000)}]")],
+            ["accuracy", self.write("t.csv", "a,b\n" + "1\n" * 1_000_000)],
+        ]:
+            result = stepsim(*arguments)
+            self.assertEqual(result.returncode, 2)
+            self.assertLess(len(result.stderr.splitlines()), 200)
 
     def test_numbers_that_size_something_are_limited_first(self):
         routing = "experts=1000000000,top-k=1,tokens=1,token-bytes=1"

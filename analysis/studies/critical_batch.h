@@ -1,5 +1,5 @@
-// The critical batch of a matmul whose weights are loaded while it computes, as measured: the number
-// of tokens at which arithmetic takes as long as the load.
+// The critical batch of a matmul whose weights are loaded while it computes, as measured: the
+// number of tokens at which arithmetic takes as long as the load.
 
 #pragma once
 

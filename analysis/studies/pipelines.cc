@@ -4,6 +4,7 @@
 // Symbols in the derivations: P stages, m micro-batches; tf and tb are the forward and backward of
 // a micro-batch on a stage; t is a message.
 
+#include <cmath>
 #include <utility>
 
 #include "analysis/formulas/sources.h"
@@ -126,7 +127,7 @@ std::vector<Sweep> message_sweeps() {
     SweepCurve curve{.label = label, .predict = {}, .simulate = {}};
     if (schedule == ScheduleName::kGPipe) curve.predict = gpipe_with_messages;
     curve.simulate = [schedule](const Laboratory& laboratory, double message) {
-      const auto thousandths = static_cast<std::int64_t>(message * 1000 + 0.5);
+      const auto thousandths = std::llround(message * 1000);
       return 1e-3 *
              in_forwards(run(laboratory, {.name = schedule, .message = thousandths}).makespan);
     };

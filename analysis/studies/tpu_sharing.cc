@@ -39,7 +39,7 @@ double all_to_all(const Laboratory& laboratory, const std::vector<int>& sizes,
 std::vector<StudyRow> all_to_all_rows() {
   const double ring = predict("B6", {{"V", kSharedArray}, {"W", kIciAxis}});
   RowTable rows({.formula = "B6", .predicted = ring});
-  const auto torus = [](std::vector<int> sizes, std::vector<bool> wraps = {}) {
+  const auto torus = [](const std::vector<int>& sizes, const std::vector<bool>& wraps = {}) {
     return [=](const Laboratory& laboratory) {
       return all_to_all(laboratory, sizes, wraps, AlgorithmChoice::kTorusAllToAll);
     };

@@ -63,10 +63,12 @@ double weights_of_a_rank(const Laboratory& laboratory, ScheduleName schedule) {
 }
 
 // NOLINTNEXTLINE(readability-function-size): a table
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<StudyRow> zero_bubble_rows() {
   std::vector<StudyRow> rows;
-  const auto add = [&rows](const Pipeline& pipeline, std::string formula, FormulaValues values,
-                           double hand, std::string regime, std::string why) {
+  const auto add = [&rows](const Pipeline& pipeline, std::string formula,
+                           const FormulaValues& values, double hand, std::string regime,
+                           std::string why) {
     const double predicted = predict(formula, values);
     rows.push_back({.id = short_name(pipeline) + "-" + std::to_string(pipeline.microbatches) +
                           (pipeline.input == pipeline.weight ? "" : "-10-12-8"),
@@ -158,7 +160,7 @@ std::vector<StudyRow> zero_bubble_rows() {
 std::vector<StudyRow> peak_rows() {
   std::vector<StudyRow> rows;
   const auto add = [&rows](const Pipeline& pipeline, std::size_t stage, std::string formula,
-                           FormulaValues values, double hand, std::string why) {
+                           const FormulaValues& values, double hand, std::string why) {
     const double predicted = predict(formula, values);
     rows.push_back({.id = short_name(pipeline) + "-stage-" + std::to_string(stage),
                     .formula = std::move(formula),

@@ -247,8 +247,9 @@ std::string report(const CollectiveRequest& request, const Point& point) {
 
 std::string sweep_table(const CollectiveRequest& request, const std::vector<Point>& points) {
   double most = 0;
-  for (const Point& point : points)
+  for (const Point& point : points) {
     most = std::max(most, bus_bandwidth(request, point).value_or(0));
+  }
   std::string text = heading(request);
   text += fmt::format("  {:>12} {:>12} {:>14} {:>14}  {:<18} {}\n", "bytes", "time", "algorithm bw",
                       "bus bandwidth", "algorithm", "bus bandwidth");

@@ -91,8 +91,9 @@ void fill(const Formula& formula, const Source& source, const std::string& word,
     const auto value = value_in(source, input.catalog);
     if (!value) continue;
     knows_one = true;
-    if (input.symbol != inputs.unknown)
+    if (input.symbol != inputs.unknown) {
       inputs.values.try_emplace(std::string(input.symbol), *value);
+    }
   }
   if (!knows_one) {
     problems.push_back({word, std::string(formula.id) + " has no symbol that this could fill"});
@@ -156,8 +157,9 @@ FormulaInputs read_inputs(const Formula& formula, std::span<const std::string> w
   }
   for (const auto& [kind, name] : references) {
     try {
-      if (kind == "chip")
+      if (kind == "chip") {
         fill(formula, load_chip(chip_name(name)), kind + "=" + name, inputs, problems);
+      }
       if (kind == "model") fill(formula, load_model(name), kind + "=" + name, inputs, problems);
     } catch (const ConfigError& error) {
       for (const Problem& problem : error.problems()) {

@@ -313,7 +313,7 @@ ExitStatus run_formula_command(const std::vector<std::string>& arguments) {
     formula = &read_formula(line.words[0]);
   } catch (const ConfigError& error) {
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());
-    throw_if_any(std::move(problems));
+    throw ConfigError(problems);
   }
   const std::span<const std::string> words = std::span(line.words).subspan(1);
   if (words.empty()) {

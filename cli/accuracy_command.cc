@@ -12,12 +12,11 @@
 
 #include "analysis/accuracy/accuracy.h"
 #include "cli/command_line.h"
-#include "cli/progress.h"
+#include "cli/outputs.h"
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
 #include "traces/json_text.h"
-#include "traces/output_file.h"
 
 namespace stepsim {
 namespace {
@@ -46,7 +45,7 @@ class RecordProgress {
   RecordProgress(std::string file, std::size_t records)
       : file_(std::move(file)), records_(records) {}
   ~RecordProgress() {
-    if (drawn_) fmt::print(stderr, "\r\033[K");
+    if (drawn_) print_error("\r\033[K");
   }
   RecordProgress(const RecordProgress&) = delete;
   RecordProgress& operator=(const RecordProgress&) = delete;
@@ -54,11 +53,11 @@ class RecordProgress {
   bool at(std::size_t record) {
     const auto now = std::chrono::steady_clock::now();
     if (on_terminal_ && now - start_ > kQuiet && now - last_ > std::chrono::milliseconds(200)) {
-      fmt::print(stderr, "\r\033[K{}: {} of {} records", file_, record, records_);
+      print_error(fmt::format("\r\033[K{}: {} of {} records", file_, record, records_));
       drawn_ = true;
       last_ = now;
     }
-    return interrupt_signal() == 0;
+    return true;
   }
 
  private:
@@ -155,11 +154,10 @@ std::string reasons_table(const std::vector<AccuracyRow>& rows) {
 }
 
 ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
-  catch_interrupts();
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, accuracy_option_list(), problems);
   if (line.words.empty()) problems.push_back({"FILE.csv", "must be given, one or more"});
-  const std::string json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  const std::string path = read_output_path(line, "json", OutputFormat::kJson, problems);
   std::vector<CsvTable> tables;
   for (const std::string& file : line.words) {
     try {
@@ -203,19 +201,14 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
          .progress = [&progress](std::size_t record, std::size_t) { return progress.at(record); }});
     rows.insert(rows.end(), of_table.begin(), of_table.end());
   }
-  if (json == "-") {
-    print(json_of(rows));
-    return ExitStatus::kDone;
-  }
-  if (!json.empty()) {
-    OutputFile file(json);
-    file.write(json_of(rows));
-    stop_if_interrupted();
-    file.commit();
-  }
-  print((line.options.count("rows") != 0 ? rows_table(rows) : "") + summary_table(rows) +
-        reasons_table(rows));
-  return ExitStatus::kDone;
+  Outputs outputs;
+  const std::string text = path.empty() ? "" : json_of(rows);
+  outputs.write(path, text);
+  outputs.commit();
+  outputs.print(path == "-" ? text
+                            : (line.options.count("rows") != 0 ? rows_table(rows) : "") +
+                                  summary_table(rows) + reasons_table(rows));
+  return outputs.end(ExitStatus::kDone);
 }
 
 }  // namespace

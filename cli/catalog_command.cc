@@ -108,9 +108,7 @@ ExitStatus run_catalog_command(const std::vector<std::string>& arguments) {
   }
   const CatalogExperimentsOptions options = read_experiments_options(line, problems);
   throw_if_any(std::move(problems));
-  if (all_experiments) {
-    return show_catalog_experiments(options) ? ExitStatus::kDone : ExitStatus::kNo;
-  }
+  if (all_experiments) return show_catalog_experiments(options);
   print(catalog_text(line.words));
   return ExitStatus::kDone;
 }

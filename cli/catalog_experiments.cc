@@ -10,14 +10,13 @@
 #include <vector>
 
 #include "analysis/step/published_comparison.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
-#include "cli/standard_output.h"
 #include "experiment/simulate_experiment.h"
 #include "proto/catalog/catalog.h"
 #include "proto/load_experiment.h"
 #include "sim/base/quantity_text.h"
 #include "traces/json_text.h"
-#include "traces/output_file.h"
 #include "traces/published_report.h"
 #include "traces/report_text.h"
 
@@ -122,22 +121,20 @@ bool shown_as_expected(const ShownExperiment& shown) {
 
 }  // namespace
 
-bool show_catalog_experiments(const CatalogExperimentsOptions& options) {
-  catch_interrupts();
+ExitStatus show_catalog_experiments(const CatalogExperimentsOptions& options) {
+  const bool prints_only = options.json.empty() || options.json == "-";
+  Outputs outputs;
   std::vector<ShownExperiment> all = catalog_experiments();
   for (ShownExperiment& shown : all) {
     if (is_simulated(shown, options)) simulate_shown(shown);
-    stop_if_interrupted();
-    if (options.json != "-") print(shown_text(shown));
+    if (options.json != "-") outputs.print(shown_text(shown));
+    if (!outputs.is_heard() && prints_only) break;
   }
-  if (options.json == "-") {
-    print(all_shown_json(all));
-  } else if (!options.json.empty()) {
-    OutputFile file(options.json);
-    file.write(all_shown_json(all));
-    file.commit();
-  }
-  return std::ranges::all_of(all, shown_as_expected);
+  outputs.write(options.json, all_shown_json(all));
+  outputs.commit();
+  if (options.json == "-") outputs.print(all_shown_json(all));
+  return outputs.end(std::ranges::all_of(all, shown_as_expected) ? ExitStatus::kDone
+                                                                 : ExitStatus::kNo);
 }
 
 }  // namespace stepsim

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "cli/subcommand.h"
+
 namespace stepsim {
 
 struct CatalogExperimentsOptions {
@@ -17,9 +19,8 @@ struct CatalogExperimentsOptions {
 };
 
 // Prints each experiment as soon as it is done, the quickest first. Experiments without figures are
-// not simulated. Returns true if every figure is within its range or nothing was simulated. All
-// experiments of the catalog take a few minutes. Throws SimulationInterrupted on Ctrl-C, and
-// ConfigError if the JSON cannot be written.
-bool show_catalog_experiments(const CatalogExperimentsOptions& options);
+// not simulated. Returns kDone if every figure is within its range or nothing was simulated. All
+// experiments of the catalog take a few minutes.
+ExitStatus show_catalog_experiments(const CatalogExperimentsOptions& options);
 
 }  // namespace stepsim

@@ -10,10 +10,10 @@
 #include "cli/progress.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
-#include "sim/base/interruption.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 #include "traces/output_file.h"
+#include "traces/output_place.h"
 
 namespace stepsim {
 namespace {
@@ -85,7 +85,6 @@ void read_input_settings(const CommandLine& line, std::vector<Problem>& problems
     }
   }
   set_input_settings(settings);
-  set_stop_check(stop_if_interrupted);
 }
 
 }  // namespace
@@ -167,10 +166,23 @@ std::string read_output_path(const CommandLine& line, const std::string& option,
     problems.push_back(
         {"--" + option, "must end in " + either_of(suffixes_of(format)) + ", is \"" + path + "\""});
   }
+  if (is_file_of_standard_output(path)) {
+    problems.push_back(
+        {"--" + option, "must be another file than standard output goes to, is \"" + path + "\""});
+  }
   for (const Problem& problem : check_writable(path)) {
     problems.push_back({"--" + option + " " + problem.field, problem.message});
   }
   return path;
+}
+
+void refuse_same_output(const CommandLine& line, const std::string& option,
+                        const std::string& other, std::vector<Problem>& problems) {
+  const std::string path = line.value(option);
+  const std::string other_path = line.value(other);
+  if (path.empty() || other_path.empty() || !is_same_output(path, other_path)) return;
+  problems.push_back({"--" + other, "must be another file than --" + option + " (\"" + path +
+                                        "\"), is \"" + other_path + "\""});
 }
 
 std::string read_output_folder(const CommandLine& line, const std::string& option,

@@ -30,7 +30,7 @@ struct CommandLine {
 };
 
 // Adds problems of the command line itself to `problems`; all of them if Boost can continue. From
-// then on files are read within --max-input, and an interrupt stops what calls stop_if_asked().
+// then on files are read within --max-input.
 CommandLine read_command_line(const std::vector<std::string>& arguments,
                               const boost::program_options::options_description& options,
                               std::vector<Problem>& problems);
@@ -44,10 +44,14 @@ void add_input_option(boost::program_options::options_description& options);
 
 // Returns the name of a file to be written: "" if the option is not given, "-" for standard output
 // (JSON only), or a file that can be written now. Otherwise it adds a problem. It also adds one if
-// the name ends like a file of another format. A name without a suffix promises no format and is
-// accepted.
+// the name ends like a file of another format, or is the file that standard output goes to. A name
+// without a suffix promises no format and is accepted. Throws OutputError if the disk is full.
 std::string read_output_path(const CommandLine& line, const std::string& option,
                              OutputFormat format, std::vector<Problem>& problems);
+
+// Adds a problem if both options are given and lead to one file, however it is spelt.
+void refuse_same_output(const CommandLine& line, const std::string& option,
+                        const std::string& other, std::vector<Problem>& problems);
 
 // Returns the name of a folder that files can be written to; "" if the option is not given. The
 // folder is created if it does not exist, but only while there are no problems, so read this option

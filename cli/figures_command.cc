@@ -7,11 +7,9 @@
 
 #include "analysis/studies/figures.h"
 #include "cli/command_line.h"
-#include "cli/progress.h"
-#include "cli/standard_output.h"
+#include "cli/outputs.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
-#include "traces/output_file.h"
 #include "traces/plot_svg.h"
 
 namespace stepsim {
@@ -46,7 +44,6 @@ std::vector<Figure> choose(const std::vector<std::string>& names, std::vector<Pr
 }
 
 ExitStatus run_figures_command(const std::vector<std::string>& arguments) {
-  catch_interrupts();
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, figures_option_list(), problems);
   const std::vector<Figure> chosen = choose(line.words, problems);
@@ -55,15 +52,14 @@ ExitStatus run_figures_command(const std::vector<std::string>& arguments) {
   }
   const std::string folder = read_output_folder(line, "out", problems);
   throw_if_any(std::move(problems));
+  Outputs outputs;
   for (const Figure& figure : chosen) {
-    const std::string path = fmt::format("{}/{}.svg", folder, figure.name);
-    OutputFile file(path);
-    file.write(plot_svg(figure.draw(Laboratory{})));
-    stop_if_interrupted();
-    file.commit();
-    print(fmt::format("  {:<24} {}\n", figure.name, figure.what));
+    outputs.write(fmt::format("{}/{}.svg", folder, figure.name),
+                  plot_svg(figure.draw(Laboratory{})));
+    outputs.commit();
+    outputs.print(fmt::format("  {:<24} {}\n", figure.name, figure.what));
   }
-  return ExitStatus::kDone;
+  return outputs.end(ExitStatus::kDone);
 }
 
 }  // namespace

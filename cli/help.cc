@@ -27,7 +27,8 @@ Each of them says more with --help or -h.
 Try: stepsim run llama3-70b-dgx-h100-512
 
 Exit status: 0 done; 1 the answer is no (--require-fit, validate, an order that never ends); 2 the
-input is wrong; 3 stepsim has a bug; 4 an output could not be written; 130 or 143 interrupted.
+input is wrong; 3 stepsim has a bug, or too little memory; 4 an output could not be written, all
+others were; 130 or 143 interrupted (SIGINT, SIGTERM; 129 SIGHUP, 131 SIGQUIT).
 )";
 
 struct OverviewLine {

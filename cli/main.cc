@@ -4,14 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cstddef>
 #include <exception>
+#include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cli/help.h"
-#include "cli/progress.h"
+#include "cli/interrupts.h"
 #include "cli/standard_output.h"
 #include "cli/subcommands.h"
 #include "cli/version.h"
@@ -43,36 +45,53 @@ ExitStatus dispatch(const std::vector<std::string>& arguments) {
 
 ExitStatus report_problems(const ConfigError& error) {
   const std::size_t count = error.problems().size();
-  fmt::print(stderr, "stepsim: {} in the input\n",
-             count == 1 ? "a problem" : fmt::format("{} problems", count));
+  std::string text = fmt::format("stepsim: {} in the input\n",
+                                 count == 1 ? "a problem" : fmt::format("{} problems", count));
   for (const Problem& problem : error.problems()) {
-    fmt::print(stderr, "  {}: {}\n", problem.field, problem.message);
+    text += fmt::format("  {}: {}\n", problem.field, problem.message);
   }
+  print_error(text);
   return ExitStatus::kWrongInput;
 }
 
-int run_program(const std::vector<std::string>& arguments) {
+ExitStatus run_subcommand(const std::vector<std::string>& arguments) {
   try {
-    return static_cast<int>(dispatch(arguments));
+    return dispatch(arguments);
   } catch (const ConfigError& error) {
-    return static_cast<int>(report_problems(error));
+    return report_problems(error);
+  } catch (const NoReader&) {
+    return ExitStatus::kNoReader;
   } catch (const OutputError& error) {
-    fmt::print(stderr, "stepsim: {}\n", error.what());
-    return static_cast<int>(ExitStatus::kNoOutput);
-  } catch (const SimulationInterrupted&) {
-    fmt::print(stderr, "stepsim: interrupted, nothing was written\n");
-    return 128 + interrupt_signal();
+    print_error(fmt::format("stepsim: {}\n", error.what()));
+    return ExitStatus::kNoOutput;
   } catch (const DeadlockError& error) {
-    fmt::print(stderr, "stepsim: the step never ends\n{}", error.what());
-    return static_cast<int>(ExitStatus::kNo);
+    print_error(fmt::format("stepsim: the step never ends\n{}", error.what()));
+    return ExitStatus::kNo;
   } catch (const std::range_error& error) {
-    fmt::print(stderr, "stepsim: the step takes longer than simulated time can be (106 days): {}\n",
-               error.what());
-    return static_cast<int>(ExitStatus::kWrongInput);
+    print_error(
+        fmt::format("stepsim: the step takes longer than simulated time can be (106 days): {}\n",
+                    error.what()));
+    return ExitStatus::kWrongInput;
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "stepsim: this is a mistake of the program, please report it\n  {}\n",
-               error.what());
-    return static_cast<int>(ExitStatus::kWrongProgram);
+    print_error(fmt::format("stepsim: this is a mistake of the program, please report it\n  {}\n",
+                            error.what()));
+    return ExitStatus::kWrongProgram;
+  }
+}
+
+// Its message takes no memory.
+ExitStatus run_program(std::span<char*> arguments) {
+  try {
+    return run_subcommand({arguments.begin() + 1, arguments.end()});
+  } catch (const std::bad_alloc&) {
+    print_error(
+        "stepsim: out of memory\n"
+        "  The machine, or a limit (ulimit -v, that of a container), gives no more. A smaller plan "
+        "or\n"
+        "  cluster needs less, and so do fewer --trace-ranks.\n");
+    return ExitStatus::kWrongProgram;
   }
 }
 
@@ -80,5 +99,7 @@ int run_program(const std::vector<std::string>& arguments) {
 }  // namespace stepsim
 
 int main(int argc, char** argv) {
-  return stepsim::run_program({argv + 1, argv + argc});
+  stepsim::fill_closed_streams();
+  stepsim::catch_interrupts();
+  return static_cast<int>(stepsim::run_program({argv, static_cast<std::size_t>(argc)}));
 }

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
-#include "cli/progress.h"
+#include "cli/outputs.h"
 #include "cli/standard_output.h"
 #include "proto/network_case/network_case.h"
 #include "sim/base/error.h"
@@ -25,7 +25,6 @@
 #include "sim/network/latency_bandwidth_network.h"
 #include "sim/network/packets/packet_network.h"
 #include "traces/json_text.h"
-#include "traces/output_file.h"
 
 namespace stepsim {
 namespace {
@@ -139,7 +138,8 @@ void announce_packet_hops(const NetworkCase& input, bool yes) {
   }
   if (yes || hops <= kMostPacketHops) {
     if (hops > kShortPacketHops) {
-      fmt::print(stderr, "{:.2g} packet-hops, about {:.0f} s\n", hops, hops / kPacketHopsPerSecond);
+      print_error(
+          fmt::format("{:.2g} packet-hops, about {:.0f} s\n", hops, hops / kPacketHopsPerSecond));
     }
     return;
   }
@@ -297,19 +297,12 @@ ExitStatus run_network_command(const std::vector<std::string>& arguments) {
       options.fidelity.value_or(input.packets ? CaseFidelity::kPacket : CaseFidelity::kFlow);
   if (fidelity == CaseFidelity::kPacket) announce_packet_hops(input, options.yes);
   const FinishedCase run = run_case(input, fidelity);
-  catch_interrupts();
-  if (options.json == "-") {
-    print(json_of(run));
-    return ExitStatus::kDone;
-  }
-  if (!options.json.empty()) {
-    OutputFile file(options.json);
-    file.write(json_of(run));
-    stop_if_interrupted();
-    file.commit();
-  }
-  print(table(run));
-  return ExitStatus::kDone;
+  Outputs outputs;
+  const std::string json = options.json.empty() ? "" : json_of(run);
+  outputs.write(options.json, json);
+  outputs.commit();
+  outputs.print(options.json == "-" ? json : table(run));
+  return outputs.end(ExitStatus::kDone);
 }
 
 }  // namespace

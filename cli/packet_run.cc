@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <string>
 
+#include "cli/standard_output.h"
 #include "sim/base/error.h"
 #include "sim/run/collectives/packet_estimate.h"
 
@@ -34,7 +34,7 @@ void announce_packets(const OpGraph& graph, const Cluster& cluster,
                         size + ": more than 10^9 need --yes. Fewer: larger --packet-bytes, a "
                                "smaller plan, or --fidelity flow"}});
   }
-  fmt::print(stderr, "stepsim: packets: {}\n", size);
+  print_error(fmt::format("stepsim: packets: {}\n", size));
 }
 
 }  // namespace stepsim

@@ -4,24 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
+#include "cli/standard_output.h"
 #include "sim/base/quantity_text.h"
 
 namespace stepsim {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Mutable and global, because a signal handler can reach nothing else.
-volatile std::sig_atomic_t caught_signal = 0;
-
-void remember(int signal) {
-  caught_signal = signal;
-}
 
 bool is_terminal(int file_descriptor) {
   const char* const terminal = std::getenv("TERM");
@@ -30,23 +22,6 @@ bool is_terminal(int file_descriptor) {
 }
 
 }  // namespace
-
-void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = remember;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
-int interrupt_signal() {
-  return caught_signal;
-}
-
-void stop_if_interrupted() {
-  if (interrupt_signal() != 0) throw SimulationInterrupted("interrupted");
-}
 
 bool shows_color(int file_descriptor) {
   const char* const no_color = std::getenv("NO_COLOR");
@@ -65,7 +40,7 @@ Progress::~Progress() {
 }
 
 void Progress::wipe() {
-  if (drawn_) std::fputs("\r\033[K", stderr);
+  if (drawn_) print_error("\r\033[K");
   drawn_ = false;
 }
 
@@ -73,7 +48,7 @@ void Progress::watch(SimulationOptions& options) {
   options.progress_context = this;
   options.progress = [](void* context, Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
     static_cast<Progress*>(context)->draw(now, ops_done, ops_total);
-    return interrupt_signal() == 0;
+    return true;
   };
 }
 
@@ -90,9 +65,8 @@ void Progress::draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
   draw(share, "simulated " + to_text(now.since_start));
 }
 
-bool Progress::show(double share) {
+void Progress::show(double share) {
   draw(share, "searched");
-  return interrupt_signal() == 0;
 }
 
 void Progress::draw(double share, const std::string& done) {
@@ -106,8 +80,7 @@ void Progress::draw(double share, const std::string& done) {
   const double elapsed_s = std::chrono::duration<double>(real - start_).count();
   const std::string left =
       share > 0.01 ? fmt::format(", about {:.0f} s left", elapsed_s * (1 - share) / share) : "";
-  fmt::print(stderr, "\r\033[K{}{:3.0f} %  {}{}", stage_, 100 * share, done, left);
-  std::fflush(stderr);
+  print_error(fmt::format("\r\033[K{}{:3.0f} %  {}{}", stage_, 100 * share, done, left));
 }
 
 }  // namespace stepsim

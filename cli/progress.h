@@ -1,8 +1,4 @@
-// Shows progress on a terminal and handles interrupts. A line on standard error says how far a
-// simulation is, and Ctrl-C ends it.
-//
-// The line is drawn only on a terminal, and only after 2 s. Ctrl-C (or SIGTERM) sets a flag. The
-// simulation ends at its next call of progress(), and incomplete files are removed on the way out.
+// Shows how far a simulation is: a line on standard error, on a terminal only, and only after 2 s.
 
 #pragma once
 
@@ -15,15 +11,6 @@
 #include "sim/run/simulate.h"
 
 namespace stepsim {
-
-// From now on an interrupt does not end the process; interrupt_signal() reports it.
-void catch_interrupts();
-
-// Returns SIGINT or SIGTERM if it arrived, otherwise 0.
-int interrupt_signal();
-
-// Throws SimulationInterrupted if an interrupt arrived.
-void stop_if_interrupted();
 
 // Returns whether a person sees colours on this stream: it is a terminal, and NO_COLOR is not set.
 bool shows_color(int file_descriptor);
@@ -40,8 +27,7 @@ class Progress {
   void watch(SimulationOptions& options);
   void watch(ExperimentOptions& options);
 
-  // Shows the progress of a search. Returns false if an interrupt arrived.
-  bool show(double share);
+  void show(double share);  // of a search
 
   void wipe();  // removes the line until it is drawn again
 

@@ -1,12 +1,27 @@
-// Writes a subcommand's answer to standard output.
+// Writes a subcommand's answer to standard output, and what is wrong to standard error.
 
 #pragma once
 
 #include <string_view>
 
+#include "traces/output_file.h"
+
 namespace stepsim {
 
-// Writes all of `text`. Throws OutputError if that fails.
+// Nobody reads standard output any more, as in `stepsim catalog | head -1`.
+struct NoReader : OutputError {
+  using OutputError::OutputError;
+};
+
+// Writes all of `text`. Throws NoReader, or OutputError if that fails otherwise.
 void print(std::string_view text);
+
+// Writes `text` to standard error. Nothing can be said about a failure, so it is ignored.
+void print_error(std::string_view text) noexcept;
+
+// Gives standard input, output and error that the process was started without (`>&-`) something
+// that can't be written to. Otherwise the next file that is opened would get their place, and what
+// is printed. Call it before any file is opened.
+void fill_closed_streams();
 
 }  // namespace stepsim

@@ -15,13 +15,15 @@ class options_description;
 
 namespace stepsim {
 
-// The exit status of the process. An interrupted process ends with 128 plus the signal: 130 or 143.
+// The exit status of the process; of several that apply, the largest. An interrupted process ends
+// with 128 plus the signal (cli/interrupts.h). docs/reliability.md has the list for users.
 enum class ExitStatus : int {
   kDone = 0,
   kNo = 1,            // the answer is no: a check failed, or a plan does not fit in memory
   kWrongInput = 2,    // every problem of the input is listed on standard error
-  kWrongProgram = 3,  // a mistake of stepsim itself
-  kNoOutput = 4,      // an output could not be written, such as on a full disk
+  kWrongProgram = 3,  // a mistake of stepsim itself, or not enough memory
+  kNoOutput = 4,      // an output could not be written, such as on a full disk; all others were
+  kNoReader = 141,    // nobody reads standard output any more; as if SIGPIPE had ended the process
 };
 
 using OptionList = boost::program_options::options_description;

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
-#include "cli/standard_output.h"
 #include "experiment/experiment.h"
 #include "proto/load_experiment.h"
 #include "sim/base/quantity_text.h"
@@ -25,7 +25,6 @@
 #include "topology/topology.h"
 #include "traces/json_text.h"
 #include "traces/link_kinds.h"
-#include "traces/output_file.h"
 #include "traces/report_text.h"
 
 namespace stepsim {
@@ -69,6 +68,7 @@ TopologyOptions read_topology_options(const std::vector<std::string>& arguments,
   }
   options.dot = read_output_path(line, "dot", OutputFormat::kDot, problems);
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  refuse_same_output(line, "dot", "json", problems);
   return options;
 }
 
@@ -330,27 +330,24 @@ std::string json_of(const ClusterSpec& cluster, const BuiltTopology& built,
   return text + "\n  ]\n}\n";
 }
 
-void write(const ClusterSpec& cluster, const BuiltTopology& built, const Measures& measures,
-           const TopologyOptions& options) {
-  std::optional<OutputFile> dot;
-  std::optional<OutputFile> json;
-  if (!options.dot.empty()) {
-    dot.emplace(options.dot);
-    dot->write(dot_of(built, {.title = cluster.name}));
+ExitStatus write(const ClusterSpec& cluster, const BuiltTopology& built, const Measures& measures,
+                 TopologyOptions options) {
+  Outputs outputs;
+  if (!options.dot.empty()) outputs.write(options.dot, dot_of(built, {.title = cluster.name}));
+  const std::string json = options.json.empty() ? "" : json_of(cluster, built, measures);
+  outputs.write(options.json, json);
+  outputs.commit();
+  if (options.json == "-") {
+    outputs.print(json);
+  } else {
+    options.dot = outputs.if_written(options.dot);
+    options.json = outputs.if_written(options.json);
+    outputs.print(report_of(cluster, built, measures, options));
   }
-  if (!options.json.empty() && options.json != "-") {
-    json.emplace(options.json);
-    json->write(json_of(cluster, built, measures));
-  }
-  stop_if_interrupted();
-  if (dot) dot->commit();
-  if (json) json->commit();
-  print(options.json == "-" ? json_of(cluster, built, measures)
-                            : report_of(cluster, built, measures, options));
+  return outputs.end(ExitStatus::kDone);
 }
 
 ExitStatus run_topology_command(const std::vector<std::string>& arguments) {
-  catch_interrupts();
   std::vector<Problem> problems;
   const TopologyOptions options = read_topology_options(arguments, problems);
   ClusterSpec cluster;
@@ -363,9 +360,7 @@ ExitStatus run_topology_command(const std::vector<std::string>& arguments) {
   }
   throw_if_any(std::move(problems));
   const BuiltTopology built = build_topology(cluster.topology, cluster.faults);
-  stop_if_interrupted();
-  write(cluster, built, measure(built), options);
-  return ExitStatus::kDone;
+  return write(cluster, built, measure(built), options);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // OutputFile is a file that exists in full or not at all. It is written beside its target under a
-// temporary name, and commit() renames it. Without commit() nothing is left behind.
+// name of its own (traces/partial_file.h), and commit() gives it the target's name once its bytes
+// are on the disk. Without commit() nothing is left behind.
 //
 //   OutputFile file("out/run.trace.json.gz");
 //   file.write(text);  // as often as needed
@@ -7,7 +8,8 @@
 //
 // A name that ends in ".gz" is compressed with gzip as it is written. The bytes depend only on what
 // was written (the gzip header holds no time and no name). If the target exists and is no ordinary
-// file, such as /dev/null or a pipe, it is written to directly. A symbolic link is followed.
+// file, such as /dev/null or a pipe, it is written to directly. A symbolic link is followed, and if
+// it leads to no file yet, that file is made.
 //
 // Any failure (no such folder, no permission, a full disk) throws OutputError. Not thread-safe.
 
@@ -39,7 +41,12 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   void write(std::string_view text);
-  void commit();  // REQUIRES: called at most once, and no write() after it
+
+  // commit() in three parts, for several files that shall appear at one time. Each does first what
+  // was left out before it; none does anything twice.
+  void finish();   // puts everything that was written on the disk; nothing more can be written
+  void publish();  // gives the file its name; quick after finish()
+  void commit();   // puts the name on the disk
 
   const std::string& path() const;
 
@@ -49,7 +56,8 @@ class OutputFile {
 };
 
 // Tries to write `path` and returns why that fails; empty if it can be written now. Removes
-// everything that it created. Call it before a long run.
+// everything that it created. Call it before a long run. Throws OutputError if the name is fine but
+// the disk is full or broken.
 std::vector<Problem> check_writable(const std::string& path);
 
 }  // namespace stepsim

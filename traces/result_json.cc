@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kListedLinks = 10;
 
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   return '"' + json_escaped(text) + '"';
 }
 
@@ -85,7 +85,7 @@ std::string critical_path_json(const std::vector<PathPart>& path) {
   std::vector<std::string> parts;
   for (const PathPart& part : path) {
     JsonObject object(JsonObject::Layout::kOneLine);
-    object.add("label", quoted(part.label));
+    object.add("label", json_quoted(part.label));
     object.add("duration_s", part.duration);
     parts.push_back(object.text());
   }
@@ -101,7 +101,7 @@ std::string stages_json(const FinishedRun& run) {
     object.add("rank", std::to_string(rank.index()));
     object.add("peak_bytes", peak.bytes);
     object.add("peak_time_s", peak.at.since_start);
-    object.add("peak_op", quoted(text_of_peak(run.graph, rank, peak)));
+    object.add("peak_op", json_quoted(text_of_peak(run.graph, rank, peak)));
     stages.push_back(object.text());
   }
   return json_list(stages);
@@ -121,7 +121,7 @@ std::string memory_json(const FinishedRun& run) {
   object.add("peak_rank", std::to_string(run.result.peak_rank.index()));
   object.add("peak_time_s", peak.at.since_start);
   object.add("by_category_bytes", categories.text());
-  object.add("peak_op", quoted(text_of_peak(run.graph, run.result.peak_rank, peak)));
+  object.add("peak_op", json_quoted(text_of_peak(run.graph, run.result.peak_rank, peak)));
   object.add("by_stage", stages_json(run));
   if (!run.result.host_peaks.empty()) {
     const Bytes host = *std::ranges::max_element(run.result.host_peaks);
@@ -137,7 +137,7 @@ std::string links_json(const FinishedRun& run) {
   std::vector<std::string> links;
   for (const LinkTotal& link : busiest_links(run.result, kListedLinks)) {
     JsonObject object(JsonObject::Layout::kOneLine);
-    object.add("name", quoted(run.cluster.fabric.link_name(link.link)));
+    object.add("name", json_quoted(run.cluster.fabric.link_name(link.link)));
     object.add("utilization", link.utilization);
     object.add("bytes", fmt::format("{:.0f}", link.bytes));
     links.push_back(object.text());
@@ -149,7 +149,7 @@ std::string idle_chips_json(const std::vector<std::uint32_t>& chips, const Clust
   std::string text;
   for (const std::uint32_t chip : chips) {
     if (!text.empty()) text += ", ";
-    text += quoted(cluster.fabric.node(cluster.places.chips[chip]).name);
+    text += json_quoted(cluster.fabric.node(cluster.places.chips[chip]).name);
   }
   return '[' + text + ']';
 }
@@ -173,18 +173,18 @@ std::string result_json(const StepReport& report) {
   const StepMetrics& metrics = run.metrics;
   const SimulationResult& result = run.result;
   JsonObject object(JsonObject::Layout::kLines);
-  object.add("name", quoted(run.experiment.name));
+  object.add("name", json_quoted(run.experiment.name));
   object.add("step_time_s", metrics.step_time);
   object.add("steps", std::to_string(result.steps));
   object.add("tokens_per_s", metrics.tokens_per_s);
   object.add("tokens_per_s_per_chip", metrics.tokens_per_s_per_chip);
   object.add("model_flops_per_step", metrics.model_flops);
-  object.add("flops_convention", quoted(name_of(metrics.convention)));
+  object.add("flops_convention", json_quoted(name_of(metrics.convention)));
   object.add("peak_flops_per_s_per_chip", metrics.peak_per_chip.value());
   object.add("model_flops_utilization", metrics.model_flops_utilization);
   object.add("hardware_flops_utilization", metrics.hardware_flops_utilization);
-  object.add("fidelity", quoted(name_of(run.options.fidelity)));
-  object.add("granularity", quoted(name_of(run.options.granularity)));
+  object.add("fidelity", json_quoted(name_of(run.options.fidelity)));
+  object.add("granularity", json_quoted(name_of(run.options.granularity)));
   object.add("chips", std::to_string(metrics.chips));
   if (const auto idle = idle_chips(run.graph, run.cluster); !idle.empty()) {
     object.add("idle_chips", idle_chips_json(idle, run.cluster));
@@ -200,7 +200,7 @@ std::string result_json(const StepReport& report) {
   }
   if (!report.placement.empty()) {
     std::vector<std::string> texts;
-    for (const PlacementNote& note : report.placement) texts.push_back(quoted(note.text));
+    for (const PlacementNote& note : report.placement) texts.push_back(json_quoted(note.text));
     object.add("placement", json_list(texts));
   }
   object.add("critical_path", critical_path_json(result.critical_path));

@@ -11,9 +11,9 @@
 #include "analysis/collective_forms/collective_formulas.h"
 #include "analysis/collective_forms/group_levels.h"
 #include "cli/collective/collective_options.h"
+#include "cli/outputs.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
-#include "cli/standard_output.h"
 #include "sim/base/quantity_text.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/program/program_builder.h"
@@ -21,7 +21,6 @@
 #include "sim/run/ops/chip_share.h"
 #include "traces/chrome_trace.h"
 #include "traces/json_text.h"
-#include "traces/output_file.h"
 #include "traces/plot_svg.h"
 
 namespace stepsim {
@@ -286,13 +285,6 @@ Plot plot_of(const CollectiveRequest& request, const std::vector<Point>& points)
           .curves = {std::move(simulated), std::move(formula)}};
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  OutputFile file(path);
-  file.write(text);
-  stop_if_interrupted();
-  file.commit();
-}
-
 std::vector<std::string> operation_names() {
   std::vector<std::string> names;
   for (const CollectiveOp op : kCollectiveOps) names.emplace_back(name_of(op));
@@ -300,18 +292,18 @@ std::vector<std::string> operation_names() {
 }
 
 ExitStatus run_collective_command(const std::vector<std::string>& arguments) {
-  catch_interrupts();
   const CollectiveRequest request = read_collective_request(arguments);
   std::vector<Point> points;
   for (const Bytes bytes : request.sizes) points.push_back(run_one(request, bytes));
-  if (!request.plot.empty()) write_file(request.plot, plot_svg(plot_of(request, points)));
-  if (request.json == "-") {
-    print(json_of(request, points));
-    return ExitStatus::kDone;
-  }
-  if (!request.json.empty()) write_file(request.json, json_of(request, points));
-  print(request.sweep ? sweep_table(request, points) : report(request, points.front()));
-  return ExitStatus::kDone;
+  Outputs outputs;
+  if (!request.plot.empty()) outputs.write(request.plot, plot_svg(plot_of(request, points)));
+  const std::string json = request.json.empty() ? "" : json_of(request, points);
+  outputs.write(request.json, json);
+  outputs.commit();
+  outputs.print(request.json == "-" ? json
+                : request.sweep     ? sweep_table(request, points)
+                                    : report(request, points.front()));
+  return outputs.end(ExitStatus::kDone);
 }
 
 }  // namespace

@@ -327,6 +327,7 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   read_sizes(line, request, problems);
   request.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   request.plot = read_output_path(line, "plot", OutputFormat::kSvg, problems);
+  refuse_same_output(line, "json", "plot", problems);
   if (!request.plot.empty() && !request.sweep) {
     problems.push_back({"--plot", "needs --sweep FROM:TO: one size is no curve"});
   }

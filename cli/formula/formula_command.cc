@@ -17,12 +17,11 @@
 #include "cli/command_line.h"
 #include "cli/formula/formula_answer.h"
 #include "cli/mentions.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
-#include "cli/standard_output.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
 #include "traces/json_text.h"
-#include "traces/output_file.h"
 #include "traces/report_text.h"
 
 namespace stepsim {
@@ -257,13 +256,12 @@ std::string answer_json(const Formula& formula, const Answer& answer) {
       warnings);
 }
 
-void write(const std::string& path, const std::string& text, const std::string& json) {
-  if (!path.empty() && path != "-") {
-    OutputFile file(path);
-    file.write(json);
-    file.commit();
-  }
-  print(path == "-" ? json : text);
+ExitStatus write(const std::string& path, const std::string& text, const std::string& json) {
+  Outputs outputs;
+  outputs.write(path, json);
+  outputs.commit();
+  outputs.print(path == "-" ? json : text);
+  return outputs.end(ExitStatus::kDone);
 }
 
 // Returns the formulas that `word` is about, in the order of the table: those of a group ("E"), or
@@ -305,8 +303,7 @@ ExitStatus run_formula_command(const std::vector<std::string>& arguments) {
   const std::string path = read_output_path(line, "json", OutputFormat::kJson, problems);
   if (const FormulaList listed = listed_formulas(line.words); !listed.empty()) {
     throw_if_any(std::move(problems));
-    write(path, list_text(listed), list_json(listed));
-    return ExitStatus::kDone;
+    return write(path, list_text(listed), list_json(listed));
   }
   const Formula* formula = nullptr;
   try {
@@ -318,13 +315,11 @@ ExitStatus run_formula_command(const std::vector<std::string>& arguments) {
   const std::span<const std::string> words = std::span(line.words).subspan(1);
   if (words.empty()) {
     throw_if_any(std::move(problems));
-    write(path, explanation(*formula),
-          formula_json(*formula, tested_formulas()[std::string(formula->id)]) + "\n");
-    return ExitStatus::kDone;
+    return write(path, explanation(*formula),
+                 formula_json(*formula, tested_formulas()[std::string(formula->id)]) + "\n");
   }
   const Answer result = answer(*formula, words, std::move(problems));
-  write(path, answer_text(*formula, result), answer_json(*formula, result));
-  return ExitStatus::kDone;
+  return write(path, answer_text(*formula, result), answer_json(*formula, result));
 }
 
 }  // namespace

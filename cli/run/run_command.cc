@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/step/step_report.h"
+#include "cli/outputs.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
 #include "cli/run/run_options.h"
@@ -16,7 +17,6 @@ namespace stepsim {
 namespace {
 
 ExitStatus run_run_command(const std::vector<std::string>& arguments) {
-  catch_interrupts();
   RunRequest request = read_run_request(arguments);
   const RunOptions& options = request.options;
   const Experiment& experiment = request.experiment;
@@ -26,7 +26,6 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   progress.watch(simulation);
   simulation.before = [&](const OpGraph& graph, const Cluster& on, SimulationOptions& run) {
     announce_packets(graph, on, run, options.yes);
-    stop_if_interrupted();
   };
   const SimulatedExperiment done = simulate_experiment(experiment, cluster, simulation);
   progress.wipe();
@@ -38,10 +37,11 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
     const FinishedRun run{experiment, cluster, done.graph, step.options, step.result, step.metrics};
     reports.push_back(report_on(run, asked, options.simulation.explains));
   }
-  write_outputs(options, reports);
+  Outputs outputs;
+  write_outputs(options, reports, outputs);
   const auto fit = [](const StepReport& report) { return fits(report.run); };
   const bool is_good = !options.require_fit || std::ranges::all_of(reports, fit);
-  return is_good ? ExitStatus::kDone : ExitStatus::kNo;
+  return outputs.end(is_good ? ExitStatus::kDone : ExitStatus::kNo);
 }
 
 }  // namespace

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cctype>
-#include <filesystem>
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "cli/command_line.h"
@@ -119,6 +117,7 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   }
   options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  refuse_same_output(line, "trace", "json", problems);
   options.require_fit = values.count("require-fit") != 0;
   options.yes = values.count("yes") != 0;
   return options;
@@ -140,14 +139,6 @@ void read_simulation(const po::variables_map& values, RunOptions& options,
   }
   if (has_trace && simulation.fidelities.size() > 1) {
     problems.push_back({"--trace", "shows one run: give one --fidelity instead of all"});
-  }
-}
-
-void check_outputs(const RunOptions& options, std::vector<Problem>& problems) {
-  std::error_code error;
-  if (!options.trace.empty() && std::filesystem::weakly_canonical(options.trace, error) ==
-                                    std::filesystem::weakly_canonical(options.json, error)) {
-    problems.push_back({"--json", "must be another file than --trace, is " + options.json});
   }
 }
 
@@ -252,7 +243,6 @@ RunRequest read_run_request(const std::vector<std::string>& arguments) {
     for (const std::uint32_t rank : traced) recorded.emplace_back(rank);
     std::ranges::sort(recorded);
   }
-  check_outputs(options, problems);
   throw_if_any(std::move(problems));
   return request;
 }

@@ -5,14 +5,16 @@
 #include <vector>
 
 #include "analysis/step/step_report.h"
+#include "cli/outputs.h"
 #include "cli/run/run_options.h"
 
 namespace stepsim {
 
 // Writes the files, each in full or not at all, and then to standard output: the table, or the
 // JSON where that was asked for. Several runs are those of one experiment on several network
-// models: they come side by side, without a trace. Throws OutputError if something can't be
-// written. REQUIRES: there is a report.
-void write_outputs(const RunOptions& options, const std::vector<StepReport>& reports);
+// models: they come side by side, without a trace. `outputs` remembers what can't be written.
+// REQUIRES: there is a report.
+void write_outputs(const RunOptions& options, const std::vector<StepReport>& reports,
+                   Outputs& outputs);
 
 }  // namespace stepsim

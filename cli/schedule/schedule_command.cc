@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/step/schedule_run.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/schedule/schedule_comparison.h"
 #include "cli/schedule/schedule_options.h"
@@ -12,7 +13,6 @@
 #include "cli/standard_output.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
 #include "traces/chrome_trace.h"
-#include "traces/output_file.h"
 
 namespace stepsim {
 namespace {
@@ -89,7 +89,6 @@ ScheduleRun simulate_with_progress(const PipelineSchedule& schedule, const Stage
   SimulationOptions options;
   Progress progress;
   progress.watch(options);
-  stop_if_interrupted();
   if (!rule) return simulate_schedule(schedule, costs, std::move(options));
   const Posting posting = rule->post(schedule, costs);
   return simulate_schedule(schedule, costs, std::move(options), &posting);
@@ -106,9 +105,8 @@ ExitStatus run_schedule_command(const std::vector<std::string>& arguments) {
     print(describe_schedules());
     return ExitStatus::kDone;
   }
-  catch_interrupts();
   ScheduleWork work = read_work(arguments);
-  const ScheduleOptions& options = work.options;
+  ScheduleOptions& options = work.options;
   const StageCosts costs = costs_of(options.request);
   const std::optional<PostingRule> posting = posting_of(options, options.name);
   const ScheduleRun run = simulate_with_progress(work.schedule, costs, posting);
@@ -116,22 +114,21 @@ ExitStatus run_schedule_command(const std::vector<std::string>& arguments) {
                            posting,      std::move(work.found)};
   std::optional<Comparison> comparison;
   if (!options.named.empty()) comparison = compare(options, own, std::move(work.compared));
-  std::optional<OutputFile> trace;
-  if (!options.trace.empty()) {
-    trace.emplace(options.trace);
-    write_chrome_trace(run.graph, run.cluster, run.result, *trace);
-  }
+  Outputs outputs;
+  outputs.write(options.trace, [&run](OutputFile& trace) {
+    write_chrome_trace(run.graph, run.cluster, run.result, trace);
+  });
   const std::string json = options.json.empty() ? "" : schedule_json(options, own, comparison);
-  std::optional<OutputFile> json_file;
-  if (!json.empty() && options.json != "-") {
-    json_file.emplace(options.json);
-    json_file->write(json);
+  outputs.write(options.json, json);
+  outputs.commit();
+  if (options.json == "-") {
+    outputs.print(json);
+  } else {
+    options.trace = outputs.if_written(options.trace);
+    options.json = outputs.if_written(options.json);
+    outputs.print(schedule_report(options, own, comparison));
   }
-  stop_if_interrupted();
-  if (trace) trace->commit();
-  if (json_file) json_file->commit();
-  print(options.json == "-" ? json : schedule_report(options, own, comparison));
-  return ExitStatus::kDone;
+  return outputs.end(ExitStatus::kDone);
 }
 
 }  // namespace

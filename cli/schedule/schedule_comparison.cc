@@ -89,11 +89,10 @@ OptimalSchedule search_with_progress(OptimalRequest request) {
   Progress progress;
   request.progress_context = &progress;
   request.progress = [](void* context, double done) {
-    return static_cast<Progress*>(context)->show(done);
+    static_cast<Progress*>(context)->show(done);
+    return true;
   };
-  OptimalSchedule optimal = optimal_schedule(request);
-  stop_if_interrupted();
-  return optimal;
+  return optimal_schedule(request);
 }
 
 std::optional<PostingRule> posting_of(const ScheduleOptions& options, const std::string& name) {
@@ -129,7 +128,6 @@ Comparison compare(const ScheduleOptions& options, const PlayedSchedule& own,
   };
   comparison.rows.push_back(played(options, own.name, own.schedule, cut(own.costs, parts)));
   for (ScheduleRequest& request : compared.requests) {
-    stop_if_interrupted();
     const StageCosts costs = give(request, parts_of(request));
     comparison.rows.push_back(
         played(options, std::string(name_of(request.name)), make_schedule(request), costs));

@@ -46,7 +46,7 @@ struct ComparedRequests {
 ComparedRequests compared_requests(const ScheduleOptions& options, const ScheduleRequest& given,
                                    std::vector<Problem>& problems);
 
-// Shows its progress. Throws SimulationInterrupted if an interrupt arrived.
+// Shows its progress.
 OptimalSchedule search_with_progress(OptimalRequest request);
 
 // Returns how a schedule's messages are posted: in batches with --batch-p2p, as planned for a file

@@ -200,6 +200,7 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
   }
   options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  refuse_same_output(line, "trace", "json", problems);
   if (!options.json.empty() && options.json == options.trace) {
     problems.push_back({"--json", "must not be the file of --trace"});
   }

@@ -7,13 +7,12 @@
 
 #include "analysis/formulas/formula_table.h"
 #include "analysis/formulas/worked_cases.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
-#include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
 #include "traces/json_text.h"
-#include "traces/output_file.h"
 #include "traces/report_text.h"
 
 namespace stepsim {
@@ -100,15 +99,14 @@ std::string json_of(const std::vector<EvaluatedCase>& cases) {
 
 }  // namespace
 
-bool validate_cases(const std::vector<std::string>& words, const std::string& json) {
+ExitStatus validate_cases(const std::vector<std::string>& words, const std::string& json) {
   const std::vector<EvaluatedCase> cases = evaluate_cases(words);
-  if (!json.empty() && json != "-") {
-    OutputFile file(json);
-    file.write(json_of(cases));
-    file.commit();
-  }
-  print(json == "-" ? json_of(cases) : text_of(cases));
-  return std::ranges::all_of(cases, [](const EvaluatedCase& one) { return one.outcome.agrees; });
+  Outputs outputs;
+  outputs.write(json, json_of(cases));
+  outputs.commit();
+  outputs.print(json == "-" ? json_of(cases) : text_of(cases));
+  const auto agrees = [](const EvaluatedCase& one) { return one.outcome.agrees; };
+  return outputs.end(std::ranges::all_of(cases, agrees) ? ExitStatus::kDone : ExitStatus::kNo);
 }
 
 }  // namespace stepsim

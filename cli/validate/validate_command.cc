@@ -13,6 +13,7 @@
 #include "analysis/studies/study_table.h"
 #include "cli/command_line.h"
 #include "cli/mentions.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/standard_output.h"
 #include "cli/validate/validate_cases.h"
@@ -20,7 +21,6 @@
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
 #include "traces/json_text.h"
-#include "traces/output_file.h"
 #include "traces/plot_svg.h"
 #include "traces/report_text.h"
 
@@ -265,42 +265,36 @@ std::string json_of(const ValidateRequest& request, const std::vector<Finished>&
   return text + "\n  ]\n}\n";
 }
 
-void write_json(const std::string& path, const std::string& json) {
-  if (path == "-") {
-    print(json);
-  } else if (!path.empty()) {
-    OutputFile file(path);
-    file.write(json);
-    stop_if_interrupted();
-    file.commit();
-  }
-}
-
 // ---- running ----
 
 void write_plots(const ValidateRequest& request, const ChosenStudy& chosen,
-                 const Laboratory& laboratory) {
+                 const Laboratory& laboratory, Outputs& outputs) {
   if (request.plot_folder.empty() || chosen.study.sweeps == nullptr) return;
   for (const Sweep& sweep : chosen.study.sweeps()) {
-    OutputFile file(request.plot_folder + "/" + sweep.name + ".svg");
-    file.write(plot_svg(run_sweep(sweep, laboratory)));
-    stop_if_interrupted();
-    file.commit();
+    outputs.write(request.plot_folder + "/" + sweep.name + ".svg",
+                  plot_svg(run_sweep(sweep, laboratory)));
+    outputs.commit();
   }
 }
 
-ExitStatus status_of(bool all_as_expected) {
-  return all_as_expected ? ExitStatus::kDone : ExitStatus::kNo;
+// Without a reader of what it prints, such a request has no purpose.
+bool prints_only(const ValidateRequest& request) {
+  return request.plot_folder.empty() && (request.json.empty() || request.json == "-");
+}
+
+ExitStatus status_of(const std::vector<Finished>& finished) {
+  const auto as_expected = [](const Finished& row) { return row.outcome.as_expected; };
+  return std::ranges::all_of(finished, as_expected) ? ExitStatus::kDone : ExitStatus::kNo;
 }
 
 ExitStatus run_validate_command(const std::vector<std::string>& arguments) {
-  catch_interrupts();
   const ValidateRequest request = read_request(arguments);
-  if (request.cases) return status_of(validate_cases(request.words, request.json));
+  if (request.cases) return validate_cases(request.words, request.json);
   if (request.list) {
     print(list_text(request));
     return ExitStatus::kDone;
   }
+  Outputs outputs;
   std::vector<Finished> finished;
   std::size_t done = 0;
   for (const ChosenStudy& chosen : request.chosen) {
@@ -315,7 +309,6 @@ ExitStatus run_validate_command(const std::vector<std::string>& arguments) {
     for (const StudyRow& row : chosen.rows) {
       std::vector<RowOutcome> outcomes;
       for (const Fidelity fidelity : request.fidelities) {
-        stop_if_interrupted();
         laboratory.fidelity = fidelity;
         outcomes.push_back(run_row(chosen.study, row, laboratory));
         finished.push_back({&row, outcomes.back()});
@@ -324,14 +317,16 @@ ExitStatus run_validate_command(const std::vector<std::string>& arguments) {
     }
     if (!chosen.study.finding.empty()) report.wrapped(4, chosen.study.finding);
     laboratory.fidelity = request.fidelities.size() > 1 ? Fidelity::kFlow : request.fidelities[0];
-    write_plots(request, chosen, laboratory);
+    write_plots(request, chosen, laboratory, outputs);
     progress.wipe();
-    if (request.json != "-") print(report.text());
+    if (request.json != "-") outputs.print(report.text());
+    if (!outputs.is_heard() && prints_only(request)) return outputs.end(ExitStatus::kDone);
   }
-  write_json(request.json, json_of(request, finished));
-  if (request.json != "-") print(summary_text(finished));
-  return status_of(
-      std::ranges::all_of(finished, [](const Finished& row) { return row.outcome.as_expected; }));
+  const std::string json = request.json.empty() ? "" : json_of(request, finished);
+  outputs.write(request.json, json);
+  outputs.commit();
+  outputs.print(request.json == "-" ? json : summary_text(finished));
+  return outputs.end(status_of(finished));
 }
 
 }  // namespace

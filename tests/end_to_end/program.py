@@ -7,6 +7,7 @@ Good runs, every kind of bad input, files that can't be written, interrupts. Sta
 import os
 import pathlib
 import pty
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ SMALL = "llama3-8b-dgx-h100-8"
 # Long enough to be interrupted on any machine.
 LONG = ["run", "llama3-70b-dgx-h100-512", "--steps", "1000"]
 TIMEOUT_S = 600
+INTERRUPTS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 
 
 def stepsim(*arguments, **options):
@@ -26,8 +28,15 @@ def stepsim(*arguments, **options):
     )
 
 
-def started(*arguments):
-    return subprocess.Popen([STEPSIM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def started(*arguments, ignored=()):
+    """A process that gets signals as one that a person starts. A shell that runs the tests in the
+    background would have them ignored."""
+    def give_signals():
+        for number in INTERRUPTS:
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
+    return subprocess.Popen([STEPSIM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            preexec_fn=give_signals)
 
 
 def on_terminal(*arguments, environment=None):
@@ -35,7 +44,8 @@ def on_terminal(*arguments, environment=None):
     controller, terminal = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", **(environment or {})}
     process = subprocess.Popen(
-        [STEPSIM, *arguments], stdout=terminal, stderr=terminal, env=environment
+        [STEPSIM, *arguments], stdout=terminal, stderr=terminal, env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
     )
     os.close(terminal)
     return process, controller

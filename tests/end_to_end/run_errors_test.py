@@ -3,8 +3,6 @@
 PATH-TO-STEPSIM.
 """
 import json
-import pathlib
-import resource
 import signal
 import time
 
@@ -178,29 +176,6 @@ class UnfinishedOutputTest(StepsimTest):
 
     def test_sigterm_leaves_nothing(self):
         self.interrupt(signal.SIGTERM)
-
-    def test_a_full_disk_is_an_error_and_leaves_nothing(self):
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-
-        # Python ignores SIGXFSZ, and so does what it starts here: write() fails instead.
-        result = stepsim("run", SMALL, "--trace", str(self.folder / "t.json"), preexec_fn=limit,
-                         restore_signals=False)
-        self.assertEqual(result.returncode, 4, result.stderr)
-        self.assertIn("t.json", result.stderr)
-        self.assertEqual(self.files(), [])
-
-    def test_a_full_device_is_an_error(self):
-        with open("/dev/full", "wb") as full:
-            result = stepsim("run", SMALL, stdout=full)
-        self.assertEqual(result.returncode, 4)
-        self.assertIn("stepsim: standard output: can't be written: No space left on device", result.stderr)
-
-    def test_an_older_result_stays_when_a_run_fails(self):
-        path = self.write("r.json", "older")
-        result = stepsim("run", SMALL, "--json", path, "--trace", "/dev/full")
-        self.assertEqual(result.returncode, 4, result.stderr)
-        self.assertEqual(pathlib.Path(path).read_text(), "older")
 
 
 if __name__ == "__main__":

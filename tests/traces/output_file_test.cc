@@ -142,6 +142,58 @@ TEST_F(OutputFileTest, FollowsASymbolicLink) {
   EXPECT_EQ(contents(in_folder("target")), "x");
 }
 
+TEST_F(OutputFileTest, MakesTheTargetOfALinkThatLeadsToNothing) {
+  fs::create_symlink("target", in_folder("link"));
+  EXPECT_TRUE(check_writable(in_folder("link")).empty());
+  EXPECT_EQ(message_of(in_folder("link")), "written");
+  EXPECT_TRUE(fs::is_symlink(in_folder("link")));
+  EXPECT_EQ(contents(in_folder("target")), "x");
+}
+
+TEST_F(OutputFileTest, ALongNameIsNoProblemAndOneTooLongIsSaidAtOnce) {
+  EXPECT_EQ(message_of(in_folder(std::string(255, 'a'))), "written");
+  EXPECT_EQ(check_writable(in_folder(std::string(256, 'a'))).size(), 1U);
+}
+
+TEST_F(OutputFileTest, SeveralFilesAppearTogether) {
+  OutputFile one(in_folder("a.json"));
+  OutputFile other(in_folder("b.json.gz"));
+  for (OutputFile* file : {&one, &other}) {
+    file->write("text");
+    file->finish();
+  }
+  EXPECT_FALSE(fs::exists(in_folder("a.json")) || fs::exists(in_folder("b.json.gz")));
+  for (OutputFile* file : {&one, &other}) file->publish();
+  EXPECT_EQ(contents(in_folder("a.json")), "text");
+  EXPECT_EQ(decompressed(in_folder("b.json.gz")), "text");
+  for (OutputFile* file : {&one, &other}) file->commit();
+  EXPECT_EQ(files(), 2);
+}
+
+// A writer holds a lock on its file; nobody holds one on the file of a dead process.
+TEST_F(OutputFileTest, RemovesWhatDeadProcessesLeftAndNothingElse) {
+  const std::string left = in_folder(".stepsim-0123456789abcdef.partial");
+  const std::string own = in_folder(".stepsim-notes.partial");
+  std::ofstream(left) << "half";
+  std::ofstream(own) << "not from an OutputFile";
+  OutputFile living(in_folder("a.json"));
+  living.write("living");
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_EQ(message_of(in_folder("b.json")), "written");
+  living.commit();
+  EXPECT_EQ(contents(in_folder("a.json")), "living");
+  EXPECT_TRUE(fs::exists(own));
+  EXPECT_EQ(files(), 3);
+}
+
+TEST_F(OutputFileTest, KeepsThePermissionsOfTheTarget) {
+  std::ofstream(in_folder("a.json")) << "old";
+  fs::permissions(in_folder("a.json"), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(message_of(in_folder("a.json")), "written");
+  EXPECT_EQ(fs::status(in_folder("a.json")).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST_F(OutputFileTest, AsksWithoutLeavingATrace) {
   EXPECT_TRUE(check_writable(in_folder("a.json")).empty());
   EXPECT_EQ(files(), 0);

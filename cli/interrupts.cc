@@ -1,0 +1,69 @@
+#include "cli/interrupts.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "traces/partial_file.h"
+
+namespace stepsim {
+namespace {
+
+constexpr int kInterrupts[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+sigset_t all_interrupts() {
+  sigset_t all;
+  sigemptyset(&all);
+  for (const int signal : kInterrupts) sigaddset(&all, signal);
+  return all;
+}
+
+// ---- inside the signal handler: only what POSIX calls async-signal-safe ----
+
+// A terminal that was stopped (Ctrl-S) must not keep the process from ending.
+void say(std::string_view text) {
+  pollfd standard_error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&standard_error, 1, /*timeout=*/0) != 1) return;
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void end_at_once(int signal) {
+  remove_partial_files();
+  if (isatty(STDERR_FILENO) != 0) say("\r\033[K");  // the line of Progress
+  say(published_files() == 0
+          ? "stepsim: interrupted, nothing was written\n"
+          : "stepsim: interrupted; files that were written before are complete\n");
+  _exit(128 + signal);
+}
+
+// ----
+
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = end_at_once;
+  action.sa_mask = all_interrupts();
+  for (const int signal : kInterrupts) {
+    if (!is_ignored(signal)) sigaction(signal, &action, nullptr);
+  }
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+HeldInterrupts::HeldInterrupts() {
+  const sigset_t all = all_interrupts();
+  pthread_sigmask(SIG_BLOCK, &all, &before_);
+}
+
+HeldInterrupts::~HeldInterrupts() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+}  // namespace stepsim

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "sim/base/interruption.h"
 
 namespace stepsim {
 namespace {
@@ -51,7 +50,6 @@ class Law {
 
   // Probability that a token goes to any of experts [begin, end), all of one node.
   double reaches(std::uint32_t begin, std::uint32_t end) const {
-    stop_if_asked();
     const std::uint32_t node = begin / of_node_;
     const Polynomial without = product(node * of_node_, (node + 1) * of_node_, begin, end);
     return 1 - sum_with(node, without) / all_;
@@ -92,7 +90,6 @@ class Law {
   }
 
   Table times(const Table& a, const Table& b) const {
-    stop_if_asked();
     Table result(limit_ + 1, Polynomial(k_ + 1, 0));
     for (std::uint32_t j = 0; j <= limit_; ++j) {
       for (std::uint32_t other = 0; j + other <= limit_; ++other) {

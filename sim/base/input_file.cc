@@ -12,8 +12,6 @@
 #include <cstring>
 #include <utility>
 
-#include "sim/base/interruption.h"
-
 namespace stepsim {
 namespace {
 
@@ -95,7 +93,6 @@ void InputFile::open(const std::string& path) {
 
 std::size_t InputFile::read(std::span<char> block) {
   if (!problem_.empty() || block.empty()) return 0;
-  stop_if_asked();
   const std::size_t size = at_ < kept_.size() ? read_kept(block) : read_descriptor(block);
   at_ += size;
   if (static_cast<std::int64_t>(at_) <= most_bytes(kind_).value()) return size;
@@ -124,11 +121,9 @@ std::size_t InputFile::read_descriptor(std::span<char> block) {
   return 0;
 }
 
-// Waits in slices, so that an interrupt ends it soon.
 bool InputFile::wait_for_pipe() {
   constexpr std::chrono::milliseconds kSlice(100);
   while (waited_ < settings().patience) {
-    stop_if_asked();
     pollfd waited_for{.fd = *descriptor_, .events = POLLIN, .revents = 0};
     const Clock::time_point before = Clock::now();
     const int ready = poll(&waited_for, 1, static_cast<int>(kSlice.count()));

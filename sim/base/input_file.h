@@ -7,7 +7,6 @@
 //
 // Folders, devices and sockets are refused before they are opened. A file has a limit of bytes that
 // depends on its kind; --max-input replaces it. A pipe may make stepsim wait for 10 s in all.
-// Reading calls stop_if_asked() (sim/base/interruption.h).
 
 #pragma once
 

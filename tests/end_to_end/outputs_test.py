@@ -15,8 +15,8 @@ import time
 import program
 from program import INTERRUPTS, SMALL, TIMEOUT_S, StepsimTest, main, stepsim
 
-# A trace that takes half a minute to write.
-LONG_TRACE = ["run", "llama3-70b-dgx-h100-512", "--steps", "2", "--trace-ranks", "0-127"]
+# A trace of half a gigabyte.
+LONG_TRACE = ["run", SMALL, "--steps", "20", "--trace-ranks", "0-7"]
 # From the signal to the end. It is a few milliseconds, and 0.13 s for each GB of memory.
 SOON_S = 1.0
 CASE = {

@@ -14,7 +14,6 @@
 #include <string>
 #include <thread>
 
-#include "sim/base/interruption.h"
 
 namespace stepsim {
 namespace {
@@ -29,7 +28,6 @@ class InputFileTest : public ::testing::Test {
   }
   ~InputFileTest() override {
     set_input_settings({});
-    set_stop_check(nullptr);
     std::filesystem::remove_all(folder_);
   }
 
@@ -116,11 +114,6 @@ TEST_F(InputFileTest, APipeIsLimitedToo) {
 TEST_F(InputFileTest, APipeThatDeliversNothingIsGivenUp) {
   set_input_settings({.patience = std::chrono::milliseconds(1000)});
   EXPECT_EQ(problem_of(make_pipe()), "it is a pipe that kept stepsim waiting for more than 1 s");
-}
-
-TEST_F(InputFileTest, AnInterruptEndsTheWait) {
-  set_stop_check([] { throw std::runtime_error("stop"); });
-  EXPECT_THROW(read_input(make_pipe(), InputKind::kText), std::runtime_error);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 
-
 namespace stepsim {
 namespace {
 

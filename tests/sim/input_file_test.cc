@@ -14,7 +14,6 @@
 #include <string>
 #include <thread>
 
-
 namespace stepsim {
 namespace {
 

@@ -27,7 +27,7 @@ std::string number(std::uint64_t value) {
 class Promise {
  public:
   Promise(const CollectiveTask& task, const CollectiveAlgorithm& algorithm)
-      : task_(task), algorithm_(algorithm), n_(algorithm.members()) {
+      : task_(task), n_(algorithm.members()) {
     const bool owned = task.op == CollectiveOp::kAllGather || task.op == CollectiveOp::kGather ||
                        task.op == CollectiveOp::kScatter || task.op == CollectiveOp::kReduceScatter;
     if (!owned) return;
@@ -111,7 +111,6 @@ class Promise {
   }
 
   const CollectiveTask& task_;
-  const CollectiveAlgorithm& algorithm_;
   std::uint32_t n_;
   std::vector<std::optional<std::uint32_t>> owner_;  // by shard, for operations that have owners
 };

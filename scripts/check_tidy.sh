@@ -20,9 +20,9 @@ if [ $# -eq 0 ]; then
   rooms=(sim topology workload schedules experiment proto analysis traces cli)
 fi
 
-# A debug build has no precompiled headers, which clang could not read. Generated headers must exist.
+# Clang can't read GCC's precompiled headers. Generated headers must exist.
 build=build/tidy
-cmake --preset debug -B "$build" -DSTEPSIM_TESTS=OFF --log-level=WARNING >/dev/null
+cmake --preset debug -B "$build" -DSTEPSIM_TESTS=OFF -DSTEPSIM_PRECOMPILE=OFF --log-level=WARNING >/dev/null
 cmake --build "$build" --target proto/generated/proto/chip.pb.h >/dev/null
 
 units=()

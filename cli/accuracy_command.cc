@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
+#include "sim/base/field_text.h"
 #include "traces/json_text.h"
 
 namespace stepsim {
@@ -50,14 +50,13 @@ class RecordProgress {
   RecordProgress(const RecordProgress&) = delete;
   RecordProgress& operator=(const RecordProgress&) = delete;
 
-  bool at(std::size_t record) {
+  void at(std::size_t record) {
     const auto now = std::chrono::steady_clock::now();
     if (on_terminal_ && now - start_ > kQuiet && now - last_ > std::chrono::milliseconds(200)) {
       print_error(fmt::format("\r\033[K{}: {} of {} records", file_, record, records_));
       drawn_ = true;
       last_ = now;
     }
-    return true;
   }
 
  private:
@@ -182,11 +181,9 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   PredictOptions limits;
   if (line.options.count("most-ops") != 0) {
     const std::string text = line.value("most-ops");
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, limits.most_ops);
-    if (error != std::errc() || rest != end) {
-      problems.push_back({"--most-ops", "must be a whole number, is \"" + text + "\""});
-    }
+    const auto most = number_in<decltype(limits.most_ops)>(text);
+    if (!most) problems.push_back({"--most-ops", "must be a whole number, is \"" + text + "\""});
+    limits.most_ops = most.value_or(limits.most_ops);
   }
   throw_if_any(std::move(problems));
 
@@ -194,11 +191,14 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   std::vector<AccuracyRow> rows;
   for (const CsvTable& table : tables) {
     RecordProgress progress(table.file, table.records.size());
-    const std::vector<AccuracyRow> of_table = predict(
-        table, hardware,
-        {.library = library,
-         .most_ops = limits.most_ops,
-         .progress = [&progress](std::size_t record, std::size_t) { return progress.at(record); }});
+    const std::vector<AccuracyRow> of_table =
+        predict(table, hardware,
+                {.library = library,
+                 .most_ops = limits.most_ops,
+                 .progress = [&progress](std::size_t record, std::size_t) {
+                   progress.at(record);
+                   return true;
+                 }});
     rows.insert(rows.end(), of_table.begin(), of_table.end());
   }
   Outputs outputs;

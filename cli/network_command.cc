@@ -17,6 +17,7 @@
 #include "cli/command_line.h"
 #include "cli/outputs.h"
 #include "cli/standard_output.h"
+#include "experiment/simulation_fields.h"
 #include "proto/network_case/network_case.h"
 #include "sim/base/error.h"
 #include "sim/base/quantity_text.h"
@@ -33,10 +34,6 @@ namespace po = boost::program_options;
 
 constexpr std::size_t kListed = 5;  // flows and links shown in the table
 
-enum class CaseFidelity { kLatencyBandwidth, kFlow, kPacket };
-constexpr CaseFidelity kCaseFidelities[] = {CaseFidelity::kLatencyBandwidth, CaseFidelity::kFlow,
-                                            CaseFidelity::kPacket};
-
 // A packet simulation of more than kMostPacketHops needs --yes. kPacketHopsPerSecond is the speed
 // of one core.
 constexpr double kMostPacketHops = 1e9;
@@ -45,14 +42,14 @@ constexpr double kPacketHopsPerSecond = 4e6;
 
 struct NetworkOptions {
   std::string path;
-  std::optional<CaseFidelity> fidelity;  // unset: the one that the format of the case is for
-  std::string json;                      // file, or "-" for standard output; empty: none
-  bool yes = false;                      // runs packets however long it takes
+  std::optional<Fidelity> fidelity;  // unset: the one that the format of the case is for
+  std::string json;                  // file, or "-" for standard output; empty: none
+  bool yes = false;                  // runs packets however long it takes
 };
 
 struct FinishedCase {
   const NetworkCase& input;
-  CaseFidelity fidelity;
+  Fidelity fidelity;
   FlowRun flows;
   Time makespan;
   std::vector<double> carried;  // bytes, by LinkId
@@ -61,18 +58,6 @@ struct FinishedCase {
   double cpu_s;
   std::int64_t peak_rss_bytes;
 };
-
-std::string_view name_of(CaseFidelity fidelity) {
-  switch (fidelity) {
-    case CaseFidelity::kLatencyBandwidth:
-      return "latency-bandwidth";
-    case CaseFidelity::kFlow:
-      return "flow";
-    case CaseFidelity::kPacket:
-      break;
-  }
-  return "packet";
-}
 
 po::options_description network_option_list() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
@@ -101,9 +86,7 @@ NetworkOptions read_network_options(const std::vector<std::string>& arguments,
   }
   if (line.options.count("fidelity") != 0) {
     const std::string name = line.value("fidelity");
-    for (const CaseFidelity known : kCaseFidelities) {
-      if (name == name_of(known)) options.fidelity = known;
-    }
+    options.fidelity = Text<Fidelity>::read(name);
     if (!options.fidelity) {
       problems.push_back(
           {"--fidelity", "must be latency-bandwidth, flow or packet, is \"" + name + "\""});
@@ -149,13 +132,13 @@ void announce_packet_hops(const NetworkCase& input, bool yes) {
                                   hops, hops / kPacketHopsPerSecond / 60)}});
 }
 
-std::unique_ptr<Network> make_case_network(const NetworkCase& input, CaseFidelity fidelity) {
+std::unique_ptr<Network> make_case_network(const NetworkCase& input, Fidelity fidelity) {
   switch (fidelity) {
-    case CaseFidelity::kLatencyBandwidth:
+    case Fidelity::kLatencyBandwidth:
       return make_latency_bandwidth_network(input.fabric);
-    case CaseFidelity::kFlow:
+    case Fidelity::kFlow:
       return make_flow_network(input.fabric);
-    case CaseFidelity::kPacket:
+    case Fidelity::kPacket:
       break;
   }
   return make_packet_network(input.fabric, packet_options(input));
@@ -165,7 +148,7 @@ double cpu_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-FinishedCase run_case(const NetworkCase& input, CaseFidelity fidelity) {
+FinishedCase run_case(const NetworkCase& input, Fidelity fidelity) {
   const auto wall = std::chrono::steady_clock::now();
   const double cpu = cpu_seconds();
   const std::unique_ptr<Network> network = make_case_network(input, fidelity);
@@ -275,7 +258,7 @@ std::string table(const FinishedCase& run) {
          flows_table(run) + links_table(run) + expected_text(run) +
          fmt::format("\n  simulated in {:.3g} s CPU: {} events, {}, {} at the peak\n", run.cpu_s,
                      run.flows.events,
-                     run.fidelity == CaseFidelity::kPacket
+                     run.fidelity == Fidelity::kPacket
                          ? fmt::format("{} packet-hops", run.statistics.packet_hops)
                          : fmt::format("{} rate updates", run.statistics.rate_updates),
                      to_text(Bytes(run.peak_rss_bytes)));
@@ -293,9 +276,9 @@ ExitStatus run_network_command(const std::vector<std::string>& arguments) {
     }
   }
   throw_if_any(std::move(problems));
-  const CaseFidelity fidelity =
-      options.fidelity.value_or(input.packets ? CaseFidelity::kPacket : CaseFidelity::kFlow);
-  if (fidelity == CaseFidelity::kPacket) announce_packet_hops(input, options.yes);
+  const Fidelity fidelity =
+      options.fidelity.value_or(input.packets ? Fidelity::kPacket : Fidelity::kFlow);
+  if (fidelity == Fidelity::kPacket) announce_packet_hops(input, options.yes);
   const FinishedCase run = run_case(input, fidelity);
   Outputs outputs;
   const std::string json = options.json.empty() ? "" : json_of(run);

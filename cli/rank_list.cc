@@ -1,22 +1,10 @@
 #include "cli/rank_list.h"
 
-#include <charconv>
 #include <optional>
-#include <system_error>
+
+#include "sim/base/field_text.h"
 
 namespace stepsim {
-namespace {
-
-std::optional<std::uint32_t> number(std::string_view text) {
-  std::uint32_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
-}
-
-}  // namespace
-
 std::vector<std::uint32_t> read_rank_list(std::string_view text, const RankListRules& rules,
                                           std::vector<Problem>& problems) {
   std::vector<std::uint32_t> ranks;
@@ -25,9 +13,10 @@ std::vector<std::uint32_t> read_rank_list(std::string_view text, const RankListR
     const std::size_t comma = text.find(',');
     const std::string part(text.substr(0, comma));
     const std::size_t dash = part.find('-');
-    const auto first = number(std::string_view(part).substr(0, dash));
-    const auto last =
-        dash == std::string::npos ? first : number(std::string_view(part).substr(dash + 1));
+    const auto first = number_in<std::uint32_t>(std::string_view(part).substr(0, dash));
+    const auto last = dash == std::string::npos
+                          ? first
+                          : number_in<std::uint32_t>(std::string_view(part).substr(dash + 1));
     if (!first || !last || *first > *last) {
       problems.push_back({rules.option, "must be ranks as in 0,8-15; has \"" + part + "\""});
     } else if (*last >= rules.count) {

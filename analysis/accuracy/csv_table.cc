@@ -1,11 +1,11 @@
 #include "analysis/accuracy/csv_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <utility>
 
 #include "sim/base/error.h"
+#include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
 
 namespace stepsim {
@@ -65,15 +65,6 @@ class Reader {
   std::uint32_t line_ = 1;
 };
 
-template <typename Number>
-std::optional<Number> read_number(std::string_view text) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 bool CsvTable::has(std::string_view column) const {
@@ -87,11 +78,11 @@ std::string_view CsvTable::at(std::size_t record, std::string_view column) const
 }
 
 std::optional<double> CsvTable::number(std::size_t record, std::string_view column) const {
-  return read_number<double>(at(record, column));
+  return number_in<double>(at(record, column));
 }
 
 std::optional<std::int64_t> CsvTable::integer(std::size_t record, std::string_view column) const {
-  return read_number<std::int64_t>(at(record, column));
+  return number_in<std::int64_t>(at(record, column));
 }
 
 CsvTable read_csv(const std::string& path) {

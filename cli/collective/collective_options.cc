@@ -1,7 +1,6 @@
 #include "cli/collective/collective_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <span>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "proto/collective_files.h"
 #include "proto/load_experiment.h"
 #include "proto/message_file.h"
+#include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 #include "sim/collectives/choose_algorithm.h"
@@ -50,14 +50,6 @@ std::optional<Choice> find_name(const std::string& field, const std::string& tex
   problems.push_back({field, "must be one of " + comma_separated(names) + "; is \"" + text + "\"" +
                                  did_you_mean(text, names)});
   return std::nullopt;
-}
-
-std::optional<std::uint32_t> whole_number(std::string_view text) {
-  std::uint32_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
 }
 
 std::optional<Bytes> read_size(const std::string& field, const std::string& text,
@@ -140,7 +132,7 @@ void read_group(const CommandLine& line, CollectiveRequest& request,
         problems);
   }
   if (line.options.count("root") != 0) {
-    const auto rank = whole_number(line.value("root"));
+    const auto rank = number_in<std::uint32_t>(line.value("root"));
     const auto place = std::ranges::find(request.chips, rank.value_or(UINT32_MAX));
     if (place == request.chips.end()) {
       problems.push_back({"--root", "must be one of the ranks, is \"" + line.value("root") + "\""});
@@ -320,7 +312,7 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   }
   request.yes = line.options.count("yes") != 0;
   if (line.options.count("shift") != 0) {
-    const auto shift = whole_number(line.value("shift"));
+    const auto shift = number_in<std::uint32_t>(line.value("shift"));
     if (!shift) problems.push_back({"--shift", "must be a whole number"});
     request.shift = shift.value_or(1);
   }

@@ -1,9 +1,9 @@
 #include "cli/collective/routing_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
+#include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 
@@ -15,9 +15,9 @@ const std::vector<std::string> kKeys = {"experts", "top-k",      "tokens", "toke
 
 template <typename Number>
 bool read_number(std::string_view text, Number& value) {
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && rest == end;
+  const auto read = number_in<Number>(text);
+  value = read.value_or(value);
+  return read.has_value();
 }
 
 // Returns the problem of a key's value; "" if there is none.

@@ -14,6 +14,7 @@
 #include "cli/schedule/schedule_times.h"
 #include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/schedule_file.h"
+#include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
@@ -48,16 +49,13 @@ void read_share(const CommandLine& line, const std::string& option,
   if (line.options.count(option) == 0) return;
   constexpr std::int64_t kMillion = 1'000'000;
   const std::string text = line.value(option);
-  double share = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, share);
-  const bool is_number = !text.empty() && error == std::errc() && rest == end;
-  if (!is_number || !(share > 0 && share <= 1)) {
+  const auto share = number_in<double>(text);
+  if (!share || !(*share > 0 && *share <= 1)) {
     problems.push_back(
         {"--" + option, fmt::format("must be a number above 0, at most 1, is \"{}\"", text)});
     return;
   }
-  const std::int64_t kept = std::llround(share * static_cast<double>(kMillion));
+  const std::int64_t kept = std::llround(*share * static_cast<double>(kMillion));
   memory = ActivationMemory{kMillion, std::max<std::int64_t>(1, kept)};
 }
 

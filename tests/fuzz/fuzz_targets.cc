@@ -1,10 +1,6 @@
 #include "tests/fuzz/fuzz_targets.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -18,31 +14,10 @@
 #include "schedules/pipeline/schedule_file.h"
 #include "sim/base/error.h"
 #include "sim/base/quantity_text.h"
+#include "tests/fuzz/input_on_disk.h"
 
 namespace stepsim {
 namespace {
-
-// InputOnDisk is the input as a file, in memory where the system has such a folder.
-class InputOnDisk {
- public:
-  InputOnDisk(std::string_view input, std::string_view extension)
-      : path_(folder() / ("stepsim-fuzz-" + std::to_string(getpid()) + std::string(extension))) {
-    std::ofstream(path_, std::ios::binary) << input;
-  }
-  ~InputOnDisk() { std::filesystem::remove(path_); }
-  InputOnDisk(const InputOnDisk&) = delete;
-  InputOnDisk& operator=(const InputOnDisk&) = delete;
-
-  std::string path() const { return path_.string(); }
-
- private:
-  static std::filesystem::path folder() {
-    const std::filesystem::path memory = "/dev/shm";
-    return std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
-  }
-
-  std::filesystem::path path_;
-};
 
 // Throws std::logic_error, which no reader may throw.
 void require(bool holds, const char* what) {

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <vector>
+
+#include "schedules/pipeline/published/published_schedule.h"
+#include "schedules/plan/plan_schedule.h"
+#include "tests/fuzz/random/random_plan.h"
+
+namespace stepsim {
+namespace {
+
+bool has_experts(const RandomJob& job) {
+  return job.model.experts.routed > 0;
+}
+
+bool is_transformer(const RandomJob& job) {
+  return job.model.kind == ModelKind::kTransformer;
+}
+
+bool is_fused(const ParallelPlan& plan) {
+  return !plan.own_schedule && !plan.optimal_schedule && published(plan.schedule).fuses;
+}
+
+// ---- recompute ----
+
+void choose_modules(Choices& choices, RandomJob& job) {
+  using enum RecomputeModule;
+  const ModelSpec& model = job.model;
+  std::vector<RecomputeModule> modules;
+  if (!is_transformer(job)) {
+    modules = {kMlp};
+  } else {
+    const bool has_mlp =
+        !has_experts(job) || model.experts.first_dense > 0 || model.experts.every > 1;
+    if (choices.one_in(2)) modules.push_back(kAttention);
+    if (choices.one_in(2)) modules.push_back(kNorm);
+    if (choices.one_in(2)) modules.push_back(kActivation);
+    if (model.latent.kv_rank > 0 && choices.one_in(2)) modules.push_back(kLatentUp);
+    if (has_mlp && choices.one_in(3)) modules.push_back(kMlp);
+    if (model.experts.shared_intermediate > 0 && choices.one_in(3))
+      modules.push_back(kSharedExperts);
+    if (has_experts(job) && choices.one_in(3)) modules.push_back(kExperts);
+  }
+  if (!modules.empty()) job.plan.recompute_modules = modules;
+}
+
+void choose_recompute(Choices& choices, RandomJob& job) {
+  ParallelPlan& plan = job.plan;
+  if (!choices.one_in(2)) return;
+  using enum Recompute;
+  plan.recompute = is_transformer(job) ? choices.pick({kFull, kSelective, kMatmuls, kAlternate})
+                                       : choices.pick({kFull, kSelective});
+  if (plan.recompute == kSelective) choose_modules(choices, job);
+  if (plan.recompute == kFull && choices.one_in(3)) plan.recompute_block = 2;
+  if (choices.one_in(4)) plan.recompute_layers = choices.between(1, 3);
+}
+
+// ---- tensor and context ranks ----
+
+void choose_chunked_matmuls(Choices& choices, ParallelPlan& plan) {
+  const bool is_plain = plan.cp * plan.ep * plan.etp == 1 && plan.sequence_parallel;
+  if (is_plain && !splits_all_backwards(plan) && choices.one_in(4)) {
+    plan.tensor_chunks = choices.between(2, 4);
+  }
+  plan.overlap_tensor = !splits_all_backwards(plan) && choices.one_in(4);
+}
+
+bool takes_width(const RandomJob& job) {
+  const ParallelPlan& plan = job.plan;
+  const ModelSpec& model = job.model;
+  return plan.sequence_parallel && !has_experts(job) && model.latent.kv_rank == 0 &&
+         model.prediction_modules == 0 && plan.tensor_chunks == 1 && !plan.overlap_tensor &&
+         model.kv_heads % plan.tp == 0 &&
+         (plan.recompute == Recompute::kNone || plan.recompute == Recompute::kFull);
+}
+
+void choose_tensor(Choices& choices, RandomJob& job) {
+  ParallelPlan& plan = job.plan;
+  if (plan.tp == 1) return;
+  plan.sequence_parallel = has_experts(job) || !choices.one_in(5);
+  choose_chunked_matmuls(choices, plan);
+  if (!takes_width(job) || !choices.one_in(4)) return;
+  const std::int64_t width = choices.divisor_of(plan.tp);
+  if (width < plan.tp) plan.tensor_width = width;
+}
+
+void choose_context(Choices& choices, RandomJob& job) {
+  using enum ContextMode;
+  ParallelPlan& plan = job.plan;
+  if (plan.cp == 1) return;
+  plan.cp_mode = choices.pick({kZigzagRing, kRing, kAllGather, kUlysses});
+}
+
+// ---- pipeline and experts ----
+
+void choose_messages(Choices& choices, ParallelPlan& plan) {
+  if (plan.pp == 1) return;
+  plan.overlap_pipeline = !choices.one_in(6);
+  plan.batch_p2p = plan.overlap_pipeline && choices.one_in(6);
+}
+
+void choose_dispatch(Choices& choices, const RandomCluster& cluster, ParallelPlan& plan) {
+  const bool stands_in_nodes = cluster.axes.empty() && plan.ep % cluster.node == 0;
+  if (!stands_in_nodes || !choices.one_in(3)) return;
+  plan.dispatch = Dispatch::kTwoLevel;
+  if (choices.one_in(3)) plan.node_limit = choices.between(1, 2);
+}
+
+void choose_expert_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
+  ParallelPlan& plan = job.plan;
+  if (plan.ep == 1) return;
+  choose_dispatch(choices, cluster, plan);
+  if (!is_fused(plan) && plan.zero < 3 && choices.one_in(8)) {
+    plan.overlap_expert_parallel = true;
+  } else if (!is_fused(plan) && plan.tp == 1 && job.model.experts.shared_intermediate > 0) {
+    plan.overlap_shared_experts = choices.one_in(3);
+  }
+  if (choices.one_in(6)) plan.combine_type = DataType::kFp32;
+}
+
+// ---- data parallelism and the optimizer ----
+
+void choose_fully_sharded(Choices& choices, ParallelPlan& plan) {
+  plan.prefetch = static_cast<int>(choices.pick({1, 0, 2, 5}));
+  plan.reshard_after_forward = !choices.one_in(3);
+  plan.shared_master = choices.one_in(4);
+}
+
+void choose_buckets(Choices& choices, ParallelPlan& plan) {
+  plan.gradient_bucket_parameters = choices.pick({40'000'000, 100'000, 1, 1'000'000});
+  if (plan.zero < 2) plan.overlap_gradients = !choices.one_in(4);
+  if (plan.zero > 0) plan.overlap_parameters = choices.one_in(4);
+}
+
+void choose_sharding(Choices& choices, ParallelPlan& plan) {
+  const bool has_copies = placement_of(plan) == Placement::kBidirectional;
+  const bool takes_fsdp = !has_copies && !is_fused(plan);
+  plan.zero = static_cast<int>(choices.below(takes_fsdp ? 4 : 3));
+  if (plan.zero == 3) {
+    choose_fully_sharded(choices, plan);
+  } else {
+    choose_buckets(choices, plan);
+  }
+  if (plan.zero == 0 || has_copies || !choices.one_in(4)) return;
+  const std::int64_t shard = choices.divisor_of(plan.replicas());
+  if (shard > 1) plan.shard = shard;
+}
+
+void choose_adam(Choices& choices, const RandomCluster& cluster, ParallelPlan& plan) {
+  plan.optimizer_bytes = choices.pick({12, 8, 6, 16});
+  plan.clip_gradients = choices.one_in(3);
+  plan.post_validation = plan.clip_gradients && plan.pp > 1 && choices.one_in(3);
+  if (!cluster.has_host || plan.shared_master || !choices.one_in(8)) return;
+  plan.offload_optimizer = true;
+  plan.host_optimizer = choices.one_in(2);
+}
+
+void choose_optimizer(Choices& choices, const RandomCluster& cluster, ParallelPlan& plan) {
+  if (!plan.shared_master && choices.one_in(6)) {
+    plan.optimizer = Optimizer::kNone;
+    plan.clip_gradients = choices.one_in(4);
+  } else {
+    choose_adam(choices, cluster, plan);
+  }
+  plan.gradient_bytes = choices.pick({4, 2});
+  if (plan.microbatches() == 1 && choices.one_in(4)) {
+    plan.hold_gradients = false;
+    plan.gradient_bytes = 2;
+    if (plan.optimizer == Optimizer::kAdam) plan.optimizer_bytes = 8;
+  }
+  if (!cluster.has_host || !choices.one_in(10)) return;
+  plan.offload_activations = true;
+  if (choices.one_in(2)) plan.offload_layers = choices.between(1, 3);
+}
+
+// ---- types and kernels ----
+
+DataType random_type(Choices& choices, const ChipSpec& chip) {
+  using enum DataType;
+  const DataType wanted = choices.pick({kBf16, kBf16, kFp8, kFp32, kFp16, kInt8});
+  for (const DataType type : {wanted, kBf16, kFp16}) {
+    if (chip.peak_of(type) > Throughput(0)) return type;
+  }
+  return kFp32;
+}
+
+bool has_bytes(const RandomJob& job) {
+  const ParallelPlan& plan = job.plan;
+  const DataType types[] = {plan.type, plan.communicated(), plan.dispatched(),
+                            plan.activation_input_type.value_or(DataType::kFp32)};
+  return std::ranges::any_of(types, [](DataType type) { return size_of(type) == Bytes(1); });
+}
+
+void choose_narrow(Choices& choices, RandomJob& job) {
+  ParallelPlan& plan = job.plan;
+  const bool narrows = size_of(plan.type) < size_of(plan.activations());
+  if (is_transformer(job) && choices.one_in(5)) plan.activation_input_type = DataType::kFp8;
+  if (is_transformer(job) && has_bytes(job) && choices.one_in(2)) plan.scale_block = 128;
+  plan.transpose_weights = narrows && is_transformer(job) && choices.one_in(3);
+  const bool rounds =
+      (narrows && plan.scale_block) || plan.activation_input_type || has_experts(job);
+  if (is_transformer(job) && rounds) plan.fused_elementwise = !choices.one_in(4);
+}
+
+void choose_attention_kernels(Choices& choices, ParallelPlan& plan) {
+  const bool is_ring = plan.cp > 1 && (plan.cp_mode == ContextMode::kRing ||
+                                       plan.cp_mode == ContextMode::kZigzagRing);
+  plan.fused_attention = is_ring || !choices.one_in(5);
+  if (plan.fused_attention && plan.cp == 1 && choices.one_in(8)) plan.attention_result_bits = 12;
+}
+
+void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
+  ParallelPlan& plan = job.plan;
+  plan.type = random_type(choices, cluster.chip);
+  if (choices.one_in(6)) plan.weight_type = DataType::kFp32;
+  if (choices.one_in(8)) plan.activation_type = DataType::kFp32;
+  if (plan.tp * plan.cp > 1 && choices.one_in(5)) plan.communication_type = DataType::kFp8;
+  if (has_experts(job) && choices.one_in(4)) plan.dispatch_type = DataType::kFp8;
+  choose_narrow(choices, job);
+  if (is_transformer(job)) {
+    choose_attention_kernels(choices, plan);
+    plan.loss = choices.pick({LossKernels::kFused, LossKernels::kInPlace, LossKernels::kSeparate});
+  }
+  plan.gradient_placeholders = choices.one_in(6);
+  if (cluster.chip.communication.units > 0 && choices.one_in(6)) plan.sm_margin = 20;
+}
+
+}  // namespace
+
+void choose_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
+  choose_recompute(choices, job);
+  choose_tensor(choices, job);
+  choose_context(choices, job);
+  choose_messages(choices, job.plan);
+  choose_sharding(choices, job.plan);
+  choose_expert_keys(choices, cluster, job);
+  choose_optimizer(choices, cluster, job.plan);
+  choose_types(choices, cluster, job);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,98 @@
+#include "tests/fuzz/random/run_laws.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "analysis/step/step_report.h"
+#include "proto/json_value.h"
+#include "traces/result_json.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kRounding = 1e-9;
+
+// Simulated times have 12 digits behind the point, so their doubles round to whole picoseconds.
+std::int64_t picoseconds(const Json& seconds) {
+  return std::llround(seconds.get<double>() * 1e12);
+}
+
+// Returns the sum of all numbers in an object, also in objects inside it.
+std::int64_t sum_of(const Json& parts, std::int64_t (*value_of)(const Json&)) {
+  std::int64_t sum = 0;
+  for (const auto& [key, part] : parts.items()) {
+    sum += part.is_object() ? sum_of(part, value_of) : value_of(part);
+  }
+  return sum;
+}
+
+std::string broken_sum(const char* what, std::int64_t sum, std::int64_t whole) {
+  return sum == whole ? "" : fmt::format("{} adds up to {}, not {}", what, sum, whole);
+}
+
+std::string broken_parts(const Json& result) {
+  const std::int64_t step = picoseconds(result["step_time_s"]);
+  std::string broken = broken_sum("breakdown_s", sum_of(result["breakdown_s"], picoseconds), step);
+  std::int64_t path = 0;
+  for (const Json& part : result["critical_path"]) path += picoseconds(part["duration_s"]);
+  if (broken.empty()) broken = broken_sum("critical_path", path, step);
+  const Json& memory = result["memory"];
+  const auto bytes = [](const Json& value) { return value.get<std::int64_t>(); };
+  if (broken.empty()) {
+    broken = broken_sum("memory.by_category_bytes", sum_of(memory["by_category_bytes"], bytes),
+                        bytes(memory["peak_bytes"]));
+  }
+  return broken;
+}
+
+std::string broken_limit(const SimulatedStep& step) {
+  const double utilization = step.metrics.hardware_flops_utilization;
+  if (!(utilization <= 1 + kRounding)) {
+    return fmt::format("hardware_flops_utilization is {}", utilization);
+  }
+  // The latency-bandwidth network lets any number of transfers have all of a link.
+  if (step.options.fidelity == Fidelity::kLatencyBandwidth) return "";
+  for (const LinkTotal& link : step.result.links) {
+    if (link.utilization <= 1 + 1e-6) continue;
+    return fmt::format("utilization of link {} is {}", link.link.index(), link.utilization);
+  }
+  return "";
+}
+
+// Returns the result if ops that start in the same instant start in another order.
+std::string shuffled_json(const LoadedExperiment& loaded, const Cluster& cluster) {
+  ExperimentOptions options = loaded.simulation;
+  options.before = [](const OpGraph&, const Cluster&, SimulationOptions& run) {
+    run.shuffle_seed = 1;
+  };
+  return json_of_run(loaded, cluster, simulate_experiment(loaded.experiment, cluster, options));
+}
+
+}  // namespace
+
+std::string json_of_run(const LoadedExperiment& loaded, const Cluster& cluster,
+                        const SimulatedExperiment& done) {
+  const SimulatedStep& step = done.runs.front();
+  const FinishedRun run{loaded.experiment, cluster,     done.graph,
+                        step.options,      step.result, step.metrics};
+  const AskedExperiment asked{record_json(loaded.record, loaded.simulation, "test"), {}, {}};
+  std::string json = result_json(report_on(run, asked, loaded.simulation.explains));
+  json.resize(json.rfind("\"simulator\""));
+  return json;
+}
+
+std::string broken_law(const LoadedExperiment& loaded, const Cluster& cluster,
+                       const SimulatedExperiment& done, const std::string& json) {
+  const JsonOrProblem result = parse_json(json.substr(0, json.rfind(',')) + '}');
+  if (!result.value) return "the result is no JSON: " + result.problem;
+  std::string broken = broken_parts(*result.value);
+  if (broken.empty()) broken = broken_limit(done.runs.front());
+  if (broken.empty() && shuffled_json(loaded, cluster) != json) {
+    broken = "another order of simultaneous ops changes the result";
+  }
+  return broken;
+}
+
+}  // namespace stepsim

@@ -5,6 +5,7 @@
 //              the cluster, and the op graph; alone, so that the process's peak of memory is its
 //              own
 //   training   Llama-3 70B on DGX H100s, tp 8, pp 4, dp 1 to 32: 32 to 1,024 ranks, one step
+//   layers     Llama-3 8B on 8 H100s with 1,000 to 16,000 layers
 //   ring       one ring all-reduce of 64 MiB on a ring of 64 to 4,096 chips: stepped, with ranks
 //              that start at skewed times, pipelined
 //   train      24 layers with an all-reduce of 32 MiB each on a 3-D torus of 1,024 chips
@@ -64,6 +65,17 @@ Point training(int dp) {
   const SimulatorStatistics& cost = done.runs.front().result.statistics;
   fmt::print("  {:>6} ranks {:>12} ops {:>8.3f} s {:>7.2f} M ops/s\n", done.graph.ranks.size(),
              cost.ops, cost.cpu_s, static_cast<double>(cost.ops) / cost.cpu_s / 1e6);
+  return {static_cast<double>(cost.ops), cost.cpu_s};
+}
+
+// A model of many layers on one node: programs of millions of ops, and long waits at the end.
+Point layers(int count) {
+  const Experiment experiment =
+      load_experiment({.experiment = "llama3-8b-dgx-h100-8",
+                       .overrides = {"model.layers=" + std::to_string(count)}});
+  const SimulatorStatistics cost = simulate_experiment(experiment).runs.front().result.statistics;
+  fmt::print("  {:>6} layers {:>11} ops {:>8.3f} s {:>7.2f} M ops/s\n", count, cost.ops, cost.cpu_s,
+             static_cast<double>(cost.ops) / cost.cpu_s / 1e6);
   return {static_cast<double>(cost.ops), cost.cpu_s};
 }
 
@@ -151,6 +163,7 @@ int main() {
   stepsim::graph("llama3-405b-dgx-h100-16384");
   stepsim::graph("llama3-405b-128k-dgx-h100-16384");
   stepsim::sweep("training", {1, 2, 4, 8, 16, 32}, stepsim::training);
+  stepsim::sweep("layers", {1'000, 4'000, 16'000}, stepsim::layers);
   const auto ring = [](Granularity granularity, bool skewed) {
     return [granularity, skewed](int chips) { return stepsim::ring(chips, granularity, skewed); };
   };

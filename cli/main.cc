@@ -68,9 +68,7 @@ ExitStatus run_subcommand(const std::vector<std::string>& arguments) {
     print_error(fmt::format("stepsim: the step never ends\n{}", error.what()));
     return ExitStatus::kNo;
   } catch (const std::range_error& error) {
-    print_error(
-        fmt::format("stepsim: the step takes longer than simulated time can be (106 days): {}\n",
-                    error.what()));
+    print_error(fmt::format("stepsim: {}\n", error.what()));
     return ExitStatus::kWrongInput;
   } catch (const std::bad_alloc&) {
     throw;

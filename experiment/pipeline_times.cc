@@ -69,17 +69,17 @@ std::array<Duration, kParts> times_of(const OpGraph& graph, const Timeline& time
 
 // Adds the time of each message of a micro-batch from the moment when both sides have posted it.
 void add_sends(const OpGraph& graph, const Timeline& timeline, std::int32_t microbatch,
-               std::vector<std::int64_t>& sends) {
+               std::vector<Duration>& sends) {
   const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
   for (const TimelineOp& op : timeline.ops) {
     if (program.ops[op.op].kind != OpKind::kMessages) continue;
     if (program.labels[op.op].microbatch != microbatch) continue;
-    sends.push_back((op.ended - op.moving).count());
+    sends.push_back(op.ended - op.moving);
   }
 }
 
-std::int64_t median(std::vector<std::int64_t> values) {
-  if (values.empty()) return 0;
+Duration median(std::vector<Duration> values) {
+  if (values.empty()) return {};
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
@@ -106,23 +106,23 @@ PipelineCosts pipeline_times(const ModelSpec& model, const ParallelPlan& plan,
   }
   const SimulationResult result = simulate(graph, cluster, options);
 
-  std::array<std::vector<std::int64_t>, kParts> parts;
-  std::vector<std::int64_t> sends;
+  std::array<std::vector<Duration>, kParts> parts;
+  std::vector<Duration> sends;
   for (const Timeline& timeline : result.timelines) {
     const std::array<Duration, kParts> times = times_of(graph, timeline, kTimed);
     for (std::size_t part = 0; part < kParts; ++part) {
-      parts[part].push_back(times[part].count() * plan.pp / stages_of(plan));
+      parts[part].push_back(plan.pp * times[part] / stages_of(plan));
     }
     add_sends(graph, timeline, kTimed, sends);
   }
-  constexpr std::int64_t kNanosecond = 1000;
-  const auto at_least_1 = [](std::int64_t picoseconds) {
-    return std::max<std::int64_t>(1, picoseconds / kNanosecond);
+  const auto nanoseconds = [](Duration duration) { return duration.count() / 1000; };
+  const auto at_least_1 = [&](Duration duration) {
+    return std::max<std::int64_t>(1, nanoseconds(duration));
   };
   return {.forward = at_least_1(median(parts[kForwardPart])),
           .backward_input = at_least_1(median(parts[kInputPart])),
           .backward_weight = at_least_1(median(parts[kWeightPart])),
-          .send = median(sends) / kNanosecond};
+          .send = nanoseconds(median(sends))};
 }
 
 }  // namespace stepsim

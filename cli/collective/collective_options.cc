@@ -27,9 +27,6 @@ namespace po = boost::program_options;
 // All choices except kCustom, the last one, which stands for a file.
 constexpr std::size_t kNamedAlgorithms = kAlgorithmChoices.size() - 1;
 
-// Up to this size, products of bytes and members fit in 64 bits.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
-
 // Makes All-Reduce, all_reduce and allreduce the same name.
 std::string plain(std::string_view name) {
   std::string result;
@@ -55,7 +52,7 @@ std::optional<Choice> find_name(const std::string& field, const std::string& tex
 std::optional<Bytes> read_size(const std::string& field, const std::string& text,
                                std::vector<Problem>& problems) {
   const std::optional<Bytes> bytes = parse_bytes(text);
-  if (!bytes || bytes->value() <= 0 || bytes->value() > kMostBytes) {
+  if (!bytes || *bytes <= Bytes(0) || *bytes > kMostCollectiveBytes) {
     problems.push_back({field, "must be " + std::string(accepted_bytes()) +
                                    ", more than 0 and at most 16 TiB; is \"" + text + "\""});
     return std::nullopt;

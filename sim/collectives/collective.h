@@ -24,8 +24,12 @@
 #include <vector>
 
 #include "sim/base/ids.h"
+#include "sim/base/units.h"
 
 namespace stepsim {
+
+// The most bytes of one member: 16 TiB. Their products with numbers of members fit in 64 bits.
+inline constexpr Bytes kMostCollectiveBytes(std::int64_t{1} << 44);
 
 enum class CollectiveOp : std::uint8_t {
   kAllReduce,

@@ -126,8 +126,11 @@ class BlockBytes {
     // This is a torus all-to-all.
     if (algorithm_.cuts_equally()) {
       const std::int64_t all = std::int64_t{n_} * algorithm_.pieces();
-      const std::int64_t exact = task_.bytes.value() * static_cast<std::int64_t>(blocks.size());
-      if (std::abs(message.bytes.value() * all - exact) * 2 > all) {
+      const auto pieces = static_cast<std::int64_t>(blocks.size());
+      // From the bytes that are exact in a whole number for each piece, so that nothing overflows.
+      const std::int64_t above = message.bytes.value() - task_.bytes.value() / all * pieces;
+      const std::int64_t exact = task_.bytes.value() % all * pieces;
+      if (std::abs(above) > pieces || std::abs(above * all - exact) * 2 > all) {
         throw Wrong{"a message from member " + number(from) + " to " + number(message.to) +
                     " is of " + number(static_cast<std::uint64_t>(message.bytes.value())) +
                     " bytes, but " + number(blocks.size()) + " pieces are not"};

@@ -4,7 +4,6 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 
 namespace stepsim {
 namespace {
@@ -29,10 +28,7 @@ double time_left(double key, double volume, double level) {
 }
 
 std::int64_t rounded_finish(std::int64_t settled, double left) {
-  constexpr double kLimit = 9.2e18;
-  if (!(left + static_cast<double>(settled) < kLimit)) {
-    throw std::range_error("a transfer would end after the end of time");
-  }
+  if (!(left + static_cast<double>(settled) < kTimeLimit)) refuse_time();
   return settled + static_cast<std::int64_t>(std::max(left, 0.0) + (1 - kRoundUpFrom));
 }
 

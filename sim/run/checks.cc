@@ -83,8 +83,8 @@ void check_memory(const OpGraph& graph, const MemoryLedger& memory) {
   }
 }
 
-void check_path(const std::vector<std::int64_t>& parts, Duration window) {
-  const Duration sum(std::accumulate(parts.begin(), parts.end(), std::int64_t{0}));
+void check_path(const std::vector<Duration>& parts, Duration window) {
+  const Duration sum = std::accumulate(parts.begin(), parts.end(), Duration());
   if (sum != window) {
     throw std::logic_error("check failed: the critical path adds up to " +
                            std::to_string(sum.count()) + " ps of " +

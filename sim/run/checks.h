@@ -37,7 +37,7 @@ void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kMostAxes
 void check_memory(const OpGraph& graph, const MemoryLedger& memory);
 
 // Checks that the parts of the critical path (picoseconds) add up to the window.
-void check_path(const std::vector<std::int64_t>& parts, Duration window);
+void check_path(const std::vector<Duration>& parts, Duration window);
 
 // Checks that every rank's breakdown adds up to the window.
 void check_breakdowns(const SimulationResult& result);

@@ -311,7 +311,7 @@ SimulationResult Simulation::result() {
   result.step_time = result.window / counted_steps;
   result.breakdowns = attribution_.finish(now());
   result.breakdown = mean_breakdown(result.breakdowns, counted_steps, result.step_time);
-  const std::vector<std::int64_t> path = path_.parts(last_stream_);
+  const std::vector<Duration> path = path_.parts(last_stream_);
   check_path(path, result.window);
   result.critical_path = path_of_step(graph_, path, counted_steps, result.step_time);
   result.memory_peaks = memory_.peaks();

@@ -13,40 +13,59 @@ void give_rest_to_largest(const std::vector<Duration*>& parts, Duration total) {
   **std::ranges::max_element(parts, {}, [](const Duration* part) { return *part; }) += total - sum;
 }
 
+// MeanOf sums whole shares first and remainders apart: the sum over all ranks may pass the longest
+// Duration.
+class MeanOf {
+ public:
+  explicit MeanOf(std::int64_t count) : count_(count) {}
+  void add(Duration part) {
+    whole_ += part / count_;
+    rest_ += part.count() % count_;
+  }
+  Duration mean() const { return whole_ + Duration(rest_ / count_); }
+
+ private:
+  std::int64_t count_;
+  Duration whole_;
+  std::int64_t rest_ = 0;
+};
+
 }  // namespace
 
 Breakdown mean_breakdown(const std::vector<Breakdown>& of_ranks, std::int64_t steps,
                          Duration step_time) {
-  Breakdown mean;
-  for (const Breakdown& of_rank : of_ranks) {
-    mean.compute += of_rank.compute;
-    mean.bubble += of_rank.bubble;
-    mean.idle += of_rank.idle;
-    for (std::size_t axis = 0; axis < kMostAxes; ++axis) {
-      mean.exposed_communication[axis] += of_rank.exposed_communication[axis];
-    }
-  }
-  std::vector<Duration*> parts = {&mean.compute, &mean.bubble, &mean.idle};
-  for (Duration& part : mean.exposed_communication) parts.push_back(&part);
   const std::int64_t count = static_cast<std::int64_t>(of_ranks.size()) * steps;
-  for (Duration* part : parts) *part /= count;
+  const auto mean_of = [&](auto part) {
+    MeanOf sum(count);
+    for (const Breakdown& of_rank : of_ranks) sum.add(part(of_rank));
+    return sum.mean();
+  };
+  Breakdown mean{.compute = mean_of([](const Breakdown& b) { return b.compute; }),
+                 .bubble = mean_of([](const Breakdown& b) { return b.bubble; }),
+                 .idle = mean_of([](const Breakdown& b) { return b.idle; })};
+  std::vector<Duration*> parts = {&mean.compute, &mean.bubble, &mean.idle};
+  for (std::size_t axis = 0; axis < kMostAxes; ++axis) {
+    Duration& exposed = mean.exposed_communication[axis];
+    exposed = mean_of([axis](const Breakdown& b) { return b.exposed_communication[axis]; });
+    parts.push_back(&exposed);
+  }
   give_rest_to_largest(parts, step_time);
   return mean;
 }
 
-std::vector<PathPart> path_of_step(const OpGraph& graph, const std::vector<std::int64_t>& parts,
+std::vector<PathPart> path_of_step(const OpGraph& graph, const std::vector<Duration>& parts,
                                    std::int64_t steps, Duration step_time) {
   const std::size_t labels = graph.path_labels.size();
   std::vector<PathPart> path;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     path.push_back(
         {.label = i < labels ? graph.path_labels[i] : name_of(graph, static_cast<Axis>(i - labels)),
-         .duration = Duration(parts[i] / steps)});
+         .duration = parts[i] / steps});
   }
   std::vector<Duration*> durations;
   for (PathPart& part : path) durations.push_back(&part.duration);
   give_rest_to_largest(durations, step_time);
-  std::erase_if(path, [](const PathPart& part) { return part.duration.count() == 0; });
+  std::erase_if(path, [](const PathPart& part) { return part.duration == Duration::zero(); });
   std::ranges::stable_sort(path, std::ranges::greater{}, &PathPart::duration);
   return path;
 }

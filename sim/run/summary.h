@@ -19,9 +19,9 @@ namespace stepsim {
 Breakdown mean_breakdown(const std::vector<Breakdown>& of_ranks, std::int64_t steps,
                          Duration step_time);
 
-// Returns the critical path of one step, largest part first. `parts`: picoseconds of `steps` steps,
+// Returns the critical path of one step, largest part first. `parts`: times in `steps` steps,
 // by label of the graph's path and then by axis. Parts add up to `step_time`, as above.
-std::vector<PathPart> path_of_step(const OpGraph& graph, const std::vector<std::int64_t>& parts,
+std::vector<PathPart> path_of_step(const OpGraph& graph, const std::vector<Duration>& parts,
                                    std::int64_t steps, Duration step_time);
 
 // Returns the lowest rank with the largest peak.

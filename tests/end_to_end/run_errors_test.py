@@ -43,6 +43,13 @@ class BadInputTest(StepsimTest):
             with self.subTest(change):
                 self.expect_refused(["run", SMALL, "--set", change], message)
 
+    def test_a_step_that_is_too_long_is_refused_by_its_range(self):
+        for change in ("plan.sequence=80000000", "cluster.chip.memory_bandwidth=1B/s"):
+            with self.subTest(change):
+                done = stepsim("run", SMALL, "--set", change)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("a time passes 106 days", done.stderr)
+
     def test_an_unknown_key_names_what_was_meant_and_no_other(self):
         text = self.expect_refused(["run", SMALL, "--set", "plan.globalbatch=8"],
                                    "did you mean global_batch?")

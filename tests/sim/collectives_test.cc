@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -17,6 +18,7 @@
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/auto_bids.h"
 #include "sim/collectives/choose_algorithm.h"
+#include "sim/collectives/parts.h"
 #include "sim/collectives/proof.h"
 #include "sim/collectives/step_list.h"
 
@@ -102,6 +104,21 @@ void prove_all(const GroupShape& shape, std::int64_t elements) {
       if (testing::Test::HasFatalFailure()) return;
     }
   }
+}
+
+TEST(CollectivesTest, PartsAreExactUpToTheLargestSizes) {
+  constexpr std::int64_t kWhole = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t parts : {1, 7, 4096, 1'000'003}) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < parts; ++i) sum += part(kWhole, i, parts);
+    EXPECT_EQ(sum, kWhole);
+    EXPECT_LE(part(kWhole, parts - 1, parts) - part(kWhole, 0, parts), 1);
+  }
+  EXPECT_EQ(part(10, 0, 4), 2);
+  EXPECT_EQ(part(10, 1, 4), 3);
+  EXPECT_EQ(rounded_share(10, 1, 4), 3) << "2.5";
+  EXPECT_EQ(rounded_share(kWhole, 3, 3), kWhole);
+  EXPECT_EQ(rounded_share(9'000'000'000'000'000'001, 1, 2), 4'500'000'000'000'000'001);
 }
 
 TEST(CollectivesTest, EveryMemberOfARowEndsWithWhatTheOperationPromises) {

@@ -31,6 +31,34 @@ TEST(SimulateTest, AComputeOnlyRunTakesFlopsOverThroughput) {
   EXPECT_EQ(result.flops, Flops(26e12));
 }
 
+TEST(SimulateTest, TheMeanOfLongStepsNeedsNoSumOverAllRanks) {
+  const Duration long_step(std::int64_t{1} << 62);
+  GraphByHand hand(8);
+  for (std::uint32_t rank = 0; rank < 8; ++rank) hand.compute_for(rank, long_step);
+  const OpGraph graph = hand.build();
+  const SimulationResult result = simulate(graph, one_node(8, 1_GBps), {});
+  EXPECT_EQ(result.step_time, long_step);
+  EXPECT_EQ(result.breakdown.compute, long_step);
+}
+
+TEST(SimulateTest, AStepAfterTheEndOfTimeIsRefused) {
+  GraphByHand hand(1);
+  for (int i = 0; i < 3; ++i) hand.compute_for(0, Duration(std::int64_t{1} << 62));
+  const OpGraph graph = hand.build();
+  EXPECT_THROW(simulate(graph, one_node(1, 1_GBps), {}), std::range_error);
+}
+
+TEST(SimulateTest, ACollectiveOfMoreThan16TebibytesIsRefused) {
+  GraphByHand hand(2);
+  const CommunicatorId all = hand.communicator();
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    hand.collective(rank, hand.stream(rank, "ring"),
+                    {.communicator = all, .bytes = kMostCollectiveBytes + 1_B});
+  }
+  const OpGraph graph = hand.build();
+  EXPECT_THROW(simulate(graph, one_node(2, 1_GBps), {}), std::range_error);
+}
+
 TEST(SimulateTest, AMemoryBoundKernelTakesBytesOverBandwidth) {
   GraphByHand hand(1);
   hand.compute(0, Flops(1e12), {}, 4_GB);  // 1 ms of arithmetic, 4 ms of memory at 1 TB/s

@@ -48,6 +48,46 @@ TEST(UnitsTest, DurationsReachAHundredDaysAndNotTheirLimit) {
   EXPECT_THROW(duration_from_seconds(-1e-6), std::range_error);
 }
 
+TEST(UnitsTest, TimesDoNotWrap) {
+  constexpr Duration kLongest = Duration::max();
+  EXPECT_THROW(kLongest + Duration(1), std::range_error);
+  EXPECT_THROW(Duration::min() - Duration(1), std::range_error);
+  EXPECT_THROW(2 * kLongest, std::range_error);
+  EXPECT_THROW(kLongest * -2, std::range_error);
+  EXPECT_THROW(Duration::min() / -1, std::range_error);
+  EXPECT_THROW(kLongest / 0, std::domain_error);
+  EXPECT_THROW(Duration(std::chrono::hours(24 * 107)), std::range_error);
+  EXPECT_THROW(Time{kLongest} + Duration(1), std::range_error);
+  EXPECT_THROW(Time{Duration(-2)} - Time{kLongest}, std::range_error);
+  Duration sum = kLongest - Duration(1);
+  EXPECT_EQ(sum += Duration(1), kLongest);
+  EXPECT_THROW(sum += Duration(1), std::range_error);
+  EXPECT_EQ(sum, kLongest) << "a sum that is refused changes nothing";
+  EXPECT_EQ(kLongest / -1, Duration() - kLongest);
+}
+
+TEST(UnitsTest, SizesDoNotWrap) {
+  constexpr Bytes kLargest(std::numeric_limits<std::int64_t>::max());
+  constexpr Bytes kSmallest(std::numeric_limits<std::int64_t>::min());
+  EXPECT_THROW(kLargest + 1_B, std::range_error);
+  EXPECT_THROW(kSmallest - 1_B, std::range_error);
+  EXPECT_THROW(2 * kLargest, std::range_error);
+  EXPECT_THROW(kSmallest / -1, std::range_error);
+  EXPECT_THROW(kLargest / 0, std::domain_error);
+  Bytes sum = kLargest;
+  EXPECT_THROW(sum += 1_B, std::range_error);
+  sum -= 1_B;
+  EXPECT_EQ(sum + 1_B, kLargest);
+}
+
+TEST(UnitsTest, RoundsBytesUpWithinTheirRange) {
+  EXPECT_EQ(bytes_rounded_up(1.25), 2_B);
+  EXPECT_EQ(bytes_rounded_up(0), 0_B);
+  EXPECT_THROW(bytes_rounded_up(0x1p63), std::range_error);
+  EXPECT_THROW(bytes_rounded_up(-1), std::range_error);
+  EXPECT_THROW(bytes_rounded_up(std::numeric_limits<double>::quiet_NaN()), std::range_error);
+}
+
 TEST(UnitsTest, TimesAreExactSums) {
   const Time start{1s};
   EXPECT_EQ(start + 1ns, Time{Duration(1'000'000'001'000)});

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sim/collectives/parts.h"
+
 namespace stepsim {
 namespace {
 
@@ -88,7 +90,7 @@ std::optional<CollectiveMessage> TorusAllToAll::message(std::uint32_t lane, std:
   if (sent == 0 || !to) return std::nullopt;
   const std::int64_t all = std::int64_t{members()} * lanes();
   return CollectiveMessage{.to = shape_.order[*to],
-                           .bytes = Bytes((task_.bytes.value() * sent + all / 2) / all)};
+                           .bytes = Bytes(rounded_share(task_.bytes.value(), sent, all))};
 }
 
 std::uint32_t TorusAllToAll::receives(std::uint32_t lane, std::uint32_t round,

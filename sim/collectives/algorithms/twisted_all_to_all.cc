@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/collectives/parts.h"
+
 namespace stepsim {
 
 TwistedAllToAll::TwistedAllToAll(const CollectiveTask& task, GroupShape shape)
@@ -113,7 +115,7 @@ std::optional<CollectiveMessage> TwistedAllToAll::message(std::uint32_t lane, st
   const auto to = grid_.neighbour(position_[member], axis, backwards(now.directions, axis));
   const std::int64_t all = std::int64_t{members()} * pieces();
   return CollectiveMessage{.to = shape_.order[*to],
-                           .bytes = Bytes((task_.bytes.value() * sent + all / 2) / all)};
+                           .bytes = Bytes(rounded_share(task_.bytes.value(), sent, all))};
 }
 
 std::uint32_t TwistedAllToAll::receives(std::uint32_t lane, std::uint32_t round,

@@ -14,7 +14,6 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -211,11 +210,7 @@ std::uint64_t packet_hops(Bytes bytes, std::size_t links, Bytes packet_bytes) {
 }
 
 Duration packet_time(std::int64_t bytes, double bytes_per_second) {
-  constexpr double kLimit = 9.2e18;
-  const double picoseconds =
-      std::ceil(static_cast<double>(bytes) * kPicosecondsPerSecond / bytes_per_second);
-  if (!(picoseconds < kLimit)) throw std::range_error("packet time out of range");
-  return Duration(static_cast<std::int64_t>(picoseconds));
+  return Bytes(bytes) / Bandwidth(bytes_per_second);
 }
 
 }  // namespace stepsim

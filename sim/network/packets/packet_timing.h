@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
 
 #include "sim/network/fabric.h"
 #include "sim/network/packets/packet_network.h"
@@ -51,15 +50,9 @@ class PacketTiming {
   // arrival of the last one, is past the end of simulated time.
   static std::int64_t end_of(std::int64_t begin, std::int64_t each, std::int64_t packets,
                              const PacketWire& wire) {
-    std::int64_t duration = 0;
-    std::int64_t end = 0;
-    std::int64_t arrival = 0;
-    if (__builtin_mul_overflow(each, packets, &duration) ||
-        __builtin_add_overflow(begin, duration, &end) ||
-        __builtin_add_overflow(end, wire.latency, &arrival)) {
-      throw std::range_error("a packet arrives after the end of simulated time");
-    }
-    return end;
+    const Time end = Time{Duration(begin)} + packets * Duration(each);
+    static_cast<void>(end + Duration(wire.latency));
+    return end.since_start.count();
   }
 
  private:

@@ -57,7 +57,7 @@ class Attribution {
     Time since;  // when the compute stream started or stopped
     bool computing = false;
     RankStreamId compute_stream;
-    std::vector<Ended> ended;  // ops that ended in the open gap
+    std::vector<Ended> ended;  // ops that ended in the open gap, in order of time
   };
 
   Duration clipped(Time from, Time to) const;

@@ -24,23 +24,23 @@ class CriticalPath {
   // The op on `stream` continues because of the op on `from`.
   void inherit(RankStreamId stream, RankStreamId from) {
     if (stream == from) return;
-    const std::int64_t* source = &parts_[from.index() * labels_];
-    std::int64_t* target = &parts_[stream.index() * labels_];
+    const Duration* source = &parts_[from.index() * labels_];
+    Duration* target = &parts_[stream.index() * labels_];
     for (std::size_t label = 0; label < labels_; ++label) target[label] = source[label];
   }
 
   void add(RankStreamId stream, std::size_t label, Time from, Time to) {
     if (from < window_start_) from = window_start_;
-    if (from < to) parts_[stream.index() * labels_ + label] += (to - from).count();
+    if (from < to) parts_[stream.index() * labels_ + label] += to - from;
   }
 
   void begin_window(Time now) {
     window_start_ = now;
-    parts_.assign(parts_.size(), 0);
+    parts_.assign(parts_.size(), Duration());
   }
 
-  // Returns the picoseconds by label of the path that ends with the last op of `stream`.
-  std::vector<std::int64_t> parts(RankStreamId stream) const {
+  // Returns the times by label of the path that ends with the last op of `stream`.
+  std::vector<Duration> parts(RankStreamId stream) const {
     const auto begin = parts_.begin() + static_cast<std::ptrdiff_t>(stream.index() * labels_);
     return {begin, begin + static_cast<std::ptrdiff_t>(labels_)};
   }
@@ -48,7 +48,7 @@ class CriticalPath {
  private:
   std::size_t labels_;
   Time window_start_;
-  std::vector<std::int64_t> parts_;
+  std::vector<Duration> parts_;
 };
 
 }  // namespace stepsim

@@ -75,7 +75,7 @@ void Recorder::close_bin(const Network& network) {
       carried_[bin] = std::move(carried_[2 * bin + 1]);
     }
     carried_.resize(most_bins_ / 2);
-    bin_width_ *= 2;
+    bin_width_ = 2 * bin_width_;
     bin_end_ = Time{bin_width_ * static_cast<std::int64_t>(carried_.size() + 1)};
     return;
   }

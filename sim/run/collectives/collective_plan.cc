@@ -121,7 +121,7 @@ class Edges {
   void make_transfer() {
     double most = 0;
     for (const auto& [link, bytes] : load_) most = std::max(most, bytes.wire);
-    plan_.bytes = Bytes(static_cast<std::int64_t>(std::ceil(most)));
+    plan_.bytes = bytes_rounded_up(most);
     for (const auto& [link, bytes] : load_) {
       if (bytes.data == 0) continue;
       plan_.uses.push_back({link, bytes.wire / most});

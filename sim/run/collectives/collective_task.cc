@@ -1,10 +1,14 @@
 #include "sim/run/collectives/collective_task.h"
 
 #include <cassert>
+#include <stdexcept>
 
 namespace stepsim {
 
 CollectiveTask task_of(const OpGraph& graph, const CollectiveWork& work, GroupId group) {
+  if (work.bytes > kMostCollectiveBytes) {
+    throw std::range_error("a member of a collective has more than 16 TiB, the most simulated");
+  }
   CollectiveTask task{.op = work.op,
                       .bytes = work.bytes,
                       .element = size_of(work.type),

@@ -9,7 +9,8 @@
 
 namespace stepsim {
 
-// The task refers to tables of the graph, which must outlive it.
+// The task refers to tables of the graph, which must outlive it. Throws std::range_error if a
+// member has more than kMostCollectiveBytes.
 CollectiveTask task_of(const OpGraph& graph, const CollectiveWork& work, GroupId group);
 
 }  // namespace stepsim

@@ -60,7 +60,7 @@ bool ComputeRuns::change_communication(RankId rank, ChipShare share, int change,
     state.since = now;
   }
   const double rest = std::max(0.0, state.left) * static_cast<double>(new_pace.count());
-  const Time ends_at = now + Duration(static_cast<std::int64_t>(std::ceil(rest)));
+  const Time ends_at = now + duration_from_picoseconds(rest);
   if (ends_at == state.ends_at) return false;
   state.ends_at = ends_at;
   return true;
@@ -81,8 +81,7 @@ Duration ComputeRuns::pace(const State& state, ChipShare taken) {
   }
   const Duration without_jitter = found->duration;
   if (state.factor == 1) return without_jitter;
-  return Duration(static_cast<std::int64_t>(
-      std::ceil(static_cast<double>(without_jitter.count()) * state.factor)));
+  return duration_from_picoseconds(static_cast<double>(without_jitter.count()) * state.factor);
 }
 
 }  // namespace stepsim

@@ -10,7 +10,7 @@ namespace {
 // Returns the bytes that links carry for `bytes` of data.
 Bytes on_the_wire(Bytes bytes, double ratio) {
   if (ratio == 1) return bytes;
-  return Bytes(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes.value()) * ratio)));
+  return bytes_rounded_up(static_cast<double>(bytes.value()) * ratio);
 }
 
 }  // namespace

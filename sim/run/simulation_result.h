@@ -68,6 +68,8 @@ struct LinkSeries {
   std::vector<double> bytes;
 };
 
+// The most that a rank holds at any instant. Several instants may hold equally much: this is the
+// first.
 struct MemoryPeak {
   Bytes bytes;
   Time at;

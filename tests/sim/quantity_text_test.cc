@@ -4,6 +4,8 @@
 
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace stepsim {
 namespace {
@@ -82,6 +84,56 @@ TEST(QuantityTextTest, ReadsThroughputs) {
   EXPECT_EQ(parse_throughput("1.5PFLOP/s"), 1500_TFLOPS);
   EXPECT_EQ(parse_throughput("1e15"), 1000_TFLOPS);
   EXPECT_EQ(parse_throughput("989TFLOP"), std::nullopt);
+}
+
+using Factors = std::vector<std::pair<std::string, double>>;
+
+// Decimal prefixes step by 1,000 and binary ones by 1,024, whether of bytes or of bytes a second.
+TEST(QuantityTextTest, EveryUnitOfBytesIsWhatItsNameSays) {
+  for (const auto& [prefix, factor] : Factors{{"", 1},
+                                              {"k", 1e3},
+                                              {"K", 1e3},
+                                              {"M", 1e6},
+                                              {"G", 1e9},
+                                              {"T", 1e12},
+                                              {"P", 1e15},
+                                              {"Ki", 0x1p10},
+                                              {"Mi", 0x1p20},
+                                              {"Gi", 0x1p30},
+                                              {"Ti", 0x1p40}}) {
+    EXPECT_EQ(parse_bytes("3" + prefix + "B"), Bytes(static_cast<std::int64_t>(3 * factor)))
+        << prefix;
+    EXPECT_EQ(parse_bandwidth("3" + prefix + "B/s"), Bandwidth(3 * factor)) << prefix;
+  }
+  EXPECT_EQ(parse_bytes("3PiB"), Bytes(3 * (std::int64_t{1} << 50)));
+  EXPECT_EQ(parse_bandwidth("3GBps"), Bandwidth(3e9));
+  EXPECT_EQ(parse_bandwidth("3TBps"), Bandwidth(3e12));
+}
+
+TEST(QuantityTextTest, EightBitsAreAByte) {
+  for (const auto& [prefix, factor] :
+       Factors{{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}}) {
+    EXPECT_EQ(parse_bandwidth("8" + prefix + "bps"), Bandwidth(factor)) << prefix;
+    EXPECT_EQ(parse_bandwidth("8" + prefix + "b/s"), Bandwidth(factor)) << prefix;
+  }
+}
+
+TEST(QuantityTextTest, EveryUnitOfThroughputAndTimeIsWhatItsNameSays) {
+  for (const auto& [prefix, factor] : Factors{
+           {"", 1}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}, {"E", 1e18}}) {
+    EXPECT_EQ(parse_throughput("3" + prefix + "FLOPS"), Throughput(3 * factor)) << prefix;
+    EXPECT_EQ(parse_throughput("3" + prefix + "FLOP/s"), Throughput(3 * factor)) << prefix;
+  }
+  for (const auto& [unit, picoseconds] : Factors{{"ps", 1},
+                                                 {"ns", 1e3},
+                                                 {"us", 1e6},
+                                                 {"ms", 1e9},
+                                                 {"s", 1e12},
+                                                 {"min", 60e12},
+                                                 {"h", 3600e12}}) {
+    EXPECT_EQ(parse_duration("3" + unit), Duration(static_cast<std::int64_t>(3 * picoseconds)))
+        << unit;
+  }
 }
 
 TEST(QuantityTextTest, TheExamplesOfWhatIsAcceptedAreAccepted) {

@@ -353,6 +353,31 @@ TEST(SimulateTest, MemoryIsCountedAsItHappens) {
   EXPECT_EQ(result.memory_peaks[0].by_category[0], 5_GB);
 }
 
+// Both ops hold 3 GB, one in the first 10 ms, the other in the second: an op of 1 ms without memory
+// parts them.
+TEST(SimulateTest, OfTwoEqualPeaksTheFirstIsReported) {
+  GraphByHand hand(2);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    const OpRef first = hand.compute_for(rank, 10ms);
+    hand.compute_for(rank, 1ms);
+    const OpRef second = hand.compute_for(rank, 10ms);
+    for (const bool at_end : {false, true}) {
+      hand.program(rank).change_memory(first, {.at_end = at_end, .bytes = 3_GB});
+      hand.program(rank).change_memory(
+          second, {.category = MemoryCategory::kBuffers, .at_end = at_end, .bytes = 3_GB});
+    }
+  }
+  const OpGraph graph = hand.build();
+  const SimulationResult result = simulate(graph, one_node(2, 1_GBps), {});
+  const MemoryPeak& peak = result.memory_peaks[0];
+  EXPECT_EQ(peak.bytes, 3_GB);
+  EXPECT_EQ(peak.at, Time{});
+  EXPECT_EQ(peak.op, OpId(0));
+  EXPECT_EQ(peak.by_category[static_cast<std::size_t>(MemoryCategory::kActivations)], 3_GB);
+  EXPECT_EQ(peak.by_category[static_cast<std::size_t>(MemoryCategory::kBuffers)], Bytes(0));
+  EXPECT_EQ(result.peak_rank, RankId(0)) << "the lowest of the ranks that need equally much";
+}
+
 TEST(SimulateTest, ALeakIsABugThatEndsTheRun) {
   GraphByHand hand(1);
   hand.program(0).change_memory(hand.compute_for(0, 1ms), {.bytes = 1_GB});

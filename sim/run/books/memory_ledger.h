@@ -1,8 +1,8 @@
 // MemoryLedger counts the bytes of every rank as they appear and disappear, and remembers the peak.
 //
 // Changes of one instant count as one change: a peak is recorded only when time moves on, so the
-// order of simultaneous ops does not matter. At the end the balance must be the resident bytes
-// again (always-on check).
+// order of simultaneous ops does not matter. Of equal peaks the first counts. At the end the
+// balance must be the resident bytes again (always-on check).
 
 #pragma once
 

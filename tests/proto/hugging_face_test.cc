@@ -40,6 +40,18 @@ TEST_F(HuggingFaceTest, ReadsLlama) {
   EXPECT_EQ(model.norm, NormKind::kRms);
 }
 
+TEST_F(HuggingFaceTest, AConfigurationIsAnObjectThatNamesItsType) {
+  const auto is_one = [](const char* text, const char* extension = ".json") {
+    return is_hugging_face({.name = "config", .extension = extension, .text = text});
+  };
+  EXPECT_TRUE(is_one(R"({"model_type": "llama"})"));
+  EXPECT_FALSE(is_one(R"({"model_type": "llama"})", ".textproto"));
+  EXPECT_FALSE(is_one(R"({"layers": 32})"));
+  for (const char* text : {"", "{", "[]", "3", R"(["model_type"])", R"("model_type")"}) {
+    EXPECT_FALSE(is_one(text)) << text;
+  }
+}
+
 TEST_F(HuggingFaceTest, NullMeansAbsent) {
   const ModelSpec model = model_of(R"({"model_type": "llama", "vocab_size": 1000,
     "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 2,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -89,6 +90,28 @@ TEST(ExpertParallelTest, TwoLevelsInOneNodeSendACopyForEachRank) {
   plan.dispatch = Dispatch::kTwoLevel;
   const SimulationResult result = run(small_experts(), plan, one_node(4, 100_GBps));
   EXPECT_NEAR(sent_by_experts(result) / (4 * 256 * kToken * 3 * 13.0 / 28 * 2 * kEachWay), 1, 1e-5);
+}
+
+// A token reaches each rank of its experts once, and is copied there for each of them. Of the
+// tokens of all 4 ranks 13/28 have an expert on a rank. Sent to each expert, they are copied
+// before.
+TEST(ExpertParallelTest, TwoLevelsCopyTokensWhereTheyArrive) {
+  for (const Dispatch dispatch : {Dispatch::kTwoLevel, Dispatch::kAllToAll}) {
+    ParallelPlan plan = plan_of(4);
+    plan.dispatch = dispatch;
+    const Cluster cluster = one_node(4, 100_GBps);
+    const OpGraph graph = lower(small_experts(), plan, cluster.places, cluster.chip, {});
+    double read = 0;
+    for (const ComputeWork& work : graph.compute_works) {
+      for (const Kernel& kernel : work.kernels) {
+        if (kernel.name == "permute") {
+          read = std::max(read, static_cast<double>(kernel.read.value()));
+        }
+      }
+    }
+    const bool two_level = dispatch == Dispatch::kTwoLevel;
+    EXPECT_NEAR(read / kToken, two_level ? 4 * 256 * 13.0 / 28 : 256, two_level ? 1 : 0);
+  }
 }
 
 // Ranks hold 5, 2, 2 and 3 twelfths of the load. Rank r receives 3 shares of its own load from the

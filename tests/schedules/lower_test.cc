@@ -111,6 +111,9 @@ TEST(LowerTest, AnyProductOfAxesDoesTheSameWork) {
                 }
               }
             }
+            for (const CollectiveWork& work : graph.collective_works) {
+              EXPECT_GT(work.bytes, Bytes(0)) << "a collective of nothing";
+            }
             // A block's matmuls run once more with full recompute: 2 of 6 passes, unembedding out.
             const double parameters = static_cast<double>(matmul_parameter_count(small_model()));
             const double blocks = parameters - 1000 * 512;

@@ -16,6 +16,7 @@
 #include "schedules/pipeline/replay/replay.h"
 #include "schedules/pipeline/search/greedy_schedule.h"
 #include "schedules/pipeline/search/order_polish.h"
+#include "schedules/pipeline/search/order_seeds.h"
 #include "schedules/pipeline/search/span_bound.h"
 #include "tests/support/golden_schedules.h"
 
@@ -430,6 +431,21 @@ TEST(GreedyScheduleTest, IsCompleteWithinItsMemory) {
       }
     }
   }
+}
+
+// ZB auto as published counts on memory for 2 x 4 micro-batches; the second order is planned anew.
+TEST(OrderSeedsTest, PlannersAlsoPlanWithinTheMemoryThatIsThere) {
+  const OptimalRequest request{.stages = 4, .microbatches = 12, .costs = {10, 12, 8, 1}};
+  const StageCosts costs(request.costs);
+  const std::string planner(name_of(ScheduleName::kZeroBubbleAuto2P));
+  std::vector<std::int64_t> peaks;
+  for (const PublishedOrder& order : published_orders(request, costs, 5)) {
+    if (order.origin != planner) continue;
+    peaks.push_back(std::ranges::max(replay(order.schedule, costs).peak_in_flight));
+  }
+  ASSERT_EQ(peaks.size(), 2U);
+  EXPECT_GT(peaks[0], 5);
+  EXPECT_LE(peaks[1], 5);
 }
 
 TEST(OrderPolishTest, NeverMakesAnythingWorse) {

@@ -77,6 +77,8 @@ std::vector<Case> cases() {
   const Change tensor = [](ParallelPlan& plan) { plan.overlap_tensor = true; };
   const Change ulysses = [](ParallelPlan& plan) { plan.cp_mode = ContextMode::kUlysses; };
   const Change two_blocks = [](ParallelPlan& plan) { plan.recompute_block = 2; };
+  const Change even = [](ParallelPlan& plan) { plan.layout = {1, 1, 1, 1, 1, 1, 1, 1}; };
+  const Change uneven = [](ParallelPlan& plan) { plan.layout = {1, 4, 2, 1}; };
   const Change offload = [](ParallelPlan& plan) { plan.offload_optimizer = true; };
   const Change ahead_of_norm = [](ParallelPlan& plan) {
     plan.clip_gradients = plan.post_validation = true;
@@ -113,6 +115,8 @@ std::vector<Case> cases() {
       {"cp_mode", ulysses, plan_of(2, 4, 1), "is ulysses, but with cp = 1", context},
       {"recompute_block", two_blocks, with(plan_of(1, 1, 8), full), "no stage has two blocks",
        with(plan_of(1, 2, 4), full)},
+      {"recompute_block", two_blocks, with(with(plan_of(1, 1, 8), full), even),
+       "no stage has two blocks", with(with(plan_of(1, 2, 4), full), uneven)},
       {"recompute_block", two_blocks, with(with(plan_of(1, 8, 1), full), zb),
        "on one stage of zb_h1", with(with(plan_of(1, 2, 4), full), zb)},
       {"offload_optimizer", offload, with(plan_of(1, 8, 1), no_optimizer), "optimizer is none",

@@ -181,6 +181,33 @@ TEST(CollectivesTest, ATreeARailKeepsThePromise) {
   }
 }
 
+// Two nodes of 3 members. Endpoints 6 and 7 are the switches of the nodes; what comes behind
+// belongs to no node.
+TEST(CollectivesTest, MessagesInsideANodeSaySo) {
+  GroupShape shape = shape_of({3, 2}, false, false);
+  shape.rail_trees.assign(3, on_switches(shape_of({2}, false, false), 64).tree);
+  shape.node_trees.assign(2, on_switches(shape_of({3}, false, false), 64).tree);
+  std::map<std::uint32_t, std::uint32_t> node_of = {{6, 0}, {7, 1}};
+  for (std::uint32_t i = 0; i < 6; ++i) node_of[shape.order[i]] = i / 3;
+  const auto algorithm =
+      choose_algorithm(task_of(Op::kAllReduce, shape, 40'321), Choice::kNvlsTree, shape);
+  int inside = 0;
+  for (std::uint32_t lane = 0; lane < algorithm->lanes(); ++lane) {
+    for (std::uint32_t round = 0; round < algorithm->rounds(); ++round) {
+      for (std::uint32_t from = 0; from < algorithm->endpoints(); ++from) {
+        const auto message = algorithm->message(lane, round, from);
+        if (!message) continue;
+        const std::uint32_t to = message->to;
+        const bool same =
+            node_of.contains(from) && node_of.contains(to) && node_of.at(from) == node_of.at(to);
+        EXPECT_EQ(message->in_node, same) << from << " to " << to;
+        inside += same;
+      }
+    }
+  }
+  EXPECT_GT(inside, 0);
+}
+
 // An all-reduce crosses every link of the tree once each way, a broadcast every link once (FORMULAS
 // C12, C17).
 TEST(CollectivesTest, AnInNetworkCollectiveCrossesEveryLinkOnceEachWay) {

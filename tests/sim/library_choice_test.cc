@@ -81,6 +81,39 @@ TEST(IdealLibraryTest, LeavesASwitchThatAddsSlowly) {
   }
 }
 
+// Members 0 and 1 are one node, 2 and 3 the other.
+ByteMatrix shared_by_nodes() {
+  return {.members = 4,
+          .bytes = std::vector<Bytes>(16, 1_MiB),
+          .sharing = NodeSharing::kToNode,
+          .node_of = {0, 0, 1, 1},
+          .shared = std::vector<Bytes>(8, 1_MiB)};
+}
+
+TEST(LibraryChoiceTest, KernelsOfAllToAllsThatNodesShareServeNoOthers) {
+  const Cluster cluster = node_of(4, false);
+  CommunicationLibrary library{.name = "made up",
+                               .timings = {{.path = LibraryPath::kRing},
+                                           {.path = LibraryPath::kMessages, .start = 3us},
+                                           {.path = LibraryPath::kRelay, .start = 7us}}};
+  const auto start_of = [&](const ByteMatrix* matrix) {
+    const std::vector<std::uint32_t> members = all_chips(cluster);
+    return choose_with_library(library,
+                               {.op = CollectiveOp::kAllToAll, .bytes = 4_MiB, .matrix = matrix},
+                               false, AlgorithmChoice::kDirect, describe(cluster, members),
+                               links_of(cluster, members, DataType::kBf16))
+        .cost.start;
+  };
+  const ByteMatrix shared = shared_by_nodes();
+  ByteMatrix own = shared;
+  own.sharing = NodeSharing::kNone;
+  EXPECT_EQ(start_of(&shared), 7us);
+  EXPECT_EQ(start_of(&own), 3us);
+  EXPECT_EQ(start_of(nullptr), 3us);
+  library.timings.pop_back();
+  EXPECT_EQ(start_of(&shared), 3us) << "sent as messages";
+}
+
 TEST(IdealLibraryTest, OtherSwitchesAreNotTaken) {
   DgxSuperPodSpec spec;
   spec.nodes = 2;

@@ -189,6 +189,27 @@ TEST(PacketEstimateTest, IsExactForSmallCollectives) {
   EXPECT_EQ(estimate_packets(graph, cluster, {.packet_bytes = 1_MiB}, 1).packet_hops, 48u);
 }
 
+// 1 and 2 MiB by rings of 4 members: 4 x 3 rounds x 64 and 128 packets x 2 links.
+TEST(PacketEstimateTest, AddsUpAllCollectivesAndHowOftenTheyRun) {
+  GraphByHand hand(4);
+  const CommunicatorId all = hand.communicator();
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    const StreamId stream = hand.stream(rank, "dp");
+    for (const Bytes bytes : {1_MiB, 2_MiB, 2_MiB}) {
+      hand.collective(rank, stream,
+                      {.communicator = all,
+                       .op = CollectiveOp::kAllGather,
+                       .bytes = bytes,
+                       .algorithm = AlgorithmChoice::kRing});
+    }
+  }
+  const Cluster cluster = one_node(4, 50_GBps);
+  const OpGraph graph = hand.build();
+  const std::uint64_t hops = simulate(graph, cluster, kPackets).statistics.packet_hops;
+  EXPECT_EQ(hops, 4u * 3 * (64 + 128 + 128) * 2);
+  EXPECT_EQ(estimate_packets(graph, cluster, {}, 1).packet_hops, hops);
+}
+
 TEST(PacketEstimateTest, CountsEachMessageOnce) {
   // 6 messages of 2 packets over 2 links.
   const Cluster cluster = one_node(4, 50_GBps);

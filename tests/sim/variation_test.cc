@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/program/graph_by_hand.h"
+#include "sim/program/variation_fields.h"
 #include "sim/run/simulate.h"
 #include "topology/small_clusters.h"
 
@@ -72,6 +73,15 @@ TEST(VariationTest, TheOrderOfSimultaneousOpsChangesNothing) {
   OpGraph graph = alone(16, 20);
   vary({.jitter = 0.1}, 3, graph);
   EXPECT_EQ(seconds(graph), seconds(graph, {.shuffle_seed = 11}));
+}
+
+TEST(VariationTest, RanksAreWrittenAsRangesThatReadBack) {
+  const AnyField& field = *variation_fields().find("straggler")->fields()->find("rank");
+  for (const char* text : {"5", "0-3", "0-3,7", "0,2-3,5-9", "1-2,8-9"}) {
+    Straggler straggler;
+    EXPECT_EQ(field.read(text, &straggler), std::vector<std::string>{}) << text;
+    EXPECT_EQ(field.write(&straggler), text);
+  }
 }
 
 TEST(VariationTest, WhatCannotBeIsRefused) {

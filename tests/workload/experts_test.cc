@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "tests/support/published_models.h"
 #include "workload/model_counts.h"
@@ -132,6 +135,35 @@ TEST(ExpertsTest, ASharedGateWeighsTheSharedResult) {
   EXPECT_EQ(parameters_of(gated) - parameters_of(plain), 32 * 4096);
   EXPECT_EQ(gated.block(0).saved() - plain.block(0).saved(), Bytes(256 * 4096 * 2));
   EXPECT_EQ(matmul_flops(gated), 6.0 * 256 * static_cast<double>(matmul_parameter_count(model)));
+}
+
+// A bias of the hidden width after the down projection; one of the inner width for each of gate and
+// up.
+TEST(ExpertsTest, SharedExpertsHaveTheBiasesOfTheMlp) {
+  ModelSpec model = mixtral_8x7b();
+  model.experts.shared_intermediate = 1024;
+  const ModelLayers plain = build_layers(model, {.sequence_length = 256});
+  model.mlp_bias = true;
+  const ModelLayers biased = build_layers(model, {.sequence_length = 256});
+  const auto parameters = [](const ModelLayers& layers, std::string_view name) {
+    return std::ranges::find(layers.block(0).ops, name, &LayerOp::name)->parameters;
+  };
+  for (const auto& [name, bias] : {std::pair<std::string_view, std::int64_t>{
+                                       "shared_gate_up_projection", std::int64_t{2} * 1024},
+                                   {"shared_down_projection", 4096}}) {
+    EXPECT_EQ(parameters(biased, name) - parameters(plain, name), bias) << name;
+  }
+}
+
+// bf16: the tokens of this chip, and the copies for their 2 experts each.
+TEST(ExpertsTest, RouterAndPermutationReadTheTokens) {
+  const ModelLayers layers = build_layers(mixtral_8x7b(), {.sequence_length = 256});
+  const auto input = [&](std::string_view name) {
+    return std::ranges::find(layers.block(0).ops, name, &LayerOp::name)->input;
+  };
+  EXPECT_EQ(input("router"), Bytes(256 * 4096 * 2));
+  EXPECT_EQ(input("permute"), Bytes(256 * 4096 * 2));
+  EXPECT_EQ(input("unpermute"), Bytes(2 * 256 * 4096 * 2));
 }
 
 TEST(ExpertsTest, RegionsAlternateAsDrawn) {

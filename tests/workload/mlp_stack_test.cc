@@ -54,6 +54,20 @@ TEST(MlpStackTest, ATensorGroupDividesWidthAndTokens) {
   EXPECT_EQ(layers.boundary.value(), 16 * 64 * 2);
 }
 
+// The tokens of the group come together before the first matmul, and again before its weight
+// gradient. Without sequence parallelism every rank has them all.
+TEST(MlpStackTest, DividedTokensAreGatheredBeforeTheFirstMatmul) {
+  for (const bool divided : {true, false}) {
+    const Shard shard{.sequence_length = 16, .tensor = 4, .sequence_parallel = divided};
+    const ModelLayers layers = build_layers(stack(), shard);
+    for (const LayerOp& op : layers.block(0).ops) {
+      EXPECT_EQ(op.regathers_input, divided && op.name == "up_projection") << op.name;
+    }
+    const LayerOp& up = layers.block(0).ops[1];
+    EXPECT_EQ(up.forward_workspace.value(), divided ? 16 * 64 * 2 : 0);
+  }
+}
+
 // 6 x parameters x tokens, with nothing for attention.
 TEST(MlpStackTest, ModelFlopsAreSixAParameterAndToken) {
   const std::int64_t parameters = 3 * 2 * 64 * 256;

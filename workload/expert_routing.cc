@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace stepsim {
@@ -133,35 +134,64 @@ std::vector<double> shares(const ExpertRouting& routing, const Law& law) {
   return result;
 }
 
-// Weights under which each expert gets its share: the odds of a share grow with its weight, so that
-// the weights are corrected by the ratio of the odds until they are right.
-Law fitted(const ExpertRouting& routing) {
-  constexpr int kMostCorrections = 200;
-  constexpr double kClose = 1e-10;
-  std::vector<double> weights(routing.experts, 1.0);
-  if (routing.load.empty() || routing.top_k == routing.experts) {
-    return Law(routing, std::move(weights));
-  }
+// Fit is a law and how far the share of an expert under it is from its load, relative to it.
+struct Fit {
+  Law law;
+  double farthest = 0;
+};
+
+// Returns the share of the tokens that each expert wants.
+std::vector<double> wanted_shares(const ExpertRouting& routing) {
   const double sum = std::accumulate(routing.load.begin(), routing.load.end(), 0.0);
   std::vector<double> wanted(routing.experts);
   for (std::uint32_t expert = 0; expert < routing.experts; ++expert) {
     wanted[expert] = routing.top_k * routing.load[expert] / sum;
-    weights[expert] = wanted[expert] / (1 - wanted[expert]);
   }
-  for (int correction = 0; correction < kMostCorrections; ++correction) {
+  return wanted;
+}
+
+// Corrects each weight by the ratio of the odds to the power of `speed`, until all are right. Ends
+// early if a weight leaves the range of numbers.
+Fit corrected(const ExpertRouting& routing, double speed, int most_corrections) {
+  constexpr double kClose = 1e-10;
+  const std::vector<double> wanted = wanted_shares(routing);
+  const auto odds = [](double share) { return share / (1 - share); };
+  std::vector<double> weights(routing.experts);
+  std::ranges::transform(wanted, weights.begin(), odds);
+  double farthest = 0;
+  for (int correction = 0; correction < most_corrections; ++correction) {
     const std::vector<double> is = shares(routing, Law(routing, weights));
-    double farthest = 0;
+    farthest = 0;
     for (std::uint32_t expert = 0; expert < routing.experts; ++expert) {
       if (wanted[expert] == 0) continue;
-      farthest = std::max(farthest, std::abs(is[expert] / wanted[expert] - 1));
-      weights[expert] *= wanted[expert] / (1 - wanted[expert]) / (is[expert] / (1 - is[expert]));
+      const double off = std::abs(is[expert] / wanted[expert] - 1);
+      if (!std::isfinite(off))
+        return {Law(routing, wanted), std::numeric_limits<double>::infinity()};
+      farthest = std::max(farthest, off);
+      const double ratio = odds(wanted[expert]) / odds(is[expert]);
+      weights[expert] *= speed == 1 ? ratio : std::pow(ratio, speed);
     }
     if (farthest < kClose) break;
     // Only ratios count: the mean stays 1, so that products stay in range.
     const double mean = std::accumulate(weights.begin(), weights.end(), 0.0) / routing.experts;
     for (double& weight : weights) weight /= mean;
   }
-  return Law(routing, std::move(weights));
+  return {Law(routing, std::move(weights)), farthest};
+}
+
+constexpr double kFits = 1e-3;
+
+// Weights under which each expert gets its share: the odds of a share grow with its weight. Whole
+// corrections are too large where a token goes to few nodes, because the odds of a node grow with
+// the power of top_k, and where there are two experts to choose from, because both are corrected.
+Fit fitted(const ExpertRouting& routing) {
+  constexpr int kMostCorrections = 200;
+  if (routing.load.empty() || routing.top_k == routing.experts) {
+    return {Law(routing, std::vector<double>(routing.experts, 1.0))};
+  }
+  Fit fit = corrected(routing, 1, kMostCorrections);
+  if (fit.farthest < kFits) return fit;
+  return corrected(routing, 0.5 / routing.top_k, 10 * kMostCorrections);
 }
 
 ByteMatrix transposed(const ByteMatrix& matrix) {
@@ -255,11 +285,16 @@ std::vector<Problem> check(const ExpertRouting& routing) {
       }
     }
   }
+  if (problems.empty() && routing.node_limit != 0 && !(fitted(routing).farthest < kFits)) {
+    add("node_limit", "is " + text(routing.node_limit) +
+                          ", with which experts cannot be chosen as often as `load` says: a larger "
+                          "limit, none, or a more even load");
+  }
   return problems;
 }
 
 ExpertTraffic route_tokens(const ExpertRouting& routing) {
-  Law law = fitted(routing);
+  Law law = fitted(routing).law;
   const std::uint32_t members = routing.members;
   const std::uint32_t of_member = routing.experts / members;
   const std::vector<double> chosen = shares(routing, law);

@@ -52,7 +52,7 @@ std::vector<LayerOp> latent_projections(const Part& part) {
                                             .narrow = true});
   if (latent.q_rank == 0) {  // latent_projection keeps the same input
     queries.saved = queries.saved_input = Bytes(0);
-    queries.reads = {"attention_norm"};
+    queries.reads = {part.model.parallel_branches ? "norm" : "attention_norm"};
   }
   const std::int64_t crossing = narrow_query + latent.kv_rank + latent.rope_dim;
   queries.crossing = part.tokens * crossing * size_of(part.shard.types.communication);

@@ -1,6 +1,7 @@
 #include "schedules/lowering/recompute_choice.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string_view>
 
 namespace stepsim {
@@ -14,6 +15,8 @@ Sources sources_of(const Layer& block) {
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     for (const std::string_view name : block.ops[i].reads) {
       const auto found = std::ranges::find(block.ops, name, &LayerOp::name);
+      if (found == block.ops.end())
+        throw std::logic_error("no op of the block makes what one reads");
       sources[i].push_back(static_cast<std::size_t>(found - block.ops.begin()));
     }
     if (sources[i].empty() && i > 0) sources[i] = {i - 1};

@@ -15,6 +15,26 @@ std::string describe_stages(const ParallelPlan& plan) {
          " = " + std::to_string(stages_of(plan));
 }
 
+// Returns whether the first and the last stage have something to do without layers: the embedding
+// and the head.
+bool has_ends(const ModelSpec& model) {
+  return model.kind != ModelKind::kMlpStack;
+}
+
+// A stage with nothing to do would only pass on what it receives.
+void check_empty_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  for (std::size_t stage = 0; stage < plan.layout.size(); ++stage) {
+    const bool is_end = stage == 0 || stage + 1 == plan.layout.size();
+    rules.require(
+        plan.layout[stage] != 0 || (is_end && has_ends(model)), "layout",
+        "has no layers in stage " + std::to_string(stage) +
+            (has_ends(model) ? "; only the first stage, with the embedding, and the last, with "
+                               "the head, may have none"
+                             : ", and an mlp_stack has neither embedding nor head, so every "
+                               "stage must have some"));
+  }
+}
+
 void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   std::int64_t sum = 0;
   for (const std::int64_t layers : plan.layout) {
@@ -25,13 +45,7 @@ void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
   rules.require(
       static_cast<std::int64_t>(plan.layout.size()) == stages_of(plan), "layout",
       "has " + std::to_string(plan.layout.size()) + " stages, but " + describe_stages(plan));
-  // An empty stage in the middle would only pass on what it receives.
-  for (std::size_t stage = 1; stage + 1 < plan.layout.size(); ++stage) {
-    rules.require(plan.layout[stage] != 0, "layout",
-                  "has no layers in stage " + std::to_string(stage) +
-                      "; only the first stage, with the embedding, and the last, with the head, "
-                      "may have none");
-  }
+  check_empty_stages(plan, model, rules);
   rules.require(sum == model.layers, "layout",
                 "adds up to " + std::to_string(sum) + " layers, but the model has " +
                     std::to_string(model.layers));
@@ -39,11 +53,13 @@ void check_layout(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
 
 // Returns "7,8*14,7": equal stages, with the shorter ones at the ends, where embedding and head
 // are. Returns "" if there are too few layers.
-std::string suggested_layout(std::int64_t stages, std::int64_t layers) {
+std::string suggested_layout(std::int64_t stages, const ModelSpec& model) {
+  const std::int64_t layers = model.layers;
   const std::int64_t least = layers / stages;
   const std::int64_t longer = layers % stages;
   const std::int64_t shorter = stages - longer;
-  if (least == 0 && shorter > 2) return "";  // a stage in the middle would be empty
+  const std::int64_t may_be_empty = has_ends(model) ? 2 : 0;
+  if (least == 0 && shorter > may_be_empty) return "";
   std::string text;
   const auto add = [&text](std::int64_t each, std::int64_t count) {
     if (count == 0) return;
@@ -57,8 +73,8 @@ std::string suggested_layout(std::int64_t stages, std::int64_t layers) {
 }
 
 // Returns "give the layers of each stage by layout, such as layout=7,8*14,7".
-std::string by_layout(const ParallelPlan& plan, std::int64_t layers) {
-  const std::string layout = suggested_layout(stages_of(plan), layers);
+std::string by_layout(const ParallelPlan& plan, const ModelSpec& model) {
+  const std::string layout = suggested_layout(stages_of(plan), model);
   return "give the layers of each stage by layout" +
          (layout.empty() ? "" : ", such as layout=" + layout);
 }
@@ -86,12 +102,13 @@ std::string nearest_stages(const ParallelPlan& plan, std::int64_t layers) {
   return "nearest on as many ranks: " + text;
 }
 
-void check_equal_stages(const ParallelPlan& plan, std::int64_t layers, Rules& rules) {
+void check_equal_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const std::int64_t layers = model.layers;
   if (layers % plan.pp == 0) return;
   rules.require(false, "pp",
                 "is " + std::to_string(plan.pp) + ", which does not divide the model's layers (" +
                     std::to_string(layers) + "); " + nearest_stages(plan, layers) + "; or " +
-                    by_layout(plan, layers));
+                    by_layout(plan, model));
 }
 
 // Returns "2 or 4": the numbers of chunks nearest to the plan's with which the stages divide the
@@ -107,13 +124,13 @@ void check_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
   if (!plan.layout.empty()) return check_layout(plan, model, rules);
   if (stages_of(plan) == plan.pp) {
     if (plan.pp >= 1 && plan.dp >= 1 && model.layers >= 1) {
-      check_equal_stages(plan, model.layers, rules);
+      check_equal_stages(plan, model, rules);
     }
   } else if (plan.pp >= 1 && model.layers >= 1) {
     rules.require(model.layers % stages_of(plan) == 0, "chunks",
                   describe_stages(plan) + " stages, which do not divide the model's layers (" +
                       std::to_string(model.layers) + "); " + nearest_chunks(plan, model.layers) +
-                      by_layout(plan, model.layers));
+                      by_layout(plan, model));
   }
 }
 

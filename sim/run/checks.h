@@ -23,7 +23,8 @@ void check_streams(const Streams& streams);
 void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
                  Time end);
 
-// Checks the same for all links together. Sprayed packets take other routes of equal length.
+// Checks the same for all links of chips together. Sprayed packets take other routes between the
+// same chips, which may be longer (Valiant routes of a dragonfly).
 void check_sprayed_links(const Cluster& cluster, const std::vector<double>& routed,
                          const Network& network, Time end);
 

@@ -117,6 +117,17 @@ TEST(MlpStackLowerTest, EveryAxisAndRecomputeRun) {
 }
 
 // Full recompute keeps only the inputs of the layers.
+// Other models have the embedding or the head on such a stage.
+TEST(MlpStackLowerTest, EveryStageHasLayers) {
+  ParallelPlan plan = plan_of(1, 1, 2, 0);
+  for (const auto& layout : std::vector<std::vector<std::int64_t>>{{0, 4}, {4, 0}}) {
+    plan.layout = layout;
+    const std::vector<Problem> problems = check(plan, stack(4), one_node(2, 1_GBps).places);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_EQ(problems[0].field, "layout");
+  }
+}
+
 TEST(MlpStackLowerTest, RecomputeKeepsOneInputALayer) {
   ParallelPlan plan = plan_of(2, 1, 1, 0);
   plan.recompute = Recompute::kFull;

@@ -51,6 +51,10 @@ std::vector<ModelSpec> dense_kinds() {
   models.push_back(named("parallel branches, one key-value head"));
   models.back().parallel_branches = true;
   models.back().kv_heads = 1;
+  models.push_back(with_latent_attention());
+  models.back().name = "parallel branches, queries that are not narrowed";
+  models.back().parallel_branches = true;
+  models.back().latent.q_rank = 0;
   models.push_back(named("post-norms, tied"));
   models.back().post_norms = models.back().qk_norm = models.back().tied_embeddings = true;
   models.push_back(named("encoder with dropout"));
@@ -80,7 +84,8 @@ SimulationResult run(const ModelSpec& model, std::int64_t tp, std::int64_t dp, s
 TEST(ModelKindsTest, EveryDenseKindRunsUnderEveryPlan) {
   for (const ModelSpec& model : dense_kinds()) {
     for (const bool sequence_parallel : {false, true}) {
-      for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
+      for (const Recompute recompute :
+           {Recompute::kNone, Recompute::kFull, Recompute::kMatmuls, Recompute::kAlternate}) {
         SCOPED_TRACE(model.name);
         const SimulationResult result = run(model, 2, 2, 2, sequence_parallel, recompute);
         EXPECT_GT(result.step_time, Duration(0));

@@ -101,6 +101,20 @@ TEST(HostsTest, WorkOfTheHostIsBoundByItsMemory) {
             (std::vector<double>{1.5, 1.5, 1.5}));
 }
 
+// A copy has one way. 1 GB in packets of 1 MB over three links, of which the first is the slowest.
+TEST(HostsTest, SprayedPacketsOfACopyKeepItsWay) {
+  GraphByHand hand(8);
+  hand.host(0, hand.stream(0, "host"), {.action = HostAction::kCopyOut, .bytes = 1_GB});
+  const Cluster cluster = two_hosts();
+  const SimulationResult result = simulate(
+      hand.build(), cluster,
+      {.fidelity = Fidelity::kPacket,
+       .granularity = Granularity::kStepped,
+       .packets = {.packet_bytes = Bytes(1'000'000),
+                   .spraying = PacketSpraying{.router = cluster.router.get(), .routes = 4}}});
+  EXPECT_NEAR(to_seconds(result.step_time), 0.05, 0.001);
+}
+
 TEST(HostsTest, CopiesRunBesideComputeAndAreCounted) {
   GraphByHand hand(8);
   hand.compute_for(0, 300ms);

@@ -175,6 +175,21 @@ TEST(PacketSimulateTest, SprayingOverOneRouteChangesNothing) {
             simulate(all_reduce(4), cluster, kPackets).step_time);
 }
 
+// The ways of one message over different groups are not equally long, and nothing is lost on them.
+TEST(PacketSimulateTest, SprayingOverValiantRoutesRuns) {
+  const Cluster cluster = cluster_of(DragonflySpec{.hosts_per_router = 1,
+                                                   .routers_per_group = 3,
+                                                   .global_links_per_router = 1,
+                                                   .groups = 4,
+                                                   .host_bandwidth = 50_GBps,
+                                                   .local_bandwidth = 50_GBps,
+                                                   .global_bandwidth = 50_GBps,
+                                                   .routing = DragonflyRouting::kValiant});
+  SimulationOptions options = kPackets;
+  options.packets.spraying = PacketSpraying{.routes = 7};
+  EXPECT_NO_THROW(simulate(all_reduce(12), cluster, options));
+}
+
 // --- Estimate ------------------------------------------------------------------------------------
 
 TEST(PacketEstimateTest, IsExactForSmallCollectives) {

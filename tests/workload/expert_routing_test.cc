@@ -99,6 +99,57 @@ TEST(ExpertRoutingTest, ExpertsGetTheLoadTheyAreGiven) {
   }
 }
 
+// All six experts of a token stand in one of two nodes. A weight that is a little too large then
+// counts six times.
+TEST(ExpertRoutingTest, LoadsAreMetWhereATokenStaysInANode) {
+  ExpertRouting routing{.members = 8,
+                        .experts = 32,
+                        .top_k = 6,
+                        .tokens = 1000,
+                        .token_bytes = Bytes(1000),
+                        .copies = TokenCopies::kPerNode,
+                        .members_of_node = 4,
+                        .node_limit = 1};
+  for (std::uint32_t expert = 0; expert < 32; ++expert) {
+    routing.load.push_back(expert % 3 == 0 || expert < 10 ? 3.0 : 2.0);
+  }
+  const double sum = std::accumulate(routing.load.begin(), routing.load.end(), 0.0);
+  EXPECT_EQ(check(routing), std::vector<Problem>{});
+  const ExpertTraffic traffic = route_tokens(routing);
+  for (std::uint32_t expert = 0; expert < 32; ++expert) {
+    EXPECT_NEAR(traffic.tokens_of_expert[expert], 8 * 1000 * 6 * routing.load[expert] / sum, 0.01);
+  }
+}
+
+TEST(ExpertRoutingTest, LoadsOfTwoExpertsAreMet) {
+  const ExpertRouting routing{.members = 2,
+                              .experts = 2,
+                              .top_k = 1,
+                              .tokens = 1000,
+                              .token_bytes = Bytes(1000),
+                              .load = {2, 1}};
+  const std::vector<double> tokens = route_tokens(routing).tokens_of_expert;
+  EXPECT_NEAR(tokens[0], 2000 * 2 / 3.0, 1e-3);
+  EXPECT_NEAR(tokens[1], 2000 / 3.0, 1e-3);
+}
+
+// Both experts of a token stand in one node, which has no others. So they get equally many tokens.
+TEST(ExpertRoutingTest, LoadsThatANodeLimitForbidsAreRefused) {
+  ExpertRouting routing{.members = 2,
+                        .experts = 4,
+                        .top_k = 2,
+                        .tokens = 1000,
+                        .token_bytes = Bytes(1000),
+                        .load = {2, 1, 2, 1},
+                        .members_of_node = 1,
+                        .node_limit = 1};
+  const std::vector<Problem> problems = check(routing);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].field, "node_limit");
+  routing.load = {2, 2, 1, 1};
+  EXPECT_EQ(check(routing), std::vector<Problem>{});
+}
+
 // An expert with 3 times its even share, of which it takes 1.2: 1.8 of 64 shares are dropped,
 // evenly over its tokens. The others' copies stay as they were.
 TEST(ExpertRoutingTest, CopiesBeyondTheCapacityAreDropped) {

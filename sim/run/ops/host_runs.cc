@@ -59,7 +59,8 @@ void HostRuns::start(RankStreamId stream, Time now) {
                    {.bytes = work.bytes,
                     .latency = latency,
                     .uses = uses_,
-                    .order = TransferOrder::of_host(stream).key()},
+                    .order = TransferOrder::of_host(stream).key(),
+                    .keeps_links = true},
                    HostTransfer{stream});
 }
 

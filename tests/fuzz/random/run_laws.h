@@ -1,11 +1,12 @@
 // run_laws.h holds what must be true of every run, whatever was simulated, beyond the checks that
 // simulate() itself ends with.
 //
-//   parts        breakdown and critical path add up to the step, categories of memory to the peak
-//   limits       no link carries more than it can, nothing computes faster than the chips' peaks
-//   order        ops that start in the same instant may start in any order: the same result, byte
-//   by
-//                byte
+//   parts    breakdown and critical path add up to the step, categories of memory to the peak
+//   limits   no link carries more than it can, nothing computes faster than the chips' peaks
+//   order    ops that start in the same instant may start in any order: the same result, but for
+//   the
+//            last digits of what links carried, and which of several causes of one instant stands
+//            on the critical path
 
 #pragma once
 

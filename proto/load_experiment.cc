@@ -212,12 +212,11 @@ bool require(bool has, const char* section, const char* flag, const ExperimentSo
   return false;
 }
 
-}  // namespace
-
-LoadedExperiment load_with_topology(const ExperimentSource& source) {
+// Returns all but the record, and sets `message`, of which that is made.
+LoadedExperiment load(const ExperimentSource& source, file::Experiment& message) {
   ProblemList problems;
   Loaded loaded = load_file(source.experiment, problems);
-  file::Experiment& message = loaded.message;
+  message = std::move(loaded.message);
   bool has_model = true;
   bool has_cluster = true;
   bool has_plan = true;
@@ -273,17 +272,26 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
       message.has_name() ? message.name() : experiment.model.name + "-" + experiment.cluster.name;
   const ExperimentOptions simulation = to_simulation(message, problems);
   throw_if_any(problems.all());
-  add_overrides(source, message);
-  ExperimentRecord record = record_of(message, experiment);
   return {.experiment = std::move(experiment),
           .topology = std::move(*built),
           .simulation = simulation,
-          .record = std::move(record),
+          .record = {},
           .publication = std::move(publication)};
 }
 
+}  // namespace
+
+LoadedExperiment load_with_topology(const ExperimentSource& source) {
+  file::Experiment message;
+  LoadedExperiment loaded = load(source, message);
+  add_overrides(source, message);
+  loaded.record = record_of(message, loaded.experiment);
+  return loaded;
+}
+
 Experiment load_experiment(const ExperimentSource& source) {
-  return load_with_topology(source).experiment;
+  file::Experiment message;
+  return load(source, message).experiment;
 }
 
 ClusterSpec load_cluster(const std::string& cluster, const std::string& library) {

@@ -4,6 +4,10 @@
 #
 #   scripts/fuzz.sh [SECONDS] [TARGET ...]     60 seconds for each target; all of them
 #
+# The target random_run makes experiments of the bytes and runs them (tests/fuzz/random). Without
+# targets, 200 more come from seeds that start at the time of day: --from the seed that is printed
+# makes them again. tests/fuzz/README.md keeps the counts.
+#
 # New inputs are kept in build/fuzz/corpus, so the next run goes on from there. An input that breaks a
 # reader is written to build/fuzz/crashes: mend the reader, then put the input into tests/fuzz/corpus. The
 # last line says how many inputs were tried.
@@ -41,3 +45,6 @@ for target in "${targets[@]}"; do
   echo "$target: $tried inputs, nothing broke"
 done
 echo "$total inputs"
+if [ $# -eq 0 ]; then
+  build/fuzz/tests/stepsim_random_runs --from "$(date +%s)" --count 200 --laws --require 60 --summary
+fi

@@ -19,6 +19,10 @@ constexpr std::uint64_t kMostSlots = 1U << 24;
 struct Route {
   std::vector<std::pair<LinkId, Bandwidth>> links;
   Duration trip{};
+
+  Bandwidth width() const {  // of its narrowest link
+    return std::ranges::min(links, {}, [](const auto& link) { return link.second; }).second;
+  }
 };
 
 Route route_between(const Cluster& cluster, std::uint32_t from, std::uint32_t to,
@@ -86,6 +90,7 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
     // Finds the bandwidth left for each pair of neighbours when all members send to the next one at
     // once. Except on a torus, the last one also sends to the first.
     loads.clear();
+    const Bandwidth width = route_between(cluster, chip(0), chip(stride), cost).width();
     for (std::uint32_t position = 0; position < shape.members(); ++position) {
       const bool last = position / stride % dimension.size + 1 == dimension.size;
       if (last && (dimension.torus_axis || dimension.size == 2)) continue;
@@ -93,6 +98,7 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
           last ? position - (dimension.size - 1) * stride : position + stride;
       const Route route = route_between(cluster, chip(position), chip(next), cost);
       level.trip = std::max(level.trip, last ? Duration{} : route.trip);
+      group.is_even = group.is_even && route.width() == width;
       for (const auto& [link, bandwidth] : route.links) {
         const double seconds = loads[link] += 1 / bandwidth.value();
         level.bandwidth = level.bandwidth.value() == 0
@@ -163,7 +169,11 @@ CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint3
   if (pipelined && (!counted || std::abs(pipelined->seconds - counted->pipelined) <=
                                     5e-4 * counted->pipelined)) {
     input.overlapped = stated.overlapped;
-    if (auto form = collective_formula(input)) return *form;
+    if (auto form = collective_formula(input)) {
+      // Steps of members whose links differ overlap.
+      form->exact = form->exact && (stated.overlapped || group.is_even);
+      return *form;
+    }
   }
   if (!counted) return {.seconds = 0, .text = "too many messages to count", .exact = false};
   CollectiveFormula form{.seconds = stated.overlapped ? counted->pipelined : counted->stepped,

@@ -1,7 +1,6 @@
 #include "tests/fuzz/fuzz_targets.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 
 #include "analysis/accuracy/accuracy.h"
@@ -14,15 +13,16 @@
 #include "schedules/pipeline/schedule_file.h"
 #include "sim/base/error.h"
 #include "sim/base/quantity_text.h"
+#include "tests/fuzz/command_line_targets.h"
 #include "tests/fuzz/input_on_disk.h"
+#include "tests/fuzz/measured_targets.h"
+#include "tests/fuzz/random/choices.h"
+#include "tests/fuzz/random/random_experiment.h"
+#include "tests/fuzz/random/random_run.h"
+#include "tests/fuzz/target_parts.h"
 
 namespace stepsim {
 namespace {
-
-// Throws std::logic_error, which no reader may throw.
-void require(bool holds, const char* what) {
-  if (!holds) throw std::logic_error(what);
-}
 
 void read_experiment_file(std::string_view input, std::string_view extension) {
   const InputOnDisk file(input, extension);
@@ -39,19 +39,19 @@ void read_cluster(std::string_view input) {
   load_cluster(file.path());
 }
 
-void read_plan_keys(std::string_view input) {
-  load_experiment({.model = "llama3-8b", .cluster = "dgx-h100-8", .plan = std::string(input)});
+// A cluster with the fields of a chip or of a library, which are those of the catalog's files.
+void read_part_of_cluster(std::string_view part, std::string_view fields) {
+  std::string text = R"(nvlink_domain { gpus: 2 } )";
+  if (part != "chip") text += R"(chip { catalog: "h100-sxm" } )";
+  text.append(part).append(" {\n").append(fields).append("\n}\n");
+  read_cluster(text);
 }
 
-// A line is "path=value" of --set.
-void read_overrides(std::string_view input) {
-  ExperimentSource source{.experiment = "llama3-8b-dgx-h100-8"};
-  while (!input.empty() && source.overrides.size() < 20) {
-    const std::size_t end = std::min(input.find('\n'), input.size());
-    source.overrides.emplace_back(input.substr(0, end));
-    input.remove_prefix(std::min(end + 1, input.size()));
-  }
-  load_experiment(source);
+void read_random_run(std::string_view input) {
+  Choices choices(input);
+  const RandomOutcome outcome = run_random(random_experiment(choices), Laws::kAll);
+  require(outcome.broken.empty(), outcome.broken.c_str());
+  throw_if_any(outcome.refused);
 }
 
 void read_network_case(std::string_view input) {
@@ -104,6 +104,8 @@ constexpr FuzzTarget kTargets[] = {
     {"experiment_json", [](std::string_view in) { read_experiment_file(in, ".json"); }},
     {"hugging_face", read_model},
     {"cluster", read_cluster},
+    {"chip", [](std::string_view in) { read_part_of_cluster("chip", in); }},
+    {"library", [](std::string_view in) { read_part_of_cluster("library", in); }},
     {"plan_keys", read_plan_keys},
     {"overrides", read_overrides},
     {"network_case", read_network_case},
@@ -111,8 +113,15 @@ constexpr FuzzTarget kTargets[] = {
     {"algorithm", read_steps},
     {"byte_matrix", read_matrix},
     {"csv", read_table},
+    {"training_rows", read_training_rows},
+    {"measured_rows", read_measured_rows},
     {"json", read_json_value},
     {"quantity", read_quantities},
+    {"formula", read_formula_words},
+    {"schedule_options", read_schedule_words},
+    {"routing", read_expert_routing},
+    {"ranks", read_ranks},
+    {"random_run", read_random_run},
 };
 
 }  // namespace

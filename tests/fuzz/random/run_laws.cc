@@ -9,7 +9,13 @@
 #include <utility>
 
 #include "analysis/step/step_report.h"
+#include "experiment/build_cluster.h"
 #include "proto/json_value.h"
+#include "schedules/plan/plan_schedule.h"
+#include "tests/fuzz/random/changed_cluster.h"
+#include "tests/fuzz/random/choices.h"
+#include "tests/fuzz/random/collective_laws.h"
+#include "tests/fuzz/random/random_run.h"
 #include "traces/result_json.h"
 
 namespace stepsim {
@@ -105,6 +111,58 @@ std::string broken_order(Json result, Json of_shuffled) {
                      line_at(json, at));
 }
 
+// Whether nothing that communicates makes compute slower. Then a step is a maximum of sums of
+// times, which no longer time makes shorter.
+bool is_monotone(const Cluster& cluster) {
+  const CommunicationUnits& units = cluster.chip.communication;
+  return (cluster.library.ideal() || units.units == 0) && !units.fixed;
+}
+
+// Sharing links takes no less time than having each for oneself.
+std::string broken_contention(const LoadedExperiment& loaded, const Cluster& cluster,
+                              const SimulatedStep& step) {
+  if (!is_monotone(cluster)) return "";
+  ExperimentOptions options = loaded.simulation;
+  options.fidelities = {Fidelity::kLatencyBandwidth};
+  const Time alone =
+      simulate_experiment(loaded.experiment, cluster, options).runs.front().result.end;
+  const double slack = kRounding * to_seconds(alone.since_start) + 1e-9;
+  if (to_seconds(step.result.end.since_start) >= to_seconds(alone.since_start) - slack) return "";
+  return fmt::format("ends at {} s with contention, and at {} s without",
+                     to_seconds(step.result.end.since_start), to_seconds(alone.since_start));
+}
+
+// Orders that are planned by times follow them in whole nanoseconds, and packets that meet within a
+// picosecond may change places.
+bool scales(const LoadedExperiment& loaded) {
+  return !plans_by_cost(loaded.experiment.plan) &&
+         loaded.simulation.fidelities.front() != Fidelity::kPacket;
+}
+
+// Where all is three times as slow, a step takes three times as long.
+std::string broken_scale(const LoadedExperiment& loaded, const SimulatedStep& step) {
+  if (!scales(loaded)) return "";
+  constexpr int kSlower = 3;
+  const Cluster cluster = slowed(cluster_for_steps(loaded.experiment), kSlower);
+  const Time end =
+      simulate_experiment(loaded.experiment, cluster, loaded.simulation).runs.front().result.end;
+  const double ratio =
+      to_seconds(end.since_start) / to_seconds(step.result.end.since_start) / kSlower;
+  if (std::abs(ratio - 1) < 1e-4) return "";
+  return fmt::format("{} times as slow a cluster takes {} times as long", kSlower, kSlower * ratio);
+}
+
+// The record of a run is an experiment that gives the same result.
+std::string broken_record(const LoadedExperiment& loaded, const std::string& json) {
+  const std::string record = record_json(loaded.record, loaded.simulation, "test");
+  const RandomOutcome again = run_random(record, Laws::kOfTheRun);
+  if (!again.refused.empty()) {
+    return fmt::format("the record of the run is refused: {}: {}", again.refused.front().field,
+                       again.refused.front().message);
+  }
+  return again.json == json ? "" : "the record of the run gives another result " + again.broken;
+}
+
 }  // namespace
 
 std::string json_of_run(const LoadedExperiment& loaded, const Cluster& cluster,
@@ -122,8 +180,16 @@ std::string broken_law(const LoadedExperiment& loaded, const Cluster& cluster,
                        const SimulatedExperiment& done, const std::string& json) {
   const Json result = parsed(json);
   std::string broken = broken_parts(result);
-  if (broken.empty()) broken = broken_limit(done.runs.front());
+  const SimulatedStep& step = done.runs.front();
+  if (broken.empty()) broken = broken_limit(step);
   if (broken.empty()) broken = broken_order(result, parsed(shuffled_json(loaded, cluster)));
+  if (broken.empty()) broken = broken_contention(loaded, cluster, step);
+  Choices choices(digest_of(json));
+  if (broken.empty() && choices.one_in(3)) broken = broken_scale(loaded, step);
+  if (broken.empty() && choices.one_in(5)) broken = broken_record(loaded, json);
+  if (broken.empty() && choices.one_in(2)) {
+    broken = broken_collective(choices, [&] { return cluster_for_steps(loaded.experiment); });
+  }
   return broken;
 }
 

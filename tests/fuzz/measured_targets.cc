@@ -1,0 +1,67 @@
+#include "tests/fuzz/measured_targets.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "analysis/accuracy/accuracy.h"
+#include "analysis/accuracy/csv_table.h"
+#include "analysis/accuracy/training_run.h"
+#include "tests/fuzz/input_on_disk.h"
+#include "tests/fuzz/target_parts.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t kMostRecords = 4;
+constexpr std::int64_t kMostRanks = 16;
+
+CsvTable table_of(std::string_view input) {
+  const InputOnDisk file(input, ".csv");
+  CsvTable table = read_csv(file.path());
+  if (table.records.size() > kMostRecords) table.records.resize(kMostRecords);
+  return table;
+}
+
+bool is_small(const CsvTable& table) {
+  for (std::size_t record = 0; record < table.records.size(); ++record) {
+    if (table.integer(record, "ranks").value_or(0) > kMostRanks) return false;
+  }
+  return true;
+}
+
+void check_rows(const std::vector<AccuracyRow>& rows) {
+  for (const AccuracyRow& row : rows) {
+    require(row.predicted.has_value() != !row.skipped.empty(),
+            "a row without reason or prediction");
+    require(!row.predicted || *row.predicted > 0, "a prediction that takes no time");
+  }
+}
+
+}  // namespace
+
+void read_training_rows(std::string_view input) {
+  static const MeasuredCatalog catalog{
+      .hardware = load_hardware(), .software = load_software(), .models = load_measured_models()};
+  const CsvTable table = table_of(input);
+  if (kind_of(table) != TableKind::kTrainingRuns || !is_small(table)) {
+    throw_if_any({{"table", "has other rows"}});
+  }
+  for (std::size_t record = 0; record < table.records.size(); ++record) {
+    const TrainingRun run = training_run(table, record, catalog, "");
+    require(!run.problem.empty() || !run.topology.places.chips.empty(), "a run without chips");
+  }
+}
+
+void read_measured_rows(std::string_view input) {
+  static const std::vector<Hardware> hardware = load_hardware();
+  const CsvTable table = table_of(input);
+  const std::optional<TableKind> kind = kind_of(table);
+  if (!kind || *kind == TableKind::kTrainingRuns || !is_small(table)) {
+    throw_if_any({{"table", "has other rows"}});
+  }
+  check_rows(predict(table, hardware, {}));
+}
+
+}  // namespace stepsim

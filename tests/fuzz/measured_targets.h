@@ -1,0 +1,13 @@
+// Fuzz targets of measured tables: rows beyond the syntax of CSV.
+
+#pragma once
+
+#include <string_view>
+
+namespace stepsim {
+
+void read_training_rows(std::string_view input);  // become experiments; none is simulated
+void read_measured_rows(
+    std::string_view input);  // collectives and kernels; small ones are predicted
+
+}  // namespace stepsim

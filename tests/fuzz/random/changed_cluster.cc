@@ -1,0 +1,88 @@
+#include "tests/fuzz/random/changed_cluster.h"
+
+#include <functional>
+#include <optional>
+
+namespace stepsim {
+namespace {
+
+// Returns the fabric with each link replaced by what `change` returns.
+Fabric changed(const Fabric& fabric, const std::function<Link(LinkId, Link)>& change) {
+  Fabric result;
+  for (const Node& node : fabric.nodes()) result.add(node.kind, node.name);
+  for (std::uint32_t i = 0; i < fabric.links().size(); ++i) {
+    const Link link = change(LinkId(i), fabric.links()[i]);
+    result.connect_one_way(link.from, link.to, link.bandwidth, link.latency);
+  }
+  for (const LinkGroup& group : fabric.groups()) result.add_group(group.links, group.down);
+  return result;
+}
+
+void slow(std::optional<Bandwidth>& bandwidth, int slower) {
+  if (bandwidth) bandwidth = *bandwidth / slower;
+}
+
+void slow(ByNodes& limits, int slower) {
+  for (std::optional<Bandwidth>* const limit : {&limits.one, &limits.two, &limits.more}) {
+    slow(*limit, slower);
+  }
+}
+
+void slow(ProtocolTiming& timing, int slower) {
+  for (Duration* const time : {&timing.start, &timing.doubling, &timing.fill}) *time *= slower;
+  for (Duration& hop : timing.hop) hop *= slower;
+  for (std::optional<Bandwidth>* const rate : {&timing.most, &timing.copy, &timing.channels.rate}) {
+    slow(*rate, slower);
+  }
+}
+
+void slow(LibraryTuner& tuner, int slower) {
+  for (ProtocolTuning& protocol : tuner.protocols) {
+    protocol.base *= slower;
+    for (Duration& hop : protocol.hop) hop *= slower;
+  }
+  for (ByNodes* const limits : {&tuner.ll_most, &tuner.ring_ll128_channel,
+                                &tuner.tree_ll128_channel, &tuner.tree_channel}) {
+    slow(*limits, slower);
+  }
+}
+
+void slow(ChipSpec& chip, int slower) {
+  for (Peak& peak : chip.peak) peak.throughput = peak.throughput / slower;
+  chip.memory_bandwidth = chip.memory_bandwidth / slower;
+  chip.launch_overhead *= slower;
+  for (Reduction& reduction : chip.communication.reduction) {
+    reduction.throughput = reduction.throughput / slower;
+  }
+}
+
+}  // namespace
+
+Cluster slowed(Cluster cluster, int slower) {
+  cluster.fabric = changed(cluster.fabric, [slower](LinkId, Link link) {
+    link.bandwidth = link.bandwidth / slower;
+    link.latency *= slower;
+    return link;
+  });
+  slow(cluster.chip, slower);
+  for (ProtocolTiming& timing : cluster.library.timings) slow(timing, slower);
+  slow(cluster.library.tuner, slower);
+  return cluster;
+}
+
+Cluster with_faster_link(Cluster cluster, LinkId link) {
+  cluster.fabric = changed(cluster.fabric, [link](LinkId id, Link of_id) {
+    if (id == link) of_id.bandwidth = 2.0 * of_id.bandwidth;
+    return of_id;
+  });
+  return cluster;
+}
+
+Cluster with_ideal_library(Cluster cluster) {
+  const HopKind inside = cluster.library.inside;
+  cluster.library = {};
+  cluster.library.inside = inside;
+  return cluster;
+}
+
+}  // namespace stepsim

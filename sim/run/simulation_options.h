@@ -29,7 +29,9 @@ struct SimulationOptions {
   std::uint32_t steps = 1;
   std::vector<RankId> recorded_ranks{};  // ranks whose timelines are kept; empty: none
   bool record_links = false;             // keep link_series
-  // For tests: starts simultaneous ops in an order shuffled by this seed. No number may change.
+  // For tests: starts simultaneous ops in an order shuffled by this seed. No number may change, but
+  // for the last digits of what links carried, and which of several causes of one instant stands on
+  // the critical path.
   std::optional<std::uint32_t> shuffle_seed{};
   // Called regularly with the simulated time so far. Returning false ends the run with
   // SimulationInterrupted. May be empty.

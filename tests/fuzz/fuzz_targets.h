@@ -1,5 +1,6 @@
 // Fuzz targets: the readers of what strangers write. Each takes any bytes. It may refuse them with
-// a ConfigError and must do nothing else: no crash, no hang, no other exception, no gigabytes.
+// a ConfigError, or a std::range_error where a time or a size is past its range, and must do
+// nothing else: no crash, no hang, no other exception, no gigabytes.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz
 //   STEPSIM_FUZZ_TARGET=network_case build/fuzz/tests/stepsim_fuzz tests/fuzz/corpus/network_case

@@ -29,8 +29,9 @@ void slow(ByNodes& limits, int slower) {
 }
 
 void slow(ProtocolTiming& timing, int slower) {
-  for (Duration* const time : {&timing.start, &timing.doubling, &timing.fill}) *time *= slower;
-  for (Duration& hop : timing.hop) hop *= slower;
+  for (Duration* const time : {&timing.start, &timing.doubling, &timing.fill})
+    *time = slower * *time;
+  for (Duration& hop : timing.hop) hop = slower * hop;
   for (std::optional<Bandwidth>* const rate : {&timing.most, &timing.copy, &timing.channels.rate}) {
     slow(*rate, slower);
   }
@@ -38,8 +39,8 @@ void slow(ProtocolTiming& timing, int slower) {
 
 void slow(LibraryTuner& tuner, int slower) {
   for (ProtocolTuning& protocol : tuner.protocols) {
-    protocol.base *= slower;
-    for (Duration& hop : protocol.hop) hop *= slower;
+    protocol.base = slower * protocol.base;
+    for (Duration& hop : protocol.hop) hop = slower * hop;
   }
   for (ByNodes* const limits : {&tuner.ll_most, &tuner.ring_ll128_channel,
                                 &tuner.tree_ll128_channel, &tuner.tree_channel}) {
@@ -50,7 +51,7 @@ void slow(LibraryTuner& tuner, int slower) {
 void slow(ChipSpec& chip, int slower) {
   for (Peak& peak : chip.peak) peak.throughput = peak.throughput / slower;
   chip.memory_bandwidth = chip.memory_bandwidth / slower;
-  chip.launch_overhead *= slower;
+  chip.launch_overhead = slower * chip.launch_overhead;
   for (Reduction& reduction : chip.communication.reduction) {
     reduction.throughput = reduction.throughput / slower;
   }
@@ -61,7 +62,7 @@ void slow(ChipSpec& chip, int slower) {
 Cluster slowed(Cluster cluster, int slower) {
   cluster.fabric = changed(cluster.fabric, [slower](LinkId, Link link) {
     link.bandwidth = link.bandwidth / slower;
-    link.latency *= slower;
+    link.latency = slower * link.latency;
     return link;
   });
   slow(cluster.chip, slower);

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "experiment/build_cluster.h"
@@ -54,6 +55,8 @@ RandomOutcome run_random(std::string_view experiment, Laws laws) {
       return {.refused = {{"simulation.buffer_bytes", "queues wait for each other in a circle"}}};
     }
     return {.broken = error.what()};
+  } catch (const std::range_error& error) {
+    return {.refused = {{"range", error.what()}}};
   } catch (const std::exception& error) {
     return {.broken = error.what()};
   }

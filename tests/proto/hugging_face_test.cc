@@ -136,12 +136,14 @@ TEST_F(HuggingFaceTest, ReadsQwen2WithItsBiases) {
 }
 
 TEST_F(HuggingFaceTest, QwenHasItsWindowInTheLastLayers) {
-  const ModelSpec model = model_of(R"({"model_type": "qwen2", "vocab_size": 1000,
-    "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
-    "num_attention_heads": 8, "max_window_layers": 3, "sliding_window": 64,
-    "use_sliding_window": true})");
-  EXPECT_EQ(model.window, 64);
-  EXPECT_EQ(model.window_pattern, "GGGL");
+  for (const std::string type : {"qwen2", "qwen3"}) {
+    const ModelSpec model = model_of(R"({"model_type": ")" + type + R"(", "vocab_size": 1000,
+      "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
+      "num_attention_heads": 8, "max_window_layers": 3, "sliding_window": 64,
+      "use_sliding_window": true})");
+    EXPECT_EQ(model.window, 64) << type;
+    EXPECT_EQ(model.window_pattern, "GGGL") << type;
+  }
 }
 
 TEST_F(HuggingFaceTest, ReadsQwen3) {

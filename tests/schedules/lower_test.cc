@@ -495,6 +495,25 @@ TEST(LowerTest, OverlapHidesGradientReduction) {
   EXPECT_NEAR(to_seconds(after_all.breakdowns[0].exposed_communication[data]) / alone, 1, 1e-3);
 }
 
+// Backward: a head of 512,512 parameters, 4 blocks of 2,360,320 and an embedding of 512,000. A
+// bucket takes no more once it is full: head and block, three blocks alone, embedding. One
+// parameter more, and a block leaves room for what comes next.
+TEST(LowerTest, ABucketIsFullWhenItHasAsManyParametersAsItMay) {
+  for (const auto& [size, buckets] : {std::pair{2'360'320, 5}, std::pair{2'360'321, 3}}) {
+    ParallelPlan plan = plan_of(1, 2, 1, 0);
+    plan.overlap_gradients = false;
+    plan.gradient_bucket_parameters = size;
+    const OpGraph graph =
+        lower(small_model(), plan, one_node(2, 100_GBps).places, ideal_chip(), {});
+    EXPECT_EQ(
+        std::ranges::count_if(
+            graph.programs[0].ops,
+            [](const Op& op) { return op.kind == OpKind::kCollective && op.axis == Axis::kData; }),
+        buckets)
+        << size;
+  }
+}
+
 TEST(LowerTest, PrefetchHidesTheGathersOfFullySharedData) {
   ParallelPlan plan = plan_of(1, 4, 1, 3);
   plan.sequence = 4096;

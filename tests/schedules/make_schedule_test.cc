@@ -89,6 +89,12 @@ TEST(MakeScheduleTest, RefusesGroupsThatDoNotComeOut) {
       "interleaved_zb1p have groups; is 4\n");
 }
 
+TEST(MakeScheduleTest, RefusesAVWithoutAWayBack) {
+  EXPECT_EQ(problems_of({.name = ScheduleName::kDualPipeV, .stages = 1, .microbatches = 2}),
+            "stages: must be at least 2 for dualpipev, is 1\n");
+  EXPECT_EQ(problems_of({.name = ScheduleName::kDualPipeV, .stages = 2, .microbatches = 4}), "");
+}
+
 TEST(MakeScheduleTest, RefusesWhatIsNoNumberOfChunks) {
   EXPECT_EQ(problems_of({.stages = 4, .microbatches = 8, .chunks = 2}),
             "chunks: must be 1 for 1f1b, is 2\n");

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "sim/network/flow_network.h"
 #include "sim/network/latency_bandwidth_network.h"
 #include "sim/network/packets/packet_network.h"
+#include "sim/run/checks.h"
+#include "sim/run/make_network.h"
 #include "tests/support/idle_collective.h"
 #include "tests/support/routes.h"
 #include "topology/faults.h"
@@ -355,6 +358,24 @@ Cluster six_nodes(const PathChoice& routing) {
   spec.switch_ports = 4;
   spec.routing = routing;
   return cluster_of(spec);
+}
+
+// 100 bytes were routed over each link of one group, and nothing moved. The checks have to see it,
+// whichever group or link it is.
+TEST(AdaptiveRoutingTest, BytesThatNobodyCarriedAreFound) {
+  const Cluster cluster = six_nodes(kAdaptive);
+  const Fabric& fabric = cluster.fabric;
+  const auto network = make_network(cluster, {});
+  const std::vector<double> nothing(fabric.links_and_groups());
+  EXPECT_NO_THROW(check_links(cluster, nothing, *network, Time{}));
+  for (std::size_t i = 0; i < nothing.size(); ++i) {
+    if (i < fabric.links().size() && fabric.group_of(LinkId(static_cast<std::uint32_t>(i)))) {
+      continue;  // counts with its group
+    }
+    std::vector<double> routed = nothing;
+    routed[i] = 100;
+    EXPECT_THROW(check_links(cluster, routed, *network, Time{}), std::logic_error) << i;
+  }
 }
 
 // In every network this relies on the always-on checks of simulate().

@@ -5,9 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "sim/base/field_help.h"
 #include "sim/base/quantity_field.h"
+#include "sim/base/suggestion.h"
 
 namespace stepsim {
 namespace {
@@ -182,6 +187,21 @@ TEST(FieldHelpTest, NamesDefaultLimitsAndAdvice) {
   EXPECT_TRUE(markdown.starts_with("## Inside\n\nWhere people sit.\n\n### `seats`\n\n"))
       << markdown;
   EXPECT_NE(markdown.find("### `wheels[i].size`"), std::string::npos) << markdown;
+}
+
+// A third of the letters may be wrong, at least one. Neighbours that changed places are one
+// mistake, wherever they stand.
+TEST(SuggestionTest, CountsMistakes) {
+  const auto meant = [](std::string_view name, std::string candidate) {
+    return !did_you_mean(name, std::vector{std::move(candidate)}).empty();
+  };
+  EXPECT_TRUE(meant("pt", "tp"));
+  EXPECT_TRUE(meant("sequenec", "sequence"));
+  EXPECT_TRUE(meant("esquenec", "sequence")) << "two of eight";
+  EXPECT_TRUE(meant("Se_Quence", "sequence")) << "case and dashes are none";
+  EXPECT_FALSE(meant("xyzwenec", "sequence")) << "four letters and a swap";
+  EXPECT_FALSE(meant("xyzec", "sequence"));
+  EXPECT_FALSE(meant("xyzec", "abcce")) << "three letters and a swap";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "sim/base/input_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -64,6 +65,19 @@ TEST_F(InputFileTest, RefusesWhatIsNoFile) {
   EXPECT_EQ(problem_of(path("")), "it is a folder");
   EXPECT_EQ(problem_of("/dev/zero"), "it is a device; only files and pipes are read");
   EXPECT_EQ(problem_of("/dev/urandom"), "it is a device; only files and pipes are read");
+}
+
+// The file is there, but the process may open no more files.
+TEST_F(InputFileTest, AFileThatCannotBeOpenedIsRefused) {
+  const std::string name = write("text");
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = usual.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const TextOrProblem read = read_input(name, InputKind::kText);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_FALSE(read.text);
+  EXPECT_EQ(read.problem, "Too many open files");
 }
 
 TEST_F(InputFileTest, RefusesASocket) {

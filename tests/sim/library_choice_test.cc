@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "sim/hardware/group_links.h"
@@ -112,6 +113,32 @@ TEST(LibraryChoiceTest, KernelsOfAllToAllsThatNodesShareServeNoOthers) {
   EXPECT_EQ(start_of(nullptr), 3us);
   library.timings.pop_back();
   EXPECT_EQ(start_of(&shared), 3us) << "sent as messages";
+}
+
+// Level by level an all-reduce crosses the network 2 x (nodes - 1) times: 398 us over 200 nodes of
+// 8, with 1 us a hop there and nothing inside. A tree with a fixed time is taken if it is faster.
+TEST(LibraryChoiceTest, LevelByLevelEachNodeIsEnteredOncePerPass) {
+  GroupShape shape{.dimensions = {{.size = 8}, {.size = 200}}};
+  for (std::uint32_t i = 0; i < 1600; ++i) shape.order.push_back(i);
+  const GroupLinks links{.members = 1600, .nodes = 200, .inside = 100_GBps, .network = 50_GBps};
+  for (const auto& [tree, takes_tree] : {std::pair{397us, true}, std::pair{399us, false}}) {
+    const CommunicationLibrary library{
+        .name = "made up",
+        .timings = {{.path = LibraryPath::kRing},
+                    {.path = LibraryPath::kRing, .protocol = Protocol::kLl},
+                    {.path = LibraryPath::kTree, .protocol = Protocol::kLl},
+                    {.path = LibraryPath::kMessages}},
+        .tuner = {
+            .protocols = {
+                {.path = LibraryPath::kRing, .protocol = Protocol::kLl, .hop = {0us, 0us, 1us}},
+                {.path = LibraryPath::kTree, .protocol = Protocol::kLl, .base = tree}}}};
+    const LibraryChoice choice =
+        choose_with_library(library, {.op = CollectiveOp::kAllReduce, .bytes = 2_B}, false,
+                            AlgorithmChoice::kAuto, shape, links);
+    EXPECT_EQ(choice.algorithm,
+              takes_tree ? AlgorithmChoice::kDoubleBinaryTree : AlgorithmChoice::kHierarchical)
+        << choice.why;
+  }
 }
 
 TEST(IdealLibraryTest, OtherSwitchesAreNotTaken) {

@@ -122,6 +122,7 @@ std::string overview() {
 
 std::string help_text(const Subcommand& subcommand) {
   std::ostringstream text;
+  text.exceptions(std::ios::badbit);  // as when there is no memory
   text << subcommand.description << names_text(subcommand);
   if (subcommand.options == nullptr) return text.str();
   OptionList options = subcommand.options();

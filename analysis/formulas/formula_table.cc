@@ -7,12 +7,12 @@
 #include <iterator>
 #include <limits>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include "analysis/formulas/formula_groups.h"
+#include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
 
 namespace stepsim {
@@ -20,11 +20,11 @@ namespace {
 
 // Writes six significant digits, and whole numbers in full.
 std::string number_text(double value) {
-  std::ostringstream text;
   const bool is_whole = std::abs(value) < 1e15 && value == std::floor(value);
-  text.precision(is_whole ? 15 : 6);
-  text << value;
-  return text.str();
+  std::array<char, 32> text;
+  const auto [end, error] =
+      std::to_chars(text.begin(), text.end(), value, std::chars_format::general, is_whole ? 15 : 6);
+  return {text.begin(), end};
 }
 
 // Durations may be years of chip time, more than simulated time can represent.
@@ -421,15 +421,15 @@ std::vector<double> solve(const Formula& formula, const FormulaValues& values,
 
 FormulaValues example_values(const Formula& formula) {
   FormulaValues values;
-  std::istringstream words{std::string(formula.example)};
-  for (std::string word; words >> word;) {
+  for (const std::string_view word : words_of(formula.example)) {
     const std::size_t equals = word.find('=');
-    const std::string symbol = word.substr(0, equals);
+    const std::string symbol(word.substr(0, equals));
     const FormulaInput* const input = input_named(formula, symbol);
     const auto value = input == nullptr || equals == std::string::npos
                            ? std::nullopt
                            : read_formula_value(word.substr(equals + 1), input->unit);
-    if (!value) throw std::logic_error("example of " + std::string(formula.id) + ": " + word);
+    if (!value)
+      throw std::logic_error("example of " + std::string(formula.id) + ": " + std::string(word));
     values[symbol] = *value;
   }
   return values;

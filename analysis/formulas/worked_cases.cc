@@ -2,16 +2,16 @@
 
 #include <cmath>
 #include <map>
-#include <sstream>
 #include <stdexcept>
 
 #include "analysis/formulas/formula_table.h"
+#include "sim/base/field_text.h"
 
 namespace stepsim {
 namespace {
 
 // A line of comma-separated values; quotes may hold commas, "" is a quote.
-std::vector<std::string> cells_of(const std::string& line) {
+std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> cells(1);
   bool is_quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -32,19 +32,21 @@ constexpr std::string_view kColumns =
     "id,group,source,inputs,formula,quantity,expected,unit,rel_tol,printed,verdict,note";
 constexpr std::size_t kCells = 12;
 
+std::vector<std::string_view> lines_of(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  return split_text(text, '\n');
+}
+
 // "A01" -> {"A3", "C=197TFLOPS W=820GB/s"}
 std::map<std::string, std::pair<std::string, std::string>> read_formulas(std::string_view text) {
   std::map<std::string, std::pair<std::string, std::string>> formulas;
-  std::istringstream lines{std::string(text)};
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string id;
-    std::string formula;
-    std::string inputs;
-    words >> id >> formula >> std::ws;
-    std::getline(words, inputs);
-    if (!formulas.try_emplace(id, formula, inputs).second) {
-      throw std::logic_error("case " + id + " has two formulas");
+  for (const std::string_view line : lines_of(text)) {
+    const std::vector<std::string_view> words = words_of(line);
+    if (words.size() < 2) throw std::logic_error("formula of a case: " + std::string(line));
+    std::string_view inputs;
+    if (words.size() > 2) inputs = {words[2].data(), line.data() + line.size()};
+    if (!formulas.try_emplace(std::string(words[0]), words[1], inputs).second) {
+      throw std::logic_error("case " + std::string(words[0]) + " has two formulas");
     }
   }
   return formulas;
@@ -52,15 +54,15 @@ std::map<std::string, std::pair<std::string, std::string>> read_formulas(std::st
 
 FormulaValues values_of(const Formula& formula, const std::string& inputs) {
   FormulaValues values;
-  std::istringstream words(inputs);
-  for (std::string word; words >> word;) {
+  for (const std::string_view word : words_of(inputs)) {
     const std::size_t equals = word.find('=');
-    const std::string symbol = word.substr(0, equals);
+    const std::string symbol(word.substr(0, equals));
     std::optional<double> value;
     for (const FormulaInput& input : formula.inputs) {
       if (input.symbol == symbol) value = read_formula_value(word.substr(equals + 1), input.unit);
     }
-    if (!value) throw std::logic_error(std::string(formula.id) + " can't take " + word);
+    if (!value)
+      throw std::logic_error(std::string(formula.id) + " can't take " + std::string(word));
     values[symbol] = *value;
   }
   return values;
@@ -72,13 +74,11 @@ std::vector<WorkedCase> read_worked_cases(std::string_view csv,
                                           std::string_view formulas_of_cases) {
   auto formulas = read_formulas(formulas_of_cases);
   std::vector<WorkedCase> cases;
-  std::istringstream lines{std::string(csv)};
-  std::string line;
-  std::getline(lines, line);
-  if (line != kColumns) throw std::logic_error("worked cases have other columns: " + line);
-  while (std::getline(lines, line)) {
-    const std::vector<std::string> cells = cells_of(line);
-    if (cells.size() != kCells) throw std::logic_error("worked cases: " + line);
+  const std::vector<std::string_view> lines = lines_of(csv);
+  if (lines.front() != kColumns) throw std::logic_error("worked cases have other columns");
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> cells = cells_of(lines[i]);
+    if (cells.size() != kCells) throw std::logic_error("worked cases: " + std::string(lines[i]));
     const auto formula = formulas.find(cells[0]);
     if (formula == formulas.end()) throw std::logic_error("case " + cells[0] + " has no formula");
     cases.push_back({.id = cells[0],

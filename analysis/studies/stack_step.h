@@ -32,7 +32,9 @@ struct StackStep {
   std::int64_t width = 8192;       // D
   std::int64_t mlp_width = 32768;  // F
   std::int64_t layers = 32;
-  ParallelPlan plan{};      // global_batch, microbatch and sequence are set from the tokens
+  // Its global_batch, microbatch and sequence are set from the tokens. With {} instead of (), GCC
+  // 12 destroys it twice if the initializer of a later member throws.
+  ParallelPlan plan = ParallelPlan();
   std::int64_t tokens = 0;  // per replica and micro-batch
   std::int64_t microbatches = 1;
   std::string map{};  // "dp:x+y/tp:z": plan axes over the slice's axes; empty: in order of ranks

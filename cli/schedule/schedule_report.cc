@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "cli/schedule/schedule_gantt.h"
 #include "cli/schedule/schedule_times.h"
 #include "schedules/pipeline/published/bubble_formula.h"
+#include "sim/base/field_text.h"
 #include "sim/base/quantity_text.h"
 #include "traces/json_text.h"
 #include "traces/report_text.h"
@@ -49,13 +49,12 @@ std::string seconds_text(double picoseconds) {
 // Adds the text in lines that fit. All lines except the first are indented further.
 void add_wrapped(std::string_view text, ReportText& report) {
   std::string line = "   ";
-  std::istringstream words{std::string(text)};
-  for (std::string word; words >> word;) {
+  for (const std::string_view word : words_of(text)) {
     if (line.size() + 1 + word.size() > kReportWidth) {
       report.line("{}", line);
       line = "     ";
     }
-    line += " " + word;
+    line.append(" ").append(word);
   }
   report.line("{}", line);
 }

@@ -108,4 +108,15 @@ std::vector<std::string_view> split_text(std::string_view text, char separator) 
   }
 }
 
+std::vector<std::string_view> words_of(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  std::vector<std::string_view> words;
+  for (std::size_t at = text.find_first_not_of(kBlanks); at != text.npos;) {
+    const std::size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = text.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
 }  // namespace stepsim

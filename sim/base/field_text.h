@@ -44,6 +44,10 @@ std::string write_double(double value);  // the shortest text that reads back as
 std::string either_of(const std::vector<std::string>& names);                     // "a, b or c"
 std::vector<std::string_view> split_text(std::string_view text, char separator);  // never empty
 
+// Returns what stands between blanks and line ends. (A std::istringstream that finds no memory ends
+// early and throws nothing.)
+std::vector<std::string_view> words_of(std::string_view text);
+
 // Reads the whole text as a number.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {

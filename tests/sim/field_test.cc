@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/base/field_help.h"
+#include "sim/base/field_text.h"
 #include "sim/base/quantity_field.h"
 #include "sim/base/suggestion.h"
 
@@ -168,6 +169,14 @@ TEST(FieldTest, NumbersThatPeopleWriteOtherwiseGetAHint) {
   EXPECT_EQ(Text<Bandwidth>::hint("50GB"), "; did you mean 50GB/s?");
   EXPECT_EQ(Text<Bytes>::hint("80gib"), "; did you mean 80GiB?");
   EXPECT_EQ(Text<Bandwidth>::hint("fast"), "");
+}
+
+TEST(FieldTest, WordsStandBetweenBlanks) {
+  using Words = std::vector<std::string_view>;
+  EXPECT_EQ(words_of(" a=1\tbb \r\n c"), (Words{"a=1", "bb", "c"}));
+  EXPECT_EQ(words_of("one"), Words{"one"});
+  EXPECT_EQ(words_of(" \n"), Words{});
+  EXPECT_EQ(words_of(""), Words{});
 }
 
 TEST(FieldHelpTest, NamesDefaultLimitsAndAdvice) {

@@ -68,12 +68,15 @@ void add_entry(int folder, const std::string& name) {
   }
 }
 
-void remove_entry(const std::string& name) noexcept {
+Entry* entry_of(std::string_view name) noexcept {
   for (Entry& entry : entries) {
-    if (entry.state == EntryState::kListed && name == entry.name.data()) {
-      entry.state = EntryState::kFree;
-    }
+    if (entry.state == EntryState::kListed && name == entry.name.data()) return &entry;
   }
+  return nullptr;
+}
+
+void remove_entry(const std::string& name) noexcept {
+  if (Entry* const entry = entry_of(name)) entry->state = EntryState::kFree;
 }
 
 // ---- the files of dead processes ----
@@ -85,7 +88,8 @@ bool is_same_file(int file, int folder, const char* name) {
          S_ISREG(open.st_mode) && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-// Where files can't be locked, no file is ever taken for a left one.
+// Where files can't be locked, no file is ever taken for a left one. One of this process never is:
+// its lock may have failed.
 void remove_if_left(int folder, const char* name) {
   const FileDescriptor file(::openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file.is_open() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return;
@@ -99,7 +103,8 @@ void remove_left_files(int folder) {
   const std::unique_ptr<DIR, decltype(end)> list(::fdopendir(listed), end);
   if (!list) return;
   while (const dirent* entry = ::readdir(list.get())) {
-    if (is_partial_name(entry->d_name)) remove_if_left(folder, entry->d_name);
+    if (is_partial_name(entry->d_name) && !entry_of(entry->d_name))
+      remove_if_left(folder, entry->d_name);
   }
 }
 

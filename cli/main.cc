@@ -14,6 +14,7 @@
 
 #include "cli/help.h"
 #include "cli/interrupts.h"
+#include "cli/out_of_memory.h"
 #include "cli/standard_output.h"
 #include "cli/subcommands.h"
 #include "cli/version.h"
@@ -79,16 +80,11 @@ ExitStatus run_subcommand(const std::vector<std::string>& arguments) {
   }
 }
 
-// Its message takes no memory.
 ExitStatus run_program(std::span<char*> arguments) {
   try {
     return run_subcommand({arguments.begin() + 1, arguments.end()});
   } catch (const std::bad_alloc&) {
-    print_error(
-        "stepsim: out of memory\n"
-        "  The machine, or a limit (ulimit -v, that of a container), gives no more. A smaller plan "
-        "or\n"
-        "  cluster needs less, and so do fewer --trace-ranks.\n");
+    print_out_of_memory();
     return ExitStatus::kWrongProgram;
   }
 }
@@ -98,6 +94,7 @@ ExitStatus run_program(std::span<char*> arguments) {
 
 int main(int argc, char** argv) {
   stepsim::fill_closed_streams();
+  stepsim::prepare_for_exceptions();
   stepsim::catch_interrupts();
   return static_cast<int>(stepsim::run_program({argv, static_cast<std::size_t>(argc)}));
 }

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pathlib
+import random
 import resource
 import signal
 import subprocess
@@ -17,6 +18,8 @@ from program import INTERRUPTS, SMALL, TIMEOUT_S, StepsimTest, main, stepsim
 
 # A trace of half a gigabyte.
 LONG_TRACE = ["run", SMALL, "--steps", "20", "--trace-ranks", "0-7"]
+# How often a run is killed; scripts/inject_faults.sh has it done more often.
+KILLS = int(os.environ.get("STEPSIM_KILLS", "25"))
 # From the signal to the end. It is a few milliseconds, and 0.13 s for each GB of memory.
 SOON_S = 1.0
 CASE = {
@@ -339,17 +342,32 @@ class InterruptTest(WritingTest):
         self.expect_end(living, signal.SIGTERM)
         self.assertEqual(self.files(), ["other.json"])
 
-    def test_killed_at_any_instant_files_are_whole_or_not_there(self):
-        path = self.folder / "t.json"
-        for wait_ms in range(0, 100, 4):
-            process = self.start("run", SMALL, "--trace", str(path))
-            time.sleep(wait_ms / 1000)
+    def test_killed_at_any_instant_files_are_whole_or_older(self):
+        trace, result = self.folder / "t.json", self.folder / "r.json"
+        arguments = ["run", SMALL, "--trace", str(trace), "--json", str(result)]
+        begin = time.monotonic()
+        self.assertEqual(stepsim(*arguments).returncode, 0)
+        span_s = 1.2 * (time.monotonic() - begin)
+        instants, new = random.Random(KILLS), 0
+        whole = {path: self.content(path) for path in (trace, result)}
+        for _ in range(KILLS):
+            for path in whole:
+                path.write_text("older\n")
+            process = self.start(*arguments)
+            time.sleep(instants.uniform(0, span_s))
             process.kill()
             process.wait(TIMEOUT_S)
-            if path.exists():
-                json.loads(path.read_text())
-        self.assertEqual(stepsim("run", SMALL, "--trace", str(path)).returncode, 0)
-        self.assertEqual(self.files(), ["t.json"])
+            for path, content in whole.items():
+                self.assertIn(self.content(path), ("older\n", content))
+            new += self.content(trace) != "older\n"
+            # A run that gets so far as to write removes what the one before it left.
+            self.assertLessEqual(len(self.partials()), 2)
+        print(f"{KILLS} times killed within {span_s:.3f} s, {new} times after the files appeared")
+        self.assertEqual(stepsim(*arguments).returncode, 0)
+        self.assertEqual(self.files(), ["r.json", "t.json"])
+
+    def content(self, path):
+        return path.read_text().partition('"simulator"')[0]
 
 
 class NameTest(WritingTest):

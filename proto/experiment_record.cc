@@ -72,7 +72,7 @@ Json object_of(const Message& message) {
 // Returns every key in force, then the given keys that were split into others. A user's own
 // schedule is written out itself, not as its file name.
 Json plan_of(const file::Plan& message, const ParallelPlan& plan) {
-  Json object;
+  Json object = Json::object();
   for (const FieldValue& value : values_in_force(plan_fields(), &plan)) {
     const FieldDescriptor* const field = message.GetDescriptor()->FindFieldByName(value.path);
     const bool is_text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
@@ -90,7 +90,7 @@ Json plan_of(const file::Plan& message, const ParallelPlan& plan) {
 // is the finest.
 Json simulation_of(const ExperimentOptions& options) {
   const bool has_packets = options.fidelities.back() == Fidelity::kPacket;
-  Json object;
+  Json object = Json::object();
   for (const auto& row : simulation_fields().fields()) {
     const auto text = row->write(&options);
     if (!text || (acts_on_packets(*row) && !has_packets)) continue;
@@ -98,6 +98,7 @@ Json simulation_of(const ExperimentOptions& options) {
         file::Simulation::descriptor()->FindFieldByName(std::string(row->name()));
     Json& value = object[std::string(row->name())];
     if (field->is_repeated()) {
+      value = Json::array();
       for (const std::string_view part : split_text(*text, ',')) value.push_back(part);
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
       value = static_cast<std::int64_t>(*row->number(&options));  // without its unit
@@ -144,12 +145,13 @@ void take_out_of_result(SourceText& source) {
 }
 
 ExperimentRecord record_of(const file::Experiment& message, const Experiment& experiment) {
-  Json fields;
+  Json fields = Json::object();
   fields["name"] = experiment.name;
   fields["model"] = object_of(message.model());
   fields["cluster"] = object_of(message.cluster());
   fields["plan"] = plan_of(message.plan(), experiment.plan);
   if (message.has_variation()) fields["variation"] = object_of(message.variation());
+  if (message.published_size() > 0) fields["published"] = Json::array();
   for (const file::Published& published : message.published()) {
     fields["published"].push_back(object_of(published));
   }

@@ -3,10 +3,10 @@
 // the program with it and judges what comes out.
 //
 // The program runs once, and a copy of it (fork) is made for each n. So a failure costs what comes
-// after it, not the whole run. A copy shares open files with the original. Therefore the copies for
-// what happens while a file is open are made before it is opened, and run up to their failure. So
-// are all copies from the first output that gets its name, or from the first printed word, to the
-// end.
+// after it, not the whole run. A copy shares open files with the original, and the loader's locks
+// know it as another thread. Therefore the copies for a window, that is while a file is open or the
+// loader works, are made before it and run up to their failure. The last window goes from the
+// output that first gets its name, or from the first printed word, to the end.
 //
 // STEPSIM_FAULTS says what to do: "KIND REPORT ANSWER EVERY OFFSET DENSE".
 //   KIND     memory       an allocation fails: malloc() returns null, so new throws bad_alloc
@@ -21,6 +21,7 @@
 //
 // It allocates nothing and uses nothing that does. One thread only. glibc on Linux.
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -76,11 +77,11 @@ constinit Role role = Role::kUnknown;
 constinit Request request{};
 constinit Shared* shared = nullptr;
 constinit long calls = 0;
-constinit long target = kNever;          // in a copy: the call that fails
-constinit bool ends_with_files = false;  // in a copy: it counts calls until files are closed
-constinit long tried = 0;                // in the original: calls that all have had their copies
-constinit std::array<bool, 1024> is_open{};
-constinit int open_files = 0;
+constinit long target = kNever;           // in a copy: the call that fails
+constinit bool ends_with_window = false;  // in a copy: it only counts calls
+constinit long tried = 0;                 // in the original: calls that all have had their copies
+constinit int windows = 0;                // nested
+constinit std::array<bool, 1024> is_open{};  // by descriptor
 
 [[noreturn]] void give_up(const char* why) {
   syscall(SYS_write, STDERR_FILENO, why, strlen(why));
@@ -140,22 +141,19 @@ bool is_copy_for(long call) {
   return false;
 }
 
-// Tries every call up to the end, or those until files are closed that get no name. Returns true
-// in a copy.
-bool tries_ahead(bool may_end_with_files) {
+// Tries every call of the window that begins here. The original ends with the last one.
+void try_window(bool is_last) {
   shared->has_renamed = false;
   shared->calls = calls;
-  ends_with_files = may_end_with_files;
-  if (is_copy_for(kNever)) return true;
-  ends_with_files = false;
-  const long last = shared->calls;
-  const bool is_end = !may_end_with_files || shared->has_renamed;
-  for (long call = calls + 1; call <= last; ++call) {
-    if (is_wanted(call) && is_copy_for(call)) return true;
+  ends_with_window = !is_last;
+  if (is_copy_for(kNever)) return;
+  ends_with_window = false;
+  tried = shared->calls;
+  const bool goes_to_the_end = is_last || shared->has_renamed;
+  for (long call = calls + 1; call <= tried; ++call) {
+    if (is_wanted(call) && is_copy_for(call)) return;
   }
-  if (is_end) syscall(SYS_exit_group, 0);
-  tried = last;
-  return false;
+  if (goes_to_the_end) syscall(SYS_exit_group, 0);
 }
 
 // Counts a call and returns whether it has to fail.
@@ -172,33 +170,36 @@ bool fails(bool is_allocation, const char* name) {
   return true;
 }
 
-// ---- open files ----
+// ---- windows ----
 
-void before_opening() {
-  if (role != Role::kOriginal || open_files > 0) return;
-  tries_ahead(/*may_end_with_files=*/true);
+void begin_window() {
+  if (windows == 0 && role == Role::kOriginal) try_window(/*is_last=*/false);
+  ++windows;
 }
 
-int opened(int descriptor) {
-  if (descriptor >= 0) {
+void end_window() {
+  --windows;
+  if (ends_with_window && windows == 0 && !shared->has_renamed) syscall(SYS_exit_group, 0);
+}
+
+int opened(long descriptor) {
+  if (descriptor < 0) {
+    end_window();
+  } else {
     is_open.at(static_cast<std::size_t>(descriptor)) = true;
-    ++open_files;
   }
-  return descriptor;
+  return static_cast<int>(descriptor);
 }
 
 void closed(int descriptor) {
   if (descriptor < 0 || !is_open.at(static_cast<std::size_t>(descriptor))) return;
   is_open.at(static_cast<std::size_t>(descriptor)) = false;
-  --open_files;
-  const bool ends = ends_with_files && open_files == 0 && !shared->has_renamed;
-  if (ends) syscall(SYS_exit_group, 0);
+  end_window();
 }
 
 void before_writing(int descriptor) {
-  if (role != Role::kOriginal || (descriptor != STDOUT_FILENO && descriptor != STDERR_FILENO))
-    return;
-  tries_ahead(/*may_end_with_files=*/false);
+  const bool is_printed = descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO;
+  if (is_printed && role == Role::kOriginal) try_window(/*is_last=*/true);
 }
 
 // ---- failures ----
@@ -233,10 +234,9 @@ long whole(const char* name, int error, Action action) {
 }
 
 int open_at(int folder, const char* path, int flags, mode_t mode) {
-  before_opening();
-  const long descriptor = whole("open", (flags & O_CREAT) != 0 ? ENOSPC : EMFILE,
-                                [&] { return syscall(SYS_openat, folder, path, flags, mode); });
-  return opened(static_cast<int>(descriptor));
+  begin_window();
+  return opened(whole("open", (flags & O_CREAT) != 0 ? ENOSPC : EMFILE,
+                      [&] { return syscall(SYS_openat, folder, path, flags, mode); }));
 }
 
 mode_t mode_of(int flags, va_list arguments) {
@@ -325,6 +325,16 @@ int lock_file(int descriptor, int operation) __asm__("flock");
 int lock_file(int descriptor, int operation) {
   return static_cast<int>(
       whole("flock", ENOLCK, [&] { return syscall(SYS_flock, descriptor, operation); }));
+}
+
+// Makes the loader load a library.
+int backtrace(void** frames, int size) {
+  using Backtrace = int(void**, int);
+  begin_window();
+  const auto real = reinterpret_cast<Backtrace*>(dlsym(RTLD_NEXT, "backtrace"));
+  const int count = real(frames, size);
+  end_window();
+  return count;
 }
 
 int fchmod(int descriptor, mode_t mode) {

@@ -22,8 +22,8 @@
 
 namespace stepsim {
 
-// Fields are in the order of the file. Start from Json::object() or Json::array(): a null value that
-// becomes one by [] or push_back() crashes in its destructor if there is no memory for that.
+// Fields are in the order of the file. Start from Json::object() or Json::array(): a null value
+// that becomes one by [] or push_back() crashes in its destructor if there is no memory for that.
 using Json = nlohmann::ordered_json;
 
 inline constexpr int kMostNesting = 100;  // of lists and objects, and of messages in a textproto

@@ -168,7 +168,8 @@ double rotation_limit(const FinishedRun& run) {
   const ParallelPlan& plan = run.experiment.plan;
   const ModelSpec& model = run.experiment.model;
   const Communicator* const communicator = find_communicator(run.graph, Axis::kContext);
-  if (communicator == nullptr || plan.cp_mode == ContextMode::kAllGather ||
+  const bool has_attention = model.kind != ModelKind::kMlpStack;
+  if (communicator == nullptr || !has_attention || plan.cp_mode == ContextMode::kAllGather ||
       plan.cp_mode == ContextMode::kUlysses) {
     return 0;
   }

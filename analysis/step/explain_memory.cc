@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "analysis/formulas/formula_table.h"
@@ -191,8 +192,9 @@ class Memory {
         dense / static_cast<double>(plan_.tp) +
         (plan_.edp() > 1 ? experts / static_cast<double>(plan_.ep * plan_.etp) : 0);
     const auto layers = static_cast<double>(model_.layers);
-    const double blocks =
-        plan_.reshard_after_forward ? 1.0 + plan_.prefetch : layers / static_cast<double>(plan_.pp);
+    const double blocks = plan_.reshard_after_forward
+                              ? 1.0 + plan_.prefetch
+                              : std::ceil(layers / static_cast<double>(plan_.pp));
     const double predicted = value_of("F8", {{"P", parameters}, {"L", layers}, {"blocks", blocks}});
     ExplainedPart& part =
         add(MemoryCategory::kGatheredParameters, "F8",

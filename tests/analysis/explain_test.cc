@@ -211,6 +211,22 @@ TEST(ExplainTest, AttentionHidesARotationAsFarAsItsTokensReach) {
   }
 }
 
+// A stack of MLPs has no attention that could hide a rotation, and nothing to rotate.
+TEST(ExplainTest, StacksOfMlpsHaveContextRanksToo) {
+  ParallelPlan plan = plan_of(1, 1, 1);
+  plan.cp = 2;
+  EXPECT_NO_THROW(explanation_of(stack(2), plan, one_node(2, 100_GBps)));
+}
+
+// Three layers on two stages: the longer one has two gathered at a time.
+TEST(ExplainTest, UnevenStagesHoldWholeLayers) {
+  ParallelPlan plan = plan_of(1, 2, 2);
+  divide(plan, 3);
+  plan.layout = {1, 2};
+  plan.reshard_after_forward = false;
+  EXPECT_NO_THROW(explanation_of(stack(3), plan, one_node(4, 100_GBps)));
+}
+
 // A causal mask gives ranks of a plain ring unequal work, so twice the tokens are needed. If every
 // token looks at all others, work is equal.
 TEST(ExplainTest, OnlyACausalRingNeedsTwiceTheTokensToHideItsRotation) {

@@ -69,12 +69,12 @@ void Attribution::begin_window(Time now) {
 const Attribution::Ended* Attribution::releaser(const RankState& state, const Program& program,
                                                 OpId op, std::uint32_t step, Time at) {
   const Ended* best = nullptr;
-  const auto ended_then = std::ranges::equal_range(state.ended, at, {}, &Ended::ended);
+  const auto first = std::ranges::lower_bound(state.ended, at, {}, &Ended::ended);
   const auto consider = [&](std::uint32_t candidate, std::uint32_t candidate_step) {
-    for (const Ended& ended : ended_then) {
-      if (ended.op.index() == candidate && ended.step == candidate_step &&
-          (best == nullptr || ended.op < best->op)) {
-        best = &ended;
+    for (auto ended = first; ended != state.ended.end() && ended->ended == at; ++ended) {
+      if (ended->op.index() == candidate && ended->step == candidate_step &&
+          (best == nullptr || ended->op < best->op)) {
+        best = &*ended;
       }
     }
   };

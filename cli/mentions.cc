@@ -13,7 +13,7 @@ bool mentions(std::string_view text, const std::string& word) {
   const auto same_letter = [](unsigned char a, unsigned char b) {
     return std::tolower(a) == std::tolower(b);
   };
-  return !std::ranges::search(text, word, same_letter).empty();
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), same_letter) != text.end();
 }
 
 bool mentions(const Study& study, const StudyRow& row, const std::string& word) {

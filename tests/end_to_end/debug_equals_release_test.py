@@ -33,8 +33,7 @@ def results(binary, experiment, folder):
 
 def main(release, debug):
     if not pathlib.Path(debug).exists():
-        sys.exit(f"{debug} is missing: cmake --preset debug && "
-                 "cmake --build --preset debug --target stepsim")
+        sys.exit(f"{debug} is missing: cmake --preset sanitize && cmake --build --preset sanitize")
     different = 0
     with tempfile.TemporaryDirectory() as scratch:
         for number, experiment in enumerate(EXPERIMENTS):

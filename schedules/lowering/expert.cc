@@ -15,6 +15,12 @@ bool is_shared(const LayerOp& op) {
   return op.name.starts_with("shared_");
 }
 
+// Returns the bytes in whole elements of a type: the mean traffic of an uneven load ends anywhere.
+Bytes whole(Bytes bytes, DataType type) {
+  const std::int64_t element = size_of(type).value();
+  return Bytes((bytes.value() + element - 1) / element * element);
+}
+
 // Returns the tokens that arrive at a member or leave it, including those that stay there.
 Bytes received(const ByteMatrix& matrix, std::uint32_t member) {
   Bytes sum;
@@ -41,7 +47,8 @@ class Travel {
     if (plan_.ep > 1) steps.push_back(all_to_all(kThere));
     if (plan_.etp > 1) {
       steps.push_back(stepsim::exchange(Lane::kExpertTensor, CollectiveOp::kAllGather,
-                                        plan_.etp * at_experts(kThere), plan_.dispatched()));
+                                        plan_.etp * whole(at_experts(kThere), plan_.dispatched()),
+                                        plan_.dispatched()));
     }
     return steps;
   }
@@ -49,7 +56,8 @@ class Travel {
     std::vector<LayerStep> steps;
     if (plan_.etp > 1) {
       steps.push_back(stepsim::exchange(Lane::kExpertTensor, CollectiveOp::kReduceScatter,
-                                        plan_.etp * at_experts(kBack), plan_.combined()));
+                                        plan_.etp * whole(at_experts(kBack), plan_.combined()),
+                                        plan_.combined()));
     }
     if (plan_.ep > 1) steps.push_back(all_to_all(kBack));
     return steps;
@@ -114,15 +122,16 @@ EachWay bytes_once(const TokenRouting& routing, const ParallelPlan& plan,
         ranks / plan.ep * (plan.ep - 1) * copies + ranks * (plan.etp - 1) * copies;
     return {units * routing.dispatched.value(), units * routing.combined.value()};
   }
-  const auto of = [&](const ByteMatrix& matrix, const auto& at_experts) {
+  const auto of = [&](const ByteMatrix& matrix, const auto& at_experts, DataType type) {
     std::int64_t gathered = 0;  // bytes gathered by ranks that share experts
     for (std::uint32_t member = 0; member < matrix.members; ++member) {
-      gathered += at_experts(matrix, member).value();
+      gathered += whole(at_experts(matrix, member), type).value();
     }
     return ranks / plan.ep * sent_in_all(matrix) +
            ranks / (plan.ep * plan.etp) * plan.etp * (plan.etp - 1) * gathered;
   };
-  return {of(exchange.matrices[kThere], received), of(exchange.matrices[kBack], sent)};
+  return {of(exchange.matrices[kThere], received, plan.dispatched()),
+          of(exchange.matrices[kBack], sent, plan.combined())};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -310,7 +311,7 @@ class StageLowering {
         stage_.label(std::string(name_of(step.collective)), unit.block, pass.microbatch),
         std::move(dependencies));
     if (background && !step.ticket) {
-      gathered_again_ = done;
+      gathered_again_.push_back(done);
     } else if (background) {
       walk.tickets.emplace_back(*step.ticket, done);
     } else if (step.kind == LayerStep::Kind::kDetached) {
@@ -333,7 +334,8 @@ class StageLowering {
         unit.block, pass.microbatch);
     if (!is_aside(step, pass)) op.dependencies = stage_.take_waits();
     if (step.needs_background) {
-      op.dependencies.push_back(after(*std::exchange(gathered_again_, std::nullopt)));
+      op.dependencies.push_back(after(gathered_again_.front()));
+      gathered_again_.pop_front();
     }
     for (const std::uint32_t ticket : step.needs) {
       const auto issued = std::find_if(walk.tickets.rbegin(), walk.tickets.rend(),
@@ -360,8 +362,8 @@ class StageLowering {
   std::optional<FullySharded> sharded_;  // one of these two is set
   std::optional<DataParallel> replicated_;
   std::optional<ActivationOffload> offloaded_;
-  std::optional<OpRef> gathered_again_;  // background gather, until a step needs it
-  std::optional<OpRef> detached_;        // the compute op after the next waits for this
+  std::deque<OpRef> gathered_again_;  // background gathers, each until a step needs it
+  std::optional<OpRef> detached_;     // the compute op after the next waits for this
   std::optional<OpRef> newest_compute_;
   std::vector<Complete> deferred_;
 };

@@ -176,6 +176,21 @@ TEST(ExpertParallelTest, SkewedLoadsRunWithTheOtherAxes) {
   }
 }
 
+TEST(ExpertParallelTest, SkewedLoadsMoveWholeElements) {
+  ModelSpec model = small_experts();
+  model.experts.load = {3, 2, 2, 2, 3, 2, 3, 3};
+  ParallelPlan plan = plan_of(4);
+  plan.etp = 2;
+  plan.ep = 2;
+  const Cluster cluster = one_node(4, 100_GBps);
+  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
+  for (const CollectiveWork& work : graph.collective_works) {
+    if (work.byte_matrix) continue;
+    EXPECT_EQ(work.bytes.value() % size_of(work.type).value(), 0) << work.bytes.value();
+  }
+  EXPECT_GT(sent_by_experts(run(model, plan, cluster)), 0);
+}
+
 // Tokens and gradients go to the experts in one byte, results and gradients back in two.
 TEST(ExpertParallelTest, EachWayHasItsOwnType) {
   ParallelPlan plan = plan_of(4);

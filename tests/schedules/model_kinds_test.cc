@@ -94,6 +94,39 @@ TEST(ModelKindsTest, EveryDenseKindRunsUnderEveryPlan) {
   }
 }
 
+// Returns how many ops of a program wait for each op of the stream of this name.
+std::vector<int> waiting_for(const Program& program, const std::string& name) {
+  std::vector<int> counts;
+  for (std::uint32_t s = 0; s < program.streams.size(); ++s) {
+    if (program.streams[s].name != name) continue;
+    counts.resize(program.streams[s].ops);
+    for (const Dependency& dependency : program.dependencies) {
+      if (dependency.stream == StreamId(s)) ++counts[dependency.position];
+    }
+  }
+  return counts;
+}
+
+TEST(ModelKindsTest, EachInputThatIsGatheredAgainHasItsOwnReader) {
+  std::vector<ModelSpec> models = dense_kinds();
+  models.push_back(with_latent_attention());
+  models.back().name = "parallel branches, two gathers in a row";
+  models.back().parallel_branches = true;
+  ParallelPlan plan;
+  plan.tp = 2;
+  plan.global_batch = 2;
+  plan.sequence = 256;
+  const Cluster cluster = one_node(2, 100_GBps);
+  for (const ModelSpec& model : models) {
+    const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
+    for (const Program& program : graph.programs) {
+      const std::vector<int> readers = waiting_for(program, "tp regather");
+      EXPECT_FALSE(readers.empty()) << model.name;
+      EXPECT_EQ(readers, std::vector<int>(readers.size(), 1)) << model.name;
+    }
+  }
+}
+
 double model_matmul_flops(const ModelSpec& model, std::int64_t sequences) {
   return model_flops(model, sequences, 256, AttentionFlops::kCausal);
 }

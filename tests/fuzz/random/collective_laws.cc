@@ -43,7 +43,7 @@ RandomCollective random_collective(Choices& choices, const Cluster& cluster) {
   work.op = choices.pick<CollectiveOp>(kCollectiveOps);
   work.algorithm = choices.pick<AlgorithmChoice>(algorithms_for(work.op, random.shape));
   if (work.op != CollectiveOp::kBarrier) {
-    work.bytes = Bytes(choices.pick({60'480, 604'800'000, 1, 4096, 1'000'003}));
+    work.bytes = choices.pick({30'240, 302'400'000, 1, 2048, 500'001}) * size_of(work.type);
   }
   work.root = static_cast<std::uint32_t>(choices.below(random.chips.size()));
   if (choices.one_in(2)) random.granularity = Granularity::kStepped;

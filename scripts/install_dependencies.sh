@@ -10,7 +10,8 @@ packages=(
   libfmt-dev nlohmann-json3-dev zlib1g-dev
 )
 if [[ "${1:-}" == "--with-tests" ]]; then
-  packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev clang-format python3)
+  packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev
+    clang clang-format libclang-rt-dev locales python3)
 elif [[ $# -gt 0 ]]; then
   echo "usage: $0 [--with-tests]" >&2
   exit 2

@@ -14,15 +14,12 @@ namespace stepsim {
 namespace {
 
 // Collectives with more messages than this are not counted.
+constexpr double kAgreement = 5e-4;  // relative, of two forms of one collective
 constexpr std::uint64_t kMostSlots = 1U << 24;
 
 struct Route {
   std::vector<std::pair<LinkId, Bandwidth>> links;
   Duration trip{};
-
-  Bandwidth width() const {  // of its narrowest link
-    return std::ranges::min(links, {}, [](const auto& link) { return link.second; }).second;
-  }
 };
 
 Route route_between(const Cluster& cluster, std::uint32_t from, std::uint32_t to,
@@ -73,6 +70,20 @@ std::string counted_text(const std::optional<CollectiveFormula>& book, bool over
                     : "sum over rounds of max_links B/W + t, counted over the routes";
 }
 
+// Returns whether all routes take as long. `loads`: seconds a byte on each link, for all routes at
+// once.
+bool are_alike(const std::vector<Route>& routes, const std::map<LinkId, double>& loads) {
+  const auto slowest = [&loads](const Route& route) {
+    double seconds = 0;
+    for (const auto& [link, bandwidth] : route.links) seconds = std::max(seconds, loads.at(link));
+    return seconds;
+  };
+  const double first = slowest(routes.front());
+  return std::ranges::all_of(routes, [&](const Route& route) {
+    return route.trip == routes.front().trip && std::abs(slowest(route) - first) <= 1e-9 * first;
+  });
+}
+
 }  // namespace
 
 FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t> chips,
@@ -90,15 +101,15 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
     // Finds the bandwidth left for each pair of neighbours when all members send to the next one at
     // once. Except on a torus, the last one also sends to the first.
     loads.clear();
-    const Bandwidth width = route_between(cluster, chip(0), chip(stride), cost).width();
+    std::vector<Route> routes;
     for (std::uint32_t position = 0; position < shape.members(); ++position) {
       const bool last = position / stride % dimension.size + 1 == dimension.size;
       if (last && (dimension.torus_axis || dimension.size == 2)) continue;
       const std::uint32_t next =
           last ? position - (dimension.size - 1) * stride : position + stride;
-      const Route route = route_between(cluster, chip(position), chip(next), cost);
+      const Route& route =
+          routes.emplace_back(route_between(cluster, chip(position), chip(next), cost));
       level.trip = std::max(level.trip, last ? Duration{} : route.trip);
-      group.is_even = group.is_even && route.width() == width;
       for (const auto& [link, bandwidth] : route.links) {
         const double seconds = loads[link] += 1 / bandwidth.value();
         level.bandwidth = level.bandwidth.value() == 0
@@ -106,7 +117,8 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
                               : std::min(level.bandwidth, Bandwidth(1 / seconds));
       }
     }
-    ports.push_back(route_between(cluster, chip(0), chip(stride), cost).links.front().first);
+    group.is_even = group.is_even && are_alike(routes, loads);
+    ports.push_back(routes.front().links.front().first);
     const auto same = std::ranges::find(ports, ports.back());
     if (same + 1 != ports.end()) level.port = static_cast<std::uint32_t>(same - ports.begin());
     group.levels.push_back(level);
@@ -158,29 +170,27 @@ CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint3
   }
   const auto counted = counted_form(cluster, chips, *algorithm, stated.cost, kMostSlots);
   const auto pipelined = collective_formula(input);
-  if (counted && !stated.overlapped && counted->stepped_exact) {
+  const auto agrees = [](const std::optional<CollectiveFormula>& form, double seconds) {
+    return form && std::abs(form->seconds - seconds) <= kAgreement * seconds;
+  };
+  if (counted && !stated.overlapped) {
     input.overlapped = false;
     const auto stepped = collective_formula(input);
-    const bool agrees =
-        stepped && std::abs(stepped->seconds - counted->stepped) <= 5e-4 * counted->stepped;
-    if (agrees && stepped->exact) return *stepped;
-    return {.seconds = counted->stepped, .text = counted_text(pipelined, false, true)};
+    const bool known = counted->stepped_exact && agrees(stepped, counted->stepped);
+    if (known && stepped->exact) return *stepped;
+    const bool holds = agrees(pipelined, counted->pipelined) && stepped &&
+                       stepped->seconds >= (1 - kAgreement) * counted->stepped;
+    if (!counted->stepped_exact && group.is_even && holds) return *stepped;
+    return {.seconds = counted->stepped,
+            .text = counted_text(pipelined, false, counted->stepped_exact),
+            .exact = counted->stepped_exact};
   }
-  if (pipelined && (!counted || std::abs(pipelined->seconds - counted->pipelined) <=
-                                    5e-4 * counted->pipelined)) {
+  if (pipelined && (!counted || agrees(pipelined, counted->pipelined))) {
     input.overlapped = stated.overlapped;
-    if (auto form = collective_formula(input)) {
-      // Steps of members whose links differ overlap.
-      form->exact = form->exact && (stated.overlapped || group.is_even);
-      return *form;
-    }
+    if (auto form = collective_formula(input)) return *form;
   }
   if (!counted) return {.seconds = 0, .text = "too many messages to count", .exact = false};
-  CollectiveFormula form{.seconds = stated.overlapped ? counted->pipelined : counted->stepped,
-                         .text = {},
-                         .exact = stated.overlapped || counted->stepped_exact};
-  form.text = counted_text(pipelined, stated.overlapped, form.exact);
-  return form;
+  return {.seconds = counted->pipelined, .text = counted_text(pipelined, true, true)};
 }
 
 }  // namespace stepsim

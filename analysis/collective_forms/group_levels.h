@@ -19,7 +19,7 @@ namespace stepsim {
 struct FormulaGroup {
   std::vector<FormulaLevel> levels;  // innermost first
   Duration farthest{};               // latency between members that differ on every level; 0: torus
-  bool is_even = true;               // on each level, the routes of all neighbours are equally wide
+  bool is_even = true;               // on each level, the routes of all neighbours take as long
 };
 
 // `chips`: the chip number of each member, in the order of `shape`. The result includes what the
@@ -36,7 +36,8 @@ struct StatedCollective {
 };
 
 // Returns collective_formula() if its assumptions about member placement hold here, that is if it
-// agrees with counted_form() on the pipelined collective; otherwise counted_form(). Excludes the
+// agrees with counted_form(), and if a stepped collective keeps in step; otherwise counted_form().
+// Excludes the
 // library's start time. REQUIRES: shape.members() > 1; the algorithm can run.
 CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint32_t> chips,
                               const GroupShape& shape, const StatedCollective& stated);

@@ -118,7 +118,7 @@ TEST(LibraryChoiceTest, KernelsOfAllToAllsThatNodesShareServeNoOthers) {
 // Level by level an all-reduce crosses the network 2 x (nodes - 1) times: 398 us over 200 nodes of
 // 8, with 1 us a hop there and nothing inside. A tree with a fixed time is taken if it is faster.
 TEST(LibraryChoiceTest, LevelByLevelEachNodeIsEnteredOncePerPass) {
-  GroupShape shape{.dimensions = {{.size = 8}, {.size = 200}}};
+  GroupShape shape{.dimensions = {{.size = 8}, {.size = 200}}, .order = {}};
   for (std::uint32_t i = 0; i < 1600; ++i) shape.order.push_back(i);
   const GroupLinks links{.members = 1600, .nodes = 200, .inside = 100_GBps, .network = 50_GBps};
   for (const auto& [tree, takes_tree] : {std::pair{397us, true}, std::pair{399us, false}}) {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes memory and the system fail under stepsim, at every n-th call of it, and judges what comes out.
 
-    faults_test.py STEPSIM FAULT_INJECTION.so [--every N] [--commands NAME,...] [--kinds KIND,...]
+    faults_test.py STEPSIM FAULT_INJECTION.so [--every N [--offset K]] [--commands NAME,...]
+        [--kinds KIND,...]
 
 fault_injection.cc says what can fail and how. Each failure must end with the right status and the right
 words, every output must be the older one or the whole new one, and nothing may be left behind. --every N
-tries the first 50 calls and every N-th of the others, other ones each day; 1 tries all.
+tries the first 50 calls and every N-th of the others, from the K-th on; 1 tries all.
 """
 import argparse
 import collections
@@ -160,11 +161,10 @@ class Trial:
         missing = [line.decode() for line in self.report.splitlines() if line not in lines]
         return "" if all(any(file in line for file in self.outputs) for line in missing) else "no report"
 
-    def try_all(self, kind, every):
+    def try_all(self, kind, every, offset):
         """Every failure of `kind`; returns how often it ended how, and what is wrong."""
         reports, report = os.pipe()
         answer, answers = os.pipe()
-        offset = int(time.time() // 86400) % every
         process = self.start(
             {"STEPSIM_FAULTS": f"{kind} {report} {answer} {every} {offset} {DENSE}",
              "LD_PRELOAD": LIBRARY}, (report, answer))
@@ -194,6 +194,7 @@ def main():
     parser.add_argument("stepsim")
     parser.add_argument("library")
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--offset", type=int, default=0)
     parser.add_argument("--commands", default=",".join(COMMANDS))
     parser.add_argument("--kinds", default=",".join(KINDS))
     arguments = parser.parse_args()
@@ -205,7 +206,7 @@ def main():
             trial = Trial(os.path.abspath(arguments.stepsim), name, scratch)
             for kind in arguments.kinds.split(","):
                 begin = time.monotonic()
-                ends, wrong = trial.try_all(kind, arguments.every)
+                ends, wrong = trial.try_all(kind, arguments.every, arguments.offset % arguments.every)
                 counts = ", ".join(f"{ends[end]} x {end}" for end in sorted(ends))
                 print(f"{name:12} {kind:12} {sum(ends.values()):6} failures: {counts}  "
                       f"({time.monotonic() - begin:.1f} s)", flush=True)

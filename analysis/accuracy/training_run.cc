@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "analysis/accuracy/accuracy.h"
+#include "analysis/accuracy/network_words.h"
 #include "analysis/accuracy/row_fields.h"
 #include "analysis/accuracy/training_run_model.h"
 #include "analysis/accuracy/training_run_plan.h"
@@ -12,24 +13,12 @@
 namespace stepsim {
 namespace {
 
-// Returns the Gb/s between a node and the network if the row says so; otherwise 0.
-std::int64_t node_gigabits(std::string_view text) {
-  for (const std::string_view unit : {" Gb/s per node", " Gbps per node"}) {
-    const std::size_t at = text.find(unit);
-    if (at == std::string_view::npos) continue;
-    const std::size_t begin = text.substr(0, at).find_last_not_of("0123456789") + 1;
-    return number_after(text.substr(begin), "").value_or(0);
-  }
-  return 0;
-}
-
 // Each GPU of a DGX has a network card of its own.
 void set_cards(RowReader& row, ClusterSpec& cluster) {
   auto* pod = std::get_if<DgxSuperPodSpec>(&cluster.topology);
-  const std::int64_t gigabits = node_gigabits(row.text("inter_node"));
-  if (pod == nullptr || gigabits <= 0) return;
-  const std::int64_t card = gigabits / row.integer_or("chips_per_node", 8);
-  pod->nic_bandwidth = Bandwidth(static_cast<double>(card) * 1e9 / 8);
+  const std::int64_t chips = row.integer_or("chips_per_node", 8);
+  const auto node = network_of_node(row.text("inter_node"), chips);
+  if (pod != nullptr && node) pod->nic_bandwidth = *node / static_cast<double>(chips);
 }
 
 ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Software& software,

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/accuracy/type_words.h"
 #include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/error.h"
@@ -137,18 +138,15 @@ void read_recompute(RowReader& row, ParallelPlan& plan) {
   if (!recompute.empty()) row.fail(fmt::format("recompute \"{}\" can't be expressed", recompute));
 }
 
-void read_type(const RowReader& row, ParallelPlan& plan) {
-  const std::string_view type = row.text("dtype");
-  if (type.starts_with("fp8") || type.starts_with("FP8") || type.starts_with("float8")) {
-    plan.type = DataType::kFp8;
-  } else if (type.starts_with("fp16")) {
-    plan.type = DataType::kFp16;
-  } else if (type.starts_with("int8")) {
-    plan.type = DataType::kInt8;
-  } else {
-    plan.type = DataType::kBf16;
-    if (contains(type, "MP PURE")) plan.gradient_bytes = 2;  // gradients are reduced in bf16
-  }
+// A table without types is of bf16.
+void read_type(RowReader& row, ParallelPlan& plan) {
+  const std::string_view text = row.text("dtype");
+  if (text.empty()) return;
+  const TypeWords words = type_of_words(text);
+  if (!words.type) return row.fail(words.problem);
+  plan.type = *words.type;
+  const bool half = plan.type == DataType::kBf16 && contains(text, "MP PURE");
+  if (half) plan.gradient_bytes = 2;  // gradients are reduced in bf16
 }
 
 void read_overlap(const RowReader& row, ParallelPlan& plan) {

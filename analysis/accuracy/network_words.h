@@ -1,0 +1,29 @@
+// network_of_node() reads what a table says of the network between nodes, in the words of its
+// author:
+//
+//   8x 400 Gb/s NDR InfiniBand per node      8 cards of 400 Gb/s
+//   1600 Gbps per node RoCE                  1600 Gb/s together
+//   RoCE 400 Gb/s per GPU                    400 Gb/s for each chip
+//   4x ConnectX-8 IB XDR 800 Gb/s            4 cards of 800 Gb/s
+//   8x ConnectX-7 NDR                        8 cards of 400 Gb/s, what NDR means
+//   Compute: 8x ... 400Gb/s, Storage: ...    the compute network
+//   3.2 Tb/s EFA, 50 GB/s per GPU            T is 1000 G, B is 8 b
+//
+// A network has one direction: bits that a node can send at a time. Management and storage networks
+// and the bandwidth inside a node don't count; of several rates of one card the largest does.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "sim/base/units.h"
+
+namespace stepsim {
+
+// Returns what a node with `chips` chips sends at a time; nullopt if the text gives no rate, or the
+// rate of a card but not how many there are. REQUIRES: chips >= 1.
+std::optional<Bandwidth> network_of_node(std::string_view text, std::int64_t chips);
+
+}  // namespace stepsim

@@ -1,0 +1,54 @@
+#include "analysis/accuracy/type_words.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace stepsim {
+namespace {
+
+std::optional<DataType> type(std::string_view text) {
+  return type_of_words(text).type;
+}
+
+TEST(TypeWordsTest, OneFormat) {
+  EXPECT_EQ(type("bf16"), DataType::kBf16);
+  EXPECT_EQ(type("BF16"), DataType::kBf16);
+  EXPECT_EQ(type("amp_bf16 / MP DEFAULT"), DataType::kBf16);
+  EXPECT_EQ(type("bf16 (Autocast:BF16+FP32Optimizer)"), DataType::kBf16);
+  EXPECT_EQ(type("fp16 mixed"), DataType::kFp16);
+  EXPECT_EQ(type("FP32"), DataType::kFp32);
+  EXPECT_EQ(type("fp8 \"e4m3\""), DataType::kFp8);
+  EXPECT_EQ(type("float8 rowwise"), DataType::kFp8);
+  EXPECT_EQ(type("FP8-CS"), DataType::kFp8);
+}
+
+TEST(TypeWordsTest, OfSeveralTheNarrowestIsThatOfMatmuls) {
+  EXPECT_EQ(type("float8 linears + bf16"), DataType::kFp8);
+  EXPECT_EQ(type("bf16 + fp8"), DataType::kFp8);
+  EXPECT_EQ(type("fp8 hybrid (TE) GEMMs, bf16 rest"), DataType::kFp8);
+  EXPECT_EQ(type("int8 (AQT) GEMMs + bf16"), DataType::kInt8);
+  EXPECT_EQ(type("fp16/bf16 mixed (not stated)"), DataType::kFp16);
+}
+
+TEST(TypeWordsTest, ParenthesesExplain) {
+  EXPECT_EQ(type("FP8 (25.09: FP8-CS; value in parentheses = FP8-MX, dropped)"), DataType::kFp8);
+  EXPECT_EQ(type("not stated (fp8 or nvfp4)"), std::nullopt);
+}
+
+TEST(TypeWordsTest, WhatIsNotModelledIsNotTakenForAnother) {
+  EXPECT_EQ(type_of_words("nvfp4 GEMMs (TE)").problem,
+            "dtype \"nvfp4 GEMMs (TE)\": nvfp4 is not modelled");
+  EXPECT_EQ(type_of_words("MXFP8").problem, "dtype \"MXFP8\": mxfp8 is not modelled");
+  EXPECT_EQ(type_of_words("FP8-MX").problem, "dtype \"FP8-MX\": fp8mx is not modelled");
+  EXPECT_EQ(type("MXFP4 + bf16"), std::nullopt);
+}
+
+TEST(TypeWordsTest, AnUnknownTypeIsNotBf16) {
+  EXPECT_EQ(type_of_words("unknown").problem, "dtype \"unknown\" names no known type");
+  EXPECT_EQ(type("posit16"), std::nullopt);
+  EXPECT_EQ(type(""), std::nullopt);
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "analysis/accuracy/accuracy.h"
@@ -68,17 +69,28 @@ class RecordProgress {
   std::chrono::steady_clock::time_point last_ = start_;
 };
 
+// Returns "["vocab: 51200"]".
+std::string list_of(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) {
+    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", json_escaped(text));
+  }
+  return "[" + list + "]";
+}
+
 std::string json_of(const std::vector<AccuracyRow>& rows) {
   std::string text = "{\n  \"rows\": [";
   for (const AccuracyRow& row : rows) {
     text += fmt::format(
         "{}\n    {{\"id\": \"{}\", \"source_id\": \"{}\", \"chip\": \"{}\", \"metric\": \"{}\", "
-        "\"measured\": {}, \"predicted\": {}, \"relative_error\": {}, \"skipped\": \"{}\"}}",
+        "\"measured\": {}, \"predicted\": {}, \"relative_error\": {}, \"skipped\": \"{}\", "
+        "\"fits\": {}, \"assumed\": {}}}",
         text.back() == '[' ? "" : ",", json_escaped(row.id), json_escaped(row.source_id),
         json_escaped(row.chip), row.metric, row.measured,
         row.predicted ? fmt::format("{}", *row.predicted) : "null",
         row.predicted ? fmt::format("{:.6f}", row.relative_error()) : "null",
-        json_escaped(row.skipped));
+        json_escaped(row.skipped), row.fits ? (*row.fits ? "true" : "false") : "null",
+        list_of(row.assumed));
   }
   text += "\n  ],\n  \"summary\": [";
   for (const AccuracySummary& line : summarise(rows)) {
@@ -111,8 +123,11 @@ std::string rows_table(const std::vector<AccuracyRow>& rows) {
     text += fmt::format("{:<44} {:<16} {:<13} {:>12.5g} ", shortened(row.id, 44),
                         shortened(row.chip, 16), row.metric, row.measured);
     text += row.predicted
-                ? fmt::format("{:>12.5g} {:>+7.1f} %\n", *row.predicted, 100 * row.relative_error())
-                : "skipped: " + row.skipped + "\n";
+                ? fmt::format("{:>12.5g} {:>+7.1f} %", *row.predicted, 100 * row.relative_error())
+                : "skipped: " + row.skipped;
+    if (row.fits == false) text += "  does not fit in memory";
+    if (!row.assumed.empty()) text += fmt::format("  assumed {}", fmt::join(row.assumed, "; "));
+    text += "\n";
   }
   return text + "\n";
 }
@@ -130,6 +145,18 @@ std::string summary_table(const std::vector<AccuracyRow>& rows) {
                                          100 * line.mean_relative_error);
   }
   return text;
+}
+
+// Returns a line on the training runs whose plan, as read, needs more memory than a chip has. They
+// ran, so something was read or assumed wrongly.
+std::string misfits(const std::vector<AccuracyRow>& rows) {
+  std::set<std::string> ids;
+  for (const AccuracyRow& row : rows) {
+    if (row.fits == false) ids.insert(row.id);
+  }
+  if (ids.empty()) return "";
+  return fmt::format("\n{} training runs would not fit in memory as they were read: --rows\n",
+                     ids.size());
 }
 
 // Returns a line for each reason with its count, most frequent first.
@@ -207,7 +234,7 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   outputs.commit();
   outputs.print(path == "-" ? text
                             : (line.options.count("rows") != 0 ? rows_table(rows) : "") +
-                                  summary_table(rows) + reasons_table(rows));
+                                  summary_table(rows) + misfits(rows) + reasons_table(rows));
   return outputs.end(ExitStatus::kDone);
 }
 

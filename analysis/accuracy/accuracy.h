@@ -42,6 +42,10 @@ struct AccuracyRow {
   double measured = 0;
   std::optional<double> predicted;
   std::string skipped;  // why there is no prediction
+  // Of training runs:
+  std::string grade{};                 // column spec_grade: how much the source leaves open, A to C
+  std::vector<std::string> assumed{};  // "vocab: 51200", where the table says nothing
+  std::optional<bool> fits{};          // in the memory of a chip, as predicted
 
   // Returns predicted / measured - 1. REQUIRES: predicted.
   double relative_error() const { return *predicted / measured - 1; }

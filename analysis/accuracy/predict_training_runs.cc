@@ -2,6 +2,7 @@
 
 #include <array>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include "analysis/accuracy/row_fields.h"
@@ -20,6 +21,7 @@ struct Prediction {
   double step_time_s = 0;
   double memory_bytes = 0;
   double fixed_bytes = 0;  // its share for the context and libraries
+  bool fits = false;
 };
 
 std::uint64_t count_ops(const OpGraph& graph) {
@@ -37,9 +39,8 @@ void refuse_long_runs(const OpGraph& graph, std::uint32_t steps, std::uint64_t m
 }
 
 // Throws ConfigError, DeadlockError.
-Prediction simulate_run(TrainingRun run, const PredictOptions& options) {
-  const Experiment& experiment = run.experiment;
-  const Cluster cluster = cluster_for_steps(experiment, std::move(run.topology));
+Prediction simulate_run(const Experiment& experiment, const Cluster& cluster,
+                        const PredictOptions& options) {
   ExperimentOptions simulation;
   simulation.before = [&options](const OpGraph& graph, const Cluster&,
                                  const SimulationOptions& chosen) {
@@ -51,20 +52,43 @@ Prediction simulate_run(TrainingRun run, const PredictOptions& options) {
   return {.step_time_s = to_seconds(result.step_time),
           .memory_bytes = static_cast<double>(peak.bytes.value()),
           .fixed_bytes = static_cast<double>(
-              peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value())};
+              peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value()),
+          .fits = peak.bytes <= cluster.chip.memory_capacity};
 }
 
-// Returns nullopt, with the reason in `skipped`, if the run cannot be simulated.
-std::optional<Prediction> predict_run(TrainingRun run, const PredictOptions& options,
-                                      std::string& skipped) {
-  skipped = run.problem;
-  if (!skipped.empty()) return std::nullopt;
+// Takes the first of the run's recomputes that fits in memory, and says so. If none does, something
+// else was read or assumed wrongly, and it takes the first. Throws ConfigError, DeadlockError.
+Prediction simulate_first_that_fits(TrainingRun& run, const PredictOptions& options) {
+  Experiment& experiment = run.experiment;
+  const Cluster cluster = cluster_for_steps(experiment, std::move(run.topology));
+  if (run.recomputes.empty()) return simulate_run(experiment, cluster, options);
+  std::optional<Prediction> first;
+  for (const Recompute recompute : run.recomputes) {
+    experiment.plan.recompute = recompute;
+    const Prediction prediction = simulate_run(experiment, cluster, options);
+    if (prediction.fits) {
+      run.assumed.push_back("recompute: " + std::string(name_of(recompute)) +
+                            ", the cheapest that fits");
+      return prediction;
+    }
+    if (!first) first = prediction;
+  }
+  run.assumed.push_back("recompute: " + std::string(name_of(run.recomputes.front())) +
+                        ", though no recompute fits");
+  return *first;
+}
+
+// Returns nullopt, with the reason in `run.problem`, if the run cannot be simulated.
+std::optional<Prediction> predict_run(TrainingRun& run, const PredictOptions& options) {
+  if (!run.problem.empty()) return std::nullopt;
   try {
-    return simulate_run(std::move(run), options);
+    return simulate_first_that_fits(run, options);
   } catch (const ConfigError& error) {
-    skipped = error.problems().front().field + ": " + error.problems().front().message;
+    run.problem = error.problems().front().field + ": " + error.problems().front().message;
   } catch (const DeadlockError&) {
-    skipped = "the step never ends";
+    run.problem = "the step never ends";
+  } catch (const std::range_error& error) {
+    run.problem = error.what();
   }
   return std::nullopt;
 }
@@ -97,6 +121,7 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     report(options, record, table.records.size());
     AccuracyRow row = start_row(table, record, hardware, "chip", "step_time_s");
+    row.grade = table.at(record, "spec_grade");
     const std::optional<double> step = step_time(table, record);
     const std::optional<double> memory = table.number(record, "memory_gb");
     if (!step && !memory) {
@@ -104,8 +129,11 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
       rows.push_back(std::move(row));
       continue;
     }
-    const std::optional<Prediction> prediction =
-        predict_run(training_run(table, record, catalog, options.library), options, row.skipped);
+    TrainingRun run = training_run(table, record, catalog, options.library);
+    const std::optional<Prediction> prediction = predict_run(run, options);
+    row.skipped = run.problem;
+    row.assumed = run.assumed;
+    if (prediction) row.fits = prediction->fits;
     if (step) {
       row.measured = *step;
       if (prediction) row.predicted = prediction->step_time_s;

@@ -1,5 +1,5 @@
 // RowReader reads one row of a measured table, column by column. It keeps the first problem, which
-// is the reason for skipping the row.
+// is the reason for skipping the row, and what was assumed where the row says nothing.
 
 #pragma once
 
@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "analysis/accuracy/csv_table.h"
 
@@ -33,10 +35,14 @@ class RowReader {
   }
   const std::string& problem() const { return problem_; }  // empty: no problem
 
+  void assume(std::string what) { assumed_.push_back(std::move(what)); }
+  const std::vector<std::string>& assumed() const { return assumed_; }
+
  private:
   const CsvTable& table_;
   std::size_t record_;
   std::string problem_;
+  std::vector<std::string> assumed_;
 };
 
 bool contains(std::string_view text, std::string_view part);

@@ -18,7 +18,12 @@ void set_cards(RowReader& row, ClusterSpec& cluster) {
   auto* pod = std::get_if<DgxSuperPodSpec>(&cluster.topology);
   const std::int64_t chips = row.integer_or("chips_per_node", 8);
   const auto node = network_of_node(row.text("inter_node"), chips);
-  if (pod != nullptr && node) pod->nic_bandwidth = *node / static_cast<double>(chips);
+  if (pod == nullptr) return;
+  if (node) {
+    pod->nic_bandwidth = *node / static_cast<double>(chips);
+  } else {
+    row.assume("network of a node: the catalog's");
+  }
 }
 
 ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Software& software,
@@ -84,6 +89,10 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
     experiment.cluster = cluster_of_row(row, *hardware, software, library, chips);
     experiment.plan = plan_of_row(row, known, software, chips, hardware->chips_per_node);
     run.problem = row.problem();
+    run.assumed = row.assumed();
+    if (leaves_recompute_open(row)) {
+      run.recomputes = {Recompute::kNone, Recompute::kSelective, Recompute::kFull};
+    }
     if (run.problem.empty()) check_and_build(run);
   } catch (const ConfigError& error) {
     run.problem = first_of(error.problems());

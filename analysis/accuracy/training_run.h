@@ -5,10 +5,10 @@
 // columns omit (catalog/measured), and the machines (catalog/hardware). Beyond that it assumes: the
 // padded vocabulary of Megatron's GPT-2 (51,200) if none is given; models without a gated MLP are
 // GPTs (layer norm, biases, learned positions, tied embeddings); if the layers don't divide into
-// stages, the stages at both ends are one layer shorter; no recompute unless it is stated; plain
-// 1F1B unless interleaving is stated; sequence parallelism if there are experts. A fraction of a
-// micro-batch is a problem, and so is anything that stepsim cannot express, such as activations
-// that are offloaded or saved by name.
+// stages, the stages at both ends are one layer shorter; plain 1F1B unless interleaving is stated;
+// sequence parallelism if there are experts. Where a row does not say what is recomputed, the
+// cheapest that fits in memory is assumed. A fraction of a micro-batch is a problem, and so is
+// anything that stepsim cannot express, such as activations that are offloaded or saved by name.
 
 #pragma once
 
@@ -33,6 +33,10 @@ struct TrainingRun {
   Experiment experiment;
   BuiltTopology topology;  // the built topology of the cluster
   std::string problem;     // why the row cannot be simulated; empty: it can
+  // What the row leaves open. The caller takes the first of `recomputes` whose memory fits, or the
+  // first; empty: the row says what is recomputed.
+  std::vector<std::string> assumed;
+  std::vector<Recompute> recomputes;
 };
 
 // `library` replaces the cluster's own; empty keeps it.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -40,7 +41,7 @@ void read_sizes(RowReader& row, std::int64_t chips, ParallelPlan& plan) {
   plan.sequence = row.need("seq_len");
   plan.global_batch = row.need("global_batch");
   plan.microbatch_size = row.integer_or("micro_batch", 1);
-  if (row.text("micro_batch").empty()) row.fail("micro_batch is not given");
+  if (row.text("micro_batch").empty()) row.assume("micro_batch: 1");
 }
 
 void read_attention(const RowReader& row, const MeasuredModel& model, ParallelPlan& plan) {
@@ -132,16 +133,14 @@ void read_recompute(RowReader& row, ParallelPlan& plan) {
     plan.recompute_modules = modules;
     return set(Recompute::kSelective);
   }
-  for (const std::string_view none : {"none", "not stated", "unknown", "recipe dependent"}) {
-    if (recompute.starts_with(none)) return;
-  }
-  if (!recompute.empty()) row.fail(fmt::format("recompute \"{}\" can't be expressed", recompute));
+  if (!recompute.starts_with("none") && !leaves_recompute_open(row))
+    row.fail(fmt::format("recompute \"{}\" can't be expressed", recompute));
 }
 
 // A table without types is of bf16.
 void read_type(RowReader& row, ParallelPlan& plan) {
   const std::string_view text = row.text("dtype");
-  if (text.empty()) return;
+  if (text.empty()) return row.assume("dtype: bf16");
   const TypeWords words = type_of_words(text);
   if (!words.type) return row.fail(words.problem);
   plan.type = *words.type;
@@ -177,6 +176,13 @@ void read_zero(RowReader& row, ParallelPlan& plan) {
 }
 
 }  // namespace
+
+bool leaves_recompute_open(const RowReader& row) {
+  const std::string_view text = row.text("recompute");
+  constexpr std::array kOpen = {"not stated", "unknown", "recipe dependent", "as needed", "?"};
+  return text.empty() ||
+         std::ranges::any_of(kOpen, [text](const char* open) { return text.starts_with(open); });
+}
 
 Software software_of(const RowReader& row, const std::vector<Software>& known) {
   const std::string_view name = row.text("software");

@@ -20,4 +20,7 @@ Software software_of(const RowReader& row, const std::vector<Software>& known);
 ParallelPlan plan_of_row(RowReader& row, const MeasuredModel& model, const Software& software,
                          std::int64_t chips, std::int64_t node);
 
+// Returns whether the row does not say what is recomputed: "", "not stated", "as needed".
+bool leaves_recompute_open(const RowReader& row);
+
 }  // namespace stepsim

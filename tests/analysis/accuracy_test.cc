@@ -208,8 +208,38 @@ TEST(AccuracyTest, ATrainingRunIsSimulated) {
   EXPECT_EQ(rows[1].metric, "memory_bytes");
   EXPECT_DOUBLE_EQ(rows[1].measured, 20.0 * 1024 * 1024 * 1024);
   ASSERT_TRUE(rows[1].predicted);
-  EXPECT_EQ(rows[2].skipped, "micro_batch is not given");
+  EXPECT_EQ(rows[0].fits, true);
+  EXPECT_EQ(rows[0].assumed, std::vector<std::string>{});
+  EXPECT_EQ(rows[2].predicted, rows[0].predicted);
+  EXPECT_EQ(rows[2].assumed, std::vector<std::string>{"micro_batch: 1"});
   EXPECT_EQ(rows[3].skipped, "recompute \"some of it\" can't be expressed");
+}
+
+// What is recomputed is not stated: nothing where that fits, all where it must be. A plan that
+// cannot fit says so.
+TEST(AccuracyTest, WhatIsRecomputedIsTheCheapestThatFits) {
+  const std::string begin = "mine,H100,8,toy,";
+  const CsvTable table = read_csv(write_table(
+      "open.csv",
+      "id,source_id,chip,chip_count,model,layers,hidden,ffn,heads,vocab,seq_len,gated_mlp,moe,"
+      "global_batch,micro_batch,tp,dp,recompute,dtype,step_time_s\n"
+      "little," +
+          begin +
+          "8,4096,14336,32,32000,4096,yes,no,16,1,8,1,as needed,bf16,1\n"
+          "much," +
+          begin +
+          "16,4096,14336,32,32000,4096,yes,no,64,32,8,1,not stated,bf16,1\n"
+          "never," +
+          begin + "80,8192,28672,64,32000,4096,yes,no,16,1,1,8,,bf16,1\n"));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_EQ(rows.size(), 3U);
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(rows[0].assumed, Texts{"recompute: none, the cheapest that fits"});
+  EXPECT_EQ(rows[0].fits, true);
+  EXPECT_EQ(rows[1].assumed, Texts{"recompute: full, the cheapest that fits"});
+  EXPECT_EQ(rows[1].fits, true);
+  EXPECT_EQ(rows[2].assumed, Texts{"recompute: none, though no recompute fits"});
+  EXPECT_EQ(rows[2].fits, false);
 }
 
 // Memory of published runs. None of it is fitted, but the memory that each software keeps is known

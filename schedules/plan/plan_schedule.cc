@@ -75,6 +75,12 @@ std::vector<Problem> check_optimal(const ParallelPlan& plan) {
   return problems;
 }
 
+// Returns whether the schedule runs forwards and backwards together by itself.
+bool fuses(const ParallelPlan& plan) {
+  if (plan.own_schedule) return has_fused_ops(*plan.own_schedule);
+  return !plan.optimal_schedule && published(plan.schedule).fuses;
+}
+
 }  // namespace
 
 std::string_view schedule_text(const ParallelPlan& plan) {
@@ -154,9 +160,7 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
                         "is true, and batches already define what waits for messages: "
                         "overlap_pipeline must stay true"});
   }
-  const bool fuses_by_itself =
-      !plan.own_schedule && !plan.optimal_schedule && published(plan.schedule).fuses;
-  if (plan.overlap_expert_parallel && fuses_by_itself) {
+  if (plan.overlap_expert_parallel && !plan.own_schedule && fuses(plan)) {
     problems.push_back({"overlap_expert_parallel",
                         fmt::format("is true, but {} fuses forwards and backwards by itself: leave "
                                     "it out",
@@ -188,7 +192,7 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
     problems.push_back({"zero",
                         "is 3 (FSDP) with a schedule that holds two copies of each stage: "
                         "0, 1 or 2, or dualpipev, which holds one"});
-  } else if (plan.zero == 3 && published(plan.schedule).fuses) {
+  } else if (plan.zero == 3 && fuses(plan)) {
     problems.push_back({"zero",
                         "is 3 (FSDP) with fused forwards and backwards, which gather layers "
                         "in two orders at once: 0, 1 or 2"});

@@ -536,6 +536,20 @@ TEST(LowerSchedulesTest, AScheduleOfOnesOwnRuns) {
             2 * 2 * 2 * 256 * 512 * 2);
 }
 
+TEST(LowerSchedulesTest, AScheduleOfOnesOwnThatFusesPassesCantGatherLayers) {
+  ParallelPlan plan = plan_of(ScheduleName::kOneForwardOneBackward);
+  plan.pp = 1;
+  plan.dp = 2;
+  plan.zero = 3;
+  plan.global_batch = 4;
+  plan.own_schedule = parse_schedule("F0.0 FB1.0/0.0 BW1.0\n");
+  std::string text;
+  for (const Problem& problem : check_schedule(plan)) text += problem.field + ' ' + problem.message;
+  EXPECT_NE(text.find("zero is 3 (FSDP) with fused forwards and backwards"), text.npos) << text;
+  plan.zero = 2;
+  EXPECT_EQ(check_schedule(plan), std::vector<Problem>{});
+}
+
 TEST(LowerSchedulesTest, RulesAreSaidInTheWordsOfThePlan) {
   const auto problems_of = [](ScheduleName schedule, std::int64_t pp, std::int64_t microbatches) {
     ParallelPlan plan = plan_of(schedule);

@@ -42,8 +42,7 @@ struct AccuracyRow {
   double measured = 0;
   std::optional<double> predicted;
   std::string skipped;  // why there is no prediction
-  // Of training runs:
-  std::string grade{};                 // column spec_grade: how much the source leaves open, A to C
+  // Only training runs have these:
   std::vector<std::string> assumed{};  // "vocab: 51200", where the table says nothing
   std::optional<bool> fits{};          // in the memory of a chip, as predicted
 

@@ -121,7 +121,6 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     report(options, record, table.records.size());
     AccuracyRow row = start_row(table, record, hardware, "chip", "step_time_s");
-    row.grade = table.at(record, "spec_grade");
     const std::optional<double> step = step_time(table, record);
     const std::optional<double> memory = table.number(record, "memory_gb");
     if (!step && !memory) {

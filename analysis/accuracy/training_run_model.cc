@@ -91,7 +91,7 @@ ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout)
   model.heads = row.need("heads");
   model.kv_heads = row.integer_or("kv_heads", model.heads);
   model.vocabulary = row.integer_or("vocab", kPaddedGpt2Vocabulary);
-  if (row.text("vocab").empty()) row.assume("vocab: 51200");
+  if (row.text("vocab").empty()) row.assume(fmt::format("vocab: {}", kPaddedGpt2Vocabulary));
   model.gated_mlp = !row.text("gated_mlp").starts_with("no");
   read_head_dim(row, known, model);
   if (!model.gated_mlp) {

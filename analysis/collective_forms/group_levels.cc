@@ -13,8 +13,8 @@
 namespace stepsim {
 namespace {
 
-// Collectives with more messages than this are not counted.
 constexpr double kAgreement = 5e-4;  // relative, of two forms of one collective
+// Collectives with more messages than this are not counted.
 constexpr std::uint64_t kMostSlots = 1U << 24;
 
 struct Route {

@@ -37,8 +37,7 @@ struct StatedCollective {
 
 // Returns collective_formula() if its assumptions about member placement hold here, that is if it
 // agrees with counted_form(), and if a stepped collective keeps in step; otherwise counted_form().
-// Excludes the
-// library's start time. REQUIRES: shape.members() > 1; the algorithm can run.
+// Excludes the library's start time. REQUIRES: shape.members() > 1; the algorithm can run.
 CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint32_t> chips,
                               const GroupShape& shape, const StatedCollective& stated);
 

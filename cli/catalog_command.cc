@@ -10,6 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
+#include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
 
@@ -48,8 +49,25 @@ std::string clusters_text(const std::string& indent) {
   return text;
 }
 
+// Chips of which no kernels were measured say whose constants they have.
+std::string chips_text(const std::string& indent) {
+  constexpr std::size_t kWidth = 16;
+  std::string text;
+  for (const std::string& name : list(CatalogKind::kChip)) {
+    const std::string sister = load_chip(name).kernel_constants_of;
+    text += indent + name;
+    if (!sister.empty()) {
+      text += std::string(name.size() < kWidth ? kWidth - name.size() : 1, ' ') +
+              "(kernels as measured on " + sister + ")";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 std::string names_text(CatalogKind kind, const std::string& indent) {
   if (kind == CatalogKind::kCluster) return clusters_text(indent);
+  if (kind == CatalogKind::kChip) return chips_text(indent);
   std::string text;
   for (const std::string& name : list(kind)) text += indent + name + "\n";
   return text;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/base/quantity_text.h"
+#include "sim/hardware/group_links.h"
 #include "traces/link_kinds.h"
 #include "traces/published_report.h"
 #include "traces/report_text.h"
@@ -171,7 +172,18 @@ class Report : private ReportText {
 
   std::string idle_text() const {
     const std::size_t idle = idle_chips(run_.graph, run_.cluster).size();
-    return idle == 0 ? "" : fmt::format(", {} idle", grouped(static_cast<std::int64_t>(idle)));
+    if (idle == 0) return "";
+    return fmt::format(", {} idle{}", grouped(static_cast<std::int64_t>(idle)), domains_text());
+  }
+
+  // Says which part of each node or rack has ranks, if no domain is full.
+  std::string domains_text() const {
+    const std::uint32_t domain = chips_per_node(run_.cluster.places);
+    const auto share = std::ranges::count_if(
+        run_.graph.ranks, [domain](const RankData& rank) { return rank.chip < domain; });
+    const auto ranks = static_cast<std::int64_t>(run_.graph.ranks.size());
+    if (share == ranks || share >= std::int64_t{domain}) return "";
+    return fmt::format(" (ranks have {} of the {} chips of each domain)", share, domain);
   }
 
   void headline() {

@@ -51,8 +51,8 @@ Kernel matmul(std::string_view name, MatmulTypes types, const MatmulShape& shape
           .type = types.operands,
           .flops = Flops(2 * static_cast<double>(batch) * static_cast<double>(m) *
                          static_cast<double>(n) * static_cast<double>(k)),
-          .read = batch * (m * k + k * n) * size_of(types.operands),
-          .written = batch * m * n * size_of(types.result),
+          .read = bytes_of(batch * (m * k + k * n), types.operands),
+          .written = bytes_of(batch * m * n, types.result),
           .batch = batch,
           .m = m,
           .n = n,
@@ -72,8 +72,8 @@ Kernel grouped_matmul(std::string_view name, MatmulTypes types, const GroupedSha
           .kind = KernelKind::kMatmul,
           .type = types.operands,
           .flops = flops_of(shape),
-          .read = (rows * k + groups * k * n) * size_of(types.operands),
-          .written = rows * n * size_of(types.result),
+          .read = bytes_of(rows * k + groups * k * n, types.operands),
+          .written = bytes_of(rows * n, types.result),
           .batch = groups,
           .m = rows_of_a_group(shape),
           .n = n,
@@ -88,7 +88,7 @@ Kernel accumulating_grouped_matmul(std::string_view name, MatmulTypes types,
           .kind = KernelKind::kMatmul,
           .type = types.operands,
           .flops = flops_of(shape),
-          .read = rows * (n + k) * size_of(types.operands) + accumulators,
+          .read = bytes_of(rows * (n + k), types.operands) + accumulators,
           .written = accumulators,
           .batch = groups,
           .m = n,
@@ -134,8 +134,8 @@ Kernel elementwise(std::string_view name, DataType type, const ElementwiseShape&
           .type = type,
           .flops = Flops(static_cast<double>(shape.elements) * static_cast<double>(shape.flops) +
                          static_cast<double>(shape.accumulated)),
-          .read = shape.elements * shape.reads * size_of(type) + accumulated,
-          .written = shape.elements * shape.writes * size_of(type) + accumulated,
+          .read = bytes_of(shape.elements * shape.reads, type) + accumulated,
+          .written = bytes_of(shape.elements * shape.writes, type) + accumulated,
           .elementwise = shape.kind};
 }
 

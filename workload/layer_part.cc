@@ -83,7 +83,7 @@ void add_rounding(const Part& part, std::string_view name, std::int64_t values,
 void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op) {
   if (!part.narrows()) return;
   add_rounding(part, "round_gradient", values, op.input_gradient);
-  if (!part.shard.types.scale_block) return;
+  if (!part.shard.types.scales_rows()) return;
   if (part.shard.fused_elementwise) {
     op.input_gradient.back().written += part.operand_size(values);
   } else {
@@ -94,7 +94,7 @@ void add_gradient_rounding(const Part& part, std::int64_t values, LayerOp& op) {
 void add_turning(const Part& part, std::string_view name, std::int64_t values, bool wide,
                  LayerOp& op) {
   const DataTypes& types = part.shard.types;
-  if (!part.narrows() || !types.scale_block) return;
+  if (!part.narrows() || !types.scales_rows()) return;
   const Bytes narrow = part.operand_size(values);
   op.weight_gradient.push_back(rounding(name, wide ? types.activations : types.matmul, values,
                                         wide ? part.size(values) : narrow, narrow));
@@ -151,7 +151,7 @@ LayerOp project_to_width(const Part& part, const Projection& projection) {
 LayerOp project_gathered(const Part& part, const Projection& projection) {
   if (part.divides_width() && !projection.flat) {
     LayerOp op = project_from_width(part, projection);
-    keep_input(op, part.own_tokens * projection.inputs * size_of(operand_type(part, projection)));
+    keep_input(op, bytes_of(part.own_tokens * projection.inputs, operand_type(part, projection)));
     op.regathers_input = true;
     op.backward_workspace += part.size(part.tokens * projection.inputs / part.shard.tensor_width);
     return op;

@@ -25,7 +25,8 @@
 //
 // If matmuls multiply in a narrower type than the activations have (FP8), a separate kernel rounds
 // each operand that is not narrow yet. Weights are rounded once a step, which is not counted. If
-// blocks of a row have scales, the operands of weight gradients are also rounded along the tokens.
+// rows or blocks of a row have scales, the operands of weight gradients are also rounded along the
+// tokens.
 //
 // Shard::fused_elementwise says how many kernels that takes:
 //
@@ -72,11 +73,12 @@ struct Part {
   Bytes operand_size(std::int64_t values) const { return scaled_size(values, shard.types.matmul); }
   // Returns the size of values, including the scales of narrow ones.
   Bytes scaled_size(std::int64_t values, DataType type) const {
-    const std::int64_t block = size_of(type) == Bytes(1) ? shard.types.scale_block.value_or(0) : 0;
+    const bool is_narrow = size_of(type) == Bytes(1) && !block_scales_of(type);
+    const std::int64_t block = is_narrow ? shard.types.scale_block.value_or(0) : 0;
     const std::int64_t scales = block > 0 ? (values + block - 1) / block : 0;
-    return values * size_of(type) + scales * size_of(DataType::kFp32);
+    return bytes_of(values, type) + scales * size_of(DataType::kFp32);
   }
-  bool narrows() const { return size_of(shard.types.matmul) < size_of(shard.types.activations); }
+  bool narrows() const { return bits_of(shard.types.matmul) < bits_of(shard.types.activations); }
   Bytes stream() const { return size(tokens * hidden()); }          // for all tokens
   Bytes own_stream() const { return size(own_tokens * hidden()); }  // for the S region's tokens
   bool gathers() const { return own_tokens != tokens; }

@@ -64,11 +64,16 @@ struct DataTypes {
   // Values of one byte (matmul, dispatch): so many neighbours in a row share an fp32 scale (128 in
   // DeepSeek-V3, arXiv 2412.19437, section 3.3.2). Unset: a whole tensor shares one.
   std::optional<std::int64_t> scale_block{};
+  bool scale_rows = false;  // each row of an operand has a scale of its own (too few to count)
   // Type in which the input of an MLP's activation function is kept. Unset: the activations' type.
   std::optional<DataType> activation_input{};
   // Bits in which a value of attention's result is kept, with scales for blocks as above; 12 is
   // DeepSeek-V3's E5M6 (section 3.3.3). Unset: kept as the activations are.
   std::optional<std::int64_t> attention_result_bits{};
+
+  // Returns whether rows of an operand, or blocks of them, have scales. Along the tokens it then
+  // has others.
+  bool scales_rows() const { return scale_block || scale_rows || block_scales_of(matmul); }
 };
 
 // Returns one type for everything except the accumulators of gradients.

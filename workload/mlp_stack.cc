@@ -66,11 +66,11 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
 
   LayerOp up = multiply("up_projection", shard.types,
                         {.batch = 1, .m = tokens, .n = width * ways, .k = model.hidden / ways});
-  keep_input(up, own_tokens * model.hidden * size_of(type));
+  keep_input(up, bytes_of(own_tokens * model.hidden, type));
   up.regathers_input = own_tokens != tokens;
   if (up.regathers_input) {
-    up.forward_workspace = tokens * model.hidden / ways * size_of(type);
-    up.backward_workspace += tokens * model.hidden / ways * size_of(type);
+    up.forward_workspace = bytes_of(tokens * model.hidden / ways, type);
+    up.backward_workspace += bytes_of(tokens * model.hidden / ways, type);
   }
   LayerOp down = multiply("down_projection", shard.types,
                           {.batch = 1, .m = tokens, .n = model.hidden / ways, .k = width * ways});
@@ -78,9 +78,9 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
     up.crossing = tokens * model.hidden / ways * sent;
     up.width_reduced = down.width_gathered = tokens * width * ways * sent;
     up.forward_workspace += tokens * width * ways * size_of(shard.types.activations);
-    down.forward_workspace = tokens * width * ways * size_of(type);
+    down.forward_workspace = bytes_of(tokens * width * ways, type);
   }
-  keep_input(down, tokens * width * size_of(type));
+  keep_input(down, bytes_of(tokens * width, type));
   // Tokens may be divided where a layer begins. An op without kernels marks that.
   const LayerOp input{.name = "input", .region = Region::kSequence};
   return {.embedding = {.name = "embedding", .ops = {}},

@@ -5,22 +5,32 @@
 #include "analysis/accuracy/accuracy.h"
 #include "analysis/accuracy/network_words.h"
 #include "analysis/accuracy/row_fields.h"
+#include "analysis/accuracy/slice_words.h"
 #include "analysis/accuracy/training_run_model.h"
 #include "analysis/accuracy/training_run_plan.h"
+#include "schedules/plan/domain_share.h"
 #include "schedules/plan/plan_fields.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
 namespace {
 
-// Each GPU of a DGX has a network card of its own.
+// Returns the bandwidth of a chip's own network card; nullptr if the chips have none.
+Bandwidth* card_of(TopologySpec& topology) {
+  if (auto* pod = std::get_if<DgxSuperPodSpec>(&topology)) return &pod->nic_bandwidth;
+  auto* composed = std::get_if<ComposedSpec>(&topology);
+  if (composed == nullptr || composed->tiers.empty() || !composed->tiers[0].fabric) return nullptr;
+  auto* rails = std::get_if<RailFabricSpec>(&*composed->tiers[0].fabric);
+  return rails == nullptr ? nullptr : &rails->nic_bandwidth;
+}
+
 void set_cards(RowReader& row, ClusterSpec& cluster) {
-  auto* pod = std::get_if<DgxSuperPodSpec>(&cluster.topology);
+  Bandwidth* const card = card_of(cluster.topology);
   const std::int64_t chips = row.integer_or("chips_per_node", 8);
   const auto node = network_of_node(row.text("inter_node"), chips);
-  if (pod == nullptr) return;
+  if (card == nullptr) return;
   if (node) {
-    pod->nic_bandwidth = *node / static_cast<double>(chips);
+    *card = *node / static_cast<double>(chips);
   } else {
     row.assume("network of a node: the catalog's");
   }
@@ -32,10 +42,18 @@ ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Softw
     row.fail("the catalog has no cluster of " + hardware.chip);
     return {};
   }
-  ClusterSpec cluster = load_measured_cluster({.cluster = cluster_of(hardware, chips),
-                                               .chip = hardware.chip,
-                                               .software = software.name,
-                                               .library = library});
+  std::string name = cluster_of(hardware, chips);
+  if (!hardware.multislice.empty()) {
+    const SliceCluster slices =
+        slice_cluster(hardware, slice_words(row.text("intra_node"), row.text("inter_node")), chips);
+    if (!slices.problem.empty()) {
+      row.fail(slices.problem);
+      return {};
+    }
+    name = slices.name;
+  }
+  ClusterSpec cluster = load_measured_cluster(
+      {.cluster = name, .chip = hardware.chip, .software = software.name, .library = library});
   if (chips > hardware.chips_per_node) set_cards(row, cluster);
   return cluster;
 }
@@ -67,6 +85,17 @@ void check_and_build(TrainingRun& run) {
   throw_if_any(check(experiment, run.topology.places));
 }
 
+// Says which chips of a node or rack have ranks, unless all have.
+void assume_placement(TrainingRun& run) {
+  if (!run.problem.empty()) return;
+  const Places& places = run.topology.places;
+  const std::int64_t share = domain_share(run.experiment.plan, places);
+  const std::int64_t domain = chips_of_domain(places);
+  if (share == domain) return;
+  run.assumed.push_back("placement: " + std::to_string(share) + " of the " +
+                        std::to_string(domain) + " chips of a domain");
+}
+
 }  // namespace
 
 TrainingRun training_run(const CsvTable& table, std::size_t record, const MeasuredCatalog& catalog,
@@ -94,6 +123,7 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
       run.recomputes = {Recompute::kNone, Recompute::kSelective, Recompute::kFull};
     }
     if (run.problem.empty()) check_and_build(run);
+    assume_placement(run);
   } catch (const ConfigError& error) {
     run.problem = first_of(error.problems());
   }

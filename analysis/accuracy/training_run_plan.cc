@@ -144,6 +144,8 @@ void read_type(RowReader& row, ParallelPlan& plan) {
   const TypeWords words = type_of_words(text);
   if (!words.type) return row.fail(words.problem);
   plan.type = *words.type;
+  if (words.scale_block) plan.scale_block = words.scale_block;
+  if (words.scale_rows) plan.scale_rows = true;
   const bool half = plan.type == DataType::kBf16 && contains(text, "MP PURE");
   if (half) plan.gradient_bytes = 2;  // gradients are reduced in bf16
 }

@@ -3,37 +3,60 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <vector>
 
 namespace stepsim {
 namespace {
 
 struct Format {
   std::string_view word;  // in small letters, without "-" and "_"
-  int bits;
+  std::int64_t bits;
   std::optional<DataType> type;  // nullopt: not modelled
 };
 
-// A word of a text names the first format that it begins with, or ends with (amp_bf16).
-constexpr std::array<Format, 20> kFormats = {{
-    {"nvfp4", 4, std::nullopt},        {"mxfp4", 4, std::nullopt},
-    {"fp4", 4, std::nullopt},          {"int4", 4, std::nullopt},
-    {"mxfp6", 6, std::nullopt},        {"fp6", 6, std::nullopt},
-    {"mxfp8", 8, std::nullopt},        {"fp8mx", 8, std::nullopt},
-    {"fp8", 8, DataType::kFp8},        {"float8", 8, DataType::kFp8},
-    {"e4m3", 8, DataType::kFp8},       {"int8", 8, DataType::kInt8},
-    {"aqt", 8, DataType::kInt8},       {"bf16", 16, DataType::kBf16},
-    {"bfloat16", 16, DataType::kBf16}, {"fp16", 16, DataType::kFp16},
-    {"float16", 16, DataType::kFp16},  {"half", 16, DataType::kFp16},
-    {"fp32", 32, DataType::kFp32},     {"float32", 32, DataType::kFp32},
+// Other words for the formats that stepsim has, and formats that it doesn't have.
+constexpr std::array<Format, 10> kOtherWords = {{
+    {"mxfp6", 6, std::nullopt},
+    {"fp6", 6, std::nullopt},
+    {"fp8mx", 8, DataType::kMxfp8},
+    {"float8", 8, DataType::kFp8},
+    {"e4m3", 8, DataType::kFp8},
+    {"aqt", 8, DataType::kInt8},
+    {"bfloat16", 16, DataType::kBf16},
+    {"float16", 16, DataType::kFp16},
+    {"half", 16, DataType::kFp16},
+    {"float32", 32, DataType::kFp32},
 }};
+// Looked for last: mxfp4 and nvfp4 end with it. Which of them is meant is not known.
+constexpr Format kSomeFp4 = {"fp4", 4, std::nullopt};
 
-// Returns the text in small letters and without what stands in parentheses.
+// The longer of two words stands first, as mxfp8 before fp8.
+std::vector<Format> all_formats() {
+  std::vector<Format> formats(kOtherWords.begin(), kOtherWords.end());
+  for (int i = 0; i < kDataTypes; ++i) {
+    const auto type = static_cast<DataType>(i);
+    formats.push_back({name_of(type), bits_of(type), type});
+  }
+  std::ranges::stable_sort(formats, std::ranges::greater{},
+                           [](const Format& format) { return format.word.size(); });
+  formats.push_back(kSomeFp4);
+  return formats;
+}
+
+std::string in_small_letters(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return result;
+}
+
 std::string outside_parentheses(std::string_view text) {
   std::string result;
   int depth = 0;
   for (const char c : text) {
     if (c == '(') ++depth;
-    if (depth == 0) result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (depth == 0) result += c;
     if (c == ')') depth = std::max(0, depth - 1);
   }
   return result;
@@ -55,24 +78,47 @@ std::string next_word(std::string_view& text) {
   return word;
 }
 
+// A word of a text names the first format that it begins with, or ends with (amp_bf16).
 const Format* format_of(std::string_view word) {
-  const auto* const found = std::ranges::find_if(kFormats, [word](const Format& format) {
+  static const std::vector<Format> kFormats = all_formats();
+  const auto found = std::ranges::find_if(kFormats, [word](const Format& format) {
     return word.starts_with(format.word) || word.ends_with(format.word);
   });
-  return found == kFormats.end() ? nullptr : found;
+  return found == kFormats.end() ? nullptr : &*found;
+}
+
+const Format* narrowest_format(std::string_view text) {
+  const Format* narrowest = nullptr;
+  while (!text.empty()) {
+    const Format* const format = format_of(next_word(text));
+    if (format != nullptr && (narrowest == nullptr || format->bits < narrowest->bits)) {
+      narrowest = format;
+    }
+  }
+  return narrowest;
+}
+
+// DeepSeek-V3 (arXiv 2412.19437, section 3.3.2), and with it Transformer Engine and DeepGEMM.
+constexpr std::int64_t kUsualBlock = 128;
+
+// Reads how values are scaled that have no scales of their own.
+void read_scales(std::string_view text, TypeWords& words) {
+  if (size_of(*words.type) != Bytes(1) || block_scales_of(*words.type)) return;
+  const auto says = [text](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  };
+  if (says("block") || says("1x128")) {
+    words.scale_block = kUsualBlock;
+  } else if (says("rowwise") || says("row-wise") || says("by row") || says("per row")) {
+    words.scale_rows = true;
+  }
 }
 
 }  // namespace
 
 TypeWords type_of_words(std::string_view text) {
-  const std::string plain = outside_parentheses(text);
-  const Format* narrowest = nullptr;
-  for (std::string_view rest = plain; !rest.empty();) {
-    const Format* const format = format_of(next_word(rest));
-    if (format != nullptr && (narrowest == nullptr || format->bits < narrowest->bits)) {
-      narrowest = format;
-    }
-  }
+  const std::string small = in_small_letters(text);
+  const Format* const narrowest = narrowest_format(outside_parentheses(small));
   const std::string quoted = "dtype \"" + std::string(text) + "\"";
   if (narrowest == nullptr)
     return {.type = std::nullopt, .problem = quoted + " names no known type"};
@@ -80,7 +126,9 @@ TypeWords type_of_words(std::string_view text) {
     return {.type = std::nullopt,
             .problem = quoted + ": " + std::string(narrowest->word) + " is not modelled"};
   }
-  return {.type = narrowest->type, .problem = {}};
+  TypeWords words{.type = narrowest->type, .problem = {}};
+  read_scales(small, words);
+  return words;
 }
 
 }  // namespace stepsim

@@ -2,16 +2,22 @@
 //
 //   amp_bf16 / MP DEFAULT                    bf16
 //   fp8 hybrid (TE delayed scaling) + bf16   fp8
+//   float8 rowwise                           fp8, a scale a row
+//   fp8 (blockwise scaling, 1x128)           fp8, a scale for 128 values
+//   FP8-MX                                   mxfp8
+//   nvfp4 GEMMs (TE)                         nvfp4
 //   int8 (AQT) GEMMs + bf16                  int8
 //   fp16/bf16 mixed                          fp16
 //   not stated (fp8 or nvfp4)                nothing
 //
-// Of several formats the narrowest is that of the matmuls: the rest of a run stays wider. What
-// stands in parentheses explains and does not count. A text that names no format, or one that the
-// catalog's chips don't have, gives a reason to skip the row; it is never taken for bf16.
+// Of several formats the narrowest is that of the matmuls: the rest of a run stays wider. A format
+// in parentheses explains and does not count; how values are scaled counts there, too. A text that
+// names no format, or one that is not modelled, gives a reason to skip the row; it is never taken
+// for bf16. Whether the chip computes in the format is not asked here.
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +28,8 @@ namespace stepsim {
 
 struct TypeWords {
   std::optional<DataType> type;
+  std::optional<std::int64_t> scale_block{};  // as in ParallelPlan
+  bool scale_rows = false;
   std::string problem;  // if there is no type
 };
 

@@ -175,8 +175,7 @@ class Memory {
     const double inputs = static_cast<double>(model_.hidden) /
                           static_cast<double>(plan_.sequence_parallel ? plan_.tp : 1);
     const double made = static_cast<double>(model_.intermediate) / static_cast<double>(plan_.tp);
-    const double predicted =
-        times * tokens * (inputs + made) * static_cast<double>(size_of(plan_.type).value());
+    const double predicted = times * tokens * (inputs + made) * mean_bytes_of(plan_.type);
     ExplainedPart& part = add(MemoryCategory::kActivations, "", "tokens (D + F)" + text, predicted);
     add_cause(part.causes, "recompute and the order of the schedule", part.simulated - predicted,
               std::max(part.simulated, predicted));

@@ -293,6 +293,7 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   const bool algorithm_known =
       has_steps ||
       choose("algorithm", std::span(kAlgorithmChoices).first(kNamedAlgorithms), request.algorithm);
+  // Formats with scales of their own are not sent by themselves.
   choose("dtype",
          std::array{DataType::kFp32, DataType::kBf16, DataType::kFp16, DataType::kFp8,
                     DataType::kInt8},

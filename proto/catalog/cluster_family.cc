@@ -7,8 +7,10 @@
 #include <cassert>
 #include <charconv>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "proto/cluster.pb.h"
 #include "topology/kinds/tpu_slice.h"
@@ -47,8 +49,76 @@ bool fits(std::vector<std::int32_t> axes, std::vector<std::int32_t> box) {
   return axes.size() == box.size() && std::ranges::equal(axes, box, std::ranges::less_equal{});
 }
 
+// Families of composed tori have a number of tori and their axes. Those whose tori are all alike
+// (nodes of Trainium) have no box, and count chips.
 bool is_composed_of_tori(const file::Cluster& cluster) {
-  return cluster.has_composed() && cluster.composed().domain().has_torus();
+  return cluster.has_composed() && cluster.composed().domain().has_torus() &&
+         cluster.sizes().has_box();
+}
+
+// Shapes is a search for the most compact box of so many chips.
+class Shapes {
+ public:
+  Shapes(std::vector<std::int32_t> box, std::int32_t multiple)
+      : box_(std::move(box)), multiple_(multiple) {}
+
+  // Returns ascending axes: cubes of the rule's multiple before others, then those with the
+  // smallest sum. Empty if none fits into the box.
+  std::vector<std::int32_t> of(std::int32_t chips) {
+    axes_.clear();
+    best_.clear();
+    divide(chips, 1);
+    return best_;
+  }
+
+ private:
+  void divide(std::int32_t chips, std::int32_t least) {
+    if (axes_.size() + 1 == box_.size()) {
+      if (chips < least) return;
+      axes_.push_back(chips);
+      if (fits(axes_, box_) && (best_.empty() || is_better())) best_ = axes_;
+      axes_.pop_back();
+      return;
+    }
+    for (std::int32_t size = least; size <= chips / size; ++size) {
+      if (chips % size != 0) continue;
+      axes_.push_back(size);
+      divide(chips / size, size);
+      axes_.pop_back();
+    }
+  }
+
+  bool is_better() const {
+    const auto is_whole = [this](const std::vector<std::int32_t>& axes) {
+      return std::ranges::all_of(axes, [this](std::int32_t size) { return size % multiple_ == 0; });
+    };
+    if (is_whole(axes_) != is_whole(best_)) return is_whole(axes_);
+    return std::accumulate(axes_.begin(), axes_.end(), 0) <
+           std::accumulate(best_.begin(), best_.end(), 0);
+  }
+
+  std::vector<std::int32_t> box_;
+  std::int32_t multiple_;
+  std::vector<std::int32_t> axes_{};
+  std::vector<std::int32_t> best_{};
+};
+
+// A number of chips in the place of a torus's axes stands for its most compact shape.
+std::vector<std::int32_t> with_axes(std::vector<std::int32_t> numbers,
+                                    const file::Cluster& cluster) {
+  const bool is_composed = is_composed_of_tori(cluster);
+  const std::size_t before = is_composed ? 1 : 0;
+  if ((!cluster.has_torus() && !is_composed) || numbers.size() != before + 1) return numbers;
+  const file::Sizes& rule = cluster.sizes();
+  const std::int32_t chips = numbers.back();
+  const std::vector<std::int32_t> axes =
+      Shapes(numbers_of(rule.box()).value_or(std::vector<std::int32_t>{}),
+             std::max(1, rule.wraps_when_multiple_of()))
+          .of(chips);
+  if (axes.size() < 2) return numbers;
+  numbers.pop_back();
+  numbers.insert(numbers.end(), axes.begin(), axes.end());
+  return numbers;
 }
 
 std::optional<std::int32_t> count_of(const file::Cluster& cluster,
@@ -114,7 +184,8 @@ bool set_size(file::Cluster& cluster, const std::vector<std::int32_t>& numbers,
 std::string sizes_in_words(const file::Cluster& cluster) {
   const file::Sizes& rule = cluster.sizes();
   const std::string axes =
-      fmt::format("the axes of a torus that fits into {}, as in {}", rule.box(), rule.listed(0));
+      fmt::format("the axes of a torus that fits into {}, as in {}, or its number of chips",
+                  rule.box(), rule.listed(0));
   if (cluster.has_torus()) return axes;
   if (is_composed_of_tori(cluster)) {
     return fmt::format("a number of {}s, up to {}, and {}", cluster.composed().tiers(0).name(),
@@ -171,7 +242,7 @@ CatalogAnswer sized_cluster(const SourceText& file, const std::string& family,
   cluster.set_name(family + "-" + std::string(size));
   const bool is_twisted = rule.may_be_twisted() && size.ends_with(kTwisted);
   const std::string_view axes = size.substr(0, size.size() - (is_twisted ? kTwisted.size() : 0));
-  const auto numbers = numbers_of(axes).value_or(std::vector<std::int32_t>{});
+  const auto numbers = with_axes(numbers_of(axes).value_or(std::vector<std::int32_t>{}), cluster);
   std::optional<std::string> problem;
   if (!set_size(cluster, numbers, rule)) problem = "must be " + sizes_in_words(cluster);
   if (!problem) problem = missing_slice(family, numbers);

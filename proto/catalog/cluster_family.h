@@ -3,8 +3,9 @@
 //   dgx-h100-512   512 chips: the number of nodes is chips / chips_per_count of the file
 //   v5p-4x4x8      the axes of a torus; which of them wrap is a rule of the file (v5p: all, if all
 //                  sizes are multiples of 4, whole cubes; v5e: those of 16)
-//   gb200-nvl72-576, multislice-v5p-2x4x4x4
-//                  composed clusters: chips, or the number of tori and their axes
+//   v5p-128        the same slice: the most compact shape of so many chips
+//   gb200-nvl72-576, multislice-v5p-2x4x4x4, multislice-v5p-2x64
+//                  composed clusters: chips, or the number of tori and their axes or chips
 
 #pragma once
 

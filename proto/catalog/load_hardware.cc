@@ -17,6 +17,8 @@ std::vector<Hardware> load_hardware() {
       hardware.cluster = entry.has_one_cluster() ? entry.one_cluster() : entry.cluster();
       hardware.cluster_has_sizes = !entry.has_one_cluster();
       if (entry.has_chips_per_node()) hardware.chips_per_node = entry.chips_per_node();
+      hardware.multislice = entry.multislice();
+      if (entry.has_cores_per_chip()) hardware.cores_per_chip = entry.cores_per_chip();
     }
   }
   throw_if_any(problems.all());

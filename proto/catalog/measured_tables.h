@@ -22,6 +22,8 @@ struct Hardware {
   std::string cluster;             // family, or one cluster; empty: none
   bool cluster_has_sizes = true;   // <cluster>-<chips>
   std::int64_t chips_per_node = 8;
+  std::string multislice{};  // family of several slices on a data-centre network; empty: none
+  std::int64_t cores_per_chip = 1;  // cores that names of slices count: v5p-128 has 64 chips
 };
 std::vector<Hardware> load_hardware();
 

@@ -23,6 +23,7 @@ DataTypes data_types(const ParallelPlan& plan) {
           .dispatch = plan.dispatched(),
           .combine = plan.combined(),
           .scale_block = plan.scale_block,
+          .scale_rows = plan.scale_rows,
           .activation_input = plan.activation_input_type,
           .attention_result_bits = plan.attention_result_bits};
 }

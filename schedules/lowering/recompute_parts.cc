@@ -15,7 +15,7 @@ std::vector<Kernel> kernels_of_part(std::vector<Kernel> kernels, const DroppedCo
   for (Kernel& kernel : kernels) {
     if (kernel.kind != KernelKind::kMatmul) continue;
     const double share = static_cast<double>(dropped.columns) / static_cast<double>(dropped.of);
-    const Bytes input = kernel.m * kernel.k * size_of(kernel.type);
+    const Bytes input = bytes_of(kernel.m * kernel.k, kernel.type);
     kernel.flops = share * kernel.flops;
     kernel.read = input + dropped.part(kernel.read - input);
     kernel.written = dropped.part(kernel.written);

@@ -203,7 +203,7 @@ Bytes result_size(const LayerOp& op) {
   Bytes most;
   for (const Kernel& kernel : op.forward) {
     if (kernel.kind != KernelKind::kMatmul) continue;
-    const Bytes as_operand = kernel.batch * kernel.m * kernel.n * size_of(kernel.type);
+    const Bytes as_operand = bytes_of(kernel.batch * kernel.m * kernel.n, kernel.type);
     most = std::max(most, std::min(kernel.written, as_operand));
   }
   return most;

@@ -2,6 +2,7 @@
 #include <set>
 #include <string>
 
+#include "schedules/plan/domain_share.h"
 #include "schedules/plan/plan_rules.h"
 
 namespace stepsim {
@@ -67,6 +68,25 @@ void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules) {
                     std::to_string(chips) + " chips idle: " +
                     (most * of_a_replica == chips ? "dp = " + std::to_string(most) + ", or " : "") +
                     "set allow_idle_chips if that is meant");
+}
+
+void check_domains(const ParallelPlan& plan, const Places& places, Rules& rules) {
+  if (!plan.chips_per_domain) return;
+  const std::int64_t domain = chips_of_domain(places);
+  const std::int64_t share = *plan.chips_per_domain;
+  const std::string is = "is " + std::to_string(share);
+  rules.require(domain > 1, "chips_per_domain",
+                is + ", but the cluster has no domains of switched chips: leave it out");
+  rules.require(plan.map.empty(), "chips_per_domain",
+                is + ", but map says where ranks lie: leave one of them out");
+  rules.require(domain == 1 || share <= domain, "chips_per_domain",
+                is + " of the " + std::to_string(domain) + " chips of a domain: at most " +
+                    std::to_string(domain));
+  const std::int64_t domains = static_cast<std::int64_t>(places.chips.size()) / domain;
+  rules.require(share < 1 || plan.ranks() <= share * domains, "chips_per_domain",
+                is + " in each of " + std::to_string(domains) + " domains, for " +
+                    std::to_string(plan.ranks()) + " ranks: at least " +
+                    std::to_string((plan.ranks() + domains - 1) / domains));
 }
 
 void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules) {

@@ -33,6 +33,7 @@ void check_updates(const ParallelPlan& plan, Rules& rules) {
 
 void check_places(const ParallelPlan& plan, const Places& places, Rules& rules) {
   check_chips(plan, places, rules);
+  check_domains(plan, places, rules);
   check_mapping(plan, places, rules);
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "schedules/plan/plan_rules.h"
@@ -7,8 +8,39 @@
 namespace stepsim {
 namespace {
 
-bool is_a_byte(DataType type) {
-  return size_of(type) == Bytes(1);
+// Returns whether values of the type get their scales from the plan.
+bool takes_scales(DataType type) {
+  return size_of(type) == Bytes(1) && !block_scales_of(type);
+}
+
+// Formats with scales of their own are made by rounding for a matmul. Other values have a type that
+// stands by itself.
+void check_stands_alone(const char* field, std::optional<DataType> given, Rules& rules) {
+  rules.require(!given || !block_scales_of(*given), field,
+                "is " + std::string(name_of(given.value_or(DataType::kBf16))) +
+                    ", a format for dtype alone: fp8 or wider");
+}
+
+void check_formats_with_scales(const ParallelPlan& plan, Rules& rules) {
+  check_stands_alone("weight_dtype", plan.weight_type, rules);
+  check_stands_alone("activation_dtype", plan.activation_type, rules);
+  check_stands_alone("communication_dtype", plan.communication_type, rules);
+  check_stands_alone("dispatch_dtype", plan.dispatch_type, rules);
+  check_stands_alone("combine_dtype", plan.combine_type, rules);
+  check_stands_alone("activation_input_dtype", plan.activation_input_type, rules);
+}
+
+void check_scales(const ParallelPlan& plan, std::span<const DataType> types, Rules& rules) {
+  rules.require(
+      !plan.scale_block || std::ranges::any_of(types, takes_scales), "scale_block",
+      "is " + std::to_string(plan.scale_block.value_or(0)) +
+          ", but no values have one byte and scales of the plan: 0, or dtype fp8 or int8");
+  rules.require(
+      !plan.scale_rows || takes_scales(plan.type), "scale_rows",
+      "is true, but dtype is " + std::string(name_of(plan.type)) + ": false, or dtype fp8 or int8");
+  rules.require(!plan.scale_rows || !plan.scale_block, "scale_rows",
+                "is true with scale_block " + std::to_string(plan.scale_block.value_or(0)) +
+                    ": one of the two");
 }
 
 // Reports a type that is given and differs from the default although nothing uses it.
@@ -29,6 +61,7 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
                 "is given" + none + "activation functions: leave it out");
   rules.require(!plan.scale_block, "scale_block",
                 "is " + std::to_string(plan.scale_block.value_or(0)) + none + "scales: 0");
+  rules.require(!plan.scale_rows, "scale_rows", "is true" + none + "scales: false");
   rules.require(
       !plan.attention_result_bits, "attention_result_bits",
       "is " + std::to_string(plan.attention_result_bits.value_or(0)) + none + "attention: 0");
@@ -44,13 +77,13 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
 // kept in a narrower type.
 void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   const DataType wide = plan.activations();
-  const bool narrows = size_of(plan.type) < size_of(wide);
+  const bool narrows = bits_of(plan.type) < bits_of(wide);
   rules.require(!plan.transpose_weights || narrows, "transpose_weights",
                 "is true, but matmuls read " + std::string(name_of(plan.type)) +
                     " either way round: false, or dtype fp8");
   const bool keeps_narrow =
       plan.activation_input_type && size_of(*plan.activation_input_type) < size_of(wide);
-  const bool acts = (narrows && plan.scale_block) || keeps_narrow || model.experts.routed > 0;
+  const bool acts = (narrows && plan.scales_rows()) || keeps_narrow || model.experts.routed > 0;
   rules.require(plan.fused_elementwise || acts, "fused_elementwise",
                 "is false, but nothing is rounded by blocks or kept narrow, and there are no "
                 "experts: true");
@@ -124,9 +157,8 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
                             plan.dispatched(),
                             plan.combined(),
                             kept.value_or(activations)};
-  rules.require(!plan.scale_block || std::ranges::any_of(types, is_a_byte), "scale_block",
-                "is " + std::to_string(plan.scale_block.value_or(0)) +
-                    ", but no values have one byte: 0, or dtype fp8 or int8");
+  check_scales(plan, types, rules);
+  check_formats_with_scales(plan, rules);
 }
 
 std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "schedules/plan/domain_share.h"
+
 namespace stepsim {
 
 std::string_view name_of(PlanAxis axis) {
@@ -101,6 +103,9 @@ std::int64_t coordinate(const ParallelPlan& plan, std::int64_t rank, ExpertAxis 
 }
 
 std::vector<std::uint32_t> place_ranks(const ParallelPlan& plan, const Places& places) {
+  const std::int64_t domain = chips_of_domain(places);
+  const std::int64_t share = domain_share(plan, places);
+  if (share < domain) return place_by_domains(plan.ranks(), share, domain);
   // Finds the levels of each axis, innermost first. Axes that are not mapped share the remaining
   // levels, in the plan's order, as one axis.
   std::vector<std::size_t> free_levels;

@@ -111,6 +111,8 @@ struct ParallelPlan {
                                            PlanAxis::kPipeline};  // innermost first
   std::vector<AxisMapping> map;                                   // empty: rank r sits on chip r
   bool allow_idle_chips = false;
+  // Chips of each node or rack that have ranks; unset: domain_share() chooses.
+  std::optional<std::int64_t> chips_per_domain;
 
   // ---- tensor and context ranks ----
   bool sequence_parallel = true;
@@ -163,6 +165,7 @@ struct ParallelPlan {
   std::optional<DataType> combine_type;
   std::optional<DataType> activation_input_type;
   std::optional<std::int64_t> scale_block;  // values that share an fp32 scale; unset: a tensor
+  bool scale_rows = false;                  // a scale a row
   std::optional<std::int64_t> attention_result_bits;  // unset: the activations' type
   bool transpose_weights = false;
   bool fused_attention = true;
@@ -196,6 +199,8 @@ struct ParallelPlan {
   bool offloads() const { return offload_optimizer || offload_activations; }
   DataType dispatched() const { return dispatch_type.value_or(communicated()); }
   DataType combined() const { return combine_type.value_or(activations()); }
+  // Whether operands of matmuls have scales for rows or for blocks of them.
+  bool scales_rows() const { return scale_block || scale_rows || block_scales_of(type); }
   bool divides_tokens() const { return sequence_parallel && tp > 1; }
   bool divides_width() const { return tensor_width > 1; }
 

@@ -110,6 +110,16 @@ void add_ranks(Table& table) {
             {.help = "Lets a plan use fewer ranks than the cluster has chips.",
              .advice = "The result lists the chips that idle. By default such a plan is taken for "
                        "a mistake."});
+  table.add(
+      "chips_per_domain", &Plan::chips_per_domain, Limits::between(1, kMostRanks),
+      {.help = "Chips of each NVLink domain (a node or a rack, the innermost level) that have "
+               "ranks. The others idle.",
+       .advice = "64 of 72 on racks of NVL72, so that groups of 4, 8 and 16 lie alike in all of "
+                 "them. A number that cuts groups unevenly sends more between domains.",
+       .rules = "At most the chips of a domain; the ranks fit into the cluster's domains. "
+                "Not with map, nor on a torus.",
+       .unset = "all of them; if that cuts groups unevenly and there are spare chips, the "
+                "largest number that doesn't"});
 }
 
 void add_tensor(Table& table) {
@@ -333,7 +343,8 @@ void add_types(Table& table) {
   table.add("dtype", &Plan::type,
             {.help = "Type in which matmuls compute.",
              .advice = "fp8 halves the time of large matmuls on chips that have it, and adds "
-                       "rounding kernels.",
+                       "rounding kernels. mxfp8 (scales of 32 values) and nvfp4 (of 16) count "
+                       "their scales and round along the tokens, too.",
              .rules = "The chip has a peak throughput for it."});
   const char* const usual = "dtype, but not below bf16";
   table.add("weight_dtype", &Plan::weight_type,
@@ -368,8 +379,13 @@ void add_types(Table& table) {
              .advice = "Smaller blocks are more exact and send more scales. Both operands of "
                        "weight gradients are then rounded along the tokens, too. 128 in "
                        "DeepSeek-V3.",
-             .rules = "Some values have one byte.",
+             .rules = "Some values have one byte, and no scales of their own as mxfp8 has.",
              .unset = "one scale a tensor"});
+  table.add("scale_rows", &Plan::scale_rows,
+            {.help = "Each row of an operand of a matmul has its own scale (torchao: rowwise).",
+             .advice = "true: both operands of weight gradients are also rounded along the tokens, "
+                       "in kernels of their own. The scales are too few to count.",
+             .rules = "Needs matmuls in fp8 or int8; not with scale_block."});
   table.add("activation_input_dtype", &Plan::activation_input_type,
             {.help = "Type in which the input of an MLP's activation function is kept for the "
                      "backward (Megatron-Core: activation-func-fp8-input-store).",

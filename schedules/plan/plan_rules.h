@@ -43,6 +43,7 @@ class Rules {
 void check_axis_order(const ParallelPlan& plan, Rules& rules);
 void check_batch(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 void check_chips(const ParallelPlan& plan, const Places& places, Rules& rules);
+void check_domains(const ParallelPlan& plan, const Places& places, Rules& rules);
 void check_mapping(const ParallelPlan& plan, const Places& places, Rules& rules);
 
 // ---- check_tensor.cc: what tensor and context ranks divide ----

@@ -225,6 +225,12 @@ const FieldTable<ChipSpec>& chip_fields() {
     FieldTable<ChipSpec> table("Chip");
     table.theme("Peaks, memory and overheads");
     table.add("name", &ChipSpec::name, {.help = "The chip's name in results."});
+    table.add(
+        "kernel_constants_of", &ChipSpec::kernel_constants_of,
+        {.help = "The chip of the catalog whose measured kernels `efficiency` was fitted to.",
+         .advice = "Give it for a chip of which no kernels were measured: its predictions are "
+                   "less certain. Changes nothing in a run.",
+         .unset = "the chip's own, or assumed"});
     table.list("peak", &ChipSpec::peak, kPeak,
                {.help = "Peak throughput, one for each data type that the chip computes in.",
                 .rules = "There must be one of type fp32. No two have the same type.",

@@ -108,7 +108,8 @@ struct CommunicationUnits {
 
 struct ChipSpec {
   std::string name;
-  std::vector<Peak> peak{};  // data types that the chip computes in
+  std::string kernel_constants_of{};  // a sister in the catalog; empty: the chip's own
+  std::vector<Peak> peak{};           // data types that the chip computes in
   Bandwidth memory_bandwidth{};
   Bytes memory_capacity{};
   Duration launch_overhead{};

@@ -5,17 +5,42 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "sim/base/units.h"
 
 namespace stepsim {
 
-enum class DataType : std::uint8_t { kFp32, kBf16, kFp16, kFp8, kInt8 };
-inline constexpr int kDataTypes = 5;
+// A number format. To add one, name it here and give it a row of the table in kernel.cc; plans,
+// chips, tables of measurements and help follow.
+enum class DataType : std::uint8_t {
+  kFp32,
+  kBf16,
+  kFp16,
+  kFp8,
+  kInt8,
+  kMxfp8,
+  kMxfp4,
+  kNvfp4,
+  kInt4
+};
+inline constexpr int kDataTypes = 9;
 
-Bytes size_of(DataType type);             // size of one element
+// Scales of a format that has its own: one for each `block` values along the inner dimension.
+struct BlockScales {
+  std::int64_t block = 1;
+  std::int64_t bits = 0;  // of each scale
+};
+
+Bytes size_of(DataType type);             // of one value by itself: at least a byte, without scales
+std::int64_t bits_of(DataType type);      // of one value
 std::string_view name_of(DataType type);  // "bf16"
+// Returns nullopt if the format has no scales. Plans may give fp8 some (ParallelPlan::scale_block).
+std::optional<BlockScales> block_scales_of(DataType type);
+// Returns the size of many values with the format's own scales, rounded up to whole bytes.
+Bytes bytes_of(std::int64_t values, DataType type);
+double mean_bytes_of(DataType type);  // of one of many values: nvfp4 0.5625
 
 enum class KernelKind : std::uint8_t {
   kMatmul,             // batch x [m,k] @ [k,n]

@@ -37,11 +37,28 @@ TEST(TypeWordsTest, ParenthesesExplain) {
 }
 
 TEST(TypeWordsTest, WhatIsNotModelledIsNotTakenForAnother) {
-  EXPECT_EQ(type_of_words("nvfp4 GEMMs (TE)").problem,
-            "dtype \"nvfp4 GEMMs (TE)\": nvfp4 is not modelled");
-  EXPECT_EQ(type_of_words("MXFP8").problem, "dtype \"MXFP8\": mxfp8 is not modelled");
-  EXPECT_EQ(type_of_words("FP8-MX").problem, "dtype \"FP8-MX\": fp8mx is not modelled");
-  EXPECT_EQ(type("MXFP4 + bf16"), std::nullopt);
+  EXPECT_EQ(type_of_words("MXFP6 GEMMs").problem, "dtype \"MXFP6 GEMMs\": mxfp6 is not modelled");
+  EXPECT_EQ(type("fp4"), std::nullopt) << "which one?";
+}
+
+TEST(TypeWordsTest, FormatsWithScalesOfTheirOwn) {
+  EXPECT_EQ(type("nvfp4 GEMMs (TE)"), DataType::kNvfp4);
+  EXPECT_EQ(type("MXFP8"), DataType::kMxfp8);
+  EXPECT_EQ(type("FP8-MX"), DataType::kMxfp8);
+  EXPECT_EQ(type("MXFP4 + bf16"), DataType::kMxfp4);
+  EXPECT_EQ(type("int4 weights + bf16"), DataType::kInt4);
+  EXPECT_EQ(type_of_words("mxfp8, blocks of 32").scale_block, std::nullopt) << "its own scales";
+}
+
+TEST(TypeWordsTest, ScalesOfFp8) {
+  EXPECT_TRUE(type_of_words("float8 rowwise").scale_rows);
+  EXPECT_EQ(type_of_words("fp8 (blockwise scaling)").scale_block, 128);
+  EXPECT_EQ(type_of_words("FP8 1x128").scale_block, 128);
+  for (const char* text :
+       {"float8 tensorwise", "fp8 hybrid (TE delayed scaling)", "bf16 rowwise"}) {
+    EXPECT_FALSE(type_of_words(text).scale_rows) << text;
+    EXPECT_EQ(type_of_words(text).scale_block, std::nullopt) << text;
+  }
 }
 
 TEST(TypeWordsTest, AnUnknownTypeIsNotBf16) {

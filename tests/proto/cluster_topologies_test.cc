@@ -121,11 +121,11 @@ TEST(ClusterTopologiesTest, SizesThatAreNotThereSayWhichAre) {
     return find(CatalogKind::kCluster, name).problem;
   };
   EXPECT_EQ(problem_of("gb200-nvl72-100"),
-            "the size of gb200-nvl72-<size> must be a multiple of 72 chips, up to 1152; is "
+            "the size of gb200-nvl72-<size> must be a multiple of 72 chips, up to 9216; is "
             "\"100\"");
   const std::string slices =
       "the size of multislice-v5p-<size> must be a number of slices, up to 10, and the axes of a "
-      "torus that fits into 16x20x28, as in 2x4x4x4";
+      "torus that fits into 16x20x28, as in 2x4x4x4, or its number of chips";
   EXPECT_EQ(problem_of("multislice-v5p-4x4x4"), slices + "; is \"4x4x4\"");
   EXPECT_EQ(problem_of("multislice-v5p-11x4x4x4"), slices + "; is \"11x4x4x4\"");
   EXPECT_EQ(problem_of("multislice-v5p-2x16x20x32"), slices + "; is \"2x16x20x32\"");

@@ -127,7 +127,8 @@ TEST(ParallelPlanTest, RefusesADataTypeThatTheChipDoesNotHave) {
   EXPECT_TRUE(check(small_plan(), chip).empty());
   chip.set_peak(DataType::kBf16, Throughput(0));
   EXPECT_TRUE(mentions(check(small_plan(), chip), "dtype",
-                       "is bf16, but ideal has a peak throughput for fp32, fp16, fp8, int8 only"));
+                       "is bf16, but ideal has a peak throughput for fp32, fp16, fp8, int8, mxfp8, "
+                       "mxfp4, nvfp4, int4 only"));
 }
 
 TEST(ParallelPlanTest, KernelsAreOfTypesThatNeedThem) {

@@ -88,6 +88,8 @@ std::vector<Case> cases() {
   const Change combines_fp8 = [](ParallelPlan& plan) { plan.combine_type = DataType::kFp8; };
   const Change scales = [](ParallelPlan& plan) { plan.scale_block = 128; };
   const Change fp8 = [](ParallelPlan& plan) { plan.type = DataType::kFp8; };
+  const Change mxfp8 = [](ParallelPlan& plan) { plan.type = DataType::kMxfp8; };
+  const Change by_row = [](ParallelPlan& plan) { plan.scale_rows = true; };
   const Change wide = [](ParallelPlan& plan) { plan.activation_input_type = DataType::kFp32; };
   const Change narrow = [](ParallelPlan& plan) { plan.activation_input_type = DataType::kFp8; };
   const Change two_level = [](ParallelPlan& plan) { plan.dispatch = Dispatch::kTwoLevel; };
@@ -133,6 +135,12 @@ std::vector<Case> cases() {
        with_experts()},
       {"scale_block", scales, plan_of(1, 8, 1), "no values have one byte",
        with(plan_of(1, 8, 1), fp8)},
+      {"scale_block", scales, with(plan_of(1, 8, 1), mxfp8), "and scales of the plan",
+       with(plan_of(1, 8, 1), fp8)},
+      {"scale_rows", by_row, with(plan_of(1, 8, 1), mxfp8), "is true, but dtype is mxfp8",
+       with(plan_of(1, 8, 1), fp8)},
+      {"scale_rows", by_row, with(with(plan_of(1, 8, 1), fp8), scales), "one of the two",
+       with(plan_of(1, 8, 1), fp8)},
       {"activation_input_dtype", wide, plan_of(1, 8, 1), "is fp32, but activations are bf16",
        with(plan_of(1, 8, 1), [](ParallelPlan& plan) { plan.activation_type = DataType::kFp32; })},
       {"dispatch", two_level, plan_of(1, 8, 1), "with ep = 1", experts, with_experts(),
@@ -156,6 +164,20 @@ TEST(PlanKeysTest, KeysThatNothingActsOnAreRefused) {
     EXPECT_EQ(found[0].field, of.field);
     EXPECT_NE(found[0].message.find(of.says), std::string::npos) << found[0].message;
     EXPECT_EQ(problems(with(of.alive, of.change), of.alive_model), std::vector<Problem>{});
+  }
+}
+
+// Values in a format with scales of its own exist only where a matmul reads them.
+TEST(PlanKeysTest, FormatsWithScalesAreForMatmuls) {
+  ParallelPlan plan = plan_of(2, 4, 1);
+  plan.type = DataType::kNvfp4;
+  EXPECT_EQ(problems(plan, small_model(8)), std::vector<Problem>{});
+  EXPECT_EQ(plan.weights(), DataType::kBf16);
+  plan.activation_input_type = plan.communication_type = DataType::kNvfp4;
+  const std::vector<Problem> found = problems(plan, small_model(8));
+  ASSERT_EQ(found.size(), 2U);
+  for (const Problem& problem : found) {
+    EXPECT_NE(problem.message.find("is nvfp4, a format for dtype alone"), std::string::npos);
   }
 }
 

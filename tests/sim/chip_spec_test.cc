@@ -40,6 +40,20 @@ TEST(KernelTest, KnowsTheSizeAndNameOfEachType) {
   EXPECT_EQ(name_of(DataType::kInt8), "int8");
 }
 
+// 32 values of mxfp8 share a scale of a byte, 16 of nvfp4 one; 128 of int4 one of two bytes.
+TEST(KernelTest, CountsTheScalesThatAFormatHas) {
+  EXPECT_EQ(bytes_of(1024, DataType::kBf16), Bytes(2048));
+  EXPECT_EQ(bytes_of(1024, DataType::kMxfp8), Bytes(1024 + 32));
+  EXPECT_EQ(bytes_of(1024, DataType::kMxfp4), Bytes(512 + 32));
+  EXPECT_EQ(bytes_of(1024, DataType::kNvfp4), Bytes(512 + 64));
+  EXPECT_EQ(bytes_of(1024, DataType::kInt4), Bytes(512 + 16));
+  EXPECT_EQ(bytes_of(3, DataType::kNvfp4), Bytes(2 + 1)) << "whole bytes, and a scale";
+  EXPECT_EQ(size_of(DataType::kNvfp4), 1_B);
+  EXPECT_DOUBLE_EQ(mean_bytes_of(DataType::kNvfp4), 4.5 / 8);
+  EXPECT_DOUBLE_EQ(mean_bytes_of(DataType::kBf16), 2);
+  EXPECT_FALSE(block_scales_of(DataType::kFp8).has_value());
+}
+
 TEST(ChipSpecTest, AKernelTakesTheLongerOfComputeAndMemory) {
   Kernel kernel = cube();
   kernel.read = 15_GB / 1000;

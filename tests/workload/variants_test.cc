@@ -243,6 +243,34 @@ TEST(Fp8Test, BlocksOfARowHaveScales) {
   EXPECT_EQ(down.input_gradient[0].written, Bytes(2 * 1024 * 4096 / 128 * 132));
 }
 
+// A scale a row costs the kernels along the tokens that blocks cost, but no bytes to speak of.
+TEST(Fp8Test, RowsHaveScales) {
+  Shard shard{.sequence_length = 1024};
+  shard.types.matmul = DataType::kFp8;
+  shard.types.scale_rows = true;
+  const LayerOp down = op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
+  EXPECT_EQ(down.saved, Bytes(1024 * 14336));
+  ASSERT_EQ(down.weight_gradient.size(), 2U);
+  EXPECT_EQ(down.weight_gradient[0].name, "turn_input");
+  EXPECT_EQ(down.input_gradient[0].written, Bytes(2 * 1024 * 4096));
+}
+
+// 16 values of nvfp4 take 9 bytes, in memory and in what kernels read; both operands of weight
+// gradients are rounded along the tokens.
+TEST(Fp8Test, FormatsWithScalesAreSmallerStill) {
+  Shard shard{.sequence_length = 1024};
+  shard.types.matmul = DataType::kNvfp4;
+  const LayerOp down = op_named(build_layers(llama3_8b(), shard).block(0), "down_projection");
+  EXPECT_EQ(down.saved, Bytes(1024 * 14336 / 16 * 9));
+  ASSERT_EQ(down.forward.size(), 2U);
+  EXPECT_EQ(down.forward[0].written, down.saved);
+  EXPECT_EQ(down.forward[1].type, DataType::kNvfp4);
+  EXPECT_EQ(down.forward[1].read, Bytes((1024 + 4096) * 14336 / 16 * 9));
+  EXPECT_EQ(down.forward[1].written, Bytes(1024 * 4096 * 2));
+  ASSERT_EQ(down.weight_gradient.size(), 2U);
+  EXPECT_EQ(down.weight_gradient[1].written, Bytes(4096 * 14336 * 4)) << "fp32 accumulator";
+}
+
 // Gate and up are kept in one byte with scales. They are written beside the product, and the
 // backward reads them instead of the two-byte values that the matmul made.
 TEST(Fp8Test, InputsOfActivationsAreKeptNarrow) {

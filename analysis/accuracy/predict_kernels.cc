@@ -13,9 +13,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t kTensorCastBytes = 7;
-constexpr std::int64_t kBlockCastBytes = 5;
-
 // Returns the type in front of a remark: "bfloat16/kv bfloat16", "fp8 e4m3 1x128/128x128 scaling,
 // bf16 out".
 std::string_view first_word(std::string_view text) {
@@ -25,7 +22,8 @@ std::string_view first_word(std::string_view text) {
 
 struct Reading {
   std::optional<Kernel> kernel;
-  std::optional<Kernel> before{};  // another kernel included in the measured time
+  // Values that the measured time includes making narrow first.
+  std::optional<std::int64_t> quantized{};
   std::string problem;
 };
 
@@ -57,14 +55,8 @@ Reading read_gemm(const CsvTable& table, std::size_t record, DataType type) {
   const Kernel kernel =
       matmul("gemm", {.operands = type, .result = result}, {.m = *m, .n = *n, .k = *k});
   Reading reading{.kernel = kernel, .problem = {}};
-  const std::string_view name = table.at(record, "dtype");
-  if (op == "gemm" && type == DataType::kFp8) {
-    // The measurement includes quantising the 16-bit input: by tensor (find the largest value, then
-    // cast) or by block. The bytes per value were fitted to the source's tables with the matmul's
-    // efficiency.
-    const Bytes moved(name == "fp8" ? kTensorCastBytes : kBlockCastBytes);
-    reading.before = Kernel{.name = "quantize", .type = type, .read = *m * *k * moved};
-  }
+  // The source times the kernel that makes the 16-bit input narrow with the matmul.
+  if (op == "gemm" && size_of(type) < size_of(DataType::kBf16)) reading.quantized = *m * *k;
   return reading;
 }
 
@@ -100,8 +92,10 @@ Reading read_attention(const CsvTable& table, std::size_t record, DataType type)
 
 Reading read_kernel(const CsvTable& table, std::size_t record) {
   const std::string_view op = table.at(record, "op");
-  DataType type = DataType::kBf16;
-  if (!read_data_type(first_word(table.at(record, "dtype")), type)) {
+  const std::string_view name = table.at(record, "dtype");
+  // SmoothQuant multiplies in int8 (arXiv 2211.10438).
+  DataType type = name == "sq" ? DataType::kInt8 : DataType::kBf16;
+  if (name != "sq" && !read_data_type(first_word(name), type)) {
     return {.kernel = {},
             .problem = "no such data type: " + std::string(table.at(record, "dtype"))};
   }
@@ -156,7 +150,9 @@ std::vector<AccuracyRow> predict_kernels(const CsvTable& table,
       continue;
     }
     Duration total = time_of(*reading.kernel, found->second).total;
-    if (reading.before) total += time_of(*reading.before, found->second).total;
+    if (reading.quantized) {
+      total += time_to_quantize(*reading.quantized, reading.kernel->type, found->second);
+    }
     row.predicted = to_seconds(total);
     finish({});
   }

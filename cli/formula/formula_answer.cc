@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kTpu = "tpu-";
 
 // Returns tpu-v5p for "v5p" and h100-sxm for "h100": the name that contains this word, if all other
-// names with the word begin with that name.
+// names with the word begin with that name; else the SXM part of that name.
 std::string chip_name(const std::string& text) {
   std::string shortest;
   std::vector<std::string> candidates;
@@ -32,7 +32,9 @@ std::string chip_name(const std::string& text) {
   }
   const bool is_clear = std::ranges::all_of(
       candidates, [&](const std::string& name) { return name.starts_with(shortest); });
-  return candidates.empty() || !is_clear ? text : shortest;
+  if (!candidates.empty() && is_clear) return shortest;
+  const std::string module = text + "-sxm";
+  return std::ranges::count(candidates, module) > 0 ? module : text;
 }
 
 // Returns the value from the catalog's chip or model; nullopt if it belongs to the other one.

@@ -58,23 +58,59 @@ FieldTable<MatmulEfficiency> make_matmul_fields() {
                        "tile cost as much as a full one. 1 loses nothing."});
   table.add("tile_n", &Matmul::tile_n, Limits::at_least(1),
             {.help = "Columns of the output tile.", .advice = "As tile_m."});
+  table.add(
+      "smaller_tiles", &Matmul::smaller_tiles,
+      {.help = "The library also has tiles of half, a quarter ... of that many rows and columns, "
+               "down to 16 x 32, turned either way, and takes what is fastest.",
+       .advice = "True for GPUs. Without it, narrow matrices get narrower tiles in steps of "
+                 "16, and nothing else is chosen."});
+  table.add("tile_overhead", &Matmul::tile_overhead, Limits::at_least(0),
+            {.help = "What a tile of a x b reads beside its arithmetic: it takes 1 + 32 x this x "
+                     "(a + b) / (a b) times as long.",
+             .advice = "Fit it with peak_fraction: it makes large tiles faster. 0 loses nothing."});
   table.add("compute_units", &Matmul::compute_units, Limits::at_least(1),
             {.help = "Tiles that are computed at a time, one on each unit (a GPU's streaming "
                      "multiprocessor).",
              .advice = "Give the units of the chip: a last wave of few tiles takes as long as a "
                        "full one. 1 turns this loss off."});
   table.add("inner_ramp", &Matmul::inner_ramp, Limits::at_least(0),
-            {.help = "Inner dimension k at which half of the throughput is reached: k / (k + "
-                     "ramp).",
+            {.help = "What filling and emptying a tile takes, in steps of the inner dimension k: a "
+                     "tile takes as long as one of k + ramp.",
              .advice = "Fit it to matmuls with small k. 0 loses nothing."});
   table.add("least_split", &Matmul::least_split, Limits::at_least(0),
-            {.help = "Where there are fewer tiles than units, k is split over the idle ones, in "
-                     "parts of at least this many.",
-             .advice = "Fit it to small matmuls with large k (split-k kernels). 0: never."});
+            {.help = "The library may split k in 2, 4, 8 or 16 parts of at least this many, each a "
+                     "tile of its own. Partial sums in fp32 are written and read.",
+             .advice = "256 on GPUs (split-k kernels). 0: never."});
+  table.add("operand_bandwidth", &Matmul::operand_bandwidth, Limits::positive(),
+            {.help = "How fast all units together load operands of tiles from caches.",
+             .advice = "Fit it to matmuls of few rows and a long inner dimension.",
+             .unset = "no limit"});
+  table.add("memory_fraction", &Matmul::memory_fraction, Limits::fraction(),
+            {.help = "Fraction of memory_bandwidth that matmuls reach.",
+             .advice = "Fit it to matmuls of few rows. Small kernels need no ramp then: start says "
+                       "what they take.",
+             .unset = "as efficiency.memory_fraction and memory_ramp say"});
+  table.add("start", &Matmul::start,
+            {.help = "Time that a matmul takes beyond its work. Half more if k is split.",
+             .advice = "Fit it to the smallest matmuls.",
+             .unset = "launch_overhead"});
   table.add("accumulating", &Matmul::accumulating, Limits::fraction(),
             {.help = "Fraction of this efficiency that a matmul reaches if it adds its result to "
                      "memory, as weight gradients do.",
              .advice = "Fit it to matmuls that accumulate in fp32."});
+  table.add("unaligned", &Matmul::unaligned, Limits::fraction(),
+            {.help = "Fraction of this efficiency that a matmul reaches if rows of its matrices "
+                     "(k or n elements) are not a multiple of 16 bytes.",
+             .advice = "0.8 on GPUs: loads move 16 bytes."});
+  table.add("quantize_start", &Matmul::quantize_start,
+            {.help = "Where an inference library makes the operands narrow in a kernel before the "
+                     "matmul: the time of that kernel beyond its work.",
+             .advice = "Fit it to tables that time both together. Training steps have kernels of "
+                       "their own for this."});
+  table.add("quantize_bytes", &Matmul::quantize_bytes, Limits::at_least(0),
+            {.help = "Bytes that this kernel moves for each value of the first operand.",
+             .advice = "3 where it reads 16 bits and writes 8; 5 to 7 with a pass for the largest "
+                       "value."});
   return table;
 }
 
@@ -190,6 +226,26 @@ FieldTable<CommunicationUnits> make_communication_fields() {
   return table;
 }
 
+FieldTable<PowerLimit> make_power_fields() {
+  FieldTable<PowerLimit> table("PowerLimit");
+  table.add(
+      "limit_watts", &PowerLimit::limit_watts, Limits::positive(),
+      {.help = "What the board may draw.",
+       .advice = "The data sheet's, or what nvidia-smi is set to (500 for a part that is held "
+                 "back).",
+       .rules = "More than idle_watts.",
+       .required = true});
+  table.add("idle_watts", &PowerLimit::idle_watts, Limits::at_least(0),
+            {.help = "What everything but arithmetic draws in a step: leakage, memory, links.",
+             .advice = "About a fifth of the limit."});
+  table.add("joules_per_teraflop", &PowerLimit::joules_per_teraflop, Limits::at_least(0),
+            {.help = "Energy of 10^12 operations on 16-bit operands at the clock of the peaks. "
+                     "Narrower operands take less in proportion to their bits.",
+             .advice = "It belongs to a process and architecture. Fit it to steps on one chip and "
+                       "take it over to its sisters."});
+  return table;
+}
+
 void add_memory_and_overheads(FieldTable<ChipSpec>& table) {
   table.add("memory_bandwidth", &ChipSpec::memory_bandwidth, Limits::positive(),
             {.help = "Peak of the chip's memory, reads and writes together.",
@@ -208,11 +264,6 @@ void add_memory_and_overheads(FieldTable<ChipSpec>& table) {
                      "of the communication library.",
              .advice = "1 to 2GiB on GPUs.",
              .rules = "Not more than memory_capacity."});
-  table.add("sustained_clock", &ChipSpec::sustained_clock, Limits::fraction(),
-            {.help = "Clock in a long run over the clock in the short runs to which efficiency is "
-                     "fitted: power and heat limit it.",
-             .advice = "Lower it for chips that throttle under load. It slows 16-bit arithmetic in "
-                       "steps; kernels by themselves are not slowed."});
 }
 
 }  // namespace
@@ -236,6 +287,13 @@ const FieldTable<ChipSpec>& chip_fields() {
                 .rules = "There must be one of type fp32. No two have the same type.",
                 .required = true});
     add_memory_and_overheads(table);
+    static const FieldTable<PowerLimit> kPower = make_power_fields();
+    table.theme("Power");
+    table.group(
+        "power", &ChipSpec::power, kPower,
+        {.help = "What the board may draw. In a step, the clock of arithmetic falls until it "
+                 "is kept. Kernels by themselves run at the clock of the peaks. Without "
+                 "it, the clock never falls."});
     table.theme("Efficiency",
                 "How much of the peaks kernels reach. A field that is left out costs nothing. Fit "
                 "each to measured kernels, never to a whole step.");

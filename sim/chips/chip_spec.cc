@@ -11,38 +11,8 @@
 namespace stepsim {
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
-constexpr std::int64_t kNarrowStep = 16;
 constexpr double kQueryBlock = 128;
 constexpr double kFittedHead = 128;
-
-std::int64_t tile_of(std::int64_t size, std::int64_t tile) {
-  return std::min(tile, divide_up(size, kNarrowStep) * kNarrowStep);
-}
-
-// Returns the share of the arithmetic units' time that produces elements of the result. Tiles that
-// stick out of the matrix and empty places in the last wave waste the rest.
-double useful_share_of_waves(const Kernel& kernel, const MatmulEfficiency& efficiency) {
-  const std::int64_t tile_m = tile_of(kernel.m, efficiency.tile_m);
-  const std::int64_t tile_n = tile_of(kernel.n, efficiency.tile_n);
-  const std::int64_t tiles =
-      kernel.batch * divide_up(kernel.m, tile_m) * divide_up(kernel.n, tile_n);
-  std::int64_t parts = 1;
-  if (efficiency.least_split > 0 && tiles > 0 && tiles < efficiency.compute_units) {
-    parts = std::max<std::int64_t>(
-        1, std::min(efficiency.compute_units / tiles, kernel.k / efficiency.least_split));
-  }
-  const std::int64_t waves = divide_up(tiles * parts, efficiency.compute_units);
-  const double paid = static_cast<double>(waves) * static_cast<double>(efficiency.compute_units) /
-                      static_cast<double>(parts) * static_cast<double>(tile_m) *
-                      static_cast<double>(tile_n);
-  const double useful = static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
-                        static_cast<double>(kernel.n);
-  return useful / paid;
-}
 
 // Returns the factor by which the ramps reduce an attention kernel's fraction of peak.
 double attention_ramps(const Kernel& kernel, const Efficiency& efficiency) {
@@ -57,26 +27,49 @@ double attention_ramps(const Kernel& kernel, const Efficiency& efficiency) {
          (head + head_ramp) * (kFittedHead + head_ramp) / kFittedHead;
 }
 
-double achievable_flops_per_second(const Kernel& kernel, const ChipSpec& chip) {
+double attention_fraction(const Kernel& kernel, const Efficiency& efficiency) {
+  return kernel.kind == KernelKind::kAttentionForward ? efficiency.attention_forward_fraction
+                                                      : efficiency.attention_backward_fraction;
+}
+
+// Sets the times that the kernel takes at the clock of the peaks.
+void set_times(const Kernel& kernel, const ChipSpec& chip, KernelTime& time) {
   const Efficiency& efficiency = chip.efficiency;
-  switch (kernel.kind) {
-    case KernelKind::kMatmul: {
-      const MatmulEfficiency& matmul = efficiency.matmul_for(kernel.type);
-      const double inner = static_cast<double>(kernel.k);
-      const double ramp = inner / (inner + matmul.inner_ramp);
-      return chip.peak_of(kernel.type).value() * matmul.peak_fraction * ramp *
-             (kernel.accumulates ? matmul.accumulating : 1) * useful_share_of_waves(kernel, matmul);
+  const double bytes = static_cast<double>((kernel.read + kernel.written).value());
+  const double ramp = static_cast<double>(efficiency.memory_ramp.value());
+  const double at_peak = bytes > 0 ? (bytes + ramp) / chip.memory_bandwidth.value() : 0;
+  time.memory_s = at_peak / efficiency.memory_fraction;
+  time.overhead = chip.launch_overhead;
+  const double flops = kernel.flops.value();
+  if (flops > 0) {
+    switch (kernel.kind) {
+      case KernelKind::kMatmul: {
+        const MatmulTime matmul = time_of_matmul(kernel, efficiency.matmul_for(kernel.type),
+                                                 {.peak = chip.peak_of(kernel.type).value(),
+                                                  .bandwidth = chip.memory_bandwidth.value(),
+                                                  .memory_fraction = efficiency.memory_fraction,
+                                                  .memory_ramp = ramp,
+                                                  .launch_overhead = chip.launch_overhead});
+        time.compute_s = matmul.compute_s;
+        time.memory_s = matmul.memory_s;
+        time.overhead = matmul.start;
+        break;
+      }
+      case KernelKind::kAttentionForward:
+      case KernelKind::kAttentionBackward:
+        time.compute_s =
+            flops / (chip.peak_of(kernel.type).value() * attention_fraction(kernel, efficiency) *
+                     attention_ramps(kernel, efficiency));
+        break;
+      case KernelKind::kElementwise:
+        time.compute_s =
+            flops / (chip.peak_of(DataType::kFp32).value() * efficiency.elementwise_fraction);
+        break;
     }
-    case KernelKind::kAttentionForward:
-      return chip.peak_of(kernel.type).value() * efficiency.attention_forward_fraction *
-             attention_ramps(kernel, efficiency);
-    case KernelKind::kAttentionBackward:
-      return chip.peak_of(kernel.type).value() * efficiency.attention_backward_fraction *
-             attention_ramps(kernel, efficiency);
-    case KernelKind::kElementwise:
-      break;
   }
-  return chip.peak_of(DataType::kFp32).value() * efficiency.elementwise_fraction;
+  if (const auto reached = efficiency.memory_fraction_of(kernel.elementwise)) {
+    time.compute_s = std::max(time.compute_s, at_peak / *reached);
+  }
 }
 
 // Returns the entry for `key`, or nullptr. The member `own` holds an entry's key.
@@ -135,14 +128,32 @@ std::vector<Peak> peaks_of_all_types(Throughput throughput) {
   return peaks;
 }
 
+double sustained_clock(const ChipSpec& chip, DataType type, double busy) {
+  constexpr double kHalfPrecision = 16;  // bits
+  if (!chip.power || type == DataType::kFp32) return 1;
+  const PowerLimit& power = *chip.power;
+  const double narrower = static_cast<double>(bits_of(type)) / kHalfPrecision;
+  const double energy = power.joules_per_teraflop * 1e-12 * narrower * std::sqrt(narrower);
+  const double at_full_clock = energy * chip.peak_of(type).value() * busy;
+  const double budget = power.limit_watts - power.idle_watts;
+  return at_full_clock > budget ? std::cbrt(budget / at_full_clock) : 1;
+}
+
 ChipSpec sustained(const ChipSpec& chip) {
-  // Only the 16-bit peaks are slowed. The measured runs that need a slower clock compute in 16
-  // bits; those in fp8 agree with the tables of fp8 kernels unchanged (docs/accuracy.md).
   ChipSpec slower = chip;
-  for (Peak& peak : slower.peak) {
-    if (peak.type != DataType::kBf16 && peak.type != DataType::kFp16) continue;
-    peak.throughput = Throughput(peak.throughput.value() * chip.sustained_clock);
+  Efficiency& efficiency = slower.efficiency;
+  efficiency.matmul_of.clear();
+  for (const Peak& peak : chip.peak) {
+    MatmulEfficiency own = chip.efficiency.matmul_for(*peak.type);
+    own.type = peak.type;
+    own.peak_fraction *= sustained_clock(chip, *peak.type, busy_share(own));
+    efficiency.matmul_of.push_back(own);
   }
+  const auto slow = [&chip](double& fraction) {
+    fraction *= sustained_clock(chip, DataType::kBf16, fraction);
+  };
+  slow(efficiency.attention_forward_fraction);
+  slow(efficiency.attention_backward_fraction);
   return slower;
 }
 
@@ -158,8 +169,11 @@ ChipSpec with_sm_margin(const ChipSpec& chip, std::int64_t units) {
   }
   Efficiency& efficiency = fewer.efficiency;
   for (ElementwiseEfficiency& of : efficiency.elementwise_of) of.memory_fraction *= left;
-  const auto reserve = [units](MatmulEfficiency& matmul) {
+  const auto reserve = [units, left](MatmulEfficiency& matmul) {
     if (matmul.compute_units > units) matmul.compute_units -= units;
+    if (matmul.operand_bandwidth) {  // a unit loads as fast as before
+      matmul.operand_bandwidth = Bandwidth(matmul.operand_bandwidth->value() * left);
+    }
   };
   reserve(efficiency.matmul);
   for (MatmulEfficiency& matmul : efficiency.matmul_of) reserve(matmul);
@@ -179,6 +193,9 @@ std::vector<Problem> check(const ChipSpec& spec) {
                             std::to_string(spec.memory_capacity.value()) + " bytes), is " +
                             std::to_string(spec.fixed_memory.value()));
   }
+  if (spec.power && spec.power->limit_watts <= spec.power->idle_watts) {
+    add("power.limit_watts", "must be more than power.idle_watts");
+  }
   const Efficiency& efficiency = spec.efficiency;
   if (efficiency.matmul.type) add("efficiency.matmul.type", "is for matmul_of only");
   find_repeats(spec.peak, &Peak::type, "peak", "type", problems);
@@ -193,24 +210,18 @@ std::vector<Problem> check(const ChipSpec& spec) {
 
 KernelTime time_of(const Kernel& kernel, const ChipSpec& chip) {
   KernelTime time;
-  if (kernel.flops.value() > 0) {
-    const double rate = achievable_flops_per_second(kernel, chip);
-    assert(rate > 0);
-    time.compute_s = kernel.flops.value() / rate;
-  }
-  const double bytes = static_cast<double>((kernel.read + kernel.written).value());
-  if (bytes > 0) {
-    // bytes / (peak x fraction x bytes / (bytes + ramp))
-    const double ramp = static_cast<double>(chip.efficiency.memory_ramp.value());
-    const double at_peak = (bytes + ramp) / chip.memory_bandwidth.value();
-    time.memory_s = at_peak / chip.efficiency.memory_fraction;
-    if (const auto reached = chip.efficiency.memory_fraction_of(kernel.elementwise)) {
-      time.compute_s = std::max(time.compute_s, at_peak / *reached);
-    }
-  }
-  time.overhead = chip.launch_overhead;
+  set_times(kernel, chip, time);
+  assert(std::isfinite(time.compute_s) && std::isfinite(time.memory_s));
   time.total = slowed(time, {});
   return time;
+}
+
+Duration time_to_quantize(std::int64_t values, DataType type, const ChipSpec& chip) {
+  const MatmulEfficiency& matmul = chip.efficiency.matmul_for(type);
+  const double bytes = static_cast<double>(values) * matmul.quantize_bytes;
+  const double reached = matmul.memory_fraction.value_or(chip.efficiency.memory_fraction);
+  return matmul.quantize_start +
+         duration_from_seconds(bytes / (chip.memory_bandwidth.value() * reached));
 }
 
 Duration slowed(const KernelTime& time, CommunicationCost taken) {

@@ -5,12 +5,8 @@
 // (Williams, Waterman, Patterson 2009), where what is achievable comes from the chip's efficiency
 // model: data in the chip file, never a factor set for one experiment.
 //
-//   matmul     a fraction of peak, by data type where types differ, times what the shape loses:
-//              tiles that stick out of the matrix (tile quantisation), a last wave of tiles that
-//              leaves units idle (wave quantisation), and the ramp of a short inner dimension,
-//              k / (k + ramp). Narrow matrices get narrower tiles, in steps of 16; where there are
-//              fewer tiles than units, k is split over the idle ones. Where the result is added
-//              to an accumulator, a fraction of that
+//   matmul     what the best of the library's tiles takes (sim/chips/matmul_model.h), by data type
+//              where types differ
 //   attention  a fraction of peak for the forward and one for the backward kernel, of long
 //              sequences of heads of 128, times ramps: s / (s + length_ramp) of the keys,
 //              t / (t + tile_ramp x units) of the blocks of 128 queries, and
@@ -20,7 +16,10 @@
 //              keep in flight. So the time of those is compute time here, which grows as units
 //              are taken away, and not as others use the memory
 //
-// Not modelled: caches, clocks that throttle, different kernels running side by side.
+// A long step runs at the clock that the board's power allows (PowerLimit): arithmetic slows,
+// memory doesn't.
+//
+// Not modelled: caches, different kernels running side by side.
 
 #pragma once
 
@@ -31,6 +30,7 @@
 #include "sim/base/error.h"
 #include "sim/base/units.h"
 #include "sim/chips/kernel.h"
+#include "sim/chips/matmul_model.h"
 
 namespace stepsim {
 
@@ -40,17 +40,6 @@ namespace stepsim {
 struct Peak {
   std::optional<DataType> type{};  // always set in a checked chip
   Throughput throughput{};         // dense
-};
-
-struct MatmulEfficiency {
-  std::optional<DataType> type{};  // in Efficiency::matmul_of, where it is always set
-  double peak_fraction = 1;
-  std::int64_t tile_m = 1;
-  std::int64_t tile_n = 1;
-  std::int64_t compute_units = 1;
-  double inner_ramp = 0;
-  std::int64_t least_split = 0;
-  double accumulating = 1;
 };
 
 // The share of the memory's bandwidth that elementwise kernels of one kind reach while all units
@@ -106,6 +95,24 @@ struct CommunicationUnits {
   Bandwidth reduction_of(DataType type) const;
 };
 
+// What a board may draw. Arithmetic units draw power in proportion to how busy they are, to the
+// energy of an operation, which falls with the bits of its operands, and to the third power of the
+// clock (the voltage follows the clock):
+//
+//   idle + energy x peak x busy x clock^3 <= limit,   clock <= 1,
+//   energy = joules_per_teraflop x (bits / 16)^1.5
+//
+// A multiplier takes energy as the square of its bits, moving operands in proportion to them
+// (Horowitz, "Computing's Energy Problem", ISSCC 2014): 1.5 lies between. The clock is in parts of
+// the one that the peaks are stated at. It holds for a class of kernels (matmuls of a type,
+// attention) and `busy` is the share of the peak that large ones reach: a step's kernels are
+// shorter than the time in which the clock settles, but each class draws what it draws.
+struct PowerLimit {
+  double limit_watts = 0;
+  double idle_watts = 0;           // all but arithmetic: leakage, memory, links
+  double joules_per_teraflop = 0;  // of 16-bit operands at the clock of the peaks
+};
+
 struct ChipSpec {
   std::string name;
   std::string kernel_constants_of{};  // a sister in the catalog; empty: the chip's own
@@ -115,9 +122,7 @@ struct ChipSpec {
   Duration launch_overhead{};
   Bytes fixed_memory{};
   Efficiency efficiency{};
-  // Clock in a long run over the clock of the peaks. Runs take sustained(chip); time_of() alone
-  // ignores this.
-  double sustained_clock = 1;
+  std::optional<PowerLimit> power{};  // none: the clock is that of the peaks
   CommunicationUnits communication{};
 
   Throughput peak_of(DataType type) const;  // 0: not supported
@@ -127,7 +132,13 @@ struct ChipSpec {
 // Returns the same peak for every data type.
 std::vector<Peak> peaks_of_all_types(Throughput throughput);
 
-// Returns the chip as it is in a long step: its peaks at the sustained clock.
+// Returns the clock in a long step of kernels that keep `busy` of the units computing, in parts of
+// the clock of the peaks: 0 < clock <= 1, and 1 without a power limit. fp32 outside the matrix
+// units is never slowed.
+double sustained_clock(const ChipSpec& chip, DataType type, double busy);
+
+// Returns the chip as it is in a long step: the fractions of the peak that matmuls and attention
+// reach at their sustained clocks.
 ChipSpec sustained(const ChipSpec& chip);
 
 // Returns the chip with `units` of its units reserved for communication, even while there is none.
@@ -149,6 +160,10 @@ struct KernelTime {
 
 // REQUIRES: check(chip) is empty; the chip supports kernel.type or the kernel has no flops.
 KernelTime time_of(const Kernel& kernel, const ChipSpec& chip);
+
+// Returns the time in which an inference library makes `values` of 16 bits narrower before a matmul
+// of that type (quantize_start and quantize_bytes of its MatmulEfficiency).
+Duration time_to_quantize(std::int64_t values, DataType type, const ChipSpec& chip);
 
 // Returns the kernel's time while communication holds `taken` of the chip: max(compute_s / (1 -
 // compute_share), memory_s / (1 - memory_share)) + overhead.

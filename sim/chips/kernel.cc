@@ -15,7 +15,7 @@ struct NumberFormat {
 // mxfp8, mxfp4: OCP Microscaling Formats (MX) v1.0, 8-bit exponents (e8m0) as scales. nvfp4:
 // NVIDIA, "Pretraining Large Language Models with NVFP4" (arXiv 2509.25149), e4m3 scales. int4:
 // weights in groups of 128 with 16-bit scales, the default of GPTQ and AWQ (arXiv 2210.17323,
-// 2306.00978).
+// 2306.00978). fp8_block: fp32 scales (DeepSeek-V3, arXiv 2412.19437, section 3.3.2).
 constexpr std::array<NumberFormat, kDataTypes> kFormats{{
     {"fp32", 32},
     {"bf16", 16},
@@ -26,6 +26,7 @@ constexpr std::array<NumberFormat, kDataTypes> kFormats{{
     {"mxfp4", 4, BlockScales{.block = 32, .bits = 8}},
     {"nvfp4", 4, BlockScales{.block = 16, .bits = 8}},
     {"int4", 4, BlockScales{.block = 128, .bits = 16}},
+    {"fp8_block", 8, BlockScales{.block = 128, .bits = 32}},
 }};
 
 const NumberFormat& format_of(DataType type) {

@@ -23,9 +23,10 @@ enum class DataType : std::uint8_t {
   kMxfp8,
   kMxfp4,
   kNvfp4,
-  kInt4
+  kInt4,
+  kFp8Block
 };
-inline constexpr int kDataTypes = 9;
+inline constexpr int kDataTypes = 10;
 
 // Scales of a format that has its own: one for each `block` values along the inner dimension.
 struct BlockScales {

@@ -128,7 +128,7 @@ TEST(ParallelPlanTest, RefusesADataTypeThatTheChipDoesNotHave) {
   chip.set_peak(DataType::kBf16, Throughput(0));
   EXPECT_TRUE(mentions(check(small_plan(), chip), "dtype",
                        "is bf16, but ideal has a peak throughput for fp32, fp16, fp8, int8, mxfp8, "
-                       "mxfp4, nvfp4, int4 only"));
+                       "mxfp4, nvfp4, int4, fp8_block only"));
 }
 
 TEST(ParallelPlanTest, KernelsAreOfTypesThatNeedThem) {

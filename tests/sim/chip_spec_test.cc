@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <string>
@@ -85,11 +86,12 @@ TEST(ChipSpecTest, AMatmulPaysForTilesThatStickOut) {
   chip.efficiency.matmul.tile_m = 128;
   chip.efficiency.matmul.tile_n = 256;
   // 8 x 4 tiles of 128 x 256 cover 1024 x 1024: 1.048576 of the elements are paid for.
-  EXPECT_EQ(time_of(cube(), chip).total, Duration(20'971'520));
+  EXPECT_NEAR(to_seconds(time_of(cube(), chip).total), 20.97152e-6, 2e-12);
   Kernel fits = cube();
   fits.m = fits.n = 1024;
   fits.flops = Flops(2.0 * 1024 * 1024 * 1000);
-  EXPECT_EQ(time_of(fits, chip).total, Duration(20'971'520)) << "the same tiles, all full";
+  EXPECT_NEAR(to_seconds(time_of(fits, chip).total), 20.97152e-6, 2e-12)
+      << "the same tiles, all full";
 }
 
 TEST(ChipSpecTest, AMatmulPaysForTheLastWaveInFull) {
@@ -131,14 +133,88 @@ TEST(ChipSpecTest, NarrowMatricesGetNarrowerTiles) {
 
 TEST(ChipSpecTest, FewTilesAreSplitOverIdleUnits) {
   ChipSpec chip = round_chip();
+  chip.memory_bandwidth = 100000_GBps;  // partial sums cost next to nothing
   chip.efficiency.matmul.tile_m = 500;
   chip.efficiency.matmul.tile_n = 500;  // 4 tiles
   chip.efficiency.matmul.compute_units = 100;
   EXPECT_EQ(time_of(cube(), chip).total, Duration(500us)) << "4 of 100 units work";
   chip.efficiency.matmul.least_split = 100;
-  EXPECT_EQ(time_of(cube(), chip).total, Duration(50us)) << "k = 1000 in 10 parts: 40 of 100";
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(62'500'000)) << "k = 1000 in 8 parts of 125";
   chip.efficiency.matmul.least_split = 10;
-  EXPECT_EQ(time_of(cube(), chip).total, Duration(20us)) << "25 parts: all of them";
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(31'250'000)) << "16 parts: 64 of 100 work";
+}
+
+// 16 parts of 1000 x 1000 sums of 4 bytes, written and read: 128 MB, 128 us at 1 TB/s. Without the
+// split, 500 us of arithmetic.
+TEST(ChipSpecTest, ASplitPaysForItsPartialSumsAndHalfAStart) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul = {.tile_m = 500, .tile_n = 500, .compute_units = 100, .least_split = 60};
+  chip.efficiency.matmul.start = 2us;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(67us))
+      << "8 parts: 64 us of sums are longer than 62.5 of arithmetic";
+}
+
+TEST(ChipSpecTest, TheLibraryTakesTheTileThatIsFastest) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul = {.tile_m = 128, .tile_n = 256, .compute_units = 100};
+  Kernel kernel = cube();
+  kernel.m = kernel.n = 1024;
+  kernel.flops = Flops(2.0 * 1024 * 1024 * 1000);
+  // 32 tiles of 128 x 256 on 100 units: 65.536 us. 64 of 128 x 128, or 256 of 64 x 64 in three
+  // waves, are faster.
+  const Duration large = time_of(kernel, chip).total;
+  EXPECT_NEAR(to_seconds(large), 65.536e-6, 2e-12);
+  chip.efficiency.matmul.smaller_tiles = true;
+  EXPECT_LT(time_of(kernel, chip).total, large / 2);
+  const Duration smaller = time_of(kernel, chip).total;
+  chip.efficiency.matmul.tile_overhead = 10;
+  EXPECT_GT(time_of(kernel, chip).total, smaller) << "small tiles read more for each operation";
+}
+
+// One tile of 128 x 128 reads 2 x 128 x 1000 values of 2 bytes: 512 KB. Each of 100 units loads 1
+// GB/s.
+TEST(ChipSpecTest, OperandsOfATileArriveAtItsUnitsRate) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul = {.tile_m = 128, .tile_n = 128, .compute_units = 100};
+  chip.efficiency.matmul.operand_bandwidth = Bandwidth(100e9);
+  Kernel kernel = cube();
+  kernel.m = kernel.n = 128;
+  kernel.flops = Flops(2.0 * 128 * 128 * 1000);
+  EXPECT_NEAR(to_seconds(time_of(kernel, chip).total), 512e-6, 2e-12);
+  chip.communication.units = 100;
+  EXPECT_NEAR(to_seconds(time_of(kernel, with_sm_margin(chip, 50)).total), 512e-6, 2e-12)
+      << "units that communicate leave the others as fast as they were";
+}
+
+TEST(ChipSpecTest, RowsThatAreNoMultipleOf16BytesCostTheirFraction) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.matmul.unaligned = 0.8;
+  EXPECT_EQ(time_of(cube(), chip).total, Duration(20us)) << "rows of 2000 bytes";
+  Kernel odd = cube();
+  odd.k = 1001;
+  odd.flops = Flops(2.002e9);
+  EXPECT_EQ(time_of(odd, chip).total, Duration(25'025'000));
+}
+
+TEST(ChipSpecTest, MatmulsMayHaveTheirOwnShareOfTheMemoryAndStart) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.memory_ramp = 1_MiB;
+  chip.launch_overhead = 3us;
+  Kernel kernel = cube();
+  kernel.read = Bytes(50'000'000);
+  EXPECT_GT(time_of(kernel, chip).total, Duration(54us));
+  chip.efficiency.matmul.memory_fraction = 0.5;
+  chip.efficiency.matmul.start = 1us;
+  EXPECT_EQ(time_of(kernel, chip).total, Duration(101us)) << "and no ramp";
+}
+
+TEST(ChipSpecTest, QuantisingTakesAStartAndItsBytes) {
+  ChipSpec chip = round_chip();
+  chip.efficiency.memory_fraction = 0.5;
+  chip.efficiency.matmul_of = {
+      {.type = DataType::kFp8, .quantize_start = 4us, .quantize_bytes = 2.5}};
+  EXPECT_EQ(time_to_quantize(1'000'000, DataType::kFp8, chip), Duration(9us));
+  EXPECT_EQ(time_to_quantize(1'000'000, DataType::kBf16, chip), Duration(0us));
 }
 
 TEST(ChipSpecTest, AddingToAnAccumulatorCostsItsFraction) {
@@ -177,12 +253,30 @@ TEST(ChipSpecTest, AttentionReachesHalfAtEachRamp) {
   EXPECT_EQ(time_of(kernel, chip).total, Duration(120us));
 }
 
-TEST(ChipSpecTest, TheSustainedClockSlowsArithmeticAlone) {
+// 100 TFLOP/s at 8 J a TFLOP are 800 W at the full clock; 100 W are left for them: a clock of 1/2.
+TEST(ChipSpecTest, PowerLimitsTheClockOfArithmeticAlone) {
   ChipSpec chip = round_chip();
-  chip.sustained_clock = 0.5;
+  chip.power = {.limit_watts = 150, .idle_watts = 50, .joules_per_teraflop = 8};
   EXPECT_EQ(time_of(cube(), chip).total, Duration(20us)) << "a short run";
   EXPECT_EQ(time_of(cube(), sustained(chip)).total, Duration(40us));
   EXPECT_EQ(sustained(chip).memory_bandwidth, chip.memory_bandwidth);
+  Kernel attention = cube();
+  attention.kind = KernelKind::kAttentionForward;
+  chip.efficiency.attention_forward_fraction = 0.125;
+  EXPECT_EQ(time_of(attention, chip).total, time_of(attention, sustained(chip)).total)
+      << "busy an eighth of the time, it draws 100 W at the full clock";
+}
+
+TEST(ChipSpecTest, NarrowTypesTakeLessEnergyThanTheirBitsSay) {
+  ChipSpec chip = round_chip();
+  chip.set_peak(DataType::kFp8, 200_TFLOPS);
+  chip.power = {.limit_watts = 150, .idle_watts = 50, .joules_per_teraflop = 8};
+  EXPECT_DOUBLE_EQ(sustained_clock(chip, DataType::kBf16, 1), 0.5);
+  EXPECT_DOUBLE_EQ(sustained_clock(chip, DataType::kFp8, 1), 0.5 * std::cbrt(std::sqrt(2.0)));
+  EXPECT_DOUBLE_EQ(sustained_clock(chip, DataType::kFp32, 1), 1);
+  EXPECT_DOUBLE_EQ(sustained_clock(round_chip(), DataType::kBf16, 1), 1);
+  chip.power->idle_watts = 150;
+  EXPECT_EQ(check(chip).front().field, "power.limit_watts");
 }
 
 // The units reach half of 1 TB/s, where the memory would give four fifths. Taking units away slows

@@ -48,7 +48,15 @@ void slow(LibraryTuner& tuner, int slower) {
   }
 }
 
+void slow(MatmulEfficiency& matmul, int slower) {
+  slow(matmul.operand_bandwidth, slower);
+  if (matmul.start) matmul.start = slower * *matmul.start;
+}
+
 void slow(ChipSpec& chip, int slower) {
+  slow(chip.efficiency.matmul, slower);
+  for (MatmulEfficiency& matmul : chip.efficiency.matmul_of) slow(matmul, slower);
+  if (chip.power) chip.power->joules_per_teraflop *= slower;  // the clock stays
   for (Peak& peak : chip.peak) peak.throughput = peak.throughput / slower;
   chip.memory_bandwidth = chip.memory_bandwidth / slower;
   chip.launch_overhead = slower * chip.launch_overhead;

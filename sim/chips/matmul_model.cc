@@ -1,0 +1,147 @@
+#include "sim/chips/matmul_model.h"
+
+#include <algorithm>
+#include <array>
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t kNarrowStep = 16;
+constexpr std::int64_t kLeastRows = 16;
+constexpr std::int64_t kLeastColumns = 32;
+constexpr std::int64_t kMostSplit = 16;
+constexpr double kInstructionDepth = 32;  // of k: operand traffic is counted for so many at a time
+constexpr std::int64_t kAlignment = 128;  // bits that one load moves
+
+struct Tile {
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t parts;  // of the inner dimension
+};
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+std::int64_t narrowed(std::int64_t size, std::int64_t tile) {
+  return std::min(tile, divide_up(size, kNarrowStep) * kNarrowStep);
+}
+
+double slowdown_of_tile(const MatmulEfficiency& efficiency, double rows, double columns) {
+  return 1 + kInstructionDepth * efficiency.tile_overhead * (rows + columns) / (rows * columns);
+}
+
+bool is_aligned(const Kernel& kernel) {
+  const std::int64_t bits = bits_of(kernel.type);
+  return kernel.k * bits % kAlignment == 0 && kernel.n * bits % kAlignment == 0;
+}
+
+// What does not depend on the tile.
+class TileCosts {
+ public:
+  TileCosts(const Kernel& kernel, const MatmulEfficiency& efficiency, const MatmulChip& chip)
+      : kernel_(kernel),
+        efficiency_(efficiency),
+        inner_(static_cast<double>(kernel.k)),
+        bytes_(static_cast<double>((kernel.read + kernel.written).value())),
+        start_(efficiency.start.value_or(chip.launch_overhead)) {
+    const double units = static_cast<double>(efficiency.compute_units);
+    const double reached = efficiency.peak_fraction *
+                           (kernel.accumulates ? efficiency.accumulating : 1) *
+                           (is_aligned(kernel) ? 1 : efficiency.unaligned);
+    const double of_shape = 2 * static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
+                            static_cast<double>(kernel.n) * inner_;
+    s_per_flop_ = units / (chip.peak * reached) * kernel.flops.value() / of_shape;
+    if (efficiency.operand_bandwidth) {
+      s_per_operand_ = static_cast<double>(bits_of(kernel.type)) / 8 * units /
+                       efficiency.operand_bandwidth->value();
+    }
+    s_per_byte_ = 1 / (chip.bandwidth * efficiency.memory_fraction.value_or(chip.memory_fraction));
+    if (bytes_ > 0 && !efficiency.memory_fraction) bytes_ += chip.memory_ramp;
+    partial_bytes_ = static_cast<double>(2 * size_of(DataType::kFp32).value()) *
+                     static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) *
+                     static_cast<double>(kernel.n);
+  }
+
+  std::int64_t tiles(const Tile& tile) const {
+    return kernel_.batch * divide_up(kernel_.m, tile.rows) * divide_up(kernel_.n, tile.columns);
+  }
+
+  MatmulTime time(const Tile& tile) const {
+    const auto rows = static_cast<double>(tile.rows);
+    const auto columns = static_cast<double>(tile.columns);
+    const double part = inner_ / static_cast<double>(tile.parts);
+    const auto waves =
+        static_cast<double>(divide_up(tiles(tile) * tile.parts, efficiency_.compute_units));
+    const double area = rows * columns;
+    const double compute = 2 * area * (part + efficiency_.inner_ramp) *
+                           slowdown_of_tile(efficiency_, rows, columns) * s_per_flop_;
+    const double loading = (rows + columns) * part * s_per_operand_;
+    const bool split = tile.parts > 1;
+    const double partial = split ? partial_bytes_ * static_cast<double>(tile.parts) : 0;
+    return {.compute_s = waves * std::max(compute, loading),
+            .memory_s = (bytes_ + partial) * s_per_byte_,
+            .start = split ? start_ + start_ / 2 : start_};
+  }
+
+ private:
+  const Kernel& kernel_;
+  const MatmulEfficiency& efficiency_;
+  double inner_;
+  double bytes_;
+  Duration start_;
+  double s_per_flop_ = 0;     // of one unit
+  double s_per_operand_ = 0;  // element that one unit loads
+  double s_per_byte_ = 0;
+  double partial_bytes_ = 0;  // of one part
+};
+
+double seconds(const MatmulTime& time) {
+  return std::max(time.compute_s, time.memory_s) + to_seconds(time.start);
+}
+
+// Calls visit(rows, columns) for each tile of the library.
+template <typename Visit>
+void for_each_tile(const Kernel& kernel, const MatmulEfficiency& efficiency, const Visit& visit) {
+  const std::int64_t most = std::max(efficiency.tile_m, efficiency.tile_n);
+  const std::int64_t area = efficiency.tile_m * efficiency.tile_n;
+  if (!efficiency.smaller_tiles) {
+    visit(narrowed(kernel.m, efficiency.tile_m), narrowed(kernel.n, efficiency.tile_n));
+    return;
+  }
+  for (std::int64_t rows = most; rows >= std::min(most, kLeastRows); rows /= 2) {
+    for (std::int64_t columns = most; columns >= std::min(most, kLeastColumns); columns /= 2) {
+      if (rows * columns <= area) visit(rows, columns);
+    }
+  }
+}
+
+}  // namespace
+
+double busy_share(const MatmulEfficiency& efficiency) {
+  return efficiency.peak_fraction / slowdown_of_tile(efficiency,
+                                                     static_cast<double>(efficiency.tile_m),
+                                                     static_cast<double>(efficiency.tile_n));
+}
+
+MatmulTime time_of_matmul(const Kernel& kernel, const MatmulEfficiency& efficiency,
+                          const MatmulChip& chip) {
+  const TileCosts costs(kernel, efficiency, chip);
+  std::optional<MatmulTime> best;
+  const auto take = [&](const Tile& tile) {
+    const MatmulTime time = costs.time(tile);
+    if (!best || seconds(time) < seconds(*best)) best = time;
+  };
+  for_each_tile(kernel, efficiency, [&](std::int64_t rows, std::int64_t columns) {
+    Tile tile{.rows = rows, .columns = columns, .parts = 1};
+    take(tile);
+    if (efficiency.least_split == 0) return;
+    for (tile.parts = 2; tile.parts <= kMostSplit; tile.parts *= 2) {
+      if (kernel.k / tile.parts < efficiency.least_split) break;
+      take(tile);
+    }
+  });
+  return *best;
+}
+
+}  // namespace stepsim

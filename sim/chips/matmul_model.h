@@ -1,0 +1,77 @@
+// The time of a matmul on a chip: which tile the library takes, what a wave of tiles computes and
+// loads, and what the chip's memory moves.
+//
+// The library chooses: the least time over its tiles (MatmulEfficiency::smaller_tiles) and over
+// splits of the inner dimension in 1, 2, 4, 8 or 16 parts. For tiles of a x b and parts of k / s,
+//
+//   waves    ceil(batch x ceil(m / a) x ceil(n / b) x s / units)
+//   compute  of a wave: 2 a b (k / s + inner_ramp) / (peak / units x peak_fraction x share), where
+//            share = a b / (a b + 32 tile_overhead (a + b)): small tiles read more operands from
+//            shared memory for each multiplication
+//   loading  of a wave: (a + b) k / s elements at a unit's part of operand_bandwidth, from caches
+//   memory   each byte of the kernel once, and partial sums in fp32 (written and read by each part)
+//
+//   time = max(waves x max(compute, loading), memory) + start, half more start for a split
+//
+// The form is that of tile and wave quantisation (NVIDIA, "Matrix Multiplication Background User's
+// Guide"), with the loads of a unit beside its arithmetic. Cost of a call: O(tiles x splits), at
+// most 125.
+//
+// Not modelled: misses of the second-level cache (operands are read from memory once), units of
+// work that are not tiles (stream-k), the order of tiles.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/base/units.h"
+#include "sim/chips/kernel.h"
+
+namespace stepsim {
+
+// Every field is explained where it is declared for files, in sim/chips/chip_fields.cc
+// (`stepsim help chip`).
+struct MatmulEfficiency {
+  std::optional<DataType> type{};  // in Efficiency::matmul_of, where it is always set
+  double peak_fraction = 1;
+  std::int64_t tile_m = 1;
+  std::int64_t tile_n = 1;
+  bool smaller_tiles = false;
+  double tile_overhead = 0;
+  std::int64_t compute_units = 1;
+  double inner_ramp = 0;
+  std::int64_t least_split = 0;
+  std::optional<Bandwidth> operand_bandwidth{};
+  std::optional<double> memory_fraction{};
+  std::optional<Duration> start{};
+  double accumulating = 1;
+  double unaligned = 1;
+  Duration quantize_start{};
+  double quantize_bytes = 0;
+};
+
+// What the model needs of a chip. The last three hold where the matmul has no values of its own.
+struct MatmulChip {
+  double peak = 0;       // FLOP/s of the kernel's type
+  double bandwidth = 0;  // bytes/s, peak
+  double memory_fraction = 1;
+  double memory_ramp = 0;  // bytes
+  Duration launch_overhead{};
+};
+
+struct MatmulTime {
+  double compute_s = 0;  // arithmetic and loads of operands from caches
+  double memory_s = 0;
+  Duration start{};
+};
+
+// Returns the share of their cycles that the units compute in during large matmuls.
+double busy_share(const MatmulEfficiency& efficiency);
+
+// A kernel whose FLOPs are not those of its shape (groups of unequal rows) takes its time in
+// proportion. REQUIRES: kernel is a matmul with a batch, m, n and k of at least 1; chip.peak > 0.
+MatmulTime time_of_matmul(const Kernel& kernel, const MatmulEfficiency& efficiency,
+                          const MatmulChip& chip);
+
+}  // namespace stepsim

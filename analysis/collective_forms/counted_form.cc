@@ -1,6 +1,7 @@
 #include "analysis/collective_forms/counted_form.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -48,7 +49,9 @@ class Counter {
         trips_(algorithm.lanes(), std::vector<Duration>(algorithm.rounds())),
         next_(std::size_t{algorithm.lanes()} * algorithm.endpoints()),
         hop_(next_.size()),
-        alone_(next_.size(), 0.0) {}
+        alone_(next_.size(), 0.0),
+        first_of_round_(total_.size(), nullptr),
+        senders_(total_.size()) {}
 
   CountedForm count() {
     for (std::uint32_t round = 0; round < algorithm_.rounds(); ++round) {
@@ -59,15 +62,16 @@ class Counter {
     form.pipelined = *std::ranges::max_element(total_) + to_seconds(trips());
     if (algorithm_.cuts_through()) {
       form.stepped = form.pipelined;
-      form.stepped_exact = true;
+      form.stepped_exact = form.in_step = true;
       return form;
     }
     if (even_) {
       form.stepped = in_step_;
-      form.stepped_exact = true;
+      form.stepped_exact = form.in_step = true;
       return form;
     }
     form.stepped = *std::ranges::max_element(alone_);
+    form.stepped_exact = !meets_;
     if (algorithm_.gated()) form.stepped = std::max(form.stepped, longest_way());
     for (std::size_t link = 0; link < total_.size(); ++link) {
       if (total_[link] > 0) form.stepped = std::max(form.stepped, first_trip_[link] + total_[link]);
@@ -155,6 +159,7 @@ class Counter {
             load_[adder->index()] += static_cast<double>(message->bytes.value()) /
                                      cluster_.fabric.link(*adder).bandwidth.value();
             round_.links.push_back(*adder);
+            meets_ = true;  // what follows the message through the adder waits for it
             width = cluster_.fabric.link(*adder).bandwidth;
           }
         }
@@ -162,6 +167,9 @@ class Counter {
         for (std::size_t i = begin; i < round_.links.size(); ++i) {
           double& first = first_trip_[round_.links[i].index()];
           first = std::min(first, trip_s);
+          std::optional<std::size_t>& sender = senders_[round_.links[i].index()];
+          meets_ = meets_ || (sender && *sender != seat(lane, from));
+          sender = seat(lane, from);
         }
         trips_[lane][round] = std::max(trips_[lane][round], trip);
         if (algorithm_.relays()) {
@@ -191,7 +199,11 @@ class Counter {
     for (const Counted& message : round_.messages) {
       double busiest = 0;
       for (std::size_t i = begin; i < message.links_end; ++i) {
-        busiest = std::max(busiest, load_[round_.links[i].index()]);
+        const std::size_t link = round_.links[i].index();
+        busiest = std::max(busiest, load_[link]);
+        const Counted*& first = first_of_round_[link];
+        if (first == nullptr) first = &message;
+        even_ = even_ && are_twins(*first, message);
       }
       begin = message.links_end;
       shares = shares || busiest > message.alone * (1 + kSameOnSharedLinks);
@@ -230,7 +242,16 @@ class Counter {
     for (const LinkId link : round_.links) {
       total_[link.index()] += load_[link.index()];
       load_[link.index()] = 0;
+      first_of_round_[link.index()] = nullptr;
     }
+  }
+
+  // Returns whether two messages that share a link begin and end on it together.
+  static bool are_twins(const Counted& one, const Counted& other) {
+    const auto same = [](double a, double b) {
+      return std::abs(a - b) <= kSameOnSharedLinks * std::max(a, b);
+    };
+    return same(one.trip, other.trip) && same(one.bytes, other.bytes);
   }
 
   // A member that gets several messages in a round has all of them when its link has carried them.
@@ -332,6 +353,9 @@ class Counter {
   std::vector<LinkId> route_;  // route of the current message
   std::vector<LinkUse> uses_;
   Duration latency_{};
+  std::vector<const Counted*> first_of_round_;       // by link, while a round is closed
+  std::vector<std::optional<std::size_t>> senders_;  // by link: seat of the last message
+  bool meets_ = false;  // a link, or a switch that adds, serves several seats
   bool even_ = true;
   double in_step_ = 0;
 };

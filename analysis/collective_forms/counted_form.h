@@ -6,10 +6,12 @@
 //              longest of each, of a ring through all members those of the way round
 //   stepped    sum over rounds of (max over links of B_r/W + t): exact where all messages of a
 //   round
-//              take equally long and every member sends in it (then everybody begins the next round
-//              at the same time, and within a round the busiest link of each message gives it its
-//              even share). Elsewhere a lower bound: no link can carry its bytes faster, and no
-//              member can be done before what it waits for, each message alone on its links.
+//              take equally long and every member sends in it, and messages that share a link are
+//              equal (then everybody begins the next round at the same time, and within a round
+//              the busiest link of each message gives it its even share). Elsewhere the longest
+//              way through the messages, each alone on its links, or the busiest link: exact where
+//              each link carries the messages of one member in one lane, which follow each other;
+//              else a lower bound.
 //
 // (The congestion form of round-based algorithms: Sack, Gropp 2012; De Sensi and others 2024.)
 //
@@ -32,6 +34,7 @@ struct CountedForm {
   double pipelined = 0;
   double stepped = 0;
   bool stepped_exact = false;
+  bool in_step = false;  // stepped: everybody begins each round at the same time
 };
 
 // `chips`: the chip of each member. Returns nullopt if there are more than `most_slots` lanes x

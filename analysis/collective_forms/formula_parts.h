@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,16 @@ struct FormulaParts {
 };
 
 FormulaParts parts_of(const CollectiveFormulaInput& input);
+
+// RingHop is a kind of messages of a ring, all of which travel in the same round.
+struct RingHop {
+  double seconds = 0;  // without the trip
+  double trip = 0;
+};
+
+// Returns whether a slowest kind also has the longest trip. Only then a round of a stepped ring,
+// which waits for the longest message, takes the longest seconds and the longest trip.
+bool one_is_longest(std::span<const RingHop> kinds);
 
 // Returns "2 (...)" for an all-reduce.
 std::string in_passes(const CollectiveFormulaInput& input, const std::string& text);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <ranges>
+#include <set>
 #include <utility>
 
 #include "analysis/collective_forms/counted_form.h"
@@ -61,27 +63,71 @@ std::vector<Bytes> busiest_ports(const ByteMatrix& matrix, const GroupShape& sha
   return result;
 }
 
-std::string counted_text(const std::optional<CollectiveFormula>& book, bool overlapped,
-                         bool exact) {
-  if (!exact) return "max(busiest link, longest way), counted over the routes";
+std::string counted_text(const std::optional<CollectiveFormula>& book, bool overlapped) {
   // The form of trees over nodes leaves out their trips, so the counted form gives them.
   if (book && book->text.ends_with("trips of the trees")) return book->text;
   return overlapped ? "max_links B/W + trips, counted over the routes"
                     : "sum over rounds of max_links B/W + t, counted over the routes";
 }
 
-// Returns whether all routes take as long. `loads`: seconds a byte on each link, for all routes at
-// once.
-bool are_alike(const std::vector<Route>& routes, const std::map<LinkId, double>& loads) {
-  const auto slowest = [&loads](const Route& route) {
-    double seconds = 0;
-    for (const auto& [link, bandwidth] : route.links) seconds = std::max(seconds, loads.at(link));
-    return seconds;
+std::string stepped_text(const std::optional<CollectiveFormula>& book, const CountedForm& counted) {
+  if (!counted.stepped_exact) return "max(busiest link, longest way), counted over the routes";
+  if (!counted.in_step) return "longest way through the rounds, counted over the routes";
+  return counted_text(book, false);
+}
+
+// Returns whether all routes take as long if all are used at once, and sending takes as long as
+// receiving.
+bool are_alike(const std::vector<Route>& routes) {
+  std::map<LinkId, double> loads;  // seconds per byte
+  for (const Route& route : routes) {
+    for (const auto& [link, bandwidth] : route.links) loads[link] += 1 / bandwidth.value();
+  }
+  const auto load = [&loads](const auto& link) { return loads.at(link.first); };
+  const auto slowest = [&](const Route& route) {
+    return std::ranges::max(route.links | std::views::transform(load));
   };
   const double first = slowest(routes.front());
+  const auto same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * a; };
   return std::ranges::all_of(routes, [&](const Route& route) {
-    return route.trip == routes.front().trip && std::abs(slowest(route) - first) <= 1e-9 * first;
+    return route.trip == routes.front().trip && same(first, slowest(route)) &&
+           same(load(route.links.front()), load(route.links.back()));
   });
+}
+
+// Returns whether members see the same wherever they are: on each level the routes to all
+// neighbours are alike, and those to the members half the level away, and levels do not share
+// links. There may be two levels, or the axes of one torus. Forms of stepped collectives, which
+// know one member for all, then hold.
+bool is_even(const Cluster& cluster, std::span<const std::uint32_t> chips, const GroupShape& shape,
+             const LibraryCost& cost) {
+  const auto axes = std::ranges::count_if(
+      shape.dimensions, [](const GroupDimension& each) { return each.torus_axis; });
+  const auto levels = static_cast<std::ptrdiff_t>(shape.dimensions.size());
+  if (axes != levels && (axes != 0 || levels > 2)) return false;
+  std::set<LinkId> inside;  // links of the levels before
+  std::uint32_t stride = 1;
+  for (const GroupDimension& dimension : shape.dimensions) {
+    std::set<LinkId> links;
+    for (const std::uint32_t shift : {1U, dimension.torus_axis ? 1U : dimension.size / 2}) {
+      std::vector<Route> routes;
+      for (std::uint32_t position = 0; position < shape.members(); ++position) {
+        const std::uint32_t place = position / stride % dimension.size;
+        const std::uint32_t end = (place + shift) % dimension.size;
+        if (dimension.torus_axis && end == 0) continue;
+        const std::uint32_t to = position - place * stride + end * stride;
+        routes.push_back(
+            route_between(cluster, chips[shape.order[position]], chips[shape.order[to]], cost));
+        for (const auto& [link, bandwidth] : routes.back().links) links.insert(link);
+      }
+      if (!are_alike(routes)) return false;
+    }
+    for (const LinkId link : links) {
+      if (!inside.insert(link).second) return false;
+    }
+    stride *= dimension.size;
+  }
+  return true;
 }
 
 }  // namespace
@@ -117,7 +163,6 @@ FormulaGroup formula_group(const Cluster& cluster, std::span<const std::uint32_t
                               : std::min(level.bandwidth, Bandwidth(1 / seconds));
       }
     }
-    group.is_even = group.is_even && are_alike(routes, loads);
     ports.push_back(routes.front().links.front().first);
     const auto same = std::ranges::find(ports, ports.back());
     if (same + 1 != ports.end()) level.port = static_cast<std::uint32_t>(same - ports.begin());
@@ -180,9 +225,11 @@ CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint3
     if (known && stepped->exact) return *stepped;
     const bool holds = agrees(pipelined, counted->pipelined) && stepped &&
                        stepped->seconds >= (1 - kAgreement) * counted->stepped;
-    if (!counted->stepped_exact && group.is_even && holds) return *stepped;
+    if (!counted->stepped_exact && holds && is_even(cluster, chips, shape, stated.cost)) {
+      return *stepped;
+    }
     return {.seconds = counted->stepped,
-            .text = counted_text(pipelined, false, counted->stepped_exact),
+            .text = stepped_text(pipelined, *counted),
             .exact = counted->stepped_exact};
   }
   if (pipelined && (!counted || agrees(pipelined, counted->pipelined))) {
@@ -190,7 +237,7 @@ CollectiveFormula stated_form(const Cluster& cluster, std::span<const std::uint3
     if (auto form = collective_formula(input)) return *form;
   }
   if (!counted) return {.seconds = 0, .text = "too many messages to count", .exact = false};
-  return {.seconds = counted->pipelined, .text = counted_text(pipelined, true, true)};
+  return {.seconds = counted->pipelined, .text = counted_text(pipelined, true)};
 }
 
 }  // namespace stepsim

@@ -19,7 +19,6 @@ namespace stepsim {
 struct FormulaGroup {
   std::vector<FormulaLevel> levels;  // innermost first
   Duration farthest{};               // latency between members that differ on every level; 0: torus
-  bool is_even = true;               // on each level, the routes of all neighbours take as long
 };
 
 // `chips`: the chip number of each member, in the order of `shape`. The result includes what the

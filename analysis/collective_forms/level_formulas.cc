@@ -3,6 +3,7 @@
 // leave of S (C9). Levels whose routes begin at the same port of a member add up; all levels
 // outside the node begin at its card.
 
+#include <array>
 #include <cmath>
 
 #include "analysis/collective_forms/formula_parts.h"
@@ -144,21 +145,24 @@ std::optional<CollectiveFormula> overlapped_levels(const CollectiveFormulaInput&
 std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& input) {
   const FormulaParts parts = parts_of(input);
   const double cards = input.levels.front().size;
-  const double slowest =
-      std::max(outside_of(input).per_byte, (cards - 1) / input.levels.front().bandwidth.value()) /
-      cards;
+  const Outside outside = outside_of(input);
+  const double inside_per_byte = (cards - 1) / input.levels.front().bandwidth.value();
+  const double slowest = std::max(outside.per_byte, inside_per_byte) / cards;
   const double n = parts.members;
   // Stepped: every round waits for the longest trip; with two cards and an odd number of nodes, one
   // trip crosses between rails. Pipelined: the last byte goes all the way round except for one hop
   // per pass, which is one of the shortest.
   const bool crosses = cards == 2 && std::fmod(n / cards, 2) == 1;
-  const double longest = std::max(parts.trip, crosses ? to_seconds(input.farthest) : 0);
+  const double away = std::max(outside.trip, crosses ? to_seconds(input.farthest) : 0);
   const double inside = to_seconds(input.levels.front().trip);
+  const std::array<RingHop, 2> kinds = {
+      {{.seconds = inside_per_byte, .trip = inside}, {.seconds = outside.per_byte, .trip = away}}};
+  if (!input.overlapped && !one_is_longest(kinds)) return std::nullopt;
   const bool both_inside = cards > parts.passes;
   const double left_out =
       both_inside ? parts.passes * inside : inside + to_seconds(input.levels[1].trip);
   const double trips = input.overlapped ? parts.passes * round_trip(input) - left_out
-                                        : parts.passes * (n - 1) * longest;
+                                        : parts.passes * (n - 1) * std::max(inside, away);
   return CollectiveFormula{
       .seconds = parts.passes * (n - 1) / n * parts.bytes * slowest + trips,
       .text = in_passes(input, "(n-1)/n S max(1/(d W), (d-1)/(d W_node)) + (n-1) t")};
@@ -235,7 +239,8 @@ CollectiveFormula whole_nodes(const CollectiveFormulaInput& input, bool sharded)
   if (input.op == CollectiveOp::kBarrier) return {.seconds = 0, .text = "trips of the tree"};
   return {.seconds = parts.bytes * std::max(inside / input.levels.front().bandwidth.value(),
                                             card * outside.per_byte),
-          .text = text};
+          .text = text,
+          .exact = input.overlapped};
 }
 
 }  // namespace

@@ -130,6 +130,12 @@ std::optional<CollectiveFormula> flat_rings(const CollectiveFormulaInput& input)
   const double ways = both_ways && neighbours && parts.members > 2 ? 2 : 1;
   const double trip = std::max(parts.trip, to_seconds(input.farthest));
   const double n = parts.members;
+  std::vector<RingHop> kinds;
+  for (const FormulaLevel& level : input.levels) {
+    kinds.push_back({.seconds = 1 / level.bandwidth.value(), .trip = to_seconds(level.trip)});
+  }
+  kinds.back().trip = std::max(kinds.back().trip, to_seconds(input.farthest));
+  if (!input.overlapped && !one_is_longest(kinds)) return std::nullopt;
   return CollectiveFormula{
       .seconds =
           parts.passes * ((n - 1) / n * parts.bytes / (ways * parts.bandwidth) + (n - 1) * trip),

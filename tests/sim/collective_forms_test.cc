@@ -113,6 +113,61 @@ TEST(CollectiveFormsTest, HoldOverNodes) {
   EXPECT_GT(tally.exact, 2 * tally.bounds);  // stepped rounds that run into each other
 }
 
+// The hop with the longest trip is not the one with the slowest link, within nodes or between them.
+// A round of a stepped ring takes the longest of the two hops, not the slowest link and the longest
+// trip.
+TEST(CollectiveFormsTest, HoldWhereTheSlowestLevelIsNotTheFarthest) {
+  Tally tally;
+  DgxSuperPodSpec spec;
+  spec.nodes = 3;
+  spec.gpus_per_node = 4;
+  spec.nvlink_bandwidth = 25_GBps;
+  spec.nvlink_latency = 10ns;
+  spec.nic_bandwidth = 50_GBps;
+  spec.network_link_latency = 10us;
+  sweep(cluster_of(spec), "slow and near inside", tally);
+  spec.nvlink_bandwidth = 50_GBps;
+  spec.nvlink_latency = 10us;
+  spec.nic_bandwidth = 10_GBps;
+  spec.network_link_latency = 10ns;
+  sweep(cluster_of(spec), "slow and near between", tally);
+  EXPECT_GT(tally.exact, 2 * tally.bounds);
+}
+
+// Without links that are shared, each message follows the one before it: the counted form is exact
+// although the rounds of members differ. A ring over two nodes: the slowest hop, n - 1 times.
+TEST(CollectiveFormsTest, ARingOfUnlikeHopsTakesItsSlowestHopEveryRound) {
+  const Cluster cluster = nodes_of(2, 4);
+  const CollectiveWork work{.communicator = CommunicatorId(0),
+                            .op = Op::kAllGather,
+                            .bytes = Bytes(8'000'000),
+                            .algorithm = Choice::kRing};
+  const OpGraph graph = graph_of(cluster, work, all_chips(cluster));
+  const CollectiveFormula form =
+      stated_form(cluster, all_chips(cluster), describe(cluster, all_chips(cluster)),
+                  {.task = task_of(graph, graph.collective_works[0], GroupId(0)),
+                   .algorithm = Choice::kRing,
+                   .cost = {},
+                   .overlapped = false});
+  // 1 MB at 50 GB/s to the next node: over NVLinks to the card of its rail, then over the leaf.
+  EXPECT_TRUE(form.exact);
+  EXPECT_NEAR(form.seconds, 7 * (20e-6 + 2 * 250e-9 + 2 * 500e-9), 1e-9);
+}
+
+// Pieces that share a link are of 944 and 946 bytes: the smaller one leaves the link sooner, and
+// its receiver goes on before the others.
+TEST(CollectiveFormsTest, UnequalPiecesThatShareALinkAreNotInStep) {
+  RailFabricSpec spec;
+  spec.nodes = 4;
+  spec.rails = 8;
+  spec.nic_bandwidth = 25_GBps;
+  spec.link_latency = 250ns;
+  spec.nodes_per_scalable_unit = 1;
+  Tally tally;
+  sweep(cluster_of(spec), "rails", tally);
+  EXPECT_GT(tally.exact, 2 * tally.bounds);
+}
+
 TEST(CollectiveFormsTest, HoldOverSpinesThatAdaptiveSwitchesChoose) {
   Tally tally;
   const PathChoice adaptive{.rule = PathRule::kAdaptive};

@@ -17,6 +17,7 @@
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
 #include "sim/base/field_text.h"
+#include "sim/base/parallel.h"
 #include "traces/json_text.h"
 
 namespace stepsim {
@@ -26,6 +27,7 @@ namespace po = boost::program_options;
 
 constexpr std::chrono::seconds kQuiet(2);
 constexpr std::size_t kListedReasons = 20;
+constexpr std::size_t kMostThreads = 1024;
 
 po::options_description accuracy_option_list() {
   po::options_description options("Options", 100, 50);
@@ -34,6 +36,8 @@ po::options_description accuracy_option_list() {
       "communication library (default: the chip's); ideal for none");
   add("most-ops", po::value<std::string>()->value_name("N"),
       "skip training runs of more than N ops (default: 40000000, about half a minute)");
+  add("threads", po::value<std::string>()->value_name("N"),
+      "predict this many training runs at once (default: as many as the machine has cores)");
   add("rows", "print every row in addition to the summary");
   add_json_option(options);
   add_input_option(options);
@@ -51,10 +55,10 @@ class RecordProgress {
   RecordProgress(const RecordProgress&) = delete;
   RecordProgress& operator=(const RecordProgress&) = delete;
 
-  void at(std::size_t record) {
+  void at(std::size_t done) {
     const auto now = std::chrono::steady_clock::now();
     if (on_terminal_ && now - start_ > kQuiet && now - last_ > std::chrono::milliseconds(200)) {
-      print_error(fmt::format("\r\033[K{}: {} of {} records", file_, record, records_));
+      print_error(fmt::format("\r\033[K{}: {} of {} records", file_, done, records_));
       drawn_ = true;
       last_ = now;
     }
@@ -84,13 +88,13 @@ std::string json_of(const std::vector<AccuracyRow>& rows) {
     text += fmt::format(
         "{}\n    {{\"id\": \"{}\", \"source_id\": \"{}\", \"chip\": \"{}\", \"metric\": \"{}\", "
         "\"measured\": {}, \"predicted\": {}, \"relative_error\": {}, \"skipped\": \"{}\", "
-        "\"fits\": {}, \"assumed\": {}}}",
+        "\"fits\": {}, \"implausible\": \"{}\", \"grade\": \"{}\", \"assumed\": {}}}",
         text.back() == '[' ? "" : ",", json_escaped(row.id), json_escaped(row.source_id),
         json_escaped(row.chip), row.metric, row.measured,
         row.predicted ? fmt::format("{}", *row.predicted) : "null",
         row.predicted ? fmt::format("{:.6f}", row.relative_error()) : "null",
         json_escaped(row.skipped), row.fits ? (*row.fits ? "true" : "false") : "null",
-        list_of(row.assumed));
+        json_escaped(row.implausible), json_escaped(row.grade), list_of(row.assumed));
   }
   text += "\n  ],\n  \"summary\": [";
   for (const AccuracySummary& line : summarise(rows)) {
@@ -99,10 +103,12 @@ std::string json_of(const std::vector<AccuracyRow>& rows) {
       return line.rows > 0 ? fmt::format("{:.6f}", error) : "null";
     };
     text += fmt::format(
-        "{}\n    {{\"source_id\": \"{}\", \"metric\": \"{}\", \"rows\": {}, "
+        "{}\n    {{\"source_id\": \"{}\", \"metric\": \"{}\", \"under_specified\": {}, "
+        "\"rows\": {}, \"implausible\": {}, "
         "\"median_absolute_relative_error\": {}, \"p90_absolute_relative_error\": {}, "
         "\"mean_relative_error\": {}}}",
-        text.back() == '[' ? "" : ",", json_escaped(line.source_id), line.metric, line.rows,
+        text.back() == '[' ? "" : ",", json_escaped(line.source_id), line.metric,
+        line.under_specified, line.rows, line.implausible,
         value(line.median_absolute_relative_error), value(line.p90_absolute_relative_error),
         value(line.mean_relative_error));
   }
@@ -125,6 +131,7 @@ std::string rows_table(const std::vector<AccuracyRow>& rows) {
     text += row.predicted
                 ? fmt::format("{:>12.5g} {:>+7.1f} %", *row.predicted, 100 * row.relative_error())
                 : "skipped: " + row.skipped;
+    if (!row.implausible.empty()) text += "  not used: " + row.implausible;
     if (row.fits == false) text += "  does not fit in memory";
     if (!row.assumed.empty()) text += fmt::format("  assumed {}", fmt::join(row.assumed, "; "));
     text += "\n";
@@ -136,8 +143,9 @@ std::string summary_table(const std::vector<AccuracyRow>& rows) {
   std::string text = fmt::format("{:<44} {:<13} {:>6} {:>8} {:>8} {:>8} {:>8}\n", "source",
                                  "metric", "rows", "skipped", "median", "p90", "mean");
   for (const AccuracySummary& line : summarise(rows)) {
-    text += fmt::format("{:<44} {:<13} {:>6} {:>8} ", shortened(line.source_id, 44), line.metric,
-                        line.rows, line.skipped);
+    text += fmt::format("{:<44} {:<13} {:>6} {:>8} ",
+                        shortened(line.source_id + (line.under_specified ? " (grade C)" : ""), 44),
+                        line.metric, line.rows, line.skipped);
     text += line.rows == 0 ? std::string("       -        -        -\n")
                            : fmt::format("{:>6.1f} % {:>6.1f} % {:>+6.1f} %\n",
                                          100 * line.median_absolute_relative_error,
@@ -159,11 +167,22 @@ std::string misfits(const std::vector<AccuracyRow>& rows) {
                      ids.size());
 }
 
-// Returns a line for each reason with its count, most frequent first.
+// Returns a line on the measurements that can't be right.
+std::string implausible_rows(const std::vector<AccuracyRow>& rows) {
+  const auto count =
+      std::ranges::count_if(rows, [](const AccuracyRow& row) { return !row.implausible.empty(); });
+  if (count == 0) return "";
+  return fmt::format("\n{} measurements are not plausible and are not summed up: --rows\n", count);
+}
+
+// Returns a line for each reason with its count, most frequent first. A reason of one row names it.
 std::string reasons_table(const std::vector<AccuracyRow>& rows) {
   std::map<std::string, std::size_t> counts;
+  std::map<std::string, std::string> ids;
   for (const AccuracyRow& row : rows) {
-    if (!row.predicted) ++counts[row.skipped];
+    if (row.predicted) continue;
+    ++counts[row.skipped];
+    ids[row.skipped] = row.id;
   }
   std::vector<std::pair<std::string, std::size_t>> sorted(counts.begin(), counts.end());
   std::ranges::stable_sort(sorted, std::ranges::greater{},
@@ -171,12 +190,31 @@ std::string reasons_table(const std::vector<AccuracyRow>& rows) {
   std::string text;
   for (std::size_t i = 0; i < std::min(kListedReasons, sorted.size()); ++i) {
     if (i == 0) text += "\nskipped, and why\n";
-    text += fmt::format("{:>6}  {}\n", sorted[i].second, sorted[i].first);
+    const auto& [reason, count] = sorted[i];
+    text += fmt::format("{:>6}  {}{}\n", count, count == 1 ? ids[reason] + ": " : "", reason);
   }
   if (sorted.size() > kListedReasons) {
     text += fmt::format("        and {} more reasons: --rows\n", sorted.size() - kListedReasons);
   }
   return text;
+}
+
+// Tells of columns that are not read, once a table.
+void warn_of_columns(const CsvTable& table) {
+  const std::vector<std::string> unknown = unknown_columns(table);
+  if (unknown.empty()) return;
+  print_error(fmt::format("stepsim: warning: {}: tables of {} have no column {}\n", table.file,
+                          name_of(*kind_of(table)), fmt::join(unknown, ", nor ")));
+}
+
+std::size_t read_threads(const CommandLine& line, std::vector<Problem>& problems) {
+  if (line.options.count("threads") == 0) return threads_of_machine();
+  const std::string text = line.value("threads");
+  const auto threads = number_in<std::size_t>(text);
+  if (threads && *threads >= 1 && *threads <= kMostThreads) return *threads;
+  problems.push_back(
+      {"--threads", fmt::format("must be a whole number, 1 to {}, is \"{}\"", kMostThreads, text)});
+  return 1;
 }
 
 ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
@@ -212,7 +250,9 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
     if (!most) problems.push_back({"--most-ops", "must be a whole number, is \"" + text + "\""});
     limits.most_ops = most.value_or(limits.most_ops);
   }
+  limits.threads = read_threads(line, problems);
   throw_if_any(std::move(problems));
+  for (const CsvTable& table : tables) warn_of_columns(table);
 
   const std::vector<Hardware> hardware = load_hardware();
   std::vector<AccuracyRow> rows;
@@ -222,8 +262,9 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
         predict(table, hardware,
                 {.library = library,
                  .most_ops = limits.most_ops,
-                 .progress = [&progress](std::size_t record, std::size_t) {
-                   progress.at(record);
+                 .threads = limits.threads,
+                 .progress = [&progress](std::size_t done, std::size_t) {
+                   progress.at(done);
                    return true;
                  }});
     rows.insert(rows.end(), of_table.begin(), of_table.end());
@@ -234,7 +275,8 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   outputs.commit();
   outputs.print(path == "-" ? text
                             : (line.options.count("rows") != 0 ? rows_table(rows) : "") +
-                                  summary_table(rows) + misfits(rows) + reasons_table(rows));
+                                  summary_table(rows) + misfits(rows) + implausible_rows(rows) +
+                                  reasons_table(rows));
   return outputs.end(ExitStatus::kDone);
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <utility>
 
 #include "analysis/accuracy/predict_collectives.h"
 #include "analysis/accuracy/predict_kernels.h"
@@ -11,6 +11,8 @@
 
 namespace stepsim {
 namespace {
+
+constexpr const char* kAllSources = "all";
 
 struct Header {
   TableKind kind;
@@ -37,18 +39,31 @@ double median(const std::vector<double>& sorted) {
   return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
-AccuracySummary sum_up(const std::string& source, const std::string& metric,
-                       const std::vector<const AccuracyRow*>& rows) {
-  AccuracySummary summary{.source_id = source, .metric = metric};
+// The rows that a line sums up.
+struct SummaryKey {
+  std::string source_id;  // "all": those of every source
+  std::string metric;
+  bool under_specified = false;
+
+  bool fits(const AccuracyRow& row) const {
+    return (source_id == kAllSources || source_id == row.source_id) && metric == row.metric &&
+           under_specified == (row.grade == "C");
+  }
+  bool operator==(const SummaryKey&) const = default;
+};
+
+AccuracySummary sum_up(const SummaryKey& key, const std::vector<AccuracyRow>& rows) {
+  AccuracySummary summary{
+      .source_id = key.source_id, .metric = key.metric, .under_specified = key.under_specified};
   std::vector<double> errors;
   double sum = 0;
-  for (const AccuracyRow* row : rows) {
-    if (!row->predicted) {
-      ++summary.skipped;
-      continue;
-    }
-    sum += row->relative_error();
-    errors.push_back(std::abs(row->relative_error()));
+  for (const AccuracyRow& row : rows) {
+    if (!key.fits(row)) continue;
+    summary.skipped += row.predicted ? 0U : 1U;
+    summary.implausible += row.implausible.empty() ? 0U : 1U;
+    if (!row.predicted || !row.implausible.empty()) continue;
+    sum += row.relative_error();
+    errors.push_back(std::abs(row.relative_error()));
   }
   summary.rows = errors.size();
   if (errors.empty()) return summary;
@@ -126,31 +141,20 @@ std::vector<AccuracyRow> predict(const CsvTable& table, const std::vector<Hardwa
 }
 
 std::vector<AccuracySummary> summarise(const std::vector<AccuracyRow>& rows) {
-  std::vector<std::pair<std::string, std::string>> keys;
-  std::vector<std::string> metrics;
-  for (const AccuracyRow& row : rows) {
-    const std::pair key(row.source_id, row.metric);
-    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
-    if (std::ranges::find(metrics, row.metric) == metrics.end()) metrics.push_back(row.metric);
-  }
-  const auto chosen = [&rows](const auto& wanted) {
-    std::vector<const AccuracyRow*> result;
-    for (const AccuracyRow& row : rows) {
-      if (wanted(row)) result.push_back(&row);
-    }
-    return result;
+  std::vector<SummaryKey> keys;
+  std::vector<SummaryKey> totals;
+  const auto add = [](std::vector<SummaryKey>& to, SummaryKey key) {
+    if (std::ranges::find(to, key) == to.end()) to.push_back(std::move(key));
   };
+  for (const AccuracyRow& row : rows) {
+    const bool under_specified = row.grade == "C";
+    add(keys, {row.source_id, row.metric, under_specified});
+    add(totals, {kAllSources, row.metric, under_specified});
+  }
+  std::ranges::stable_sort(totals, {}, &SummaryKey::under_specified);
+  if (keys.size() > totals.size()) keys.insert(keys.end(), totals.begin(), totals.end());
   std::vector<AccuracySummary> summaries;
-  for (const auto& key : keys) {
-    summaries.push_back(sum_up(key.first, key.second, chosen([&](const AccuracyRow& row) {
-                                 return std::pair(row.source_id, row.metric) == key;
-                               })));
-  }
-  if (keys.size() == metrics.size()) return summaries;
-  for (const std::string& metric : metrics) {
-    summaries.push_back(sum_up(
-        "all", metric, chosen([&](const AccuracyRow& row) { return row.metric == metric; })));
-  }
+  for (const SummaryKey& key : keys) summaries.push_back(sum_up(key, rows));
   return summaries;
 }
 

@@ -34,6 +34,10 @@ std::string accepted_headers();
 // it. Returns "" if the table has no column of any kind.
 std::string missing_columns(const CsvTable& table);
 
+// Returns the columns that tables of this kind don't have, quoted, each with the name that may have
+// been meant. They are mistakes of spelling more often than not. REQUIRES: kind_of(table).
+std::vector<std::string> unknown_columns(const CsvTable& table);
+
 struct AccuracyRow {
   std::string id;  // from the table, or "<file>:<line>"
   std::string source_id;
@@ -45,6 +49,8 @@ struct AccuracyRow {
   // Only training runs have these:
   std::vector<std::string> assumed{};  // "vocab: 51200", where the table says nothing
   std::optional<bool> fits{};          // in the memory of a chip, as predicted
+  std::string implausible{};  // why the measurement can't be right; empty: it can, or nobody knows
+  std::string grade{};        // how much the source says: column `spec_grade`, "A" to "C"
 
   // Returns predicted / measured - 1. REQUIRES: predicted.
   double relative_error() const { return *predicted / measured - 1; }
@@ -53,9 +59,10 @@ struct AccuracyRow {
 struct PredictOptions {
   std::string library;                  // replaces the chips' own library; empty: keep it
   std::uint64_t most_ops = 40'000'000;  // longer training runs are skipped, as they take minutes
-  // Called before each record. Returning false ends the run with SimulationInterrupted. May be
-  // empty.
-  std::function<bool(std::size_t record, std::size_t records)> progress;
+  std::size_t threads = 1;              // at least 1; the rows are the same with any number
+  // Called when records are done, one call at a time, but from any thread. Returning false ends the
+  // run with SimulationInterrupted. May be empty.
+  std::function<bool(std::size_t done, std::size_t records)> progress;
 };
 
 // Returns rows in the order of the table. A training run has one row per measured metric. REQUIRES:
@@ -64,13 +71,15 @@ std::vector<AccuracyRow> predict(const CsvTable& table, const std::vector<Hardwa
                                  const PredictOptions& options);
 
 // AccuracySummary sums up one metric of one source, in order of appearance. Only rows with a
-// prediction count. If there are several sources, the last lines sum up all of them, one line per
-// metric.
+// prediction and a plausible measurement count. Under-specified rows (grade C) have lines of their
+// own. If there are several sources, the last lines sum up all of them, one line per metric.
 struct AccuracySummary {
   std::string source_id;  // "all" for all sources
   std::string metric;
+  bool under_specified = false;  // rows of grade C
   std::size_t rows = 0;
   std::size_t skipped = 0;
+  std::size_t implausible = 0;
   double median_absolute_relative_error = 0;  // 0 where rows is 0
   double p90_absolute_relative_error = 0;     // nearest rank
   double mean_relative_error = 0;

@@ -71,14 +71,6 @@ std::optional<std::int64_t> read_bytes(const CsvTable& table, std::size_t record
   return bytes->value();
 }
 
-// "bytes is \"abc\", must be ..."
-std::string no_value(const CsvTable& table, std::size_t record, const char* column,
-                     const char* accepted) {
-  const std::string text(table.at(record, column));
-  if (text.empty()) return std::string("no ") + column + " are given";
-  return std::string(column) + " is \"" + text + "\", must be " + accepted;
-}
-
 // Returns why the row cannot run; "" if it can.
 std::string read_row(const CsvTable& table, std::size_t record, Measured& measured) {
   std::string op(table.at(record, "op"));

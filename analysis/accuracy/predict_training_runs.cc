@@ -1,14 +1,17 @@
 #include "analysis/accuracy/predict_training_runs.h"
 
-#include <array>
-#include <limits>
-#include <stdexcept>
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <string>
 #include <utility>
 
+#include "analysis/accuracy/columns.h"
 #include "analysis/accuracy/row_fields.h"
-#include "analysis/accuracy/training_run.h"
-#include "experiment/build_cluster.h"
-#include "experiment/simulate_experiment.h"
+#include "analysis/accuracy/simulate_training_run.h"
+#include "analysis/accuracy/training_run_plan.h"
+#include "sim/base/parallel.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {
@@ -17,81 +20,9 @@ namespace {
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kGB = 1e9;
 
-struct Prediction {
-  double step_time_s = 0;
-  double memory_bytes = 0;
-  double fixed_bytes = 0;  // its share for the context and libraries
-  bool fits = false;
-};
-
-std::uint64_t count_ops(const OpGraph& graph) {
-  std::uint64_t ops = 0;
-  for (const RankData& rank : graph.ranks) ops += graph.programs[rank.program.index()].ops.size();
-  return ops;
-}
-
-// Throws ConfigError.
-void refuse_long_runs(const OpGraph& graph, std::uint32_t steps, std::uint64_t most_ops) {
-  const std::uint64_t ops = count_ops(graph) * steps;
-  if (ops <= most_ops) return;
-  throw ConfigError({{"size", "has " + std::to_string(ops / 1'000'000) +
-                                  " million ops, more than --most-ops allows"}});
-}
-
-// Throws ConfigError, DeadlockError.
-Prediction simulate_run(const Experiment& experiment, const Cluster& cluster,
-                        const PredictOptions& options) {
-  ExperimentOptions simulation;
-  simulation.before = [&options](const OpGraph& graph, const Cluster&,
-                                 const SimulationOptions& chosen) {
-    refuse_long_runs(graph, chosen.steps, options.most_ops);
-  };
-  const SimulatedExperiment done = simulate_experiment(experiment, cluster, simulation);
-  const SimulationResult& result = done.runs.front().result;
-  const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
-  return {.step_time_s = to_seconds(result.step_time),
-          .memory_bytes = static_cast<double>(peak.bytes.value()),
-          .fixed_bytes = static_cast<double>(
-              peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value()),
-          .fits = peak.bytes <= cluster.chip.memory_capacity};
-}
-
-// Takes the first of the run's recomputes that fits in memory, and says so. If none does, something
-// else was read or assumed wrongly, and it takes the first. Throws ConfigError, DeadlockError.
-Prediction simulate_first_that_fits(TrainingRun& run, const PredictOptions& options) {
-  Experiment& experiment = run.experiment;
-  const Cluster cluster = cluster_for_steps(experiment, std::move(run.topology));
-  if (run.recomputes.empty()) return simulate_run(experiment, cluster, options);
-  std::optional<Prediction> first;
-  for (const Recompute recompute : run.recomputes) {
-    experiment.plan.recompute = recompute;
-    const Prediction prediction = simulate_run(experiment, cluster, options);
-    if (prediction.fits) {
-      run.assumed.push_back("recompute: " + std::string(name_of(recompute)) +
-                            ", the cheapest that fits");
-      return prediction;
-    }
-    if (!first) first = prediction;
-  }
-  run.assumed.push_back("recompute: " + std::string(name_of(run.recomputes.front())) +
-                        ", though no recompute fits");
-  return *first;
-}
-
-// Returns nullopt, with the reason in `run.problem`, if the run cannot be simulated.
-std::optional<Prediction> predict_run(TrainingRun& run, const PredictOptions& options) {
-  if (!run.problem.empty()) return std::nullopt;
-  try {
-    return simulate_first_that_fits(run, options);
-  } catch (const ConfigError& error) {
-    run.problem = error.problems().front().field + ": " + error.problems().front().message;
-  } catch (const DeadlockError&) {
-    run.problem = "the step never ends";
-  } catch (const std::range_error& error) {
-    run.problem = error.what();
-  }
-  return std::nullopt;
-}
+// Outside these a share of the chips' peak is a slip of a unit or a digit, not a measurement.
+constexpr double kLeastUtilization = 0.02;
+constexpr double kMostUtilization = 0.9;
 
 bool says(const CsvTable& table, std::size_t record, std::string_view word) {
   for (const std::string_view column : {"metric_origin", "other_metrics", "remarks"}) {
@@ -100,14 +31,135 @@ bool says(const CsvTable& table, std::size_t record, std::string_view word) {
   return false;
 }
 
-// Returns the printed step time, or the one that follows from the printed throughput.
-std::optional<double> step_time(const CsvTable& table, std::size_t record) {
-  if (const auto step = table.number(record, "step_time_s")) return step;
-  const auto rate = table.number(record, "tokens_per_s");
-  const auto batch = table.number(record, "global_batch");
-  const auto sequence = table.number(record, "seq_len");
-  if (!rate || *rate <= 0 || !batch || !sequence) return std::nullopt;
-  return *batch * *sequence / *rate;
+// What was measured of one record.
+struct MeasuredRun {
+  std::optional<double> step_time_s;
+  std::optional<double> memory_bytes;
+  std::string problem;  // a number that can't be read
+};
+
+class MeasurementReader {
+ public:
+  MeasurementReader(const CsvTable& table, std::size_t record) : table_(table), record_(record) {}
+
+  MeasuredRun read() {
+    MeasuredRun measured{
+        .step_time_s = step_time(), .memory_bytes = positive("memory_gb"), .problem = {}};
+    if (measured.memory_bytes) {
+      *measured.memory_bytes *= says(table_, record_, "GiB") ? kGiB : kGB;
+    }
+    measured.problem = problem_;
+    return measured;
+  }
+
+ private:
+  // Returns the printed step time, or the one that follows from the printed throughput.
+  std::optional<double> step_time() {
+    if (const auto step = positive("step_time_s")) return step;
+    std::optional<double> rate = positive("tokens_per_s");
+    if (const auto of_chip = positive("tokens_per_s_per_gpu"); !rate && of_chip) {
+      const auto chips = positive("chip_count");
+      if (chips) rate = *of_chip * *chips;
+    }
+    const auto batch = positive("global_batch");
+    const auto sequence = positive("seq_len");
+    if (!rate || !batch || !sequence) return std::nullopt;
+    return *batch * *sequence / *rate;
+  }
+
+  std::optional<double> positive(const char* column) {
+    const std::string_view text = table_.at(record_, column);
+    if (is_blank(text)) return std::nullopt;
+    const auto value = table_.number(record_, column);
+    if (value && *value > 0) return value;
+    problem_ = no_value(table_, record_, column, "a number above 0");
+    return std::nullopt;
+  }
+
+  const CsvTable& table_;
+  std::size_t record_;
+  std::string problem_;
+};
+
+// Returns what the table says about the run of a record. Records of which it says the same are the
+// same run, measured more than once.
+std::string run_in_text(const CsvTable& table, std::size_t record,
+                        const std::vector<Software>& software) {
+  std::string text = software_of(RowReader(table, record), software).name;
+  for (std::size_t column = 0; column < table.header.size(); ++column) {
+    if (describes_run(table.header[column])) (text += '\n') += table.records[record][column];
+  }
+  return text;
+}
+
+// SameRuns are the records of one run.
+using SameRuns = std::vector<std::size_t>;
+
+// Returns the runs in order of their first records.
+std::vector<SameRuns> runs_to_simulate(const CsvTable& table,
+                                       const std::vector<MeasuredRun>& measured,
+                                       const std::vector<Software>& software) {
+  std::vector<SameRuns> runs;
+  std::map<std::string, std::size_t> known;
+  for (std::size_t record = 0; record < table.records.size(); ++record) {
+    const MeasuredRun& values = measured[record];
+    if (!values.problem.empty() || (!values.step_time_s && !values.memory_bytes)) continue;
+    const auto [run, is_new] = known.try_emplace(run_in_text(table, record, software), runs.size());
+    if (is_new) runs.emplace_back();
+    runs[run->second].push_back(record);
+  }
+  return runs;
+}
+
+// Returns by record what the simulator says. Records without a measurement have no problem and no
+// prediction. Throws SimulationInterrupted.
+std::vector<RunOutcome> simulate_all(const CsvTable& table,
+                                     const std::vector<MeasuredRun>& measured,
+                                     const MeasuredCatalog& catalog,
+                                     const PredictOptions& options) {
+  const std::vector<SameRuns> runs = runs_to_simulate(table, measured, catalog.software);
+  std::vector<RunOutcome> outcomes(table.records.size());
+  std::mutex one_at_a_time;
+  std::mutex reporting;
+  std::size_t done = 0;
+  for_each_in_parallel(runs.size(), options.threads, [&](std::size_t i) {
+    const RunOutcome outcome =
+        simulate_training_run(training_run(table, runs[i].front(), catalog, options.library),
+                              options.most_ops, one_at_a_time);
+    for (const std::size_t record : runs[i]) outcomes[record] = outcome;
+    const std::lock_guard lock(reporting);
+    report(options, done += runs[i].size(), table.records.size());
+  });
+  return outcomes;
+}
+
+// The MFU that was measured follows from the predicted one: both are the model's FLOPs over a time.
+std::string why_implausible(const RunPrediction& prediction, double step_time_s) {
+  const double utilization = prediction.utilization * prediction.step_time_s / step_time_s;
+  if (utilization >= kLeastUtilization && utilization <= kMostUtilization) return {};
+  return fmt::format("the step time would be an MFU of {:.3g}; {} to {} are plausible", utilization,
+                     kLeastUtilization, kMostUtilization);
+}
+
+void add_step_time(AccuracyRow row, const MeasuredRun& measured, const RunOutcome& outcome,
+                   std::vector<AccuracyRow>& rows) {
+  row.measured = *measured.step_time_s;
+  if (outcome.prediction) {
+    row.predicted = outcome.prediction->step_time_s;
+    row.implausible = why_implausible(*outcome.prediction, row.measured);
+  }
+  rows.push_back(std::move(row));
+}
+
+// PyTorch's allocated memory excludes the context and the memory of libraries.
+void add_memory(AccuracyRow row, const MeasuredRun& measured, const RunOutcome& outcome,
+                bool is_allocated, std::vector<AccuracyRow>& rows) {
+  row.metric = "memory_bytes";
+  row.measured = *measured.memory_bytes;
+  if (const auto& prediction = outcome.prediction) {
+    row.predicted = prediction->memory_bytes - (is_allocated ? prediction->fixed_bytes : 0);
+  }
+  rows.push_back(std::move(row));
 }
 
 }  // namespace
@@ -117,37 +169,31 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
                                                const PredictOptions& options) {
   const MeasuredCatalog catalog{
       .hardware = hardware, .software = load_software(), .models = load_measured_models()};
+  std::vector<MeasuredRun> measured;
+  for (std::size_t record = 0; record < table.records.size(); ++record) {
+    measured.push_back(MeasurementReader(table, record).read());
+  }
+  const std::vector<RunOutcome> outcomes = simulate_all(table, measured, catalog, options);
   std::vector<AccuracyRow> rows;
   for (std::size_t record = 0; record < table.records.size(); ++record) {
-    report(options, record, table.records.size());
+    const MeasuredRun& values = measured[record];
+    const RunOutcome& outcome = outcomes[record];
     AccuracyRow row = start_row(table, record, hardware, "chip", "step_time_s");
-    const std::optional<double> step = step_time(table, record);
-    const std::optional<double> memory = table.number(record, "memory_gb");
-    if (!step && !memory) {
+    row.grade = table.at(record, "spec_grade");
+    row.skipped = values.problem.empty() ? outcome.problem : values.problem;
+    row.assumed = outcome.assumed;
+    if (outcome.prediction) row.fits = outcome.prediction->fits;
+    if (row.skipped.empty() && !values.step_time_s && !values.memory_bytes) {
       row.skipped = "neither a step time nor memory was measured";
+    }
+    const bool is_measured = values.problem.empty() && (values.step_time_s || values.memory_bytes);
+    if (!is_measured) {
       rows.push_back(std::move(row));
       continue;
     }
-    TrainingRun run = training_run(table, record, catalog, options.library);
-    const std::optional<Prediction> prediction = predict_run(run, options);
-    row.skipped = run.problem;
-    row.assumed = run.assumed;
-    if (prediction) row.fits = prediction->fits;
-    if (step) {
-      row.measured = *step;
-      if (prediction) row.predicted = prediction->step_time_s;
-      rows.push_back(row);
-    }
-    if (memory) {
-      row.metric = "memory_bytes";
-      row.measured = *memory * (says(table, record, "GiB") ? kGiB : kGB);
-      row.predicted.reset();
-      // PyTorch's allocated memory excludes the context and the memory of libraries.
-      const bool allocated = says(table, record, "allocated");
-      if (prediction) {
-        row.predicted = prediction->memory_bytes - (allocated ? prediction->fixed_bytes : 0);
-      }
-      rows.push_back(std::move(row));
+    if (values.step_time_s) add_step_time(row, values, outcome, rows);
+    if (values.memory_bytes) {
+      add_memory(row, values, outcome, says(table, record, "allocated"), rows);
     }
   }
   return rows;

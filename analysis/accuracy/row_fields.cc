@@ -1,5 +1,7 @@
 #include "analysis/accuracy/row_fields.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -41,9 +43,16 @@ std::string cluster_of(const Hardware& hardware, std::int64_t chips) {
   return hardware.cluster + "-" + std::to_string((chips + node - 1) / node * node);
 }
 
-void report(const PredictOptions& options, std::size_t record, std::size_t records) {
-  if (options.progress && !options.progress(record, records)) {
-    throw SimulationInterrupted("interrupted at record " + std::to_string(record));
+std::string no_value(const CsvTable& table, std::size_t record, std::string_view column,
+                     std::string_view accepted) {
+  const std::string_view text = table.at(record, column);
+  if (text.empty()) return fmt::format("no {} are given", column);
+  return fmt::format("{} is \"{}\", must be {}", column, text, accepted);
+}
+
+void report(const PredictOptions& options, std::size_t done, std::size_t records) {
+  if (options.progress && !options.progress(done, records)) {
+    throw SimulationInterrupted("interrupted after " + std::to_string(done) + " records");
   }
 }
 

@@ -24,7 +24,11 @@ bool read_data_type(std::string_view text, DataType& type);
 // Returns "dgx-h100-16": a cluster of the family with this many chips, but at least one node.
 std::string cluster_of(const Hardware& hardware, std::int64_t chips);
 
+// Returns "ranks is "1", must be 2 or more", or "no ranks are given" if the field is empty.
+std::string no_value(const CsvTable& table, std::size_t record, std::string_view column,
+                     std::string_view accepted);
+
 // Throws SimulationInterrupted if the caller wants to stop.
-void report(const PredictOptions& options, std::size_t record, std::size_t records);
+void report(const PredictOptions& options, std::size_t done, std::size_t records);
 
 }  // namespace stepsim

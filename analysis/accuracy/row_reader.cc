@@ -5,6 +5,10 @@
 #include <charconv>
 #include <system_error>
 
+#include "analysis/accuracy/columns.h"
+#include "analysis/accuracy/row_fields.h"
+#include "sim/base/field_text.h"
+
 namespace stepsim {
 namespace {
 
@@ -20,10 +24,19 @@ ColumnLimits limits_of(std::string_view column) {
   return std::ranges::count(kColumns, column) == 0 ? ColumnLimits{} : kRanks;
 }
 
+// Reads "4" and "4.0", which programs make of whole numbers.
+std::optional<std::int64_t> whole_count(std::string_view text) {
+  const std::size_t point = std::min(text.find('.'), text.size());
+  if (text.find_first_not_of(".0", point) != std::string_view::npos) return std::nullopt;
+  return number_in<std::int64_t>(text.substr(0, point));
+}
+
 }  // namespace
 
 std::optional<std::int64_t> RowReader::integer(std::string_view column) {
-  const auto value = table_.integer(record_, column);
+  if (is_blank(text(column))) return std::nullopt;
+  const auto value = whole_count(text(column));
+  if (!value) fail(no_value(table_, record_, column, "a whole number"));
   const ColumnLimits limits = limits_of(column);
   if (!value || (*value >= limits.least && *value <= limits.most)) return value;
   fail(std::string(column) + " must be " + std::to_string(limits.least) + " to " +

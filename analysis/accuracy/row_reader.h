@@ -21,8 +21,9 @@ class RowReader {
   RowReader(const CsvTable& table, std::size_t record) : table_(table), record_(record) {}
 
   std::string_view text(std::string_view column) const { return table_.at(record_, column); }
-  // Fails if the number is not within the limits of its column, and then returns nullopt. Products
-  // of three axes of a plan, or of two other numbers, fit in 64 bits.
+  // Returns nullopt if the field is blank. Fails if it is no whole number or not within the limits
+  // of its column, and then returns nullopt too. Products of three axes of a plan, or of two other
+  // numbers, fit in 64 bits.
   std::optional<std::int64_t> integer(std::string_view column);
   std::int64_t integer_or(std::string_view column, std::int64_t other) {
     return integer(column).value_or(other);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include "analysis/accuracy/training_run.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
+#include "sim/run/simulate.h"
 #include "tests/support/reference_folder.h"
 
 namespace stepsim {
@@ -240,6 +242,76 @@ TEST(AccuracyTest, WhatIsRecomputedIsTheCheapestThatFits) {
   EXPECT_EQ(rows[1].fits, true);
   EXPECT_EQ(rows[2].assumed, Texts{"recompute: none, though no recompute fits"});
   EXPECT_EQ(rows[2].fits, false);
+}
+
+// Rows of several runs, some alike, some that can't run.
+std::string some_runs() {
+  std::string text =
+      "id,source_id,chip,chip_count,model,layers,hidden,ffn,heads,vocab,seq_len,gated_mlp,moe,"
+      "global_batch,micro_batch,tp,dp,recompute,dtype,step_time_s,spec_grade\n";
+  for (int i = 0; i < 12; ++i) {
+    text += "run" + std::to_string(i) + ",mine,H100,8,toy," + std::to_string(1 + i % 5) +
+            ",1024,4096,8,32000,1024,yes,no,16," + (i == 7 ? "many" : "1.0") +
+            ",1,8,not stated,bf16," + (i == 3 ? "30" : "0.02") + "," + (i > 8 ? "C" : "A") + "\n";
+  }
+  return text;
+}
+
+TEST(AccuracyTest, AnyNumberOfThreadsPredictsTheSame) {
+  const CsvTable table = read_csv(write_table("threads.csv", some_runs()));
+  std::vector<std::size_t> done;
+  PredictOptions options;
+  options.progress = [&](std::size_t records, std::size_t of) {
+    EXPECT_EQ(of, 12U);
+    done.push_back(records);
+    return true;
+  };
+  const std::vector<AccuracyRow> alone = predict(table, load_hardware(), options);
+  ASSERT_EQ(alone.size(), 12U);
+  for (const std::size_t threads : {2U, 5U, 30U}) {
+    options.threads = threads;
+    done.clear();
+    const std::vector<AccuracyRow> rows = predict(table, load_hardware(), options);
+    EXPECT_TRUE(std::ranges::is_sorted(done));
+    EXPECT_EQ(done.back(), 12U);
+    ASSERT_EQ(rows.size(), alone.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(rows[i].id, alone[i].id);
+      EXPECT_EQ(rows[i].predicted, alone[i].predicted);
+      EXPECT_EQ(rows[i].skipped, alone[i].skipped);
+      EXPECT_EQ(rows[i].assumed, alone[i].assumed);
+    }
+  }
+  options.progress = [](std::size_t, std::size_t) { return false; };
+  EXPECT_THROW(predict(table, load_hardware(), options), SimulationInterrupted);
+}
+
+TEST(AccuracyTest, WhatCantBeReadOrCantBeRightIsSaid) {
+  const CsvTable table = read_csv(write_table("words.csv", some_runs()));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  EXPECT_EQ(rows[7].skipped, "micro_batch is \"many\", must be a whole number");
+  EXPECT_EQ(rows[0].predicted, rows[5].predicted) << "the same run";
+  // 16 x 1,024 tokens of 4 layers of 17e6 parameters and a head of 34e6 are 1e13 FLOPs: in 30 s on
+  // 8 x 989 TFLOP/s an MFU of 0.00004.
+  EXPECT_TRUE(rows[3].implausible.starts_with("the step time would be an MFU of ")) << rows[3].id;
+  EXPECT_TRUE(rows[3].predicted);
+  for (const std::size_t i : {0U, 1U, 2U, 4U}) EXPECT_EQ(rows[i].implausible, "");
+  const std::vector<AccuracySummary> summary = summarise(rows);
+  ASSERT_EQ(summary.size(), 2U);
+  EXPECT_EQ(summary[0].rows, 7U);
+  EXPECT_EQ(summary[0].skipped, 1U);
+  EXPECT_EQ(summary[0].implausible, 1U);
+  EXPECT_TRUE(summary[1].under_specified);
+  EXPECT_EQ(summary[1].rows, 3U);
+}
+
+TEST(AccuracyTest, ColumnsThatNobodyReadsAreNamed) {
+  CsvTable table = read_csv(write_table("columns.csv", some_runs()));
+  EXPECT_EQ(unknown_columns(table), std::vector<std::string>{});
+  table.header[5] = "layer";
+  table.header[18] = "precision";
+  EXPECT_EQ(unknown_columns(table),
+            (std::vector<std::string>{"\"layer\"; did you mean layers?", "\"precision\""}));
 }
 
 // Memory of published runs. None of it is fitted, but the memory that each software keeps is known

@@ -1,0 +1,128 @@
+#include "analysis/accuracy/columns.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "analysis/accuracy/accuracy.h"
+#include "sim/base/suggestion.h"
+
+namespace stepsim {
+namespace {
+
+using Columns = std::vector<std::string>;
+
+const Columns& columns_of_all_kinds() {
+  static const Columns kColumns = {"id", "source_id", "source", "from_memory", "remarks"};
+  return kColumns;
+}
+
+const Columns& columns_of_collectives() {
+  static const Columns kColumns = {
+      "hardware",   "nodes", "ranks",      "ranks_per_node", "op",      "bytes",  "time_us",
+      "busbw_GBps", "algo",  "algbw_GBps", "dtype",          "library", "network"};
+  return kColumns;
+}
+
+const Columns& columns_of_kernels() {
+  static const Columns kColumns = {
+      "hardware", "op",     "phase",        "dtype", "m",        "n",        "k",
+      "batch",    "seq_q",  "seq_kv",       "heads", "kv_heads", "head_dim", "tp",
+      "time_us",  "tflops", "gbytes_per_s", "stat"};
+  return kColumns;
+}
+
+const Columns& columns_of_runs() {
+  static const Columns kColumns = {"chip",
+                                   "chip_count",
+                                   "chips_per_node",
+                                   "intra_node",
+                                   "inter_node",
+                                   "model",
+                                   "params_b",
+                                   "layers",
+                                   "hidden",
+                                   "ffn",
+                                   "heads",
+                                   "kv_heads",
+                                   "head_dim",
+                                   "vocab",
+                                   "seq_len",
+                                   "gated_mlp",
+                                   "moe",
+                                   "moe_detail",
+                                   "attention",
+                                   "global_batch",
+                                   "micro_batch",
+                                   "num_microbatches",
+                                   "tp",
+                                   "pp",
+                                   "dp",
+                                   "cp",
+                                   "ep",
+                                   "virtual_stages",
+                                   "schedule",
+                                   "zero_stage",
+                                   "sequence_parallel",
+                                   "recompute",
+                                   "dtype",
+                                   "overlap",
+                                   "software",
+                                   "release",
+                                   "power_limit"};
+  return kColumns;
+}
+
+// They say where a run comes from and what was measured.
+const Columns& columns_about_runs() {
+  static const Columns kColumns = {
+      "source_ref",    "source_locator",       "step_time_s", "tflops_per_gpu", "mfu",
+      "tokens_per_s",  "tokens_per_s_per_gpu", "memory_gb",   "other_metrics",  "flops_convention",
+      "metric_origin", "spec_grade",           "split"};
+  return kColumns;
+}
+
+// Returns every column that a table of the kind may have.
+Columns columns_of(TableKind kind) {
+  Columns all = columns_of_all_kinds();
+  const auto add = [&all](const Columns& more) { all.insert(all.end(), more.begin(), more.end()); };
+  switch (kind) {
+    case TableKind::kCollectives:
+      add(columns_of_collectives());
+      break;
+    case TableKind::kKernels:
+      add(columns_of_kernels());
+      break;
+    case TableKind::kTrainingRuns:
+      add(columns_of_runs());
+      add(columns_about_runs());
+      break;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> unknown_columns(const CsvTable& table) {
+  const Columns known = columns_of(*kind_of(table));
+  std::vector<std::string> unknown;
+  for (const std::string& column : table.header) {
+    if (std::ranges::count(known, column) > 0) continue;
+    unknown.push_back("\"" + column + "\"" + did_you_mean(column, known));
+  }
+  return unknown;
+}
+
+bool describes_run(std::string_view column) {
+  return std::ranges::count(columns_of_all_kinds(), column) == 0 &&
+         std::ranges::count(columns_about_runs(), column) == 0;
+}
+
+bool is_blank(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kWords = {"", "-", "?", "n/a", "N/A"};
+  return std::ranges::count(kWords, text) > 0 || text.starts_with("unknown") ||
+         text.starts_with("not stated");
+}
+
+}  // namespace stepsim

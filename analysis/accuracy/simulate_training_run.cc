@@ -1,0 +1,100 @@
+#include "analysis/accuracy/simulate_training_run.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "experiment/build_cluster.h"
+#include "experiment/simulate_experiment.h"
+#include "sim/run/simulate.h"
+
+namespace stepsim {
+namespace {
+
+struct RunLimits {
+  std::uint64_t most_ops;
+  std::mutex& one_at_a_time;
+};
+
+std::uint64_t count_ops(const OpGraph& graph) {
+  std::uint64_t ops = 0;
+  for (const RankData& rank : graph.ranks) ops += graph.programs[rank.program.index()].ops.size();
+  return ops;
+}
+
+// Throws ConfigError.
+void refuse_long_runs(std::uint64_t ops, std::uint64_t most_ops) {
+  if (ops <= most_ops) return;
+  throw ConfigError({{"size", "has " + std::to_string(ops / 1'000'000) +
+                                  " million ops, more than --most-ops allows"}});
+}
+
+// Throws ConfigError, DeadlockError.
+RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
+                           const RunLimits& limits) {
+  ExperimentOptions simulation;
+  std::unique_lock<std::mutex> alone;
+  simulation.before = [&](const OpGraph& graph, const Cluster&, const SimulationOptions& chosen) {
+    const std::uint64_t ops = count_ops(graph) * chosen.steps;
+    refuse_long_runs(ops, limits.most_ops);
+    if (ops > kManyOps) alone = std::unique_lock(limits.one_at_a_time);
+  };
+  const SimulatedExperiment done = simulate_experiment(experiment, cluster, simulation);
+  const SimulationResult& result = done.runs.front().result;
+  const MemoryPeak& peak = result.memory_peaks[result.peak_rank.index()];
+  return {.step_time_s = to_seconds(result.step_time),
+          .memory_bytes = static_cast<double>(peak.bytes.value()),
+          .fixed_bytes = static_cast<double>(
+              peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value()),
+          .utilization = done.runs.front().metrics.model_flops_utilization,
+          .fits = peak.bytes <= cluster.chip.memory_capacity};
+}
+
+// Takes the first of the run's recomputes that fits in memory, and says so. If none does, something
+// else was read or assumed wrongly, and it takes the first. Throws ConfigError, DeadlockError.
+RunPrediction simulate_first_that_fits(TrainingRun& run, const RunLimits& limits) {
+  Experiment& experiment = run.experiment;
+  const Cluster cluster = cluster_for_steps(experiment, std::move(run.topology));
+  if (run.recomputes.empty()) return simulate_run(experiment, cluster, limits);
+  std::optional<RunPrediction> first;
+  for (const Recompute recompute : run.recomputes) {
+    experiment.plan.recompute = recompute;
+    const RunPrediction prediction = simulate_run(experiment, cluster, limits);
+    if (prediction.fits) {
+      run.assumed.push_back("recompute: " + std::string(name_of(recompute)) +
+                            ", the cheapest that fits");
+      return prediction;
+    }
+    if (!first) first = prediction;
+  }
+  run.assumed.push_back("recompute: " + std::string(name_of(run.recomputes.front())) +
+                        ", though no recompute fits");
+  return *first;
+}
+
+// Returns nullopt, with the reason in `run.problem`, if the run cannot be simulated.
+std::optional<RunPrediction> predict_run(TrainingRun& run, const RunLimits& limits) {
+  if (!run.problem.empty()) return std::nullopt;
+  try {
+    return simulate_first_that_fits(run, limits);
+  } catch (const ConfigError& error) {
+    run.problem = error.problems().front().field + ": " + error.problems().front().message;
+  } catch (const DeadlockError&) {
+    run.problem = "the step never ends";
+  } catch (const std::range_error& error) {
+    run.problem = error.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+RunOutcome simulate_training_run(TrainingRun run, std::uint64_t most_ops,
+                                 std::mutex& one_at_a_time) {
+  RunOutcome outcome;
+  outcome.prediction = predict_run(run, {.most_ops = most_ops, .one_at_a_time = one_at_a_time});
+  outcome.problem = std::move(run.problem);
+  outcome.assumed = std::move(run.assumed);
+  return outcome;
+}
+
+}  // namespace stepsim

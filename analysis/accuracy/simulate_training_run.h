@@ -1,0 +1,36 @@
+// simulate_training_run() simulates a row of a table of training runs as `stepsim run` would.
+
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/accuracy/training_run.h"
+
+namespace stepsim {
+
+struct RunPrediction {
+  double step_time_s = 0;
+  double memory_bytes = 0;
+  double fixed_bytes = 0;  // its share for the context and libraries
+  double utilization = 0;  // of the chips' peak, by the model's FLOPs: MFU
+  bool fits = false;
+};
+
+// RunOutcome is a prediction, or the reason why there is none.
+struct RunOutcome {
+  std::optional<RunPrediction> prediction;
+  std::string problem;
+  std::vector<std::string> assumed;
+};
+
+// Runs of more ops than this take much memory and hold `one_at_a_time` while they are simulated.
+inline constexpr std::uint64_t kManyOps = 40'000'000;
+
+RunOutcome simulate_training_run(TrainingRun run, std::uint64_t most_ops,
+                                 std::mutex& one_at_a_time);
+
+}  // namespace stepsim

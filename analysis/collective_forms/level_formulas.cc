@@ -143,6 +143,7 @@ std::optional<CollectiveFormula> overlapped_levels(const CollectiveFormulaInput&
 // One ring per card. Each carries a member's traffic to other nodes over its card, and inside the
 // node to d - 1 others.
 std::optional<CollectiveFormula> rotated_rings(const CollectiveFormulaInput& input) {
+  if (input.levels.size() < 2) return std::nullopt;  // nodes of different sizes
   const FormulaParts parts = parts_of(input);
   const double cards = input.levels.front().size;
   const Outside outside = outside_of(input);

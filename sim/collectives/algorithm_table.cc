@@ -68,6 +68,10 @@ std::string switched_levels(CollectiveOp, const Shape& shape) {
              : "needs a group that fills a box of several switched levels, a node and more";
 }
 
+std::string nodes_of_switched_levels(CollectiveOp op, const Shape& shape) {
+  return shape.uneven_nodes.empty() ? switched_levels(op, shape) : "";
+}
+
 std::string one_switch(CollectiveOp, const Shape& shape) {
   if (shape.tree.nodes.size() == shape.members() + 1) return "";
   return "needs all members on one switch, but they are in different nodes, or their node has "
@@ -372,9 +376,9 @@ constexpr std::array<AlgorithmRow, kAlgorithmCount - 1> kTable = {{
     {.choice = AlgorithmChoice::kRotatedRings,
      .name = "rotated-rings",
      .ops = kRingOps,
-     .misfit = switched_levels,
+     .misfit = nodes_of_switched_levels,
      .matrix_misfit = any_matrix,
-     .bid = bid_never,
+     .bid = bid_rotated_rings,
      .make = [](const Task& task, const Shape& shape) -> Made {
        return std::make_unique<RotatedRings>(task, shape);
      }},

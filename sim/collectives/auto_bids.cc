@@ -61,6 +61,13 @@ Bid bid_ring(const CollectiveTask& task, const GroupShape& shape) {
                  "every port fully"};
 }
 
+// A byte less than one ring, which it betters wherever it can run.
+Bid bid_rotated_rings(const CollectiveTask& task, const GroupShape& shape) {
+  if (shape.uneven_nodes.empty() || shape.members() > kMostInRotatedRings) return std::nullopt;
+  return AutoBid{cost_of_rings(task, shape).bytes() - 1,
+                 "the members lie unevenly in their nodes: a ring for each card of the smallest"};
+}
+
 Bid bid_hierarchical(const CollectiveTask& task, const GroupShape& shape) {
   if (shape.is_torus()) return std::nullopt;
   if (shape.has_torus_axis()) {

@@ -28,6 +28,8 @@
 namespace stepsim {
 
 inline constexpr std::int64_t kTripBytes = 64 << 10;
+// Larger groups take one ring or levels: almost as fast, and quick to compute.
+inline constexpr std::uint32_t kMostInRotatedRings = 1024;
 
 struct AutoBid {
   std::int64_t bytes = 0;  // 0: no algorithm that can run in the group is better
@@ -37,6 +39,7 @@ struct AutoBid {
 using Bid = std::optional<AutoBid>;
 
 Bid bid_never(const CollectiveTask& task, const GroupShape& shape);
+Bid bid_rotated_rings(const CollectiveTask& task, const GroupShape& shape);
 Bid bid_ring(const CollectiveTask& task, const GroupShape& shape);
 Bid bid_hierarchical(const CollectiveTask& task, const GroupShape& shape);
 Bid bid_multi_axis(const CollectiveTask& task, const GroupShape& shape);

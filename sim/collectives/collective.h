@@ -127,6 +127,10 @@ struct SwitchTree {
 struct GroupShape {
   std::vector<GroupDimension> dimensions;  // none of size 1; empty: a single member
   std::vector<std::uint32_t> order;
+  // Members of each node, in the order of positions, where nodes have different numbers of them, or
+  // members at different places. The members are then one dimension. Empty: there is one node, or
+  // the members fill a box.
+  std::vector<std::uint32_t> uneven_nodes{};
   SwitchTree tree{};
   // For each place in a node (the first dimension), the tree of the members at that place of every
   // node. Empty if there is a tree of all members, or if any place has no tree.

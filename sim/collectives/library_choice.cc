@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "sim/collectives/auto_bids.h"
+
 namespace stepsim {
 namespace {
 
@@ -62,7 +64,7 @@ class Tuner {
         by_levels_(by_levels) {
     const double inside = tuner_.search_fraction * value_or_none(links.inside);
     const ProtocolTiming& simple = *library.find(LibraryPath::kRing, Protocol::kSimple);
-    const double local = static_cast<double>(links.members) / links.nodes;
+    const double local = links.cards();
     const double network = simple.link_fraction[kNetwork] * value_or_none(links.network) * local;
     rate_ = links.nodes == 1 ? inside : links.inside ? std::min(inside, network) : network;
   }
@@ -172,7 +174,7 @@ double open_channels(const CommunicationLibrary& library, const ProtocolChannels
   if (share.copy_engines) return 0;
   std::int64_t most = channels.most;
   if (links.nodes > 1) {
-    most = std::min(channels.network_most, channels.network * (links.members / links.nodes));
+    most = std::min(channels.network_most, channels.network * links.cards());
   }
   most = std::min(most, library.most_channels.value_or(most));
   const Bytes each = channels.bytes + std::int64_t{links.members} * channels.member_bytes;
@@ -212,8 +214,7 @@ LibraryCost cost_of(const CommunicationLibrary& library, const ProtocolTiming& t
   std::optional<Bandwidth> rate;
   if (links.inside) rate = *links.inside / cost.wire[local];
   if (links.nodes > 1 && links.network) {
-    const std::uint32_t cards = links.members / links.nodes;
-    rate = lower(rate, static_cast<double>(cards) / cost.wire[kNetwork] * *links.network);
+    rate = lower(rate, links.cards() / cost.wire[kNetwork] * *links.network);
   }
   const double busy = seconds_of(share.sent, rate);
   cost.channels = std::llround(open);
@@ -284,15 +285,15 @@ std::string why_lowest(const CommunicationLibrary& library, const std::vector<Wa
          microseconds(best.seconds) + others;
 }
 
-// Returns the algorithm that represents NCCL's ring. Over a few nodes it is one ring per card. Over
-// many nodes, and if members do not fill their nodes alike, it is level by level. That is faster by
-// less than one part in the number of nodes, and quick to compute.
+// Returns the algorithm that represents NCCL's ring. Over a few nodes it is one ring per card, of
+// the smallest node where they differ. Over many nodes it is level by level. That is faster by less
+// than one part in the number of nodes, and quick to compute.
 AlgorithmChoice ring_of(const GroupShape& shape, const GroupLinks& links) {
-  constexpr std::uint32_t kMostMembers = 1024;
+  const bool few = links.members <= kMostInRotatedRings;
+  if (!shape.uneven_nodes.empty() && few) return AlgorithmChoice::kRotatedRings;
   if (shape.dimensions.size() <= 1) return AlgorithmChoice::kRing;
   const bool whole_nodes =
-      links.nodes > 1 && links.members <= kMostMembers &&
-      shape.dimensions.front().size * links.nodes == links.members &&
+      links.nodes > 1 && few && shape.dimensions.front().size * links.nodes == links.members &&
       refusal(CollectiveOp::kAllReduce, AlgorithmChoice::kRotatedRings, shape).empty();
   return whole_nodes ? AlgorithmChoice::kRotatedRings : AlgorithmChoice::kHierarchical;
 }
@@ -354,6 +355,7 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
 
   const bool free_choice = asked == AlgorithmChoice::kAuto && is_ring_op(task.op);
   const bool trees = free_choice && task.op == CollectiveOp::kAllReduce && links.nodes > 1 &&
+                     shape.uneven_nodes.empty() &&
                      refusal(task.op, AlgorithmChoice::kDoubleBinaryTree, shape).empty();
   const AlgorithmChoice ring = ring_of(shape, links);
   const bool by_levels = ring == AlgorithmChoice::kHierarchical &&

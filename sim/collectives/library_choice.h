@@ -38,12 +38,14 @@ namespace stepsim {
 struct GroupLinks {
   std::uint32_t members = 1;
   std::uint32_t nodes = 1;
+  std::optional<std::uint32_t> of_smallest_node{};  // members; unset: equally many in each
   std::optional<Bandwidth> inside{};   // the slowest route between neighbours of one node
   std::optional<Bandwidth> network{};  // the slowest route between nodes
   std::optional<Bandwidth> adder{};    // rate at which a compute unit of the chips adds this type
   std::optional<Bandwidth> memory{};   // rate at which a chip's memory reads and writes
   bool nvls = false;                   // the switch between the chips of a node adds and copies
   std::optional<Bandwidth> switch_adders{};  // limit on its operands; unset: none
+  std::uint32_t cards() const { return of_smallest_node.value_or(members / nodes); }
 };
 
 // LibraryCost is what the library adds to the transfers of one collective or message.

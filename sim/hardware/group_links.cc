@@ -15,6 +15,17 @@ std::optional<Bandwidth> if_given(Bandwidth rate) {
   return rate.value() > 0 ? std::optional(rate) : std::nullopt;
 }
 
+// Returns the length of the shortest run of equal numbers.
+std::uint32_t smallest_run(std::span<const std::uint32_t> sorted) {
+  std::ptrdiff_t smallest = std::ssize(sorted);
+  for (auto at = sorted.begin(); at != sorted.end();) {
+    const auto end = std::upper_bound(at, sorted.end(), *at);
+    smallest = std::min(smallest, end - at);
+    at = end;
+  }
+  return static_cast<std::uint32_t>(smallest);
+}
+
 }  // namespace
 
 std::uint32_t chips_per_node(const Places& places) {
@@ -53,6 +64,7 @@ GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips
     }
   }
   std::ranges::sort(nodes);
+  links.of_smallest_node = smallest_run(nodes);
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   links.nodes = static_cast<std::uint32_t>(nodes.size());
   links.nvls = cluster.chip.communication.nvls && cluster.library.inside == HopKind::kNvlink;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/hardware/group_links.h"
 #include "sim/hardware/switch_tree.h"
 
 namespace stepsim {
@@ -74,6 +76,24 @@ GroupShape box_of(const Cluster& cluster, std::span<const std::uint32_t> chips) 
   return shape;
 }
 
+// Gives the members of a group that fills no box the nodes in which they lie.
+GroupShape by_nodes(const Cluster& cluster, std::span<const std::uint32_t> chips,
+                    GroupShape shape) {
+  const std::uint32_t per_node = chips_per_node(cluster.places);
+  const auto node_of = [&](std::uint32_t member) { return chips[member] / per_node; };
+  std::vector<std::uint32_t> order = shape.order;
+  std::ranges::stable_sort(order, {}, node_of);
+  std::vector<std::uint32_t> sizes;
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    if (place == 0 || node_of(order[place]) != node_of(order[place - 1])) sizes.push_back(0);
+    ++sizes.back();
+  }
+  if (sizes.size() == 1 || sizes.size() == chips.size()) return shape;
+  shape.order = std::move(order);
+  shape.uneven_nodes = std::move(sizes);
+  return shape;
+}
+
 std::vector<SwitchTree> rail_trees(const Cluster& cluster, std::span<const std::uint32_t> chips,
                                    const GroupShape& shape) {
   const std::uint32_t rails = shape.dimensions.front().size;
@@ -112,6 +132,9 @@ GroupShape describe(const Cluster& cluster, std::span<const std::uint32_t> chips
   const bool on_torus = std::ranges::any_of(
       shape.dimensions, [](const GroupDimension& dimension) { return dimension.torus_axis; });
   if (on_torus) return shape;
+  if (shape.dimensions.size() == 1 && shape.members() > 2) {
+    shape = by_nodes(cluster, chips, std::move(shape));
+  }
   shape.tree = switch_tree(cluster, chips);
   if (shape.tree.nodes.empty() && shape.dimensions.size() > 1) {
     shape.rail_trees = rail_trees(cluster, chips, shape);

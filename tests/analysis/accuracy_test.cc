@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/accuracy/predict_training_runs.h"
 #include "analysis/accuracy/training_run.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
@@ -412,6 +413,80 @@ TEST(TrainingRunTest, LatentAttentionOfUnknownSizesIsRefused) {
 TEST(TrainingRunTest, ALongerNumberIsAnotherModel) {
   EXPECT_EQ(
       run_of(one_run("Nemotron-340B", "experts=256 topk=8 moe_ffn=2048", "norm, moe")).problem, "");
+}
+
+// Returns a row of a table: a small model, FSDP over the chips.
+CsvTable run_on(const std::string& chip, int chips, const std::string& type,
+                const std::string& inside = "", const std::string& between = "") {
+  return read_csv(write_table(
+      "chips.csv",
+      "source_id,chip,chip_count,chips_per_node,intra_node,inter_node,model,layers,hidden,ffn,"
+      "heads,"
+      "vocab,seq_len,gated_mlp,attention,global_batch,micro_batch,tp,pp,zero_stage,recompute,dtype,"
+      "step_time_s\n\"mine\",\"" +
+          chip + "\"," + std::to_string(chips) + ",,\"" + inside + "\",\"" + between +
+          "\",small,2,1024,4096,8,32000,1024,yes,fused," + std::to_string(chips) +
+          ",1,1,1,3,none,\"" + type + "\",1.0\n"));
+}
+
+// A chip as a table calls it becomes one of the catalog, in a cluster of its own, and computes in
+// its own formats.
+TEST(TrainingRunTest, EveryChipOfTheMarketHasACluster) {
+  struct Case {
+    const char* name;
+    int chips;
+    const char* type;
+    const char* chip;
+  };
+  for (const Case& of :
+       {Case{"NVIDIA Blackwell Ultra GPU (GB300)", 128, "nvfp4", "gb300"},
+        Case{"B300-SXM-270GB", 16, "MXFP8", "b300"}, Case{"GB200", 128, "FP8-MX", "gb200"},
+        Case{"H20-96GB", 16, "fp8", "h20"}, Case{"H100 PCIe", 16, "bf16", "h100-pcie"},
+        Case{"NVIDIA L40S", 8, "fp8", "l40s"},
+        Case{"AMD Instinct MI300X 192GB HBM3", 16, "fp8", "mi300x"},
+        Case{"MI325X", 8, "bf16", "mi325x"}, Case{"MI350X", 8, "mxfp8", "mi350x"},
+        Case{"AMD Instinct MI355X 288GB HBM3e", 8, "mxfp4", "mi355x"},
+        Case{"TPU v7x (Ironwood)", 64, "fp8", "tpu-v7"},
+        Case{"TPU v6e (Trillium)", 32, "int8", "tpu-v6e"},
+        Case{"Trainium1", 32, "bf16", "trainium1"},
+        Case{"Trainium1 NeuronCore-v2", 64, "bf16", "trainium1-core"},
+        Case{"Trn2", 32, "fp8", "trainium2"}, Case{"Gaudi2", 16, "fp8", "gaudi2"},
+        Case{"Gaudi3", 8, "bf16", "gaudi3"}}) {
+    const AccuracyRow row =
+        predict_training_runs(run_on(of.name, of.chips, of.type), load_hardware(), PredictOptions{})
+            .front();
+    EXPECT_EQ(row.skipped, "") << of.name;
+    EXPECT_EQ(row.chip, of.chip);
+    ASSERT_TRUE(row.predicted) << of.name;
+    EXPECT_GT(*row.predicted, 0);
+  }
+}
+
+TEST(TrainingRunTest, AChipWithoutTheTypeSaysSo) {
+  EXPECT_EQ(
+      run_of(run_on("A100", 8, "fp8")).problem,
+      "plan.dtype: is fp8, but a100-sxm-80gb has a peak throughput for fp32, bf16, fp16, int8, "
+      "int4 only");
+  EXPECT_NE(run_of(run_on("H100", 8, "nvfp4")).problem.find("is nvfp4, but h100-sxm"),
+            std::string::npos);
+}
+
+TEST(TrainingRunTest, SlicesOfTpusAreFoundByTheirNames) {
+  const TrainingRun run = run_of(run_on("TPU v6e", 512, "bf16", "ICI 2D torus (v6e-256 slice)",
+                                        "2 slices over data-center network"));
+  ASSERT_EQ(run.problem, "");
+  EXPECT_EQ(run.experiment.cluster.name, "multislice-v6e-2x256");
+  EXPECT_EQ(
+      run_of(run_on("TPU v4", 64, "bf16", "ICI torus (v4-128 slice)")).experiment.cluster.name,
+      "v4-64");
+}
+
+// 128 GPUs on two racks of 72: 64 of each.
+TEST(TrainingRunTest, RacksGiveAnEvenShare) {
+  const TrainingRun run = run_of(run_on("GB200", 128, "bf16", "", "4x 400 Gb/s"));
+  ASSERT_EQ(run.problem, "");
+  EXPECT_EQ(run.experiment.cluster.name, "gb200-nvl72-144");
+  EXPECT_EQ(run.assumed.back(), "placement: 64 of the 72 chips of a domain");
 }
 
 TEST(TrainingRunTest, WhatTheSoftwareChangesGoesOverTheChip) {

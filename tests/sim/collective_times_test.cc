@@ -239,6 +239,27 @@ TEST(CollectiveTimesTest, TripsRoundRingsOverNodesAreThoseOfTheWay) {
   }
 }
 
+// Five members in one node and three in the other: three cards carry 7/8 of the data in either
+// direction, 7/8 2.4 / (3 x 50) s. Four and four, though of other GPUs, have four cards.
+TEST(CollectiveTimesTest, UnevenNodesHaveTheCardsOfTheSmallest) {
+  const Cluster cluster = superpod(2, 450_GBps, 50_GBps);
+  for (const auto& [first, cards] : {std::pair{3U, 3.0}, std::pair{4U, 4.0}}) {
+    GraphByHand hand(8);
+    const CommunicatorId all = hand.communicator();
+    for (std::uint32_t rank = 0; rank < 8; ++rank) {
+      hand.graph().ranks[rank].chip = first + rank;
+      hand.collective(rank, hand.stream(rank, "dp"),
+                      {.communicator = all,
+                       .op = Op::kAllGather,
+                       .bytes = Bytes(2'400'000'000),
+                       .algorithm = Choice::kRotatedRings});
+    }
+    const OpGraph graph = hand.build();
+    expect_close(to_seconds(simulate(graph, cluster, {}).step_time), 7.0 / 8 * 2.4 / 50 / cards,
+                 "a ring for each card");
+  }
+}
+
 // S23, C12: switches add and copy: S/W, 2 (n-1)/n times faster than a ring; stepped or not. As
 // packets chunks of 16.4 MB are stored and forwarded once: 1/64 more.
 TEST(CollectiveTimesTest, SumsInTheSwitchTakeEachLinkOnce) {

@@ -279,6 +279,41 @@ TEST(CollectivesTest, RotatedRingsUseEveryRailAlike) {
   }
 }
 
+// As many rings as the smallest node has members, each through all members, and each crossing
+// between nodes at cards of its own.
+TEST(CollectivesTest, RotatedRingsOfUnevenNodesUseTheCardsOfTheSmallest) {
+  for (const auto& nodes : std::vector<std::vector<std::uint32_t>>{
+           {5, 3}, {2, 1}, {1, 4, 2}, {4, 8, 8}, {3, 3, 2, 4}}) {
+    GroupShape shape = shape_of({std::reduce(nodes.begin(), nodes.end())}, false, false);
+    shape.uneven_nodes = nodes;
+    std::vector<std::uint32_t> node_of;
+    for (std::uint32_t node = 0; node < nodes.size(); ++node) {
+      node_of.insert(node_of.end(), nodes[node], node);
+    }
+    const auto algorithm =
+        choose_algorithm(task_of(Op::kAllGather, shape, 9600), Choice::kRotatedRings, shape);
+    EXPECT_EQ(algorithm->lanes(), std::ranges::min(nodes));
+    std::vector<int> crossings(shape.members(), 0);
+    for (std::uint32_t lane = 0; lane < algorithm->lanes(); ++lane) {
+      std::uint32_t all = 0;
+      for (std::uint32_t place = 0; place < shape.members(); ++place) {
+        const std::uint32_t to = algorithm->message(lane, 0, shape.order[place])->to;
+        const auto at = std::ranges::find(shape.order, to) - shape.order.begin();
+        const bool crosses = node_of[place] != node_of[static_cast<std::size_t>(at)];
+        crossings[place] += crosses ? 1 : 0;
+        all += crosses ? 1 : 0;
+      }
+      EXPECT_EQ(all, nodes.size()) << "once out of each node";
+    }
+    EXPECT_LE(std::ranges::max(crossings), nodes.size() % 2 == 0 ? 1 : 2);
+    for (const Op op : {Op::kAllReduce, Op::kAllGather, Op::kReduceScatter}) {
+      for (const std::int64_t elements : {1, 37, 9600}) {
+        prove(op, Choice::kRotatedRings, shape, elements);
+      }
+    }
+  }
+}
+
 std::int64_t bytes_sent(const CollectiveAlgorithm& algorithm) {
   std::int64_t sum = 0;
   for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {

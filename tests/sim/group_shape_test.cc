@@ -40,10 +40,27 @@ TEST(GroupShapeTest, MembersAreFoundInTheirPositionWhateverTheirOrder) {
   EXPECT_EQ(shape.order, (std::vector<std::uint32_t>{1, 3, 2, 0}));
 }
 
-TEST(GroupShapeTest, MembersThatFillNoBoxAreOneDimensionInTheirOrder) {
-  const GroupShape shape = describe(two_nodes(), std::vector<std::uint32_t>{0, 1, 8});
+TEST(GroupShapeTest, NodesWithDifferentNumbersOfMembersAreUneven) {
+  const GroupShape shape = describe(two_nodes(), std::vector<std::uint32_t>{0, 8, 1});
+  EXPECT_EQ(shape.dimensions, (std::vector<GroupDimension>{{.size = 3}}));
+  EXPECT_EQ(shape.uneven_nodes, (std::vector<std::uint32_t>{2, 1}));
+  EXPECT_EQ(shape.order, (std::vector<std::uint32_t>{0, 2, 1})) << "node by node";
+}
+
+// GPUs 4 to 7 of one node and 0 to 3 of the next: as many in each, though not the same ones.
+TEST(GroupShapeTest, NodesWithOtherGpusAreUnevenToo) {
+  const GroupShape shape =
+      describe(two_nodes(), std::vector<std::uint32_t>{4, 5, 6, 7, 8, 9, 10, 11});
+  EXPECT_EQ(shape.uneven_nodes, (std::vector<std::uint32_t>{4, 4}));
+  const GroupShape one_each = describe(two_nodes(), std::vector<std::uint32_t>{4, 9});
+  EXPECT_TRUE(one_each.uneven_nodes.empty());
+}
+
+TEST(GroupShapeTest, MembersThatFillNoBoxOfATorusAreOneDimensionInTheirOrder) {
+  const GroupShape shape = describe(torus_4x4(), std::vector<std::uint32_t>{0, 1, 5});
   EXPECT_EQ(shape.dimensions, (std::vector<GroupDimension>{{.size = 3}}));
   EXPECT_EQ(shape.order, (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_TRUE(shape.uneven_nodes.empty());
 }
 
 TEST(GroupShapeTest, AnAxisWrapsOnlyWhereItsMembersGoAllTheWayRound) {

@@ -1,5 +1,6 @@
 #include "sim/collectives/algorithms/rotated_rings.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "sim/collectives/parts.h"
@@ -7,38 +8,52 @@
 namespace stepsim {
 namespace {
 
-// Returns the member of a node at which ring `ring` enters node number `node`. The ring leaves the
-// node at the member where it enters the next node, which must be another one. So rails alternate,
-// and with an odd number of nodes a third rail is used once.
+// Returns the member of a node at which ring `ring` of `rings` enters node number `node`. The ring
+// leaves the node at the member where it enters the next node, which must be another one. So rails
+// alternate, and with an odd number of nodes a third rail is used once.
 std::uint32_t entry(std::uint32_t ring, std::uint32_t node, std::uint32_t nodes,
-                    std::uint32_t per_node) {
+                    std::uint32_t rings) {
   const bool last_of_odd = nodes % 2 == 1 && node + 1 == nodes;
-  return (ring + (last_of_odd ? 2 : node % 2)) % per_node;
+  return (ring + (last_of_odd ? 2 : node % 2)) % rings;
+}
+
+// Returns the members of each node.
+std::vector<std::uint32_t> sizes_of_nodes(const GroupShape& shape) {
+  if (!shape.uneven_nodes.empty()) return shape.uneven_nodes;
+  const std::uint32_t per_node = shape.dimensions.front().size;
+  return std::vector<std::uint32_t>(shape.members() / per_node, per_node);
+}
+
+// Appends the positions of a node's members, of which the first is at `first`, in the order in
+// which a ring passes through them.
+void pass_through(std::uint32_t first, std::uint32_t size, std::uint32_t enters,
+                  std::uint32_t leaves, std::vector<std::uint32_t>& positions) {
+  if (leaves == enters) leaves = (enters + 1) % size;  // few rails, an odd number of nodes
+  positions.push_back(first + enters);
+  for (std::uint32_t step = 1; step < size; ++step) {
+    const std::uint32_t inside = (enters + step) % size;
+    if (inside != leaves) positions.push_back(first + inside);
+  }
+  if (leaves != enters) positions.push_back(first + leaves);
 }
 
 }  // namespace
 
 RotatedRings::RotatedRings(const CollectiveTask& task, const GroupShape& shape)
     : task_(task), n_(shape.members()) {
-  assert(shape.dimensions.size() > 1);
-  const std::uint32_t per_node = shape.dimensions.front().size;
-  const std::uint32_t nodes = n_ / per_node;
-  for (std::uint32_t ring = 0; ring < per_node; ++ring) {
-    Ring made;
+  assert(shape.dimensions.size() > 1 || !shape.uneven_nodes.empty());
+  const std::vector<std::uint32_t> sizes = sizes_of_nodes(shape);
+  const auto nodes = static_cast<std::uint32_t>(sizes.size());
+  const std::uint32_t rings = *std::ranges::min_element(sizes);
+  for (std::uint32_t ring = 0; ring < rings; ++ring) {
+    std::vector<std::uint32_t> positions;
     for (std::uint32_t node = 0; node < nodes; ++node) {
-      const std::uint32_t enters = entry(ring, node, nodes, per_node);
-      std::uint32_t leaves = entry(ring, (node + 1) % nodes, nodes, per_node);
-      if (leaves == enters) leaves = (enters + 1) % per_node;  // two rails, an odd number of nodes
-      const auto pass = [&](std::uint32_t inside) {
-        made.members.push_back(shape.order[node * per_node + inside]);
-      };
-      pass(enters);
-      for (std::uint32_t step = 1; step < per_node; ++step) {
-        const std::uint32_t inside = (enters + step) % per_node;
-        if (inside != leaves) pass(inside);
-      }
-      pass(leaves);
+      pass_through(static_cast<std::uint32_t>(positions.size()), sizes[node],
+                   entry(ring, node, nodes, rings), entry(ring, (node + 1) % nodes, nodes, rings),
+                   positions);
     }
+    Ring made;
+    for (const std::uint32_t position : positions) made.members.push_back(shape.order[position]);
     made.place.resize(n_);
     for (std::uint32_t place = 0; place < n_; ++place) made.place[made.members[place]] = place;
     rings_.push_back(std::move(made));

@@ -7,6 +7,9 @@
 //                  ring 1   1 3 0 2 | 6 7 4 5 |      whose cards share a leaf switch
 //                  ring 2   ...
 //
+// Where members lie unevenly in nodes there are as many rings as the smallest node has members.
+// Each passes through all members of a node all the same: 40 and 32 of two racks make 32 rings.
+//
 // Each ring is the ring of axis_rings.h over its own order of the members. On an idle network with
 // d members a node and cards of W: reduce-scatter or all-gather (n-1)/n S/(d W) + (n-1) trips, as
 // long as the switch in the node is at least d - 1 times as fast; all-reduce twice that. The trips
@@ -23,8 +26,8 @@ namespace stepsim {
 
 class RotatedRings final : public CollectiveAlgorithm {
  public:
-  // The first dimension is the node. REQUIRES: at least two dimensions; the operation is
-  // all-reduce, all-gather or reduce-scatter.
+  // The first dimension is the node, unless there are uneven nodes. REQUIRES: at least two
+  // dimensions, or uneven nodes; the operation is all-reduce, all-gather or reduce-scatter.
   RotatedRings(const CollectiveTask& task, const GroupShape& shape);
 
   std::uint32_t members() const override { return n_; }

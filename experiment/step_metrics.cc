@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "schedules/plan/expert_places.h"
+#include "workload/adapters.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 
@@ -42,6 +44,18 @@ std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const Parall
                        .dropped_fraction = traffic.dropped / (all + traffic.dropped)};
 }
 
+// With a frozen model, the weight gradients of its matmuls are not computed; those of the adapters
+// are, and what stands beside them.
+double flops_not_trained(const Experiment& experiment) {
+  const ParallelPlan& plan = experiment.plan;
+  if (!plan.lora_rank) return 0;
+  const auto tokens = static_cast<double>(plan.global_batch * plan.sequence);
+  const auto frozen = static_cast<double>(matmul_parameter_count(experiment.model));
+  const auto trained =
+      static_cast<double>(adapter_parameter_count(experiment.model, *plan.lora_rank));
+  return (2 * frozen - 6 * trained) * tokens;
+}
+
 }  // namespace
 
 StepMetrics measure(const Experiment& experiment, const SimulationResult& result,
@@ -52,7 +66,9 @@ StepMetrics measure(const Experiment& experiment, const SimulationResult& result
   metrics.convention = convention;
   metrics.chips = plan.ranks();
   metrics.peak_per_chip = experiment.cluster.chip.peak_of(plan.type);
-  metrics.model_flops = model_flops(experiment.model, plan.global_batch, plan.sequence, convention);
+  metrics.model_flops =
+      model_flops(experiment.model, plan.global_batch, plan.sequence, convention) -
+      flops_not_trained(experiment);
 
   const double seconds = to_seconds(result.step_time);
   const auto chips = static_cast<double>(metrics.chips);

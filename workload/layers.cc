@@ -65,6 +65,18 @@ std::int64_t Layer::parameters(Region region) const {
   return sum;
 }
 
+std::int64_t Layer::frozen() const {
+  std::int64_t sum = 0;
+  for (const LayerOp& op : ops) sum += op.frozen;
+  return sum;
+}
+
+std::int64_t Layer::frozen(Region region) const {
+  std::int64_t sum = 0;
+  for (const LayerOp& op : ops) sum += op.region == region ? op.frozen : 0;
+  return sum;
+}
+
 Bytes Layer::saved() const {
   Bytes sum;
   for (const LayerOp& op : ops) sum += op.saved;

@@ -156,6 +156,7 @@ struct LayerOp {
   Bytes backward_workspace{};   // lives only while its backward runs: gradients, gathered input
   std::int64_t parameters = 0;  // on this chip. Those of the S region are on every tensor rank;
                                 // those of the E region only on the ranks that share its experts
+  std::int64_t frozen = 0;      // further ones that are not trained: memory, and nothing else
   // Bytes of the result before it, of all tokens, that cross the tensor group where the region
   // changes; 0: ModelLayers::tensor_boundary.
   Bytes crossing{};
@@ -193,6 +194,8 @@ struct Layer {
   std::optional<TokenRouting> routing{};
   std::int64_t parameters() const;
   std::int64_t parameters(Region region) const;
+  std::int64_t frozen() const;
+  std::int64_t frozen(Region region) const;
   Bytes saved() const;
 };
 

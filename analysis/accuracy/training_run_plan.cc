@@ -164,6 +164,18 @@ void read_overlap(const RowReader& row, ParallelPlan& plan) {
   if (tensor && plan.tp > 1) plan.overlap_tensor = true;
 }
 
+// NeMo's LoRA has a rank of 32 unless its recipe says otherwise
+// (nemo/collections/llm/peft/lora.py).
+void read_adapters(RowReader& row, ParallelPlan& plan) {
+  constexpr std::int64_t kUsualRank = 32;
+  const bool frozen = contains(row.text("model"), "LoRA") ||
+                      contains(row.text("other_metrics"), "kind=LoRA") ||
+                      contains(row.text("remarks"), "LoRA: frozen base");
+  if (!frozen) return;
+  plan.lora_rank = kUsualRank;
+  row.assume("lora_rank: 32");
+}
+
 void read_zero(RowReader& row, ParallelPlan& plan) {
   const std::string_view zero = row.text("zero_stage");
   if (zero.starts_with("3")) {
@@ -205,6 +217,7 @@ ParallelPlan plan_of_row(RowReader& row, const MeasuredModel& model, const Softw
   set_keys(software, plan);
   read_sizes(row, chips, plan);
   read_attention(row, model, plan);
+  read_adapters(row, plan);
   plan.allow_idle_chips = plan.ranks() % node != 0;
   read_zero(row, plan);
   read_schedule(row, plan);

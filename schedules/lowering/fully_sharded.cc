@@ -77,7 +77,9 @@ void FullySharded::leave(const StageUnit& unit, const LayerVisit& visit, std::in
                                           .at_end = true,
                                           .bytes = weights(part, unit)});
     }
-    if (visit.makes_gradients) reduce(part, unit, microbatch, is_last);
+    if (visit.makes_gradients && unit.reduced(part.experts) > 0) {
+      reduce(part, unit, microbatch, is_last);
+    }
   }
 }
 
@@ -85,7 +87,7 @@ void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microb
                           bool is_last) {
   const ParallelPlan& plan = stage_.plan;
   const std::string what = (part.experts ? "reduce experts of " : "reduce ") + unit.name;
-  const std::int64_t parameters = unit.gathered(part.experts);
+  const std::int64_t parameters = unit.reduced(part.experts);
   const Bytes bytes(parameters * plan.gradient_bytes);
   const OpRef reduction =
       stage_.add_collective(part.reduce_stream,

@@ -8,6 +8,7 @@
 #include "schedules/lowering/context.h"
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/weight_stationary.h"
+#include "workload/adapters.h"
 #include "workload/attention.h"
 #include "workload/experts.h"
 
@@ -141,6 +142,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                        .head = {},
                        .prediction = {}};
   ModelLayers& layers = lowered.layers;
+  if (plan.lora_rank) layers = with_adapters(std::move(layers), *plan.lora_rank, shard.types);
   for (Layer& block : layers.blocks) {
     if (plan.overlap_shared_experts && block.routing) {
       block = shared_experts_beside_dispatch(std::move(block));

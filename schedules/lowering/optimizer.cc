@@ -54,7 +54,8 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
     // Returns the divided weights whose fp32 master copy the optimizer may share.
     const std::int64_t master = plan.shared_master ? size_of(DataType::kFp32).value() : 0;
     const std::int64_t weight = plan.shared_master ? master : size_of(plan.weights()).value();
-    hold(MemoryCategory::kParameters, held * weight, plan.zero == 3);
+    const std::int64_t frozen = stage.frozen_of(experts) * size_of(plan.weights()).value();
+    hold(MemoryCategory::kParameters, held * weight + frozen, plan.zero == 3);
     if (plan.hold_gradients) {
       hold(MemoryCategory::kGradients, held * plan.gradient_bytes, plan.zero >= 2);
     }

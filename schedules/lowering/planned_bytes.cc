@@ -168,6 +168,7 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
 // group of `replicas` ranks. `shards` of the ranks divide the state.
 struct Replicated {
   std::vector<std::int64_t> layers;
+  std::int64_t frozen = 0;          // parameters of all layers that FSDP gathers and nobody trains
   std::int64_t gathered_again = 0;  // parameters that FSDP gathers a third time for recompute
   std::int64_t copied = 0;  // bytes of a table that another rank holds too, reduced once per step
   std::int64_t replicas = 1;
@@ -198,9 +199,14 @@ std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state)
     Replicated copy = state;
     copy.layers = {state.copied};
     copy.copied = 0;
+    copy.frozen = 0;
     ParallelPlan once = plan;
     once.zero = std::min(plan.zero, 1);
     sum += replicated_bytes(once, copy);
+  }
+  if (plan.zero == 3) {
+    const std::int64_t gathers = plan.reshard_after_forward ? 2 * microbatches : 1;
+    sum += groups * (state.shards - 1) * state.frozen * gathers * w;
   }
   if (plan.zero == 3 && plan.reshard_after_forward) {
     sum += groups * (state.shards - 1) * state.gathered_again * microbatches * w;
@@ -217,12 +223,15 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
   for (const PlannedBlock& block : blocks) {
     if (!has_own_visit(block.role)) continue;
     const Layer& layer = layers.blocks[block.kind];
-    experts.gathered_again += layer.parameters(Region::kExpert);
-    dense.gathered_again += layer.parameters() - layer.parameters(Region::kExpert);
+    const std::int64_t routed = layer.parameters(Region::kExpert) + layer.frozen(Region::kExpert);
+    experts.gathered_again += routed;
+    dense.gathered_again += layer.parameters() + layer.frozen() - routed;
   }
   for_each_layer(layers, [&](const Layer& layer) {
     const std::int64_t routed = layer.parameters(Region::kExpert);
     dense.layers.push_back(layer.parameters() - routed);
+    dense.frozen += layer.frozen() - layer.frozen(Region::kExpert);
+    experts.frozen += layer.frozen(Region::kExpert);
     if (routed > 0) experts.layers.push_back(routed);
   });
   // The last stage reads the embedding's table too.

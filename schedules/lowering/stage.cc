@@ -16,6 +16,14 @@ std::int64_t Stage::parameters_of(bool experts) const {
   return sum;
 }
 
+std::int64_t Stage::frozen_of(bool experts) const {
+  std::int64_t sum = 0;
+  for (const StageChunk& chunk : chunks) {
+    for (const StageUnit& unit : chunk.units) sum += unit.layer->frozen_of(experts);
+  }
+  return sum;
+}
+
 std::int64_t Stage::updated_parameters() const {
   std::int64_t sum = 0;
   for (const bool experts : {false, true}) {

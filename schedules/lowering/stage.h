@@ -72,8 +72,11 @@ struct StageUnit {
   std::int64_t tied_parameters =
       0;  // size of a table that this layer reads and another layer holds
 
-  // Returns the parameters that FSDP gathers for this layer.
+  // Returns the parameters that FSDP gathers for this layer, and those whose gradients it reduces.
   std::int64_t gathered(bool experts) const {
+    return reduced(experts) + layer->frozen_of(experts);
+  }
+  std::int64_t reduced(bool experts) const {
     return layer->parameters_of(experts) + (experts ? 0 : tied_parameters);
   }
 };
@@ -125,6 +128,7 @@ struct Stage {
   // Returns whether the rank holds a copy of an embedding table that is not among its own layers.
   bool copies_table() const { return tied_parameters > 0 && !holds_first(); }
   std::int64_t parameters_of(bool experts) const;  // dense: includes the copied table
+  std::int64_t frozen_of(bool experts) const;
   // Returns the parameters that this rank's optimizer updates.
   std::int64_t updated_parameters() const;
   // Returns the parameters of the S region. Every tensor rank holds them, with gradients from its

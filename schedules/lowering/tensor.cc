@@ -394,6 +394,8 @@ LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes bo
           .parameters = layer.parameters(),
           .expert_parameters = layer.parameters(Region::kExpert),
           .sequence_parameters = plan.divides_width() ? 0 : layer.parameters(Region::kSequence),
+          .frozen = layer.frozen(),
+          .frozen_experts = layer.frozen(Region::kExpert),
           .input = first->saved};
 }
 

@@ -46,6 +46,8 @@ struct LoweredLayer {
   std::int64_t expert_parameters = 0;  // parameters of routed experts
   std::int64_t sequence_parameters =
       0;          // parameters of the S region, the same on every tensor rank
+  std::int64_t frozen = 0;          // not trained, not among `parameters`; includes the next
+  std::int64_t frozen_experts = 0;
   Bytes input{};  // input of the layer on this chip, included in what its first compute step keeps
 
   bool has_weight_part() const;                   // whether a step of split_backward belongs to W
@@ -53,6 +55,9 @@ struct LoweredLayer {
 
   std::int64_t parameters_of(bool experts) const {
     return experts ? expert_parameters : parameters - expert_parameters;
+  }
+  std::int64_t frozen_of(bool experts) const {
+    return experts ? frozen_experts : frozen - frozen_experts;
   }
 };
 

@@ -21,6 +21,24 @@ void check_no_optimizer(const ParallelPlan& plan, Rules& rules) {
 
 }  // namespace
 
+void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (!plan.lora_rank) return;
+  const std::string is = "is " + std::to_string(*plan.lora_rank) + ", but ";
+  rules.require(model.kind == ModelKind::kTransformer, "lora_rank",
+                is + "the model is a stack of MLPs, which gets no adapters: 0");
+  rules.require(model.prediction_modules == 0, "lora_rank",
+                is + "modules of multi-token prediction get no adapters: 0");
+  rules.require(plan.tensor_chunks == 1, "lora_rank",
+                is + "tensor_chunks = " + std::to_string(plan.tensor_chunks) +
+                    " cuts matmuls that have no others beside them: 0, or tensor_chunks = 1");
+  rules.require(!plan.divides_width(), "lora_rank",
+                is + "tensor_width = " + std::to_string(plan.tensor_width) +
+                    " divides matrices both ways: 0, or tensor_width = 1");
+  rules.require(!model.tied_embeddings || (plan.pp == 1 && plan.zero < 3), "lora_rank",
+                is + "the frozen table of tied embeddings would be on two stages, or gathered: 0, "
+                     "or pp = 1 and zero below 3");
+}
+
 void check_optimizer(const ParallelPlan& plan, Rules& rules) {
   rules.require(plan.clip_gradients || !plan.post_validation, "post_validation",
                 "is true, but without clip_gradients there is no norm to wait for");

@@ -175,6 +175,7 @@ struct ParallelPlan {
   std::int64_t sm_margin = 0;  // units of the chip that kernels leave to communication
 
   // ---- optimizer, and what lives on the host ----
+  std::optional<std::int64_t> lora_rank;  // unset: all parameters are trained
   Optimizer optimizer = Optimizer::kAdam;
   std::int64_t optimizer_bytes = 12;  // per parameter
   std::int64_t gradient_bytes = 4;    // per parameter

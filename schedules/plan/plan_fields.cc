@@ -30,6 +30,7 @@ constexpr double kMostBytesOfAParameter = 64;
 constexpr double kMostPrefetch = 1000;
 constexpr double kMostBitsOfAValue = 32;
 constexpr double kMostUnits = 1'000'000;
+constexpr double kMostRankOfAdapters = 65'536;
 constexpr double kMostLayers = 10'000;  // of a stage
 
 void add_ranks(Table& table) {
@@ -442,6 +443,16 @@ void add_optimizer(Table& table) {
             {.help = "adam, or none: forward and backward only, without optimizer state, as the "
                      "closed forms count a step.",
              .advice = "Use none to compare with formulas."});
+  table.add(
+      "lora_rank", &Plan::lora_rank, Limits::between(1, kMostRankOfAdapters).or_zero(),
+      {.help = "Rank of the low-rank adapters (LoRA) beside each projection of a block, which "
+               "are all that is trained: the model is frozen.",
+       .advice = "8 to 64 for fine-tuning. Frozen weights have no gradients, no optimizer "
+                 "state and no weight-gradient matmuls: a third of the work goes. Routed "
+                 "experts and the router get no adapters.",
+       .rules = "A transformer without prediction modules; tensor_chunks and tensor_width 1; "
+                "tied embeddings with pp = 1 and zero below 3 only.",
+       .unset = "all parameters are trained"});
   table.add("optimizer_bytes", &Plan::optimizer_bytes, Limits::between(1, kMostBytesOfAParameter),
             {.help = "Bytes of optimizer state of a parameter.",
              .advice = "12: an fp32 weight and two fp32 moments. 8: no master weight. 6: moments "

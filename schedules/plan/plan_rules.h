@@ -79,6 +79,7 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
 // ---- check_optimizer.cc: the optimizer's step and its state, and what lives on the host ----
 
 void check_optimizer(const ParallelPlan& plan, Rules& rules);
+void check_adapters(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 void check_offload(const ParallelPlan& plan, Rules& rules);
 
 }  // namespace stepsim

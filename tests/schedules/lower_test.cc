@@ -11,6 +11,7 @@
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
 #include "topology/small_clusters.h"
+#include "workload/adapters.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 
@@ -201,6 +202,31 @@ TEST(LowerTest, MasterWeightsMayBeTheOnlyOnes) {
   EXPECT_EQ(resident(plan, MemoryCategory::kParameters), Bytes(4 * part));
   EXPECT_EQ(resident(plan, MemoryCategory::kOptimizer), Bytes(8 * part));
   EXPECT_EQ(resident(plan, MemoryCategory::kGradients), Bytes(4 * part));
+}
+
+// Frozen weights in bf16 are held; the adapters have gradients and an optimizer. FSDP gathers both
+// twice a micro-batch.
+TEST(LowerTest, AFrozenModelIsHeldAndItsAdaptersAreTrained) {
+  const std::int64_t frozen = parameter_count(small_model());
+  const std::int64_t trained = adapter_parameter_count(small_model(), 8);
+  const std::int64_t expected[] = {2 * 4, 4 + 2, 4 * 4 + 2, (2 + 2 + 4) * 4};
+  for (const int zero : {0, 1, 2, 3}) {
+    ParallelPlan plan = plan_of(1, 4, 1, zero);
+    plan.lora_rank = 8;
+    const SimulationResult result =
+        run(small_model(), plan, one_node(4, 100_GBps), {.steps = zero >= 2 ? 2U : 1U});
+    const std::int64_t gathered = zero == 3 ? (2 + 2) * 4 * frozen : 0;
+    EXPECT_EQ(sent(result, Axis::kData).value(), 3 * (trained * expected[zero] + gathered)) << zero;
+    const std::int64_t parts = zero == 3 ? 4 : 1;
+    EXPECT_EQ(resident(plan, MemoryCategory::kParameters), Bytes(2 * (frozen + trained) / parts));
+    EXPECT_EQ(resident(plan, MemoryCategory::kOptimizer), Bytes(12 * trained / (zero > 0 ? 4 : 1)));
+  }
+  for (const std::int64_t tp : {1, 2}) {
+    ParallelPlan plan = plan_of(tp, 1, 4 / tp, 1);
+    plan.lora_rank = 8;
+    plan.recompute = tp == 2 ? Recompute::kFull : Recompute::kSelective;
+    EXPECT_GT(run(small_model(), plan, one_node(4, 100_GBps)).step_time, Duration(0));
+  }
 }
 
 // One bf16 tensor for each shape of a block's weights, for any number of blocks. On two tensor

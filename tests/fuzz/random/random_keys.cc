@@ -208,6 +208,13 @@ void choose_attention_kernels(Choices& choices, ParallelPlan& plan) {
   if (plan.fused_attention && plan.cp == 1 && choices.one_in(8)) plan.attention_result_bits = 12;
 }
 
+bool may_be_frozen(const RandomJob& job) {
+  const ParallelPlan& plan = job.plan;
+  const bool table_in_one_place = plan.pp == 1 && plan.zero < 3;
+  return is_transformer(job) && job.model.prediction_modules == 0 && plan.tensor_chunks == 1 &&
+         plan.tensor_width == 1 && (!job.model.tied_embeddings || table_in_one_place);
+}
+
 void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
   ParallelPlan& plan = job.plan;
   plan.type = random_type(choices, cluster.chip);
@@ -221,6 +228,7 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
     plan.loss = choices.pick({LossKernels::kFused, LossKernels::kInPlace, LossKernels::kSeparate});
   }
   plan.gradient_placeholders = choices.one_in(6);
+  if (may_be_frozen(job) && choices.one_in(6)) plan.lora_rank = choices.pick({4, 16, 64});
   if (cluster.chip.communication.units > 0 && choices.one_in(6)) plan.sm_margin = 20;
 }
 

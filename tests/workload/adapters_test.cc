@@ -1,0 +1,76 @@
+#include "workload/adapters.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/published_models.h"
+#include "workload/kernels.h"
+#include "workload/model_counts.h"
+
+namespace stepsim {
+namespace {
+
+double matmul_flops(const std::vector<Kernel>& kernels) {
+  double flops = 0;
+  for (const Kernel& kernel : kernels) {
+    if (kernel.kind == KernelKind::kMatmul) flops += kernel.flops.value();
+  }
+  return flops;
+}
+
+struct Flops3 {
+  double forward = 0;
+  double inputs = 0;
+  double weights = 0;
+};
+
+Flops3 flops_of(const Layer& layer) {
+  Flops3 sum;
+  for (const LayerOp& op : layer.ops) {
+    sum.forward += matmul_flops(op.forward);
+    sum.inputs += matmul_flops(op.input_gradient);
+    sum.weights += matmul_flops(op.weight_gradient);
+  }
+  return sum;
+}
+
+constexpr std::int64_t kTokens = 4096;
+constexpr std::int64_t kRank = 16;
+
+Shard shard() {
+  return {.sequence_length = kTokens};
+}
+
+// Llama-3 8B: qkv 4096 -> 6144, out 4096 -> 4096, gate and up 4096 -> 28672, down 14336 -> 4096; 32
+// blocks of rank x (in + out) each.
+TEST(AdaptersTest, CountsWhatIsTrained) {
+  const std::int64_t block = 10240 + 8192 + 32768 + 18432;
+  EXPECT_EQ(adapter_parameter_count(llama3_8b(), kRank), 32 * kRank * block);
+}
+
+TEST(AdaptersTest, AFrozenModelHasNoWeightGradientsButThoseOfItsAdapters) {
+  const ModelLayers whole = build_layers(llama3_8b(), shard());
+  const ModelLayers adapted = with_adapters(whole, kRank, shard().types);
+  const Layer& before = whole.block(0);
+  const Layer& after = adapted.block(0);
+  EXPECT_EQ(after.frozen(), before.parameters());
+  const double beside = 2.0 * kTokens * static_cast<double>(after.parameters());
+  EXPECT_DOUBLE_EQ(flops_of(after).forward, flops_of(before).forward + beside);
+  EXPECT_DOUBLE_EQ(flops_of(after).inputs, flops_of(before).inputs + beside);
+  EXPECT_DOUBLE_EQ(flops_of(after).weights, beside);
+  for (const Layer* layer : {&adapted.embedding, &adapted.head}) {
+    EXPECT_EQ(layer->parameters(), 0);
+    EXPECT_GT(layer->frozen(), 0);
+    EXPECT_DOUBLE_EQ(flops_of(*layer).weights, 0);
+  }
+}
+
+TEST(AdaptersTest, RoutedExpertsGetNone) {
+  const Shard one = shard();
+  const ModelLayers adapted = with_adapters(build_layers(mixtral_8x7b(), one), kRank, one.types);
+  EXPECT_EQ(adapted.block(0).parameters(Region::kExpert), 0);
+  EXPECT_GT(adapted.block(0).frozen(Region::kExpert), 0);
+  EXPECT_EQ(adapted.block(0).parameters(), kRank * (10240 + 8192)) << "attention's";
+}
+
+}  // namespace
+}  // namespace stepsim

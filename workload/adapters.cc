@@ -1,0 +1,85 @@
+#include "workload/adapters.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "workload/kernels.h"
+
+namespace stepsim {
+namespace {
+
+bool is_matmul(const Kernel& kernel) {
+  return kernel.kind == KernelKind::kMatmul;
+}
+
+// Returns the matmul with the op's weights, or nullptr. Those of attention have no weight gradient.
+const Kernel* weights_matmul(const LayerOp& op) {
+  if (std::ranges::none_of(op.weight_gradient, is_matmul)) return nullptr;
+  const auto found = std::find_if(op.forward.rbegin(), op.forward.rend(), is_matmul);
+  return found == op.forward.rend() ? nullptr : &*found;
+}
+
+// Returns a matmul that adds its result to what is in memory.
+Kernel adding(Kernel kernel) {
+  kernel.read += kernel.written;
+  return kernel;
+}
+
+void freeze(LayerOp& op) {
+  op.frozen = op.parameters;
+  op.parameters = 0;
+  op.weight_gradient.clear();
+}
+
+void adapt(LayerOp& op, std::int64_t rank, const DataTypes& types) {
+  const Kernel base = *weights_matmul(op);
+  const MatmulTypes product{types.activations, types.activations};
+  const MatmulTypes gradient{types.activations, types.gradients};
+  const std::int64_t rows = base.m, outputs = base.n, inputs = base.k;
+  freeze(op);
+  const std::vector<Kernel> beside = {
+      matmul("adapter_down", product, {.m = rows, .n = rank, .k = inputs}),
+      adding(matmul("adapter_up", product, {.m = rows, .n = outputs, .k = rank}))};
+  op.forward.insert(op.forward.end(), beside.begin(), beside.end());
+  if (!op.again.empty()) op.again.insert(op.again.end(), beside.begin(), beside.end());
+  op.input_gradient.push_back(matmul("adapter_up", product, {.m = rows, .n = rank, .k = outputs}));
+  op.input_gradient.push_back(
+      adding(matmul("adapter_down", product, {.m = rows, .n = inputs, .k = rank})));
+  op.weight_gradient = {
+      accumulating_matmul("adapter_up", gradient, {.m = outputs, .n = rank, .k = rows}),
+      accumulating_matmul("adapter_down", gradient, {.m = rank, .n = inputs, .k = rows})};
+  op.parameters = rank * (inputs + outputs);
+  op.saved += rows * rank * size_of(types.activations);
+}
+
+void freeze_all(Layer& layer) {
+  for (LayerOp& op : layer.ops) freeze(op);
+}
+
+}  // namespace
+
+ModelLayers with_adapters(ModelLayers layers, std::int64_t rank, const DataTypes& types) {
+  freeze_all(layers.embedding);
+  freeze_all(layers.head);
+  for (Layer& block : layers.blocks) {
+    for (LayerOp& op : block.ops) {
+      const bool routed = op.region == Region::kExpert || op.name == "router";
+      if (!routed && weights_matmul(op) != nullptr) {
+        adapt(op, rank, types);
+      } else {
+        freeze(op);
+      }
+    }
+  }
+  return layers;
+}
+
+std::int64_t adapter_parameter_count(const ModelSpec& model, std::int64_t rank) {
+  const Shard whole{.sequence_length = 1};
+  const ModelLayers layers = with_adapters(build_layers(model, whole), rank, whole.types);
+  std::int64_t sum = 0;
+  for (const std::uint32_t kind : layers.kind_of_block) sum += layers.blocks[kind].parameters();
+  return sum;
+}
+
+}  // namespace stepsim

@@ -162,6 +162,10 @@ void read_overlap(const RowReader& row, ParallelPlan& plan) {
                       contains(overlap, "--tp-comm-overlap") ||
                       contains(overlap, "overlapped with weight-grad");
   if (tensor && plan.tp > 1) plan.overlap_tensor = true;
+  // Nobody quantises without a compiler: the casts would cost more than fp8 brings.
+  const bool compiled = (contains(overlap, "compile") && !contains(overlap, "no compile")) ||
+                        size_of(plan.type) < size_of(plan.activations());
+  if (compiled) plan.eager_elementwise = false;
 }
 
 // NeMo's LoRA has a rank of 32 unless its recipe says otherwise

@@ -10,6 +10,7 @@
 #include "schedules/lowering/weight_stationary.h"
 #include "workload/adapters.h"
 #include "workload/attention.h"
+#include "workload/eager.h"
 #include "workload/experts.h"
 
 namespace stepsim {
@@ -142,6 +143,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                        .head = {},
                        .prediction = {}};
   ModelLayers& layers = lowered.layers;
+  if (plan.eager_elementwise) {
+    layers = with_eager_kernels(std::move(layers), model, shard.types.activations);
+  }
   if (plan.lora_rank) layers = with_adapters(std::move(layers), *plan.lora_rank, shard.types);
   for (Layer& block : layers.blocks) {
     if (plan.overlap_shared_experts && block.routing) {

@@ -87,6 +87,10 @@ void check_rounding(const ParallelPlan& plan, const ModelSpec& model, Rules& rul
   rules.require(plan.fused_elementwise || acts, "fused_elementwise",
                 "is false, but nothing is rounded by blocks or kept narrow, and there are no "
                 "experts: true");
+  const bool has_passes = model.kind == ModelKind::kTransformer &&
+                          (model.norm == NormKind::kRms || model.gated_mlp || model.rotary);
+  rules.require(!plan.eager_elementwise || has_passes, "eager_elementwise",
+                "is true, but the model has no RMS norm, rotation or gated MLP: false");
   if (!plan.attention_result_bits) return;
   const std::int64_t bits = *plan.attention_result_bits;
   const std::int64_t most = 8 * size_of(wide).value();

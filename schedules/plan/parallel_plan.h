@@ -170,6 +170,7 @@ struct ParallelPlan {
   bool transpose_weights = false;
   bool fused_attention = true;
   bool fused_elementwise = true;
+  bool eager_elementwise = false;
   LossKernels loss = LossKernels::kFused;
   bool gradient_placeholders = false;
   std::int64_t sm_margin = 0;  // units of the chip that kernels leave to communication

@@ -417,6 +417,12 @@ void add_types(Table& table) {
                        "gradient of the experts' weights has one, too.",
              .rules = "false needs experts, scale_block with narrow matmuls, or a narrow "
                       "activation_input_dtype."});
+  table.add("eager_elementwise", &Plan::eager_elementwise,
+            {.help = "Norms, rotations and gated activations run op by op, as in PyTorch without "
+                     "torch.compile: each cast, square, sum and product is a kernel.",
+             .advice = "true for eager PyTorch. It costs a tenth of a step and more; memory that "
+                       "such kernels keep in addition is not counted.",
+             .rules = "A transformer with RMS norm, rotary positions or a gated MLP."});
   table.add("loss", &Plan::loss,
             {.help = "Kernels of the cross entropy. fused: fp32 in registers only. in_place: one "
                      "fp32 copy of the logits (Megatron-LM). separate: up to three copies, four "

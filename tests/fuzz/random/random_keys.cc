@@ -228,6 +228,9 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
     plan.loss = choices.pick({LossKernels::kFused, LossKernels::kInPlace, LossKernels::kSeparate});
   }
   plan.gradient_placeholders = choices.one_in(6);
+  if (is_transformer(job) && (job.model.norm == NormKind::kRms || job.model.gated_mlp)) {
+    plan.eager_elementwise = choices.one_in(6);
+  }
   if (may_be_frozen(job) && choices.one_in(6)) plan.lora_rank = choices.pick({4, 16, 64});
   if (cluster.chip.communication.units > 0 && choices.one_in(6)) plan.sm_margin = 20;
 }

@@ -1,0 +1,65 @@
+#include "workload/eager.h"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "tests/support/published_models.h"
+
+namespace stepsim {
+namespace {
+
+const LayerOp& op_named(const Layer& layer, std::string_view name) {
+  for (const LayerOp& op : layer.ops) {
+    if (op.name == name) return op;
+  }
+  throw std::out_of_range("no op of that name");
+}
+
+Bytes moved(const std::vector<Kernel>& kernels) {
+  Bytes sum;
+  for (const Kernel& kernel : kernels) sum += kernel.read + kernel.written;
+  return sum;
+}
+
+constexpr std::int64_t kTokens = 1024;
+
+ModelLayers eager(const ModelSpec& model) {
+  return with_eager_kernels(build_layers(model, {.sequence_length = kTokens}), model,
+                            DataType::kBf16);
+}
+
+// RMS norm: cast 2 + 4, square 8, mean 4, scale 8, cast 4 + 2, weight 4: 36 bytes a value.
+TEST(EagerTest, ANormTakesAPassForEachStep) {
+  const ModelLayers layers = eager(llama3_8b());
+  const LayerOp& norm = op_named(layers.block(0), "mlp_norm");
+  EXPECT_EQ(norm.forward.size(), 6U);
+  EXPECT_EQ(moved(norm.forward), Bytes(36 * kTokens * 4096));
+  EXPECT_EQ(norm.saved, Bytes(2 * kTokens * 4096)) << "what is kept stays";
+}
+
+// SiLU 4 bytes, product 6; backward two products and SiLU's, 6 each.
+TEST(EagerTest, AGatedActivationIsTwoKernels) {
+  const ModelLayers layers = eager(llama3_8b());
+  const LayerOp& activation = op_named(layers.block(0), "mlp_activation");
+  EXPECT_EQ(moved(activation.forward), Bytes(10 * kTokens * 14336));
+  EXPECT_EQ(moved(activation.input_gradient), Bytes(18 * kTokens * 14336));
+}
+
+// 32 and 8 heads of 128: cast 6, complex product 8, cast 6.
+TEST(EagerTest, ARotationIsDoneInFp32) {
+  const LayerOp& rope = op_named(eager(llama3_8b()).block(0), "rope");
+  EXPECT_EQ(moved(rope.forward), Bytes(20 * kTokens * 40 * 128));
+}
+
+TEST(EagerTest, LayerNormAndGeluAreOneKernelEach) {
+  const ModelSpec model = gpt3_175b();
+  const ModelLayers before = build_layers(model, {.sequence_length = kTokens});
+  const ModelLayers after = eager(model);
+  for (std::size_t i = 0; i < before.block(0).ops.size(); ++i) {
+    EXPECT_EQ(before.block(0).ops[i].forward, after.block(0).ops[i].forward);
+  }
+}
+
+}  // namespace
+}  // namespace stepsim

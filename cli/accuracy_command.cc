@@ -88,13 +88,16 @@ std::string json_of(const std::vector<AccuracyRow>& rows) {
     text += fmt::format(
         "{}\n    {{\"id\": \"{}\", \"source_id\": \"{}\", \"chip\": \"{}\", \"metric\": \"{}\", "
         "\"measured\": {}, \"predicted\": {}, \"relative_error\": {}, \"skipped\": \"{}\", "
-        "\"fits\": {}, \"implausible\": \"{}\", \"grade\": \"{}\", \"assumed\": {}}}",
+        "\"fits\": {}, \"implausible\": \"{}\", \"grade\": \"{}\", "
+        "\"situation\": \"{}\", \"interval\": {}, \"assumed\": {}}}",
         text.back() == '[' ? "" : ",", json_escaped(row.id), json_escaped(row.source_id),
         json_escaped(row.chip), row.metric, row.measured,
         row.predicted ? fmt::format("{}", *row.predicted) : "null",
         row.predicted ? fmt::format("{:.6f}", row.relative_error()) : "null",
         json_escaped(row.skipped), row.fits ? (*row.fits ? "true" : "false") : "null",
-        json_escaped(row.implausible), json_escaped(row.grade), list_of(row.assumed));
+        json_escaped(row.implausible), json_escaped(row.grade), row.situation,
+        row.interval ? fmt::format("[{}, {}]", row.interval->low, row.interval->high) : "null",
+        list_of(row.assumed));
   }
   text += "\n  ],\n  \"summary\": [";
   for (const AccuracySummary& line : summarise(rows)) {
@@ -106,11 +109,12 @@ std::string json_of(const std::vector<AccuracyRow>& rows) {
         "{}\n    {{\"source_id\": \"{}\", \"metric\": \"{}\", \"under_specified\": {}, "
         "\"rows\": {}, \"implausible\": {}, "
         "\"median_absolute_relative_error\": {}, \"p90_absolute_relative_error\": {}, "
-        "\"mean_relative_error\": {}}}",
+        "\"mean_relative_error\": {}, \"covered\": {}}}",
         text.back() == '[' ? "" : ",", json_escaped(line.source_id), line.metric,
         line.under_specified, line.rows, line.implausible,
         value(line.median_absolute_relative_error), value(line.p90_absolute_relative_error),
-        value(line.mean_relative_error));
+        value(line.mean_relative_error),
+        line.covered ? fmt::format("{:.4f}", *line.covered) : "null");
   }
   return text + "\n  ]\n}\n";
 }
@@ -140,17 +144,18 @@ std::string rows_table(const std::vector<AccuracyRow>& rows) {
 }
 
 std::string summary_table(const std::vector<AccuracyRow>& rows) {
-  std::string text = fmt::format("{:<44} {:<13} {:>6} {:>8} {:>8} {:>8} {:>8}\n", "source",
-                                 "metric", "rows", "skipped", "median", "p90", "mean");
+  std::string text = fmt::format("{:<44} {:<13} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "source",
+                                 "metric", "rows", "skipped", "median", "p90", "mean", "covered");
   for (const AccuracySummary& line : summarise(rows)) {
     text += fmt::format("{:<44} {:<13} {:>6} {:>8} ",
                         shortened(line.source_id + (line.under_specified ? " (grade C)" : ""), 44),
                         line.metric, line.rows, line.skipped);
-    text += line.rows == 0 ? std::string("       -        -        -\n")
-                           : fmt::format("{:>6.1f} % {:>6.1f} % {:>+6.1f} %\n",
+    text += line.rows == 0 ? std::string("       -        -        -")
+                           : fmt::format("{:>6.1f} % {:>6.1f} % {:>+6.1f} %",
                                          100 * line.median_absolute_relative_error,
                                          100 * line.p90_absolute_relative_error,
                                          100 * line.mean_relative_error);
+    text += line.covered ? fmt::format(" {:>6.0f} %\n", 100 * *line.covered) : "        -\n";
   }
   return text;
 }

@@ -198,6 +198,13 @@ class Report : private ReportText {
         run_.result.steps > 1
             ? fmt::format("of {} steps, from the end of the first", run_.result.steps)
             : "");
+    if (report_.step_time_s) {
+      const auto bound = [&](double seconds) {
+        return scaled(steps_of(seconds * kPicosecondsPerSecond, scale), scale);
+      };
+      line("  {:<{}}{} to {} in 8 of 10 such runs", "", kReportLabel,
+           bound(report_.step_time_s->low), bound(report_.step_time_s->high));
+    }
     row("tokens/s", grouped(metrics.tokens_per_s),
         fmt::format("{} a chip", grouped(metrics.tokens_per_s_per_chip)));
     row("MFU", fmt::format("{:.1f} %", 100 * metrics.model_flops_utilization),

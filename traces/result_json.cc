@@ -107,7 +107,8 @@ std::string stages_json(const FinishedRun& run) {
   return json_list(stages);
 }
 
-std::string memory_json(const FinishedRun& run) {
+std::string memory_json(const StepReport& report) {
+  const FinishedRun& run = report.run;
   const MemoryPeak& peak = run.result.memory_peaks[run.result.peak_rank.index()];
   const Bytes capacity = run.cluster.chip.memory_capacity;
   JsonObject categories(JsonObject::Layout::kLines, 2);
@@ -116,6 +117,10 @@ std::string memory_json(const FinishedRun& run) {
   }
   JsonObject object(JsonObject::Layout::kLines, 1);
   object.add("peak_bytes", peak.bytes);
+  if (report.peak_bytes) {
+    object.add("peak_interval_bytes", json_list({fmt::format("{:.0f}", report.peak_bytes->low),
+                                                 fmt::format("{:.0f}", report.peak_bytes->high)}));
+  }
   object.add("capacity_bytes", capacity);
   object.add("fits", peak.bytes <= capacity ? "true" : "false");
   object.add("peak_rank", std::to_string(run.result.peak_rank.index()));
@@ -175,6 +180,11 @@ std::string result_json(const StepReport& report) {
   JsonObject object(JsonObject::Layout::kLines);
   object.add("name", json_quoted(run.experiment.name));
   object.add("step_time_s", metrics.step_time);
+  if (report.step_time_s) {
+    object.add("step_time_interval_s",
+               json_list({fmt::format("{:.12f}", report.step_time_s->low),
+                          fmt::format("{:.12f}", report.step_time_s->high)}));
+  }
   object.add("steps", std::to_string(result.steps));
   object.add("tokens_per_s", metrics.tokens_per_s);
   object.add("tokens_per_s_per_chip", metrics.tokens_per_s_per_chip);
@@ -204,7 +214,7 @@ std::string result_json(const StepReport& report) {
     object.add("placement", json_list(texts));
   }
   object.add("critical_path", critical_path_json(result.critical_path));
-  object.add("memory", memory_json(run));
+  object.add("memory", memory_json(report));
   object.add("links", links_json(run));
   JsonObject by_axis(JsonObject::Layout::kOneLine);
   for (std::size_t i = 0; i < run.graph.axes.size(); ++i) {

@@ -29,6 +29,7 @@ void freeze(LayerOp& op) {
   op.frozen = op.parameters;
   op.parameters = 0;
   op.weight_gradient.clear();
+  op.regathers_input = false;  // for the weight gradient
 }
 
 void adapt(LayerOp& op, std::int64_t rank, const DataTypes& types) {
@@ -36,7 +37,9 @@ void adapt(LayerOp& op, std::int64_t rank, const DataTypes& types) {
   const MatmulTypes product{types.activations, types.activations};
   const MatmulTypes gradient{types.activations, types.gradients};
   const std::int64_t rows = base.m, outputs = base.n, inputs = base.k;
+  const bool regathers = op.regathers_input;
   freeze(op);
+  op.regathers_input = regathers;  // of the adapters
   const std::vector<Kernel> beside = {
       matmul("adapter_down", product, {.m = rows, .n = rank, .k = inputs}),
       adding(matmul("adapter_up", product, {.m = rows, .n = outputs, .k = rank}))};

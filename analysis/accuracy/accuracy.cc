@@ -57,15 +57,23 @@ AccuracySummary sum_up(const SummaryKey& key, const std::vector<AccuracyRow>& ro
       .source_id = key.source_id, .metric = key.metric, .under_specified = key.under_specified};
   std::vector<double> errors;
   double sum = 0;
+  std::size_t with_interval = 0, covered = 0;
   for (const AccuracyRow& row : rows) {
     if (!key.fits(row)) continue;
     summary.skipped += row.predicted ? 0U : 1U;
     summary.implausible += row.implausible.empty() ? 0U : 1U;
     if (!row.predicted || !row.implausible.empty()) continue;
+    if (row.interval) {
+      ++with_interval;
+      covered += row.interval->low <= row.measured && row.measured <= row.interval->high ? 1U : 0U;
+    }
     sum += row.relative_error();
     errors.push_back(std::abs(row.relative_error()));
   }
   summary.rows = errors.size();
+  if (with_interval > 0) {
+    summary.covered = static_cast<double>(covered) / static_cast<double>(with_interval);
+  }
   if (errors.empty()) return summary;
   std::ranges::sort(errors);
   summary.median_absolute_relative_error = median(errors);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "analysis/accuracy/csv_table.h"
+#include "experiment/uncertainty.h"
 #include "proto/catalog/measured_tables.h"
 
 namespace stepsim {
@@ -49,6 +50,8 @@ struct AccuracyRow {
   // Only training runs have these:
   std::vector<std::string> assumed{};  // "vocab: 51200", where the table says nothing
   std::optional<bool> fits{};          // in the memory of a chip, as predicted
+  std::string situation{};             // what makes the prediction uncertain
+  std::optional<Interval> interval{};  // where 8 of 10 such figures would lie
   std::string implausible{};  // why the measurement can't be right; empty: it can, or nobody knows
   std::string grade{};        // how much the source says: column `spec_grade`, "A" to "C"
 
@@ -83,6 +86,7 @@ struct AccuracySummary {
   double median_absolute_relative_error = 0;  // 0 where rows is 0
   double p90_absolute_relative_error = 0;     // nearest rank
   double mean_relative_error = 0;
+  std::optional<double> covered{};  // share of the rows in their interval; unset: none has one
 };
 std::vector<AccuracySummary> summarise(const std::vector<AccuracyRow>& rows);
 

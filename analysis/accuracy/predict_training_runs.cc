@@ -141,24 +141,41 @@ std::string why_implausible(const RunPrediction& prediction, double step_time_s)
                      kLeastUtilization, kMostUtilization);
 }
 
+// The intervals of all situations beside what is measured in one.
+class IntervalsOfRows {
+ public:
+  void set(const RunOutcome& outcome, PredictedMetric metric, AccuracyRow& row) const {
+    if (!row.predicted) return;
+    const Situation& situation = outcome.prediction->situation;
+    row.situation = text_of(situation);
+    row.interval = interval_of(entries_, metric, situation, *row.predicted);
+  }
+
+ private:
+  std::vector<IntervalEntry> entries_ = load_intervals();
+};
+
 void add_step_time(AccuracyRow row, const MeasuredRun& measured, const RunOutcome& outcome,
-                   std::vector<AccuracyRow>& rows) {
+                   const IntervalsOfRows& intervals, std::vector<AccuracyRow>& rows) {
   row.measured = *measured.step_time_s;
   if (outcome.prediction) {
     row.predicted = outcome.prediction->step_time_s;
     row.implausible = why_implausible(*outcome.prediction, row.measured);
   }
+  intervals.set(outcome, PredictedMetric::kStepTime, row);
   rows.push_back(std::move(row));
 }
 
 // PyTorch's allocated memory excludes the context and the memory of libraries.
 void add_memory(AccuracyRow row, const MeasuredRun& measured, const RunOutcome& outcome,
-                bool is_allocated, std::vector<AccuracyRow>& rows) {
+                bool is_allocated, const IntervalsOfRows& intervals,
+                std::vector<AccuracyRow>& rows) {
   row.metric = "memory_bytes";
   row.measured = *measured.memory_bytes;
   if (const auto& prediction = outcome.prediction) {
     row.predicted = prediction->memory_bytes - (is_allocated ? prediction->fixed_bytes : 0);
   }
+  intervals.set(outcome, PredictedMetric::kMemory, row);
   rows.push_back(std::move(row));
 }
 
@@ -169,6 +186,7 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
                                                const PredictOptions& options) {
   const MeasuredCatalog catalog{
       .hardware = hardware, .software = load_software(), .models = load_measured_models()};
+  const IntervalsOfRows intervals;
   std::vector<MeasuredRun> measured;
   for (std::size_t record = 0; record < table.records.size(); ++record) {
     measured.push_back(MeasurementReader(table, record).read());
@@ -191,9 +209,9 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
       rows.push_back(std::move(row));
       continue;
     }
-    if (values.step_time_s) add_step_time(row, values, outcome, rows);
+    if (values.step_time_s) add_step_time(row, values, outcome, intervals, rows);
     if (values.memory_bytes) {
-      add_memory(row, values, outcome, says(table, record, "allocated"), rows);
+      add_memory(row, values, outcome, says(table, record, "allocated"), intervals, rows);
     }
   }
   return rows;

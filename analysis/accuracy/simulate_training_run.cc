@@ -5,6 +5,7 @@
 
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
+#include "sim/hardware/group_links.h"
 #include "sim/run/simulate.h"
 
 namespace stepsim {
@@ -46,7 +47,8 @@ RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
           .fixed_bytes = static_cast<double>(
               peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value()),
           .utilization = done.runs.front().metrics.model_flops_utilization,
-          .fits = peak.bytes <= cluster.chip.memory_capacity};
+          .fits = peak.bytes <= cluster.chip.memory_capacity,
+          .situation = situation_of(experiment, chips_per_node(cluster.places))};
 }
 
 // Takes the first of the run's recomputes that fits in memory, and says so. If none does, something

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/accuracy/training_run.h"
+#include "experiment/uncertainty.h"
 
 namespace stepsim {
 
@@ -18,6 +19,7 @@ struct RunPrediction {
   double fixed_bytes = 0;  // its share for the context and libraries
   double utilization = 0;  // of the chips' peak, by the model's FLOPs: MFU
   bool fits = false;
+  Situation situation{};
 };
 
 // RunOutcome is a prediction, or the reason why there is none.

@@ -1,17 +1,26 @@
 #include "analysis/step/step_report.h"
 
 #include "analysis/step/settings.h"
+#include "sim/network/places.h"
 
 namespace stepsim {
 
 StepReport report_on(const FinishedRun& run, const AskedExperiment& asked, bool explains) {
-  return {.run = run,
-          .placement = placement_notes(run.graph, run.cluster, run.result),
-          .explanation = explains ? std::optional(explain(run)) : std::nullopt,
-          .settings = settings_of(run.experiment, asked.overrides),
-          .experiment_json = asked.json,
-          .published =
-              compare_with_published(asked.publication, run.experiment, run.result, run.metrics)};
+  const Situation situation = situation_of(run.experiment, chips_per_node(run.cluster.places));
+  const auto interval = [&](PredictedMetric metric, double predicted) {
+    return interval_of(asked.intervals, metric, situation, predicted);
+  };
+  const MemoryPeak& peak = run.result.memory_peaks[run.result.peak_rank.index()];
+  return {
+      .run = run,
+      .placement = placement_notes(run.graph, run.cluster, run.result),
+      .explanation = explains ? std::optional(explain(run)) : std::nullopt,
+      .settings = settings_of(run.experiment, asked.overrides),
+      .experiment_json = asked.json,
+      .published =
+          compare_with_published(asked.publication, run.experiment, run.result, run.metrics),
+      .step_time_s = interval(PredictedMetric::kStepTime, to_seconds(run.result.step_time)),
+      .peak_bytes = interval(PredictedMetric::kMemory, static_cast<double>(peak.bytes.value()))};
 }
 
 }  // namespace stepsim

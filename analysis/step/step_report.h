@@ -11,6 +11,7 @@
 #include "analysis/step/finished_run.h"
 #include "analysis/step/placement.h"
 #include "analysis/step/published_comparison.h"
+#include "experiment/uncertainty.h"
 
 namespace stepsim {
 
@@ -21,13 +22,17 @@ struct StepReport {
   std::vector<std::string> settings{};       // lines for the title: settings_of()
   std::string experiment_json{};  // JSON object that describes the experiment; empty: not known
   std::vector<PublishedComparison> published{};  // published figures beside simulated ones
+  // Where 8 of 10 measured figures would lie: step time in seconds, peak memory in bytes.
+  std::optional<Interval> step_time_s{};
+  std::optional<Interval> peak_bytes{};
 };
 
 // AskedExperiment records the user's request.
 struct AskedExperiment {
-  std::string json;                    // StepReport::experiment_json
-  std::vector<std::string> overrides;  // "path=value" of --set
-  Publication publication{};           // published figures of the experiment
+  std::string json;                        // StepReport::experiment_json
+  std::vector<std::string> overrides;      // "path=value" of --set
+  Publication publication{};               // published figures of the experiment
+  std::vector<IntervalEntry> intervals{};  // how far predictions were off
 };
 
 // REQUIRES, if `explains`: a timeline of at least one rank of each program was recorded.

@@ -12,6 +12,7 @@
 #include "cli/version.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
+#include "proto/catalog/measured_tables.h"
 
 namespace stepsim {
 namespace {
@@ -31,7 +32,7 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   progress.wipe();
 
   const AskedExperiment asked{record_json(request.record, options.simulation, version()),
-                              request.record.overrides, request.publication};
+                              request.record.overrides, request.publication, load_intervals()};
   std::vector<StepReport> reports;
   for (const SimulatedStep& step : done.runs) {
     const FinishedRun run{experiment, cluster, done.graph, step.options, step.result, step.metrics};

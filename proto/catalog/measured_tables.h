@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/uncertainty.h"
 #include "workload/model_spec.h"
 
 namespace stepsim {
@@ -48,6 +49,9 @@ struct MeasuredModel {
   std::string problem;  // why stepsim can't simulate it; empty: it can
 };
 std::vector<MeasuredModel> load_measured_models();
+
+// Returns how far predictions were off, most specific situation first (catalog/uncertainty).
+std::vector<IntervalEntry> load_intervals();
 
 // MeasuredCluster is the cluster that a row ran on.
 struct MeasuredCluster {

@@ -73,9 +73,7 @@ struct StageUnit {
       0;  // size of a table that this layer reads and another layer holds
 
   // Returns the parameters that FSDP gathers for this layer, and those whose gradients it reduces.
-  std::int64_t gathered(bool experts) const {
-    return reduced(experts) + layer->frozen_of(experts);
-  }
+  std::int64_t gathered(bool experts) const { return reduced(experts) + layer->frozen_of(experts); }
   std::int64_t reduced(bool experts) const {
     return layer->parameters_of(experts) + (experts ? 0 : tied_parameters);
   }

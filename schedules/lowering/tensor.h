@@ -45,8 +45,8 @@ struct LoweredLayer {
   std::int64_t parameters = 0;         // includes the next two
   std::int64_t expert_parameters = 0;  // parameters of routed experts
   std::int64_t sequence_parameters =
-      0;          // parameters of the S region, the same on every tensor rank
-  std::int64_t frozen = 0;          // not trained, not among `parameters`; includes the next
+      0;                    // parameters of the S region, the same on every tensor rank
+  std::int64_t frozen = 0;  // not trained, not among `parameters`; includes the next
   std::int64_t frozen_experts = 0;
   Bytes input{};  // input of the layer on this chip, included in what its first compute step keeps
 

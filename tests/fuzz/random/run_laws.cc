@@ -173,7 +173,7 @@ std::string json_of_run(const LoadedExperiment& loaded, const Cluster& cluster,
   const SimulatedStep& step = done.runs.front();
   const FinishedRun run{loaded.experiment, cluster,     done.graph,
                         step.options,      step.result, step.metrics};
-  const AskedExperiment asked{record_json(loaded.record, loaded.simulation, "test"), {}, {}};
+  const AskedExperiment asked{record_json(loaded.record, loaded.simulation, "test"), {}, {}, {}};
   std::string json = result_json(report_on(run, asked, loaded.simulation.explains));
   json.resize(json.rfind("\"simulator\""));
   return json;

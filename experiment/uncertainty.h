@@ -1,0 +1,53 @@
+// How sure a prediction is: what makes it uncertain, and the interval that follows.
+//
+// The intervals are data (catalog/uncertainty, made by scripts/fit_intervals.py): where measured
+// figures of runs in the same situation lie beside their predictions. They hold the middle 80 %.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+
+namespace stepsim {
+
+// Situation is what decides how far predictions of a run were off.
+struct Situation {
+  bool own_kernels = true;    // kernels of this chip were measured, not those of a sister
+  bool experts = false;       // a mixture of experts
+  bool across_nodes = false;  // ranks in more than one node
+  bool narrow = false;        // matmuls in less than 16 bits
+
+  friend bool operator==(const Situation&, const Situation&) = default;
+};
+Situation situation_of(const Experiment& experiment, std::uint32_t chips_per_node);
+std::string text_of(const Situation& situation);  // "own kernels, dense, across nodes, 16 bits"
+
+enum class PredictedMetric : std::uint8_t { kStepTime, kMemory };
+
+// IntervalEntry is a row of the data. It holds for situations that agree with all that it says.
+struct IntervalEntry {
+  PredictedMetric metric = PredictedMetric::kStepTime;
+  std::optional<bool> own_kernels{};
+  std::optional<bool> experts{};
+  std::optional<bool> across_nodes{};
+  std::optional<bool> narrow{};
+  double low = 1;   // of measured / predicted: a tenth of the runs lie below
+  double high = 1;  // and a tenth above
+};
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+// Returns where 8 of 10 measured figures would lie if `predicted` is what the simulation says: by
+// the first entry that holds. Returns nullopt if none does.
+std::optional<Interval> interval_of(const std::vector<IntervalEntry>& entries,
+                                    PredictedMetric metric, const Situation& situation,
+                                    double predicted);
+
+}  // namespace stepsim

@@ -1,7 +1,7 @@
 #include "analysis/step/step_report.h"
 
 #include "analysis/step/settings.h"
-#include "sim/network/places.h"
+#include "sim/hardware/group_links.h"
 
 namespace stepsim {
 

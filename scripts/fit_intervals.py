@@ -6,7 +6,9 @@
 
 An interval holds the middle 80 % of measured / predicted among runs in one situation (rows say it). Each
 source counts alike, with at most MOST_ROWS rows' weight, as tables of one source are near-copies of each
-other. A situation of fewer than LEAST_SOURCES sources gets the interval of what it has in common with
+other. Of fewer than MANY_SOURCES sources, the interval reaches from the lowest tenth of any to the highest
+of any. Rows that can't be right, and rows of grade C, whose run is not fully known, don't count.
+A situation of fewer than LEAST_SOURCES sources gets the interval of what it has in common with
 others: fields are left out in the order of NARROW, ACROSS, EXPERTS, OWN. Coverage, on standard error,
 is of each source with the intervals of all others.
 """
@@ -15,6 +17,7 @@ import json
 import sys
 
 LEAST_SOURCES = 3
+MANY_SOURCES = 6
 MOST_ROWS = 20
 FIELDS = ["own_kernels", "experts", "across_nodes", "narrow"]
 WORDS = {
@@ -32,7 +35,9 @@ def read(paths):
     for path in paths:
         with open(path, encoding="utf-8") as file:
             for row in json.load(file)["rows"]:
-                if row["predicted"] is None or not row.get("situation"):
+                if row["predicted"] is None or not row["situation"]:
+                    continue
+                if row["implausible"] or row["grade"] == "C":
                     continue
                 situation = dict(WORDS[word] for word in row["situation"].split(", "))
                 rows.append((row["metric"], situation, row["source_id"], row["measured"] / row["predicted"]))
@@ -51,6 +56,10 @@ def quantile(weighted, share):
 
 def interval(rows):
     counts = collections.Counter(source for _, _, source, _ in rows)
+    if len(counts) < MANY_SOURCES:
+        own = [[(row[3], 1) for row in rows if row[2] == source] for source in counts]
+        low, high = min(quantile(one, 0.1) for one in own), max(quantile(one, 0.9) for one in own)
+        return low, high, len(rows), len(counts)
     weighted = [(ratio, min(1, MOST_ROWS / counts[source])) for _, _, source, ratio in rows]
     return quantile(weighted, 0.1), quantile(weighted, 0.9), len(rows), len(counts)
 

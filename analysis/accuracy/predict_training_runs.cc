@@ -85,7 +85,8 @@ class MeasurementReader {
 // same run, measured more than once.
 std::string run_in_text(const CsvTable& table, std::size_t record,
                         const std::vector<Software>& software) {
-  std::string text = software_of(RowReader(table, record), software).name;
+  RowReader row(table, record);
+  std::string text = software_of(row, software).name;
   for (std::size_t column = 0; column < table.header.size(); ++column) {
     if (describes_run(table.header[column])) (text += '\n') += table.records[record][column];
   }

@@ -58,17 +58,17 @@ RunPrediction simulate_first_that_fits(TrainingRun& run, const RunLimits& limits
   const Cluster cluster = cluster_for_steps(experiment, std::move(run.topology));
   if (run.recomputes.empty()) return simulate_run(experiment, cluster, limits);
   std::optional<RunPrediction> first;
-  for (const Recompute recompute : run.recomputes) {
-    experiment.plan.recompute = recompute;
+  for (const RecomputeGuess& guess : run.recomputes) {
+    experiment.plan.recompute = guess.kind;
+    experiment.plan.recompute_layers = guess.layers;
     const RunPrediction prediction = simulate_run(experiment, cluster, limits);
     if (prediction.fits) {
-      run.assumed.push_back("recompute: " + std::string(name_of(recompute)) +
-                            ", the cheapest that fits");
+      run.assumed.push_back("recompute: " + guess.words + ", the cheapest that fits");
       return prediction;
     }
     if (!first) first = prediction;
   }
-  run.assumed.push_back("recompute: " + std::string(name_of(run.recomputes.front())) +
+  run.assumed.push_back("recompute: " + run.recomputes.front().words +
                         ", though no recompute fits");
   return *first;
 }

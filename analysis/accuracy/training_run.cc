@@ -1,8 +1,12 @@
 #include "analysis/accuracy/training_run.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "analysis/accuracy/accuracy.h"
+#include "analysis/accuracy/columns.h"
 #include "analysis/accuracy/network_words.h"
 #include "analysis/accuracy/row_fields.h"
 #include "analysis/accuracy/slice_words.h"
@@ -11,6 +15,7 @@
 #include "schedules/plan/domain_share.h"
 #include "schedules/plan/plan_fields.h"
 #include "sim/base/error.h"
+#include "sim/base/field_text.h"
 
 namespace stepsim {
 namespace {
@@ -36,6 +41,24 @@ void set_cards(RowReader& row, ClusterSpec& cluster) {
   }
 }
 
+// Reads "500 W", "500W", "500". A chip without a model of its power keeps its clock.
+void set_power_limit(RowReader& row, ChipSpec& chip) {
+  const std::string_view text = row.text("power_limit");
+  if (is_blank(text)) return;
+  const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto watts = number_in<double>(text.substr(0, end));
+  const std::string_view unit =
+      text.substr(std::min(text.find_first_not_of(' ', end), text.size()));
+  if (!watts || *watts <= 0 || (!unit.empty() && unit != "W")) {
+    return row.fail(fmt::format("power_limit is \"{}\", must be a number of watts", text));
+  }
+  if (chip.power) {
+    chip.power->limit_watts = *watts;
+  } else {
+    row.assume("power_limit: " + chip.name + " has no model of its power");
+  }
+}
+
 ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Software& software,
                            const std::string& library, std::int64_t chips) {
   if (hardware.cluster.empty()) {
@@ -55,6 +78,7 @@ ClusterSpec cluster_of_row(RowReader& row, const Hardware& hardware, const Softw
   ClusterSpec cluster = load_measured_cluster(
       {.cluster = name, .chip = hardware.chip, .software = software.name, .library = library});
   if (chips > hardware.chips_per_node) set_cards(row, cluster);
+  set_power_limit(row, cluster.chip);
   return cluster;
 }
 
@@ -116,12 +140,10 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
   experiment.model = model_of_row(row, known, software.dropout);
   try {
     experiment.cluster = cluster_of_row(row, *hardware, software, library, chips);
-    experiment.plan = plan_of_row(row, known, software, chips, hardware->chips_per_node);
+    experiment.plan = plan_of_row(row, experiment.model, software, chips, hardware->chips_per_node,
+                                  run.recomputes);
     run.problem = row.problem();
     run.assumed = row.assumed();
-    if (leaves_recompute_open(row)) {
-      run.recomputes = {Recompute::kNone, Recompute::kSelective, Recompute::kFull};
-    }
     if (run.problem.empty()) check_and_build(run);
     assume_placement(run);
   } catch (const ConfigError& error) {

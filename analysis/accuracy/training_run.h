@@ -8,7 +8,7 @@
 // stages, the stages at both ends are one layer shorter; plain 1F1B unless interleaving is stated;
 // sequence parallelism if there are experts. Where a row does not say what is recomputed, the
 // cheapest that fits in memory is assumed. A fraction of a micro-batch is a problem, and so is
-// anything that stepsim cannot express, such as activations that are offloaded or saved by name.
+// anything that stepsim cannot express.
 
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analysis/accuracy/csv_table.h"
+#include "analysis/accuracy/training_run_recompute.h"
 #include "experiment/experiment.h"
 #include "proto/catalog/measured_tables.h"
 
@@ -36,7 +37,7 @@ struct TrainingRun {
   // What the row leaves open. The caller takes the first of `recomputes` whose memory fits, or the
   // first; empty: the row says what is recomputed.
   std::vector<std::string> assumed;
-  std::vector<Recompute> recomputes;
+  std::vector<RecomputeGuess> recomputes;
 };
 
 // `library` replaces the cluster's own; empty keeps it.

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <string>
 
+#include "analysis/accuracy/columns.h"
+
 namespace stepsim {
 namespace {
 
@@ -71,6 +73,20 @@ void read_head_dim(RowReader& row, const MeasuredModel& known, ModelSpec& model)
   }
 }
 
+bool gives_sizes(const RowReader& row) {
+  return !is_blank(row.text("layers")) || !is_blank(row.text("hidden"));
+}
+
+// Returns the whole model as the catalog has it, for a row that gives no more than its name.
+ModelSpec model_by_name(RowReader& row, const ModelSpec& sizes, bool dropout) {
+  row.assume("sizes: those of " + sizes.name);
+  ModelSpec model = sizes;
+  model.vocabulary = row.integer_or("vocab", model.vocabulary);
+  if (model.learned_positions > 0) model.learned_positions = row.need("seq_len");
+  model.dropout = dropout && !model.gated_mlp;
+  return model;
+}
+
 }  // namespace
 
 MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known) {
@@ -84,6 +100,7 @@ MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>
 
 ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout) {
   if (!known.problem.empty()) row.fail(known.problem);
+  if (known.sizes && !gives_sizes(row)) return model_by_name(row, *known.sizes, dropout);
   ModelSpec model{.name = std::string(row.text("model"))};
   model.layers = row.need("layers");
   model.hidden = row.need("hidden");

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "analysis/accuracy/columns.h"
 #include "analysis/accuracy/type_words.h"
 #include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_schedule.h"
@@ -44,12 +45,12 @@ void read_sizes(RowReader& row, std::int64_t chips, ParallelPlan& plan) {
   if (row.text("micro_batch").empty()) row.assume("micro_batch: 1");
 }
 
-void read_attention(const RowReader& row, const MeasuredModel& model, ParallelPlan& plan) {
+void read_attention(const RowReader& row, const ModelSpec& model, ParallelPlan& plan) {
   if (plan.tp > 1) {
     // Without sequence parallelism all tensor ranks would send the same tokens to the experts,
     // which no training does.
     plan.sequence_parallel =
-        row.text("sequence_parallel").starts_with("yes") || row.text("moe") == "yes";
+        row.text("sequence_parallel").starts_with("yes") || model.experts.routed > 0;
   }
   const std::string_view attention = row.text("attention");
   if (attention.empty()) return;
@@ -80,9 +81,8 @@ void read_schedule(RowReader& row, ParallelPlan& plan) {
 
 // If the layers don't divide into stages, the stages at both ends, which also hold embedding and
 // loss, get one layer less: first the last stage, then the first, then the last but one and so on.
-void read_layout(RowReader& row, ParallelPlan& plan) {
+void read_layout(RowReader& row, std::int64_t layers, ParallelPlan& plan) {
   const std::int64_t stages = stages_of(plan);
-  const std::int64_t layers = row.need("layers");
   if (stages < 3 || layers % stages == 0) return;
   if (stages > kMostStages) {
     return row.fail(
@@ -92,49 +92,6 @@ void read_layout(RowReader& row, ParallelPlan& plan) {
   for (std::int64_t spare = plan.layout.front() * stages - layers, i = 0; i < spare; ++i) {
     --plan.layout[static_cast<std::size_t>(i % 2 == 0 ? stages - 1 - i / 2 : i / 2)];
   }
-}
-
-// Reads Megatron Core's modules: "norm, act, shared_expert". Returns an empty list if one is
-// unknown.
-std::vector<RecomputeModule> recompute_modules(std::string_view text) {
-  static const std::vector<std::pair<std::string_view, RecomputeModule>> kModules = {
-      {"norm", RecomputeModule::kNorm},
-      {"act", RecomputeModule::kActivation},
-      {"shared_expert", RecomputeModule::kSharedExperts},
-      {"mla_up_proj", RecomputeModule::kLatentUp},
-      {"core_attn", RecomputeModule::kAttention},
-      {"mlp", RecomputeModule::kMlp},
-      {"moe", RecomputeModule::kExperts}};
-  std::vector<RecomputeModule> modules;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(", "), text.size());
-    const auto known = std::ranges::find(kModules, text.substr(0, comma),
-                                         [](const auto& module) { return module.first; });
-    if (known == kModules.end()) return {};
-    modules.push_back(known->second);
-    text.remove_prefix(std::min(comma + 2, text.size()));
-  }
-  return modules;
-}
-
-void read_recompute(RowReader& row, ParallelPlan& plan) {
-  const std::string_view recompute = row.text("recompute");
-  const auto set = [&plan](Recompute kind) { plan.recompute = kind; };
-  if (recompute.starts_with("full")) return set(Recompute::kFull);
-  if (recompute == "selective") return set(Recompute::kSelective);
-  // torchtitan's selective checkpointing keeps results of operations, or every second block.
-  if (recompute == "selective (layer)") {
-    plan.recompute_layers = std::max<std::int64_t>(1, row.need("layers") / 2);
-    return set(Recompute::kFull);
-  }
-  const bool by_op = contains(recompute, "op") && recompute.starts_with("selective");
-  if (by_op || recompute.starts_with("selective (llama3")) return set(Recompute::kAlternate);
-  if (const auto modules = recompute_modules(recompute); !modules.empty()) {
-    plan.recompute_modules = modules;
-    return set(Recompute::kSelective);
-  }
-  if (!recompute.starts_with("none") && !leaves_recompute_open(row))
-    row.fail(fmt::format("recompute \"{}\" can't be expressed", recompute));
 }
 
 // A table without types is of bf16.
@@ -193,30 +150,63 @@ void read_zero(RowReader& row, ParallelPlan& plan) {
   }
 }
 
-}  // namespace
-
-bool leaves_recompute_open(const RowReader& row) {
-  const std::string_view text = row.text("recompute");
-  constexpr std::array kOpen = {"not stated", "unknown", "recipe dependent", "as needed", "?"};
-  return text.empty() ||
-         std::ranges::any_of(kOpen, [text](const char* open) { return text.starts_with(open); });
+// Cuts "Megatron-LM core v0.8" into megatron, lm, core and 0.8.
+std::vector<std::string> name_words(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    const auto code = static_cast<unsigned char>(c);
+    if (std::isalnum(code) != 0 || c == '.') {
+      if (std::isdigit(code) != 0 && words.back() == "v") words.back().clear();
+      words.back() += static_cast<char>(std::tolower(code));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
 }
 
-Software software_of(const RowReader& row, const std::vector<Software>& known) {
+// Returns how well the catalog's entry fits the words of a row: by how many words it has, if the
+// row has all of them in this order ("nemo" fits "NeMo 24.07"), or least if the row has only its
+// beginning ("torchtitan" before "torchtitan 2024.12"). 0: it is another software.
+std::size_t likeness(const std::vector<std::string>& row, const Software& software) {
+  const std::vector<std::string> entry = name_words(software.name);
+  auto next = row.begin();
+  const bool row_has_all = std::ranges::all_of(entry, [&](const std::string& word) {
+    next = std::find(next, row.end(), word);
+    return next != row.end();
+  });
+  if (row_has_all) return 2 * entry.size();
+  const bool begins =
+      row.size() < entry.size() && std::equal(row.begin(), row.end(), entry.begin());
+  return begins ? 1 : 0;
+}
+
+}  // namespace
+
+Software software_of(RowReader& row, const std::vector<Software>& known) {
   const std::string_view name = row.text("software");
-  const auto is_source = [&row](const std::string& listed) {
-    return row.text("source_id").starts_with(listed) || contains(row.text("source_ref"), listed);
-  };
-  for (const Software& software : known) {
-    const bool found =
-        name.empty() ? std::ranges::any_of(software.sources, is_source) : software.name == name;
-    if (found) return software;
+  if (is_blank(name)) {
+    const auto is_source = [&row](const std::string& listed) {
+      return row.text("source_id").starts_with(listed) || contains(row.text("source_ref"), listed);
+    };
+    const auto found = std::ranges::find_if(known, [&is_source](const Software& software) {
+      return std::ranges::any_of(software.sources, is_source);
+    });
+    return found == known.end() ? Software{} : *found;
   }
+  const std::vector<std::string> words =
+      name_words(std::string(name) + " " + std::string(row.text("release")));
+  const auto by_likeness = [&words](const Software& software) { return likeness(words, software); };
+  const auto most = std::ranges::max_element(known, {}, by_likeness);
+  if (most != known.end() && by_likeness(*most) > 0) return *most;
+  row.assume(fmt::format("software \"{}\" is not known: as if none were given", name));
   return {};
 }
 
-ParallelPlan plan_of_row(RowReader& row, const MeasuredModel& model, const Software& software,
-                         std::int64_t chips, std::int64_t node) {
+ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software& software,
+                         std::int64_t chips, std::int64_t node,
+                         std::vector<RecomputeGuess>& guesses) {
   ParallelPlan plan;
   set_keys(software, plan);
   read_sizes(row, chips, plan);
@@ -225,9 +215,9 @@ ParallelPlan plan_of_row(RowReader& row, const MeasuredModel& model, const Softw
   plan.allow_idle_chips = plan.ranks() % node != 0;
   read_zero(row, plan);
   read_schedule(row, plan);
-  read_layout(row, plan);
-  read_recompute(row, plan);
+  read_layout(row, model.layers, plan);
   read_type(row, plan);
+  guesses = read_recompute(row, model.layers, plan);
   read_overlap(row, plan);
   return plan;
 }

@@ -6,21 +6,21 @@
 #include <vector>
 
 #include "analysis/accuracy/row_reader.h"
+#include "analysis/accuracy/training_run_recompute.h"
 #include "proto/catalog/measured_tables.h"
 #include "schedules/plan/parallel_plan.h"
+#include "workload/model_spec.h"
 
 namespace stepsim {
 
-// Returns the software of a row: the one named in column `software`, or the one that lists the
-// row's source. If there is neither, it returns an entry without any values.
-Software software_of(const RowReader& row, const std::vector<Software>& known);
+// Returns the software of a row: the one named in the columns `software` and `release` ("NeMo",
+// "24.07"), or the one that lists the row's source. If there is neither, it returns an entry
+// without any values, and says so of a name that it doesn't know.
+Software software_of(RowReader& row, const std::vector<Software>& known);
 
 // The columns override what the software does by default. The run has `chips` chips, a machine has
-// `node` of them. REQUIRES: the row's `layers` have been read.
-ParallelPlan plan_of_row(RowReader& row, const MeasuredModel& model, const Software& software,
-                         std::int64_t chips, std::int64_t node);
-
-// Returns whether the row does not say what is recomputed: "", "not stated", "as needed".
-bool leaves_recompute_open(const RowReader& row);
-
+// `node` of them. Puts into `guesses` what may be recomputed if the row leaves it open.
+ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software& software,
+                         std::int64_t chips, std::int64_t node,
+                         std::vector<RecomputeGuess>& guesses);
 }  // namespace stepsim

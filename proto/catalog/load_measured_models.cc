@@ -1,8 +1,22 @@
+#include <optional>
+
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_reference.h"
 #include "proto/catalog/measured_tables.h"
 #include "proto/measured_model.pb.h"
+#include "proto/to_spec.h"
 
 namespace stepsim {
+namespace {
+
+std::optional<ModelSpec> sizes_of(const file::MeasuredModel& entry, ProblemList& problems) {
+  if (!entry.has_sizes()) return std::nullopt;
+  file::Model sizes = entry.sizes();
+  if (!resolve(sizes, {}, problems)) return std::nullopt;
+  return to_model(sizes, problems);
+}
+
+}  // namespace
 
 std::vector<MeasuredModel> load_measured_models() {
   ProblemList problems;
@@ -21,6 +35,7 @@ std::vector<MeasuredModel> load_measured_models() {
       model.first_dense = entry.first_dense();
       model.shared_experts = entry.shared_experts();
       model.attention_sinks = entry.attention_sinks();
+      model.sizes = sizes_of(entry, problems);
       model.problem = entry.problem();
     }
   }

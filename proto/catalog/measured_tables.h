@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +47,8 @@ struct MeasuredModel {
   std::int64_t first_dense = 0;     // first layers, which have no experts
   std::int64_t shared_experts = 0;  // each as wide as a routed one
   bool attention_sinks = false;
-  std::string problem;  // why stepsim can't simulate it; empty: it can
+  std::optional<ModelSpec> sizes{};  // the whole model, for rows that give no sizes
+  std::string problem;               // why stepsim can't simulate it; empty: it can
 };
 std::vector<MeasuredModel> load_measured_models();
 

@@ -17,6 +17,9 @@
 //               D13), and as much for attention's
 //   alternate   as matmuls, but only every second one, matrices counted one by one, and attention
 //               too: torchtitan's selective checkpointing of operations, which counts them so
+//   all_but     the results in ParallelPlan::recompute_keep are kept, and the tokens that came to
+//               experts; all else is made again, as far as somebody needs it: what JAX does with
+//               save_only_these_names
 //   full        a block keeps its input alone; its whole forward runs again before its backward,
 //               its tensor-parallel collectives too. Of `recompute_block` blocks in a row only the
 //               first's input is kept: all of them run again before the backward of the last
@@ -56,8 +59,8 @@ struct OpRecompute {
   bool returns_again = false;   // OpExchange::after_forward
 };
 
-// Returns one entry for each op of the block, for recompute = none, selective, matmuls or
-// alternate.
+// Returns one entry for each op of the block, for recompute = none, selective, matmuls,
+// alternate or all_but.
 std::vector<OpRecompute> recomputed_ops(const Layer& block, const ParallelPlan& plan);
 
 // Returns the bytes that all these ops keep from the forward on.

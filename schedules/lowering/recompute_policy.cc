@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 #include "schedules/lowering/recompute_choice.h"
@@ -42,6 +43,25 @@ RecomputePolicy policy_of(RecomputeModule module, const LayerOp& op) {
   return RecomputePolicy::kKeep;
 }
 
+// Returns the name of a result that may be kept; nullopt: it always runs again.
+std::optional<KeptResult> result_of(const LayerOp& op) {
+  const std::string_view name = op.name;
+  if (one_of(name, {"qkv_projection", "latent_projection", "query_up_projection",
+                    "key_value_up_projection"})) {
+    return KeptResult::kQkv;
+  }
+  if (name == "attention") return KeptResult::kAttention;
+  if (name == "out_projection") return KeptResult::kOut;
+  if (name.ends_with("up_projection")) return KeptResult::kUp;
+  if (name.ends_with("down_projection")) return KeptResult::kDown;
+  return std::nullopt;
+}
+
+bool keeps(const ParallelPlan& plan, const LayerOp& op) {
+  const std::optional<KeptResult> result = result_of(op);
+  return result && std::ranges::count(plan.recompute_keep, *result) > 0;
+}
+
 }  // namespace
 
 bool is_projection(const LayerOp& op) {
@@ -62,6 +82,10 @@ RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op) {
   if (plan.recompute == Recompute::kAlternate) {
     const bool stays = is_projection(op) || one_of(op.name, {"attention", "permute", "unpermute"});
     return stays ? RecomputePolicy::kKeep : RecomputePolicy::kResult;
+  }
+  if (plan.recompute == Recompute::kAllBut) {
+    return keeps(plan, op) || one_of(op.name, {"permute", "unpermute"}) ? RecomputePolicy::kKeep
+                                                                        : RecomputePolicy::kResult;
   }
   if (plan.recompute != Recompute::kSelective) return RecomputePolicy::kKeep;
   RecomputePolicy most = RecomputePolicy::kKeep;

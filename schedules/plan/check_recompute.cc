@@ -44,6 +44,15 @@ void check_recompute_modules(const ParallelPlan& plan, const ModelSpec& model, R
                     ": only selective takes modules");
 }
 
+void check_recompute_keep(const ParallelPlan& plan, Rules& rules) {
+  const bool keeps = plan.recompute == Recompute::kAllBut;
+  rules.require(keeps || plan.recompute_keep.empty(), "recompute_keep",
+                "is given, but recompute is " + std::string(name_of(plan.recompute)) +
+                    ": only all_but takes results to keep");
+  rules.require(!keeps || !plan.recompute_keep.empty(), "recompute_keep",
+                "is not given, but recompute is all_but: some of qkv, attention, out, up, down");
+}
+
 // Returns the most consecutive blocks of a stage that run again.
 std::int64_t most_in_a_row(const ParallelPlan& plan, const ModelSpec& model) {
   std::int64_t most = 0;
@@ -74,8 +83,9 @@ void check_recompute(const ParallelPlan& plan, const ModelSpec& model, Rules& ru
   check_groups(plan, model, rules);
   rules.require(!plan.recompute_layers || plan.recompute != Recompute::kNone, "recompute_layers",
                 "is " + std::to_string(plan.recompute_layers.value_or(0)) +
-                    ", but recompute is none: selective, matmuls, alternate or full");
+                    ", but recompute is none: selective, matmuls, alternate, all_but or full");
   check_recompute_modules(plan, model, rules);
+  check_recompute_keep(plan, rules);
 }
 
 }  // namespace stepsim

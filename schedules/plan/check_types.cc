@@ -67,7 +67,8 @@ void check_of_decoders(const ParallelPlan& plan, Rules& rules) {
       "is " + std::to_string(plan.attention_result_bits.value_or(0)) + none + "attention: 0");
   rules.require(!plan.transpose_weights, "transpose_weights",
                 "is true" + none + "kernels beside its matmuls: false");
-  rules.require(plan.recompute != Recompute::kMatmuls && plan.recompute != Recompute::kAlternate,
+  rules.require(plan.recompute == Recompute::kNone || plan.recompute == Recompute::kSelective ||
+                    plan.recompute == Recompute::kFull,
                 "recompute",
                 "is " + std::string(name_of(plan.recompute)) + none +
                     "kernels beside its matmuls: none, selective or full");

@@ -14,8 +14,8 @@ std::string_view name_of(PlanAxis axis) {
 }
 
 std::string_view name_of(Recompute recompute) {
-  constexpr std::array<std::string_view, kRecomputes> kNames = {"none", "selective", "matmuls",
-                                                                "alternate", "full"};
+  constexpr std::array<std::string_view, kRecomputes> kNames = {"none",      "selective", "matmuls",
+                                                                "alternate", "all_but",   "full"};
   return kNames[static_cast<std::size_t>(recompute)];
 }
 
@@ -23,6 +23,12 @@ std::string_view name_of(RecomputeModule module) {
   constexpr std::array<std::string_view, kRecomputeModules> kNames = {
       "attention", "norm", "activation", "latent_up", "mlp", "shared_experts", "experts"};
   return kNames[static_cast<std::size_t>(module)];
+}
+
+std::string_view name_of(KeptResult result) {
+  constexpr std::array<std::string_view, kKeptResults> kNames = {"qkv", "attention", "out", "up",
+                                                                 "down"};
+  return kNames[static_cast<std::size_t>(result)];
 }
 
 std::string_view name_of(Optimizer optimizer) {

@@ -44,9 +44,10 @@ enum class Recompute : std::uint8_t {
   kSelective,  // some modules of each block
   kMatmuls,    // all but the results of matmuls with weights: norms, attention, activations
   kAlternate,  // all but the results of attention and of every second matmul (torchtitan)
+  kAllBut,     // all but the results that are named (JAX's save_only_these_names)
   kFull,       // whole blocks: only their inputs are kept
 };
-inline constexpr std::size_t kRecomputes = 5;
+inline constexpr std::size_t kRecomputes = 6;
 std::string_view name_of(Recompute recompute);  // "selective"
 
 // The modules that recompute = selective repeats: schedules/lowering/recompute.h.
@@ -61,6 +62,17 @@ enum class RecomputeModule : std::uint8_t {
 };
 inline constexpr std::size_t kRecomputeModules = 7;
 std::string_view name_of(RecomputeModule module);  // "latent_up"
+
+// The results that recompute = all_but keeps.
+enum class KeptResult : std::uint8_t {
+  kQkv,        // queries, keys, values, before their rotation
+  kAttention,  // with the log-sum-exp of each row
+  kOut,        // of attention's last matmul
+  kUp,         // of an MLP's first matmuls, experts too: gate and up
+  kDown,       // of an MLP's last matmul
+};
+inline constexpr std::size_t kKeptResults = 5;
+std::string_view name_of(KeptResult result);  // "qkv"
 
 enum class Optimizer : std::uint8_t {
   kAdam,
@@ -153,6 +165,7 @@ struct ParallelPlan {
   // ---- recompute ----
   Recompute recompute = Recompute::kNone;
   std::vector<RecomputeModule> recompute_modules = {RecomputeModule::kAttention};  // selective
+  std::vector<KeptResult> recompute_keep{};      // all_but: at least one
   std::int64_t recompute_block = 1;              // full: layers in a row that keep one input
   std::optional<std::int64_t> recompute_layers;  // first layers of each stage; unset: all
 

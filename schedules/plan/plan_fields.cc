@@ -314,8 +314,8 @@ void add_recompute(Table& table) {
       {.help = "Activations that are dropped and made again before the backward. selective: "
                "the recompute_modules of each block. matmuls: all but the results of matmuls "
                "with weights. alternate: all but the results of attention and of every "
-               "second matmul (torchtitan). full: whole blocks, of which only the input is "
-               "kept.",
+               "second matmul (torchtitan). all_but: all but the results in recompute_keep "
+               "(JAX). full: whole blocks, of which only the input is kept.",
        .advice =
            "full makes a step about a third longer and keeps least. selective frees activations "
            "that are large and cheap to recompute. docs/plans.md compares them."});
@@ -326,6 +326,16 @@ void add_recompute(Table& table) {
                        "kernels and next to nothing of fused ones, but is the common default. mlp, "
                        "shared_experts and experts run the whole module again.",
              .rules = "Modules that the model's blocks have; needs recompute selective."});
+  table.add(
+      "recompute_keep", kRecomputeKeepSyntax,
+      {.help = "recompute all_but: the results that are kept, joined by +: qkv (queries, keys "
+               "and values), attention, out (its last matmul), up and down (an MLP's matmuls). "
+               "What no backward reads is not kept.",
+       .advice = "MaxText's save_qkv_proj is qkv, save_dot_except_mlp qkv+out, "
+                 "save_dot_except_mlpwi qkv+out+down, minimal qkv+out+up+down, "
+                 "minimal_with_context that and attention, save_out_proj out.",
+       .rules = "With recompute all_but, and only then.",
+       .unset = "none"});
   table.add("recompute_block", &Plan::recompute_block, Limits::between(1, kMostLayers),
             {.help = "recompute full: this many blocks in a row keep one input.",
              .advice = "A larger group keeps fewer inputs, and has the activations of all its "

@@ -237,36 +237,59 @@ std::optional<std::string> write_plan_schedule(const ParallelPlan& plan) {
 
 // ---- recompute_modules ----
 
+// Reads names joined by +, each once.
+template <typename T>
+Messages read_some(std::string_view text, std::size_t count, std::vector<T>& values) {
+  const std::vector<std::string> names = names_of<T>(count);
+  const std::string known = comma_separated(names);
+  if (text.empty()) return {"is empty, must be some of " + known};
+  Messages messages;
+  values.clear();
+  for (const std::string_view part : split_text(text, '+')) {
+    const auto value = value_named<T>(part, count);
+    if (!value) {
+      messages.push_back("has " + quoted(part) + ", must be some of " + known + ", joined by +" +
+                         did_you_mean(part, names));
+    } else if (std::ranges::count(values, *value) == 0) {
+      values.push_back(*value);
+    }
+  }
+  return messages;
+}
+
+template <typename T>
+std::string write_some(const std::vector<T>& values) {
+  std::string text;
+  for (const T value : values) text += (text.empty() ? "" : "+") + std::string(name_of(value));
+  return text;
+}
+
 std::string accepts_modules() {
   return "some of " + comma_separated(names_of<RecomputeModule>(kRecomputeModules)) +
          ", joined by +";
 }
 
 Messages read_modules(std::string_view text, ParallelPlan& plan) {
-  const std::vector<std::string> names = names_of<RecomputeModule>(kRecomputeModules);
-  const std::string known = comma_separated(names);
-  if (text.empty()) return {"is empty, must be some of " + known};
-  Messages messages;
-  std::vector<RecomputeModule> modules;
-  for (const std::string_view part : split_text(text, '+')) {
-    const auto module = value_named<RecomputeModule>(part, kRecomputeModules);
-    if (!module) {
-      messages.push_back("has " + quoted(part) + ", must be some of " + known + ", joined by +" +
-                         did_you_mean(part, names));
-    } else if (std::ranges::count(modules, *module) == 0) {
-      modules.push_back(*module);
-    }
-  }
-  plan.recompute_modules = std::move(modules);
-  return messages;
+  return read_some(text, kRecomputeModules, plan.recompute_modules);
 }
 
 std::optional<std::string> write_modules(const ParallelPlan& plan) {
-  std::string text;
-  for (const RecomputeModule module : plan.recompute_modules) {
-    text += (text.empty() ? "" : "+") + std::string(name_of(module));
-  }
-  return text;
+  return write_some(plan.recompute_modules);
+}
+
+// ---- recompute_keep ----
+
+std::string accepts_kept() {
+  return "some of " + comma_separated(names_of<KeptResult>(kKeptResults)) + ", joined by +";
+}
+
+Messages read_kept(std::string_view text, ParallelPlan& plan) {
+  return read_some(text, kKeptResults, plan.recompute_keep);
+}
+
+std::optional<std::string> write_kept(const ParallelPlan& plan) {
+  if (plan.recompute_keep.empty()) return std::nullopt;
+  return write_some(plan.recompute_keep);
 }
 
 // ---- state_bytes ----
@@ -316,6 +339,7 @@ const FieldSyntax<ParallelPlan> kScheduleSyntax = {read_schedule, write_plan_sch
                                                    accepts_schedule};
 const FieldSyntax<ParallelPlan> kRecomputeModulesSyntax = {read_modules, write_modules,
                                                            accepts_modules};
+const FieldSyntax<ParallelPlan> kRecomputeKeepSyntax = {read_kept, write_kept, accepts_kept};
 const FieldSyntax<ParallelPlan> kStateBytesSyntax = {read_state_bytes, write_state_bytes,
                                                      accepts_state_bytes};
 

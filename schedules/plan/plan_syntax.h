@@ -22,6 +22,7 @@ extern const FieldSyntax<ParallelPlan> kMapSyntax;
 extern const FieldSyntax<ParallelPlan> kLayoutSyntax;
 extern const FieldSyntax<ParallelPlan> kScheduleSyntax;
 extern const FieldSyntax<ParallelPlan> kRecomputeModulesSyntax;
+extern const FieldSyntax<ParallelPlan> kRecomputeKeepSyntax;
 // Sets optimizer_bytes, gradient_bytes and hold_gradients, so it comes after the optimizer. It is
 // written only if those two do not determine it: 10, which holds no gradients.
 extern const FieldSyntax<ParallelPlan> kStateBytesSyntax;

@@ -12,6 +12,7 @@
 
 #include "analysis/accuracy/predict_training_runs.h"
 #include "analysis/accuracy/training_run.h"
+#include "analysis/accuracy/training_run_plan.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "sim/run/simulate.h"
@@ -408,6 +409,122 @@ TEST(TrainingRunTest, LatentAttentionOfUnknownSizesIsRefused) {
   EXPECT_EQ(run_of(one_run("Nemotron 3 Nano", "experts=256 topk=8 moe_ffn=2048")).problem,
             "its layers alternate between Mamba-2, attention and experts: in what order, the "
             "columns do not say");
+}
+
+ParallelPlan plan_with(const std::string& recompute) {
+  const TrainingRun run = run_of(one_run("mine", "experts=256 topk=8 moe_ffn=2048", recompute));
+  EXPECT_EQ(run.problem, "") << recompute;
+  return run.experiment.plan;
+}
+
+// What MaxText saves by name: src/MaxText/layers/decoders.py, get_remat_policy; Paxml:
+// praxis/layers/checkpoint_policy.py. ffn1 and mlpwi are the MLP's first matmuls, context is
+// attention's result.
+TEST(TrainingRunTest, JaxPoliciesKeepWhatTheyName) {
+  using enum KeptResult;
+  using Kept = std::vector<KeptResult>;
+  const std::vector<std::pair<std::string, Kept>> policies = {
+      {"save_qkv_proj", {kQkv}},
+      {"save_out_proj", {kOut}},
+      {"minimal", {kQkv, kOut, kUp, kDown}},
+      {"minimal_flash", {kQkv, kAttention, kOut, kUp, kDown}},
+      {"save_dot_except_logits_ffn1", {kQkv, kAttention, kOut, kDown}},
+      {"save_dot_except_mlp (fp8) / save_dot_except_mlpwi (bf16)", {kQkv, kOut, kDown}},
+      {"custom: decoder_layer_input=device, context=remat, mlpwi_0=device, mlpwi_1=device", {kUp}}};
+  for (const auto& [words, kept] : policies) {
+    const ParallelPlan plan = plan_with(words);
+    EXPECT_EQ(plan.recompute, Recompute::kAllBut) << words;
+    EXPECT_EQ(plan.recompute_keep, kept) << words;
+    EXPECT_FALSE(plan.offload_activations) << words;
+  }
+}
+
+TEST(TrainingRunTest, MegatronModulesAreReadHoweverTheyAreJoined) {
+  using enum RecomputeModule;
+  const std::vector<RecomputeModule> modules = {kLatentUp, kMlp};
+  for (const char* words : {"mla_up_proj, mlp", "mla-up-proj mlp", "selective: mla_up_proj+mlp"}) {
+    const TrainingRun run =
+        run_of(one_run("deepseek_v3", "MLA experts=256 topk=8 moe_ffn=2048", words));
+    EXPECT_EQ(run.problem, "") << words;
+    EXPECT_EQ(run.experiment.plan.recompute_modules, modules) << words;
+  }
+}
+
+// Memory on hosts: the clusters of GPUs have none in the catalog, so such a run is refused with the
+// reason, and what was read shows there.
+TEST(TrainingRunTest, NamesThatAreOffloadedGoToTheHost) {
+  for (const char* words :
+       {"qkv_proj_offloaded", "full (layer input offloaded to host)",
+        "custom: all but decoder_layer_input(offload), query_proj(offload), key_proj(offload)"}) {
+    EXPECT_TRUE(run_of(one_run("mine", "experts=256 topk=8 moe_ffn=2048", words))
+                    .experiment.plan.offload_activations)
+        << words;
+  }
+}
+
+TEST(TrainingRunTest, AFractionOfTheBlocksIsGuessed) {
+  const TrainingRun run = run_of(one_run("mine", "experts=256 topk=8 moe_ffn=2048",
+                                         "selective AC (fraction of blocks not stated)"));
+  // 30 layers on 8 stages are at most 3 a stage, and a part of them is at least one.
+  ASSERT_EQ(run.recomputes.size(), 5U);
+  EXPECT_EQ(run.recomputes.front().words, "full in 1 of 4 blocks");
+  EXPECT_EQ(run.recomputes.front().layers, 1);
+  EXPECT_EQ(run.recomputes.back().layers, 3);
+}
+
+CsvTable named_run(const std::string& software, const std::string& release,
+                   const std::string& model, const std::string& power) {
+  return read_csv(write_table(
+      "named.csv",
+      "source_id,chip,chip_count,software,release,model,seq_len,global_batch,micro_batch,tp,pp,dp,"
+      "recompute,dtype,step_time_s,power_limit\n"
+      "mine,H100,64," +
+          software + "," + release + "," + model + ",2048,64,1,8,1,8,none,bf16,1.0," + power +
+          "\n"));
+}
+
+TEST(TrainingRunTest, AKnownModelNeedsNoSizes) {
+  const TrainingRun run = run_of(named_run("", "", "GPT3-5B", ""));
+  ASSERT_EQ(run.problem, "");
+  EXPECT_EQ(run.experiment.model.layers, 24);
+  EXPECT_EQ(run.experiment.model.hidden, 4096);
+  EXPECT_FALSE(run.experiment.model.gated_mlp);
+  EXPECT_EQ(run.assumed.front(), "sizes: those of gpt3-5b");
+  EXPECT_EQ(run_of(named_run("", "", "Llama 2 7B", "")).experiment.model.layers, 32);
+  EXPECT_EQ(run_of(named_run("", "", "Nemotron-340B", "")).experiment.model.hidden, 18432);
+  EXPECT_EQ(run_of(named_run("", "", "toy", "")).problem, "layers is not given");
+}
+
+TEST(TrainingRunTest, SoftwareIsFoundByItsWords) {
+  const auto found = [](const std::string& software, const std::string& release) {
+    const CsvTable table = named_run(software, release, "GPT3-5B", "");
+    RowReader row(table, 0);
+    return software_of(row, {{.name = "megatron-lm 2023", .sources = {}, .plan = {}},
+                             {.name = "megatron-core", .sources = {}, .plan = {}},
+                             {.name = "nemo", .sources = {}, .plan = {}},
+                             {.name = "torchtitan 2024.12", .sources = {}, .plan = {}},
+                             {.name = "torchtitan", .sources = {}, .plan = {}}})
+        .name;
+  };
+  EXPECT_EQ(found("NeMo 24.07", ""), "nemo");
+  EXPECT_EQ(found("NeMo", "24.07"), "nemo");
+  EXPECT_EQ(found("torchtitan v0.1", ""), "torchtitan");
+  EXPECT_EQ(found("TorchTitan", "2024.12"), "torchtitan 2024.12");
+  EXPECT_EQ(found("Megatron-LM core 0.8", ""), "megatron-core");
+  EXPECT_EQ(found("Megatron-LM", ""), "megatron-lm 2023");
+  EXPECT_EQ(found("mine", ""), "");
+  const TrainingRun run = run_of(named_run("mine", "", "GPT3-5B", ""));
+  EXPECT_EQ(run.assumed.front(), "software \"mine\" is not known: as if none were given");
+}
+
+TEST(TrainingRunTest, APowerLimitIsThatOfTheChip) {
+  const TrainingRun run = run_of(named_run("", "", "GPT3-5B", "500 W"));
+  ASSERT_EQ(run.problem, "");
+  if (run.experiment.cluster.chip.power) {
+    EXPECT_EQ(run.experiment.cluster.chip.power->limit_watts, 500);
+  }
+  EXPECT_EQ(run_of(named_run("", "", "GPT3-5B", "low")).problem,
+            "power_limit is \"low\", must be a number of watts");
 }
 
 TEST(TrainingRunTest, ALongerNumberIsAnotherModel) {

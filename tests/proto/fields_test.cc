@@ -63,6 +63,7 @@ std::string other_value(const AnyField& field) {
       {"layout", "7,8*14,7"},
       {"schedule", "zb_h1"},
       {"recompute_modules", "norm+mlp"},
+      {"recompute_keep", "qkv+out"},
       {"state_bytes", "10"},
       {"gradient_bytes", "2"},
       {"optimizer_bytes", "8"},

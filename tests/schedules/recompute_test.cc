@@ -90,9 +90,11 @@ Layer block_of(const ModelSpec& model, const ParallelPlan& plan) {
 // Returns a plan for every form of recompute that a model allows.
 std::vector<ParallelPlan> ways(const ModelSpec& model, const ParallelPlan& base) {
   std::vector<ParallelPlan> plans;
-  const auto add = [&](Recompute recompute, std::vector<RecomputeModule> modules) {
+  const auto add = [&](Recompute recompute, std::vector<RecomputeModule> modules,
+                       std::vector<KeptResult> kept = {}) {
     ParallelPlan plan = base;
     plan.recompute = recompute;
+    plan.recompute_keep = std::move(kept);
     if (!modules.empty()) plan.recompute_modules = std::move(modules);
     const Cluster cluster = one_node(static_cast<int>(plan.ranks()), 100_GBps);
     if (check(plan, model, cluster.places).empty()) plans.push_back(std::move(plan));
@@ -100,6 +102,10 @@ std::vector<ParallelPlan> ways(const ModelSpec& model, const ParallelPlan& base)
   add(Recompute::kMatmuls, {});
   add(Recompute::kAlternate, {});
   add(Recompute::kFull, {});
+  for (std::size_t i = 0; i < kKeptResults; ++i) {
+    add(Recompute::kAllBut, {}, {static_cast<KeptResult>(i)});
+  }
+  add(Recompute::kAllBut, {}, {KeptResult::kQkv, KeptResult::kOut, KeptResult::kDown});
   std::vector<RecomputeModule> all;
   for (std::size_t i = 0; i < kRecomputeModules; ++i) {
     const auto module = static_cast<RecomputeModule>(i);
@@ -176,6 +182,43 @@ TEST(RecomputeTest, MatmulsKeepsTheResultsOfMatmuls) {
     const bool is_read = block.ops[i].name != "mlp_residual";
     EXPECT_EQ(ops[i].again, !projects && is_read) << block.ops[i].name;
   }
+}
+
+// JAX's save_only_these_names: the names are kept, the rest runs again where somebody reads it.
+// MaxText's save_qkv_proj keeps d + 2 kv columns beside the block's input, save_dot_except_mlp also
+// those of the output projection. The down projection runs in neither: nothing reads its result.
+TEST(RecomputeTest, AllButKeepsTheNamedResults) {
+  ParallelPlan plan = plan_of(1, 1, 1, 0);
+  plan.recompute = Recompute::kAllBut;
+  const std::int64_t d = 512, kv = 256, tokens = 256;
+  const Layer block = block_of(small_model(), plan);
+  const auto again = [&](std::string_view name) {
+    const auto op = std::ranges::find(block.ops, name, &LayerOp::name);
+    return recomputed_ops(block, plan)[static_cast<std::size_t>(op - block.ops.begin())].again;
+  };
+  plan.recompute_keep = {KeptResult::kQkv};
+  EXPECT_EQ(kept(recomputed_ops(block, plan)).value(), 2 * tokens * (d + d + 2 * kv));
+  EXPECT_FALSE(again("qkv_projection"));
+  EXPECT_TRUE(again("attention"));
+  EXPECT_TRUE(again("out_projection"));
+  EXPECT_TRUE(again("gate_up_projection"));
+  EXPECT_FALSE(again("down_projection"));
+  plan.recompute_keep.push_back(KeptResult::kOut);
+  EXPECT_EQ(kept(recomputed_ops(block, plan)).value(), 2 * tokens * (d + d + 2 * kv + d));
+  EXPECT_FALSE(again("out_projection"));
+  // All five: norms, rotation and activations alone run again, and memory stays below `none`.
+  const auto seconds = [&] { return to_seconds(run(small_model(), plan).step_time); };
+  plan.recompute_keep = {KeptResult::kQkv, KeptResult::kAttention, KeptResult::kOut,
+                         KeptResult::kUp, KeptResult::kDown};
+  EXPECT_FALSE(again("attention"));
+  EXPECT_TRUE(again("mlp_activation"));
+  const double most_kept = seconds();
+  plan.recompute_keep = {KeptResult::kDown};
+  const double least_kept = seconds();
+  plan.recompute = Recompute::kFull;
+  plan.recompute_keep = {};
+  EXPECT_LT(most_kept, least_kept);
+  EXPECT_LE(least_kept, seconds());
 }
 
 // torchtitan counts query, key, value, output, gate, up and down: the first, third, fifth and

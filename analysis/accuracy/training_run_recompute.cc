@@ -1,0 +1,225 @@
+#include "analysis/accuracy/training_run_recompute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+#include "analysis/accuracy/columns.h"
+#include "schedules/plan/plan_schedule.h"
+#include "sim/chips/kernel.h"
+
+namespace stepsim {
+namespace {
+
+std::string without_capitals(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return result;
+}
+
+// Cuts a text at all that is neither a letter nor a digit nor "_", for which "-" stands too.
+std::vector<std::string> names_in(std::string_view text) {
+  std::vector<std::string> names(1);
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-') {
+      names.back() += c == '-' ? '_' : c;
+    } else if (!names.back().empty()) {
+      names.emplace_back();
+    }
+  }
+  if (names.back().empty()) names.pop_back();
+  return names;
+}
+
+// Returns the alternative for the plan's type of "save_a (fp8) / save_b (bf16)"; the first if none
+// names the type.
+std::string_view alternative_for(std::string_view text, DataType type) {
+  constexpr std::string_view kBetween = " / ";
+  const std::string note = "(" + std::string(name_of(type)) + ")";
+  for (std::string_view rest = text;
+       rest.find(kBetween) != std::string_view::npos || rest != text;) {
+    const std::size_t end = std::min(rest.find(kBetween), rest.size());
+    if (rest.substr(0, end).find(note) != std::string_view::npos) return rest.substr(0, end);
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + kBetween.size());
+  }
+  return text.substr(0, text.find(kBetween));
+}
+
+// ---- JAX ----
+
+struct RematPolicy {
+  std::string_view name;
+  std::vector<KeptResult> kept;
+  bool offloads = false;
+};
+
+const std::vector<RematPolicy>& remat_policies() {
+  using enum KeptResult;
+  static const std::vector<RematPolicy> kPolicies = {
+      {"minimal", {kQkv, kOut, kUp, kDown}},
+      {"minimal_with_context", {kQkv, kAttention, kOut, kUp, kDown}},
+      {"minimal_flash", {kQkv, kAttention, kOut, kUp, kDown}},
+      {"minimal_offloaded", {kQkv, kOut, kUp, kDown}, true},
+      {"save_dot_with_context_except_mlp", {kQkv, kAttention, kOut}},
+      {"save_dot_except_mlpwi", {kQkv, kOut, kDown}},
+      {"save_dot_except_mlp", {kQkv, kOut}},
+      {"save_qkv_proj", {kQkv}},
+      {"qkv_proj_offloaded", {kQkv}, true},
+      {"save_out_proj", {kOut}},
+      {"save_qkv_out_proj", {kQkv, kOut}},
+      {"save_context", {kAttention}},
+      {"save_encoded_and_out_proj", {kAttention, kOut}},
+      {"save_dot_for_mlperf_200b", {kQkv, kAttention, kOut}},
+      {"save_dot_except_logits_ffn1", {kQkv, kAttention, kOut, kDown}},
+      {"save_dot_except_logits", {kQkv, kAttention, kOut, kUp, kDown}}};
+  return kPolicies;
+}
+
+std::optional<KeptResult> tensor_named(std::string_view name) {
+  using enum KeptResult;
+  if (name == "query_proj" || name == "key_proj" || name == "value_proj" || name == "qkv_proj") {
+    return kQkv;
+  }
+  if (name == "context") return kAttention;
+  if (name == "out_proj") return kOut;
+  if (name == "mlpwo") return kDown;
+  if (name.starts_with("mlpwi")) return kUp;
+  return std::nullopt;
+}
+
+// Reads "all but decoder_layer_input(offload), query_proj(offload), context(remat)". A block's
+// input is always kept.
+RematPolicy custom_policy(std::string_view list) {
+  RematPolicy policy{.name = "custom", .kept = {}};
+  std::optional<KeptResult> named;
+  const auto keep = [&] {
+    if (named && std::ranges::count(policy.kept, *named) == 0) policy.kept.push_back(*named);
+    named.reset();
+  };
+  for (const std::string& name : names_in(list)) {
+    if (name == "remat") {
+      named.reset();
+    } else if (name.starts_with("offload")) {
+      policy.offloads = true;
+    } else {
+      keep();
+      named = tensor_named(name);
+    }
+  }
+  keep();
+  return policy;
+}
+
+std::optional<RematPolicy> remat_policy(const std::string& words) {
+  constexpr std::string_view kCustom = "custom";
+  if (words.starts_with(kCustom))
+    return custom_policy(std::string_view(words).substr(kCustom.size()));
+  const std::vector<std::string> names = names_in(words);
+  if (names.empty()) return std::nullopt;
+  const auto known = std::ranges::find(remat_policies(), names.front(), &RematPolicy::name);
+  return known == remat_policies().end() ? std::nullopt : std::optional(*known);
+}
+
+void set_policy(const RematPolicy& policy, ParallelPlan& plan) {
+  plan.recompute = policy.kept.empty() ? Recompute::kFull : Recompute::kAllBut;
+  plan.recompute_keep = policy.kept;
+  plan.offload_activations = policy.offloads;
+}
+
+// ---- Megatron ----
+
+// Returns an empty list if a name is none of Megatron Core's modules.
+std::vector<RecomputeModule> recompute_modules(const std::string& words) {
+  using enum RecomputeModule;
+  static const std::vector<std::pair<std::string_view, RecomputeModule>> kModules = {
+      {"norm", kNorm},
+      {"layernorm", kNorm},
+      {"act", kActivation},
+      {"moe_act", kActivation},
+      {"activation", kActivation},
+      {"shared_expert", kSharedExperts},
+      {"shared_experts", kSharedExperts},
+      {"mla_up_proj", kLatentUp},
+      {"core_attn", kAttention},
+      {"attention", kAttention},
+      {"mlp", kMlp},
+      {"moe", kExperts}};
+  std::vector<RecomputeModule> modules;
+  for (const std::string& name : names_in(words)) {
+    if (name == "selective" || name == "and") continue;
+    const auto known = std::ranges::find(kModules, name, [](const auto& of) { return of.first; });
+    if (known == kModules.end()) return {};
+    modules.push_back(known->second);
+  }
+  return modules;
+}
+
+// ---- what is left open ----
+
+bool leaves_open(const std::string& words) {
+  constexpr std::array kOpen = {"recipe dependent", "as needed", "remat (partial)"};
+  return is_blank(words) ||
+         std::ranges::any_of(kOpen, [&words](const char* open) { return words.starts_with(open); });
+}
+
+// Fully sharded software recomputes a fraction of the blocks, evenly spread.
+std::vector<RecomputeGuess> fractions(std::int64_t layers, const ParallelPlan& plan) {
+  constexpr std::array<std::pair<int, int>, 5> kFractions = {
+      {{1, 4}, {1, 3}, {1, 2}, {2, 3}, {1, 1}}};
+  const std::int64_t of_stage =
+      std::max<std::int64_t>(1, layers / std::max<std::int64_t>(1, stages_of(plan)));
+  std::vector<RecomputeGuess> guesses;
+  for (const auto& [part, whole] : kFractions) {
+    guesses.push_back({fmt::format("full in {} of {} blocks", part, whole), Recompute::kFull,
+                       std::max<std::int64_t>(1, of_stage * part / whole)});
+  }
+  return guesses;
+}
+
+std::vector<RecomputeGuess> kinds() {
+  std::vector<RecomputeGuess> guesses;
+  for (const Recompute kind : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+    guesses.push_back({std::string(name_of(kind)), kind});
+  }
+  return guesses;
+}
+
+}  // namespace
+
+std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
+                                           ParallelPlan& plan) {
+  const std::string_view text = row.text("recompute");
+  const std::string words = without_capitals(alternative_for(text, plan.type));
+  const auto starts = [&words](const char* with) { return words.starts_with(with); };
+  if (leaves_open(words)) return kinds();
+  if (contains(words, "fraction of blocks not stated")) return fractions(layers, plan);
+  if (starts("none")) return {};
+  if (starts("full")) {
+    plan.recompute = Recompute::kFull;
+    plan.offload_activations = contains(words, "offload");
+  } else if (words == "selective") {
+    plan.recompute = Recompute::kSelective;
+  } else if (words == "selective (layer)") {  // torchtitan: every second block
+    plan.recompute = Recompute::kFull;
+    plan.recompute_layers = std::max<std::int64_t>(1, layers / 2);
+  } else if (starts("selective (op") || starts("selective (per-op") ||
+             starts("selective (llama3")) {
+    plan.recompute = Recompute::kAlternate;  // torchtitan: results of operations
+  } else if (const auto policy = remat_policy(words)) {
+    set_policy(*policy, plan);
+  } else if (const auto modules = recompute_modules(words); !modules.empty()) {
+    plan.recompute_modules = modules;
+    plan.recompute = Recompute::kSelective;
+  } else {
+    row.fail(fmt::format("recompute \"{}\" can't be expressed", text));
+  }
+  return {};
+}
+
+}  // namespace stepsim

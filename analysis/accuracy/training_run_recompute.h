@@ -1,0 +1,37 @@
+// Reads what a row of a table of training runs recomputes, in the words of its software:
+//
+//   Megatron    full; selective; modules: "norm, act", "mla_up_proj mlp", "core-attn, moe"
+//   torchtitan  selective (op); selective (layer); "selective AC (fraction of blocks not stated)"
+//   MaxText     its remat policies (save_qkv_proj, minimal_flash, qkv_proj_offloaded, ...) and
+//   lists:
+//               "custom: all but decoder_layer_input(offload), query_proj(offload)"
+//               (src/MaxText/layers/decoders.py, get_remat_policy)
+//   Paxml       save_dot_except_logits_ffn1 and others (praxis/layers/checkpoint_policy.py)
+//
+// A name that is offloaded offloads all that a block keeps: a plan has no finer choice.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/accuracy/row_reader.h"
+#include "schedules/plan/parallel_plan.h"
+
+namespace stepsim {
+
+// RecomputeGuess is what a row may have recomputed that doesn't say it.
+struct RecomputeGuess {
+  std::string words;
+  Recompute kind = Recompute::kNone;
+  std::optional<std::int64_t> layers{};  // ParallelPlan::recompute_layers
+};
+
+// Sets the plan's keys for recompute and the offload of activations. Returns guesses, cheapest
+// first, if the row leaves open what is recomputed, otherwise nothing. `layers`: of the model.
+// REQUIRES: the plan's sizes and type have been read.
+std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers, ParallelPlan& plan);
+
+}  // namespace stepsim

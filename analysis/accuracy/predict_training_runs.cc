@@ -35,7 +35,13 @@ bool says(const CsvTable& table, std::size_t record, std::string_view word) {
 struct MeasuredRun {
   std::optional<double> step_time_s;
   std::optional<double> memory_bytes;
+  // Where nothing else gives the step time: the rate of all chips, in FLOPs of the model with
+  // attention counted as if it were not causal.
+  std::optional<double> full_flops_per_s;
   std::string problem;  // a number that can't be read
+
+  bool says_step() const { return step_time_s || full_flops_per_s; }
+  bool says_anything() const { return problem.empty() && (says_step() || memory_bytes); }
 };
 
 class MeasurementReader {
@@ -43,11 +49,14 @@ class MeasurementReader {
   MeasurementReader(const CsvTable& table, std::size_t record) : table_(table), record_(record) {}
 
   MeasuredRun read() {
-    MeasuredRun measured{
-        .step_time_s = step_time(), .memory_bytes = positive("memory_gb"), .problem = {}};
+    MeasuredRun measured{.step_time_s = step_time(),
+                         .memory_bytes = positive("memory_gb"),
+                         .full_flops_per_s = {},
+                         .problem = {}};
     if (measured.memory_bytes) {
       *measured.memory_bytes *= says(table_, record_, "GiB") ? kGiB : kGB;
     }
+    if (!measured.step_time_s) measured.full_flops_per_s = full_flops_per_s();
     measured.problem = problem_;
     return measured;
   }
@@ -65,6 +74,16 @@ class MeasurementReader {
     const auto sequence = positive("seq_len");
     if (!rate || !batch || !sequence) return std::nullopt;
     return *batch * *sequence / *rate;
+  }
+
+  // Other conventions leave open what they count.
+  std::optional<double> full_flops_per_s() {
+    const auto of_chip = positive("tflops_per_gpu");
+    const auto chips = positive("chip_count");
+    if (!of_chip || !chips || !contains(table_.at(record_, "flops_convention"), "non-causal")) {
+      return std::nullopt;
+    }
+    return *of_chip * 1e12 * *chips;
   }
 
   std::optional<double> positive(const char* column) {
@@ -87,6 +106,7 @@ std::string run_in_text(const CsvTable& table, std::size_t record,
                         const std::vector<Software>& software) {
   RowReader row(table, record);
   std::string text = software_of(row, software).name;
+  if (trains_adapters(row)) text += "\nLoRA";
   for (std::size_t column = 0; column < table.header.size(); ++column) {
     if (describes_run(table.header[column])) (text += '\n') += table.records[record][column];
   }
@@ -103,8 +123,7 @@ std::vector<SameRuns> runs_to_simulate(const CsvTable& table,
   std::vector<SameRuns> runs;
   std::map<std::string, std::size_t> known;
   for (std::size_t record = 0; record < table.records.size(); ++record) {
-    const MeasuredRun& values = measured[record];
-    if (!values.problem.empty() || (!values.step_time_s && !values.memory_bytes)) continue;
+    if (!measured[record].says_anything()) continue;
     const auto [run, is_new] = known.try_emplace(run_in_text(table, record, software), runs.size());
     if (is_new) runs.emplace_back();
     runs[run->second].push_back(record);
@@ -158,10 +177,14 @@ class IntervalsOfRows {
 
 void add_step_time(AccuracyRow row, const MeasuredRun& measured, const RunOutcome& outcome,
                    const IntervalsOfRows& intervals, std::vector<AccuracyRow>& rows) {
-  row.measured = *measured.step_time_s;
-  if (outcome.prediction) {
-    row.predicted = outcome.prediction->step_time_s;
-    row.implausible = why_implausible(*outcome.prediction, row.measured);
+  row.measured = measured.step_time_s.value_or(0);
+  if (const auto& prediction = outcome.prediction) {
+    if (!measured.step_time_s) {
+      row.measured = prediction->full_flops / *measured.full_flops_per_s;
+      row.assumed.push_back("step time: the model's FLOPs over the TFLOP/s");
+    }
+    row.predicted = prediction->step_time_s;
+    row.implausible = why_implausible(*prediction, row.measured);
   }
   intervals.set(outcome, PredictedMetric::kStepTime, row);
   rows.push_back(std::move(row));
@@ -202,15 +225,12 @@ std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
     row.skipped = values.problem.empty() ? outcome.problem : values.problem;
     row.assumed = outcome.assumed;
     if (outcome.prediction) row.fits = outcome.prediction->fits;
-    if (row.skipped.empty() && !values.step_time_s && !values.memory_bytes) {
-      row.skipped = "neither a step time nor memory was measured";
-    }
-    const bool is_measured = values.problem.empty() && (values.step_time_s || values.memory_bytes);
-    if (!is_measured) {
+    if (!values.says_anything()) {
+      if (row.skipped.empty()) row.skipped = "neither a step time nor memory was measured";
       rows.push_back(std::move(row));
       continue;
     }
-    if (values.step_time_s) add_step_time(row, values, outcome, intervals, rows);
+    if (values.says_step()) add_step_time(row, values, outcome, intervals, rows);
     if (values.memory_bytes) {
       add_memory(row, values, outcome, says(table, record, "allocated"), intervals, rows);
     }

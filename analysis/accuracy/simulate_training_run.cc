@@ -7,6 +7,7 @@
 #include "experiment/simulate_experiment.h"
 #include "sim/hardware/group_links.h"
 #include "sim/run/simulate.h"
+#include "workload/model_counts.h"
 
 namespace stepsim {
 namespace {
@@ -47,6 +48,8 @@ RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
           .fixed_bytes = static_cast<double>(
               peak.by_category[static_cast<std::size_t>(MemoryCategory::kFixedOverhead)].value()),
           .utilization = done.runs.front().metrics.model_flops_utilization,
+          .full_flops = model_flops(experiment.model, experiment.plan.global_batch,
+                                    experiment.plan.sequence, AttentionFlops::kFull),
           .fits = peak.bytes <= cluster.chip.memory_capacity,
           .situation = situation_of(experiment, chips_per_node(cluster.places))};
 }

@@ -18,6 +18,7 @@ struct RunPrediction {
   double memory_bytes = 0;
   double fixed_bytes = 0;  // its share for the context and libraries
   double utilization = 0;  // of the chips' peak, by the model's FLOPs: MFU
+  double full_flops = 0;   // of the model in a step, attention counted as if it were not causal
   bool fits = false;
   Situation situation{};
 };

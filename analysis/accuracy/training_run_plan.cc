@@ -129,10 +129,7 @@ void read_overlap(const RowReader& row, ParallelPlan& plan) {
 // (nemo/collections/llm/peft/lora.py).
 void read_adapters(RowReader& row, ParallelPlan& plan) {
   constexpr std::int64_t kUsualRank = 32;
-  const bool frozen = contains(row.text("model"), "LoRA") ||
-                      contains(row.text("other_metrics"), "kind=LoRA") ||
-                      contains(row.text("remarks"), "LoRA: frozen base");
-  if (!frozen) return;
+  if (!trains_adapters(row)) return;
   plan.lora_rank = kUsualRank;
   row.assume("lora_rank: 32");
 }
@@ -183,6 +180,11 @@ std::size_t likeness(const std::vector<std::string>& row, const Software& softwa
 }
 
 }  // namespace
+
+bool trains_adapters(const RowReader& row) {
+  return contains(row.text("model"), "LoRA") || contains(row.text("other_metrics"), "kind=LoRA") ||
+         contains(row.text("remarks"), "LoRA: frozen base");
+}
 
 Software software_of(RowReader& row, const std::vector<Software>& known) {
   const std::string_view name = row.text("software");

@@ -307,6 +307,36 @@ TEST(AccuracyTest, WhatCantBeReadOrCantBeRightIsSaid) {
   EXPECT_EQ(summary[1].rows, 3U);
 }
 
+// 16 sequences of 1,024 tokens; 2 layers of 4 x 1,024^2 + 3 x 1,024 x 4,096 weights and a head of
+// 32,000 x 1,024 take 6 FLOPs a token each, attention 12 x 1,024 x 1,024 a token and layer.
+TEST(AccuracyTest, AStepTimeFollowsFromARateThatSaysWhatItCounts) {
+  const CsvTable table = read_csv(write_table(
+      "rate.csv",
+      "id,source_id,chip,chip_count,model,layers,hidden,ffn,heads,vocab,seq_len,gated_mlp,moe,"
+      "global_batch,micro_batch,tp,dp,dtype,step_time_s,tflops_per_gpu,flops_convention\n"
+      "a,mine,H100,8,toy,2,1024,4096,8,32000,1024,yes,no,16,1,1,8,bf16,,100,MaxText: non-causal\n"
+      "b,mine,H100,8,toy,2,1024,4096,8,32000,1024,yes,no,16,1,1,8,bf16,,100,model FLOPs\n"));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_EQ(rows.size(), 2U);
+  const double weights = 2.0 * (4 * 1024 * 1024 + 3 * 1024 * 4096) + 32000.0 * 1024;
+  const double flops = 16.0 * 1024 * (6 * weights + 2 * 12.0 * 1024 * 1024);
+  EXPECT_NEAR(rows[0].measured, flops / (8 * 100e12), 1e-3 * flops / (8 * 100e12));
+  EXPECT_TRUE(rows[0].predicted);
+  EXPECT_EQ(rows[1].skipped, "neither a step time nor memory was measured");
+}
+
+TEST(AccuracyTest, ARemarkThatChangesTheRunIsPartOfIt) {
+  const CsvTable table = read_csv(write_table(
+      "adapters.csv",
+      "id,source_id,chip,chip_count,model,layers,hidden,ffn,heads,vocab,seq_len,gated_mlp,moe,"
+      "global_batch,micro_batch,tp,dp,dtype,step_time_s,remarks\n"
+      "a,mine,H100,8,toy,2,1024,4096,8,32000,1024,yes,no,16,1,1,8,bf16,0.02,\n"
+      "b,mine,H100,8,toy,2,1024,4096,8,32000,1024,yes,no,16,1,1,8,bf16,0.02,LoRA: frozen base\n"));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_TRUE(rows[0].predicted && rows[1].predicted);
+  EXPECT_NE(*rows[0].predicted, *rows[1].predicted);
+}
+
 TEST(AccuracyTest, ColumnsThatNobodyReadsAreNamed) {
   CsvTable table = read_csv(write_table("columns.csv", some_runs()));
   EXPECT_EQ(unknown_columns(table), std::vector<std::string>{});

@@ -1,7 +1,6 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
 #include "sim/base/quantity_text.h"
+#include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
 #include "traces/output_file.h"
 #include "traces/output_place.h"
@@ -36,21 +36,14 @@ std::vector<std::string> suffixes_of(OutputFormat format) {
   return {".dot", ".gv"};
 }
 
-std::string lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
-  return text;
-}
-
 std::string extension_of(const std::string& path) {
-  return lower_case(std::filesystem::path(path).extension().string());
+  return in_small_letters(std::filesystem::path(path).extension().string());
 }
 
 bool promises_another_format(const std::string& path, OutputFormat format) {
   if (extension_of(path).empty()) return false;
   return std::ranges::none_of(suffixes_of(format), [&](const std::string& suffix) {
-    return lower_case(path).ends_with(suffix);
+    return in_small_letters(path).ends_with(suffix);
   });
 }
 

@@ -1,19 +1,16 @@
 #include "cli/mentions.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "analysis/formulas/formula_table.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 
 bool mentions(std::string_view text, const std::string& word) {
   constexpr std::size_t kShortest = 3;
   if (word.size() < kShortest) return false;
-  const auto same_letter = [](unsigned char a, unsigned char b) {
-    return std::tolower(a) == std::tolower(b);
-  };
-  return std::search(text.begin(), text.end(), word.begin(), word.end(), same_letter) != text.end();
+  return !std::ranges::search(text, word, {}, small_letter, small_letter).empty();
 }
 
 bool mentions(const Study& study, const StudyRow& row, const std::string& word) {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cctype>
 #include <optional>
 #include <utility>
 
 #include "proto/message_fields.h"
+#include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {
@@ -41,7 +41,7 @@ std::string missing_text(const AnyField& field) {
   help = help.substr(0, std::min(help.find(". "), help.size()));
   if (help.ends_with('.')) help.remove_suffix(1);
   std::string text(help);
-  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  if (!text.empty()) text[0] = small_letter(text[0]);
   const std::string accepts = field.fields() == nullptr ? field.accepts() : "";
   // Only the text of a quantity has a unit.
   const bool is_quantity = accepts.find(" such as ") != std::string::npos;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/field_text.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -25,14 +26,6 @@ bool is_digit(char c) {
 }
 bool is_letter(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) != 0;
-}
-
-std::string in_small_letters(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return result;
 }
 
 // Returns Gb/s of four lanes of a generation of InfiniBand.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "analysis/accuracy/columns.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -18,8 +19,7 @@ constexpr std::int64_t kPaddedGpt2Vocabulary = 51'200;
 std::string letters_and_digits(std::string_view text) {
   std::string result;
   for (const char letter : text) {
-    const auto code = static_cast<unsigned char>(letter);
-    if (std::isalnum(code) != 0) result += static_cast<char>(std::tolower(code));
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) result += small_letter(letter);
   }
   return result;
 }

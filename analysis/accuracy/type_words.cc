@@ -5,6 +5,8 @@
 #include <cctype>
 #include <vector>
 
+#include "sim/base/small_letters.h"
+
 namespace stepsim {
 namespace {
 
@@ -41,14 +43,6 @@ std::vector<Format> all_formats() {
                            [](const Format& format) { return format.word.size(); });
   formats.push_back(kSomeFp4);
   return formats;
-}
-
-std::string in_small_letters(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return result;
 }
 
 std::string outside_parentheses(std::string_view text) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <cctype>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/rank_list.h"
 #include "experiment/simulation_fields.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -160,7 +160,7 @@ std::string placeholder_of(const AnyField& field) {
 std::string help_of_flag(const AnyField& field) {
   std::string help(field.doc().help);
   if (help.ends_with('.')) help.pop_back();
-  help[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(help[0])));
+  help[0] = small_letter(help[0]);
   if (field.name() == "fidelity") help += "; all: the three side by side";
   if (acts_on_packets(field)) help = "packets only: " + help;
   if (!takes_value(field)) return help;

@@ -1,9 +1,9 @@
 #include "sim/base/field_text.h"
 
 #include <array>
-#include <cctype>
 #include <cmath>
 
+#include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {
@@ -26,7 +26,7 @@ std::string hint_for_multiplier(std::string_view text) {
   const bool is_binary = text.ends_with('i');
   if (is_binary) text.remove_suffix(1);
   if (text.empty()) return "";
-  const char letter = static_cast<char>(std::tolower(static_cast<unsigned char>(text.back())));
+  const char letter = small_letter(text.back());
   const auto count = number_in<std::int64_t>(text.substr(0, text.size() - 1));
   for (const Multiplier& multiplier : kMultipliers) {
     if (multiplier.letter != letter || !count || *count < 0 || *count > 1'000'000) continue;
@@ -35,14 +35,6 @@ std::string hint_for_multiplier(std::string_view text) {
            std::to_string(*count * multiplier.decimal) + "?";
   }
   return "";
-}
-
-std::string lower(std::string_view text) {
-  std::string result;
-  for (const char letter : text) {
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return result;
 }
 
 }  // namespace
@@ -63,7 +55,7 @@ std::string hint_for_whole_number(std::string_view text) {
 }
 
 std::string hint_for_truth(std::string_view text) {
-  const std::string word = lower(text);
+  const std::string word = in_small_letters(text);
   for (const char* yes : {"true", "yes", "on", "1", "t", "y"}) {
     if (word == yes) return "; did you mean true?";
   }

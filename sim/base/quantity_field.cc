@@ -1,6 +1,9 @@
 #include "sim/base/quantity_field.h"
 
+#include <algorithm>
 #include <cctype>
+
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -13,14 +16,7 @@ constexpr std::string_view kUnits[] = {
     "MB/s", "GB/s", "TB/s", "FLOPS", "MFLOPS", "GFLOPS", "TFLOPS", "PFLOPS"};
 
 bool same_but_for_case(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::tolower(static_cast<unsigned char>(a[i])) !=
-        std::tolower(static_cast<unsigned char>(b[i]))) {
-      return false;
-    }
-  }
-  return true;
+  return std::ranges::equal(a, b, {}, small_letter, small_letter);
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 #include "sim/base/suggestion.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <numeric>
 #include <vector>
+
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -13,7 +14,7 @@ std::string plain(std::string_view name) {
   std::string result;
   for (const char letter : name) {
     if (letter == '-' || letter == '_' || letter == ' ') continue;
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    result += small_letter(letter);
   }
   return result;
 }
@@ -59,9 +60,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates,
                          std::string more) {
   const std::string hint = did_you_mean(name, candidates);
-  if (hint.empty()) {
-    more.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(more.front())));
-  }
+  if (hint.empty()) more.front() = small_letter(more.front());
   return (hint.empty() ? "; " : hint + " ") + more;
 }
 

@@ -1,12 +1,12 @@
 #include "sim/chips/data_type_text.h"
 
-#include <cctype>
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
 
 struct Alias {
-  std::string_view part;  // a part of the foreign name, in lower case
+  std::string_view part;  // a part of the foreign name, in small letters
   DataType type;
 };
 // The first alias that occurs in a name counts.
@@ -26,10 +26,7 @@ std::vector<std::string> names_of_types() {
 }  // namespace
 
 std::string hint_for_data_type(std::string_view text) {
-  std::string wanted;
-  for (const char letter : text) {
-    wanted += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
+  const std::string wanted = in_small_letters(text);
   for (const Alias& alias : kAliases) {
     if (wanted.find(alias.part) == std::string::npos) continue;
     return "; did you mean " + std::string(name_of(alias.type)) + "?";

@@ -4,6 +4,7 @@ are one file, too little memory. docs/reliability.md is what these tests hold: o
 """
 import contextlib
 import fcntl
+import gzip
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import time
 
 import program
 from program import INTERRUPTS, SMALL, TIMEOUT_S, StepsimTest, main, stepsim
+from writing_commands import INPUTS, WRITING, write_inputs
 
 # A trace of half a gigabyte.
 LONG_TRACE = ["run", SMALL, "--steps", "20", "--trace-ranks", "0-7"]
@@ -22,46 +24,19 @@ LONG_TRACE = ["run", SMALL, "--steps", "20", "--trace-ranks", "0-7"]
 KILLS = int(os.environ.get("STEPSIM_KILLS", "25"))
 # From the signal to the end. It is a few milliseconds, and 0.13 s for each GB of memory.
 SOON_S = 1.0
-CASE = {
-    "format": "stepsim-oracle-flow/1", "name": "one",
-    "links": [{"id": "ab", "from": "a", "to": "b", "capacity_Bps": 1e9, "latency_s": 1e-6}],
-    "flows": [{"id": "1", "src": "a", "dst": "b", "route": ["ab"], "bytes": 4096, "start_s": 0,
-               "after": []}],
-}
-ROW = ("id,source_id,hardware,op,bytes,ranks,time_us\n"
-       "row,mine,H100,all_reduce,1048576,8,50\n")
 
 
 class WritingTest(StepsimTest):
     def commands(self):
         """Each command with its outputs, and the files that they are. The last one is written last."""
-        folder = self.folder
+        write_inputs(self.folder)
 
-        def at(name):
-            return str(folder / name)
+        def at(argument, outputs):
+            is_file = argument == "." or argument in outputs or argument in INPUTS
+            return str(self.folder / argument) if is_file else argument
 
-        case = self.write("case.json", json.dumps(CASE))
-        table = self.write("table.csv", ROW)
-        return {
-            "run": (["run", SMALL, "--trace", at("t.json"), "--json", at("r.json")],
-                    ["t.json", "r.json"]),
-            "collective": (["collective", "all-reduce", "--cluster", "dgx-h100-8", "--sweep",
-                            "1KiB:1MiB", "--plot", at("p.svg"), "--json", at("r.json")],
-                           ["p.svg", "r.json"]),
-            "schedule": (["schedule", "1f1b", "--stages", "4", "--microbatches", "8", "--trace",
-                          at("t.json"), "--json", at("r.json")], ["t.json", "r.json"]),
-            "topology": (["topology", "dgx-h100-16", "--dot", at("p.dot"), "--json", at("r.json")],
-                         ["p.dot", "r.json"]),
-            "network": (["network", case, "--json", at("r.json")], ["r.json"]),
-            "formula": (["formula", "E7", "--json", at("r.json")], ["r.json"]),
-            "validate": (["validate", "S3", "--json", at("r.json")], ["r.json"]),
-            "validate --cases": (["validate", "--cases", "E7", "--json", at("r.json")], ["r.json"]),
-            "validate --plot": (["validate", "S15", "--plot", str(folder)],
-                                ["S15-tensor-parallel.svg"]),
-            "figures": (["figures", "bubble", "--out", str(folder)], ["bubble.svg"]),
-            "accuracy": (["accuracy", table, "--json", at("r.json")], ["r.json"]),
-            "catalog": (["catalog", "experiments", "--list", "--json", at("r.json")], ["r.json"]),
-        }
+        return {name: ([at(argument, outputs) for argument in arguments], outputs)
+                for name, (arguments, outputs) in WRITING.items()}
 
     @contextlib.contextmanager
     def command(self, name):
@@ -79,8 +54,9 @@ class WritingTest(StepsimTest):
     def expect_whole(self, outputs):
         self.assertEqual(self.written(), sorted(outputs))
         for name in outputs:
-            text = (self.folder / name).read_text()
-            if name.endswith(".json"):
+            data = (self.folder / name).read_bytes()
+            text = (gzip.decompress(data) if name.endswith(".gz") else data).decode()
+            if name.removesuffix(".gz").endswith(".json"):
                 json.loads(text)
             self.assertTrue(text.endswith("\n"), name)
 

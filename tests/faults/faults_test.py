@@ -10,7 +10,6 @@ tries the first 50 calls and every N-th of the others, from the K-th on; 1 tries
 """
 import argparse
 import collections
-import json
 import os
 import pathlib
 import re
@@ -20,38 +19,13 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "end_to_end"))
+from writing_commands import INPUTS, PRINTING, WRITING, write_inputs
+
+COMMANDS = WRITING | PRINTING
 KINDS = ["memory", "memory-gone", "call", "call-gone", "call-part"]
 DENSE = 50
 OLDER = b"older\n"
-CASE = {
-    "format": "stepsim-oracle-flow/1", "name": "one",
-    "links": [{"id": "ab", "from": "a", "to": "b", "capacity_Bps": 1e9, "latency_s": 1e-6}],
-    "flows": [{"id": "1", "src": "a", "dst": "b", "route": ["ab"], "bytes": 4096, "start_s": 0,
-               "after": []}],
-}
-TABLE = ("id,source_id,hardware,op,bytes,ranks,time_us\n"
-         "row,mine,H100,all_reduce,1048576,8,50\n")
-INPUTS = {"case.json": json.dumps(CASE), "table.csv": TABLE}
-RUN = ["run", "--model", "mlp-stack:D=1024,F=4096,layers=2", "--cluster", "dgx-h100-8", "--plan",
-       "tp=8,global-batch=1,sequence=128"]
-COMMANDS = {
-    "run": ([*RUN, "--trace", "t.json", "--json", "r.json"], ["t.json", "r.json"]),
-    "run gzip": ([*RUN, "--trace", "t.json.gz"], ["t.json.gz"]),
-    "collective": (["collective", "all-reduce", "--cluster", "dgx-h100-8", "--sweep", "1KiB:4KiB",
-                    "--plot", "p.svg", "--json", "r.json"], ["p.svg", "r.json"]),
-    "network": (["network", "case.json", "--json", "r.json"], ["r.json"]),
-    "schedule": (["schedule", "1f1b", "--stages", "2", "--microbatches", "4", "--trace", "t.json",
-                  "--json", "r.json"], ["t.json", "r.json"]),
-    "search": (["schedule", "optimal", "--stages", "3", "--microbatches", "3", "--memory-limit", "2",
-                "--json", "r.json"], ["r.json"]),
-    "topology": (["topology", "dgx-h100-8", "--dot", "p.dot", "--json", "r.json"],
-                 ["p.dot", "r.json"]),
-    "formula": (["formula", "E7", "--json", "r.json"], ["r.json"]),
-    "validate": (["validate", "--cases", "E7", "--json", "r.json"], ["r.json"]),
-    "accuracy": (["accuracy", "table.csv", "--json", "r.json"], ["r.json"]),
-    "catalog": (["catalog", "models", "llama3-8b"], []),
-    "help": (["help", "run"], []),
-}
 REASONS = ["No space left on device", "Input/output error", "Too many open files"]
 
 
@@ -69,8 +43,7 @@ class Trial:
         self.arguments, self.outputs = COMMANDS[name]
         self.folder = pathlib.Path(scratch) / name.replace(" ", "-")
         self.folder.mkdir()
-        for file, text in INPUTS.items():
-            (self.folder / file).write_text(text)
+        write_inputs(self.folder)
         self.out = open(self.folder.with_suffix(".out"), "a+b")
         self.err = open(self.folder.with_suffix(".err"), "a+b")
         self.start({}).wait()

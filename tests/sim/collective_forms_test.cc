@@ -168,6 +168,17 @@ TEST(CollectiveFormsTest, UnequalPiecesThatShareALinkAreNotInStep) {
   EXPECT_GT(tally.exact, 2 * tally.bounds);
 }
 
+// Trees in chunks on links that are shared, where no trip keeps two messages apart.
+TEST(CollectiveFormsTest, HoldInABoxWithoutLatency) {
+  PcieBoxSpec spec;
+  spec.gpu_bandwidth = 450_GBps;
+  spec.socket_bandwidth = 50_GBps;
+  Tally tally;
+  sweep(cluster_of(spec), "box", tally, {0, 1, 2, 3});
+  sweep(cluster_of(spec), "every second GPU", tally, {0, 2, 4, 6});
+  EXPECT_GT(tally.exact, tally.bounds);
+}
+
 TEST(CollectiveFormsTest, HoldOverSpinesThatAdaptiveSwitchesChoose) {
   Tally tally;
   const PathChoice adaptive{.rule = PathRule::kAdaptive};

@@ -13,6 +13,7 @@
 #include "sim/base/field_help.h"
 #include "sim/base/field_text.h"
 #include "sim/base/quantity_field.h"
+#include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
 
 namespace stepsim {
@@ -211,6 +212,12 @@ TEST(SuggestionTest, CountsMistakes) {
   EXPECT_FALSE(meant("xyzwenec", "sequence")) << "four letters and a swap";
   EXPECT_FALSE(meant("xyzec", "sequence"));
   EXPECT_FALSE(meant("xyzec", "abcce")) << "three letters and a swap";
+}
+
+TEST(SmallLettersTest, ChangeOnlyAToZ) {
+  EXPECT_EQ(in_small_letters("AZaz-19_@[`{"), "azaz-19_@[`{");
+  EXPECT_EQ(in_small_letters("8\u00d7\u00c9"), "8\u00d7\u00c9");
+  EXPECT_EQ(in_small_letters(""), "");
 }
 
 }  // namespace

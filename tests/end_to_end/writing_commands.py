@@ -1,0 +1,51 @@
+"""The smallest runs of all commands, with the files that they write: what outputs_test.py and
+../faults/faults_test.py try in any bad circumstances.
+
+Each command runs in a folder that has INPUTS. The last of its outputs is the last that is written.
+"""
+import json
+import pathlib
+
+CASE = {
+    "format": "stepsim-oracle-flow/1", "name": "one",
+    "links": [{"id": "ab", "from": "a", "to": "b", "capacity_Bps": 1e9, "latency_s": 1e-6}],
+    "flows": [{"id": "1", "src": "a", "dst": "b", "route": ["ab"], "bytes": 4096, "start_s": 0,
+               "after": []}],
+}
+TABLE = ("id,source_id,hardware,op,bytes,ranks,time_us\n"
+         "row,mine,H100,all_reduce,1048576,8,50\n")
+INPUTS = {"case.json": json.dumps(CASE), "table.csv": TABLE}
+
+RUN = ["run", "--model", "mlp-stack:D=1024,F=4096,layers=2", "--cluster", "dgx-h100-8", "--plan",
+       "tp=8,global-batch=1,sequence=128"]
+# What is asked for, and the outputs.
+WRITING = {
+    "run": ([*RUN, "--trace", "t.json", "--json", "r.json"], ["t.json", "r.json"]),
+    "run gzip": ([*RUN, "--trace", "t.json.gz"], ["t.json.gz"]),
+    "collective": (["collective", "all-reduce", "--cluster", "dgx-h100-8", "--sweep", "1KiB:4KiB",
+                    "--plot", "p.svg", "--json", "r.json"], ["p.svg", "r.json"]),
+    "network": (["network", "case.json", "--json", "r.json"], ["r.json"]),
+    "schedule": (["schedule", "1f1b", "--stages", "2", "--microbatches", "4", "--trace", "t.json",
+                  "--json", "r.json"], ["t.json", "r.json"]),
+    "search": (["schedule", "optimal", "--stages", "3", "--microbatches", "3", "--memory-limit", "2",
+                "--json", "r.json"], ["r.json"]),
+    "topology": (["topology", "dgx-h100-8", "--dot", "p.dot", "--json", "r.json"],
+                 ["p.dot", "r.json"]),
+    "formula": (["formula", "E7", "--json", "r.json"], ["r.json"]),
+    "validate": (["validate", "S3", "--json", "r.json"], ["r.json"]),
+    "validate cases": (["validate", "--cases", "E7", "--json", "r.json"], ["r.json"]),
+    "validate plot": (["validate", "S15", "--plot", "."], ["S15-tensor-parallel.svg"]),
+    "figures": (["figures", "bubble", "--out", "."], ["bubble.svg"]),
+    "accuracy": (["accuracy", "table.csv", "--json", "r.json"], ["r.json"]),
+    "catalog": (["catalog", "experiments", "--list", "--json", "r.json"], ["r.json"]),
+}
+# These print only.
+PRINTING = {
+    "catalog entry": (["catalog", "models", "llama3-8b"], []),
+    "help": (["help", "run"], []),
+}
+
+
+def write_inputs(folder):
+    for file, text in INPUTS.items():
+        (pathlib.Path(folder) / file).write_text(text)

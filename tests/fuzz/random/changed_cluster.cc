@@ -87,6 +87,14 @@ Cluster with_faster_link(Cluster cluster, LinkId link) {
   return cluster;
 }
 
+Cluster with_longer_links(Cluster cluster, Duration more) {
+  cluster.fabric = changed(cluster.fabric, [more](LinkId, Link link) {
+    link.latency += more;
+    return link;
+  });
+  return cluster;
+}
+
 Cluster with_ideal_library(Cluster cluster) {
   const HopKind inside = cluster.library.inside;
   cluster.library = {};

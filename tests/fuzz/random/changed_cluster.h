@@ -15,6 +15,9 @@ Cluster slowed(Cluster cluster, int slower);
 // Makes one link twice as fast.
 Cluster with_faster_link(Cluster cluster, LinkId link);
 
+// Adds `more` to the latency of every link.
+Cluster with_longer_links(Cluster cluster, Duration more);
+
 // Takes the library away, so that links alone count.
 Cluster with_ideal_library(Cluster cluster);
 

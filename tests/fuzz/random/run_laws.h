@@ -8,7 +8,8 @@
 //            stands on the critical path
 //   shares   where communication takes nothing of the chips, links that are shared make no step
 //            shorter than links that each transfer has for itself
-//   scale    on a cluster that is three times as slow in all, a step takes three times as long
+//   scale    on a cluster that is three times as slow in all, a step takes three times as long,
+//            unless a picosecond more on each link changes the step by 0.1 % too
 //   record   the record of a run, run again, gives the same result, byte by byte
 //   and those of collective_laws.h
 //

@@ -19,7 +19,8 @@ It works under build/mutate: `tree` is a copy of the checkout, `build` its build
 each mutation, written as soon as it is done. Running it again goes on from there. A mutated file lies beside the
 copy, never in it, and its object is linked before the library that has the original: nothing has to be restored.
 
-The exit status is 1 if fewer than --at-least percent were caught, 2 if the tests fail without a mutation.
+The exit status is 1 if fewer than --at-least percent were caught or the run was interrupted, 2 if the tests fail
+without a mutation or another run is at work.
 """
 import argparse
 import collections
@@ -34,6 +35,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import sys
 import time
 
@@ -154,11 +156,14 @@ class Results:
     def __init__(self, file):
         self.file = file
         self.by_key = {}
-        if file.exists():
-            for line in file.read_text().splitlines():
-                with contextlib.suppress(json.JSONDecodeError):  # a line that was cut off
-                    result = json.loads(line)
-                    self.by_key[result["key"]] = result
+        text = file.read_text() if file.exists() else ""
+        for line in text.splitlines():
+            with contextlib.suppress(json.JSONDecodeError):  # a line that was cut off
+                result = json.loads(line)
+                self.by_key[result["key"]] = result
+        if text and not text.endswith("\n"):  # the next line begins at its beginning
+            with file.open("a") as out:
+                out.write("\n")
 
     def add(self, result):
         self.by_key[result["key"]] = result
@@ -254,7 +259,11 @@ def main():
         return report(list(results.by_key.values())) < options.at_least
     TREE.mkdir(parents=True, exist_ok=True)
     lock = (HOME / "lock").open("w")
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"another run is at work in {HOME}", file=sys.stderr)
+        return 2
     copy_tree()
     lines = places_of(options.rooms)
     if options.list:
@@ -272,5 +281,13 @@ def main():
     return report(list(tried.values())) < options.at_least
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the same command goes on from here")

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""scripts/mutation/places.py: what is mutated in a piece of C++, and what is left alone."""
+"""scripts/mutation/places.py: what is mutated in a piece of C++, and what is left alone. scripts/mutate.py: what
+is kept of a run that was ended."""
 import pathlib
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
 
+from mutate import Results  # noqa: E402
 from mutation.places import mutations_of  # noqa: E402
 
 
@@ -68,6 +71,17 @@ class PlacesTest(unittest.TestCase):
     def test_lines_and_columns_count_from_1(self):
         (mutation,) = mutations_of("int f() {\n  return 5;\n}\n", True)
         self.assertEqual((mutation.line, mutation.column, mutation.kind), (2, 10, "constant"))
+
+
+class ResultsTest(unittest.TestCase):
+    def test_a_line_that_was_cut_off_takes_no_other_with_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "results.jsonl"
+            Results(file).add({"key": "a"})
+            with file.open("a") as out:
+                out.write('{"key": "cut')
+            Results(file).add({"key": "b"})
+            self.assertEqual(list(Results(file).by_key), ["a", "b"])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 #include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/error.h"
+#include "sim/base/small_letters.h"
 
 namespace stepsim {
 namespace {
@@ -154,7 +155,7 @@ std::vector<std::string> name_words(std::string_view name) {
     const auto code = static_cast<unsigned char>(c);
     if (std::isalnum(code) != 0 || c == '.') {
       if (std::isdigit(code) != 0 && words.back() == "v") words.back().clear();
-      words.back() += static_cast<char>(std::tolower(code));
+      words.back() += small_letter(c);
     } else if (!words.back().empty()) {
       words.emplace_back();
     }

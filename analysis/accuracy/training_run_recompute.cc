@@ -9,18 +9,11 @@
 
 #include "analysis/accuracy/columns.h"
 #include "schedules/plan/plan_schedule.h"
+#include "sim/base/small_letters.h"
 #include "sim/chips/kernel.h"
 
 namespace stepsim {
 namespace {
-
-std::string without_capitals(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return result;
-}
 
 // Cuts a text at all that is neither a letter nor a digit nor "_", for which "-" stands too.
 std::vector<std::string> names_in(std::string_view text) {
@@ -195,7 +188,7 @@ std::vector<RecomputeGuess> kinds() {
 std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
                                            ParallelPlan& plan) {
   const std::string_view text = row.text("recompute");
-  const std::string words = without_capitals(alternative_for(text, plan.type));
+  const std::string words = in_small_letters(alternative_for(text, plan.type));
   const auto starts = [&words](const char* with) { return words.starts_with(with); };
   if (leaves_open(words)) return kinds();
   if (contains(words, "fraction of blocks not stated")) return fractions(layers, plan);

@@ -86,7 +86,9 @@ def copy_tree():
 
 
 def configure():
-    if not (BUILD / "build.ninja").exists():
+    if (BUILD / "build.ninja").exists():  # the lists of sources may be others now
+        subprocess.run(["ninja", "-C", BUILD, "build.ninja"], check=True, stdout=subprocess.DEVNULL)
+    else:
         linker = ["-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld"] if shutil.which("ld.lld") else []
         subprocess.run(["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Mutate",
                         "-DCMAKE_UNITY_BUILD=OFF", "-DSTEPSIM_WERROR=OFF", "-DSTEPSIM_TESTS=ON",

@@ -29,7 +29,9 @@ struct Override {
   std::string value;
 
   // A reference names the entry that the other overrides then change.
-  bool is_reference() const { return path.ends_with(".catalog") || path.ends_with(".huggingface"); }
+  bool is_reference() const {
+    return path.ends_with(".catalog") || path.ends_with(".huggingface") || path == "plan.software";
+  }
 };
 
 // Loaded is a message and the folder in which its paths start. `usable` is false if the source
@@ -239,12 +241,17 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message)
   if (replaces_a_part(source, overrides)) message.clear_name();
   if (!loaded.usable) throw_if_any(problems.all());
 
+  const file::Chip own_chip = message.cluster().chip();
   has_model = require(message.has_model(), "model", "--model", source, problems) &&
               resolve(*message.mutable_model(), loaded.folder, problems) && has_model;
   has_cluster = require(message.has_cluster(), "cluster", "--cluster", source, problems) &&
                 resolve(*message.mutable_cluster(), problems) && has_cluster;
   has_plan = require(message.has_plan(), "plan", "--plan", source, problems) &&
              resolve(*message.mutable_plan(), problems) && has_plan;
+  if (has_plan && has_cluster) {
+    has_plan = resolve_software(*message.mutable_plan(), *message.mutable_cluster()->mutable_chip(),
+                                own_chip, problems);
+  }
   for (const Override& change : overrides) {
     if (!change.is_reference()) apply(change, message, problems);
   }

@@ -92,10 +92,8 @@ Reading read_attention(const CsvTable& table, std::size_t record, DataType type)
 
 Reading read_kernel(const CsvTable& table, std::size_t record) {
   const std::string_view op = table.at(record, "op");
-  const std::string_view name = table.at(record, "dtype");
-  // SmoothQuant multiplies in int8 (arXiv 2211.10438).
-  DataType type = name == "sq" ? DataType::kInt8 : DataType::kBf16;
-  if (name != "sq" && !read_data_type(first_word(name), type)) {
+  DataType type = DataType::kBf16;
+  if (!read_data_type(first_word(table.at(record, "dtype")), type)) {
     return {.kernel = {},
             .problem = "no such data type: " + std::string(table.at(record, "dtype"))};
   }

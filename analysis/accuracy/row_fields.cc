@@ -25,12 +25,15 @@ AccuracyRow start_row(const CsvTable& table, std::size_t record,
 }
 
 bool read_data_type(std::string_view text, DataType& type) {
+  for (int index = 0; index < kDataTypes; ++index) {
+    type = static_cast<DataType>(index);
+    if (name_of(type) == text) return true;
+  }
+  // "sq": SmoothQuant multiplies in int8 (arXiv 2211.10438).
   static const std::vector<std::pair<std::string_view, DataType>> kTypes = {
-      {"", DataType::kBf16},          {"bf16", DataType::kBf16},  {"bfloat16", DataType::kBf16},
-      {"fp16/bf16", DataType::kBf16}, {"half", DataType::kFp16},  {"fp16", DataType::kFp16},
-      {"float16", DataType::kFp16},   {"float", DataType::kFp32}, {"float32", DataType::kFp32},
-      {"fp32", DataType::kFp32},      {"fp8", DataType::kFp8},    {"fp8_block", DataType::kFp8},
-      {"int8", DataType::kInt8}};
+      {"", DataType::kBf16},        {"bfloat16", DataType::kBf16}, {"fp16/bf16", DataType::kBf16},
+      {"half", DataType::kFp16},    {"float16", DataType::kFp16},  {"float", DataType::kFp32},
+      {"float32", DataType::kFp32}, {"sq", DataType::kInt8}};
   const auto found = std::ranges::find(kTypes, text, [](const auto& known) { return known.first; });
   if (found == kTypes.end()) return false;
   type = found->second;

@@ -20,4 +20,10 @@ bool resolve(file::Model& model, const std::filesystem::path& folder, ProblemLis
 bool resolve(file::Cluster& cluster, ProblemList& problems);  // and its chip and library
 bool resolve(file::Plan& plan, ProblemList& problems);
 
+// Puts the keys of the plan's software under the plan's own, and its efficiencies over the chip's,
+// but under `own`: the fields of a chip that the experiment itself gives. Does nothing if the plan
+// names none.
+bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
+                      ProblemList& problems);
+
 }  // namespace stepsim

@@ -7,6 +7,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/catalog/catalog_reference.h"
 #include "proto/catalog/measured_tables.h"
+#include "proto/message_fields.h"
 #include "proto/software.pb.h"
 #include "proto/to_spec.h"
 
@@ -47,17 +48,19 @@ std::vector<std::pair<std::string, std::string>> keys_of(const file::Plan& plan)
   return keys;
 }
 
-// Puts the changes that the software makes over the chip's fields.
-void change_chip(const std::string& software, const std::string& name, file::Chip& chip) {
-  for (const file::Software& entry : software_messages()) {
-    if (entry.name() != software) continue;
-    if (entry.has_fixed_memory()) chip.set_fixed_memory(entry.fixed_memory());
-    const auto own = std::ranges::find_if(entry.chip(), [&name](const file::SoftwareChip& change) {
-      return name.starts_with(change.begins_with());
-    });
-    if (own != entry.chip().end()) chip.MergeFrom(own->fields());
-    return;
-  }
+// Puts the changes that the software makes over the fields of a chip of that name.
+void change_chip(const file::Software& software, const std::string& name, file::Chip& chip) {
+  if (software.has_fixed_memory()) chip.set_fixed_memory(software.fixed_memory());
+  const auto own = std::ranges::find_if(software.chip(), [&name](const file::SoftwareChip& change) {
+    return name.starts_with(change.begins_with());
+  });
+  if (own != software.chip().end()) chip.MergeFrom(own->fields());
+}
+
+// A name may be written with dashes in place of spaces, as a shell likes it.
+std::string with_dashes(std::string name) {
+  std::ranges::replace(name, ' ', '-');
+  return name;
 }
 
 }  // namespace
@@ -73,12 +76,38 @@ std::vector<Software> load_software() {
   return table;
 }
 
+bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
+                      ProblemList& problems) {
+  if (plan.software().empty()) return true;
+  std::string names;
+  for (const file::Software& software : software_messages()) {
+    const std::string name = with_dashes(software.name());
+    names += (names.empty() ? "" : ", ") + name;
+    if (name != with_dashes(plan.software())) continue;
+    file::Plan base = software.plan();
+    put_over(base, plan);
+    base.set_software(name);
+    plan = std::move(base);
+    change_chip(software, chip.name(), chip);
+    file::Chip given = own;
+    given.clear_catalog();
+    put_over(chip, given);
+    return true;
+  }
+  problems.add("plan.software", "must be one of " + names + "; is \"" + plan.software() + "\"");
+  return false;
+}
+
 ClusterSpec load_measured_cluster(const MeasuredCluster& measured) {
   ProblemList problems;
   file::Cluster message;
   message.set_catalog(measured.cluster);
   message.mutable_chip()->set_catalog(measured.chip);
-  change_chip(measured.software, measured.chip, *message.mutable_chip());
+  for (const file::Software& software : software_messages()) {
+    if (software.name() == measured.software) {
+      change_chip(software, measured.chip, *message.mutable_chip());
+    }
+  }
   if (!measured.library.empty()) message.mutable_library()->set_catalog(measured.library);
   ClusterSpec spec;
   if (resolve(message, problems)) spec = to_cluster(message, problems);

@@ -182,6 +182,7 @@ struct ParallelPlan {
   std::optional<std::int64_t> attention_result_bits;  // unset: the activations' type
   bool transpose_weights = false;
   bool fused_attention = true;
+  std::string software;  // whose defaults hold (catalog/software); empty: none's
   bool fused_elementwise = true;
   bool eager_elementwise = false;
   LossKernels loss = LossKernels::kFused;

@@ -351,6 +351,14 @@ void add_recompute(Table& table) {
 // NOLINTNEXTLINE(readability-function-size): a table
 void add_types(Table& table) {
   table.theme("Types and kernels");
+  table.add(
+      "software", &Plan::software,
+      {.help =
+           "Software that the step runs on, as catalog/software has it: megatron-lm-2023, "
+           "megatron-core, nemo, torchtitan-2024.12, torchtitan, llm-foundry, fms-fsdp, ... Its "
+           "plan keys and the efficiencies of its kernels hold where nothing else is given.",
+       .advice = "Name it to predict a run on it. Without it, kernels are the best that were "
+                 "measured on the chip, and keys have the defaults of this page."});
   table.add("dtype", &Plan::type,
             {.help = "Type in which matmuls compute.",
              .advice = "fp8 halves the time of large matmuls on chips that have it, and adds "

@@ -235,6 +235,29 @@ TEST_F(LoadExperimentTest, AChipOfTheCatalogMayBeChangedInPlace) {
   EXPECT_EQ(chip.memory_bandwidth, 4000_GBps);
 }
 
+TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
+  ExperimentSource source = from("llama3-8b-dgx-h100-8");
+  source.plan = "software=torchtitan-2024.12,zero=3";
+  Experiment experiment = load_experiment(source);
+  EXPECT_EQ(experiment.plan.software, "torchtitan-2024.12");
+  EXPECT_EQ(experiment.plan.loss, LossKernels::kSeparate);
+  EXPECT_TRUE(experiment.plan.shared_master);
+  EXPECT_EQ(experiment.cluster.chip.efficiency.attention_forward_fraction, 0.37);
+
+  source.plan += ",loss=fused";
+  source.overrides = {"cluster.chip.efficiency.attention_forward_fraction=0.5"};
+  experiment = load_experiment(source);
+  EXPECT_EQ(experiment.plan.loss, LossKernels::kFused) << "what is given goes first";
+  EXPECT_EQ(experiment.cluster.chip.efficiency.attention_forward_fraction, 0.5);
+  EXPECT_EQ(experiment.cluster.chip.efficiency.attention_backward_fraction, 0.35);
+
+  source.plan = "software=torchtitan-1999";
+  const auto problems = problems_of(source);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_NE(problems.front().find("nemo, torchtitan-2024.12, torchtitan"), std::string::npos)
+      << problems.front();
+}
+
 // The plan gives the margin, the chip gives the units.
 TEST_F(LoadExperimentTest, StepsRunOnUnitsThatAreNotCommunications) {
   ExperimentSource source = from("llama3-8b-dgx-h100-8");

@@ -18,6 +18,7 @@ import sys
 
 LEAST_SOURCES = 3
 MANY_SOURCES = 6
+TAIL = 0.07  # a little less than a tenth: sources that are left out lie further off than their own do
 MOST_ROWS = 20
 FIELDS = ["own_kernels", "experts", "across_nodes", "narrow"]
 WORDS = {
@@ -58,10 +59,10 @@ def interval(rows):
     counts = collections.Counter(source for _, _, source, _ in rows)
     if len(counts) < MANY_SOURCES:
         own = [[(row[3], 1) for row in rows if row[2] == source] for source in counts]
-        low, high = min(quantile(one, 0.1) for one in own), max(quantile(one, 0.9) for one in own)
+        low, high = min(quantile(one, TAIL) for one in own), max(quantile(one, 1 - TAIL) for one in own)
         return low, high, len(rows), len(counts)
     weighted = [(ratio, min(1, MOST_ROWS / counts[source])) for _, _, source, ratio in rows]
-    return quantile(weighted, 0.1), quantile(weighted, 0.9), len(rows), len(counts)
+    return quantile(weighted, TAIL), quantile(weighted, 1 - TAIL), len(rows), len(counts)
 
 
 def fit(rows):

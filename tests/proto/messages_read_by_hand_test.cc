@@ -13,6 +13,7 @@
 #include "proto/hardware.pb.h"
 #include "proto/measured_model.pb.h"
 #include "proto/software.pb.h"
+#include "proto/uncertainty.pb.h"
 
 namespace stepsim {
 namespace {
@@ -42,7 +43,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
       {file::MeasuredModelTable::descriptor(), "proto/catalog/load_measured_models.cc", {"model"}},
       {file::MeasuredModel::descriptor(),
        "proto/catalog/load_measured_models.cc",
-       {"name", "latent", "first_dense", "shared_experts", "attention_sinks", "problem"}},
+       {"name", "latent", "first_dense", "shared_experts", "attention_sinks", "problem", "sizes"}},
       {file::Sizes::descriptor(),
        "proto/catalog/cluster_family.cc",
        {"listed", "maximum_chips", "chips_per_count", "maximum_count", "box",
@@ -51,6 +52,11 @@ std::vector<ReadByHand> messages_read_by_hand() {
       {file::Software::descriptor(),
        "proto/catalog/load_software.cc",
        {"name", "source", "plan", "dropout", "fixed_memory", "chip"}},
+      {file::UncertaintyTable::descriptor(), "proto/catalog/load_intervals.cc", {"interval"}},
+      {file::MeasuredInterval::descriptor(),
+       "proto/catalog/load_intervals.cc",
+       {"metric", "own_kernels", "experts", "across_nodes", "narrow", "low", "high", "rows",
+        "sources"}},
       {file::SoftwareChip::descriptor(),
        "proto/catalog/load_software.cc",
        {"begins_with", "fields"}},

@@ -10,7 +10,8 @@ namespace stepsim {
 bool mentions(std::string_view text, const std::string& word) {
   constexpr std::size_t kShortest = 3;
   if (word.size() < kShortest) return false;
-  return !std::ranges::search(text, word, {}, small_letter, small_letter).empty();
+  const auto same_letter = [](char a, char b) { return small_letter(a) == small_letter(b); };
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), same_letter) != text.end();
 }
 
 bool mentions(const Study& study, const StudyRow& row, const std::string& word) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -85,7 +84,7 @@ bool are_alike(const std::vector<Route>& routes) {
   }
   const auto load = [&loads](const auto& link) { return loads.at(link.first); };
   const auto slowest = [&](const Route& route) {
-    return std::ranges::max(route.links | std::views::transform(load));
+    return load(std::ranges::max(route.links, {}, load));
   };
   const double first = slowest(routes.front());
   const auto same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * a; };

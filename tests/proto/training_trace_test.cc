@@ -174,14 +174,14 @@ TEST(TrainingTraceTest, KernelsTakeWhatTheyTakeInTheTrace) {
          0.2);
 }
 
-// 127 ms, where the trace has 129. The time computing and the time waiting for peers are nearly the
+// 130 ms, where the trace has 129. The time computing and the time waiting for peers are nearly the
 // same too. Not modelled: the choice of experts (kernels on a few units, 1.6 ms), a hundred small
 // kernels per block, and matmuls that are a twentieth slower in the trace. Half of the dispatches
 // in the trace build their layout and take a quarter longer.
 TEST(TrainingTraceTest, AFusedChunkTakesAsLongAsInTheTrace) {
   const Chunk chunk = simulated(chunks());
-  EXPECT_NEAR(chunk.span_ms / 129.012, 0.98, 0.02);
-  EXPECT_NEAR((chunk.span_ms - chunk.exposed_ms) / 124.286, 0.96, 0.02);
+  EXPECT_NEAR(chunk.span_ms / 129.012, 1, 0.02);
+  EXPECT_NEAR((chunk.span_ms - chunk.exposed_ms) / 124.286, 0.98, 0.02);
   EXPECT_NEAR(chunk.exposed_ms, 4.229, 4);
   const double waits = traced_ms("category", {"waits for peers"});
   EXPECT_NEAR(chunk.waiting_ms / waits, 1, 0.2) << waits;

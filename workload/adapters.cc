@@ -37,9 +37,7 @@ void adapt(LayerOp& op, std::int64_t rank, const DataTypes& types) {
   const MatmulTypes product{types.activations, types.activations};
   const MatmulTypes gradient{types.activations, types.gradients};
   const std::int64_t rows = base.m, outputs = base.n, inputs = base.k;
-  const bool regathers = op.regathers_input;
-  freeze(op);
-  op.regathers_input = regathers;  // of the adapters
+  op.frozen = op.parameters;
   const std::vector<Kernel> beside = {
       matmul("adapter_down", product, {.m = rows, .n = rank, .k = inputs}),
       adding(matmul("adapter_up", product, {.m = rows, .n = outputs, .k = rank}))};

@@ -37,6 +37,14 @@ Layer block_layer(const Part& part, const BlockKind& kind, std::string name) {
   return layer;
 }
 
+// Sums a count over the ops of a region, or of all.
+std::int64_t sum_of(const std::vector<LayerOp>& ops, std::int64_t LayerOp::*count,
+                    std::optional<Region> region = {}) {
+  std::int64_t sum = 0;
+  for (const LayerOp& op : ops) sum += !region || op.region == *region ? op.*count : 0;
+  return sum;
+}
+
 }  // namespace
 
 std::string_view name_of(LossKernels kernels) {
@@ -54,27 +62,19 @@ DataTypes all_of_type(DataType type) {
 }
 
 std::int64_t Layer::parameters() const {
-  std::int64_t sum = 0;
-  for (const LayerOp& op : ops) sum += op.parameters;
-  return sum;
+  return sum_of(ops, &LayerOp::parameters);
 }
 
 std::int64_t Layer::parameters(Region region) const {
-  std::int64_t sum = 0;
-  for (const LayerOp& op : ops) sum += op.region == region ? op.parameters : 0;
-  return sum;
+  return sum_of(ops, &LayerOp::parameters, region);
 }
 
 std::int64_t Layer::frozen() const {
-  std::int64_t sum = 0;
-  for (const LayerOp& op : ops) sum += op.frozen;
-  return sum;
+  return sum_of(ops, &LayerOp::frozen);
 }
 
 std::int64_t Layer::frozen(Region region) const {
-  std::int64_t sum = 0;
-  for (const LayerOp& op : ops) sum += op.region == region ? op.frozen : 0;
-  return sum;
+  return sum_of(ops, &LayerOp::frozen, region);
 }
 
 Bytes Layer::saved() const {

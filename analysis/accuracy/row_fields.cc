@@ -26,8 +26,10 @@ AccuracyRow start_row(const CsvTable& table, std::size_t record,
 
 bool read_data_type(std::string_view text, DataType& type) {
   for (int index = 0; index < kDataTypes; ++index) {
-    type = static_cast<DataType>(index);
-    if (name_of(type) == text) return true;
+    const auto known = static_cast<DataType>(index);
+    if (name_of(known) != text) continue;
+    type = known;
+    return true;
   }
   // "sq": SmoothQuant multiplies in int8 (arXiv 2211.10438).
   static const std::vector<std::pair<std::string_view, DataType>> kTypes = {

@@ -4,17 +4,11 @@
 
 #include <string_view>
 
+#include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
 
 namespace stepsim {
 namespace {
-
-const LayerOp& op_named(const Layer& layer, std::string_view name) {
-  for (const LayerOp& op : layer.ops) {
-    if (op.name == name) return op;
-  }
-  throw std::out_of_range("no op of that name");
-}
 
 Bytes moved(const std::vector<Kernel>& kernels) {
   Bytes sum;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
 #include "workload/kernels.h"
 #include "workload/model_counts.h"
@@ -16,13 +17,6 @@ namespace stepsim {
 namespace {
 
 using namespace literals;
-
-const LayerOp& op_named(const Layer& layer, std::string_view name) {
-  for (const LayerOp& op : layer.ops) {
-    if (op.name == name) return op;
-  }
-  throw std::out_of_range("no op of that name");
-}
 
 // FLOPs by kind of kernel.
 struct Work {

@@ -4,24 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {
 namespace {
-
-const LayerOp& op_named(const Layer& layer, std::string_view name) {
-  for (const LayerOp& op : layer.ops) {
-    if (op.name == name) return op;
-  }
-  throw std::out_of_range("no op of that name");
-}
 
 std::string regions_of(const Layer& layer) {
   std::string regions;

@@ -106,6 +106,8 @@ class Comparison : private ReportText {
     }
     times("pipeline bubble", [](const FinishedRun& run) { return run.result.breakdown.bubble; });
     times("idle", [](const FinishedRun& run) { return run.result.breakdown.idle; });
+    times("waiting for launches",
+          [](const FinishedRun& run) { return run.result.breakdown.launch; });
   }
 
   // Compares each run with the one before it.

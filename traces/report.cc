@@ -230,6 +230,7 @@ class Report : private ReportText {
     }
     all.push_back({"pipeline bubble", value(parts.bubble)});
     all.push_back({"idle", value(parts.idle)});
+    if (run_.graph.host) all.push_back({"waiting for launches", value(parts.launch)});
     section("Where the step goes", "mean of all ranks");
     rows(all, scale_of(run_.result.step_time), "step");
   }

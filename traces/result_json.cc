@@ -68,7 +68,8 @@ std::string json_list(const std::vector<std::string>& values) {
   return values.empty() ? "[]" : '[' + text + "\n  ]";
 }
 
-std::string breakdown_json(const Breakdown& breakdown, const std::vector<std::string>& axes) {
+std::string breakdown_json(const Breakdown& breakdown, const std::vector<std::string>& axes,
+                           bool has_launches) {
   JsonObject exposed(JsonObject::Layout::kOneLine);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     exposed.add(axes[i], breakdown.exposed_communication[i]);
@@ -78,6 +79,7 @@ std::string breakdown_json(const Breakdown& breakdown, const std::vector<std::st
   object.add("exposed_communication", exposed.text());
   object.add("bubble", breakdown.bubble);
   object.add("idle", breakdown.idle);
+  if (has_launches) object.add("launch", breakdown.launch);
   return object.text();
 }
 
@@ -200,7 +202,8 @@ std::string result_json(const StepReport& report) {
     object.add("idle_chips", idle_chips_json(idle, run.cluster));
   }
   if (!report.published.empty()) object.add("published", published_json(report.published));
-  object.add("breakdown_s", breakdown_json(result.breakdown, run.graph.axes));
+  object.add("breakdown_s",
+             breakdown_json(result.breakdown, run.graph.axes, run.graph.host.has_value()));
   if (metrics.experts) {
     JsonObject experts(JsonObject::Layout::kOneLine);
     experts.add("busiest_rank_over_mean", metrics.experts->busiest_over_mean);

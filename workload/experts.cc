@@ -94,6 +94,7 @@ LayerOp permute(const Part& part) {
   }
   op.reads = {"mlp_norm"};
   op.input = part.own_stream();
+  op.host_reads = part.shard.host_reads_counts;
   if (copied_by_receiver(part)) return op;
   op.forward.push_back(copy_rows(part, part.own_tokens, copies));
   op.input_gradient = {sum_copies(part, copies, part.own_tokens)};

@@ -120,6 +120,7 @@ struct Shard {
   // once for all of its experts here. 0: a copy comes for each expert, ordered by expert.
   std::int64_t arriving_tokens = 0;
   LossKernels loss = LossKernels::kFused;
+  bool host_reads_counts = false;  // the host reads how many tokens came to each expert
   DataTypes types{};
 };
 
@@ -149,6 +150,9 @@ struct LayerOp {
   // The ops whose results it reads; empty: the op before it. saved_input belongs to the first.
   std::vector<std::string_view> reads{};
   bool backward_reads_input = false;  // whoever keeps the input
+  // The host reads a result of its forward, so it launches what comes behind only when that has
+  // ended: numbers of tokens that decide the shapes behind it (Shard::host_reads_counts).
+  bool host_reads = false;
   // Columns of each matrix, if one matmul here stands for several that other software multiplies
   // one by one. Empty: it is a single matrix.
   std::vector<std::int64_t> columns{};

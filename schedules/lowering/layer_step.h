@@ -49,6 +49,7 @@ struct LayerStep {
   Bytes kept{};                        // activations kept from the start of the step on
   Bytes let_go{};                      // activations released at the end of the step
   Bytes workspace{};                   // memory used only while the step runs
+  bool host_waits = false;             // the host waits for its end (LayerOp::host_reads)
   bool needs_background = false;       // waits for the input that was gathered again
   std::vector<std::uint32_t> needs{};  // tickets of earlier kBackground steps
   // For collectives:

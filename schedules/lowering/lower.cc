@@ -173,6 +173,17 @@ std::string name_of(std::int32_t stage, const Role& role, const ModelSpec& model
   return name;
 }
 
+void add_host(const ParallelPlan& plan, OpGraph& graph) {
+  graph.host = {.launch = *plan.host_launch_cost,
+                .queue_depth = static_cast<std::uint32_t>(plan.host_queue_depth)};
+  for (Program& program : graph.programs) {
+    for (LaunchCall& call : program.launches) {
+      const Op& op = program.ops[call.op.index()];
+      if (op.kind == OpKind::kCompute) call.launches = launches_of(graph.compute_works[op.work]);
+    }
+  }
+}
+
 }  // namespace
 
 OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& places,
@@ -257,6 +268,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
       graph.programs.push_back(write(rank, role));
     }
   }
+  if (plan.is_launched()) add_host(plan, graph);
   graph.axes = axis_names();
   graph.planned_bytes = planned_bytes(model, plan, models.front(), exchange);
   graph.byte_matrices = std::move(exchange.matrices);

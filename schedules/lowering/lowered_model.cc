@@ -54,6 +54,19 @@ Layer with_placeholders(Layer layer, const ParallelPlan& plan) {
   return layer;
 }
 
+// The host launches a block's runs of kernels as graphs (cuda_graphs = blocks), but not what has as
+// many tokens as it reads.
+Layer with_graphs(Layer block, const ParallelPlan& plan) {
+  if (!plan.is_launched() || plan.cuda_graphs != CudaGraphs::kBlocks) return block;
+  for (LayerOp& op : block.ops) {
+    if (op.region == Region::kExpert && plan.host_reads_counts) continue;
+    for (auto* kernels : {&op.forward, &op.again, &op.input_gradient, &op.weight_gradient}) {
+      for (Kernel& kernel : *kernels) kernel.launches = 0;
+    }
+  }
+  return block;
+}
+
 // Cuts the collective matmuls of the forward and of the whole backward. A background gather goes
 // before the gather of the matmul, so that the latter stands next to its matmul.
 LoweredLayer cut_matmuls(LoweredLayer layer, std::int64_t chunks) {
@@ -126,6 +139,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .fused_elementwise = plan.fused_elementwise,
           .transpose_weights = plan.transpose_weights,
           .loss = plan.loss,
+          .host_reads_counts = plan.is_launched() && plan.host_reads_counts,
           .types = data_types(plan)};
 }
 
@@ -151,6 +165,7 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     if (plan.overlap_shared_experts && block.routing) {
       block = shared_experts_beside_dispatch(std::move(block));
     }
+    block = with_graphs(std::move(block), plan);
   }
   const Bytes crossing = layers.tensor_boundary;
   const auto lower_end = [&](const Layer& layer, bool is_last) {

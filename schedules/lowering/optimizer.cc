@@ -80,14 +80,17 @@ std::vector<Dependency> add_gradient_norm(Stage& stage, std::vector<Dependency> 
                        .flops = Flops(kNormFlops * static_cast<double>(updated)),
                        .read = Bytes(updated * stage.plan.gradient_bytes)};
   const OpRef own = add_compute(stage, {squares}, "gradient norm", std::move(dependencies));
-  if (!stage.communicators.norm) return {after(own)};
-  return {
-      after(stage.add_collective(stage.builder.add_stream("gradient norm"),
-                                 {.communicator = *stage.communicators.norm,
-                                  .op = CollectiveOp::kAllReduce,
-                                  .bytes = size_of(DataType::kFp32),
-                                  .type = DataType::kFp32},
-                                 Axis::kOther, stage.label("reduce gradient norm"), {after(own)}))};
+  OpRef norm = own;
+  if (stage.communicators.norm) {
+    norm = stage.add_collective(stage.builder.add_stream("gradient norm"),
+                                {.communicator = *stage.communicators.norm,
+                                 .op = CollectiveOp::kAllReduce,
+                                 .bytes = size_of(DataType::kFp32),
+                                 .type = DataType::kFp32},
+                                Axis::kOther, stage.label("reduce gradient norm"), {after(own)});
+  }
+  stage.builder.wait_on_host(norm);  // it reads the norm
+  return {after(norm)};
 }
 
 OpRef add_adam(Stage& stage, std::int64_t parameters, std::vector<Dependency> dependencies) {

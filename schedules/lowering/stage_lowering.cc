@@ -53,6 +53,7 @@ std::string word_for(PathLabel label, bool weight_gradient) {
 class StageLowering {
  public:
   explicit StageLowering(Stage& stage) : stage_(stage) {
+    if (stage.plan.is_launched()) stage.builder.launch_by_host();
     stage.compute = stage.builder.add_stream("compute", true);
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       if (!stage.communicators.lanes[lane]) continue;
@@ -324,6 +325,7 @@ class StageLowering {
   void compute(const LayerStep& step, const StageUnit& unit, const Walk& walk) {
     const Pass& pass = walk.pass;
     OpDraft op{.stream = stage_.compute, .kind = OpKind::kCompute};
+    op.host_waits = step.host_waits;
     PathLabel path = pass.is_forward() ? PathLabel::kForward : PathLabel::kBackward;
     if (step.recomputes) path = PathLabel::kRecompute;
     op.work = stage_.tables.compute(step.kernels, static_cast<std::uint32_t>(path));

@@ -138,6 +138,10 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
     } else {
       steps.append(exchange.forward);
     }
+    if (op.host_reads) {
+      steps.compute().host_waits = true;
+      steps.split();
+    }
     steps.append(exchange.after_forward);
     if (plan.tp > 1 && op.reduced_values_per_token > 0) {
       const std::int64_t tokens = plan.microbatch_size * (plan.sequence / plan.cp);

@@ -47,6 +47,7 @@ std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model, con
   check_recompute(plan, model, rules);
   check_updates(plan, rules);
   check_types(plan, model, rules);
+  check_launches(plan, model, rules);
   check_adapters(plan, model, rules);
   check_places(plan, places, rules);
   if (rules.good()) check_expert_places(plan, model, places, rules);

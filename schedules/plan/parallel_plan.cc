@@ -41,6 +41,11 @@ std::string_view name_of(ContextMode mode) {
   return kNames[static_cast<std::size_t>(mode)];
 }
 
+std::string_view name_of(CudaGraphs graphs) {
+  constexpr std::array<std::string_view, kCudaGraphs> kNames = {"none", "blocks", "step"};
+  return kNames[static_cast<std::size_t>(graphs)];
+}
+
 std::string_view name_of(Dispatch dispatch) {
   constexpr std::array<std::string_view, kDispatches> kNames = {"all_to_all", "two_level"};
   return kNames[static_cast<std::size_t>(dispatch)];

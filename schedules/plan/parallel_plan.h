@@ -99,6 +99,15 @@ enum class Dispatch : std::uint8_t {
 inline constexpr std::size_t kDispatches = 2;
 std::string_view name_of(Dispatch dispatch);  // "all_to_all"
 
+// What the host launches as one graph, at the cost of one launch.
+enum class CudaGraphs : std::uint8_t {
+  kNone,
+  kBlocks,  // what has a fixed shape in each pass over a block
+  kStep,    // all of the step
+};
+inline constexpr std::size_t kCudaGraphs = 3;
+std::string_view name_of(CudaGraphs graphs);  // "blocks"
+
 // AxisMapping lays an axis of the plan over levels of the cluster, innermost first: tp over torus
 // axis x.
 struct AxisMapping {
@@ -189,6 +198,12 @@ struct ParallelPlan {
   bool gradient_placeholders = false;
   std::int64_t sm_margin = 0;  // units of the chip that kernels leave to communication
 
+  // ---- launches by the host ----
+  std::optional<Duration> host_launch_cost;  // of one launch; unset: launching costs nothing
+  std::int64_t host_queue_depth = 1024;      // launches
+  CudaGraphs cuda_graphs = CudaGraphs::kNone;
+  bool host_reads_counts = true;  // of the tokens of each expert
+
   // ---- optimizer, and what lives on the host ----
   std::optional<std::int64_t> lora_rank;  // unset: all parameters are trained
   Optimizer optimizer = Optimizer::kAdam;
@@ -217,6 +232,8 @@ struct ParallelPlan {
   DataType combined() const { return combine_type.value_or(activations()); }
   // Whether operands of matmuls have scales for rows or for blocks of them.
   bool scales_rows() const { return scale_block || scale_rows || block_scales_of(type); }
+  // Whether ops wait until the host has launched them.
+  bool is_launched() const { return host_launch_cost && cuda_graphs != CudaGraphs::kStep; }
   bool divides_tokens() const { return sequence_parallel && tp > 1; }
   bool divides_width() const { return tensor_width > 1; }
 

@@ -1,6 +1,7 @@
 #include "schedules/plan/plan_fields.h"
 
 #include "schedules/plan/plan_syntax.h"
+#include "sim/base/quantity_field.h"
 #include "sim/chips/data_type_text.h"
 
 namespace stepsim {
@@ -9,6 +10,8 @@ template <>
 inline constexpr std::size_t kValuesOf<ContextMode> = kContextModes;
 template <>
 inline constexpr std::size_t kValuesOf<Dispatch> = kDispatches;
+template <>
+inline constexpr std::size_t kValuesOf<CudaGraphs> = kCudaGraphs;
 template <>
 inline constexpr std::size_t kValuesOf<Recompute> = kRecomputes;
 template <>
@@ -32,6 +35,7 @@ constexpr double kMostBitsOfAValue = 32;
 constexpr double kMostUnits = 1'000'000;
 constexpr double kMostRankOfAdapters = 65'536;
 constexpr double kMostLayers = 10'000;  // of a stage
+constexpr double kMostLaunches = 1'000'000;
 
 void add_ranks(Table& table) {
   table.theme(
@@ -461,6 +465,39 @@ void add_types(Table& table) {
              .rules = "Fewer than the chip has; 0 on chips whose links are driven by DMA."});
 }
 
+void add_launches(Table& table) {
+  table.theme("Launches by the host");
+  table.add(
+      "host_launch_cost", &Plan::host_launch_cost, Limits::between(0, 1).or_zero(),
+      {.help = "Time in which the host launches one kernel, message or collective: the framework's "
+               "share and the driver's. Ops wait until the host has launched them, one after the "
+               "other, in the order of the program.",
+       .advice = "5 to 20 us for eager PyTorch; measure it as the time between two launches in a "
+                 "trace while the chip is idle. A step with small micro-batches, many experts or "
+                 "large tp then waits for its host.",
+       .unset = "launching costs nothing"});
+  table.add("host_queue_depth", &Plan::host_queue_depth, Limits::between(1, kMostLaunches),
+            {.help = "Launches that the host may be ahead of the chip.",
+             .advice = "CUDA's queue holds 1,024. A smaller number keeps the host from hiding "
+                       "stretches of short kernels behind long ones.",
+             .rules = "Needs host_launch_cost."});
+  table.add("cuda_graphs", &Plan::cuda_graphs,
+            {.help = "What the host launches as a graph. none; blocks: each run of kernels in a "
+                     "block costs one launch, but for experts whose numbers of tokens the host "
+                     "reads; step: launching costs nothing.",
+             .advice = "blocks is Transformer Engine's make_graphed_callables and Megatron-Core's "
+                       "graphs by layer, step its full_iteration. Graphs keep memory of their "
+                       "own, which is not counted.",
+             .rules = "Needs host_launch_cost. step needs host_reads_counts = false in a model "
+                      "with experts."});
+  table.add("host_reads_counts", &Plan::host_reads_counts,
+            {.help = "The host waits in each forward of a layer with experts until it has read how "
+                     "many tokens go to each expert, and launches on from there.",
+             .advice = "false: token counts stay on the chip, or each expert gets a fixed number "
+                       "(capacity_factor with padding).",
+             .rules = "false needs host_launch_cost and a model with experts."});
+}
+
 void add_optimizer(Table& table) {
   table.theme("Optimizer and host");
   table.add("optimizer", &Plan::optimizer,
@@ -540,6 +577,7 @@ Table make_plan_fields() {
   add_data(table);
   add_recompute(table);
   add_types(table);
+  add_launches(table);
   add_optimizer(table);
   return table;
 }

@@ -76,6 +76,10 @@ void check_recompute(const ParallelPlan& plan, const ModelSpec& model, Rules& ru
 
 void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
 
+// ---- check_launches.cc: what the host launches ----
+
+void check_launches(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+
 // ---- check_optimizer.cc: the optimizer's step and its state, and what lives on the host ----
 
 void check_optimizer(const ParallelPlan& plan, Rules& rules);

@@ -77,6 +77,8 @@ struct Kernel {
   std::int64_t k = 0;
   bool accumulates = false;  // kMatmul: adds its result to the values in memory
   ElementwiseKind elementwise = ElementwiseKind::kPlain;  // kElementwise
+  // Launches that it costs the host. 0: it belongs to a graph that an earlier kernel has launched.
+  std::uint16_t launches = 1;
 
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };

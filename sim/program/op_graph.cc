@@ -1,5 +1,7 @@
 #include "sim/program/op_graph.h"
 
+#include <algorithm>
+
 namespace stepsim {
 
 std::string_view name_of(MemoryCategory category) {
@@ -17,6 +19,12 @@ std::string_view name_of(MessageKind kind) {
 std::string name_of(const OpGraph& graph, Axis axis) {
   const auto number = static_cast<std::size_t>(axis);
   return number < graph.axes.size() ? graph.axes[number] : "axis " + std::to_string(number);
+}
+
+std::uint32_t launches_of(const ComputeWork& work) {
+  std::uint32_t sum = 0;
+  for (const Kernel& kernel : work.kernels) sum += kernel.launches;
+  return std::max(sum, 1U);
 }
 
 std::span<const Dependency> Program::dependencies_of(OpId op) const {

@@ -66,6 +66,9 @@ struct ComputeWork {
   std::uint32_t path_label = 0;  // what it counts as on the critical path: OpGraph::path_labels
 };
 
+// Returns the launches that a run costs its host: at least one.
+std::uint32_t launches_of(const ComputeWork& work);
+
 struct CollectiveWork {
   CommunicatorId communicator;
   CollectiveOp op = CollectiveOp::kAllReduce;
@@ -155,6 +158,13 @@ struct Stream {
   std::uint32_t ops = 0;
 };
 
+// LaunchCall is the host's part of an op: as many launches, one after the other.
+struct LaunchCall {
+  OpId op;
+  std::uint32_t launches = 1;
+  bool waits = false;  // the host goes on when the op has ended: it reads a result
+};
+
 // Ops are stored stream by stream: op id = stream.first_op + position.
 struct Program {
   std::string name;  // the role: "stage 0"
@@ -163,8 +173,9 @@ struct Program {
   std::vector<OpLabel> labels;  // by op
   std::vector<Dependency> dependencies;
   std::vector<MemoryChange> memory_changes;
-  MemoryBytes resident{};  // held from the start of the run to its end
-  Bytes held_on_host{};    // likewise, on the host
+  std::vector<LaunchCall> launches{};  // every op in the order of the host; only with OpGraph::host
+  MemoryBytes resident{};              // held from the start of the run to its end
+  Bytes held_on_host{};                // likewise, on the host
 
   std::span<const Dependency> dependencies_of(OpId op) const;
   std::span<const MemoryChange> memory_changes_of(OpId op) const;
@@ -193,6 +204,12 @@ struct RankData {
   std::uint32_t pp = 0;
 };
 
+// HostCost makes ops wait until the host of their rank has launched them.
+struct HostCost {
+  Duration launch{};                 // time of one launch
+  std::uint32_t queue_depth = 1024;  // launches on the compute stream ahead of what has ended
+};
+
 struct OpGraph {
   std::vector<Program> programs;
   std::vector<RankData> ranks;
@@ -209,6 +226,7 @@ struct OpGraph {
   std::vector<std::string> path_labels;  // of compute on the critical path: "forward"
   Jitter jitter{};                       // jitter of runs of kernels
   std::uint32_t pipeline_stages = 1;     // above 1, waiting with nothing left to run is a bubble
+  std::optional<HostCost> host{};        // unset: launching costs nothing
 
   // The bytes that the ranks send in one step for each axis, by the plan's own closed form.
   // simulate() counts the bytes sent and throws std::logic_error if they differ. Unset: no such

@@ -14,6 +14,7 @@ OpRef ProgramBuilder::add(OpDraft op) {
   std::vector<OpDraft>& stream = drafts_[op.stream.index()];
   const OpRef ref{op.stream, static_cast<std::uint32_t>(stream.size())};
   stream.push_back(std::move(op));
+  if (launched_by_host_) added_.push_back(ref);
   return ref;
 }
 
@@ -27,6 +28,14 @@ void ProgramBuilder::add_dependency(OpRef op, Dependency dependency) {
 
 void ProgramBuilder::hold(MemoryCategory category, Bytes bytes) {
   program_.resident[static_cast<std::size_t>(category)] += bytes;
+}
+
+void ProgramBuilder::add_launches() {
+  for (const OpRef& op : added_) {
+    const std::uint32_t first = program_.streams[op.stream.index()].first_op;
+    program_.launches.push_back({.op = OpId(first + op.position),
+                                 .waits = drafts_[op.stream.index()][op.position].host_waits});
+  }
 }
 
 Program ProgramBuilder::build() && {
@@ -49,6 +58,7 @@ Program ProgramBuilder::build() && {
            .memory_end = static_cast<std::uint32_t>(program_.memory_changes.size())});
     }
   }
+  add_launches();
   return std::move(program_);
 }
 

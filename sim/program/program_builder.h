@@ -39,6 +39,7 @@ struct OpDraft {
   OpLabel label{};
   std::vector<Dependency> dependencies{};
   std::vector<MemoryChange> memory_changes{};
+  bool host_waits = false;  // LaunchCall::waits
 };
 
 class ProgramBuilder {
@@ -55,14 +56,24 @@ class ProgramBuilder {
   // Adds a dependency on an op that comes later in the program (in the previous step).
   void add_dependency(OpRef op, Dependency dependency);
 
+  void wait_on_host(OpRef op) { drafts_[op.stream.index()][op.position].host_waits = true; }
+
+  // The host launches the ops in the order in which they were added. build() then fills
+  // Program::launches, with one launch an op.
+  void launch_by_host() { launched_by_host_ = true; }
+
   void hold(MemoryCategory category, Bytes bytes);  // held from the start of the run to its end
   void hold_on_host(Bytes bytes) { program_.held_on_host += bytes; }
 
   Program build() &&;
 
  private:
+  void add_launches();
+
   Program program_;
   std::vector<std::vector<OpDraft>> drafts_;  // by stream
+  std::vector<OpRef> added_;                  // only launched_by_host_
+  bool launched_by_host_ = false;
 };
 
 }  // namespace stepsim

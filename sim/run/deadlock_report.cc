@@ -116,12 +116,16 @@ class CycleSearch {
 class Waits {
  public:
   Waits(const OpGraph& graph, Streams& streams, const Channels& channels,
-        const CollectiveRuns& collectives)
-      : graph_(graph), streams_(streams), channels_(channels), collectives_(collectives) {}
+        const CollectiveRuns& collectives, const Launches* launches)
+      : graph_(graph),
+        streams_(streams),
+        channels_(channels),
+        collectives_(collectives),
+        launches_(launches) {}
 
   std::string of(RankStreamId stream, std::vector<RankStreamId>& waits_on) {
     if (streams_.running(stream)) return of_running(stream, waits_on);
-    if (streams_.ready(stream)) return {};
+    if (streams_.ready(stream)) return of_launch(stream, waits_on);
     const Streams::Wait on = streams_.wait_of(stream);
     waits_on.push_back(on.stream);
     const Stream& other = streams_.stream(on.stream);
@@ -130,6 +134,14 @@ class Waits {
   }
 
  private:
+  std::string of_launch(RankStreamId stream, std::vector<RankStreamId>& waits_on) {
+    if (launches_ == nullptr) return {};
+    const std::optional<RankStreamId> other = launches_->waits_for(streams_.rank_of(stream));
+    if (!other) return "its launch";
+    waits_on.push_back(*other);
+    return "its launch by the host, which waits for stream '" + streams_.stream(*other).name + "'";
+  }
+
   std::string of_running(RankStreamId stream, std::vector<RankStreamId>& waits_on) {
     const Op& op = streams_.op(stream);
     if (op.kind == OpKind::kHost) return "its host";
@@ -147,14 +159,16 @@ class Waits {
   Streams& streams_;
   const Channels& channels_;
   const CollectiveRuns& collectives_;
+  const Launches* launches_;
 };
 
 }  // namespace
 
 std::string deadlock_report(const OpGraph& graph, Streams& streams, const Channels& channels,
-                            const CollectiveRuns& collectives, std::size_t most_lines) {
+                            const CollectiveRuns& collectives, const Launches* launches,
+                            std::size_t most_lines) {
   WaitsOn waits_on(streams.count());
-  Waits waits(graph, streams, channels, collectives);
+  Waits waits(graph, streams, channels, collectives, launches);
   std::string report = "deadlock: nothing can happen any more, but ops are waiting\n";
   std::size_t lines = 0;
   for (std::uint32_t i = 0; i < streams.count(); ++i) {

@@ -26,6 +26,7 @@
 #include "sim/run/ops/communication_reports.h"
 #include "sim/run/ops/compute_runs.h"
 #include "sim/run/ops/host_runs.h"
+#include "sim/run/ops/launches.h"
 #include "sim/run/ops/streams.h"
 #include "sim/run/ops/transport.h"
 #include "sim/run/summary.h"
@@ -33,7 +34,9 @@
 namespace stepsim {
 namespace {
 
-constexpr std::uint32_t kComputeEnds = 0;  // kind of event; its index is the rank
+// Kinds of events.
+constexpr std::uint32_t kComputeEnds = 0;  // index: rank
+constexpr std::uint32_t kLaunched = 1;     // index: stream of a rank
 
 class Simulation {
  public:
@@ -49,11 +52,13 @@ class Simulation {
         hosts_(graph, streams_, transport_),
         compute_(graph, cluster.chip),
         memory_(graph),
-        path_(streams_.count(), graph.path_labels.size() + kMostAxes),
+        path_(streams_.count() + (graph.host ? graph.ranks.size() : 0),
+              graph.path_labels.size() + kMostAxes + (graph.host ? 1 : 0)),
         attribution_(graph, streams_),
         recorder_(graph, streams_, cluster, options),
         random_(options.shuffle_seed.value_or(0)) {
     left_in_step_.assign(options.steps, streams_.ops_total() / options.steps);
+    if (graph.host) launches_.emplace(graph, streams_, cluster.chip, options.steps);
   }
 
   void run() {
@@ -64,7 +69,8 @@ class Simulation {
       network_->settle(now());
       const std::optional<Time> next = next_instant();
       if (!next) {
-        throw DeadlockError(deadlock_report(graph_, streams_, channels_, collectives_) +
+        throw DeadlockError(deadlock_report(graph_, streams_, channels_, collectives_,
+                                            launches_ ? &*launches_ : nullptr) +
                             network_->blocked_report());
       }
       recorder_.links_until(*next, *network_);
@@ -78,7 +84,7 @@ class Simulation {
         for (const TransferId transfer : transfers_) arrived(transfer);
         hand_on_reports();
       }
-      while (!queue_.empty() && queue_.next_time() == *next) compute_event(queue_.pop());
+      while (!queue_.empty() && queue_.next_time() == *next) event(queue_.pop());
       start_woken();
     }
   }
@@ -110,21 +116,50 @@ class Simulation {
       if (options_.shuffle_seed) std::swap(woken_[random_() % woken_.size()], woken_.back());
       const RankStreamId stream = woken_.back();
       woken_.pop_back();
-      if (streams_.ready(stream)) start(stream);
+      if (streams_.ready(stream) && launched(stream)) start(stream);
       hand_on_reports();
     }
+  }
+
+  // Returns whether the host lets the op start now. If not, the stream is woken when it does.
+  bool launched(RankStreamId stream) {
+    if (!launches_) return true;
+    const std::optional<Time> at = launches_->launched(stream, now());
+    if (!at) return false;
+    if (*at <= now()) return true;
+    if (launches_->begins_to_wait(stream)) queue_.schedule(*at, Event(kLaunched, stream.index()));
+    return false;
+  }
+
+  // Returns when the op of `stream`, which starts or runs, could have started without its host.
+  Time ready_at(RankStreamId stream, Time started) const {
+    return launches_ ? launches_->ready_at(stream) : started;
+  }
+
+  RankStreamId host_path(RankId rank) const {
+    return RankStreamId(streams_.count() + rank.index());
+  }
+
+  void inherit_path(RankStreamId stream) {
+    if (ready_at(stream, now()) == now()) {
+      return path_.inherit(stream, streams_.releaser(stream, now()));
+    }
+    const RankId rank = streams_.rank_of(stream);
+    path_.inherit(stream, host_path(rank));
+    path_.add(stream, graph_.path_labels.size() + kMostAxes, launches_->busy_since(rank), now());
   }
 
   void start(RankStreamId stream) {
     const RankId rank = streams_.rank_of(stream);
     const Op& op = streams_.op(stream);
-    path_.inherit(stream, streams_.releaser(stream, now()));
+    inherit_path(stream);
+    if (launches_) launches_->start(stream);
     streams_.start(stream, now());
     change_memory(stream, false);
     if (recorder_.records(rank)) recorder_.started(stream, now());
     switch (op.kind) {
       case OpKind::kCompute:
-        attribution_.compute_starts(rank, now());
+        attribution_.compute_starts(rank, ready_at(stream, now()), now());
         schedule_end(rank, compute_.start(rank, ComputeWorkId(op.work), jitter(stream), now()));
         break;
       case OpKind::kCollective:
@@ -150,9 +185,16 @@ class Simulation {
     queue_.schedule(at, Event(kComputeEnds, rank.index()));
   }
 
-  void compute_event(Event event) {
+  void event(Event event) {
     ++events_;
-    const RankId rank(event.index());
+    if (event.kind() == kLaunched) {
+      woken_.emplace_back(event.index());
+    } else {
+      compute_ends(RankId(event.index()));
+    }
+  }
+
+  void compute_ends(RankId rank) {
     if (!compute_.running(rank) || compute_.ends_at(rank) != now()) return;  // stale
     compute_.end(rank);
     const RankStreamId stream = attribution_.compute_stream(rank);
@@ -181,8 +223,9 @@ class Simulation {
     for (const CommunicationEnd& ended : reports_.ends) {
       const Op& op = streams_.op(ended.stream);
       if (op.kind == OpKind::kCollective) hold_chip(ended.stream, -1);
-      attribution_.communication_ends(ended.stream, ended.moving, ended.waited_for_other_stage,
-                                      now());
+      attribution_.communication_ends(ended.stream,
+                                      ready_at(ended.stream, streams_.started_at(ended.stream)),
+                                      ended.moving, ended.waited_for_other_stage, now());
       path_.add(ended.stream, graph_.path_labels.size() + static_cast<std::size_t>(op.axis),
                 std::max(ended.moving, streams_.started_at(ended.stream)), now());
       end(ended.stream, ended.moving);
@@ -195,6 +238,9 @@ class Simulation {
     if (recorder_.records(streams_.rank_of(stream))) recorder_.ended(stream, moving, now());
     const std::uint32_t step = streams_.step(stream);
     streams_.end(stream, now(), woken_);
+    if (launches_ && launches_->end(stream, now(), woken_)) {
+      path_.inherit(host_path(streams_.rank_of(stream)), stream);
+    }
     if (--left_in_step_[step] == 0) end_step(stream);
   }
 
@@ -253,6 +299,7 @@ class Simulation {
   CollectiveRuns collectives_;
   HostRuns hosts_;
   ComputeRuns compute_;
+  std::optional<Launches> launches_;
   MemoryLedger memory_;
   CriticalPath path_;
   Attribution attribution_;

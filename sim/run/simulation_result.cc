@@ -3,7 +3,7 @@
 namespace stepsim {
 
 Duration Breakdown::sum() const {
-  Duration total = compute + bubble + idle;
+  Duration total = compute + bubble + idle + launch;
   for (const Duration part : exposed_communication) total += part;
   return total;
 }

@@ -22,6 +22,7 @@ struct Breakdown {
   std::array<Duration, kMostAxes> exposed_communication{};  // waits for data that is moving
   Duration bubble{};  // waits for another pipeline stage, or has nothing left to run (pp > 1)
   Duration idle{};    // waits for a peer of its own stage, or has nothing left to run (pp = 1)
+  Duration launch{};  // waits for its host to launch the next op; 0 without OpGraph::host
 
   Duration sum() const;
   friend bool operator==(const Breakdown&, const Breakdown&) = default;

@@ -42,8 +42,9 @@ Breakdown mean_breakdown(const std::vector<Breakdown>& of_ranks, std::int64_t st
   };
   Breakdown mean{.compute = mean_of([](const Breakdown& b) { return b.compute; }),
                  .bubble = mean_of([](const Breakdown& b) { return b.bubble; }),
-                 .idle = mean_of([](const Breakdown& b) { return b.idle; })};
-  std::vector<Duration*> parts = {&mean.compute, &mean.bubble, &mean.idle};
+                 .idle = mean_of([](const Breakdown& b) { return b.idle; }),
+                 .launch = mean_of([](const Breakdown& b) { return b.launch; })};
+  std::vector<Duration*> parts = {&mean.compute, &mean.bubble, &mean.idle, &mean.launch};
   for (std::size_t axis = 0; axis < kMostAxes; ++axis) {
     Duration& exposed = mean.exposed_communication[axis];
     exposed = mean_of([axis](const Breakdown& b) { return b.exposed_communication[axis]; });
@@ -57,10 +58,12 @@ std::vector<PathPart> path_of_step(const OpGraph& graph, const std::vector<Durat
                                    std::int64_t steps, Duration step_time) {
   const std::size_t labels = graph.path_labels.size();
   std::vector<PathPart> path;
+  const auto label_of = [&](std::size_t i) -> std::string {
+    if (i < labels) return graph.path_labels[i];
+    return i == labels + kMostAxes ? "launch" : name_of(graph, static_cast<Axis>(i - labels));
+  };
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    path.push_back(
-        {.label = i < labels ? graph.path_labels[i] : name_of(graph, static_cast<Axis>(i - labels)),
-         .duration = parts[i] / steps});
+    path.push_back({.label = label_of(i), .duration = parts[i] / steps});
   }
   std::vector<Duration*> durations;
   for (PathPart& part : path) durations.push_back(&part.duration);

@@ -71,6 +71,8 @@ std::string other_value(const AnyField& field) {
       {"dispatch", "two_level"},
       {"recompute", "full"},
       {"loss", "separate"},
+      {"host_launch_cost", "0.000010000000"},
+      {"cuda_graphs", "blocks"},
       {"optimizer", "none"}};
   for (const auto& [name, value] : kValues) {
     if (name == field.name()) return value;

@@ -98,10 +98,25 @@ std::vector<Case> cases() {
   const Change scores = [](ParallelPlan& plan) { plan.fused_attention = false; };
   const Change in_place = [](ParallelPlan& plan) { plan.loss = LossKernels::kInPlace; };
   const Change matmuls = [](ParallelPlan& plan) { plan.recompute = Recompute::kMatmuls; };
+  const Change short_queue = [](ParallelPlan& plan) { plan.host_queue_depth = 64; };
+  const Change graphs = [](ParallelPlan& plan) { plan.cuda_graphs = CudaGraphs::kBlocks; };
+  const Change whole_graph = [](ParallelPlan& plan) { plan.cuda_graphs = CudaGraphs::kStep; };
+  const Change no_counts = [](ParallelPlan& plan) { plan.host_reads_counts = false; };
+  const Change host = [](ParallelPlan& plan) { plan.host_launch_cost = 10us; };
   ParallelPlan context = plan_of(2, 2, 1);
   context.cp = 2;
   const ParallelPlan experts = with(plan_of(1, 8, 1), ep);
   return {
+      {"host_queue_depth", short_queue, plan_of(1, 8, 1), "is 64, but launching costs nothing",
+       with(plan_of(1, 8, 1), host)},
+      {"cuda_graphs", graphs, plan_of(1, 8, 1), "is blocks, but launching costs nothing",
+       with(plan_of(1, 8, 1), host)},
+      {"cuda_graphs", whole_graph, with(experts, host), "is step, but the host reads",
+       with(with(experts, host), no_counts), with_experts(), with_experts()},
+      {"host_reads_counts", no_counts, experts, "is false, but launching costs nothing",
+       with(experts, host), with_experts(), with_experts()},
+      {"host_reads_counts", no_counts, with(plan_of(1, 8, 1), host), "no routed experts: true",
+       with(experts, host), small_model(8), with_experts()},
       {"prefetch", ahead, plan_of(1, 8, 1), "is 3, but zero is 0", plan_of(1, 8, 1, 3)},
       {"prefetch", none_ahead, plan_of(1, 8, 1, 2), "is 0, but zero is 2", plan_of(1, 8, 1, 3)},
       {"gradient_bucket_parameters", bucket, plan_of(1, 8, 1, 3), "reduces layer by layer",

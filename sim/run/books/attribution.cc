@@ -28,15 +28,17 @@ Duration Attribution::clipped(Time from, Time to) const {
   return start < to ? to - start : Duration{};
 }
 
-void Attribution::compute_starts(RankId rank, Time now) {
+void Attribution::compute_starts(RankId rank, Time ready, Time now) {
   RankState& state = ranks_[rank.index()];
-  if (state.since < now) {
+  if (state.since < ready) {
     const RankStreamId stream = state.compute_stream;
     const Program& program = streams_.program_of(stream);
-    const Ended* op = releaser(state, program, streams_.op_id(stream), streams_.step(stream), now);
+    const Ended* op =
+        releaser(state, program, streams_.op_id(stream), streams_.step(stream), ready);
     if (op == nullptr) throw std::logic_error("attribution: a wait that nothing has ended");
     walk(state, program, op);
   }
+  state.breakdown.launch += clipped(std::max(ready, state.since), now);
   state.ended.clear();
   state.since = now;
   state.computing = true;
@@ -49,11 +51,12 @@ void Attribution::compute_ends(RankId rank, Time now) {
   state.computing = false;
 }
 
-void Attribution::communication_ends(RankStreamId stream, Time moving, bool waited_for_other_stage,
-                                     Time now) {
+void Attribution::communication_ends(RankStreamId stream, Time ready, Time moving,
+                                     bool waited_for_other_stage, Time now) {
   RankState& state = ranks_[streams_.rank_of(stream).index()];
   if (state.computing) return;
-  state.ended.push_back({.started = streams_.started_at(stream),
+  state.ended.push_back({.ready = ready,
+                         .started = streams_.started_at(stream),
                          .moving = moving,
                          .ended = now,
                          .op = streams_.op_id(stream),
@@ -102,7 +105,8 @@ void Attribution::walk(RankState& state, const Program& program, const Ended* op
     sum.exposed_communication[axis] += clipped(std::max(moving, state.since), until);
     (op->waited_for_other_stage ? sum.bubble : sum.idle) +=
         clipped(std::max(op->started, state.since), moving);
-    until = op->started;
+    sum.launch += clipped(std::max(op->ready, state.since), op->started);
+    until = op->ready;
     if (until <= state.since) return;
     op = releaser(state, program, op->op, op->step, until);
     if (op == nullptr) throw std::logic_error("attribution: a wait that nothing has ended");

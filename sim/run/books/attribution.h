@@ -7,6 +7,7 @@
 //   exposed   communication of Y's axis. Where Y was posted and others had not posted:
 //   bubble    if the last of them to post stands on another pipeline stage, else
 //   idle.     Nothing left to run: bubble with pipeline stages, else idle.
+//   launch    an op, the next one or Y, could have started if the host had launched it.
 //
 // No part is a remainder. A gap is resolved when it ends, backwards in time, from the communication
 // ops that ended in it. These are forgotten when the next compute op starts, so memory is
@@ -28,14 +29,17 @@ class Attribution {
  public:
   Attribution(const OpGraph& graph, const Streams& streams);
 
-  // The compute stream of `rank` starts its next op, which ends the gap.
-  void compute_starts(RankId rank, Time now);
+  // The compute stream of `rank` starts its next op, which ends the gap. From `ready` on the op
+  // waited for its host.
+  void compute_starts(RankId rank, Time ready, Time now);
   void compute_ends(RankId rank, Time now);
 
   RankStreamId compute_stream(RankId rank) const { return ranks_[rank.index()].compute_stream; }
 
-  // REQUIRES: called before Streams::end() of this op.
-  void communication_ends(RankStreamId stream, Time moving, bool waited_for_other_stage, Time now);
+  // REQUIRES: called before Streams::end() of this op. From `ready` to its start it waited for its
+  // host.
+  void communication_ends(RankStreamId stream, Time ready, Time moving, bool waited_for_other_stage,
+                          Time now);
 
   // Counts only time from `now` on.
   void begin_window(Time now);
@@ -45,6 +49,7 @@ class Attribution {
 
  private:
   struct Ended {  // a communication op
+    Time ready;
     Time started;
     Time moving;
     Time ended;

@@ -75,6 +75,8 @@ class Streams {
   std::uint32_t position(RankStreamId stream) const { return states_[stream.index()].position; }
   std::uint32_t step(RankStreamId stream) const { return states_[stream.index()].step; }
   bool running(RankStreamId stream) const { return states_[stream.index()].running; }
+  // Returns the number of its ops that have ended, over all steps.
+  std::uint64_t ended(RankStreamId stream) const { return states_[stream.index()].completed; }
   bool finished(RankStreamId stream) const { return states_[stream.index()].step == steps_; }
   Time started_at(RankStreamId stream) const {
     return states_[stream.index()].started_at;

@@ -215,6 +215,16 @@ bool may_be_frozen(const RandomJob& job) {
          plan.tensor_width == 1 && (!job.model.tied_embeddings || table_in_one_place);
 }
 
+void choose_launches(Choices& choices, RandomJob& job) {
+  ParallelPlan& plan = job.plan;
+  plan.host_launch_cost = Duration(choices.pick({1'000'000, 20'000'000, 500'000'000}));
+  plan.host_queue_depth = choices.pick({64, 1024});
+  if (has_experts(job)) plan.host_reads_counts = !choices.one_in(3);
+  plan.cuda_graphs = choices.pick({CudaGraphs::kNone, CudaGraphs::kBlocks, CudaGraphs::kStep});
+  const bool is_read = has_experts(job) && plan.host_reads_counts;
+  if (plan.cuda_graphs == CudaGraphs::kStep && is_read) plan.cuda_graphs = CudaGraphs::kBlocks;
+}
+
 void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
   ParallelPlan& plan = job.plan;
   plan.type = random_type(choices, cluster.chip);
@@ -233,6 +243,7 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   }
   if (may_be_frozen(job) && choices.one_in(6)) plan.lora_rank = choices.pick({4, 16, 64});
   if (cluster.chip.communication.units > 0 && choices.one_in(6)) plan.sm_margin = 20;
+  if (choices.one_in(6)) choose_launches(choices, job);
 }
 
 }  // namespace

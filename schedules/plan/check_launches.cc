@@ -1,0 +1,26 @@
+#include <string>
+
+#include "schedules/plan/plan_rules.h"
+
+namespace stepsim {
+
+void check_launches(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const bool costs = plan.host_launch_cost.has_value();
+  const std::string free = ", but launching costs nothing: give host_launch_cost, or ";
+  const ParallelPlan usual;
+  rules.require(costs || plan.host_queue_depth == usual.host_queue_depth, "host_queue_depth",
+                "is " + std::to_string(plan.host_queue_depth) + free +
+                    std::to_string(usual.host_queue_depth));
+  rules.require(costs || plan.cuda_graphs == CudaGraphs::kNone, "cuda_graphs",
+                "is " + std::string(name_of(plan.cuda_graphs)) + free + "none");
+  rules.require(costs || plan.host_reads_counts, "host_reads_counts", "is false" + free + "true");
+  const bool has_experts = model.experts.routed > 0;
+  rules.require(!costs || has_experts || plan.host_reads_counts, "host_reads_counts",
+                "is false, but the model has no routed experts: true");
+  rules.require(plan.cuda_graphs != CudaGraphs::kStep || !has_experts || !plan.host_reads_counts,
+                "cuda_graphs",
+                "is step, but the host reads the numbers of tokens of the experts in the middle of "
+                "it: none, blocks, or host_reads_counts = false");
+}
+
+}  // namespace stepsim

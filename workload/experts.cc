@@ -123,6 +123,48 @@ LayerOp unpermute(const Part& part) {
   return op;
 }
 
+// Brings copies from the order of their senders into that of the experts, or back.
+Kernel sort_copies(std::int64_t rows, std::int64_t width, DataType type) {
+  return elementwise("sort_copies", type, {.elements = rows * width});
+}
+
+// The matmuls of a projection of all experts, or of their gradients.
+enum class Product : std::uint8_t { kForward, kInputGradient, kWeightGradient };
+
+// Multiplies expert after expert. Nothing hides that the last tiles of a matmul add to accumulators
+// in memory, as the next expert's matmul begins behind it.
+void multiply_one_by_one(Product product, std::string_view name, const DataTypes& types,
+                         const GroupedShape& all, std::vector<Kernel>& kernels) {
+  const MatmulTypes own{types.matmul, types.activations};
+  for (std::int64_t expert = 0; expert < all.groups; ++expert) {
+    const std::int64_t rows = all.rows / all.groups + (expert < all.rows % all.groups ? 1 : 0);
+    if (rows == 0) continue;
+    if (product != Product::kWeightGradient) {
+      kernels.push_back(matmul(name, own, {.m = rows, .n = all.n, .k = all.k}));
+      continue;
+    }
+    Kernel kernel = matmul(name, own, {.m = all.n, .n = all.k, .k = rows});
+    kernel.written = Bytes(0);
+    kernels.push_back(kernel);
+    kernels.push_back(elementwise(
+        name, types.gradients, {.elements = all.n * all.k, .reads = 1, .writes = 1, .flops = 1}));
+    kernels.back().launches = 0;  // the end of the matmul
+  }
+}
+
+void multiply(const Part& part, Product product, std::string_view name, const GroupedShape& shape,
+              std::vector<Kernel>& kernels) {
+  const DataTypes& types = part.shard.types;
+  if (!part.shard.grouped_experts && shape.groups > 1) {
+    return multiply_one_by_one(product, name, types, shape, kernels);
+  }
+  if (product == Product::kWeightGradient) {
+    kernels.push_back(accumulating_grouped_matmul(name, {types.matmul, types.gradients}, shape));
+  } else {
+    kernels.push_back(grouped_matmul(name, {types.matmul, types.activations}, shape));
+  }
+}
+
 struct ExpertProjection {
   std::string_view name;
   std::int64_t inputs = 0;
@@ -135,13 +177,14 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
                         const ExpertProjection& projection) {
   const auto& [name, inputs, outputs, arrives, returns] = projection;
   const DataTypes& types = part.shard.types;
-  const MatmulTypes product{types.matmul, types.activations};
-  const MatmulTypes accumulated{types.matmul, types.gradients};
   const std::int64_t rows = mine.copies;
   const std::int64_t tokens = part.shard.arriving_tokens;
   const bool narrow_input = arrives && travels_narrow(part);
   const bool narrow_gradient = returns && travels_narrow(part);
+  const bool sorts = part.shard.sorts_copies && part.shard.expert > 1 && mine.experts > 1;
   LayerOp op{.name = name, .region = Region::kExpert};
+  if (arrives && sorts) op.forward.push_back(sort_copies(rows, inputs, types.dispatch));
+  if (returns && sorts) op.input_gradient.push_back(sort_copies(rows, outputs, types.dispatch));
   if (arrives && copied_by_receiver(part)) op.forward.push_back(copy_rows(part, tokens, rows));
   if (!narrow_input) add_rounding(part, "round_input", rows * inputs, op.forward);
   if (returns && copied_by_receiver(part)) {
@@ -153,14 +196,13 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
     add_gradient_rounding(part, rows * outputs, op);
   }
   add_transpose(part, mine.experts * inputs * outputs, op);
-  op.forward.push_back(grouped_matmul(
-      name, product, {.groups = mine.experts, .rows = rows, .n = outputs, .k = inputs}));
-  op.input_gradient.push_back(grouped_matmul(
-      name, product, {.groups = mine.experts, .rows = rows, .n = inputs, .k = outputs}));
+  const GroupedShape shape{.groups = mine.experts, .rows = rows, .n = outputs, .k = inputs};
+  const GroupedShape mirrored{.groups = mine.experts, .rows = rows, .n = inputs, .k = outputs};
+  multiply(part, Product::kForward, name, shape, op.forward);
+  multiply(part, Product::kInputGradient, name, mirrored, op.input_gradient);
   add_turning(part, "turn_input", rows * inputs, !narrow_input && !part.shard.fused_elementwise,
               op);
-  op.weight_gradient.push_back(accumulating_grouped_matmul(
-      name, accumulated, {.groups = mine.experts, .rows = rows, .n = outputs, .k = inputs}));
+  multiply(part, Product::kWeightGradient, name, shape, op.weight_gradient);
   keep_input(op, part.operand_size(rows * inputs));
   op.backward_workspace = part.size(rows * (inputs + outputs));
   op.parameters = mine.experts * inputs * outputs;
@@ -171,6 +213,14 @@ LayerOp project_grouped(const Part& part, const ExpertPart& mine,
         "bias_gradient",
         {.elements = rows * outputs, .writes = 0, .flops = 1, .accumulated = biases}));
     op.parameters += biases;
+  }
+  if (arrives && sorts) {
+    op.input_gradient.push_back(sort_copies(rows, inputs, types.activations));
+    op.forward_workspace = part.scaled_size(rows * inputs, types.dispatch);
+  }
+  if (returns && sorts) {
+    op.forward.push_back(sort_copies(rows, outputs, types.activations));
+    op.forward_workspace = 2 * part.size(rows * outputs);
   }
   if (!copied_by_receiver(part)) return op;
   if (arrives) {

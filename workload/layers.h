@@ -120,6 +120,12 @@ struct Shard {
   // once for all of its experts here. 0: a copy comes for each expert, ordered by expert.
   std::int64_t arriving_tokens = 0;
   LossKernels loss = LossKernels::kFused;
+  // The matmuls of all experts are one kernel; else each expert has its own, one after the other,
+  // and adds to its accumulators when it has multiplied (Transformer Engine: GroupedLinear).
+  bool grouped_experts = true;
+  // Copies arrive ordered by their sender. A pass orders them by expert, another one their results
+  // (Megatron-Core: sort_chunks_by_idxs). Else they arrive as the matmuls need them.
+  bool sorts_copies = false;
   bool host_reads_counts = false;  // the host reads how many tokens came to each expert
   DataTypes types{};
 };

@@ -37,6 +37,12 @@ bool names_it(std::string_view name, std::string_view part) {
   return rest.empty() || !is_digit(part.back()) || !is_digit(rest.front());
 }
 
+// NeMo's recipes with dropped tokens pad each expert to a capacity factor of 1
+// (moe_expert_capacity_factor, moe_pad_expert_input_to_capacity).
+bool drops_tokens(const RowReader& row) {
+  return contains(row.text("model"), "tokendrop");
+}
+
 void read_experts(RowReader& row, const MeasuredModel& known, ModelSpec& model) {
   const std::string_view detail = row.text("moe_detail");
   const auto experts = number_after(detail, "experts=");
@@ -49,6 +55,7 @@ void read_experts(RowReader& row, const MeasuredModel& known, ModelSpec& model) 
   spec.shared_intermediate =
       number_after(detail, "shared_ffn=").value_or(known.shared_experts * spec.intermediate);
   spec.first_dense = number_after(detail, "dense_layers=").value_or(known.first_dense);
+  if (drops_tokens(row)) spec.capacity_factor = 1;
 }
 
 // Tables only say "MLA".

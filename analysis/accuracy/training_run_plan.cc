@@ -222,6 +222,8 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   read_type(row, plan);
   guesses = read_recompute(row, model.layers, plan);
   read_overlap(row, plan);
+  // Padded to their capacity, experts have as many tokens in every layer.
+  if (plan.host_launch_cost && model.experts.capacity_factor > 0) plan.host_reads_counts = false;
   return plan;
 }
 

@@ -139,6 +139,8 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .fused_elementwise = plan.fused_elementwise,
           .transpose_weights = plan.transpose_weights,
           .loss = plan.loss,
+          .grouped_experts = plan.grouped_experts,
+          .sorts_copies = plan.sort_copies && plan.dispatch == Dispatch::kAllToAll,
           .host_reads_counts = plan.is_launched() && plan.host_reads_counts,
           .types = data_types(plan)};
 }

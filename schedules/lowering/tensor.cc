@@ -203,21 +203,24 @@ std::vector<LayerStep> backward_steps(const Layer& layer, const ParallelPlan& pl
 
 // Returns the bytes of the gradient of a matmul's result, as its weight gradient reads it. The next
 // function returns those of the gradient of the input.
+// Experts may have a matmul each.
 Bytes result_size(const LayerOp& op) {
-  Bytes most;
+  Bytes size;
   for (const Kernel& kernel : op.forward) {
     if (kernel.kind != KernelKind::kMatmul) continue;
     const Bytes as_operand = bytes_of(kernel.batch * kernel.m * kernel.n, kernel.type);
-    most = std::max(most, std::min(kernel.written, as_operand));
+    const Bytes result = std::min(kernel.written, as_operand);
+    size = op.region == Region::kExpert ? size + result : std::max(size, result);
   }
-  return most;
+  return size;
 }
 Bytes input_size(const LayerOp& op) {
-  Bytes most;
+  Bytes size;
   for (const Kernel& kernel : op.input_gradient) {
-    if (kernel.kind == KernelKind::kMatmul) most = std::max(most, kernel.written);
+    if (kernel.kind != KernelKind::kMatmul) continue;
+    size = op.region == Region::kExpert ? size + kernel.written : std::max(size, kernel.written);
   }
-  return most;
+  return size;
 }
 
 // Embedding tables and separate biases make their gradient in B.

@@ -160,6 +160,8 @@ struct ParallelPlan {
   std::optional<std::int64_t> node_limit;   // most nodes of one token; unset: any number
   bool overlap_expert_parallel = false;     // backwards run with the forward behind them
   bool overlap_shared_experts = false;
+  bool grouped_experts = true;
+  bool sort_copies = false;
 
   // ---- data parallelism ----
   int zero = 0;                       // 0: replicated; 1: optimizer state; 2: gradients; 3: FSDP

@@ -256,6 +256,19 @@ void add_experts(Table& table) {
              .advice = "It hides the all-to-alls for as long as the shared experts take.",
              .rules = "Needs shared experts, ep above 1 and tp = 1; not with fused schedules or "
                       "overlap_expert_parallel."});
+  table.add(
+      "grouped_experts", &Plan::grouped_experts,
+      {.help = "The matmuls of a chip's experts are one kernel (DeepGEMM, CUTLASS).",
+       .advice = "false: one matmul an expert, one after the other, each of which adds to its "
+                 "gradients when it has multiplied (Transformer Engine's GroupedLinear). It "
+                 "matters for many experts with few tokens each. Dense models don't change."});
+  table.add(
+      "sort_copies", &Plan::sort_copies,
+      {.help = "dispatch all_to_all: a pass orders the copies that arrive by expert, another "
+               "one orders the results by sender, and so in the backward (Megatron-Core's "
+               "all-to-all dispatcher).",
+       .advice = "true for Megatron-Core. It costs four passes over the copies in a layer, if "
+                 "a chip has several experts."});
 }
 
 void add_data(Table& table) {

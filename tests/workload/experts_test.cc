@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tests/support/layer_ops.h"
 #include "tests/support/published_models.h"
 #include "workload/model_counts.h"
 
@@ -174,6 +175,50 @@ TEST(ExpertsTest, RegionsAlternateAsDrawn) {
     regions += "STE"[static_cast<std::size_t>(op.region)];
   }
   EXPECT_EQ(regions, "STTTTSSTTTSSEEESS");
+}
+
+// A matmul an expert: as many FLOPs, and each reads its own matrix once. Its weight gradient writes
+// nothing by itself; a pass behind it reads and writes the accumulators (8 bytes an element).
+TEST(ExpertsTest, ExpertsMultiplyOneByOne) {
+  const ModelSpec model = mixtral_8x7b();
+  const Shard all{.sequence_length = 1000, .expert = 2};
+  Shard single = all;
+  single.grouped_experts = false;
+  const ModelLayers grouped = build_layers(model, all);
+  const ModelLayers layers = build_layers(model, single);
+  EXPECT_EQ(matmul_flops(layers), matmul_flops(grouped));
+  const LayerOp& op = op_named(layers.block(0), "expert_gate_up_projection");
+  ASSERT_EQ(op.forward.size(), 4U) << "8 experts on 2 chips";
+  EXPECT_EQ(op.forward[0].batch, 1);
+  EXPECT_EQ(op.forward[0].m, 500) << "1000 tokens x 2 copies x 2 chips / 8";
+  ASSERT_EQ(op.weight_gradient.size(), 8U);
+  EXPECT_EQ(op.weight_gradient[0].written, Bytes(0));
+  EXPECT_EQ(op.weight_gradient[1].read + op.weight_gradient[1].written,
+            Bytes(8 * 4096 * 2 * 14336));
+  EXPECT_EQ(op.saved, op_named(grouped.block(0), op.name).saved);
+}
+
+// Four passes over the copies, two on the way of the results and two of their gradients; none where
+// a chip has one expert, or nothing is sent.
+TEST(ExpertsTest, CopiesAreSortedByExpert) {
+  const auto passes = [](const Shard& shard) {
+    std::int64_t count = 0;
+    const ModelLayers layers = build_layers(mixtral_8x7b(), shard);
+    for (const LayerOp& op : layers.block(0).ops) {
+      for (const auto* kernels : {&op.forward, &op.input_gradient}) {
+        for (const Kernel& kernel : *kernels) {
+          if (kernel.name != "sort_copies") continue;
+          ++count;
+          EXPECT_EQ(kernel.read + kernel.written, Bytes(2 * 2 * 2000 * 4096));
+        }
+      }
+    }
+    return count;
+  };
+  EXPECT_EQ(passes({.sequence_length = 1000, .expert = 2}), 0);
+  EXPECT_EQ(passes({.sequence_length = 1000, .expert = 2, .sorts_copies = true}), 4);
+  EXPECT_EQ(passes({.sequence_length = 1000, .expert = 8, .sorts_copies = true}), 0);
+  EXPECT_EQ(passes({.sequence_length = 1000, .expert = 1, .sorts_copies = true}), 0);
 }
 
 }  // namespace

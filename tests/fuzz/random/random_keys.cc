@@ -115,6 +115,8 @@ void choose_expert_keys(Choices& choices, const RandomCluster& cluster, RandomJo
     plan.overlap_shared_experts = choices.one_in(3);
   }
   if (choices.one_in(6)) plan.combine_type = DataType::kFp32;
+  plan.grouped_experts = !choices.one_in(4);
+  plan.sort_copies = choices.one_in(4);
 }
 
 // ---- data parallelism and the optimizer ----

@@ -148,7 +148,9 @@ ExperimentRecord record_of(const file::Experiment& message, const Experiment& ex
   Json fields = Json::object();
   fields["name"] = experiment.name;
   fields["model"] = object_of(message.model());
-  fields["cluster"] = object_of(message.cluster());
+  file::Cluster cluster = message.cluster();
+  if (cluster.has_chip()) cluster.mutable_chip()->clear_serving();
+  fields["cluster"] = object_of(cluster);
   fields["plan"] = plan_of(message.plan(), experiment.plan);
   if (message.has_variation()) fields["variation"] = object_of(message.variation());
   if (message.published_size() > 0) fields["published"] = Json::array();

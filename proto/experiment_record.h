@@ -6,7 +6,8 @@
 //    "overrides": ["plan.tp=4"], "stepsim_version": "0.1.0"}
 //
 // It refers to no catalog and no other file, so it keeps its meaning when those change. `overrides`
-// and `stepsim_version` are for information only: the fields already include the overrides.
+// and `stepsim_version` are for information only: the fields already include the overrides. Kernels
+// of serving are left out: no step runs them.
 
 #pragma once
 

@@ -1,5 +1,6 @@
 #include "workload/kernels.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace stepsim {
@@ -42,6 +43,22 @@ OperandBytes sizes(DataType type, const AttentionShape& shape) {
           .output = queries * shape.v_dim * element};
 }
 
+// Returns the kernel without what depends on how heads share keys. `rows`: queries of all heads.
+Kernel decode_of(std::string_view name, const DecodeKernel& kernel, std::int64_t rows,
+                 std::int64_t keys, std::int64_t qk_dim, std::int64_t v_dim) {
+  return {.name = name,
+          .type = kernel.type,
+          .flops = Flops(2 * static_cast<double>(rows) * static_cast<double>(keys) *
+                         static_cast<double>(qk_dim + v_dim)),
+          .read = bytes_of(rows * qk_dim, kernel.type),
+          .written = bytes_of(rows * v_dim, kernel.type),
+          .n = keys,
+          .k = qk_dim,
+          .stored = kernel.stored,
+          .library = kernel.library,
+          .repeated = kernel.repeated};
+}
+
 }  // namespace
 
 Kernel matmul(std::string_view name, MatmulTypes types, const MatmulShape& shape) {
@@ -51,12 +68,15 @@ Kernel matmul(std::string_view name, MatmulTypes types, const MatmulShape& shape
           .type = types.operands,
           .flops = Flops(2 * static_cast<double>(batch) * static_cast<double>(m) *
                          static_cast<double>(n) * static_cast<double>(k)),
-          .read = bytes_of(batch * (m * k + k * n), types.operands),
+          .read = types.weights ? bytes_of(batch * m * k, types.operands) +
+                                      bytes_of(batch * k * n, *types.weights)
+                                : bytes_of(batch * (m * k + k * n), types.operands),
           .written = bytes_of(batch * m * n, types.result),
           .batch = batch,
           .m = m,
           .n = n,
-          .k = k};
+          .k = k,
+          .stored = types.weights};
 }
 
 Kernel accumulating_matmul(std::string_view name, MatmulTypes types, const MatmulShape& shape) {
@@ -121,6 +141,31 @@ Kernel attention_backward(std::string_view name, DataType type, const AttentionS
   kernel.read = q + k + v + output + output + log_sum_exp_size(shape);  // and the output's gradient
   kernel.written = q + k + v;
   return kernel;
+}
+
+Kernel attention_decode(std::string_view name, const DecodeKernel& kernel,
+                        const DecodeShape& shape) {
+  assert(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0);
+  const std::int64_t keys = shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys;
+  const std::int64_t rows = shape.sequences * shape.queries * shape.heads;
+  Kernel decode = decode_of(name, kernel, rows, keys, shape.qk_dim, shape.v_dim);
+  decode.kind = KernelKind::kAttentionDecode;
+  decode.batch = shape.sequences * shape.kv_heads;
+  decode.m = shape.queries * (shape.heads / shape.kv_heads);
+  decode.read += bytes_of(decode.batch * keys * (shape.qk_dim + shape.v_dim), kernel.stored);
+  return decode;
+}
+
+Kernel latent_decode(std::string_view name, const DecodeKernel& kernel,
+                     const LatentDecodeShape& shape) {
+  const std::int64_t width = shape.latent_dim + shape.rope_dim;
+  const std::int64_t rows = shape.sequences * shape.queries * shape.heads;
+  Kernel decode = decode_of(name, kernel, rows, shape.keys, width, shape.latent_dim);
+  decode.kind = KernelKind::kLatentDecode;
+  decode.batch = shape.sequences;
+  decode.m = shape.queries * shape.heads;
+  decode.read += bytes_of(shape.sequences * shape.keys * width, kernel.stored);
+  return decode;
 }
 
 Bytes log_sum_exp_size(const AttentionShape& shape) {

@@ -12,6 +12,9 @@
 //               not for each query head.
 //               Backward 2.5 x the forward's FLOPs: five matmuls (one recomputes the scores)
 //               where the forward has two (FlashAttention-2, arXiv 2307.08691, section 4.1)
+//   decode      attention of a few queries a sequence over its cache. 2 x queries x keys x heads x
+//               (qk_dim + v_dim) FLOPs; the cache is read once for each head of keys (latent: once
+//               for all heads, and its first part is the values too)
 //   elementwise as many values read and written, and as many FLOPs, an element as the shape says
 //   rounding    an elementwise kernel with its own numbers of bytes: values become narrower, or
 //               narrow ones are scaled along the other dimension
@@ -21,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "sim/base/units.h"
@@ -35,10 +39,12 @@ struct MatmulShape {
   std::int64_t k = 0;
 };
 
-// The types of a matmul's operands and of its result. FP8 operands have a wider result.
+// The types of a matmul's operands and of its result. FP8 operands have a wider result. `weights`:
+// the second operand in memory, where it is narrower (4 or 8 bits under 16-bit inputs).
 struct MatmulTypes {
   DataType operands = DataType::kBf16;
   DataType result = DataType::kBf16;
+  std::optional<DataType> weights{};
 };
 
 // `name` must be a literal: kernels keep a view of it.
@@ -77,6 +83,45 @@ struct AttentionShape {
 
 Kernel attention_forward(std::string_view name, DataType type, const AttentionShape& shape);
 Kernel attention_backward(std::string_view name, DataType type, const AttentionShape& shape);
+
+// Attention of sequences that generate. `keys` is the mean over the sequences: the time of unequal
+// ones is taken for that of equal ones.
+struct DecodeShape {
+  std::int64_t sequences = 1;
+  std::int64_t heads = 0;     // query heads
+  std::int64_t kv_heads = 0;  // divides heads
+  std::int64_t queries = 1;   // per sequence: more than one with speculation
+  std::int64_t keys = 0;      // in the cache, with those of the queries
+  std::int64_t window = 0;    // only so many of them are read; 0: all
+  std::int64_t qk_dim = 0;    // per head
+  std::int64_t v_dim = 0;
+};
+
+// Attention over latents (multi-head latent attention with the up-projections absorbed into those
+// of queries and outputs: DeepSeek-V2, arXiv 2405.04434, section 2.1.2).
+struct LatentDecodeShape {
+  std::int64_t sequences = 1;
+  std::int64_t heads = 0;
+  std::int64_t queries = 1;
+  std::int64_t keys = 0;
+  std::int64_t latent_dim = 512;  // values, and keys with rope_dim
+  std::int64_t rope_dim = 64;
+};
+
+// Which kernel runs, and on what.
+struct DecodeKernel {
+  DataType type = DataType::kBf16;    // of queries and outputs
+  DataType stored = DataType::kBf16;  // of the cache
+  std::string_view library{};  // of the chip's serving kernels; a literal or as long-lived; "": the
+                               // chip's first
+  bool repeated = false;       // on the same cache before, as benchmarks do
+};
+
+// REQUIRES: every size at least 1 but window; kv_heads divides heads.
+Kernel attention_decode(std::string_view name, const DecodeKernel& kernel,
+                        const DecodeShape& shape);
+Kernel latent_decode(std::string_view name, const DecodeKernel& kernel,
+                     const LatentDecodeShape& shape);
 
 // Returns the bytes of one fp32 log-sum-exp per query and head. The forward kernel leaves it for
 // the backward kernel, besides its inputs and output.

@@ -6,6 +6,7 @@
 
 #include "analysis/accuracy/predict_collectives.h"
 #include "analysis/accuracy/predict_kernels.h"
+#include "analysis/accuracy/predict_serving_kernels.h"
 #include "analysis/accuracy/predict_training_runs.h"
 #include "sim/run/simulate.h"
 
@@ -23,7 +24,8 @@ const std::vector<Header>& headers() {
   static const std::vector<Header> kHeaders = {
       {TableKind::kTrainingRuns, {"model", "chip", "chip_count", "global_batch", "step_time_s"}},
       {TableKind::kCollectives, {"hardware", "op", "bytes", "ranks", "time_us"}},
-      {TableKind::kKernels, {"hardware", "op", "m", "n", "k", "time_us"}}};
+      {TableKind::kKernels, {"hardware", "op", "m", "n", "k", "time_us"}},
+      {TableKind::kServingKernels, {"chip", "table", "kernel", "dtype", "kv_dtype", "latency_ms"}}};
   return kHeaders;
 }
 
@@ -90,6 +92,8 @@ std::string_view name_of(TableKind kind) {
       return "collectives";
     case TableKind::kKernels:
       return "kernels";
+    case TableKind::kServingKernels:
+      return "serving kernels";
     case TableKind::kTrainingRuns:
       break;
   }
@@ -142,6 +146,8 @@ std::vector<AccuracyRow> predict(const CsvTable& table, const std::vector<Hardwa
       return predict_collectives(table, hardware, options);
     case TableKind::kKernels:
       return predict_kernels(table, hardware, options);
+    case TableKind::kServingKernels:
+      return predict_serving_kernels(table, hardware, options);
     case TableKind::kTrainingRuns:
       break;
   }

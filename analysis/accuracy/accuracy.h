@@ -5,9 +5,9 @@
 //   const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
 //   for (const AccuracySummary& line : summarise(rows)) ...
 //
-// There are three kinds of table, distinguished by their header (docs/accuracy.md lists the
-// columns): collectives, kernels and training runs. A row that cannot be simulated is kept, with
-// the reason.
+// There are several kinds of table, distinguished by their header (docs/accuracy.md lists the
+// columns): collectives, kernels, kernels of serving and training runs. A row that cannot be
+// simulated is kept, with the reason.
 
 #pragma once
 
@@ -24,10 +24,10 @@
 
 namespace stepsim {
 
-enum class TableKind : std::uint8_t { kCollectives, kKernels, kTrainingRuns };
-std::string_view name_of(TableKind kind);  // "collectives", "kernels", "training runs"
+enum class TableKind : std::uint8_t { kCollectives, kKernels, kServingKernels, kTrainingRuns };
+std::string_view name_of(TableKind kind);  // "collectives", "kernels", "serving kernels", ...
 
-// Returns nullopt if the header is none of the three.
+// Returns nullopt if the header is none of these.
 std::optional<TableKind> kind_of(const CsvTable& table);
 std::string accepted_headers();
 

@@ -33,6 +33,15 @@ const Columns& columns_of_kernels() {
   return kColumns;
 }
 
+const Columns& columns_of_serving_kernels() {
+  static const Columns kColumns = {
+      "chip",     "split",  "table",        "framework",  "version",   "kernel",   "dtype",
+      "kv_dtype", "batch",  "isl",          "step",       "heads",     "kv_heads", "head_dim",
+      "window",   "tp",     "tokens",       "hidden",     "inter",     "topk",     "experts",
+      "moe_tp",   "moe_ep", "distribution", "latency_ms", "provenance"};
+  return kColumns;
+}
+
 const Columns& columns_of_runs() {
   static const Columns kColumns = {"chip",
                                    "chip_count",
@@ -93,6 +102,9 @@ Columns columns_of(TableKind kind) {
       break;
     case TableKind::kKernels:
       add(columns_of_kernels());
+      break;
+    case TableKind::kServingKernels:
+      add(columns_of_serving_kernels());
       break;
     case TableKind::kTrainingRuns:
       add(columns_of_runs());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "analysis/accuracy/row_fields.h"
@@ -40,7 +41,8 @@ bool can_be_timed(std::initializer_list<std::int64_t> sizes) {
 
 const char* const kNoSizes = "the sizes must be at least 1, and their product at most 2^55";
 
-Reading read_gemm(const CsvTable& table, std::size_t record, DataType type) {
+Reading read_gemm(const CsvTable& table, std::size_t record, DataType type,
+                  std::optional<DataType> weights) {
   const std::string_view op = table.at(record, "op");
   if (op.find("grouped") != std::string_view::npos) {
     return {.kernel = {}, .problem = "grouped matmuls are several kernels of unknown sizes"};
@@ -52,8 +54,8 @@ Reading read_gemm(const CsvTable& table, std::size_t record, DataType type) {
   if (!can_be_timed({*m, *n, *k})) return {.kernel = {}, .problem = kNoSizes};
   // The result of one-byte types is kept in 16 bits.
   const DataType result = size_of(type) == Bytes(1) ? DataType::kBf16 : type;
-  const Kernel kernel =
-      matmul("gemm", {.operands = type, .result = result}, {.m = *m, .n = *n, .k = *k});
+  const Kernel kernel = matmul("gemm", {.operands = type, .result = result, .weights = weights},
+                               {.m = *m, .n = *n, .k = *k});
   Reading reading{.kernel = kernel, .problem = {}};
   // The source times the kernel that makes the 16-bit input narrow with the matmul.
   if (op == "gemm" && size_of(type) < size_of(DataType::kBf16)) reading.quantized = *m * *k;
@@ -93,11 +95,12 @@ Reading read_attention(const CsvTable& table, std::size_t record, DataType type)
 Reading read_kernel(const CsvTable& table, std::size_t record) {
   const std::string_view op = table.at(record, "op");
   DataType type = DataType::kBf16;
-  if (!read_data_type(first_word(table.at(record, "dtype")), type)) {
+  std::optional<DataType> weights;
+  if (!read_data_types(first_word(table.at(record, "dtype")), type, weights)) {
     return {.kernel = {},
             .problem = "no such data type: " + std::string(table.at(record, "dtype"))};
   }
-  if (op.starts_with("gemm")) return read_gemm(table, record, type);
+  if (op.starts_with("gemm")) return read_gemm(table, record, type, weights);
   if (op.starts_with("attention")) return read_attention(table, record, type);
   if (op == "add") {
     const auto m = table.integer(record, "m");

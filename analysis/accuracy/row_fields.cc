@@ -42,6 +42,22 @@ bool read_data_type(std::string_view text, DataType& type) {
   return true;
 }
 
+bool read_data_types(std::string_view text, DataType& type, std::optional<DataType>& weights) {
+  constexpr std::string_view kFourBits = "w4a16_";
+  weights = std::nullopt;
+  if (text == "int8_wo" || text == "int4_wo") {
+    type = DataType::kBf16;
+    weights = text == "int8_wo" ? DataType::kInt8 : DataType::kInt4;
+    return true;
+  }
+  if (!text.starts_with(kFourBits)) return read_data_type(text, type);
+  type = DataType::kBf16;
+  DataType narrow{};
+  if (!read_data_type(text.substr(kFourBits.size()), narrow)) return false;
+  weights = narrow;
+  return true;
+}
+
 std::string cluster_of(const Hardware& hardware, std::int64_t chips) {
   if (!hardware.cluster_has_sizes) return hardware.cluster;
   const std::int64_t node = hardware.chips_per_node;

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,11 @@ AccuracyRow start_row(const CsvTable& table, std::size_t record,
 // Reads "half", "fp16/bf16", "float32", ... An empty text means bf16. Returns false if there is no
 // such type.
 bool read_data_type(std::string_view text, DataType& type);
+
+// Reads a type, and the type of the weights where its name says that they are narrower than the
+// inputs: "int8_wo", "int4_wo" (weight only, as TensorRT-LLM has it), "w4a16_mxfp4". Otherwise
+// `weights` is unset.
+bool read_data_types(std::string_view text, DataType& type, std::optional<DataType>& weights);
 
 // Returns "dgx-h100-16": a cluster of the family with this many chips, but at least one node.
 std::string cluster_of(const Hardware& hardware, std::int64_t chips);

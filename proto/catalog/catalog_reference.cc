@@ -57,6 +57,16 @@ bool resolve_catalog(Message& message, CatalogKind kind, const std::string& fiel
   return true;
 }
 
+// Gives a chip without serving kernels those of the chip that its other kernels are from.
+void take_serving_kernels(file::Chip& chip, ProblemList& problems) {
+  if (chip.has_serving() || !chip.has_kernel_constants_of()) return;
+  const CatalogAnswer sister = find(CatalogKind::kChip, chip.kernel_constants_of());
+  if (!sister.found) return;
+  file::Chip other;
+  read_message(*sister.found, "cluster.chip.", other, problems);
+  if (other.has_serving()) *chip.mutable_serving() = other.serving();
+}
+
 // A folder of Hugging Face is named after its model: llama3-70b/config.json.
 std::string model_name(const std::filesystem::path& path) {
   const std::filesystem::path named = path.filename() == "config.json" && path.has_parent_path()
@@ -97,6 +107,7 @@ bool resolve(file::Cluster& cluster, ProblemList& problems) {
     all_found =
         resolve_catalog(*cluster.mutable_chip(), CatalogKind::kChip, "cluster.chip", problems) &&
         all_found;
+    take_serving_kernels(*cluster.mutable_chip(), problems);
   }
   if (!cluster.has_library() && cluster.chip().has_library()) {
     cluster.mutable_library()->set_catalog(cluster.chip().library());

@@ -2,6 +2,7 @@
 
 #include "sim/base/quantity_field.h"
 #include "sim/chips/data_type_text.h"
+#include "sim/chips/serving_fields.h"
 
 namespace stepsim {
 
@@ -48,6 +49,12 @@ FieldTable<MatmulEfficiency> make_matmul_fields() {
   FieldTable<Matmul> table("MatmulEfficiency");
   table.add("type", &Matmul::type,
             {.help = "The data type that these values are for.", .rules = "In matmul_of only."});
+  table.add(
+      "weights", &Matmul::weights,
+      {.help = "The type of weights that are narrower than the operands of `type`: the kernel "
+               "widens them as it reads.",
+       .rules = "In matmul_of only.",
+       .unset = "as type"});
   table.add("peak_fraction", &Matmul::peak_fraction, Limits::fraction(),
             {.help = "Fraction of the peak that a large, well-shaped matmul reaches.",
              .advice = "Fit it to the largest matmuls of a benchmark, after the tile sizes, "
@@ -180,7 +187,7 @@ FieldTable<Efficiency> make_efficiency_fields() {
       [](const Efficiency& spec) { return spec.matmul; },
       {.help = "Matmuls of one data type. Fields that are left out are those of matmul.",
        .advice = "Give it for a type whose kernels differ, as those of fp8 do.",
-       .rules = "Each has a type, and no two the same."});
+       .rules = "Each has a type, and no two the same with the same weights."});
   add_attention_rows(table);
   add_memory_rows(table);
   return table;
@@ -299,6 +306,12 @@ const FieldTable<ChipSpec>& chip_fields() {
                 "each to measured kernels, never to a whole step.");
     table.group("efficiency", &ChipSpec::efficiency, kEfficiency,
                 {.help = "How much of the peaks kernels reach."});
+    table.theme("Serving kernels",
+                "Kernels that serving libraries run, as tables of measurements time them. Training "
+                "does not use them.");
+    table.group("serving", &ChipSpec::serving, serving_fields(),
+                {.help = "Constants of serving kernels.",
+                 .unset = "those of kernel_constants_of, or kernels without losses"});
     table.theme("Communication");
     table.group("communication", &ChipSpec::communication, kCommunication,
                 {.help = "The chip's resources for communication kernels. The communication "

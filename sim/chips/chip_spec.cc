@@ -32,6 +32,25 @@ double attention_fraction(const Kernel& kernel, const Efficiency& efficiency) {
                                                       : efficiency.attention_backward_fraction;
 }
 
+ServingChip serving_chip(const ChipSpec& chip, DataType type) {
+  return {.peak = chip.peak_of(type).value(),
+          .bandwidth = chip.memory_bandwidth.value(),
+          .units = chip.efficiency.matmul.compute_units,
+          .cache = chip.serving.cache,
+          .launch_overhead = chip.launch_overhead};
+}
+
+// The kernel computes in the cache's type where the chip can.
+DecodeTime decode_time(const Kernel& kernel, const ChipSpec& chip) {
+  const DataType stored = kernel.stored.value_or(kernel.type);
+  const bool narrow = chip.peak_of(stored) > Throughput(0);
+  const ServingChip target = serving_chip(chip, narrow ? stored : kernel.type);
+  const DecodeEfficiency* own = find_decode(
+      kernel.kind == KernelKind::kLatentDecode ? chip.serving.latent_decode : chip.serving.decode,
+      kernel);
+  return time_of_decode(kernel, own == nullptr ? DecodeEfficiency{} : *own, target);
+}
+
 // Sets the times that the kernel takes at the clock of the peaks.
 void set_times(const Kernel& kernel, const ChipSpec& chip, KernelTime& time) {
   const Efficiency& efficiency = chip.efficiency;
@@ -44,12 +63,13 @@ void set_times(const Kernel& kernel, const ChipSpec& chip, KernelTime& time) {
   if (flops > 0) {
     switch (kernel.kind) {
       case KernelKind::kMatmul: {
-        const MatmulTime matmul = time_of_matmul(kernel, efficiency.matmul_for(kernel.type),
-                                                 {.peak = chip.peak_of(kernel.type).value(),
-                                                  .bandwidth = chip.memory_bandwidth.value(),
-                                                  .memory_fraction = efficiency.memory_fraction,
-                                                  .memory_ramp = ramp,
-                                                  .launch_overhead = chip.launch_overhead});
+        const MatmulTime matmul =
+            time_of_matmul(kernel, efficiency.matmul_for(kernel.type, kernel.stored),
+                           {.peak = chip.peak_of(kernel.type).value(),
+                            .bandwidth = chip.memory_bandwidth.value(),
+                            .memory_fraction = efficiency.memory_fraction,
+                            .memory_ramp = ramp,
+                            .launch_overhead = chip.launch_overhead});
         time.compute_s = matmul.compute_s;
         time.memory_s = matmul.memory_s;
         time.overhead = matmul.start;
@@ -61,6 +81,14 @@ void set_times(const Kernel& kernel, const ChipSpec& chip, KernelTime& time) {
             flops / (chip.peak_of(kernel.type).value() * attention_fraction(kernel, efficiency) *
                      attention_ramps(kernel, efficiency));
         break;
+      case KernelKind::kAttentionDecode:
+      case KernelKind::kLatentDecode: {
+        const DecodeTime decode = decode_time(kernel, chip);
+        time.compute_s = decode.overlapped_s;
+        time.memory_s = decode.memory_s;
+        time.overhead = decode.around;
+        break;
+      }
       case KernelKind::kElementwise:
         time.compute_s =
             flops / (chip.peak_of(DataType::kFp32).value() * efficiency.elementwise_fraction);
@@ -92,11 +120,33 @@ void find_repeats(const std::vector<Entry>& entries, std::optional<Key> Entry::*
   }
 }
 
+// The same of matmuls, whose keys are the type and that of narrower weights.
+void find_repeated_matmuls(const std::vector<MatmulEfficiency>& entries,
+                           std::vector<Problem>& problems) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto first = std::ranges::find_if(entries, [&](const MatmulEfficiency& entry) {
+      return entry.type == entries[i].type && entry.weights == entries[i].weights;
+    });
+    if (!entries[i].type || &*first == &entries[i]) continue;
+    const std::string under =
+        entries[i].weights ? " with weights of " + std::string(name_of(*entries[i].weights)) : "";
+    problems.push_back({"efficiency.matmul_of[" + std::to_string(i) + "].type",
+                        "is given twice: " + std::string(name_of(*entries[i].type)) + under});
+  }
+}
+
 }  // namespace
 
-const MatmulEfficiency& Efficiency::matmul_for(DataType type) const {
-  const MatmulEfficiency* own = entry_for(matmul_of, &MatmulEfficiency::type, type);
-  return own == nullptr ? matmul : *own;
+const MatmulEfficiency& Efficiency::matmul_for(DataType type,
+                                               std::optional<DataType> weights) const {
+  const auto find = [&](std::optional<DataType> narrow) {
+    return std::ranges::find_if(matmul_of, [&](const MatmulEfficiency& entry) {
+      return entry.type == type && entry.weights == narrow;
+    });
+  };
+  if (const auto own = find(weights); own != matmul_of.end()) return *own;
+  const auto plain = find(std::nullopt);
+  return plain == matmul_of.end() ? matmul : *plain;
 }
 
 std::optional<double> Efficiency::memory_fraction_of(ElementwiseKind kind) const {
@@ -142,7 +192,11 @@ double sustained_clock(const ChipSpec& chip, DataType type, double busy) {
 ChipSpec sustained(const ChipSpec& chip) {
   ChipSpec slower = chip;
   Efficiency& efficiency = slower.efficiency;
-  efficiency.matmul_of.clear();
+  std::erase_if(efficiency.matmul_of,
+                [](const MatmulEfficiency& matmul) { return !matmul.weights; });
+  for (MatmulEfficiency& narrow : efficiency.matmul_of) {
+    narrow.peak_fraction *= sustained_clock(chip, *narrow.type, busy_share(narrow));
+  }
   for (const Peak& peak : chip.peak) {
     MatmulEfficiency own = chip.efficiency.matmul_for(*peak.type);
     own.type = peak.type;
@@ -198,9 +252,9 @@ std::vector<Problem> check(const ChipSpec& spec) {
   }
   const Efficiency& efficiency = spec.efficiency;
   if (efficiency.matmul.type) add("efficiency.matmul.type", "is for matmul_of only");
+  if (efficiency.matmul.weights) add("efficiency.matmul.weights", "is for matmul_of only");
   find_repeats(spec.peak, &Peak::type, "peak", "type", problems);
-  find_repeats(efficiency.matmul_of, &MatmulEfficiency::type, "efficiency.matmul_of", "type",
-               problems);
+  find_repeated_matmuls(efficiency.matmul_of, problems);
   find_repeats(efficiency.elementwise_of, &ElementwiseEfficiency::kind, "efficiency.elementwise_of",
                "kind", problems);
   find_repeats(spec.communication.reduction, &Reduction::type, "communication.reduction", "type",
@@ -214,6 +268,12 @@ KernelTime time_of(const Kernel& kernel, const ChipSpec& chip) {
   assert(std::isfinite(time.compute_s) && std::isfinite(time.memory_s));
   time.total = slowed(time, {});
   return time;
+}
+
+ExpertTime time_of(const ExpertLayer& layer, const ChipSpec& chip) {
+  const ExpertEfficiency* own = find_experts(chip.serving.experts, layer);
+  return time_of_experts(layer, own == nullptr ? ExpertEfficiency{} : *own,
+                         serving_chip(chip, layer.type));
 }
 
 Duration time_to_quantize(std::int64_t values, DataType type, const ChipSpec& chip) {

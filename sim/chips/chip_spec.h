@@ -11,6 +11,10 @@
 //              sequences of heads of 128, times ramps: s / (s + length_ramp) of the keys,
 //              t / (t + tile_ramp x units) of the blocks of 128 queries, and
 //              d / (d + head_ramp), 1 at d = 128, of the head dimension
+//   decode     attention of serving over its cache: sim/chips/decode_attention.h, by library and
+//              type of the cache. A chip without such kernels has the constants of one without
+//              losses
+//   experts    layers of experts as serving libraries fuse them: sim/chips/expert_layer.h
 //   memory     a fraction of peak, times bytes / (bytes + ramp) for small kernels. Elementwise
 //              kernels of some kinds reach less: not the memory holds them up but what their units
 //              keep in flight. So the time of those is compute time here, which grows as units
@@ -29,6 +33,8 @@
 
 #include "sim/base/error.h"
 #include "sim/base/units.h"
+#include "sim/chips/decode_attention.h"
+#include "sim/chips/expert_layer.h"
 #include "sim/chips/kernel.h"
 #include "sim/chips/matmul_model.h"
 
@@ -51,7 +57,7 @@ struct ElementwiseEfficiency {
 
 struct Efficiency {
   MatmulEfficiency matmul{};
-  std::vector<MatmulEfficiency> matmul_of{};  // data types with values of their own
+  std::vector<MatmulEfficiency> matmul_of{};  // types with values of their own, by weights, too
   double attention_forward_fraction = 1;
   double attention_backward_fraction = 1;
   double attention_length_ramp = 0;
@@ -62,7 +68,9 @@ struct Efficiency {
   std::vector<ElementwiseEfficiency> elementwise_of{};  // kinds with values of their own
   Bytes memory_ramp{};
 
-  const MatmulEfficiency& matmul_for(DataType type) const;
+  // `weights`: the type of second operands that are narrower than `type`.
+  const MatmulEfficiency& matmul_for(DataType type,
+                                     std::optional<DataType> weights = std::nullopt) const;
   // Returns nullopt if memory_fraction holds for the kind.
   std::optional<double> memory_fraction_of(ElementwiseKind kind) const;
 };
@@ -113,6 +121,19 @@ struct PowerLimit {
   double joules_per_teraflop = 0;  // of 16-bit operands at the clock of the peaks
 };
 
+// Kernels of serving libraries: the first entry that fits a case holds for it.
+struct ServingKernels {
+  std::optional<ChipCache> cache{};
+  std::vector<DecodeEfficiency> decode{};
+  std::vector<DecodeEfficiency> latent_decode{};
+  std::vector<ExpertEfficiency> experts{};
+
+  // Returns whether nothing is given.
+  bool empty() const {
+    return !cache && decode.empty() && latent_decode.empty() && experts.empty();
+  }
+};
+
 struct ChipSpec {
   std::string name;
   std::string kernel_constants_of{};  // a sister in the catalog; empty: the chip's own
@@ -122,6 +143,7 @@ struct ChipSpec {
   Duration launch_overhead{};
   Bytes fixed_memory{};
   Efficiency efficiency{};
+  ServingKernels serving{};
   std::optional<PowerLimit> power{};  // none: the clock is that of the peaks
   CommunicationUnits communication{};
 
@@ -160,6 +182,11 @@ struct KernelTime {
 
 // REQUIRES: check(chip) is empty; the chip supports kernel.type or the kernel has no flops.
 KernelTime time_of(const Kernel& kernel, const ChipSpec& chip);
+
+// Returns the time of a layer of experts as a serving library runs it. A chip without such a kernel
+// has the constants of one without losses. REQUIRES: as time_of_experts(); the chip computes in
+// layer.type.
+ExpertTime time_of(const ExpertLayer& layer, const ChipSpec& chip);
 
 // Returns the time in which an inference library makes `values` of 16 bits narrower before a matmul
 // of that type (quantize_start and quantize_bytes of its MatmulEfficiency).

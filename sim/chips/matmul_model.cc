@@ -56,6 +56,9 @@ class TileCosts {
       s_per_operand_ = static_cast<double>(bits_of(kernel.type)) / 8 * units /
                        efficiency.operand_bandwidth->value();
     }
+    if (kernel.stored) {
+      column_weight_ = mean_bytes_of(*kernel.stored) / mean_bytes_of(kernel.type);
+    }
     s_per_byte_ = 1 / (chip.bandwidth * efficiency.memory_fraction.value_or(chip.memory_fraction));
     if (bytes_ > 0 && !efficiency.memory_fraction) bytes_ += chip.memory_ramp;
     partial_bytes_ = static_cast<double>(2 * size_of(DataType::kFp32).value()) *
@@ -76,7 +79,7 @@ class TileCosts {
     const double area = rows * columns;
     const double compute = 2 * area * (part + efficiency_.inner_ramp) *
                            slowdown_of_tile(efficiency_, rows, columns) * s_per_flop_;
-    const double loading = (rows + columns) * part * s_per_operand_;
+    const double loading = (rows + columns * column_weight_) * part * s_per_operand_;
     const bool split = tile.parts > 1;
     const double partial = split ? partial_bytes_ * static_cast<double>(tile.parts) : 0;
     return {.compute_s = waves * std::max(compute, loading),
@@ -92,6 +95,7 @@ class TileCosts {
   Duration start_;
   double s_per_flop_ = 0;     // of one unit
   double s_per_operand_ = 0;  // element that one unit loads
+  double column_weight_ = 1;  // of an element of the second operand, in those of the first
   double s_per_byte_ = 0;
   double partial_bytes_ = 0;  // of one part
 };

@@ -8,7 +8,8 @@
 //   compute  of a wave: 2 a b (k / s + inner_ramp) / (peak / units x peak_fraction x share), where
 //            share = a b / (a b + 32 tile_overhead (a + b)): small tiles read more operands from
 //            shared memory for each multiplication
-//   loading  of a wave: (a + b) k / s elements at a unit's part of operand_bandwidth, from caches
+//   loading  of a wave: (a + b) k / s elements at a unit's part of operand_bandwidth, from caches;
+//            those of a narrower second operand (Kernel::stored) count by their bits
 //   memory   each byte of the kernel once, and partial sums in fp32 (written and read by each part)
 //
 //   time = max(waves x max(compute, loading), memory) + start, half more start for a split
@@ -33,7 +34,8 @@ namespace stepsim {
 // Every field is explained where it is declared for files, in sim/chips/chip_fields.cc
 // (`stepsim help chip`).
 struct MatmulEfficiency {
-  std::optional<DataType> type{};  // in Efficiency::matmul_of, where it is always set
+  std::optional<DataType> type{};     // in Efficiency::matmul_of, where it is always set
+  std::optional<DataType> weights{};  // in Efficiency::matmul_of: narrower second operands
   double peak_fraction = 1;
   std::int64_t tile_m = 1;
   std::int64_t tile_n = 1;

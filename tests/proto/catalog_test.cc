@@ -141,6 +141,14 @@ TEST(CatalogTest, ChipsWithoutMeasuredKernelsNameASister) {
   EXPECT_EQ(load_chip("h100-sxm").kernel_constants_of, "");
 }
 
+TEST(CatalogTest, AChipWithoutServingKernelsHasThoseOfItsSister) {
+  const std::size_t h100 = load_chip("h100-sxm").serving.decode.size();
+  EXPECT_GT(h100, 2U);
+  EXPECT_EQ(load_chip("h200-sxm").serving.decode.size(), h100);
+  EXPECT_EQ(load_chip("gb300").serving.experts.size(), load_chip("b200").serving.experts.size());
+  EXPECT_TRUE(load_chip("tpu-v7").serving.empty());
+}
+
 TEST(CatalogTest, EveryChipSaysWhatHostItHangsOn) {
   for (const std::string& name : list(CatalogKind::kChip)) {
     file::Cluster message;

@@ -61,6 +61,10 @@ std::string class_of(const Kernel& kernel) {
       if (kernel.type != DataType::kFp8) return "router";
       if (kernel.accumulates) return "weight gradients";
       return kernel.batch > 1 ? "experts" : "dense";
+    case KernelKind::kAttentionDecode:
+    case KernelKind::kLatentDecode:
+      ADD_FAILURE() << name << ": no step of training generates tokens";
+      break;
     case KernelKind::kElementwise:
       break;
   }

@@ -35,7 +35,7 @@ std::optional<ExpertBalance> expert_balance(const ModelSpec& model, const Parall
   }
   double layers = static_cast<double>(model.prediction_modules);
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    layers += kind_of(model, layer).experts ? 1 : 0;
+    layers += kind_of(model, layer).mlp == MlpKind::kExperts ? 1 : 0;
   }
   const std::int64_t groups = plan.tp * plan.cp * plan.dp / plan.ep;
   return ExpertBalance{.busiest_over_mean = busiest * static_cast<double>(plan.ep) / all,

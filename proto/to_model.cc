@@ -8,7 +8,13 @@ namespace stepsim {
 namespace {
 
 bool has_dense_layers(const ModelSpec& spec) {
+  if (!spec.mlp_pattern.empty()) return spec.mlp_pattern.find('D') != std::string::npos;
   return spec.experts.routed < 1 || spec.experts.first_dense > 0 || spec.experts.every != 1;
+}
+
+bool attends(const ModelSpec& spec) {
+  return spec.mixer_pattern.empty() ||
+         spec.mixer_pattern.find_first_of("GLBgl") != std::string::npos;
 }
 
 void check_given(const file::Model& model, const ModelSpec& spec, ProblemList& problems) {
@@ -19,12 +25,14 @@ void check_given(const file::Model& model, const ModelSpec& spec, ProblemList& p
   };
   given(model.has_intermediate() || !has_dense_layers(spec), "intermediate");
   if (spec.kind == ModelKind::kMlpStack) return;
-  given(model.has_heads(), "heads");
+  given(model.has_heads() || !attends(spec), "heads");
   given(model.has_vocabulary(), "vocabulary");
 }
 
 std::int64_t head_dim_of(const file::Model& model, const ModelSpec& spec, ProblemList& problems) {
-  if (model.has_head_dim() || spec.kind == ModelKind::kMlpStack) return spec.head_dim;
+  if (model.has_head_dim() || spec.kind == ModelKind::kMlpStack || !attends(spec)) {
+    return spec.head_dim;
+  }
   if (spec.latent.kv_rank > 0) return spec.latent.nope_dim + spec.latent.rope_dim;
   if (spec.heads < 1 || spec.hidden < 1) return 1;  // the cause has been reported
   if (spec.hidden % spec.heads == 0) return spec.hidden / spec.heads;

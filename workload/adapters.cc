@@ -8,17 +8,6 @@
 namespace stepsim {
 namespace {
 
-bool is_matmul(const Kernel& kernel) {
-  return kernel.kind == KernelKind::kMatmul;
-}
-
-// Returns the matmul with the op's weights, or nullptr. Those of attention have no weight gradient.
-const Kernel* weights_matmul(const LayerOp& op) {
-  if (std::ranges::none_of(op.weight_gradient, is_matmul)) return nullptr;
-  const auto found = std::find_if(op.forward.rbegin(), op.forward.rend(), is_matmul);
-  return found == op.forward.rend() ? nullptr : &*found;
-}
-
 // Returns a matmul that adds its result to what is in memory.
 Kernel adding(Kernel kernel) {
   kernel.read += kernel.written;

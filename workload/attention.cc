@@ -8,54 +8,97 @@
 namespace stepsim {
 namespace {
 
-std::int64_t qkv_width(const Part& part) {
-  return (part.heads + 2 * part.kv_heads) * part.model.head_dim;
-}
+// The widths of queries, keys and values that a layer projects on one chip.
+struct QkvWidths {
+  std::int64_t queries = 0;
+  std::int64_t keys = 0;
+  std::int64_t values = 0;
+  std::int64_t gate = 0;
 
-std::int64_t qk_width(const Part& part) {
-  return (part.heads + part.kv_heads) * part.model.head_dim;
+  std::int64_t rotated() const { return queries + keys; }
+  std::int64_t all() const { return queries + keys + values; }
+};
+
+QkvWidths widths_of(const Part& part, const BlockKind& kind) {
+  const ModelSpec& model = part.model;
+  QkvWidths widths{.queries = part.heads * model.head_dim};
+  if (model.attention_gate == AttentionGate::kHead) widths.gate = part.heads;
+  if (model.attention_gate == AttentionGate::kValue) widths.gate = part.heads * model.v_dim();
+  if (kind.shares_keys) return widths;
+  widths.keys = part.kv_heads * model.head_dim;
+  widths.values = model.values_are_keys ? 0 : part.kv_heads * model.v_dim();
+  return widths;
 }
 
 // Rotates pairs of features of q and k, with two multiplications and an addition per value.
-LayerOp rope(const Part& part) {
-  const std::int64_t elements = part.tokens * qk_width(part);
+LayerOp rope(const Part& part, const QkvWidths& widths) {
+  const std::int64_t elements = part.tokens * widths.rotated();
   const Kernel rotation =
       part.elementwise("rope", {.elements = elements, .flops = 3, .kind = ElementwiseKind::kRope});
   LayerOp op{.name = "rope", .region = Region::kTensor};
   op.forward = {rotation};
   op.input_gradient = {rotation};
-  op.input = part.size(part.tokens * qkv_width(part));
+  op.input = part.size(part.tokens * widths.all());
   op.passed_on = op.input - part.size(elements);
   op.backward_workspace = 2 * part.size(elements);
   return op;
 }
 
-// RMS norm of q and k, head by head. It keeps both in their previous form.
-LayerOp qk_norm(const Part& part) {
-  const std::int64_t elements = part.tokens * qk_width(part);
+// RMS norm of q and k, head by head or over all heads. It keeps both in their previous form.
+LayerOp qk_norm(const Part& part, const QkvWidths& widths) {
+  const ModelSpec& model = part.model;
+  const std::int64_t elements = part.tokens * widths.rotated();
   LayerOp op{.name = "qk_norm", .region = Region::kTensor};
-  op.parameters = 2 * part.model.head_dim;
+  const std::int64_t scales_of_a_head = (widths.keys > 0 ? 2 : 1) * model.head_dim;
+  op.parameters = model.qk_norm_whole ? widths.rotated() : scales_of_a_head;
   make_rms_norm(part, elements, op);
-  op.input = part.size(part.tokens * qkv_width(part));
+  if (model.qk_norm_whole && part.shard.tensor > 1) op.summed_values_per_token = 2;
+  op.input = part.size(part.tokens * widths.all());
   op.passed_on = op.input - part.size(elements);
   return op;
 }
 
-std::vector<LayerOp> projections(const Part& part) {
+std::vector<LayerOp> projections(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
   if (model.latent.kv_rank > 0) return latent_projections(part);
+  const QkvWidths widths = widths_of(part, kind);
   std::vector<LayerOp> ops;
   ops.push_back(project_gathered(part, {.name = "qkv_projection",
                                         .inputs = part.hidden(),
-                                        .outputs = qkv_width(part),
+                                        .outputs = widths.all() + widths.gate,
                                         .bias = model.attention_bias || model.qkv_bias,
                                         .narrow = true}));
-  ops.back().columns = {part.heads * model.head_dim, part.kv_heads * model.head_dim,
-                        part.kv_heads * model.head_dim};
-  if (model.parallel_branches) ops.back().regathers_input = false;  // the MLP gathers it again
-  if (model.qk_norm) ops.push_back(qk_norm(part));
-  if (model.rotary && model.learned_positions == 0) ops.push_back(rope(part));
+  for (const std::int64_t width : {widths.queries + widths.gate, widths.keys, widths.values}) {
+    if (width > 0) ops.back().columns.push_back(width);
+  }
+  if (model.parallel_norms) {
+    ops.back().reads = {"norm"};
+    // The MLP's input, another norm's output, is gathered with it.
+    ops.back().crossing = 2 * part.tokens * part.hidden() * size_of(part.shard.types.communication);
+  } else if (model.parallel_branches) {
+    ops.back().regathers_input = false;  // the MLP gathers it again
+  }
+  if (model.qk_norm || model.qk_norm_whole) ops.push_back(qk_norm(part, widths));
+  if (model.rotary && model.learned_positions == 0) ops.push_back(rope(part, widths));
   return ops;
+}
+
+// Multiplies attention's result by the sigmoid of a gate. It keeps the gate; attention its result.
+LayerOp attention_gate(const Part& part) {
+  const std::int64_t elements = part.tokens * part.heads * part.model.v_dim();
+  const bool is_wide = part.model.attention_gate == AttentionGate::kValue;
+  const Bytes gates = is_wide ? part.size(elements) : part.size(part.tokens * part.heads);
+  LayerOp op{.name = "attention_gate", .region = Region::kTensor};
+  op.forward = {part.elementwise(op.name, {.elements = elements, .flops = 5})};
+  op.input_gradient = {part.elementwise(op.name, {.elements = elements, .reads = 2, .flops = 9})};
+  op.forward.back().read += gates;
+  op.input_gradient.back().read += gates;
+  op.input_gradient.back().written += gates;
+  op.reads = {"attention", "qkv_projection"};
+  op.input = part.size(elements) + gates;
+  op.saved = op.saved_inside = gates;
+  op.backward_workspace = 2 * (part.size(elements) + gates);
+  return op;
 }
 
 struct AttentionSizes {
@@ -143,6 +186,16 @@ LayerOp unfused(const Part& part, const AttentionShape& shape) {
   return op;
 }
 
+// Another layer keeps the keys and values; their gradients are added to those of that layer.
+void share_keys(const Part& part, LayerOp& op) {
+  const ModelSpec& model = part.model;
+  const std::int64_t values = part.tokens * part.kv_heads * (model.head_dim + model.v_dim());
+  op.saved -= part.size(values);
+  op.saved_input -= part.size(values);
+  op.input_gradient.push_back(
+      part.elementwise("add_gradients", {.elements = values, .reads = 2, .flops = 1}));
+}
+
 }  // namespace
 
 LayerOp attention(const Part& part, const AttentionShape& shape) {
@@ -162,25 +215,24 @@ AttentionShape attention_shape(const Part& part, const BlockKind& kind) {
           .keys = s,
           .qk_dim = model.qk_dim(),
           .v_dim = model.v_dim(),
-          .pairs = attention_pairs(s, model.causal, kind.local ? model.window : 0) /
-                   static_cast<double>(shard.context)};
+          .pairs = pairs_of(model, kind, s) / static_cast<double>(shard.context)};
 }
 
-std::vector<LayerOp> attention_branch(const Part& part, const BlockKind& kind) {
+std::vector<LayerOp> attention_ops(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
-  std::vector<LayerOp> ops;
-  ops.push_back(branch_norm(part, model.parallel_branches ? "norm" : "attention_norm"));
-  std::vector<LayerOp> inputs = projections(part);
-  std::move(inputs.begin(), inputs.end(), std::back_inserter(ops));
+  std::vector<LayerOp> ops = projections(part, kind);
   ops.push_back(attention(part, attention_shape(part, kind)));
+  if (kind.shares_keys) share_keys(part, ops.back());
+  if (model.attention_gate != AttentionGate::kNone) ops.push_back(attention_gate(part));
   ops.push_back(project_partial(part, {.name = "out_projection",
                                        .inputs = part.heads * model.v_dim(),
                                        .outputs = part.hidden(),
                                        .narrow = true,
                                        .keeps_wide = true}));
-  if (model.parallel_branches) return ops;
-  if (model.post_norms) ops.push_back(norm(part, "attention_post_norm"));
-  ops.push_back(residual(part, "attention_residual", model.attention_bias));
+  // Attention keeps its result before the gate, out_projection what it reads.
+  if (model.attention_gate != AttentionGate::kNone) {
+    keep_input(ops.back(), part.operand_size(part.tokens * part.heads * model.v_dim()));
+  }
   return ops;
 }
 

@@ -1,11 +1,13 @@
-// The attention branch of a block, from its norm to the residual addition:
+// The attention of a block, from its norm's output to its result:
 //
-//   S norm | T qkv_projection, (qk_norm), rope, attention, out_projection | S (norm), residual
+//   T qkv_projection, (qk_norm), rope, attention, (attention_gate), out_projection
 //
 // and with latent attention (latent_attention.h)
 //
-//   S norm, latent_projection, latent_norm | T query_up, key_value_up, rope, attention,
-//   out_projection | S residual
+//   S latent_projection, latent_norm | T query_up, key_value_up, rope, attention, out_projection
+//
+// A layer that shares the keys and values of an earlier one projects queries only. Their gradients
+// are added up where they were made: one more pass over them in the backward.
 //
 // Under context parallelism a chip has the queries of its own tokens and attends to the keys of the
 // whole sequence. Here that is one kernel, over all keys and this chip's share of the pairs
@@ -20,8 +22,8 @@
 
 namespace stepsim {
 
-// Returns the ops of the branch. Parallel branches leave the addition to the MLP's branch.
-std::vector<LayerOp> attention_branch(const Part& part, const BlockKind& kind);
+// Returns the ops. REQUIRES: kind.attends(), and `part` is of as_in(model, kind).
+std::vector<LayerOp> attention_ops(const Part& part, const BlockKind& kind);
 
 // Returns the shape of the attention kernel on one chip.
 AttentionShape attention_shape(const Part& part, const BlockKind& kind);

@@ -336,7 +336,7 @@ std::vector<LayerOp> expert_branch(const Part& part) {
                                  .outputs = part.hidden(),
                                  .returns = true}));
   ops.push_back(unpermute(part));
-  if (part.model.post_norms) ops.push_back(norm(part, "mlp_post_norm"));
+  add_post_norm(part, "mlp_post_norm", ops);
   ops.push_back(residual(part, "mlp_residual", false));
   return ops;
 }

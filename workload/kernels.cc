@@ -120,8 +120,8 @@ Kernel accumulating_grouped_matmul(std::string_view name, MatmulTypes types,
 double attention_pairs(std::int64_t length, bool causal, std::int64_t window) {
   const auto s = static_cast<double>(length);
   const auto w = static_cast<double>(window);
-  if (!causal) return s * s;
-  return window > 0 && window < length ? s * w - w * w / 2 : s * s / 2;
+  const double half = window > 0 && window < length ? s * w - w * w / 2 : s * s / 2;
+  return causal ? half : 2 * half;
 }
 
 Kernel attention_forward(std::string_view name, DataType type, const AttentionShape& shape) {

@@ -67,7 +67,7 @@ Kernel accumulating_grouped_matmul(std::string_view name, MatmulTypes types,
 
 // Returns the pairs of a query and a key that attention scores in one sequence and head: s^2, s^2/2
 // if causal, and s w - w^2/2 with a causal window of w < s keys (the area under min(i, w), like
-// s^2/2).
+// s^2/2). A window that is not causal has as many keys behind the query: twice that.
 double attention_pairs(std::int64_t length, bool causal, std::int64_t window);
 
 struct AttentionShape {

@@ -193,7 +193,7 @@ void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op) {
 }
 
 LayerOp norm(const Part& part, std::string_view name) {
-  const bool layer_norm = part.model.norm == NormKind::kLayer;
+  const bool layer_norm = part.model.norm != NormKind::kRms;
   const std::int64_t elements = part.own_tokens * part.hidden();
   LayerOp op{.name = name};
   // Forward: sum of squares, then division by the deviation and multiplication by the scale. Layer
@@ -209,15 +209,31 @@ LayerOp norm(const Part& part, std::string_view name) {
   keep_input(op, part.own_stream());
   op.backward_workspace = 2 * part.own_stream();
   op.parameters = part.norm_parameters();
-  if (part.divides_width()) op.norm_values_per_token = layer_norm ? 2 : 1;
+  if (part.divides_width()) op.summed_values_per_token = layer_norm ? 2 : 1;
   return op;
 }
 
 LayerOp branch_norm(const Part& part, std::string_view name) {
-  LayerOp op = norm(part, name);
+  LayerOp op = part.model.pre_norms ? norm(part, name) : LayerOp{.name = name};
   op.input_gradient.push_back(part.elementwise(
       "residual_gradient", {.elements = part.own_tokens * part.hidden(), .reads = 2, .flops = 1}));
   return op;
+}
+
+void add_post_norm(const Part& part, std::string_view name, std::vector<LayerOp>& ops) {
+  if (part.model.post_norms) ops.push_back(norm(part, name));
+}
+
+void share_input(const Part& part, std::string_view source, LayerOp& op) {
+  op.saved -= op.saved_input;
+  op.saved_input = Bytes(0);
+  op.reads = {source};
+  op.input_gradient.push_back(part.elementwise(
+      "branch_gradient", {.elements = part.tokens * part.hidden(), .reads = 2, .flops = 1}));
+}
+
+void share_result(const Part& part, LayerOp& op) {
+  op.forward.back().read += part.stream();
 }
 
 void add_dropout_mask(LayerOp& op, std::int64_t values) {

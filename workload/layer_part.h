@@ -45,6 +45,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "workload/kernels.h"
 #include "workload/layers.h"
@@ -139,8 +140,15 @@ LayerOp norm(const Part& part, std::string_view name);
 // than the stream's: kernels, kept bytes and backward workspace.
 void make_rms_norm(const Part& part, std::int64_t elements, LayerOp& op);
 // Returns the norm at the start of a branch. Its input's gradient is added to that of the residual
-// stream.
+// stream. Without pre_norms only that addition is left.
 LayerOp branch_norm(const Part& part, std::string_view name);
+// Adds post_norms' norm of a branch's result, if the model has them.
+void add_post_norm(const Part& part, std::string_view name, std::vector<LayerOp>& ops);
+// The branch begins with a T op that reads what a branch before has gathered already. It gathers
+// and keeps nothing, and both gradients of the shared input are added.
+void share_input(const Part& part, std::string_view source, LayerOp& op);
+// The branch ends with a T op whose partial sums are added to those of a branch before.
+void share_result(const Part& part, LayerOp& op);
 // The branch's result joins the residual stream. The bias of the projection before is added here,
 // after the sum over the tensor group, so it belongs to the S region and is on every chip.
 LayerOp residual(const Part& part, std::string_view name, bool bias);

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <utility>
 
-#include "workload/attention.h"
 #include "workload/embedding.h"
 #include "workload/experts.h"
 #include "workload/head.h"
 #include "workload/layer_part.h"
+#include "workload/mixer.h"
 #include "workload/mlp.h"
 #include "workload/mlp_stack.h"
 #include "workload/prediction.h"
@@ -17,23 +18,44 @@
 namespace stepsim {
 namespace {
 
+std::string_view word_for(Mixer mixer) {
+  constexpr std::array<std::string_view, 5> kWords = {"mlp ", "global ", "local ", "state ",
+                                                      "state and attention "};
+  return kWords[static_cast<std::size_t>(mixer)];
+}
+
+std::string_view word_for(MlpKind mlp) {
+  constexpr std::array<std::string_view, 3> kWords = {"mixer ", "dense ", "expert "};
+  return kWords[static_cast<std::size_t>(mlp)];
+}
+
 // Returns "block" and, if there are several kinds, the special features of this one.
 std::string name_of(const BlockKind& kind, const std::vector<BlockKind>& kinds) {
-  const bool both_mlps = std::ranges::any_of(
-      kinds, [&](const BlockKind& other) { return other.experts != kind.experts; });
-  const bool both_attentions =
-      std::ranges::any_of(kinds, [&](const BlockKind& other) { return other.local != kind.local; });
+  const auto differ = [&](auto property) {
+    return std::ranges::any_of(kinds, [&](const BlockKind& other) {
+      return std::invoke(property, other) != std::invoke(property, kind);
+    });
+  };
   std::string name;
-  if (both_attentions) name += kind.local ? "local " : "global ";
-  if (both_mlps) name += kind.experts ? "expert " : "dense ";
+  if (differ(&BlockKind::mixer)) name += word_for(kind.mixer);
+  const bool is_half = kind.mixer == Mixer::kNone;
+  if (differ(&BlockKind::mlp) && !(is_half && kind.mlp == MlpKind::kDense)) {
+    name += word_for(kind.mlp);
+  }
+  if (kind.shares_keys) name += "key-sharing ";
   return name + "block";
 }
 
-Layer block_layer(const Part& part, const BlockKind& kind, std::string name) {
-  Layer layer{.name = std::move(name), .ops = attention_branch(part, kind)};
-  std::vector<LayerOp> second = kind.experts ? expert_branch(part) : mlp_branch(part);
+Layer block_layer(const ModelSpec& model, const Shard& shard, const BlockKind& kind,
+                  std::string name) {
+  const ModelSpec own = as_in(model, kind);
+  const Part part = part_of_model(own, shard);
+  Layer layer{.name = std::move(name), .ops = mixer_branch(part, kind)};
+  std::vector<LayerOp> second;
+  if (kind.mlp == MlpKind::kExperts) second = expert_branch(part);
+  if (kind.mlp == MlpKind::kDense) second = mlp_branch(part);
   std::ranges::move(second, std::back_inserter(layer.ops));
-  if (kind.experts) layer.routing = token_routing(part);
+  if (kind.mlp == MlpKind::kExperts) layer.routing = token_routing(part);
   return layer;
 }
 
@@ -59,6 +81,13 @@ DataTypes all_of_type(DataType type) {
           .communication = type,
           .dispatch = type,
           .combine = type};
+}
+
+const Kernel* weights_matmul(const LayerOp& op) {
+  const auto is_matmul = [](const Kernel& kernel) { return kernel.kind == KernelKind::kMatmul; };
+  if (std::ranges::none_of(op.weight_gradient, is_matmul)) return nullptr;
+  const auto found = std::find_if(op.forward.rbegin(), op.forward.rend(), is_matmul);
+  return found == op.forward.rend() ? nullptr : &*found;
 }
 
 std::int64_t Layer::parameters() const {
@@ -99,14 +128,13 @@ ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {
       .head = head_layer(part),
       .boundary = part.stream(),
       .tensor_boundary = part.tokens * part.hidden() * size_of(shard.types.communication)};
-  std::vector<BlockKind> kinds;
+  const std::vector<BlockKind> kinds = kinds_of(model);
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     const auto found = std::ranges::find(kinds, kind_of(model, layer));
     layers.kind_of_block.push_back(static_cast<std::uint32_t>(found - kinds.begin()));
-    if (found == kinds.end()) kinds.push_back(kind_of(model, layer));
   }
   for (const BlockKind& kind : kinds) {
-    layers.blocks.push_back(block_layer(part, kind, name_of(kind, kinds)));
+    layers.blocks.push_back(block_layer(model, shard, kind, name_of(kind, kinds)));
   }
   for (std::int64_t module = 0; module < model.prediction_modules; ++module) {
     layers.prediction.push_back({.entry = prediction_entry_layer(part),

@@ -22,10 +22,11 @@
 //
 // Variations: latent attention has projections to the latent vectors in S, before T; post-norms
 // stand in S before each addition; parallel branches are one run of T between one norm and one
-// addition.
+// addition. A state takes the place of attention, or stands beside it in one run of T; a branch may
+// be missing.
 //
-// The files by part: attention.h, mlp.h, experts.h, embedding.h, head.h; what they share, and who
-// keeps what for the backward pass: layer_part.h.
+// The files by part: mixer.h (attention.h, latent_attention.h, state_mixer.h), mlp.h, experts.h,
+// embedding.h, head.h; what they share, and who keeps what for the backward pass: layer_part.h.
 //
 // Sources: Megatron-LM (arXiv 1909.08053) for column and row splits, Korthikanti et al. (arXiv
 // 2205.05198) for sequence parallelism and kept activations, FlashAttention for the fused
@@ -177,16 +178,24 @@ struct LayerOp {
   // during its forward (max, sum of exponentials, target logit).
   std::int64_t reduced_values_per_token = 0;
   // Two-dimensional weights: bytes of features that the ranks dividing the width gather before the
-  // op (they are kept divided), bytes of partial sums that they reduce behind it, and fp32 values a
-  // token that a norm sums over the whole tensor group, in its forward and in its backward.
+  // op (they are kept divided), and bytes of partial sums that they reduce behind it.
   Bytes width_gathered{};
   Bytes width_reduced{};
-  std::int64_t norm_values_per_token = 0;
+  // fp32 values a token that are summed over the whole tensor group, in the op's forward and in its
+  // backward: by norms of divided features, and by mamba's x_projection.
+  std::int64_t summed_values_per_token = 0;
+  // Context parallelism: bytes of last states and decays that each rank hands to the others, in the
+  // forward and (their gradients) in the backward.
+  Bytes passed_state{};
 };
 
 inline bool is_tensor(const LayerOp& op) {
   return op.region == Region::kTensor;
 }
+
+// Returns the op's matmul with weights, or nullptr if it has none: those of attention multiply
+// activations only. An op has one at most; grouped, for all experts of the chip.
+const Kernel* weights_matmul(const LayerOp& op);
 
 // Sizes that a layer with experts sends where its regions change, S -> E (dispatch) and E -> S
 // (combine). The backward pass sends the same sizes the other way. All-to-all buffers of a chip are

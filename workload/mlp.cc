@@ -51,11 +51,11 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
                               .bias = model.mlp_bias,
                               .narrow = true}));
   if (model.gated_mlp) ops.back().columns = {part.intermediate, part.intermediate};
-  if (model.parallel_branches) {
-    ops.back().saved = ops.back().saved_input = Bytes(0);  // qkv_projection keeps the same input
-    ops.back().reads = {"norm"};
-    ops.back().input_gradient.push_back(part.elementwise(
-        "branch_gradient", {.elements = part.tokens * part.hidden(), .reads = 2, .flops = 1}));
+  if (model.parallel_norms) {
+    ops.back().reads = {"mlp_norm"};
+    ops.back().regathers_input = false;  // attention gathers both inputs
+  } else if (model.parallel_branches) {
+    share_input(part, "norm", ops.back());  // qkv_projection keeps it
   }
   ops.push_back(
       mlp_activation(part, "mlp_activation", Region::kTensor, part.tokens, part.intermediate));
@@ -64,9 +64,9 @@ std::vector<LayerOp> mlp_branch(const Part& part) {
                                         .outputs = part.hidden(),
                                         .narrow = true});
   keep_input(down, part.operand_size(part.tokens * part.intermediate));
-  if (model.parallel_branches) down.forward.back().read += part.stream();  // it adds to the stream
+  if (model.parallel_branches) share_result(part, down);
   ops.push_back(std::move(down));
-  if (model.post_norms) ops.push_back(norm(part, "mlp_post_norm"));
+  add_post_norm(part, "mlp_post_norm", ops);
   ops.push_back(residual(part, "mlp_residual",
                          model.mlp_bias || (model.parallel_branches && model.attention_bias)));
   if (model.parallel_branches && model.mlp_bias && model.attention_bias) {

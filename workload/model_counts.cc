@@ -1,171 +1,109 @@
 #include "workload/model_counts.h"
 
-#include "workload/kernels.h"
+#include <functional>
+
+#include "workload/layers.h"
+#include "workload/mixer.h"
 #include "workload/mlp_stack.h"
 
 namespace stepsim {
 namespace {
 
-std::int64_t query_width(const ModelSpec& model) {
-  return model.heads * model.qk_dim();
+// Returns the layers as one chip would hold them all. Counts come from them, so that there is no
+// second list of what a layer consists of.
+ModelLayers whole_layers(const ModelSpec& model) {
+  return build_layers(model, {.sequence_length = 1});
 }
 
-// Returns the width of queries, keys and values side by side.
-std::int64_t qkv_width(const ModelSpec& model) {
-  return (model.heads + 2 * model.kv_heads) * model.head_dim;
+using CountOfLayer = std::function<std::int64_t(const Layer&)>;
+
+std::int64_t over_blocks(const ModelLayers& layers, const CountOfLayer& count) {
+  std::vector<std::int64_t> of_kind;
+  for (const Layer& block : layers.blocks) of_kind.push_back(count(block));
+  std::int64_t sum = 0;
+  for (const std::uint32_t kind : layers.kind_of_block) sum += of_kind[kind];
+  return sum;
 }
 
-// Returns the number of matrices that read the MLP's input: up, and gate if there is one.
-std::int64_t input_matrices(const ModelSpec& model) {
-  return model.gated_mlp ? 2 : 1;
-}
-
-std::int64_t latent_matrices(const ModelSpec& model) {
-  const LatentSpec& latent = model.latent;
-  const std::int64_t queries = latent.q_rank > 0
-                                   ? latent.q_rank * (model.hidden + query_width(model))
-                                   : model.hidden * query_width(model);
-  const std::int64_t keys_and_values =
-      model.hidden * (latent.kv_rank + latent.rope_dim) +
-      latent.kv_rank * model.heads * (latent.nope_dim + latent.v_dim);
-  return queries + keys_and_values + model.heads * latent.v_dim * model.hidden;
-}
-
-std::int64_t attention_matrices(const ModelSpec& model) {
-  if (model.latent.kv_rank > 0) return latent_matrices(model);
-  return model.hidden * (qkv_width(model) + query_width(model));
-}
-
-std::int64_t attention_vectors(const ModelSpec& model) {
-  std::int64_t vectors = 0;
-  if (model.latent.kv_rank > 0) {
-    vectors += model.latent.q_rank + model.latent.kv_rank;  // scales of the latent vectors' norms
-  } else if (model.attention_bias || model.qkv_bias) {
-    vectors += qkv_width(model);
-  }
-  if (model.attention_bias) vectors += model.hidden;
-  if (model.qk_norm) vectors += 2 * model.head_dim;
-  if (model.attention_sinks) vectors += model.heads;
-  return vectors;
-}
-
-std::int64_t mlp_matrices(const ModelSpec& model, std::int64_t width) {
-  return (input_matrices(model) + 1) * model.hidden * width;
-}
-
-std::int64_t mlp_vectors(const ModelSpec& model, std::int64_t width) {
-  return model.mlp_bias ? input_matrices(model) * width + model.hidden : 0;
-}
-
-std::int64_t norm(const ModelSpec& model) {
-  return (model.norm == NormKind::kLayer ? 2 : 1) * model.hidden;
-}
-
-struct Counts {
-  std::int64_t matrices = 0;  // multiplied with each token
-  std::int64_t vectors = 0;   // biases, norm scales, sinks
-
-  Counts& operator+=(const Counts& other) {
-    matrices += other.matrices;
-    vectors += other.vectors;
-    return *this;
-  }
-};
-
-// `experts`: the number of routed experts to count.
-Counts mlp_of(const ModelSpec& model, const BlockKind& kind, std::int64_t experts) {
-  if (!kind.experts) {
-    return {mlp_matrices(model, model.intermediate), mlp_vectors(model, model.intermediate)};
-  }
-  const ExpertSpec& spec = model.experts;
-  Counts counts{
-      .matrices = model.hidden * spec.routed + experts * mlp_matrices(model, spec.intermediate),
-      .vectors =
-          experts * mlp_vectors(model, spec.intermediate) + (spec.router_bias ? spec.routed : 0)};
-  if (spec.shared_intermediate > 0) {
-    counts.matrices += mlp_matrices(model, spec.shared_intermediate);
-    counts.vectors += mlp_vectors(model, spec.shared_intermediate);
-    counts.matrices += spec.shared_gate ? model.hidden : 0;
-  }
-  return counts;
-}
-
-Counts block_of(const ModelSpec& model, std::int64_t layer, std::int64_t experts) {
-  const std::int64_t norms = model.parallel_branches ? 1 : model.post_norms ? 4 : 2;
-  Counts counts{.matrices = attention_matrices(model),
-                .vectors = attention_vectors(model) + norms * norm(model)};
-  return counts += mlp_of(model, kind_of(model, layer), experts);
-}
-
-Counts blocks_of(const ModelSpec& model, std::int64_t experts) {
-  Counts sum;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    sum += block_of(model, layer, experts);
+std::int64_t over_predictions(const ModelLayers& layers, const CountOfLayer& count) {
+  std::int64_t sum = 0;
+  for (const PredictionModule& module : layers.prediction) {
+    sum += count(module.entry) + count(layers.blocks[module.kind_of_block]) + count(module.head);
   }
   return sum;
 }
 
-// Counts all modules of multi-token prediction. Each has two norms, a projection, a block and a
-// last norm.
-Counts prediction_of(const ModelSpec& model, std::int64_t experts) {
-  Counts sum;
-  for (std::int64_t module = 0; module < model.prediction_modules; ++module) {
-    sum += {.matrices = 2 * model.hidden * model.hidden, .vectors = 3 * norm(model)};
-    sum += block_of(model, model.layers - 1, experts);
-  }
-  return sum;
+std::int64_t over_model(const ModelLayers& layers, const CountOfLayer& count) {
+  return count(layers.embedding) + over_blocks(layers, count) + count(layers.head);
 }
 
-std::int64_t with_tables(const ModelSpec& model, const Counts& blocks) {
-  const std::int64_t table = model.vocabulary * model.hidden;
-  const std::int64_t norms = (model.embedding_norm ? 2 : 1) * norm(model);
-  return blocks.matrices + blocks.vectors + norms + table + model.learned_positions * model.hidden +
-         (model.tied_embeddings ? 0 : table);
+std::int64_t all_parameters(const Layer& layer) {
+  return layer.parameters();
 }
 
-double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
-                AttentionFlops convention) {
-  const bool all = convention == AttentionFlops::kFull && !kind.local;
-  return attention_pairs(length, model.causal && !all, kind.local ? model.window : 0);
+// Returns the part of the routed experts' values that a token uses.
+std::int64_t visited(const ModelSpec& model, std::int64_t of_all_experts) {
+  return of_all_experts / model.experts.routed * model.experts.per_token;
+}
+
+CountOfLayer active_parameters(const ModelSpec& model) {
+  return [&model](const Layer& layer) {
+    const std::int64_t routed = layer.parameters(Region::kExpert);
+    return routed == 0 ? layer.parameters() : layer.parameters() - routed + visited(model, routed);
+  };
+}
+
+CountOfLayer matmul_parameters(const ModelSpec& model) {
+  return [&model](const Layer& layer) {
+    std::int64_t sum = 0;
+    for (const LayerOp& op : layer.ops) {
+      const Kernel* const kernel = weights_matmul(op);
+      if (kernel == nullptr) continue;
+      const std::int64_t weights = kernel->batch * kernel->n * kernel->k;
+      sum += op.region == Region::kExpert ? visited(model, weights) : weights;
+    }
+    return sum;
+  };
 }
 
 }  // namespace
 
 std::int64_t parameter_count(const ModelSpec& model) {
   if (model.kind == ModelKind::kMlpStack) return mlp_stack_parameters(model);
-  return with_tables(model, blocks_of(model, model.experts.routed));
+  return over_model(whole_layers(model), all_parameters);
 }
 
 std::int64_t active_parameter_count(const ModelSpec& model) {
   if (model.kind == ModelKind::kMlpStack) return mlp_stack_parameters(model);
-  return with_tables(model, blocks_of(model, model.experts.per_token));
+  return over_model(whole_layers(model), active_parameters(model));
 }
 
 std::int64_t prediction_parameter_count(const ModelSpec& model) {
-  const Counts counts = prediction_of(model, model.experts.routed);
-  return counts.matrices + counts.vectors;
+  if (model.prediction_modules == 0) return 0;
+  return over_predictions(whole_layers(model), all_parameters);
 }
 
 std::int64_t matmul_parameter_count(const ModelSpec& model) {
   if (model.kind == ModelKind::kMlpStack) return mlp_stack_parameters(model);
-  return blocks_of(model, model.experts.per_token).matrices +
-         prediction_of(model, model.experts.per_token).matrices +
-         (1 + model.prediction_modules) * model.vocabulary * model.hidden;
+  const ModelLayers layers = whole_layers(model);
+  const CountOfLayer count = matmul_parameters(model);
+  return over_model(layers, count) + over_predictions(layers, count);
 }
 
 double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t sequence_length,
                    AttentionFlops convention) {
-  double pairs = 0;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    pairs += pairs_of(model, kind_of(model, layer), sequence_length, convention);
+  double mixing = 0;
+  if (model.kind == ModelKind::kTransformer) {
+    const auto of_layer = [&](std::int64_t layer) {
+      return mixing_flops(model, kind_of(model, layer), sequence_length,
+                          convention == AttentionFlops::kFull);
+    };
+    for (std::int64_t layer = 0; layer < model.layers; ++layer) mixing += of_layer(layer);
+    mixing += static_cast<double>(model.prediction_modules) * of_layer(model.layers - 1);
   }
-  pairs += static_cast<double>(model.prediction_modules) *
-           pairs_of(model, kind_of(model, model.layers - 1), sequence_length, convention);
   const double tokens = static_cast<double>(sequences) * static_cast<double>(sequence_length);
-  const double attention_forward =
-      2 * pairs * static_cast<double>(model.heads * (model.qk_dim() + model.v_dim()));
   return 6 * tokens * static_cast<double>(matmul_parameter_count(model)) +
-         3 * attention_forward * static_cast<double>(sequences);
+         3 * mixing * static_cast<double>(sequences);
 }
 
 }  // namespace stepsim

@@ -6,6 +6,12 @@ template <>
 inline constexpr std::size_t kValuesOf<ModelKind> = kModelKinds;
 template <>
 inline constexpr std::size_t kValuesOf<NormKind> = kNormKinds;
+template <>
+inline constexpr std::size_t kValuesOf<AttentionGate> = kAttentionGates;
+template <>
+inline constexpr std::size_t kValuesOf<WindowKind> = kWindowKinds;
+template <>
+inline constexpr std::size_t kValuesOf<StateKind> = kStateKinds;
 
 namespace {
 
@@ -30,6 +36,51 @@ FieldTable<LatentSpec> make_latent_fields() {
   table.add("rope_dim", &LatentSpec::rope_dim, sizes_or_none(),
             {.help = "Width of a head's rotated queries and keys; all heads share the keys'."});
   table.add("v_dim", &LatentSpec::v_dim, sizes_or_none(), {.help = "Width of a head's values."});
+  return table;
+}
+
+FieldTable<LocalSpec> make_local_fields() {
+  FieldTable<LocalSpec> table("Local");
+  table.add("heads", &LocalSpec::heads, sizes_or_none(),
+            {.help = "Query heads of layers with a window. 0: as in the other layers."});
+  table.add("kv_heads", &LocalSpec::kv_heads, sizes_or_none(),
+            {.help = "Key-value heads of layers with a window. 0: as in the other layers."});
+  table.add("head_dim", &LocalSpec::head_dim, sizes_or_none(),
+            {.help = "Width of a head in layers with a window. 0: as in the other layers."});
+  table.add("value_dim", &LocalSpec::value_dim, sizes_or_none(),
+            {.help = "Width of a head's values in layers with a window. 0: as in the others."});
+  return table;
+}
+
+FieldTable<StateSpec> make_state_fields() {
+  using State = StateSpec;
+  FieldTable<StateSpec> table("State");
+  table.add("kind", &State::kind,
+            {.help = "How the state runs along the tokens: mamba2 (arXiv 2405.21060), gated_delta "
+                     "(2412.06464), kimi_delta (2510.26692), lightning (2401.04658) or mamba "
+                     "(2312.00752)."});
+  table.add("heads", &State::heads, sizes_or_none(),
+            {.help = "Heads, each with a state of key_dim x value_dim; with mamba the inner width. "
+                     "0: no layer has a state."});
+  table.add("groups", &State::groups, sizes_or_none(),
+            {.help = "Heads of keys and queries (Mamba's B and C), each for some of the heads.",
+             .rules = "Divides heads; 1 with mamba."});
+  table.add("key_dim", &State::key_dim, sizes_or_none(),
+            {.help = "Width of a head's keys and queries: the state's size N of Mamba."});
+  table.add("value_dim", &State::value_dim, sizes_or_none(),
+            {.help = "Width of a head's values.", .rules = "1 with mamba."});
+  table.add("convolution", &State::convolution, sizes_or_none(),
+            {.help = "Taps of the short convolution along the tokens. 0: none."});
+  table.add("rank", &State::rank, sizes_or_none(),
+            {.help = "Width of low-rank projections: of mamba's steps, of kimi_delta's gates.",
+             .rules = "Only with these two kinds."});
+  table.add("bias", &State::bias, {.help = "The input and output projections have a bias."});
+  table.add("inner_norm", &State::inner_norm,
+            {.help = "The result is normalised before the output projection (with mamba: steps, B "
+                     "and C are)."});
+  table.add("chunk", &State::chunk, sizes(),
+            {.help = "Tokens that the kernels take together. More of them mean fewer steps of the "
+                     "recurrence and more FLOPs within the chunks. No effect with mamba."});
   return table;
 }
 
@@ -82,6 +133,8 @@ void add_shape(FieldTable<ModelSpec>& table) {
   table.add("head_dim", &Model::head_dim, sizes().or_zero(),
             {.help = "Width of a head. Left out: hidden / heads, or latent.nope_dim + "
                      "latent.rope_dim."});
+  table.add("value_dim", &Model::value_dim, sizes_or_none(),
+            {.help = "Width of a head's values. 0: head_dim."});
   table.add("vocabulary", &Model::vocabulary, sizes().or_zero(),
             {.help = "Rows of the embedding's table.", .rules = "At least 1 in a transformer."});
   table.add("learned_positions", &Model::learned_positions, sizes_or_none(),
@@ -103,12 +156,19 @@ void add_blocks(FieldTable<ModelSpec>& table) {
             {.help = "The query, key and value projections alone have a bias."});
   table.add("mlp_bias", &Model::mlp_bias, {.help = "MLPs and experts have a bias."});
   table.add("norm", &Model::norm,
-            {.help = "Kind of the norms: rms, or layer, which has a bias besides its scale."});
+            {.help = "Kind of the norms: rms, layer, which has a bias besides its scale, or "
+                     "layer_without_bias."});
+  table.add("pre_norms", &Model::pre_norms,
+            {.help = "Each branch begins with a norm.", .rules = "Needs post_norms if false."});
   table.add("post_norms", &Model::post_norms,
-            {.help = "The result of each branch is normalised, too (Gemma 2 and 3)."});
+            {.help = "The result of each branch is normalised (Gemma 2 and 3: too; OLMo 2: only "
+                     "that)."});
   table.add("parallel_branches", &Model::parallel_branches,
             {.help = "Attention and MLP read the same norm's output (PaLM).",
-             .rules = "Not with experts or post_norms."});
+             .rules = "Not with experts, a state or post_norms."});
+  table.add("parallel_norms", &Model::parallel_norms,
+            {.help = "Parallel branches read a norm each (GPT-NeoX).",
+             .rules = "Needs parallel_branches."});
   table.add("embedding_norm", &Model::embedding_norm,
             {.help = "A norm stands behind the embedding (BLOOM)."});
   table.add("dropout", &Model::dropout,
@@ -118,27 +178,56 @@ void add_blocks(FieldTable<ModelSpec>& table) {
 
 void add_attention(FieldTable<ModelSpec>& table) {
   using Model = ModelSpec;
+  static const FieldTable<LocalSpec> kLocal = make_local_fields();
   static const FieldTable<LatentSpec> kLatent = make_latent_fields();
+  static const FieldTable<StateSpec> kState = make_state_fields();
   static const FieldTable<ExpertSpec> kExperts = make_expert_fields();
   table.theme("Attention and experts");
   table.add("rotary", &Model::rotary,
             {.help = "Queries and keys are rotated by position, if no positions are learned."});
   table.add("qk_norm", &Model::qk_norm,
             {.help = "Queries and keys of each head are normalised (RMS over head_dim)."});
+  table.add("qk_norm_whole", &Model::qk_norm_whole,
+            {.help = "Queries and keys are normalised over all heads together (OLMo 2).",
+             .rules = "Not with qk_norm."});
   table.add("attention_sinks", &Model::attention_sinks,
             {.help = "Each head has one learned logit that belongs to no token."});
+  table.add(
+      "attention_gate", &Model::attention_gate,
+      {.help = "A learned gate on attention's result: none, head (a value a head) or value (a "
+               "value a feature: Qwen3-Next)."});
+  table.add("values_are_keys", &Model::values_are_keys,
+            {.help = "In global layers one projection gives both keys and values (Gemma 4)."});
   table.add("causal", &Model::causal,
             {.help = "A token sees only those before it. false: an encoder."});
   table.add("window", &Model::window, sizes_or_none(),
-            {.help = "Tokens that a local layer looks back at, itself included. 0: all.",
-             .rules = "Needs causal."});
-  table.add("window_pattern", &Model::window_pattern,
-            {.help = "Which layers are local: a letter a layer, repeated over the model, L for "
-                     "local and G for global, as in LLLLLG. Empty: all are local.",
-             .rules = "Needs window."});
+            {.help = "Tokens that a local layer looks back at, itself included; without causal "
+                     "also as many behind it. 0: all."});
+  table.add("window_kind", &Model::window_kind,
+            {.help = "sliding, or chunked: a token looks at those before it in its own chunk of "
+                     "window tokens (Llama 4).",
+             .rules = "chunked needs causal."});
+  table.add("mixer_pattern", &Model::mixer_pattern,
+            {.help = "How each layer mixes tokens: a letter a layer, repeated over the model, as "
+                     "in LLLLLG. G: global attention; L: local, with the window; S: a state; B: "
+                     "global attention and a state side by side; -: not at all. A small g or l "
+                     "reads the keys and values of an earlier layer of its kind. Empty: all local "
+                     "if there is a window, otherwise global.",
+             .rules = "L needs window, S and B need state."});
+  table.add("mlp_pattern", &Model::mlp_pattern,
+            {.help = "What follows in each layer, the same way. D: a dense MLP; E: experts; -: "
+                     "nothing. Empty: as experts.first_dense and experts.every say.",
+             .rules = "Instead of experts.first_dense and experts.every."});
+  table.group("local", &Model::local, kLocal,
+              {.help = "Sizes of attention in layers with a window, where they differ from the "
+                       "others' (Gemma 4, MiMo)."});
   table.group("latent", &Model::latent, kLatent,
               {.help = "Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): queries, "
                        "keys and values come out of narrow latent vectors."});
+  table.group(
+      "state", &Model::state, kState,
+      {.help = "A state that runs along the tokens in place of attention, in layers S and B "
+               "of mixer_pattern."});
   table.group("experts", &Model::experts, kExperts,
               {.help = "Mixture of experts: a layer has a router and many small MLPs in place of "
                        "its MLP."});

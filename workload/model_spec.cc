@@ -1,9 +1,11 @@
 #include "workload/model_spec.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
+#include "workload/kernels.h"
 #include "workload/mlp_stack.h"
 #include "workload/model_fields.h"
 
@@ -28,15 +30,100 @@ class Rules {
   std::vector<Problem> problems_;
 };
 
-void check_window(const ModelSpec& model, Rules& rules) {
+// Returns whether the letter stands anywhere in the pattern, small or large.
+bool has_letter(const std::string& pattern, std::string_view letters) {
+  return pattern.find_first_of(letters) != std::string::npos;
+}
+
+// Checks that a pattern has known letters only, and names the first other one with its position.
+void check_letters(const std::string& field, const std::string& pattern, std::string_view letters,
+                   const std::string& meaning, Rules& rules) {
+  const std::size_t wrong = pattern.find_first_not_of(letters);
+  if (wrong == std::string::npos) return;
+  rules.require(false, field,
+                "must be letters " + meaning + ", one a layer; letter " +
+                    std::to_string(wrong + 1) + " of \"" + pattern + "\" is " +
+                    pattern.substr(wrong, 1));
+}
+
+void check_mixers(const ModelSpec& model, Rules& rules) {
+  const std::string& pattern = model.mixer_pattern;
+  check_letters("mixer_pattern", pattern, "GLSBgl-",
+                "G (global attention), L (local), S (a state), B (both) or - (nothing), g and l "
+                "(with the keys of an earlier layer)",
+                rules);
+  rules.require(!has_letter(pattern, "Ll") || model.window != 0, "mixer_pattern",
+                "has local layers, but there is no window: window must be at least 1");
+  rules.require(!has_letter(pattern, "SB") || model.state.heads != 0, "mixer_pattern",
+                "has layers with a state, but state.heads is 0");
+  rules.require(model.state.heads == 0 || has_letter(pattern, "SB"), "state.heads",
+                "is " + std::to_string(model.state.heads) +
+                    ", but mixer_pattern gives no layer a state (S or B)");
+  for (const auto& [shared, own] : {std::pair{'g', 'G'}, std::pair{'l', 'L'}}) {
+    const std::size_t first = pattern.find(shared);
+    rules.require(first == std::string::npos || pattern.rfind(own, first) != std::string::npos,
+                  "mixer_pattern",
+                  std::string("has a layer ") + shared + " before the first " + own +
+                      ", whose keys it would read");
+  }
+  rules.require(model.latent.kv_rank == 0 || !has_letter(pattern, "gl"), "mixer_pattern",
+                "must not share keys (g, l) where attention is latent");
+}
+
+void check_mlps(const ModelSpec& model, Rules& rules) {
+  const std::string& pattern = model.mlp_pattern;
+  check_letters("mlp_pattern", pattern, "DE-", "D (dense), E (experts) or - (nothing)", rules);
+  rules.require(!has_letter(pattern, "E") || model.experts.routed != 0, "mlp_pattern",
+                "has layers with experts, but experts.routed is 0");
+  if (pattern.empty()) return;
+  rules.require(model.experts.first_dense == 0 && model.experts.every == 1, "mlp_pattern",
+                "says which layers have experts, so experts.first_dense and experts.every must be "
+                "left out");
   rules.require(
-      model.window_pattern.find_first_not_of("LG") == std::string::npos, "window_pattern",
-      "must be letters L (local) and G (global), one a layer, is \"" + model.window_pattern + "\"");
-  rules.require(model.window_pattern.empty() || model.window != 0, "window_pattern",
+      model.experts.routed == 0 || has_letter(pattern, "E"), "mlp_pattern",
+      "gives no layer experts (E), but experts.routed is " + std::to_string(model.experts.routed));
+}
+
+// A layer has a mixer or an MLP: the patterns must not leave both out in the same layer.
+void check_layers(const ModelSpec& model, Rules& rules) {
+  const std::string& mixers = model.mixer_pattern;
+  const std::string& mlps = model.mlp_pattern;
+  if (mixers.empty() || mlps.empty()) return;
+  for (std::size_t layer = 0; layer < static_cast<std::size_t>(model.layers); ++layer) {
+    if (mixers[layer % mixers.size()] != '-' || mlps[layer % mlps.size()] != '-') continue;
+    rules.require(false, "mlp_pattern",
+                  "leaves layer " + std::to_string(layer) + " with neither mixer nor MLP");
+    return;
+  }
+}
+
+void check_state(const StateSpec& state, Rules& rules) {
+  if (state.heads == 0) {
+    rules.require(state == StateSpec{}, "state.heads",
+                  "must be at least 1 where other fields of state are given, is 0");
+    return;
+  }
+  const bool is_mamba = state.kind == StateKind::kMamba;
+  const bool is_kimi = state.kind == StateKind::kKimiDelta;
+  rules.at_least("state.key_dim", 1, state.key_dim);
+  rules.at_least("state.value_dim", 1, state.value_dim);
+  rules.at_least("state.groups", 1, state.groups);
+  rules.require(state.groups < 1 || state.heads % state.groups == 0, "state.groups",
+                "must divide state.heads (" + std::to_string(state.heads) + "), is " +
+                    std::to_string(state.groups));
+  if (is_mamba || is_kimi) rules.at_least("state.rank", 1, state.rank);
+  rules.require(is_mamba || is_kimi || state.rank == 0, "state.rank",
+                "must be 0 in a state of kind " + std::string(name_of(state.kind)) + ", is " +
+                    std::to_string(state.rank));
+  rules.require(!is_mamba || (state.groups == 1 && state.value_dim == 1), "state.value_dim",
+                "must be 1 in a state of kind mamba, as must state.groups: each feature is a head");
+}
+
+void check_window(const ModelSpec& model, Rules& rules) {
+  rules.require(model.window_kind == WindowKind::kSliding || model.causal, "window_kind",
+                "is chunked, but only causal attention can have chunks: causal must be true");
+  rules.require(model.local == LocalSpec{} || model.window != 0, "local",
                 "is given, but no window: window must be at least 1");
-  rules.require(model.window == 0 || model.causal, "window",
-                "is " + std::to_string(model.window) +
-                    ", but only causal attention can have a window: causal must be true");
 }
 
 void check_latent(const ModelSpec& model, Rules& rules) {
@@ -95,6 +182,59 @@ void check_experts(const ExpertSpec& experts, Rules& rules) {
   }
 }
 
+void check_heads(const ModelSpec& model, const BlockKind& kind, Rules& rules) {
+  if (!kind.attends()) return;
+  const ModelSpec own = as_in(model, kind);
+  const bool is_local = kind.mixer == Mixer::kLocal && model.local != LocalSpec{};
+  rules.require(
+      own.heads < 1 || own.kv_heads < 1 || own.heads % own.kv_heads == 0,
+      is_local ? "local.kv_heads" : "kv_heads",
+      "must divide heads (" + std::to_string(own.heads) + "), is " + std::to_string(own.kv_heads));
+  rules.require(!own.values_are_keys || own.v_dim() == own.head_dim, "values_are_keys",
+                "is true, so value_dim must be head_dim");
+}
+
+// Checks how the branches of a block are joined.
+void check_branches(const ModelSpec& model, const std::vector<BlockKind>& kinds, Rules& rules) {
+  if (model.parallel_branches) {
+    const bool plain = std::ranges::all_of(kinds, [](const BlockKind& kind) {
+      return kind.mlp == MlpKind::kDense && kind.attends() && !kind.has_state();
+    });
+    rules.require(plain && !model.post_norms && model.pre_norms, "parallel_branches",
+                  "must be false for a model with experts, a state, or post_norms, is true");
+  }
+  rules.require(!model.parallel_norms || model.parallel_branches, "parallel_norms",
+                "is true, but parallel_branches is false");
+  rules.require(model.pre_norms || model.post_norms, "pre_norms",
+                "must be true where post_norms is false: a branch has a norm");
+  rules.require(!model.qk_norm || !model.qk_norm_whole, "qk_norm_whole",
+                "must be false where qk_norm is true: there is one norm");
+  rules.require(model.latent.kv_rank == 0 || !model.qk_norm_whole, "qk_norm_whole",
+                "must be false with latent attention, is true");
+}
+
+Mixer mixer_of(char letter) {
+  switch (letter) {
+    case 'L':
+    case 'l':
+      return Mixer::kLocal;
+    case 'S':
+      return Mixer::kState;
+    case 'B':
+      return Mixer::kBoth;
+    case '-':
+      return Mixer::kNone;
+    default:
+      return Mixer::kGlobal;
+  }
+}
+
+// Returns the pairs of causal attention in chunks, the last of which may be shorter.
+double chunked_pairs(std::int64_t length, std::int64_t chunk) {
+  return static_cast<double>(length / chunk) * attention_pairs(chunk, true, 0) +
+         attention_pairs(length % chunk, true, 0);
+}
+
 }  // namespace
 
 std::string_view name_of(ModelKind kind) {
@@ -102,7 +242,24 @@ std::string_view name_of(ModelKind kind) {
 }
 
 std::string_view name_of(NormKind kind) {
-  return kind == NormKind::kRms ? "rms" : "layer";
+  constexpr std::array<std::string_view, kNormKinds> kNames = {"rms", "layer",
+                                                               "layer_without_bias"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name_of(AttentionGate gate) {
+  constexpr std::array<std::string_view, kAttentionGates> kNames = {"none", "head", "value"};
+  return kNames[static_cast<std::size_t>(gate)];
+}
+
+std::string_view name_of(WindowKind kind) {
+  return kind == WindowKind::kSliding ? "sliding" : "chunked";
+}
+
+std::string_view name_of(StateKind kind) {
+  constexpr std::array<std::string_view, kStateKinds> kNames = {"mamba2", "gated_delta",
+                                                                "kimi_delta", "lightning", "mamba"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::vector<Problem> check(const ModelSpec& model) {
@@ -112,31 +269,81 @@ std::vector<Problem> check(const ModelSpec& model) {
     rules.add(check_mlp_stack(model));
     return rules.take();
   }
-  rules.at_least("intermediate", 1, model.intermediate);
-  rules.at_least("heads", 1, model.heads);
-  rules.at_least("kv_heads", 1, model.kv_heads);
-  rules.at_least("head_dim", 1, model.head_dim);
+  const std::vector<BlockKind> kinds = kinds_of(model);
+  const bool attends = std::ranges::any_of(kinds, &BlockKind::attends);
+  const bool has_mlp =
+      std::ranges::any_of(kinds, [](const BlockKind& kind) { return kind.mlp == MlpKind::kDense; });
+  if (has_mlp || model.experts.routed > 0) rules.at_least("intermediate", 1, model.intermediate);
+  if (attends) {
+    rules.at_least("heads", 1, model.heads);
+    rules.at_least("kv_heads", 1, model.kv_heads);
+    rules.at_least("head_dim", 1, model.head_dim);
+  }
   rules.at_least("vocabulary", 1, model.vocabulary);
-  rules.require(model.heads < 1 || model.kv_heads < 1 || model.heads % model.kv_heads == 0,
-                "kv_heads",
-                "must divide heads (" + std::to_string(model.heads) + "), is " +
-                    std::to_string(model.kv_heads));
+  for (const BlockKind& kind : kinds) check_heads(model, kind, rules);
+  check_mixers(model, rules);
+  check_mlps(model, rules);
+  check_layers(model, rules);
   check_window(model, rules);
   check_latent(model, rules);
-  rules.require(!model.parallel_branches || (model.experts.routed == 0 && !model.post_norms),
-                "parallel_branches",
-                "must be false for a model with experts or post_norms, is true");
+  check_state(model.state, rules);
+  check_branches(model, kinds, rules);
   check_experts(model.experts, rules);
   return rules.take();
 }
 
 BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
-  const std::string& pattern = model.window_pattern;
   const ExpertSpec& experts = model.experts;
-  const auto place = static_cast<std::size_t>(layer);
-  return {.local = model.window > 0 && (pattern.empty() || pattern[place % pattern.size()] == 'L'),
-          .experts = experts.routed > 0 && layer >= experts.first_dense &&
-                     (layer - experts.first_dense + 1) % experts.every == 0};
+  const auto at = [layer](const std::string& pattern) {
+    return pattern[static_cast<std::size_t>(layer) % pattern.size()];
+  };
+  BlockKind kind{.mixer = model.window > 0 ? Mixer::kLocal : Mixer::kGlobal};
+  if (!model.mixer_pattern.empty()) {
+    const char letter = at(model.mixer_pattern);
+    kind.mixer = mixer_of(letter);
+    kind.shares_keys = letter == 'g' || letter == 'l';
+  }
+  if (!model.mlp_pattern.empty()) {
+    const char letter = at(model.mlp_pattern);
+    kind.mlp = letter == 'E' ? MlpKind::kExperts : letter == '-' ? MlpKind::kNone : MlpKind::kDense;
+  } else if (experts.routed > 0 && layer >= experts.first_dense &&
+             (layer - experts.first_dense + 1) % experts.every == 0) {
+    kind.mlp = MlpKind::kExperts;
+  }
+  return kind;
+}
+
+std::vector<BlockKind> kinds_of(const ModelSpec& model) {
+  std::vector<BlockKind> kinds;
+  for (std::int64_t layer = 0; layer < std::max<std::int64_t>(1, model.layers); ++layer) {
+    const BlockKind kind = kind_of(model, layer);
+    if (std::ranges::count(kinds, kind) == 0) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+ModelSpec as_in(const ModelSpec& model, const BlockKind& kind) {
+  ModelSpec own = model;
+  const auto replace = [](std::int64_t& size, std::int64_t by) {
+    if (by > 0) size = by;
+  };
+  if (kind.mixer != Mixer::kLocal) {
+    own.window = 0;
+    return own;
+  }
+  replace(own.heads, model.local.heads);
+  replace(own.kv_heads, model.local.kv_heads);
+  replace(own.head_dim, model.local.head_dim);
+  replace(own.value_dim, model.local.value_dim);
+  own.values_are_keys = false;
+  return own;
+}
+
+double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t length, bool masked) {
+  if (kind.mixer != Mixer::kLocal) return attention_pairs(length, model.causal && !masked, 0);
+  return model.window_kind == WindowKind::kChunked
+             ? chunked_pairs(length, model.window)
+             : attention_pairs(length, model.causal, model.window);
 }
 
 }  // namespace stepsim

@@ -1,9 +1,14 @@
-// ModelSpec is the shape of a transformer, decoder or encoder, as a Hugging Face config.json gives
-// it. A plain struct of counts; nothing here knows about chips, plans or batches.
+// ModelSpec is the shape of a language model, decoder or encoder, as a Hugging Face config.json
+// gives it. A plain struct of counts; nothing here knows about chips, plans or batches.
 //
-// Layers need not be alike: some may look at a window only (`window_pattern`), some may have
-// experts in place of the MLP (`experts`). How many parameters and FLOPs the whole has is in
-// workload/model_counts.h.
+// A layer mixes tokens, then features, each in a branch of its own:
+//
+//   mixer   attention to all tokens or to a window, a state that runs along the tokens
+//           (state_spec.h), attention and a state side by side, or nothing
+//   MLP     dense, experts, or nothing
+//
+// Layers need not be alike: `mixer_pattern` and `mlp_pattern` say what each is. How many parameters
+// and FLOPs the whole has is in workload/model_counts.h.
 //
 // Positions of rotary embeddings, soft caps, scaling factors and the kind of a gated activation are
 // not modelled: they change neither a parameter nor a byte that matters.
@@ -16,6 +21,7 @@
 #include <vector>
 
 #include "sim/base/error.h"
+#include "workload/state_spec.h"
 
 namespace stepsim {
 
@@ -26,9 +32,30 @@ enum class ModelKind : std::uint8_t {
 inline constexpr std::size_t kModelKinds = 2;
 std::string_view name_of(ModelKind kind);  // "mlp_stack"
 
-enum class NormKind : std::uint8_t { kRms, kLayer };  // layer norm has a bias besides its scale
-inline constexpr std::size_t kNormKinds = 2;
+enum class NormKind : std::uint8_t {
+  kRms,
+  kLayer,             // has a bias besides its scale
+  kLayerWithoutBias,  // Cohere, DBRX
+};
+inline constexpr std::size_t kNormKinds = 3;
 std::string_view name_of(NormKind kind);  // "rms"
+
+// A learned gate on attention's result, made from the branch's input.
+enum class AttentionGate : std::uint8_t {
+  kNone,
+  kHead,   // a value a head (Step 3.5)
+  kValue,  // a value a feature (Qwen3-Next): a projection as wide as attention's result
+};
+inline constexpr std::size_t kAttentionGates = 3;
+std::string_view name_of(AttentionGate gate);  // "head"
+
+// What a token of a layer with a window looks at.
+enum class WindowKind : std::uint8_t {
+  kSliding,  // the `window` tokens up to itself; without causal also as many behind it
+  kChunked,  // those before it in its own chunk of `window` tokens (Llama 4)
+};
+inline constexpr std::size_t kWindowKinds = 2;
+std::string_view name_of(WindowKind kind);  // "sliding"
 
 // Mixture of experts: in place of its MLP, a layer has a router and many small MLPs, of which each
 // token visits `per_token`.
@@ -63,6 +90,17 @@ struct LatentSpec {
   bool operator==(const LatentSpec&) const = default;
 };
 
+// Sizes of attention in layers with a window, where they differ from the others' (Gemma 4, MiMo).
+// 0: the same.
+struct LocalSpec {
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t value_dim = 0;
+
+  bool operator==(const LocalSpec&) const = default;
+};
+
 struct ModelSpec {
   std::string name;
   ModelKind kind = ModelKind::kTransformer;  // kMlpStack: layers, hidden and intermediate only
@@ -72,6 +110,7 @@ struct ModelSpec {
   std::int64_t heads = 0;         // query heads
   std::int64_t kv_heads = 0;      // = heads: multi-head; 1: multi-query; between: grouped-query
   std::int64_t head_dim = 0;
+  std::int64_t value_dim = 0;  // width of a head's values; 0: head_dim
   std::int64_t vocabulary = 0;
   std::int64_t learned_positions = 0;  // rows of a learned position embedding; 0: none
   bool rotary = true;                  // rotates q and k, if no positions are learned
@@ -81,39 +120,79 @@ struct ModelSpec {
   bool qkv_bias = false;               // on q, k and v projections alone
   bool mlp_bias = false;               // also on the experts' MLPs
   NormKind norm = NormKind::kRms;
-  bool post_norms = false;         // each branch's result is normalised too (Gemma 2 and 3)
+  bool pre_norms = true;           // each branch begins with a norm
+  bool post_norms = false;         // each branch's result is normalised (Gemma 2; OLMo 2: alone)
   bool parallel_branches = false;  // attention and MLP read one norm's output (PaLM)
+  bool parallel_norms = false;     // or each a norm's of its own (GPT-NeoX)
   bool embedding_norm = false;     // a norm after the embedding (BLOOM)
   bool dropout = false;            // masks after embedding, attention, MLP, and on its scores
-  bool qk_norm = false;            // q and k of each head are normalised, RMS over head_dim
+  bool qk_norm = false;            // q and k are normalised: RMS over head_dim, in each head
+  bool qk_norm_whole = false;      // or over all heads together (OLMo 2)
   bool attention_sinks = false;    // one learned logit per head
-  bool causal = true;              // false: an encoder, each token looks at all
-  std::int64_t window = 0;  // tokens that a local layer looks back at, itself included; 0: all
-  // Says which layers use the window: one letter a layer, repeated over the model, L for local and
-  // G for global ("LLLLLG"). Empty: all are local.
-  std::string window_pattern{};
+  AttentionGate attention_gate = AttentionGate::kNone;
+  bool values_are_keys = false;  // in global layers: one projection gives both (Gemma 4)
+  bool causal = true;            // false: an encoder, each token looks at all
+  std::int64_t window = 0;       // tokens that a local layer looks back at, itself included; 0: all
+  WindowKind window_kind = WindowKind::kSliding;
+  // Says how each layer mixes tokens: one letter a layer, repeated over the model ("LLLLLG").
+  //
+  //   G  global attention    L  local, with the window       S  a state
+  //   B  both: global attention and a state side by side     -  not at all
+  //
+  // A small g or l has no keys and values of its own: it reads those of an earlier layer of its
+  // kind. Empty: all local if there is a window, otherwise global.
+  std::string mixer_pattern{};
+  // Says what follows in each layer, the same way: D a dense MLP, E experts, - nothing. Empty: as
+  // `experts` says.
+  std::string mlp_pattern{};
+  LocalSpec local{};
   LatentSpec latent{};
+  StateSpec state{};
   ExpertSpec experts{};
   // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last
   // layer, each a projection, a block like the last one, and a loss; tables are those of the model.
   std::int64_t prediction_modules = 0;
 
   std::int64_t qk_dim() const { return head_dim; }  // per head
-  std::int64_t v_dim() const { return latent.kv_rank > 0 ? latent.v_dim : head_dim; }
+  std::int64_t v_dim() const {
+    return latent.kv_rank > 0 ? latent.v_dim : value_dim > 0 ? value_dim : head_dim;
+  }
 };
 
 // Every value outside its limits (model_fields.h), and every division that the shape needs and that
 // leaves a rest.
 std::vector<Problem> check(const ModelSpec& model);
 
+enum class Mixer : std::uint8_t { kNone, kGlobal, kLocal, kState, kBoth };
+enum class MlpKind : std::uint8_t { kNone, kDense, kExperts };
+
 // BlockKind holds the properties in which layers of one model may differ.
 struct BlockKind {
-  bool local = false;    // looks only at the window
-  bool experts = false;  // has experts instead of the MLP
+  Mixer mixer = Mixer::kGlobal;
+  bool shares_keys = false;  // reads the keys and values of an earlier layer
+  MlpKind mlp = MlpKind::kDense;
+
+  bool attends() const {
+    return mixer == Mixer::kGlobal || mixer == Mixer::kLocal || mixer == Mixer::kBoth;
+  }
+  bool has_state() const { return mixer == Mixer::kState || mixer == Mixer::kBoth; }
   friend bool operator==(const BlockKind&, const BlockKind&) = default;
 };
 
 // REQUIRES: check(model) is empty, 0 <= layer < model.layers.
 BlockKind kind_of(const ModelSpec& model, std::int64_t layer);
+
+// Returns each kind of which the model has layers, in order of appearance. Cost: O(layers).
+std::vector<BlockKind> kinds_of(const ModelSpec& model);
+
+// Returns the model with the sizes that attention has in layers of this kind: `local` is applied,
+// and a global layer has no window. Layers that the model is made of must be of this kind.
+ModelSpec as_in(const ModelSpec& model, const BlockKind& kind);
+
+// Returns the pairs of a query and a key that attention scores in a layer of this kind, per
+// sequence and head (attention_pairs() in kernels.h). `masked`: counts those that a causal kernel
+// skips, too.
+double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
+                bool masked = false);
 
 }  // namespace stepsim

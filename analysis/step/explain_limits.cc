@@ -168,7 +168,7 @@ double rotation_limit(const FinishedRun& run) {
   const ParallelPlan& plan = run.experiment.plan;
   const ModelSpec& model = run.experiment.model;
   const Communicator* const communicator = find_communicator(run.graph, Axis::kContext);
-  const bool has_attention = model.kind != ModelKind::kMlpStack;
+  const bool has_attention = model.kind != ModelKind::kMlpStack && model.heads > 0;
   if (communicator == nullptr || !has_attention || plan.cp_mode == ContextMode::kAllGather ||
       plan.cp_mode == ContextMode::kUlysses) {
     return 0;

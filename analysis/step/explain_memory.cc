@@ -65,7 +65,7 @@ class Memory {
     if (experts.routed == 0) return 0;
     std::int64_t layers = 0;
     for (std::int64_t layer = 0; layer < model_.layers; ++layer) {
-      layers += kind_of(model_, layer).experts ? 1 : 0;
+      layers += kind_of(model_, layer).mlp == MlpKind::kExperts ? 1 : 0;
     }
     return static_cast<double>(layers * experts.routed * (model_.gated_mlp ? 3 : 2)) *
            static_cast<double>(model_.hidden * experts.intermediate);

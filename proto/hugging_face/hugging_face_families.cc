@@ -66,7 +66,7 @@ bool read_layer_types(Config& config, file::Model& model) {
   } else if (letters.find('L') == std::string::npos) {
     model.clear_window();
   } else {
-    model.set_window_pattern(letters);
+    model.set_mixer_pattern(letters);
   }
   return true;
 }
@@ -80,7 +80,7 @@ void read_window(Config& config, file::Model& model, std::int64_t absent,
     return;
   }
   model.set_window(window);
-  if (!read_layer_types(config, model) && !pattern.empty()) model.set_window_pattern(pattern);
+  if (!read_layer_types(config, model) && !pattern.empty()) model.set_mixer_pattern(pattern);
 }
 
 void read_llama(Config& config, file::Model& model) {
@@ -264,7 +264,7 @@ void read_gemma3(Config& config, file::Model& model) {
   model.set_qk_norm(true);
   model.set_post_norms(true);
   const auto period =
-      static_cast<std::size_t>(config.size_or("sliding_window_pattern", "window_pattern", 6));
+      static_cast<std::size_t>(config.size_or("sliding_window_pattern", "mixer_pattern", 6));
   const std::string pattern = period > 0 ? std::string(period - 1, 'L') + "G" : "G";
   read_window(config, model, 4096, pattern);
 }

@@ -1,6 +1,7 @@
 #include "schedules/lowering/context.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace stepsim {
@@ -25,6 +26,12 @@ double pairs_back(const Span& queries, const Span& keys, double distance) {
   const double length = keys.until - keys.from;
   return below(queries.until - distance - keys.from, length) -
          below(queries.from - distance - keys.from, length);
+}
+
+// Returns the part of the stretch between two places.
+Span within(const Span& span, double from, double until) {
+  return {std::max(span.from, from),
+          std::max(std::max(span.from, from), std::min(span.until, until))};
 }
 
 class Ring {
@@ -95,15 +102,32 @@ class Ring {
     double pairs = 0;
     for (const Span& queries : spans(share_.rank)) {
       for (const Span& keys : spans(owner)) {
-        if (!share_.causal) {
-          pairs += (queries.until - queries.from) * (keys.until - keys.from);
-        } else {
-          pairs += pairs_back(queries, keys, 0);
-          if (share_.window > 0) {
-            pairs -= pairs_back(queries, keys, static_cast<double>(share_.window));
-          }
-        }
+        pairs += pairs_of(queries, keys);
       }
+    }
+    return pairs;
+  }
+
+  double pairs_of(const Span& queries, const Span& keys) const {
+    const auto window = static_cast<double>(share_.window);
+    if (!share_.causal && share_.window == 0) {
+      return (queries.until - queries.from) * (keys.until - keys.from);
+    }
+    if (share_.window == 0) return pairs_back(queries, keys, 0);
+    if (share_.window_kind == WindowKind::kChunked) return pairs_in_chunks(queries, keys);
+    const double ahead = share_.causal ? 0 : -window;
+    return pairs_back(queries, keys, ahead) - pairs_back(queries, keys, window);
+  }
+
+  // Causal pairs whose query and key lie in the same chunk of the sequence.
+  double pairs_in_chunks(const Span& queries, const Span& keys) const {
+    const auto chunk = static_cast<double>(share_.window);
+    const double from = std::max(queries.from, keys.from);
+    double pairs = 0;
+    for (double start = std::floor(from / chunk) * chunk;
+         start < std::min(queries.until, keys.until); start += chunk) {
+      pairs +=
+          pairs_back(within(queries, start, start + chunk), within(keys, start, start + chunk), 0);
     }
     return pairs;
   }
@@ -183,6 +207,23 @@ OpExchange switch_heads(const AttentionShape& shape, const ParallelPlan& plan) {
   return result;
 }
 
+// Returns the bytes of all ranks' states. With the zig-zag split each has two.
+Bytes all_states(const LayerOp& op, const ParallelPlan& plan) {
+  const std::int64_t stretches = plan.cp_mode == ContextMode::kZigzagRing ? 2 : 1;
+  return plan.cp * stretches * op.passed_state;
+}
+
+std::vector<OpExchange> pass_states(const Layer& block, const ParallelPlan& plan) {
+  std::vector<OpExchange> exchanges;
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    if (block.ops[i].passed_state == Bytes(0)) continue;
+    const LayerStep gather = exchange(Lane::kContext, CollectiveOp::kAllGather,
+                                      all_states(block.ops[i], plan), DataType::kFp32);
+    exchanges.push_back({.op = i, .before_forward = {gather}, .before_backward = {gather}});
+  }
+  return exchanges;
+}
+
 bool is_ring(const ParallelPlan& plan) {
   return plan.cp_mode == ContextMode::kRing || plan.cp_mode == ContextMode::kZigzagRing;
 }
@@ -191,8 +232,9 @@ bool is_ring(const ParallelPlan& plan) {
 
 std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
                                           const ParallelPlan& plan) {
+  std::vector<OpExchange> exchanges = pass_states(block, plan);
   const auto attention = std::ranges::find(block.ops, "attention", &LayerOp::name);
-  if (attention == block.ops.end()) return {};
+  if (attention == block.ops.end()) return exchanges;
   OpExchange result;
   if (plan.cp_mode == ContextMode::kAllGather) {
     result = gather(share.shape, plan);
@@ -204,7 +246,8 @@ std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare
     result.backward = ring.backward(attention->saved);
   }
   result.op = static_cast<std::size_t>(attention - block.ops.begin());
-  return {result};
+  exchanges.push_back(std::move(result));
+  return exchanges;
 }
 
 bool context_ranks_differ(const ParallelPlan& plan, const ModelSpec& model) {
@@ -227,6 +270,12 @@ std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan
     backward = inputs + outputs;
   }
   return inputs * (again.inputs ? 2 : 1) + outputs * (again.outputs ? 2 : 1) + backward;
+}
+
+std::int64_t state_bytes(const Layer& block, const ParallelPlan& plan, bool again) {
+  std::int64_t sum = 0;
+  for (const LayerOp& op : block.ops) sum += all_states(op, plan).value();
+  return (plan.cp - 1) * sum * (again ? 3 : 2);
 }
 
 }  // namespace stepsim

@@ -12,6 +12,12 @@
 //                       tokens; queries, keys and values there and the output back, and their
 //                       gradients: 2 (n - 1) (bytes of q, k, v and output of one rank's tokens)
 //
+// A layer with a state passes that on, whatever the mode: before the scan each rank gathers what
+// the others' tokens do to a state (LayerOp::passed_state, S bytes), and its gradient in the
+// backward: 2 (n - 1) n S, twice that with the zig-zag split, where a rank has two stretches of
+// tokens. Not modelled: the pass over a rank's tokens that finds its S, and what the taps of the
+// convolution read of the rank before.
+//
 // With a causal ring a chunk of later tokens is skipped, so rank r of the contiguous split computes
 // r + 1/2 of n chunks and the last one is the slowest: each context rank has a program of its own.
 // With the zig-zag split all chunks are equal: half of one.
@@ -37,10 +43,11 @@ struct ContextShare {
   AttentionShape shape{};  // over all keys, as workload/attention.h gives it
   bool causal = true;
   std::int64_t window = 0;  // as in ModelSpec
-  std::int64_t rank = 0;    // rank's coordinate along cp
+  WindowKind window_kind = WindowKind::kSliding;
+  std::int64_t rank = 0;  // rank's coordinate along cp
 };
 
-// Returns the exchange of a block's op "attention". REQUIRES: plan.cp > 1.
+// Returns the exchanges of a block's ops "attention" and "scan". REQUIRES: plan.cp > 1.
 std::vector<OpExchange> context_exchanges(const Layer& block, const ContextShare& share,
                                           const ParallelPlan& plan);
 
@@ -57,5 +64,7 @@ struct ContextAgain {
 // Returns the bytes that a context group sends for one block and one micro-batch.
 std::int64_t context_bytes(const AttentionShape& shape, const ParallelPlan& plan,
                            const ContextAgain& again);
+// The same for the states that it passes on. `again`: the forward's are passed a second time.
+std::int64_t state_bytes(const Layer& block, const ParallelPlan& plan, bool again);
 
 }  // namespace stepsim

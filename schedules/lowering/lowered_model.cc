@@ -30,15 +30,6 @@ DataTypes data_types(const ParallelPlan& plan) {
           .attention_result_bits = plan.attention_result_bits};
 }
 
-// BlockKind has the properties in which kinds of blocks differ.
-std::vector<BlockKind> kinds_of(const ModelSpec& model, const ModelLayers& layers) {
-  std::vector<BlockKind> kinds(layers.blocks.size());
-  for (std::size_t layer = layers.kind_of_block.size(); layer-- > 0;) {
-    kinds[layers.kind_of_block[layer]] = kind_of(model, static_cast<std::int64_t>(layer));
-  }
-  return kinds;
-}
-
 // Adds placeholders for weight gradients. The matmuls of embedding and head hold one only while
 // their backward runs. The gradient of an embedding's table is made whole and then added.
 Layer with_placeholders(Layer layer, const ParallelPlan& plan) {
@@ -176,16 +167,19 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   };
   lowered.embedding = lower_end(layers.embedding, false);
   lowered.head = lower_end(layers.head, true);
-  const std::vector<BlockKind> kinds = kinds_of(model, layers);
+  const std::vector<BlockKind> kinds = model.kind == ModelKind::kMlpStack
+                                           ? std::vector<BlockKind>{{.mixer = Mixer::kNone}}
+                                           : kinds_of(model);
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    if (plan.cp > 1) {
-      lowered.attention.push_back(attention_shape(part_of_model(model, shard), kinds[kind]));
-    } else {
-      lowered.attention.emplace_back();
+    const ModelSpec own = as_in(model, kinds[kind]);
+    lowered.attention.emplace_back();
+    if (plan.cp > 1 && kinds[kind].attends()) {
+      lowered.attention.back() = attention_shape(part_of_model(own, shard), kinds[kind]);
     }
     const ContextShare share{.shape = lowered.attention.back(),
-                             .causal = model.causal,
-                             .window = kinds[kind].local ? model.window : 0,
+                             .causal = own.causal,
+                             .window = own.window,
+                             .window_kind = own.window_kind,
                              .rank = role.context_rank};
     lowered.blocks.push_back(
         lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor_width,

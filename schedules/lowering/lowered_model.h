@@ -39,7 +39,7 @@ struct LoweredModule {  // a module of multi-token prediction
 
 struct LoweredModel {
   ModelLayers layers;
-  std::vector<AttentionShape> attention;  // by kind of block
+  std::vector<AttentionShape> attention;  // by kind of block; empty if it has none, or cp is 1
   LoweredLayer embedding;
   std::vector<LoweredBlock> blocks;  // by kind
   LoweredLayer head;

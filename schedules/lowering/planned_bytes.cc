@@ -57,6 +57,7 @@ struct Again {
   std::int64_t tensor =
       0;  // unsharded bytes that cross the tensor group, as crossings() counts them
   ContextAgain context{};
+  bool states = false;
   ExpertsAgain experts{};
 };
 
@@ -75,6 +76,7 @@ Again parts_again(const Layer& block, const ParallelPlan& plan, Bytes boundary) 
     if (enters) again.experts.dispatch = ops[i].receives_again;
     if (leaves) again.experts.combine = ops[i].returns_again;
     if (op.name == "attention") again.context = {ops[i].receives_again, ops[i].returns_again};
+    if (op.passed_state > Bytes(0)) again.states = ops[i].receives_again;
   }
   return again;
 }
@@ -114,6 +116,7 @@ Again sent_again(const Layer& block, const ParallelPlan& plan, Bytes boundary,
   const std::int64_t once = crossings(block, plan, boundary, true, false);
   return {.tensor = crossings(block, plan, boundary, true, true) - once,
           .context = {.inputs = true, .outputs = true},
+          .states = true,
           .experts = {.dispatch = true, .combine = true}};
 }
 
@@ -131,6 +134,8 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
     const Bytes part = boundary / plan.tensor_width;
     const std::int64_t once = crossings(layer, plan, part, true, false) +
                               sent_again(layer, plan, part, block.role).tensor;
+    const bool twice = plan.recompute == Recompute::kFull && block.role != BlockRecompute::kNone;
+    two_dimensional += summed_bytes(layer, plan, twice);
     if (plan.divides_width()) {  // in each group that divides the features
       const std::int64_t ways = plan.tensor_width;
       two_dimensional += ways * (plan.tp / ways - 1) * once +
@@ -139,8 +144,9 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
       microbatch += once;
     }
   }
-  two_dimensional +=
-      width_bytes(layers.embedding, plan, false) + width_bytes(layers.head, plan, false);
+  for (const Layer* const layer : {&layers.embedding, &layers.head}) {
+    two_dimensional += width_bytes(*layer, plan, false) + summed_bytes(*layer, plan, false);
+  }
   for (const PredictionModule& module : layers.prediction) {
     microbatch += crossings(module.entry, plan, boundary, true, false) +
                   crossings(module.head, plan, boundary, false, false);
@@ -266,7 +272,8 @@ std::int64_t all_context_bytes(const ParallelPlan& plan, const LoweredModel& low
   for (const PlannedBlock& block : blocks) {
     const Again again =
         sent_again(layers.blocks[block.kind], plan, layers.tensor_boundary, block.role);
-    sum += context_bytes(lowered.attention[block.kind], plan, again.context);
+    sum += context_bytes(lowered.attention[block.kind], plan, again.context) +
+           state_bytes(layers.blocks[block.kind], plan, again.states);
   }
   return sum * plan.microbatches() * plan.tp * plan.dp;
 }

@@ -65,8 +65,7 @@ bool keeps(const ParallelPlan& plan, const LayerOp& op) {
 }  // namespace
 
 bool is_projection(const LayerOp& op) {
-  return std::ranges::any_of(
-      op.weight_gradient, [](const Kernel& kernel) { return kernel.kind == KernelKind::kMatmul; });
+  return weights_matmul(op) != nullptr;
 }
 
 RecomputePolicy policy_of(const ParallelPlan& plan, const LayerOp& op) {

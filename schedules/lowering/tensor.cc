@@ -225,8 +225,7 @@ Bytes input_size(const LayerOp& op) {
 
 // Embedding tables and separate biases make their gradient in B.
 bool has_weight_part(const LayerOp& op) {
-  return std::ranges::any_of(
-      op.weight_gradient, [](const Kernel& kernel) { return kernel.kind == KernelKind::kMatmul; });
+  return weights_matmul(op) != nullptr;
 }
 
 class SplitBackward {

@@ -3,16 +3,16 @@
 namespace stepsim {
 namespace {
 
-std::int64_t norm_bytes(const LayerOp& op, const ParallelPlan& plan) {
+std::int64_t summed_size(const LayerOp& op, const ParallelPlan& plan) {
   const std::int64_t tokens = plan.microbatch_size * (plan.sequence / plan.cp);
-  return op.norm_values_per_token * tokens * size_of(DataType::kFp32).value();
+  return op.summed_values_per_token * tokens * size_of(DataType::kFp32).value();
 }
 
 }  // namespace
 
 std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& plan) {
   std::vector<OpExchange> exchanges;
-  if (!plan.divides_width()) return exchanges;
+  if (plan.tp == 1) return exchanges;
   const auto over_width = [&plan](CollectiveOp op, Bytes bytes) {
     return exchange(Lane::kWidth, op, bytes, plan.communicated());
   };
@@ -30,9 +30,9 @@ std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& 
       again.lane = Lane::kWidthRegather;
       again.ticket = static_cast<std::uint32_t>(i + 1);
       result.for_weights = {again};
-    } else if (op.norm_values_per_token > 0) {
+    } else if (op.summed_values_per_token > 0) {
       const LayerStep sum = exchange(Lane::kTensor, CollectiveOp::kAllReduce,
-                                     Bytes(norm_bytes(op, plan)), DataType::kFp32);
+                                     Bytes(summed_size(op, plan)), DataType::kFp32);
       result.after_forward = {sum};
       result.after_backward = {sum};
     } else {
@@ -52,9 +52,14 @@ std::int64_t width_bytes(const Layer& layer, const ParallelPlan& plan, bool forw
     const std::int64_t over_width =
         (3 + again) * op.width_gathered.value() + (2 + again) * op.width_reduced.value();
     sum += plan.tp / ways * (ways - 1) * over_width;
-    sum += (plan.tp - 1) * (2 + again) * 2 * norm_bytes(op, plan);
   }
   return sum;
+}
+
+std::int64_t summed_bytes(const Layer& layer, const ParallelPlan& plan, bool forward_twice) {
+  std::int64_t sum = 0;
+  for (const LayerOp& op : layer.ops) sum += 2 * summed_size(op, plan);
+  return (plan.tp - 1) * (forward_twice ? 3 : 2) * sum;
 }
 
 }  // namespace stepsim

@@ -23,12 +23,13 @@
 
 namespace stepsim {
 
-// Returns the exchanges of a layer's ops over X and the sums of its norms. Empty without
-// tensor_width.
+// Returns the exchanges of a layer's ops over X, and the sums of values a token over all tensor
+// ranks (LayerOp::summed_values_per_token), which other layers have as well.
 std::vector<OpExchange> width_exchanges(const Layer& layer, const ParallelPlan& plan);
 
-// Returns the bytes that a tensor group sends for these exchanges, in one layer and one
-// micro-batch.
+// Return the bytes that a tensor group sends for the exchanges over X and for the sums, in one
+// layer and one micro-batch.
 std::int64_t width_bytes(const Layer& layer, const ParallelPlan& plan, bool forward_twice);
+std::int64_t summed_bytes(const Layer& layer, const ParallelPlan& plan, bool forward_twice);
 
 }  // namespace stepsim

@@ -29,14 +29,24 @@ void check_overlap(const ParallelPlan& plan, Rules& rules) {
                     "input gradients: false, or a schedule with whole backwards");
 }
 
+// If there are fewer key-value heads (or groups of a state) than tensor ranks, several ranks hold
+// each.
+void check_shared_heads(const ParallelPlan& plan, const char* what, std::int64_t heads,
+                        Rules& rules) {
+  if (plan.tp >= 1 && heads >= 1 && plan.tp % heads != 0) rules.divides("tp", plan.tp, what, heads);
+}
+
 }  // namespace
 
 void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   rules.divides("tp", plan.tp, "model's attention heads", model.heads);
-  // If there are fewer key-value heads than tensor ranks, several ranks hold each head.
-  if (plan.tp >= 1 && model.kv_heads >= 1 && plan.tp % model.kv_heads != 0) {
-    rules.divides("tp", plan.tp, "model's key-value heads", model.kv_heads);
+  check_shared_heads(plan, "model's key-value heads", model.kv_heads, rules);
+  if (model.local.heads > 0) {
+    rules.divides("tp", plan.tp, "model's heads in local layers", model.local.heads);
   }
+  check_shared_heads(plan, "model's key-value heads in local layers", model.local.kv_heads, rules);
+  rules.divides("tp", plan.tp, "heads of the model's state", model.state.heads);
+  check_shared_heads(plan, "groups of the model's state", model.state.groups, rules);
   rules.divides("tp", plan.tp, "model's MLP width", model.intermediate);
   if (plan.sequence_parallel && plan.microbatch_size >= 1 && plan.cp >= 1 &&
       plan.sequence % plan.cp == 0) {
@@ -63,6 +73,9 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   only(plan.sequence_parallel, "sequence_parallel only: the residual stream is divided");
   only(model.experts.routed == 0, "dense models only");
   only(model.latent.kv_rank == 0, "plain attention only, not latent");
+  only(model.state.heads == 0 && model.local == LocalSpec{} && !model.qk_norm_whole &&
+           model.attention_gate == AttentionGate::kNone,
+       "layers that are alike and without gates, states and norms over all heads");
   only(model.prediction_modules == 0, "models without multi-token prediction");
   only(plan.tensor_chunks <= 1 && !plan.overlap_tensor,
        "tensor_chunks = 1 and overlap_tensor = false");

@@ -79,6 +79,7 @@ struct Kernel {
   std::int64_t n = 0;
   std::int64_t k = 0;
   bool accumulates = false;  // kMatmul: adds its result to the values in memory
+  bool sequential = false;   // kMatmul: k is a chain of products, which can't be split
   ElementwiseKind elementwise = ElementwiseKind::kPlain;  // kElementwise
   // Launches that it costs the host. 0: it belongs to a graph that an earlier kernel has launched.
   std::uint16_t launches = 1;

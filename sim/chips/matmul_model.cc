@@ -139,7 +139,7 @@ MatmulTime time_of_matmul(const Kernel& kernel, const MatmulEfficiency& efficien
   for_each_tile(kernel, efficiency, [&](std::int64_t rows, std::int64_t columns) {
     Tile tile{.rows = rows, .columns = columns, .parts = 1};
     take(tile);
-    if (efficiency.least_split == 0) return;
+    if (efficiency.least_split == 0 || kernel.sequential) return;
     for (tile.parts = 2; tile.parts <= kMostSplit; tile.parts *= 2) {
       if (kernel.k / tile.parts < efficiency.least_split) break;
       take(tile);

@@ -120,7 +120,8 @@ TEST_F(HuggingFaceTest, ReadsMistral) {
     "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
     "num_attention_heads": 32, "num_key_value_heads": 8, "sliding_window": 4096})");
   EXPECT_EQ(model.window, 4096);
-  EXPECT_TRUE(kind_of(model, 0).local && kind_of(model, 31).local);
+  EXPECT_TRUE(kind_of(model, 0).mixer == Mixer::kLocal &&
+              kind_of(model, 31).mixer == Mixer::kLocal);
   EXPECT_EQ(parameter_count(model), 7'241'732'096);
 }
 
@@ -142,7 +143,7 @@ TEST_F(HuggingFaceTest, QwenHasItsWindowInTheLastLayers) {
       "num_attention_heads": 8, "max_window_layers": 3, "sliding_window": 64,
       "use_sliding_window": true})");
     EXPECT_EQ(model.window, 64) << type;
-    EXPECT_EQ(model.window_pattern, "GGGL") << type;
+    EXPECT_EQ(model.mixer_pattern, "GGGL") << type;
   }
 }
 
@@ -175,7 +176,7 @@ TEST_F(HuggingFaceTest, Qwen3CanHaveDenseLayers) {
   EXPECT_EQ(model.intermediate, 6144);
   std::string mlps;
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-    mlps += kind_of(model, layer).experts ? 'E' : 'D';
+    mlps += kind_of(model, layer).mlp == MlpKind::kExperts ? 'E' : 'D';
   }
   EXPECT_EQ(mlps, "DDDEDE");
 }
@@ -238,7 +239,7 @@ TEST_F(HuggingFaceTest, ReadsGemma2And3) {
     "hidden_size": 3584, "intermediate_size": 14336, "num_hidden_layers": 42,
     "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256,
     "sliding_window": 4096})");
-  EXPECT_EQ(two.window_pattern, "LG");
+  EXPECT_EQ(two.mixer_pattern, "LG");
   EXPECT_TRUE(two.post_norms && two.tied_embeddings);
   EXPECT_EQ(parameter_count(two), 9'241'705'984);
   // The text part of gemma-3-27b, as its file gives it.
@@ -246,7 +247,7 @@ TEST_F(HuggingFaceTest, ReadsGemma2And3) {
     "text_config": {"model_type": "gemma3_text", "hidden_size": 5376, "intermediate_size": 21504,
     "num_hidden_layers": 62, "num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 128,
     "sliding_window": 1024}})");
-  EXPECT_EQ(three.window_pattern, "LLLLLG");
+  EXPECT_EQ(three.mixer_pattern, "LLLLLG");
   EXPECT_EQ(three.vocabulary, 262'208);
   EXPECT_TRUE(three.qk_norm);
   EXPECT_EQ(parameter_count(three), 27'009'346'304);
@@ -258,7 +259,7 @@ TEST_F(HuggingFaceTest, ReadsGptOss) {
     "num_attention_heads": 64, "num_key_value_heads": 8, "num_local_experts": 32,
     "experts_per_token": 4, "num_experts_per_tok": 4, "sliding_window": 128,
     "layer_types": ["sliding_attention", "full_attention", "full_attention", "full_attention"]})");
-  EXPECT_EQ(model.window_pattern, "LGGG");
+  EXPECT_EQ(model.mixer_pattern, "LGGG");
   EXPECT_TRUE(model.attention_sinks && model.attention_bias && model.mlp_bias);
   EXPECT_TRUE(model.experts.router_bias);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedules/lowering/lower.h"
+#include "schedules/lowering/lowered_model.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
 #include "topology/small_clusters.h"
@@ -47,7 +48,7 @@ std::vector<ModelSpec> dense_kinds() {
   std::vector<ModelSpec> models = {with_latent_attention(), with_prediction()};
   models.push_back(named("windows"));
   models.back().window = 64;
-  models.back().window_pattern = "LLG";
+  models.back().mixer_pattern = "LLG";
   models.push_back(named("parallel branches, one key-value head"));
   models.back().parallel_branches = true;
   models.back().kv_heads = 1;
@@ -62,6 +63,84 @@ std::vector<ModelSpec> dense_kinds() {
   models.back().dropout = models.back().embedding_norm = true;
   models.back().learned_positions = 256;
   models.back().norm = NormKind::kLayer;
+  return models;
+}
+
+std::vector<ModelSpec> attention_kinds() {
+  std::vector<ModelSpec> models;
+  models.push_back(named("norms behind the branches, over all heads"));
+  models.back().pre_norms = false;
+  models.back().post_norms = models.back().qk_norm_whole = true;
+  models.push_back(named("a norm for each parallel branch"));
+  models.back().parallel_branches = models.back().parallel_norms = true;
+  models.push_back(named("a gate for each value"));
+  models.back().attention_gate = AttentionGate::kValue;
+  models.push_back(named("a gate for each head, narrow values"));
+  models.back().attention_gate = AttentionGate::kHead;
+  models.back().value_dim = 32;
+  models.push_back(named("chunks of 64 tokens, shared keys"));
+  models.back().window = 64;
+  models.back().window_kind = WindowKind::kChunked;
+  models.back().mixer_pattern = "LlGg";
+  models.push_back(named("local layers of another size"));
+  models.back().window = 64;
+  models.back().mixer_pattern = "LG";
+  models.back().local = {.heads = 16, .kv_heads = 2, .head_dim = 32, .value_dim = 16};
+  models.back().values_are_keys = true;
+  models.push_back(named("an encoder with windows"));
+  models.back().causal = false;
+  models.back().window = 32;
+  models.back().mixer_pattern = "LLG";
+  return models;
+}
+
+StateSpec state_of(StateKind kind) {
+  StateSpec state{.kind = kind, .heads = 8, .groups = 8, .key_dim = 32, .value_dim = 64};
+  state.convolution = kind == StateKind::kLightning ? 0 : 4;
+  if (kind == StateKind::kMamba2) state.groups = 1;
+  if (kind == StateKind::kGatedDelta) state.groups = 4;
+  if (kind == StateKind::kKimiDelta) state.rank = 32;
+  if (kind == StateKind::kMamba) {
+    state = {.kind = kind, .heads = 256, .groups = 1, .key_dim = 16, .value_dim = 1};
+    state.convolution = 4;
+    state.rank = 24;
+  }
+  return state;
+}
+
+constexpr StateKind kStates[] = {StateKind::kMamba2, StateKind::kGatedDelta, StateKind::kKimiDelta,
+                                 StateKind::kLightning, StateKind::kMamba};
+
+std::vector<ModelSpec> state_kinds() {
+  std::vector<ModelSpec> models;
+  for (const StateKind kind : kStates) {
+    models.push_back(named("states and attention"));
+    models.back().name += ": " + std::string(name_of(kind));
+    models.back().mixer_pattern = "SSG";
+    models.back().state = state_of(kind);
+  }
+  models.push_back(named("states beside attention"));
+  models.back().mixer_pattern = "B";
+  models.back().state = state_of(StateKind::kMamba2);
+  models.push_back(named("a branch a layer"));
+  models.back().mixer_pattern = "S-G-";
+  models.back().mlp_pattern = "-D-D";
+  models.back().state = state_of(StateKind::kMamba2);
+  models.push_back(named("states alone"));
+  models.back().mixer_pattern = "S";
+  models.back().mlp_pattern = "-";
+  models.back().heads = models.back().kv_heads = models.back().head_dim = 0;
+  models.back().intermediate = 0;
+  models.back().state = state_of(StateKind::kMamba2);
+  models.back().prediction_modules = 1;
+  return models;
+}
+
+std::vector<ModelSpec> all_kinds() {
+  std::vector<ModelSpec> models = dense_kinds();
+  for (const auto& more : {attention_kinds(), state_kinds()}) {
+    models.insert(models.end(), more.begin(), more.end());
+  }
   return models;
 }
 
@@ -82,7 +161,7 @@ SimulationResult run(const ModelSpec& model, std::int64_t tp, std::int64_t dp, s
 }
 
 TEST(ModelKindsTest, EveryDenseKindRunsUnderEveryPlan) {
-  for (const ModelSpec& model : dense_kinds()) {
+  for (const ModelSpec& model : all_kinds()) {
     for (const bool sequence_parallel : {false, true}) {
       for (const Recompute recompute :
            {Recompute::kNone, Recompute::kFull, Recompute::kMatmuls, Recompute::kAlternate}) {
@@ -146,6 +225,61 @@ TEST(ModelKindsTest, WhatRunsIsWhatTheModelNeeds) {
 
 // The table and the unembedding are gathered for each layer that reads them: planned_bytes() is
 // checked in every run.
+// Bytes that cross between context ranks are checked in every run.
+TEST(ModelKindsTest, EveryKindRunsWithDividedSequences) {
+  for (const ModelSpec& model : all_kinds()) {
+    for (const ContextMode mode : {ContextMode::kAllGather, ContextMode::kRing,
+                                   ContextMode::kZigzagRing, ContextMode::kUlysses}) {
+      for (const Recompute recompute : {Recompute::kNone, Recompute::kFull, Recompute::kMatmuls}) {
+        SCOPED_TRACE(model.name + ", " + std::string(name_of(mode)));
+        ParallelPlan plan;
+        plan.cp = 2;
+        plan.tp = 2;
+        plan.cp_mode = mode;
+        plan.global_batch = 2;
+        plan.sequence = 256;
+        plan.recompute = recompute;
+        const Cluster cluster = one_node(4, 100_GBps);
+        ASSERT_EQ(check(plan, model, cluster.places), std::vector<Problem>{});
+        const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
+        EXPECT_GT(simulate(graph, cluster, {}).step_time, Duration(0));
+      }
+    }
+  }
+}
+
+double attention_flops(const std::vector<LayerStep>& steps) {
+  double sum = 0;
+  for (const LayerStep& step : steps) {
+    for (const Kernel& kernel : step.kernels) {
+      if (kernel.kind == KernelKind::kAttentionForward) sum += kernel.flops.value();
+    }
+  }
+  return sum;
+}
+
+// The ranks of a ring score all pairs of chunks and of two-sided windows between them.
+TEST(ModelKindsTest, RingsScoreEveryPair) {
+  for (const ModelSpec& model : attention_kinds()) {
+    if (model.window == 0) continue;
+    const auto flops = [&](std::int64_t cp) {
+      ParallelPlan plan;
+      plan.cp = cp;
+      plan.cp_mode = ContextMode::kRing;
+      plan.sequence = 256;
+      double sum = 0;
+      for (std::int64_t rank = 0; rank < cp; ++rank) {
+        for (const LoweredBlock& block :
+             lower_model(model, plan, {.context_rank = rank}, {}).blocks) {
+          sum += attention_flops(block.in(BlockRecompute::kNone).forward);
+        }
+      }
+      return sum;
+    };
+    EXPECT_NEAR(flops(4), flops(1), 1e-9 * flops(1)) << model.name;
+  }
+}
+
 TEST(ModelKindsTest, PredictionRunsFullySharded) {
   for (const bool tied : {false, true}) {
     for (const std::int64_t pp : {1, 2}) {

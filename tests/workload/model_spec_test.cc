@@ -88,13 +88,15 @@ TEST(ModelSpecTest, ReportsEveryProblemAtOnce) {
 
 TEST(ModelSpecTest, ExpertsAndWindowsAreCheckedToo) {
   ModelSpec model = llama3_8b();
-  model.window_pattern = "LXG";
+  model.mixer_pattern = "LXG";
   model.experts.per_token = 2;
   EXPECT_EQ(
       check(model),
       (std::vector<Problem>{
-          {"window_pattern", "must be letters L (local) and G (global), one a layer, is \"LXG\""},
-          {"window_pattern", "is given, but no window: window must be at least 1"},
+          {"mixer_pattern",
+           "must be letters G (global attention), L (local), S (a state), B (both) or - (nothing), "
+           "g and l (with the keys of an earlier layer), one a layer; letter 2 of \"LXG\" is X"},
+          {"mixer_pattern", "has local layers, but there is no window: window must be at least 1"},
           {"experts.routed", "must be at least 1 where other fields of experts are given, is 0"},
       }));
   model = mixtral_8x7b();
@@ -125,13 +127,13 @@ TEST(ModelSpecTest, NoExpertGetsATokenTwice) {
 TEST(ModelSpecTest, LayersTakeTurns) {
   ModelSpec model = mixtral_8x7b();
   model.window = 1024;
-  model.window_pattern = "LLG";
+  model.mixer_pattern = "LLG";
   model.experts.first_dense = 1;
   model.experts.every = 2;
   std::string attention, mlp;
   for (std::int64_t layer = 0; layer < 7; ++layer) {
-    attention += kind_of(model, layer).local ? 'L' : 'G';
-    mlp += kind_of(model, layer).experts ? 'E' : 'D';
+    attention += kind_of(model, layer).mixer == Mixer::kLocal ? 'L' : 'G';
+    mlp += kind_of(model, layer).mlp == MlpKind::kExperts ? 'E' : 'D';
   }
   EXPECT_EQ(attention, "LLGLLGL");
   EXPECT_EQ(mlp, "DDEDEDE");
@@ -141,7 +143,7 @@ TEST(ModelSpecTest, WindowsCountTheirOwnPairs) {
   // Windows of 1,024 in half of the layers at 8,192 tokens: 8192 x 1024 - 1024^2 / 2 pairs there.
   ModelSpec model = llama3_8b();
   model.window = 1024;
-  model.window_pattern = "LG";
+  model.mixer_pattern = "LG";
   const double matmuls = 6.0 * 8192 * static_cast<double>(matmul_parameter_count(model));
   const double pair = 3.0 * 2 * 32 * 256;  // FLOPs of one pair, forward and backward, all heads
   const double local = 8192.0 * 1024 - 1024.0 * 1024 / 2;

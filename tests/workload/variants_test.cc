@@ -173,7 +173,7 @@ TEST(PostNormsTest, StandBeforeTheAdditions) {
 TEST(WindowTest, LocalLayersComputeTheirOwnPairs) {
   ModelSpec model = llama3_8b();
   model.window = 512;
-  model.window_pattern = "LG";
+  model.mixer_pattern = "LG";
   const ModelLayers layers = build_layers(model, {.sequence_length = 4096});
   ASSERT_EQ(layers.blocks.size(), 2U);
   EXPECT_EQ(layers.block(0).name, "local block");

@@ -74,7 +74,7 @@ void choose_groups(Choices& choices, const ParallelPlan& plan, ModelSpec& model)
 
 void choose_window(Choices& choices, ModelSpec& model) {
   model.window = choices.pick({16, 1, 100});
-  if (choices.one_in(2)) model.window_pattern = choices.pick({"LG", "LLG", "G"});
+  if (choices.one_in(2)) model.mixer_pattern = choices.pick({"LG", "LLG", "G"});
 }
 
 void choose_attention(Choices& choices, RandomJob& job) {

@@ -1,0 +1,71 @@
+#include "workload/mixer.h"
+
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "workload/attention.h"
+#include "workload/chunked_scan.h"
+#include "workload/state_mixer.h"
+
+namespace stepsim {
+namespace {
+
+void append(std::vector<LayerOp> more, std::vector<LayerOp>& ops) {
+  std::move(more.begin(), more.end(), std::back_inserter(ops));
+}
+
+// The state reads what attention has gathered, and its partial sums join attention's.
+void add_beside(const Part& part, std::vector<LayerOp> states, std::vector<LayerOp>& ops) {
+  share_input(part, "attention_norm", states.front());
+  states.front().regathers_input = false;
+  share_result(part, states.back());
+  append(std::move(states), ops);
+}
+
+// The MLP's own norm, beside attention's. It reads the same, which that one keeps.
+LayerOp second_norm(const Part& part) {
+  LayerOp op = norm(part, "mlp_norm");
+  op.saved = op.saved_input = Bytes(0);
+  return op;
+}
+
+}  // namespace
+
+std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
+  const ModelSpec& model = part.model;
+  std::vector<LayerOp> ops;
+  if (kind.mixer == Mixer::kNone) return ops;
+  const std::string_view own_norm = kind.attends() ? "attention_norm" : "mixer_norm";
+  ops.push_back(branch_norm(part, model.parallel_branches ? "norm" : own_norm));
+  if (model.parallel_norms) ops.push_back(second_norm(part));
+  if (kind.attends()) append(attention_ops(part, kind), ops);
+  if (kind.mixer == Mixer::kBoth) {
+    add_beside(part, state_ops(part), ops);
+  } else if (kind.has_state()) {
+    append(state_ops(part), ops);
+  }
+  if (model.parallel_branches) return ops;
+  if (kind.attends()) {
+    add_post_norm(part, "attention_post_norm", ops);
+    ops.push_back(residual(part, "attention_residual", model.attention_bias));
+  } else {
+    add_post_norm(part, "mixer_post_norm", ops);
+    ops.push_back(residual(part, "mixer_residual", model.state.bias));
+  }
+  return ops;
+}
+
+double mixing_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
+                    bool masked) {
+  double flops = 0;
+  if (kind.attends()) {
+    const ModelSpec own = as_in(model, kind);
+    flops += 2 * pairs_of(model, kind, length, masked) *
+             static_cast<double>(own.heads * (own.qk_dim() + own.v_dim()));
+  }
+  if (kind.has_state()) flops += recurrence_flops(model.state, length);
+  return flops;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,24 @@
+// The first branch of a block: it mixes tokens, by attention (attention.h), by a state
+// (state_mixer.h), or by both side by side.
+//
+//   S norm | T attention, state | S (norm), residual
+
+#pragma once
+
+#include <vector>
+
+#include "workload/layer_part.h"
+
+namespace stepsim {
+
+// Returns the ops of the branch; none if the kind mixes no tokens. Parallel branches leave the
+// addition to the MLP's branch. REQUIRES: `part` is of as_in(model, kind).
+std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind);
+
+// Returns the FLOPs of one sequence's forward that no weight multiplies: the scores of attention
+// and their product with the values, and the recurrence of a state (recurrence_flops()). `masked`:
+// counts the scores that a causal kernel skips, too.
+double mixing_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
+                    bool masked);
+
+}  // namespace stepsim

@@ -1,9 +1,11 @@
 #include "workload/attention.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "workload/latent_attention.h"
+#include "workload/sparse_attention.h"
 
 namespace stepsim {
 namespace {
@@ -24,7 +26,7 @@ QkvWidths widths_of(const Part& part, const BlockKind& kind) {
   QkvWidths widths{.queries = part.heads * model.head_dim};
   if (model.attention_gate == AttentionGate::kHead) widths.gate = part.heads;
   if (model.attention_gate == AttentionGate::kValue) widths.gate = part.heads * model.v_dim();
-  if (kind.shares_keys) return widths;
+  if (kind.shares && kind.mixer != Mixer::kSparse) return widths;
   widths.keys = part.kv_heads * model.head_dim;
   widths.values = model.values_are_keys ? 0 : part.kv_heads * model.v_dim();
   return widths;
@@ -94,7 +96,8 @@ LayerOp attention_gate(const Part& part) {
   op.forward.back().read += gates;
   op.input_gradient.back().read += gates;
   op.input_gradient.back().written += gates;
-  op.reads = {"attention", "qkv_projection"};
+  op.reads = {"attention",
+              part.model.latent.kv_rank > 0 ? "gate_projection" : "qkv_projection"};
   op.input = part.size(elements) + gates;
   op.saved = op.saved_inside = gates;
   op.backward_workspace = 2 * (part.size(elements) + gates);
@@ -208,21 +211,50 @@ AttentionShape attention_shape(const Part& part, const BlockKind& kind) {
   const Shard& shard = part.shard;
   const ModelSpec& model = part.model;
   const std::int64_t s = shard.sequence_length;
-  return {.sequences = shard.sequences,
-          .heads = part.heads,
-          .kv_heads = part.kv_heads,
-          .queries = s / shard.context,
-          .keys = s,
-          .qk_dim = model.qk_dim(),
-          .v_dim = model.v_dim(),
-          .pairs = pairs_of(model, kind, s) / static_cast<double>(shard.context)};
+  AttentionShape shape{.sequences = shard.sequences,
+                       .heads = part.heads,
+                       .kv_heads = part.kv_heads,
+                       .queries = s / shard.context,
+                       .keys = s,
+                       .qk_dim = model.qk_dim(),
+                       .v_dim = model.v_dim(),
+                       .pairs = pairs_of(model, kind, s) / static_cast<double>(shard.context)};
+  if (kind.mixer == Mixer::kSparse && model.latent.kv_rank > 0) {
+    shape.kv_heads = 1;
+    shape.qk_dim = model.latent.kv_rank + model.latent.rope_dim;
+    shape.v_dim = model.latent.kv_rank;
+  }
+  return shape;
 }
+
+namespace {
+
+// Puts the indexer's op of the S region before the T region, the others behind the projections.
+void add_indexer(const Part& part, std::vector<LayerOp>& ops) {
+  const auto first = std::ranges::find_if(ops, is_tensor);
+  ops.insert(first, index_keys(part));
+  for (LayerOp& op : choose_tokens(part)) ops.push_back(std::move(op));
+}
+
+LayerOp attention_of_kind(const Part& part, const BlockKind& kind) {
+  LayerOp op = attention(part, attention_shape(part, kind));
+  if (kind.mixer == Mixer::kSparse) {
+    gather_choice(part, op);
+  } else if (kind.shares) {
+    share_keys(part, op);
+  }
+  return op;
+}
+
+}  // namespace
 
 std::vector<LayerOp> attention_ops(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops = projections(part, kind);
-  ops.push_back(attention(part, attention_shape(part, kind)));
-  if (kind.shares_keys) share_keys(part, ops.back());
+  const std::string_view last = ops.back().name;
+  if (kind.mixer == Mixer::kSparse && !kind.shares) add_indexer(part, ops);
+  ops.push_back(attention_of_kind(part, kind));
+  if (ops[ops.size() - 2].name != last) ops.back().reads = {last, ops[ops.size() - 2].name};
   if (model.attention_gate != AttentionGate::kNone) ops.push_back(attention_gate(part));
   ops.push_back(project_partial(part, {.name = "out_projection",
                                        .inputs = part.heads * model.v_dim(),

@@ -22,7 +22,7 @@ ExpertPart expert_part(const Part& part) {
   const ExpertSpec& spec = part.model.experts;
   assert(spec.routed % shard.expert == 0 && spec.intermediate % shard.expert_tensor == 0);
   assert(shard.tensor == 1 || shard.sequence_parallel);
-  const std::int64_t sent = part.own_tokens * spec.per_token * shard.expert * shard.expert_tensor;
+  const std::int64_t sent = part.own_tokens * spec.visited() * shard.expert * shard.expert_tensor;
   return {.experts = spec.routed / shard.expert,
           .copies = copies_by_expert_rank(spec, shard.expert,
                                           sent)[static_cast<std::size_t>(shard.expert_rank)],
@@ -30,6 +30,16 @@ ExpertPart expert_part(const Part& part) {
 }
 
 constexpr std::int64_t kPlaceBytes = 4;  // place of each copy
+
+// Returns the width in which tokens travel to their experts and back.
+std::int64_t token_width(const Part& part) {
+  return part.model.experts.latent > 0 ? part.model.experts.latent : part.hidden();
+}
+
+// Returns the bytes of a chip's own tokens in that width.
+Bytes own_tokens_size(const Part& part) {
+  return part.size(part.own_tokens * token_width(part));
+}
 
 // A token arrives once at each chip, for all of its experts there.
 bool copied_by_receiver(const Part& part) {
@@ -41,9 +51,9 @@ LayerOp router(const Part& part) {
   const ExpertSpec& spec = part.model.experts;
   LayerOp op = project_own(part, {.name = "router",
                                   .inputs = part.hidden(),
-                                  .outputs = spec.routed,
+                                  .outputs = spec.routed + spec.zero,
                                   .bias = spec.router_bias});
-  const std::int64_t scores = part.own_tokens * spec.routed;
+  const std::int64_t scores = part.own_tokens * (spec.routed + spec.zero);
   const ElementwiseShape choose{.elements = scores, .flops = 5};
   op.forward.push_back(elementwise("choose_experts", DataType::kFp32, choose));
   op.input_gradient.insert(op.input_gradient.begin(),
@@ -69,57 +79,58 @@ bool travels_narrow(const Part& part) {
 // Copies rows for each of their experts, ordered by expert, in the type in which they travel.
 Kernel copy_rows(const Part& part, std::int64_t rows, std::int64_t copies) {
   const DataType type = part.shard.types.dispatch;
-  Kernel kernel = elementwise("permute", type, {.elements = copies * part.hidden(), .reads = 0});
-  kernel.read = part.scaled_size(rows * part.hidden(), type);
-  kernel.written = part.scaled_size(copies * part.hidden(), type);
+  Kernel kernel = elementwise("permute", type, {.elements = copies * token_width(part), .reads = 0});
+  kernel.read = part.scaled_size(rows * token_width(part), type);
+  kernel.written = part.scaled_size(copies * token_width(part), type);
   return kernel;
 }
 
 // The reverse of copy_rows: sums up the copies of each row.
 Kernel sum_copies(const Part& part, std::int64_t copies, std::int64_t rows) {
   Kernel kernel =
-      part.elementwise("unpermute", {.elements = copies * part.hidden(), .writes = 0, .flops = 1});
-  kernel.written = part.size(rows * part.hidden());
+      part.elementwise("unpermute", {.elements = copies * token_width(part), .writes = 0, .flops = 1});
+  kernel.written = part.size(rows * token_width(part));
   return kernel;
 }
 
 // Copies each token, ordered by destination; in the backward, sums the copies.
 LayerOp permute(const Part& part) {
-  const std::int64_t copies = part.own_tokens * part.model.experts.per_token;
+  const std::int64_t copies = part.own_tokens * part.model.experts.visited();
   LayerOp op{.name = "permute"};
   // Shared experts have rounded the same tokens, unless they use those of the whole group.
-  const bool is_rounded = part.model.experts.shared_intermediate > 0 && part.shard.tensor == 1;
+  const bool is_rounded = part.model.experts.shared_intermediate > 0 &&
+                          part.model.experts.latent == 0 && part.shard.tensor == 1;
   if (travels_narrow(part) && !is_rounded) {
-    add_rounding(part, "round_input", part.own_tokens * part.hidden(), op.forward);
+    add_rounding(part, "round_input", part.own_tokens * token_width(part), op.forward);
   }
-  op.reads = {"mlp_norm"};
-  op.input = part.own_stream();
+  op.reads = {part.model.experts.latent > 0 ? "latent_down_projection" : "mlp_norm"};
+  op.input = own_tokens_size(part);
   op.host_reads = part.shard.host_reads_counts;
   if (copied_by_receiver(part)) return op;
   op.forward.push_back(copy_rows(part, part.own_tokens, copies));
   op.input_gradient = {sum_copies(part, copies, part.own_tokens)};
-  op.forward_workspace = copies * part.hidden() * size_of(part.shard.types.dispatch);
-  op.backward_workspace = part.size(copies * part.hidden()) + part.own_stream();
+  op.forward_workspace = copies * token_width(part) * size_of(part.shard.types.dispatch);
+  op.backward_workspace = part.size(copies * token_width(part)) + own_tokens_size(part);
   return op;
 }
 
 LayerOp unpermute(const Part& part) {
-  const std::int64_t copies = part.own_tokens * part.model.experts.per_token;
+  const std::int64_t copies = part.own_tokens * part.model.experts.visited();
   LayerOp op{.name = "unpermute"};
   if (travels_narrow(part)) {
-    add_rounding(part, "round_gradient", part.own_tokens * part.hidden(), op.input_gradient);
+    add_rounding(part, "round_gradient", part.own_tokens * token_width(part), op.input_gradient);
   }
   if (copied_by_receiver(part)) {
-    op.input = part.own_stream();
-    op.backward_workspace = part.own_stream();
+    op.input = own_tokens_size(part);
+    op.backward_workspace = own_tokens_size(part);
     return op;
   }
   op.saved = op.saved_inside = Bytes(copies * kPlaceBytes);
   op.forward = {sum_copies(part, copies, part.own_tokens)};
   op.input_gradient.push_back(copy_rows(part, part.own_tokens, copies));
-  op.input = part.size(copies * part.hidden());
-  op.forward_workspace = part.size(copies * part.hidden());
-  op.backward_workspace = op.forward_workspace + part.own_stream();
+  op.input = part.size(copies * token_width(part));
+  op.forward_workspace = part.size(copies * token_width(part));
+  op.backward_workspace = op.forward_workspace + own_tokens_size(part);
   return op;
 }
 
@@ -271,6 +282,25 @@ void add_shared_experts(const Part& part, std::vector<LayerOp>& ops) {
   if (part.model.experts.shared_gate) ops.push_back(shared_gate(part));
 }
 
+LayerOp latent_down(const Part& part) {
+  LayerOp op = project_own(part, {.name = "latent_down_projection",
+                                  .inputs = part.hidden(),
+                                  .outputs = token_width(part),
+                                  .narrow = true});
+  op.reads = {"mlp_norm"};
+  op.input = part.own_stream();  // the router keeps it
+  return op;
+}
+
+LayerOp latent_up(const Part& part) {
+  LayerOp op = project_own(part, {.name = "latent_up_projection",
+                                  .inputs = token_width(part),
+                                  .outputs = part.hidden(),
+                                  .narrow = true});
+  keep_input(op, part.operand_size(part.own_tokens * token_width(part)));
+  return op;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> copies_by_expert_rank(const ExpertSpec& experts, std::int64_t ranks,
@@ -303,9 +333,9 @@ std::vector<std::int64_t> copies_by_expert_rank(const ExpertSpec& experts, std::
 TokenRouting token_routing(const Part& part) {
   const DataTypes& types = part.shard.types;
   return {.tokens = part.own_tokens,
-          .copies = part.model.experts.per_token,
-          .dispatched = part.scaled_size(part.hidden(), types.dispatch),
-          .combined = part.scaled_size(part.hidden(), types.combine)};
+          .copies = part.model.experts.visited(),
+          .dispatched = part.scaled_size(token_width(part), types.dispatch),
+          .combined = part.scaled_size(token_width(part), types.combine)};
 }
 
 std::vector<LayerOp> expert_branch(const Part& part) {
@@ -314,10 +344,11 @@ std::vector<LayerOp> expert_branch(const Part& part) {
   ops.push_back(branch_norm(part, "mlp_norm"));
   add_shared_experts(part, ops);
   ops.push_back(router(part));
+  if (part.model.experts.latent > 0) ops.push_back(latent_down(part));
   ops.push_back(permute(part));
   ops.push_back(project_grouped(part, mine,
                                 {.name = "expert_gate_up_projection",
-                                 .inputs = part.hidden(),
+                                 .inputs = token_width(part),
                                  .outputs = part.mlp_inputs() * mine.width,
                                  .arrives = true}));
   ops.push_back(
@@ -333,9 +364,10 @@ std::vector<LayerOp> expert_branch(const Part& part) {
   ops.push_back(project_grouped(part, mine,
                                 {.name = "expert_down_projection",
                                  .inputs = mine.width,
-                                 .outputs = part.hidden(),
+                                 .outputs = token_width(part),
                                  .returns = true}));
   ops.push_back(unpermute(part));
+  if (part.model.experts.latent > 0) ops.push_back(latent_up(part));
   add_post_norm(part, "mlp_post_norm", ops);
   ops.push_back(residual(part, "mlp_residual", false));
   return ops;

@@ -86,6 +86,23 @@ LayerOp cross_entropy(const Part& part) {
   return op;
 }
 
+// BERT's head: a square projection and an activation before the norm.
+std::vector<LayerOp> head_projection(const Part& part) {
+  LayerOp projection = project_own(part, {.name = "head_projection",
+                                          .inputs = part.hidden(),
+                                          .outputs = part.hidden(),
+                                          .bias = part.model.mlp_bias});
+  keep_input(projection, part.own_stream());
+  const std::int64_t elements = part.own_tokens * part.hidden();
+  LayerOp activation{.name = "head_activation"};
+  activation.forward = {part.elementwise(activation.name, {.elements = elements, .flops = 10})};
+  activation.input_gradient = {
+      part.elementwise(activation.name, {.elements = elements, .reads = 2, .flops = 20})};
+  keep_input(activation, part.own_stream());
+  activation.backward_workspace = 2 * part.own_stream();
+  return {std::move(projection), std::move(activation)};
+}
+
 Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
   LayerOp unembedding = project_gathered(
       part,
@@ -95,8 +112,12 @@ Layer norm_to_loss(const Part& part, std::string name, bool own_table) {
     // The gradient of the logits takes the place of the kept logits.
     unembedding.backward_workspace -= part.size(part.tokens * part.vocabulary);
   }
-  return {.name = std::move(name),
-          .ops = {norm(part, "final_norm"), std::move(unembedding), cross_entropy(part)}};
+  Layer layer{.name = std::move(name), .ops = {}};
+  if (part.model.head_projection) layer.ops = head_projection(part);
+  layer.ops.push_back(norm(part, "final_norm"));
+  layer.ops.push_back(std::move(unembedding));
+  layer.ops.push_back(cross_entropy(part));
+  return layer;
 }
 
 }  // namespace

@@ -19,8 +19,9 @@ namespace stepsim {
 namespace {
 
 std::string_view word_for(Mixer mixer) {
-  constexpr std::array<std::string_view, 5> kWords = {"mlp ", "global ", "local ", "state ",
-                                                      "state and attention "};
+  constexpr std::array<std::string_view, kMixers> kWords = {"mlp ", "global ", "local ", "state ",
+                                                      "state and attention ", "sparse ",
+                                                      "encoder ", "decoder "};
   return kWords[static_cast<std::size_t>(mixer)];
 }
 
@@ -42,7 +43,7 @@ std::string name_of(const BlockKind& kind, const std::vector<BlockKind>& kinds) 
   if (differ(&BlockKind::mlp) && !(is_half && kind.mlp == MlpKind::kDense)) {
     name += word_for(kind.mlp);
   }
-  if (kind.shares_keys) name += "key-sharing ";
+  if (kind.shares) name += "sharing ";
   return name + "block";
 }
 

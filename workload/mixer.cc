@@ -6,6 +6,8 @@
 
 #include "workload/attention.h"
 #include "workload/chunked_scan.h"
+#include "workload/cross_attention.h"
+#include "workload/sparse_attention.h"
 #include "workload/state_mixer.h"
 
 namespace stepsim {
@@ -53,6 +55,7 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
     add_post_norm(part, "mixer_post_norm", ops);
     ops.push_back(residual(part, "mixer_residual", model.state.bias));
   }
+  if (kind.mixer == Mixer::kCross) append(cross_attention_branch(part), ops);
   return ops;
 }
 
@@ -61,9 +64,11 @@ double mixing_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t 
   double flops = 0;
   if (kind.attends()) {
     const ModelSpec own = as_in(model, kind);
-    flops += 2 * pairs_of(model, kind, length, masked) *
-             static_cast<double>(own.heads * (own.qk_dim() + own.v_dim()));
+    double pairs = pairs_of(model, kind, length, masked);
+    if (kind.mixer == Mixer::kCross) pairs += attention_pairs(length, false, 0);
+    flops += 2 * pairs * static_cast<double>(own.heads * (own.qk_dim() + own.v_dim()));
   }
+  if (kind.mixer == Mixer::kSparse && !kind.shares) flops += index_flops(model.indexer, length);
   if (kind.has_state()) flops += recurrence_flops(model.state, length);
   return flops;
 }

@@ -43,7 +43,7 @@ std::int64_t all_parameters(const Layer& layer) {
 
 // Returns the part of the routed experts' values that a token uses.
 std::int64_t visited(const ModelSpec& model, std::int64_t of_all_experts) {
-  return of_all_experts / model.experts.routed * model.experts.per_token;
+  return of_all_experts / model.experts.routed * model.experts.visited();
 }
 
 CountOfLayer active_parameters(const ModelSpec& model) {

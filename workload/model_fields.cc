@@ -52,6 +52,17 @@ FieldTable<LocalSpec> make_local_fields() {
   return table;
 }
 
+FieldTable<IndexerSpec> make_indexer_fields() {
+  FieldTable<IndexerSpec> table("Indexer");
+  table.add("heads", &IndexerSpec::heads, sizes_or_none(),
+            {.help = "Heads that score the tokens. 0: no layer has an indexer."});
+  table.add("head_dim", &IndexerSpec::head_dim, sizes_or_none(),
+            {.help = "Width of such a head."});
+  table.add("top_k", &IndexerSpec::top_k, Limits::between(0, 1 << 30),
+            {.help = "Tokens that attention looks at, the best of all before a query."});
+  return table;
+}
+
 FieldTable<StateSpec> make_state_fields() {
   using State = StateSpec;
   FieldTable<StateSpec> table("State");
@@ -107,6 +118,12 @@ FieldTable<ExpertSpec> make_expert_fields() {
             {.help = "How often each routed expert is chosen, relative to the others. Empty: "
                      "equally often.",
              .rules = "One number for each routed expert, each less than the sum / per_token."});
+  table.add("zero", &ExpertSpec::zero, sizes_or_none(),
+            {.help = "Choices besides the routed experts that compute nothing (LongCat-Flash).",
+             .rules = "per_token x routed / (routed + zero) is whole."});
+  table.add("latent", &ExpertSpec::latent, sizes_or_none(),
+            {.help = "Width to which tokens are projected before they go to their experts (Nemotron "
+                     "3). 0: they go as they are."});
   table.add("shared_gate", &ExpertSpec::shared_gate,
             {.help = "A learned gate scales the shared experts' result (Qwen2)."});
   return table;
@@ -171,6 +188,8 @@ void add_blocks(FieldTable<ModelSpec>& table) {
              .rules = "Needs parallel_branches."});
   table.add("embedding_norm", &Model::embedding_norm,
             {.help = "A norm stands behind the embedding (BLOOM)."});
+  table.add("head_projection", &Model::head_projection,
+            {.help = "A square projection and an activation stand before the last norm (BERT)."});
   table.add("dropout", &Model::dropout,
             {.help = "Dropout masks stand behind the embedding, attention and the MLP, and on "
                      "attention's scores."});
@@ -181,6 +200,7 @@ void add_attention(FieldTable<ModelSpec>& table) {
   static const FieldTable<LocalSpec> kLocal = make_local_fields();
   static const FieldTable<LatentSpec> kLatent = make_latent_fields();
   static const FieldTable<StateSpec> kState = make_state_fields();
+  static const FieldTable<IndexerSpec> kIndexer = make_indexer_fields();
   static const FieldTable<ExpertSpec> kExperts = make_expert_fields();
   table.theme("Attention and experts");
   table.add("rotary", &Model::rotary,
@@ -210,10 +230,12 @@ void add_attention(FieldTable<ModelSpec>& table) {
   table.add("mixer_pattern", &Model::mixer_pattern,
             {.help = "How each layer mixes tokens: a letter a layer, repeated over the model, as "
                      "in LLLLLG. G: global attention; L: local, with the window; S: a state; B: "
-                     "global attention and a state side by side; -: not at all. A small g or l "
-                     "reads the keys and values of an earlier layer of its kind. Empty: all local "
-                     "if there is a window, otherwise global.",
-             .rules = "L needs window, S and B need state."});
+                     "global attention and a state side by side; I: sparse attention with an "
+                     "indexer; N: attention that is not causal, of an encoder; X: its decoder, with "
+                     "cross attention to the last layer N; -: not at all. A small g or l reads the "
+                     "keys and values of an earlier layer of its kind, a small i the choice of an "
+                     "earlier indexer. Empty: all local if there is a window, otherwise global.",
+             .rules = "L needs window, S and B need state, I needs indexer."});
   table.add("mlp_pattern", &Model::mlp_pattern,
             {.help = "What follows in each layer, the same way. D: a dense MLP; E: experts; -: "
                      "nothing. Empty: as experts.first_dense and experts.every say.",
@@ -228,6 +250,9 @@ void add_attention(FieldTable<ModelSpec>& table) {
       "state", &Model::state, kState,
       {.help = "A state that runs along the tokens in place of attention, in layers S and B "
                "of mixer_pattern."});
+  table.group("indexer", &Model::indexer, kIndexer,
+              {.help = "The indexer of sparse attention (DeepSeek-V3.2), in layers I of "
+                       "mixer_pattern."});
   table.group("experts", &Model::experts, kExperts,
               {.help = "Mixture of experts: a layer has a router and many small MLPs in place of "
                        "its MLP."});

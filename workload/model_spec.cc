@@ -48,9 +48,10 @@ void check_letters(const std::string& field, const std::string& pattern, std::st
 
 void check_mixers(const ModelSpec& model, Rules& rules) {
   const std::string& pattern = model.mixer_pattern;
-  check_letters("mixer_pattern", pattern, "GLSBgl-",
-                "G (global attention), L (local), S (a state), B (both) or - (nothing), g and l "
-                "(with the keys of an earlier layer)",
+  check_letters("mixer_pattern", pattern, "GLSBINXgli-",
+                "G (global attention), L (local), S (a state), B (both), I (sparse), N (not causal), "
+                "X (with cross attention) or - (nothing), g and l (with the keys of an earlier "
+                "layer), i (with its choice)",
                 rules);
   rules.require(!has_letter(pattern, "Ll") || model.window != 0, "mixer_pattern",
                 "has local layers, but there is no window: window must be at least 1");
@@ -59,12 +60,20 @@ void check_mixers(const ModelSpec& model, Rules& rules) {
   rules.require(model.state.heads == 0 || has_letter(pattern, "SB"), "state.heads",
                 "is " + std::to_string(model.state.heads) +
                     ", but mixer_pattern gives no layer a state (S or B)");
-  for (const auto& [shared, own] : {std::pair{'g', 'G'}, std::pair{'l', 'L'}}) {
+  rules.require(!has_letter(pattern, "Ii") || model.indexer.heads != 0, "mixer_pattern",
+                "has sparse layers, but indexer.heads is 0");
+  rules.require(model.indexer.heads == 0 || has_letter(pattern, "I"), "indexer.heads",
+                "is " + std::to_string(model.indexer.heads) +
+                    ", but mixer_pattern gives no layer an indexer (I)");
+  rules.require(!has_letter(pattern, "NX") || model.causal, "mixer_pattern",
+                "has layers N or X, so causal must be true: it is said of the decoder");
+  for (const auto& [shared, own] :
+       {std::pair{'g', 'G'}, std::pair{'l', 'L'}, std::pair{'i', 'I'}, std::pair{'X', 'N'}}) {
     const std::size_t first = pattern.find(shared);
     rules.require(first == std::string::npos || pattern.rfind(own, first) != std::string::npos,
                   "mixer_pattern",
                   std::string("has a layer ") + shared + " before the first " + own +
-                      ", whose keys it would read");
+                      ", which it would read from");
   }
   rules.require(model.latent.kv_rank == 0 || !has_letter(pattern, "gl"), "mixer_pattern",
                 "must not share keys (g, l) where attention is latent");
@@ -95,6 +104,16 @@ void check_layers(const ModelSpec& model, Rules& rules) {
                   "leaves layer " + std::to_string(layer) + " with neither mixer nor MLP");
     return;
   }
+}
+
+void check_indexer(const IndexerSpec& indexer, Rules& rules) {
+  if (indexer.heads == 0) {
+    rules.require(indexer == IndexerSpec{}, "indexer.heads",
+                  "must be at least 1 where other fields of indexer are given, is 0");
+    return;
+  }
+  rules.at_least("indexer.head_dim", 1, indexer.head_dim);
+  rules.at_least("indexer.top_k", 1, indexer.top_k);
 }
 
 void check_state(const StateSpec& state, Rules& rules) {
@@ -157,6 +176,14 @@ void check_experts(const ExpertSpec& experts, Rules& rules) {
                 "must be at most experts.routed (" + std::to_string(experts.routed) + "), is " +
                     std::to_string(experts.per_token));
   rules.at_least("experts.intermediate", 1, experts.intermediate);
+  if (experts.routed > 0 && experts.zero > 0) {
+    rules.require(experts.per_token * experts.routed % (experts.routed + experts.zero) == 0,
+                  "experts.zero",
+                  "must leave a whole number of routed experts to visit: per_token x routed / (routed "
+                  "+ zero) is " +
+                      std::to_string(experts.per_token) + " x " + std::to_string(experts.routed) +
+                      " / " + std::to_string(experts.routed + experts.zero));
+  }
   rules.require(!experts.shared_gate || experts.shared_intermediate > 0, "experts.shared_gate",
                 "must be false where experts.shared_intermediate is 0, is true");
   if (experts.load.empty()) return;
@@ -198,10 +225,12 @@ void check_heads(const ModelSpec& model, const BlockKind& kind, Rules& rules) {
 void check_branches(const ModelSpec& model, const std::vector<BlockKind>& kinds, Rules& rules) {
   if (model.parallel_branches) {
     const bool plain = std::ranges::all_of(kinds, [](const BlockKind& kind) {
-      return kind.mlp == MlpKind::kDense && kind.attends() && !kind.has_state();
+      return kind.mlp == MlpKind::kDense && kind.attends() && !kind.has_state() &&
+             kind.mixer != Mixer::kCross;
     });
     rules.require(plain && !model.post_norms && model.pre_norms, "parallel_branches",
-                  "must be false for a model with experts, a state, or post_norms, is true");
+                  "must be false for a model with experts, a state, cross attention or "
+                  "post_norms, is true");
   }
   rules.require(!model.parallel_norms || model.parallel_branches, "parallel_norms",
                 "is true, but parallel_branches is false");
@@ -222,6 +251,13 @@ Mixer mixer_of(char letter) {
       return Mixer::kState;
     case 'B':
       return Mixer::kBoth;
+    case 'I':
+    case 'i':
+      return Mixer::kSparse;
+    case 'N':
+      return Mixer::kTwoSided;
+    case 'X':
+      return Mixer::kCross;
     case '-':
       return Mixer::kNone;
     default:
@@ -287,6 +323,7 @@ std::vector<Problem> check(const ModelSpec& model) {
   check_window(model, rules);
   check_latent(model, rules);
   check_state(model.state, rules);
+  check_indexer(model.indexer, rules);
   check_branches(model, kinds, rules);
   check_experts(model.experts, rules);
   return rules.take();
@@ -301,7 +338,7 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
   if (!model.mixer_pattern.empty()) {
     const char letter = at(model.mixer_pattern);
     kind.mixer = mixer_of(letter);
-    kind.shares_keys = letter == 'g' || letter == 'l';
+    kind.shares = letter == 'g' || letter == 'l' || letter == 'i';
   }
   if (!model.mlp_pattern.empty()) {
     const char letter = at(model.mlp_pattern);
@@ -324,6 +361,7 @@ std::vector<BlockKind> kinds_of(const ModelSpec& model) {
 
 ModelSpec as_in(const ModelSpec& model, const BlockKind& kind) {
   ModelSpec own = model;
+  if (kind.mixer == Mixer::kTwoSided) own.causal = false;
   const auto replace = [](std::int64_t& size, std::int64_t by) {
     if (by > 0) size = by;
   };
@@ -340,6 +378,8 @@ ModelSpec as_in(const ModelSpec& model, const BlockKind& kind) {
 }
 
 double pairs_of(const ModelSpec& model, const BlockKind& kind, std::int64_t length, bool masked) {
+  if (kind.mixer == Mixer::kTwoSided) return attention_pairs(length, false, 0);
+  if (kind.mixer == Mixer::kSparse) return attention_pairs(length, true, model.indexer.top_k);
   if (kind.mixer != Mixer::kLocal) return attention_pairs(length, model.causal && !masked, 0);
   return model.window_kind == WindowKind::kChunked
              ? chunked_pairs(length, model.window)

@@ -73,7 +73,15 @@ struct ExpertSpec {
   // Routing balance as data: how often each routed expert is chosen, relative to each other. Empty:
   // equally often.
   std::vector<double> load{};
+  // Choices besides the routed experts that compute nothing (LongCat-Flash, arXiv 2509.01322): a
+  // token's own value comes back. Chosen as often as the others, they leave fewer copies to send.
+  std::int64_t zero = 0;
+  // Width to which tokens are projected before they go to their experts, and from which the sum is
+  // projected back (LatentMoE of Nemotron 3); 0: they go as they are.
+  std::int64_t latent = 0;
 
+  // Returns the routed experts that a token visits on average.
+  std::int64_t visited() const { return routed == 0 ? 0 : per_token * routed / (routed + zero); }
   bool operator==(const ExpertSpec&) const = default;
 };
 
@@ -101,6 +109,17 @@ struct LocalSpec {
   bool operator==(const LocalSpec&) const = default;
 };
 
+// Sparse attention (DeepSeek-V3.2, arXiv 2512.02556): an indexer of narrow heads, in fp8, scores all
+// tokens for each query, and attention looks at the best top_k. With latent attention queries and
+// results are those of the latent vectors, which all heads share as keys and values.
+struct IndexerSpec {
+  std::int64_t heads = 0;  // 0: no layer has an indexer
+  std::int64_t head_dim = 0;
+  std::int64_t top_k = 0;
+
+  bool operator==(const IndexerSpec&) const = default;
+};
+
 struct ModelSpec {
   std::string name;
   ModelKind kind = ModelKind::kTransformer;  // kMlpStack: layers, hidden and intermediate only
@@ -125,6 +144,7 @@ struct ModelSpec {
   bool parallel_branches = false;  // attention and MLP read one norm's output (PaLM)
   bool parallel_norms = false;     // or each a norm's of its own (GPT-NeoX)
   bool embedding_norm = false;     // a norm after the embedding (BLOOM)
+  bool head_projection = false;    // a square projection and activation before the last norm (BERT)
   bool dropout = false;            // masks after embedding, attention, MLP, and on its scores
   bool qk_norm = false;            // q and k are normalised: RMS over head_dim, in each head
   bool qk_norm_whole = false;      // or over all heads together (OLMo 2)
@@ -138,9 +158,13 @@ struct ModelSpec {
   //
   //   G  global attention    L  local, with the window       S  a state
   //   B  both: global attention and a state side by side     -  not at all
+  //   I  sparse attention with an indexer
+  //   N  attention that is not causal: the encoder of an encoder-decoder
+  //   X  its decoder: causal attention, then cross attention to the last layer N
   //
   // A small g or l has no keys and values of its own: it reads those of an earlier layer of its
-  // kind. Empty: all local if there is a window, otherwise global.
+  // kind; a small i reads the tokens that an earlier indexer has chosen. Empty: all local if there
+  // is a window, otherwise global.
   std::string mixer_pattern{};
   // Says what follows in each layer, the same way: D a dense MLP, E experts, - nothing. Empty: as
   // `experts` says.
@@ -148,6 +172,7 @@ struct ModelSpec {
   LocalSpec local{};
   LatentSpec latent{};
   StateSpec state{};
+  IndexerSpec indexer{};
   ExpertSpec experts{};
   // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last
   // layer, each a projection, a block like the last one, and a loss; tables are those of the model.
@@ -163,18 +188,26 @@ struct ModelSpec {
 // leaves a rest.
 std::vector<Problem> check(const ModelSpec& model);
 
-enum class Mixer : std::uint8_t { kNone, kGlobal, kLocal, kState, kBoth };
+enum class Mixer : std::uint8_t {
+  kNone,
+  kGlobal,
+  kLocal,
+  kState,
+  kBoth,
+  kSparse,
+  kTwoSided,
+  kCross
+};
+inline constexpr std::size_t kMixers = 8;
 enum class MlpKind : std::uint8_t { kNone, kDense, kExperts };
 
 // BlockKind holds the properties in which layers of one model may differ.
 struct BlockKind {
   Mixer mixer = Mixer::kGlobal;
-  bool shares_keys = false;  // reads the keys and values of an earlier layer
+  bool shares = false;  // reads an earlier layer's keys and values, or with kSparse its choice
   MlpKind mlp = MlpKind::kDense;
 
-  bool attends() const {
-    return mixer == Mixer::kGlobal || mixer == Mixer::kLocal || mixer == Mixer::kBoth;
-  }
+  bool attends() const { return mixer != Mixer::kNone && mixer != Mixer::kState; }
   bool has_state() const { return mixer == Mixer::kState || mixer == Mixer::kBoth; }
   friend bool operator==(const BlockKind&, const BlockKind&) = default;
 };
@@ -185,8 +218,8 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer);
 // Returns each kind of which the model has layers, in order of appearance. Cost: O(layers).
 std::vector<BlockKind> kinds_of(const ModelSpec& model);
 
-// Returns the model with the sizes that attention has in layers of this kind: `local` is applied,
-// and a global layer has no window. Layers that the model is made of must be of this kind.
+// Returns the model as layers of this kind have it: with the sizes of `local` in local ones, no window
+// in others, and causal or not.
 ModelSpec as_in(const ModelSpec& model, const BlockKind& kind);
 
 // Returns the pairs of a query and a key that attention scores in a layer of this kind, per

@@ -82,7 +82,7 @@ class LimitFinder {
       const double experts =
           static_cast<double>(model_.experts.routed) / static_cast<double>(plan_.ep);
       const double limit = value_of("E12", {{"E", experts},
-                                            {"k", static_cast<double>(model_.experts.per_token)},
+                                            {"k", static_cast<double>(model_.experts.visited())},
                                             {"C", peak_},
                                             {"W", passes}});
       add("E12", fmt::format("dp of {:.4g} experts a rank: compute-bound, in {},", experts, unit),
@@ -96,7 +96,7 @@ class LimitFinder {
   double width() const {
     const ExpertSpec& experts = model_.experts;
     return static_cast<double>(experts.routed == 0 ? model_.intermediate
-                                                   : experts.per_token * experts.intermediate +
+                                                   : experts.visited() * experts.intermediate +
                                                          experts.shared_intermediate);
   }
 
@@ -134,7 +134,7 @@ class LimitFinder {
     const auto node = static_cast<double>(chips_per_node(run_.cluster.places));
     if (passes == 0 || ways <= node) return;
     const double limit =
-        value_of("E13.width", {{"k", static_cast<double>(model_.experts.per_token)},
+        value_of("E13.width", {{"k", static_cast<double>(model_.experts.visited())},
                                {"Z", ways},
                                {"d", node},
                                {"C", peak_},

@@ -73,7 +73,7 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   only(plan.sequence_parallel, "sequence_parallel only: the residual stream is divided");
   only(model.experts.routed == 0, "dense models only");
   only(model.latent.kv_rank == 0, "plain attention only, not latent");
-  only(model.state.heads == 0 && model.local == LocalSpec{} && !model.qk_norm_whole &&
+  only(model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} && !model.qk_norm_whole &&
            model.attention_gate == AttentionGate::kNone,
        "layers that are alike and without gates, states and norms over all heads");
   only(model.prediction_modules == 0, "models without multi-token prediction");
@@ -99,6 +99,13 @@ void check_context(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
   rules.require(plan.fused_attention || !ring, "fused_attention",
                 "is false, but the chunks of a ring are merged by a fused kernel: true, or cp_mode "
                 "all_gather or ulysses");
+  rules.require(model.indexer.heads == 0 || !ring, "cp_mode",
+                "is " + std::string(name_of(plan.cp_mode)) +
+                    ", but the model's sparse attention reads tokens of all ranks at once: "
+                    "all_gather or ulysses");
+  rules.require(model.mixer_pattern.find('X') == std::string::npos, "cp",
+                "is " + std::to_string(plan.cp) +
+                    ", but cross attention is not divided over context ranks: 1");
   if (plan.cp_mode != ContextMode::kUlysses || plan.tp < 1) return;
   for (const auto& [what, heads] :
        {std::pair{"attention heads", model.heads}, std::pair{"key-value heads", model.kv_heads}}) {

@@ -53,7 +53,7 @@ bool routes_by_matrix(const ModelSpec& model, const ParallelPlan& plan) {
 ExpertRouting expert_routing(const ModelSpec& model, const ParallelPlan& plan, std::int64_t node) {
   ExpertRouting routing{.members = static_cast<std::uint32_t>(plan.ep),
                         .experts = static_cast<std::uint32_t>(model.experts.routed),
-                        .top_k = static_cast<std::uint32_t>(model.experts.per_token),
+                        .top_k = static_cast<std::uint32_t>(model.experts.visited()),
                         .tokens = 1,
                         .token_bytes = Bytes(1),
                         .load = model.experts.load,

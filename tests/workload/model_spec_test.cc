@@ -88,14 +88,15 @@ TEST(ModelSpecTest, ReportsEveryProblemAtOnce) {
 
 TEST(ModelSpecTest, ExpertsAndWindowsAreCheckedToo) {
   ModelSpec model = llama3_8b();
-  model.mixer_pattern = "LXG";
+  model.mixer_pattern = "LYG";
   model.experts.per_token = 2;
   EXPECT_EQ(
       check(model),
       (std::vector<Problem>{
           {"mixer_pattern",
-           "must be letters G (global attention), L (local), S (a state), B (both) or - (nothing), "
-           "g and l (with the keys of an earlier layer), one a layer; letter 2 of \"LXG\" is X"},
+           "must be letters G (global attention), L (local), S (a state), B (both), I (sparse), N "
+           "(not causal), X (with cross attention) or - (nothing), g and l (with the keys of an "
+           "earlier layer), i (with its choice), one a layer; letter 2 of \"LYG\" is Y"},
           {"mixer_pattern", "has local layers, but there is no window: window must be at least 1"},
           {"experts.routed", "must be at least 1 where other fields of experts are given, is 0"},
       }));

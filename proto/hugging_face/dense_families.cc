@@ -1,0 +1,393 @@
+// Decoders of attention and dense MLPs.
+
+#include <algorithm>
+
+#include "proto/hugging_face/families.h"
+#include "proto/hugging_face/family_parts.h"
+
+namespace stepsim {
+namespace {
+
+using Config = HuggingFaceConfig;
+
+void read_plain(Config& config, file::Model& model, const DecoderDefaults& defaults = {}) {
+  read_decoder(config, model, defaults);
+  read_dense_mlp(config, model);
+}
+
+void read_llama(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  model.set_mlp_bias(config.flag_or("mlp_bias", false));
+}
+
+// Layers without rotary embedding have the same matrices and kernels but for the rotation.
+void read_smollm3(Config& config, file::Model& model) {
+  read_plain(config, model, {.tied = true});
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  model.set_mlp_bias(config.flag_or("mlp_bias", false));
+  if (config.flag_or("use_sliding_window", false)) {
+    read_window(config, model, 0, "");
+  } else {
+    config.has("sliding_window");
+    config.texts("layer_types");
+  }
+}
+
+void read_mistral(Config& config, file::Model& model) {
+  read_plain(config, model);
+  read_window(config, model, 0, "");
+}
+
+// Projections of q, k, v and of gate and up are one matrix each in the file: the shape is the same.
+void read_phi3(Config& config, file::Model& model) {
+  read_plain(config, model);
+  read_window(config, model, 0, "");
+}
+
+void read_starcoder2(Config& config, file::Model& model) {
+  read_plain(config, model, {.tied = true});
+  model.set_gated_mlp(false);
+  model.set_norm("layer");
+  const bool bias = config.flag_or("use_bias", true);
+  model.set_attention_bias(bias);
+  model.set_mlp_bias(bias);
+  read_window(config, model, 0, "");
+  if (config.number_or("residual_dropout", 0) > 0) model.set_dropout(true);
+}
+
+void read_qwen2(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_qkv_bias(true);
+  read_qwen_window(config, model);
+}
+
+void read_qwen3(Config& config, file::Model& model) {
+  read_qwen3_attention(config, model);
+  read_dense_mlp(config, model);
+}
+
+// Qwen 2 with modules of multi-token prediction.
+void read_mimo(Config& config, file::Model& model) {
+  read_qwen2(config, model);
+  model.set_qkv_bias(config.flag_or("attention_bias", true));
+  model.set_prediction_modules(
+      config.count_or("num_nextn_predict_layers", "prediction_modules", 0));
+}
+
+void read_gemma(Config& config, file::Model& model) {
+  read_plain(config, model, {.head_dim = 256, .tied = true});
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+}
+
+void read_gemma2(Config& config, file::Model& model) {
+  read_gemma(config, model);
+  model.set_post_norms(true);
+  read_window(config, model, 4096, "LG");
+}
+
+// Published files leave out what all Gemma 3 models share: the vocabulary and the width of a head.
+void read_gemma3(Config& config, file::Model& model) {
+  model.set_layers(config.size_or("num_hidden_layers", "layers", 26));
+  model.set_hidden(config.size_or("hidden_size", "hidden", 2304));
+  model.set_heads(config.size_or("num_attention_heads", "heads", 8));
+  model.set_kv_heads(config.size_or("num_key_value_heads", "kv_heads", 4));
+  model.set_head_dim(config.size_or("head_dim", "head_dim", 256));
+  model.set_vocabulary(config.size_or("vocab_size", "vocabulary", 262'208));
+  model.set_gated_mlp(true);
+  model.set_norm("rms");
+  model.set_intermediate(config.size_or("intermediate_size", "intermediate", 9216));
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  model.set_qk_norm(true);
+  model.set_post_norms(true);
+  read_window(config, model, 4096,
+              last_is_global(config.size_or("sliding_window_pattern", "mixer_pattern", 6)));
+}
+
+// Global layers have heads of another width, and keys that are values, too. The last layers may
+// share keys and values.
+void read_gemma4(Config& config, file::Model& model) {
+  read_plain(config, model, {.head_dim = 256, .tied = true});
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  model.set_qk_norm(true);
+  model.set_post_norms(true);
+  file::Local& local = *model.mutable_local();
+  local.set_head_dim(model.head_dim());
+  local.set_kv_heads(model.kv_heads());
+  model.set_head_dim(config.size_or("global_head_dim", "head_dim", 512));
+  model.set_values_are_keys(config.flag_or("attention_k_eq_v", false));
+  const std::int64_t global_kv =
+      config.count_or("num_global_key_value_heads", "kv_heads", model.kv_heads());
+  if (model.values_are_keys() && global_kv > 0) model.set_kv_heads(global_kv);
+  read_window(config, model, 512, "LLLLLG");
+  if (!model.has_window()) model.clear_local();
+  const std::int64_t sharing = config.count_or("num_kv_shared_layers", "mixer_pattern", 0);
+  std::string letters = model.mixer_pattern();
+  for (std::size_t layer = letters.size() - std::min(letters.size(), static_cast<std::size_t>(sharing));
+       layer < letters.size(); ++layer) {
+    letters[layer] = letters[layer] == 'L' ? 'l' : 'g';
+  }
+  if (!letters.empty()) model.set_mixer_pattern(letters);
+  config.refuse_if(config.count_or("hidden_size_per_layer_input", "", 0) > 0,
+                   "hidden_size_per_layer_input",
+                   "embeddings of each layer are not modelled: must be 0");
+  config.refuse_if(sharing > 0 && config.flag_or("use_double_wide_mlp", false),
+                   "use_double_wide_mlp",
+                   "layers whose MLP is twice as wide are not modelled: must be false");
+  if (!config.flag_or("enable_moe_block", false)) {
+    config.has("num_experts");
+    return;
+  }
+  // The dense MLP stands beside the experts in each layer, as shared experts do.
+  read_experts(config, model, {.per_token = {"top_k_experts"}});
+  model.mutable_experts()->set_shared_intermediate(model.intermediate());
+}
+
+// Norms stand behind the branches only.
+void read_olmo2(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  model.set_pre_norms(false);
+  model.set_post_norms(true);
+  model.set_qk_norm_whole(true);
+}
+
+void read_olmo3(Config& config, file::Model& model) {
+  read_olmo2(config, model);
+  read_window(config, model, 4096, "LLLG");
+}
+
+void read_exaone4(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_pre_norms(false);
+  model.set_post_norms(true);
+  model.set_qk_norm(true);
+  const std::string pattern = config.text_or("sliding_window_pattern", "");
+  read_window(config, model, 0, pattern);
+}
+
+// Attention and MLP read one norm, which has no bias.
+void read_cohere(Config& config, file::Model& model) {
+  read_plain(config, model, {.tied = true});
+  model.set_norm("layer_without_bias");
+  model.set_parallel_branches(true);
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  model.set_qk_norm_whole(config.flag_or("use_qk_norm", false));
+}
+
+void read_cohere2(Config& config, file::Model& model) {
+  read_cohere(config, model);
+  read_window(config, model, 4096,
+              last_is_global(config.size_or("sliding_window_pattern", "mixer_pattern", 4)));
+}
+
+void read_seed_oss(Config& config, file::Model& model) {
+  read_plain(config, model, {.head_dim = 128});
+  model.set_qkv_bias(config.flag_or("attention_bias", true));
+  config.expect("attention_out_bias", false, " (its output projection has no bias here)");
+  model.set_mlp_bias(config.flag_or("mlp_bias", false));
+}
+
+// GLM-4-0414: four norms a layer; biases on queries, keys and values alone.
+void read_glm4(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_qkv_bias(config.flag_or("attention_bias", false));
+  model.set_post_norms(true);
+}
+
+// Squared ReLU, so no gate; its norms have a bias.
+void read_nemotron(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_gated_mlp(false);
+  model.set_norm("layer");
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  model.set_mlp_bias(config.flag_or("mlp_bias", false));
+}
+
+void read_apertus(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_gated_mlp(false);
+  model.set_qk_norm(true);
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  model.set_mlp_bias(config.flag_or("mlp_bias", false));
+}
+
+void read_hunyuan_dense(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  model.set_mlp_bias(config.flag_or("mlp_bias", false));
+  model.set_qk_norm(config.flag_or("use_qk_norm", true));
+}
+
+void read_ernie(Config& config, file::Model& model) {
+  read_plain(config, model, {.tied = true});
+  const bool bias = config.flag_or("use_bias", false);
+  model.set_attention_bias(bias);
+  model.set_mlp_bias(bias);
+}
+
+void read_stablelm(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_norm("layer");
+  model.set_qkv_bias(config.flag_or("use_qkv_bias", false));
+  model.set_parallel_branches(config.flag_or("use_parallel_residual", false));
+}
+
+// Falcon: one norm for both branches; the newer form has two, and more key-value heads.
+void read_falcon(Config& config, file::Model& model) {
+  model.set_layers(config.size(config.either("num_hidden_layers", "n_layer"), "layers"));
+  model.set_hidden(config.size("hidden_size", "hidden"));
+  model.set_heads(config.size(config.either("num_attention_heads", "n_head"), "heads"));
+  model.set_vocabulary(config.size("vocab_size", "vocabulary"));
+  const bool is_new = config.flag_or("new_decoder_architecture", false);
+  const bool one_key = config.flag_or("multi_query", true);
+  const std::int64_t grouped = config.size_or(config.either("num_kv_heads", "n_head_kv"), "kv_heads",
+                                              model.heads());
+  model.set_kv_heads(is_new ? grouped : one_key ? 1 : model.heads());
+  model.set_head_dim(config.divide_over_heads(model.hidden(), model.heads(), "num_attention_heads"));
+  model.set_intermediate(
+      config.size_or("ffn_hidden_size", "intermediate", 4 * model.hidden()));
+  model.set_gated_mlp(false);
+  model.set_norm("layer");
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
+  const bool bias = config.flag_or("bias", false);
+  model.set_attention_bias(bias);
+  model.set_mlp_bias(bias);
+  model.set_rotary(!config.flag_or("alibi", false));
+  model.set_parallel_branches(is_new || config.flag_or("parallel_attn", true));
+  model.set_parallel_norms(is_new && config.size_or("num_ln_in_parallel_attn", "", 2) == 2);
+}
+
+void read_opt(Config& config, file::Model& model) {
+  model.set_layers(config.size("num_hidden_layers", "layers"));
+  model.set_hidden(config.size("hidden_size", "hidden"));
+  model.set_heads(config.size("num_attention_heads", "heads"));
+  model.set_kv_heads(model.heads());
+  model.set_head_dim(config.divide_over_heads(model.hidden(), model.heads(), "num_attention_heads"));
+  model.set_vocabulary(config.size("vocab_size", "vocabulary"));
+  model.set_intermediate(config.size("ffn_dim", "intermediate"));
+  constexpr std::int64_t kOffset = 2;  // the first two rows are never looked up
+  model.set_learned_positions(config.size("max_position_embeddings", "learned_positions") + kOffset);
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
+  set_gpt_block(model);
+  if (!config.flag_or("enable_bias", true)) {
+    model.set_attention_bias(false);
+    model.set_mlp_bias(false);
+  }
+  config.refuse_if(config.size_or("word_embed_proj_dim", "", model.hidden()) != model.hidden(),
+                   "word_embed_proj_dim",
+                   "tables narrower than the stream are not modelled: must be hidden_size");
+  config.expect("do_layer_norm_before", true, " (norms stand before the branches here)");
+  if (config.number_or("dropout", 0) > 0) model.set_dropout(true);
+}
+
+// GPT-NeoX, Pythia: two norms, one for each of the parallel branches.
+void read_gpt_neox(Config& config, file::Model& model) {
+  read_plain(config, model);
+  set_gpt_block(model);
+  const bool bias = config.flag_or("attention_bias", true);
+  model.set_attention_bias(bias);
+  const bool parallel = config.flag_or("use_parallel_residual", true);
+  model.set_parallel_branches(parallel);
+  model.set_parallel_norms(parallel);
+}
+
+void read_gpt2(Config& config, file::Model& model) {
+  model.set_layers(config.size("n_layer", "layers"));
+  model.set_hidden(config.size("n_embd", "hidden"));
+  model.set_heads(config.size("n_head", "heads"));
+  model.set_vocabulary(config.size("vocab_size", "vocabulary"));
+  model.set_learned_positions(config.size("n_positions", "learned_positions"));
+  model.set_intermediate(config.size_or("n_inner", "intermediate", 4 * model.hidden()));
+  model.set_kv_heads(model.heads());
+  model.set_head_dim(config.divide_over_heads(model.hidden(), model.heads(), "n_head"));
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
+  set_gpt_block(model);
+  config.expect("add_cross_attention", false, "");
+  if (config.number_or("resid_pdrop", 0) > 0) model.set_dropout(true);
+}
+
+// With ALiBi, positions are neither rotated nor learned.
+void read_bloom(Config& config, file::Model& model) {
+  model.set_layers(config.size(config.either("n_layer", "num_hidden_layers"), "layers"));
+  model.set_hidden(config.size(config.either("hidden_size", "n_embed"), "hidden"));
+  model.set_heads(config.size(config.either("n_head", "num_attention_heads"), "heads"));
+  model.set_vocabulary(config.size("vocab_size", "vocabulary"));
+  model.set_intermediate(4 * model.hidden());
+  model.set_kv_heads(model.heads());
+  model.set_head_dim(config.divide_over_heads(model.hidden(), model.heads(), "n_head"));
+  model.set_rotary(false);
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
+  set_gpt_block(model);
+  model.set_embedding_norm(true);
+  if (config.number_or("hidden_dropout", 0) > 0) model.set_dropout(true);
+}
+
+constexpr HuggingFaceFamily kFamilies[] = {
+    {"apertus", read_apertus},
+    {"bloom", read_bloom},
+    {"cohere", read_cohere},
+    {"cohere2", read_cohere2},
+    {"ernie4_5", read_ernie},
+    {"exaone4", read_exaone4},
+    {"falcon", read_falcon},
+    {"gemma", read_gemma},
+    {"gemma2", read_gemma2},
+    {"gemma3_text", read_gemma3},
+    {"gemma4_text", read_gemma4},
+    {"glm4", read_glm4},
+    {"gpt2", read_gpt2},
+    {"gpt_neox", read_gpt_neox},
+    {"granite", read_llama},
+    {"hunyuan_v1_dense", read_hunyuan_dense},
+    {"llama", read_llama},
+    {"mimo", read_mimo},
+    {"ministral", read_mistral},
+    {"ministral3", read_mistral},
+    {"mistral", read_mistral},
+    {"nemotron", read_nemotron},
+    {"olmo2", read_olmo2},
+    {"olmo3", read_olmo3},
+    {"opt", read_opt},
+    {"phi3", read_phi3},
+    {"qwen2", read_qwen2},
+    {"qwen2_5_vl_text", read_qwen2},
+    {"qwen2_vl_text", read_qwen2},
+    {"qwen3", read_qwen3},
+    {"qwen3_vl_text", read_qwen3},
+    {"seed_oss", read_seed_oss},
+    {"smollm3", read_smollm3},
+    {"stablelm", read_stablelm},
+    {"starcoder2", read_starcoder2},
+};
+
+}  // namespace
+
+std::span<const HuggingFaceFamily> dense_families() {
+  return kFamilies;
+}
+
+// Qwen 2 and 3 have a window, if they use it, in all layers from max_window_layers on.
+void read_qwen_window(HuggingFaceConfig& config, file::Model& model) {
+  const bool uses = config.flag_or("use_sliding_window", false);
+  const std::int64_t global = config.count_or("max_window_layers", "", 28);
+  if (!uses) {
+    config.has("sliding_window");
+    config.texts("layer_types");
+    return;
+  }
+  const auto layers = static_cast<std::size_t>(model.layers());
+  const std::size_t first = std::min(layers, static_cast<std::size_t>(global));
+  if (first == layers) return;
+  read_window(config, model, 4096, std::string(first, 'G') + std::string(layers - first, 'L'));
+}
+
+void read_qwen3_attention(HuggingFaceConfig& config, file::Model& model) {
+  read_decoder(config, model, {.head_dim = 128});
+  model.set_qk_norm(true);
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  read_qwen_window(config, model);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,21 @@
+// The families of models by kind. Each file has a table of its families and how they are read:
+// hugging_face_families.h puts them together.
+
+#pragma once
+
+#include <span>
+
+#include "proto/hugging_face/hugging_face_families.h"
+
+namespace stepsim {
+
+std::span<const HuggingFaceFamily> dense_families();
+std::span<const HuggingFaceFamily> expert_families();
+std::span<const HuggingFaceFamily> state_families();
+std::span<const HuggingFaceFamily> encoder_families();
+
+// Shared by Qwen's dense models and those with experts.
+void read_qwen_window(HuggingFaceConfig& config, file::Model& model);
+void read_qwen3_attention(HuggingFaceConfig& config, file::Model& model);
+
+}  // namespace stepsim

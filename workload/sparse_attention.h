@@ -1,0 +1,34 @@
+// Sparse attention: which tokens a query looks at (DeepSeek-V3.2, arXiv 2512.02556, section 2.1).
+//
+//   S index_key_projection | T index_query_projection, index_scores, then attention
+//
+// The indexer has its own narrow queries, one narrow key a token that all its heads share, and a
+// weight for each of its heads. index_scores multiplies every query with every key before it, s^2 / 2
+// pairs, and chooses the best top_k; the scores, fp32, go through memory once. Attention then has
+// min(i, top_k) pairs for query i, gathered: each query reads the keys and values of its own choice.
+//
+// The indexer multiplies in the type of the matmuls (fp8 in DeepSeek's training). Its gradients go
+// through the pairs that were chosen. Every tensor rank has the whole indexer, as in the authors' and
+// in Megatron's code. Not modelled: the target that the indexer is trained towards (a sum over the
+// heads' probabilities), and under context parallelism the gather of index keys.
+
+#pragma once
+
+#include <vector>
+
+#include "workload/layer_part.h"
+
+namespace stepsim {
+
+// Returns the op of the S region, and those of the T region between the projections and attention.
+// REQUIRES: the model has an indexer.
+LayerOp index_keys(const Part& part);
+std::vector<LayerOp> choose_tokens(const Part& part);
+
+// Makes the attention op read what each query has chosen.
+void gather_choice(const Part& part, LayerOp& op);
+
+// Returns the indexer's FLOPs of one sequence's forward.
+double index_flops(const IndexerSpec& indexer, std::int64_t length);
+
+}  // namespace stepsim

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/catalog_experiments.h"
+#include "cli/catalog_models.h"
 #include "cli/command_line.h"
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
@@ -82,7 +83,8 @@ std::string catalog_text(const std::vector<std::string>& words) {
     return text;
   }
   const CatalogKind kind = read_kind(words[0]);
-  if (words.size() == 1) return names_text(kind, "");
+  if (words.size() == 1)
+    return kind == CatalogKind::kModel ? catalog_models_text() : names_text(kind, "");
   const CatalogAnswer answer = find(kind, words[1]);
   if (!answer.found) throw ConfigError({{"NAME", answer.problem}});
   return answer.found->text;
@@ -142,7 +144,8 @@ constinit const Subcommand kCatalogSubcommand = {
 
 Usage:
   stepsim catalog              every kind and its names
-  stepsim catalog KIND         names of chips, libraries, clusters, models or plans
+  stepsim catalog KIND         names of chips, libraries, clusters, models or plans; models with their
+                               parameters, those that a token uses, and what their layers are
   stepsim catalog KIND NAME    one entry, as in its file
   stepsim catalog experiments [--list] [--most-chips N] [--json FILE]
                                published figures of each beside simulated ones

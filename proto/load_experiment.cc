@@ -30,7 +30,8 @@ struct Override {
 
   // A reference names the entry that the other overrides then change.
   bool is_reference() const {
-    return path.ends_with(".catalog") || path.ends_with(".huggingface") || path == "plan.software";
+    return path.ends_with(".catalog") || path.ends_with(".huggingface") ||
+           path == "plan.software" || path == "model.as";
   }
 };
 
@@ -85,10 +86,13 @@ bool read_model_flag(const std::string& flag, file::Model& model, ProblemList& p
     model.set_catalog(flag);
     return true;
   }
-  const auto source = read_source(flag, "--model", problems);
+  std::error_code ignored;
+  const bool is_folder = std::filesystem::is_directory(flag, ignored);
+  const std::string path = is_folder ? flag + "/config.json" : flag;
+  const auto source = read_source(path, "--model", problems);
   if (!source) return false;
   if (is_hugging_face(*source)) {
-    model.set_huggingface(std::filesystem::absolute(flag).string());
+    model.set_huggingface(std::filesystem::absolute(path).string());
     return true;
   }
   const bool usable = read_message(*source, "model.", model, problems);

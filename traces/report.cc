@@ -152,6 +152,9 @@ class Report : private ReportText {
   void title() {
     const ParallelPlan& plan = run_.experiment.plan;
     line("{}", paint(run_.experiment.name, Paint::kBold));
+    if (!run_.experiment.model.note.empty()) {
+      line("  {}: {}", run_.experiment.model.name, run_.experiment.model.note);
+    }
     line("  {} on {}: {} x {}{}", run_.experiment.model.name, run_.experiment.cluster.name,
          grouped(run_.metrics.chips), run_.cluster.chip.name, idle_text());
     std::string axes;

@@ -60,10 +60,42 @@ LayerOp qk_norm(const Part& part, const QkvWidths& widths) {
   return op;
 }
 
+void add_norm_and_rope(const Part& part, const QkvWidths& widths, std::vector<LayerOp>& ops) {
+  const ModelSpec& model = part.model;
+  if (model.qk_norm || model.qk_norm_whole) ops.push_back(qk_norm(part, widths));
+  if (model.rotary && model.learned_positions == 0) ops.push_back(rope(part, widths));
+}
+
+// Queries out of a narrow vector, which crosses into the T region beside the stream.
+std::vector<LayerOp> narrow_queries(const Part& part, const QkvWidths& widths) {
+  const std::int64_t rank = part.model.query_rank;
+  LayerOp down = project_own(
+      part, {.name = "query_projection", .inputs = part.hidden(), .outputs = rank, .narrow = true});
+  down.input = part.own_stream();  // qkv_projection keeps it
+  LayerOp scale{.name = "query_norm", .parameters = rank};
+  make_rms_norm(part, part.own_tokens * rank, scale);
+  LayerOp up = project_gathered(part, {.name = "query_up_projection",
+                                       .inputs = rank,
+                                       .outputs = widths.queries + widths.gate,
+                                       .narrow = true});
+  up.crossing = part.tokens * (rank + part.hidden()) * size_of(part.shard.types.communication);
+  LayerOp keys = project_gathered(part, {.name = "qkv_projection",
+                                         .inputs = part.hidden(),
+                                         .outputs = widths.keys + widths.values,
+                                         .bias = part.model.attention_bias || part.model.qkv_bias,
+                                         .narrow = true});
+  keys.reads = {"attention_norm"};
+  keys.regathers_input = false;  // gathered with the queries' vector
+  std::vector<LayerOp> ops = {std::move(down), std::move(scale), std::move(up), std::move(keys)};
+  add_norm_and_rope(part, widths, ops);
+  return ops;
+}
+
 std::vector<LayerOp> projections(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
   if (model.latent.kv_rank > 0) return latent_projections(part);
   const QkvWidths widths = widths_of(part, kind);
+  if (model.query_rank > 0) return narrow_queries(part, widths);
   std::vector<LayerOp> ops;
   ops.push_back(project_gathered(part, {.name = "qkv_projection",
                                         .inputs = part.hidden(),
@@ -80,8 +112,7 @@ std::vector<LayerOp> projections(const Part& part, const BlockKind& kind) {
   } else if (model.parallel_branches) {
     ops.back().regathers_input = false;  // the MLP gathers it again
   }
-  if (model.qk_norm || model.qk_norm_whole) ops.push_back(qk_norm(part, widths));
-  if (model.rotary && model.learned_positions == 0) ops.push_back(rope(part, widths));
+  add_norm_and_rope(part, widths, ops);
   return ops;
 }
 
@@ -96,8 +127,7 @@ LayerOp attention_gate(const Part& part) {
   op.forward.back().read += gates;
   op.input_gradient.back().read += gates;
   op.input_gradient.back().written += gates;
-  op.reads = {"attention",
-              part.model.latent.kv_rank > 0 ? "gate_projection" : "qkv_projection"};
+  op.reads = {"attention", part.model.latent.kv_rank > 0 ? "gate_projection" : "qkv_projection"};
   op.input = part.size(elements) + gates;
   op.saved = op.saved_inside = gates;
   op.backward_workspace = 2 * (part.size(elements) + gates);

@@ -64,9 +64,12 @@ double mixing_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t 
   double flops = 0;
   if (kind.attends()) {
     const ModelSpec own = as_in(model, kind);
+    const bool absorbed = kind.mixer == Mixer::kSparse && own.latent.kv_rank > 0;
+    const std::int64_t width =
+        absorbed ? 2 * own.latent.kv_rank + own.latent.rope_dim : own.qk_dim() + own.v_dim();
     double pairs = pairs_of(model, kind, length, masked);
     if (kind.mixer == Mixer::kCross) pairs += attention_pairs(length, false, 0);
-    flops += 2 * pairs * static_cast<double>(own.heads * (own.qk_dim() + own.v_dim()));
+    flops += 2 * pairs * static_cast<double>(own.heads * width);
   }
   if (kind.mixer == Mixer::kSparse && !kind.shares) flops += index_flops(model.indexer, length);
   if (kind.has_state()) flops += recurrence_flops(model.state, length);

@@ -17,7 +17,9 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind);
 
 // Returns the FLOPs of one sequence's forward that no weight multiplies: the scores of attention
 // and their product with the values, and the recurrence of a state (recurrence_flops()). `masked`:
-// counts the scores that a causal kernel skips, too.
+// counts the scores that a causal kernel skips, too. Sparse
+// attention over latent vectors counts as it runs, on the vectors that all heads share, and its
+// indexer all pairs before a query, as Megatron-Bridge counts them.
 double mixing_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
                     bool masked);
 

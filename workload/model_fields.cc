@@ -1,5 +1,7 @@
 #include "workload/model_fields.h"
 
+#include "sim/chips/data_type_text.h"
+
 namespace stepsim {
 
 template <>
@@ -56,8 +58,7 @@ FieldTable<IndexerSpec> make_indexer_fields() {
   FieldTable<IndexerSpec> table("Indexer");
   table.add("heads", &IndexerSpec::heads, sizes_or_none(),
             {.help = "Heads that score the tokens. 0: no layer has an indexer."});
-  table.add("head_dim", &IndexerSpec::head_dim, sizes_or_none(),
-            {.help = "Width of such a head."});
+  table.add("head_dim", &IndexerSpec::head_dim, sizes_or_none(), {.help = "Width of such a head."});
   table.add("top_k", &IndexerSpec::top_k, Limits::between(0, 1 << 30),
             {.help = "Tokens that attention looks at, the best of all before a query."});
   return table;
@@ -85,6 +86,9 @@ FieldTable<StateSpec> make_state_fields() {
   table.add("rank", &State::rank, sizes_or_none(),
             {.help = "Width of low-rank projections: of mamba's steps, of kimi_delta's gates.",
              .rules = "Only with these two kinds."});
+  table.add("full_gate", &State::full_gate,
+            {.help = "The gate of the result is a whole projection, not a low-rank one (Kimi K3).",
+             .rules = "Only with kimi_delta."});
   table.add("bias", &State::bias, {.help = "The input and output projections have a bias."});
   table.add("inner_norm", &State::inner_norm,
             {.help = "The result is normalised before the output projection (with mamba: steps, B "
@@ -121,9 +125,10 @@ FieldTable<ExpertSpec> make_expert_fields() {
   table.add("zero", &ExpertSpec::zero, sizes_or_none(),
             {.help = "Choices besides the routed experts that compute nothing (LongCat-Flash).",
              .rules = "per_token x routed / (routed + zero) is whole."});
-  table.add("latent", &ExpertSpec::latent, sizes_or_none(),
-            {.help = "Width to which tokens are projected before they go to their experts (Nemotron "
-                     "3). 0: they go as they are."});
+  table.add(
+      "latent", &ExpertSpec::latent, sizes_or_none(),
+      {.help = "Width to which tokens are projected before they go to their experts (Nemotron "
+               "3). 0: they go as they are."});
   table.add("shared_gate", &ExpertSpec::shared_gate,
             {.help = "A learned gate scales the shared experts' result (Qwen2)."});
   return table;
@@ -133,6 +138,11 @@ void add_shape(FieldTable<ModelSpec>& table) {
   using Model = ModelSpec;
   table.theme("Shape");
   table.add("name", &Model::name, {.help = "The model's name in results."});
+  table.add("weight_type", &Model::weight_type,
+            {.help = "Type in which the published file has its weights.",
+             .unset = "16 bits. A step's types are the plan's."});
+  table.add("note", &Model::note,
+            {.help = "What the model leaves out of what its source describes. Reports show it."});
   table.add("kind", &Model::kind,
             {.help = "transformer, or mlp_stack: two matmuls a layer and nothing else. It takes "
                      "layers, hidden and intermediate only."});
@@ -150,6 +160,10 @@ void add_shape(FieldTable<ModelSpec>& table) {
   table.add("head_dim", &Model::head_dim, sizes().or_zero(),
             {.help = "Width of a head. Left out: hidden / heads, or latent.nope_dim + "
                      "latent.rope_dim."});
+  table.add(
+      "query_rank", &Model::query_rank, sizes_or_none(),
+      {.help = "Width of the vector out of which queries are projected (Step 3). 0: directly.",
+       .rules = "Not with latent attention, which has latent.q_rank."});
   table.add("value_dim", &Model::value_dim, sizes_or_none(),
             {.help = "Width of a head's values. 0: head_dim."});
   table.add("vocabulary", &Model::vocabulary, sizes().or_zero(),
@@ -227,15 +241,16 @@ void add_attention(FieldTable<ModelSpec>& table) {
             {.help = "sliding, or chunked: a token looks at those before it in its own chunk of "
                      "window tokens (Llama 4).",
              .rules = "chunked needs causal."});
-  table.add("mixer_pattern", &Model::mixer_pattern,
-            {.help = "How each layer mixes tokens: a letter a layer, repeated over the model, as "
-                     "in LLLLLG. G: global attention; L: local, with the window; S: a state; B: "
-                     "global attention and a state side by side; I: sparse attention with an "
-                     "indexer; N: attention that is not causal, of an encoder; X: its decoder, with "
-                     "cross attention to the last layer N; -: not at all. A small g or l reads the "
-                     "keys and values of an earlier layer of its kind, a small i the choice of an "
-                     "earlier indexer. Empty: all local if there is a window, otherwise global.",
-             .rules = "L needs window, S and B need state, I needs indexer."});
+  table.add(
+      "mixer_pattern", &Model::mixer_pattern,
+      {.help = "How each layer mixes tokens: a letter a layer, repeated over the model, as "
+               "in LLLLLG. G: global attention; L: local, with the window; S: a state; B: "
+               "global attention and a state side by side; I: sparse attention with an "
+               "indexer; N: attention that is not causal, of an encoder; X: its decoder, with "
+               "cross attention to the last layer N; -: not at all. A small g or l reads the "
+               "keys and values of an earlier layer of its kind, a small i the choice of an "
+               "earlier indexer. Empty: all local if there is a window, otherwise global.",
+       .rules = "L needs window, S and B need state, I needs indexer."});
   table.add("mlp_pattern", &Model::mlp_pattern,
             {.help = "What follows in each layer, the same way. D: a dense MLP; E: experts; -: "
                      "nothing. Empty: as experts.first_dense and experts.every say.",

@@ -48,11 +48,12 @@ void check_letters(const std::string& field, const std::string& pattern, std::st
 
 void check_mixers(const ModelSpec& model, Rules& rules) {
   const std::string& pattern = model.mixer_pattern;
-  check_letters("mixer_pattern", pattern, "GLSBINXgli-",
-                "G (global attention), L (local), S (a state), B (both), I (sparse), N (not causal), "
-                "X (with cross attention) or - (nothing), g and l (with the keys of an earlier "
-                "layer), i (with its choice)",
-                rules);
+  check_letters(
+      "mixer_pattern", pattern, "GLSBINXgli-",
+      "G (global attention), L (local), S (a state), B (both), I (sparse), N (not causal), "
+      "X (with cross attention) or - (nothing), g and l (with the keys of an earlier "
+      "layer), i (with its choice)",
+      rules);
   rules.require(!has_letter(pattern, "Ll") || model.window != 0, "mixer_pattern",
                 "has local layers, but there is no window: window must be at least 1");
   rules.require(!has_letter(pattern, "SB") || model.state.heads != 0, "mixer_pattern",
@@ -131,6 +132,8 @@ void check_state(const StateSpec& state, Rules& rules) {
                 "must divide state.heads (" + std::to_string(state.heads) + "), is " +
                     std::to_string(state.groups));
   if (is_mamba || is_kimi) rules.at_least("state.rank", 1, state.rank);
+  rules.require(is_kimi || !state.full_gate, "state.full_gate",
+                "must be false in a state of kind " + std::string(name_of(state.kind)));
   rules.require(is_mamba || is_kimi || state.rank == 0, "state.rank",
                 "must be 0 in a state of kind " + std::string(name_of(state.kind)) + ", is " +
                     std::to_string(state.rank));
@@ -177,12 +180,12 @@ void check_experts(const ExpertSpec& experts, Rules& rules) {
                     std::to_string(experts.per_token));
   rules.at_least("experts.intermediate", 1, experts.intermediate);
   if (experts.routed > 0 && experts.zero > 0) {
-    rules.require(experts.per_token * experts.routed % (experts.routed + experts.zero) == 0,
-                  "experts.zero",
-                  "must leave a whole number of routed experts to visit: per_token x routed / (routed "
-                  "+ zero) is " +
-                      std::to_string(experts.per_token) + " x " + std::to_string(experts.routed) +
-                      " / " + std::to_string(experts.routed + experts.zero));
+    rules.require(
+        experts.per_token * experts.routed % (experts.routed + experts.zero) == 0, "experts.zero",
+        "must leave a whole number of routed experts to visit: per_token x routed / (routed "
+        "+ zero) is " +
+            std::to_string(experts.per_token) + " x " + std::to_string(experts.routed) + " / " +
+            std::to_string(experts.routed + experts.zero));
   }
   rules.require(!experts.shared_gate || experts.shared_intermediate > 0, "experts.shared_gate",
                 "must be false where experts.shared_intermediate is 0, is true");
@@ -238,6 +241,10 @@ void check_branches(const ModelSpec& model, const std::vector<BlockKind>& kinds,
                 "must be true where post_norms is false: a branch has a norm");
   rules.require(!model.qk_norm || !model.qk_norm_whole, "qk_norm_whole",
                 "must be false where qk_norm is true: there is one norm");
+  rules.require(model.query_rank == 0 || model.latent.kv_rank == 0, "query_rank",
+                "must be 0 with latent attention, is " + std::to_string(model.query_rank));
+  rules.require(model.query_rank == 0 || !model.parallel_branches, "query_rank",
+                "must be 0 with parallel_branches, is " + std::to_string(model.query_rank));
   rules.require(model.latent.kv_rank == 0 || !model.qk_norm_whole, "qk_norm_whole",
                 "must be false with latent attention, is true");
 }

@@ -16,11 +16,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/error.h"
+#include "sim/chips/kernel.h"
 #include "workload/state_spec.h"
 
 namespace stepsim {
@@ -109,9 +111,9 @@ struct LocalSpec {
   bool operator==(const LocalSpec&) const = default;
 };
 
-// Sparse attention (DeepSeek-V3.2, arXiv 2512.02556): an indexer of narrow heads, in fp8, scores all
-// tokens for each query, and attention looks at the best top_k. With latent attention queries and
-// results are those of the latent vectors, which all heads share as keys and values.
+// Sparse attention (DeepSeek-V3.2, arXiv 2512.02556): an indexer of narrow heads, in fp8, scores
+// all tokens for each query, and attention looks at the best top_k. With latent attention queries
+// and results are those of the latent vectors, which all heads share as keys and values.
 struct IndexerSpec {
   std::int64_t heads = 0;  // 0: no layer has an indexer
   std::int64_t head_dim = 0;
@@ -122,6 +124,9 @@ struct IndexerSpec {
 
 struct ModelSpec {
   std::string name;
+  // Type in which the published file has its weights. Plans say which types a step uses.
+  std::optional<DataType> weight_type{};
+  std::string note{};  // what it leaves out of what its source describes: "its vision part"
   ModelKind kind = ModelKind::kTransformer;  // kMlpStack: layers, hidden and intermediate only
   std::int64_t layers = 0;
   std::int64_t hidden = 0;        // width of the residual stream
@@ -129,7 +134,8 @@ struct ModelSpec {
   std::int64_t heads = 0;         // query heads
   std::int64_t kv_heads = 0;      // = heads: multi-head; 1: multi-query; between: grouped-query
   std::int64_t head_dim = 0;
-  std::int64_t value_dim = 0;  // width of a head's values; 0: head_dim
+  std::int64_t value_dim = 0;   // width of a head's values; 0: head_dim
+  std::int64_t query_rank = 0;  // width of the vector that queries come out of; 0: the stream's
   std::int64_t vocabulary = 0;
   std::int64_t learned_positions = 0;  // rows of a learned position embedding; 0: none
   bool rotary = true;                  // rotates q and k, if no positions are learned
@@ -218,8 +224,8 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer);
 // Returns each kind of which the model has layers, in order of appearance. Cost: O(layers).
 std::vector<BlockKind> kinds_of(const ModelSpec& model);
 
-// Returns the model as layers of this kind have it: with the sizes of `local` in local ones, no window
-// in others, and causal or not.
+// Returns the model as layers of this kind have it: with the sizes of `local` in local ones, no
+// window in others, and causal or not.
 ModelSpec as_in(const ModelSpec& model, const BlockKind& kind);
 
 // Returns the pairs of a query and a key that attention scores in a layer of this kind, per

@@ -65,13 +65,19 @@ std::int64_t scan_parameters(const StateSpec& state, std::int64_t heads) {
   return 0;
 }
 
-bool has_low_rank_gates(const StateSpec& state) {
-  return state.kind == StateKind::kKimiDelta;
+bool has_low_rank_gate(const StateSpec& state) {
+  return state.kind == StateKind::kKimiDelta && !state.full_gate;
+}
+
+// Returns the width of the narrow vectors from which kimi_delta makes decays, and the gate.
+std::int64_t low_rank_width(const StateSpec& state) {
+  if (state.kind != StateKind::kKimiDelta) return 0;
+  return state.full_gate ? state.rank : 2 * state.rank;
 }
 
 LayerOp input_projection(const Part& part, const StatePart& mine) {
   const StateSpec& state = part.model.state;
-  const std::int64_t gates = has_low_rank_gates(state) ? 2 * state.rank : mine.values;
+  const std::int64_t gates = low_rank_width(state) + (has_low_rank_gate(state) ? 0 : mine.values);
   const std::int64_t queries_and_keys = state.kind == StateKind::kMamba ? 0 : 2 * mine.keys;
   return project_gathered(part, {.name = "state_projection",
                                  .inputs = part.hidden(),
@@ -83,11 +89,12 @@ LayerOp input_projection(const Part& part, const StatePart& mine) {
 // Widens the low-rank vectors of kimi_delta: decays of each key feature, gates of each value.
 LayerOp gate_projection(const Part& part, const StatePart& mine) {
   const StateSpec& state = part.model.state;
-  LayerOp op = project(part, {.name = "gate_projection",
-                              .inputs = state.rank,
-                              .outputs = mine.heads * state.key_dim + mine.values,
-                              .narrow = true});
-  keep_input(op, part.operand_size(part.tokens * 2 * state.rank));
+  LayerOp op = project(
+      part, {.name = "gate_projection",
+             .inputs = state.rank,
+             .outputs = mine.heads * state.key_dim + (has_low_rank_gate(state) ? mine.values : 0),
+             .narrow = true});
+  keep_input(op, part.operand_size(part.tokens * low_rank_width(state)));
   op.reads = {"state_projection"};
   return op;
 }
@@ -173,7 +180,7 @@ LayerOp state_norm(const Part& part, const StatePart& mine) {
                                                   .flops = 18,
                                                   .accumulated = op.parameters,
                                                   .kind = kind})};
-  op.reads = {"scan", has_low_rank_gates(state) ? "gate_projection" : "state_projection"};
+  op.reads = {"scan", has_low_rank_gate(state) ? "gate_projection" : "state_projection"};
   keep_input(op, 2 * part.size(elements));
   op.backward_workspace = 3 * part.size(elements);
   return op;
@@ -252,7 +259,7 @@ std::vector<LayerOp> state_ops(const Part& part) {
   const StatePart mine = part_of_state(part);
   if (state.kind == StateKind::kMamba) return selective_ops(part, mine);
   std::vector<LayerOp> ops = {input_projection(part, mine)};
-  if (has_low_rank_gates(state)) ops.push_back(gate_projection(part, mine));
+  if (low_rank_width(state) > 0) ops.push_back(gate_projection(part, mine));
   LayerOp states = scan(part, mine);
   states.reads = {"state_projection"};
   if (state.convolution > 0) {

@@ -34,6 +34,7 @@ struct StateSpec {
   std::int64_t value_dim = 0;
   std::int64_t convolution = 0;  // taps of the short convolution; 0: none
   std::int64_t rank = 0;         // of low-rank projections: mamba's steps, kimi_delta's gates
+  bool full_gate = false;        // kimi_delta: the gate of the result is a whole projection
   bool bias = false;             // input and output projections have a bias
   bool inner_norm = true;        // of the result, before the output projection (mamba: of x's)
   std::int64_t chunk = 64;       // tokens that the kernels take together

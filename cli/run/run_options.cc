@@ -115,6 +115,9 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   if (values.count("set") != 0) {
     options.source.overrides = values["set"].as<std::vector<std::string>>();
   }
+  if (const std::string family = text("as"); !family.empty()) {
+    options.source.overrides.push_back("model.as=" + family);
+  }
   options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   refuse_same_output(line, "trace", "json", problems);
@@ -185,7 +188,10 @@ po::options_description run_option_list() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
-  add("model", text("NAME|FILE"), "catalog name, config.json of Hugging Face, or a model file");
+  add("model", text("NAME|FILE"),
+      "catalog name, config.json of Hugging Face or the folder that holds it, or a model file");
+  add("as", text("FAMILY"),
+      "read that config.json as one of this family, of which its own is another name: --as llama");
   add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
   add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
   add("plan", text("KEYS|NAME|FILE"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "proto/catalog/catalog.h"
@@ -39,7 +40,8 @@ bool resolve_catalog(Message& message, CatalogKind kind, const std::string& fiel
   Message base;
   if constexpr (requires { base.gated_mlp(); }) {
     if (is_hugging_face(*answer.found)) {
-      read_hugging_face(*answer.found, base, problems);
+      read_hugging_face(*answer.found, message.as(), base, problems);
+      message.clear_as();
     } else {
       read_message(*answer.found, field + ".", base, problems);
     }
@@ -79,22 +81,30 @@ std::string model_name(const std::filesystem::path& path) {
 
 bool resolve(file::Model& model, const std::filesystem::path& folder, ProblemList& problems) {
   if (!model.has_huggingface()) {
-    return resolve_catalog(model, CatalogKind::kModel, "model", problems);
+    const bool found = resolve_catalog(model, CatalogKind::kModel, "model", problems);
+    if (model.has_as()) {
+      problems.add("model.as", "says how a config.json is read, but the model comes from none");
+    }
+    model.clear_as();
+    return found;
   }
   if (model.has_catalog()) {
     problems.add("model.huggingface", "there can be only one start: catalog or huggingface");
     return false;
   }
-  const std::filesystem::path path = folder / model.huggingface();
+  std::filesystem::path path = folder / model.huggingface();
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) path /= "config.json";
   const std::optional<SourceText> source =
       read_source(path.string(), "model.huggingface", problems);
   if (!source) return false;
   const std::size_t before = problems.size();
   file::Model base;
-  read_hugging_face(*source, base, problems);
+  read_hugging_face(*source, model.as(), base, problems);
   if (!base.has_layers()) return problems.size() == before;
   base.set_name(model_name(path));
   model.clear_huggingface();
+  model.clear_as();
   put_over(base, model);
   model = std::move(base);
   return true;

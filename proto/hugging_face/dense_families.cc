@@ -124,7 +124,8 @@ void read_gemma4(Config& config, file::Model& model) {
   if (!model.has_window()) model.clear_local();
   const std::int64_t sharing = config.count_or("num_kv_shared_layers", "mixer_pattern", 0);
   std::string letters = model.mixer_pattern();
-  for (std::size_t layer = letters.size() - std::min(letters.size(), static_cast<std::size_t>(sharing));
+  for (std::size_t layer =
+           letters.size() - std::min(letters.size(), static_cast<std::size_t>(sharing));
        layer < letters.size(); ++layer) {
     letters[layer] = letters[layer] == 'L' ? 'l' : 'g';
   }
@@ -242,12 +243,12 @@ void read_falcon(Config& config, file::Model& model) {
   model.set_vocabulary(config.size("vocab_size", "vocabulary"));
   const bool is_new = config.flag_or("new_decoder_architecture", false);
   const bool one_key = config.flag_or("multi_query", true);
-  const std::int64_t grouped = config.size_or(config.either("num_kv_heads", "n_head_kv"), "kv_heads",
-                                              model.heads());
+  const std::int64_t grouped =
+      config.size_or(config.either("num_kv_heads", "n_head_kv"), "kv_heads", model.heads());
   model.set_kv_heads(is_new ? grouped : one_key ? 1 : model.heads());
-  model.set_head_dim(config.divide_over_heads(model.hidden(), model.heads(), "num_attention_heads"));
-  model.set_intermediate(
-      config.size_or("ffn_hidden_size", "intermediate", 4 * model.hidden()));
+  model.set_head_dim(
+      config.divide_over_heads(model.hidden(), model.heads(), "num_attention_heads"));
+  model.set_intermediate(config.size_or("ffn_hidden_size", "intermediate", 4 * model.hidden()));
   model.set_gated_mlp(false);
   model.set_norm("layer");
   model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
@@ -255,7 +256,8 @@ void read_falcon(Config& config, file::Model& model) {
   model.set_attention_bias(bias);
   model.set_mlp_bias(bias);
   model.set_rotary(!config.flag_or("alibi", false));
-  model.set_parallel_branches(is_new || config.flag_or("parallel_attn", true));
+  const bool parallel = config.flag_or("parallel_attn", true);
+  model.set_parallel_branches(is_new || parallel);
   model.set_parallel_norms(is_new && config.size_or("num_ln_in_parallel_attn", "", 2) == 2);
 }
 
@@ -264,11 +266,13 @@ void read_opt(Config& config, file::Model& model) {
   model.set_hidden(config.size("hidden_size", "hidden"));
   model.set_heads(config.size("num_attention_heads", "heads"));
   model.set_kv_heads(model.heads());
-  model.set_head_dim(config.divide_over_heads(model.hidden(), model.heads(), "num_attention_heads"));
+  model.set_head_dim(
+      config.divide_over_heads(model.hidden(), model.heads(), "num_attention_heads"));
   model.set_vocabulary(config.size("vocab_size", "vocabulary"));
   model.set_intermediate(config.size("ffn_dim", "intermediate"));
   constexpr std::int64_t kOffset = 2;  // the first two rows are never looked up
-  model.set_learned_positions(config.size("max_position_embeddings", "learned_positions") + kOffset);
+  model.set_learned_positions(config.size("max_position_embeddings", "learned_positions") +
+                              kOffset);
   model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
   set_gpt_block(model);
   if (!config.flag_or("enable_bias", true)) {
@@ -324,7 +328,7 @@ void read_bloom(Config& config, file::Model& model) {
   if (config.number_or("hidden_dropout", 0) > 0) model.set_dropout(true);
 }
 
-constexpr HuggingFaceFamily kFamilies[] = {
+constexpr HuggingFaceFamily kDenseFamilies[] = {
     {"apertus", read_apertus},
     {"bloom", read_bloom},
     {"cohere", read_cohere},
@@ -365,7 +369,7 @@ constexpr HuggingFaceFamily kFamilies[] = {
 }  // namespace
 
 std::span<const HuggingFaceFamily> dense_families() {
-  return kFamilies;
+  return kDenseFamilies;
 }
 
 // Qwen 2 and 3 have a window, if they use it, in all layers from max_window_layers on.
@@ -387,6 +391,7 @@ void read_qwen3_attention(HuggingFaceConfig& config, file::Model& model) {
   read_decoder(config, model, {.head_dim = 128});
   model.set_qk_norm(true);
   model.set_attention_bias(config.flag_or("attention_bias", false));
+  config.expect("use_qk_norm", true, " (queries and keys are normalised)");
   read_qwen_window(config, model);
 }
 

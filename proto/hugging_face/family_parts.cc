@@ -72,8 +72,8 @@ std::string layer_letters(Config& config, const file::Model& model, std::string_
                           const LayerWords& words) {
   std::string letters;
   for (const std::string& text : config.texts(key)) {
-    const auto found = std::ranges::find_if(
-        words, [&text](const auto& word) { return word.first == text; });
+    const auto found =
+        std::ranges::find_if(words, [&text](const auto& word) { return word.first == text; });
     if (found == words.end()) {
       config.refuse(key, "",
                     "must hold " + name_with_letters(words) + " only; layer " +
@@ -116,8 +116,8 @@ std::string layers_where(const file::Model& model, const std::function<bool(std:
 void read_window(Config& config, file::Model& model, std::int64_t absent,
                  const std::string& pattern) {
   const std::int64_t window = config.size_or("sliding_window", "window", absent);
-  const std::string letters = layer_letters(
-      config, model, "layer_types", {{"full_attention", 'G'}, {"sliding_attention", 'L'}});
+  const std::string letters = layer_letters(config, model, "layer_types",
+                                            {{"full_attention", 'G'}, {"sliding_attention", 'L'}});
   if (window == 0) return;
   const std::string& chosen = letters.empty() ? pattern : letters;
   if (!chosen.empty() && chosen.find('L') == std::string::npos) return;
@@ -174,6 +174,7 @@ void read_mamba2(Config& config, file::Model& model, const Mamba2Keys& keys) {
   state.set_key_dim(config.size(keys.key_dim, "state.key_dim"));
   state.set_convolution(config.size_or(keys.convolution, "state.convolution", 4));
   state.set_chunk(config.size_or(keys.chunk, "state.chunk", 256));
+  config.has("mamba_expand");  // heads x value_dim / hidden
 }
 
 void read_gated_delta(Config& config, file::Model& model) {

@@ -37,8 +37,8 @@ void set_gpt_block(file::Model& model);
 // The words of a list of layers ("layer_types") and the letters of a pattern that they mean.
 using LayerWords = std::initializer_list<std::pair<std::string_view, char>>;
 
-// Returns one letter a layer from a list of words, or "" if the key is absent. Unknown words and lists
-// of another length than the model has layers are reported with their position.
+// Returns one letter a layer from a list of words, or "" if the key is absent. Unknown words and
+// lists of another length than the model has layers are reported with their position.
 std::string layer_letters(HuggingFaceConfig& config, const file::Model& model, std::string_view key,
                           const LayerWords& words);
 // The same from a list of whole numbers: `letters` by number (0, 1, ...).
@@ -48,8 +48,8 @@ std::string layer_letters(HuggingFaceConfig& config, const file::Model& model, s
 std::string layers_where(const file::Model& model, const std::function<bool(std::int64_t)>& holds,
                          char then, char otherwise);
 
-// Reads sliding_window and the layers that have it: from layer_types, else `pattern` repeated (empty:
-// all). `absent`: the window if the file gives none, 0: no window.
+// Reads sliding_window and the layers that have it: from layer_types, else `pattern` repeated
+// (empty: all). `absent`: the window if the file gives none, 0: no window.
 void read_window(HuggingFaceConfig& config, file::Model& model, std::int64_t absent,
                  const std::string& pattern);
 // Returns a pattern of `period` layers of which the last is global: "LLLG".

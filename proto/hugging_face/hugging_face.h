@@ -1,10 +1,14 @@
 // Reads models as Hugging Face publishes them: the config.json of each family in
 // hugging_face_families.cc. If a model has several parts (gemma3), its text_config is read.
 //
+// Where a file has parts for pictures or sound, model.note says that they aren't counted.
+//
 // Keys that don't concern the shape are ignored. Keys that do, and that the family doesn't have,
 // are refused. Dropout is on only if the file says so, whatever the transformers library assumes.
 
 #pragma once
+
+#include <string>
 
 #include "proto/message_file.h"
 #include "proto/model.pb.h"
@@ -14,6 +18,9 @@ namespace stepsim {
 // True if the file says model_type, as every config.json does.
 bool is_hugging_face(const SourceText& source);
 
-void read_hugging_face(const SourceText& source, file::Model& model, ProblemList& problems);
+// `as`: the family as which the file is read, whatever it calls itself; "": its own. Keys that this
+// family doesn't know are then ignored, and model.note says so.
+void read_hugging_face(const SourceText& source, const std::string& as, file::Model& model,
+                       ProblemList& problems);
 
 }  // namespace stepsim

@@ -1,61 +1,116 @@
 #include "proto/hugging_face/hugging_face_config.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 namespace stepsim {
 namespace {
 
 // Keys of any family that change the count of parameters or the kernels of a layer.
-constexpr std::array<std::string_view, 49> kShapingKeys = {"num_hidden_layers",
-                                                           "n_layer",
-                                                           "hidden_size",
-                                                           "n_embd",
-                                                           "n_embed",
-                                                           "intermediate_size",
-                                                           "n_inner",
-                                                           "num_attention_heads",
-                                                           "n_head",
-                                                           "num_key_value_heads",
-                                                           "head_dim",
-                                                           "vocab_size",
-                                                           "n_positions",
-                                                           "tie_word_embeddings",
-                                                           "attention_bias",
-                                                           "mlp_bias",
-                                                           "use_qkv_bias",
-                                                           "qkv_bias",
-                                                           "use_bias",
-                                                           "sliding_window",
-                                                           "sliding_window_pattern",
-                                                           "layer_types",
-                                                           "num_local_experts",
-                                                           "num_experts",
-                                                           "n_routed_experts",
-                                                           "n_shared_experts",
-                                                           "num_experts_per_tok",
-                                                           "experts_per_token",
-                                                           "moe_intermediate_size",
-                                                           "shared_expert_intermediate_size",
-                                                           "decoder_sparse_step",
-                                                           "mlp_only_layers",
-                                                           "first_k_dense_replace",
-                                                           "moe_layer_freq",
-                                                           "moe_layers",
-                                                           "interleave_moe_layer_step",
-                                                           "q_lora_rank",
-                                                           "kv_lora_rank",
-                                                           "qk_nope_head_dim",
-                                                           "qk_rope_head_dim",
-                                                           "v_head_dim",
-                                                           "num_nextn_predict_layers",
-                                                           "num_kv_shared_layers",
-                                                           "hidden_size_per_layer_input",
-                                                           "linear_num_value_heads",
-                                                           "ssm_state_size",
-                                                           "encoder_layers",
-                                                           "cross_attention_layers",
-                                                           "add_cross_attention"};
+constexpr auto kShapingKeys =
+    std::to_array<std::string_view>({"num_hidden_layers",
+                                     "n_layer",
+                                     "hidden_size",
+                                     "n_embd",
+                                     "n_embed",
+                                     "intermediate_size",
+                                     "n_inner",
+                                     "num_attention_heads",
+                                     "n_head",
+                                     "num_key_value_heads",
+                                     "head_dim",
+                                     "vocab_size",
+                                     "n_positions",
+                                     "tie_word_embeddings",
+                                     "attention_bias",
+                                     "mlp_bias",
+                                     "use_qkv_bias",
+                                     "qkv_bias",
+                                     "use_bias",
+                                     "sliding_window",
+                                     "sliding_window_pattern",
+                                     "layer_types",
+                                     "num_local_experts",
+                                     "num_experts",
+                                     "n_routed_experts",
+                                     "n_shared_experts",
+                                     "num_experts_per_tok",
+                                     "experts_per_token",
+                                     "moe_intermediate_size",
+                                     "shared_expert_intermediate_size",
+                                     "decoder_sparse_step",
+                                     "mlp_only_layers",
+                                     "first_k_dense_replace",
+                                     "moe_layer_freq",
+                                     "moe_layers",
+                                     "interleave_moe_layer_step",
+                                     "q_lora_rank",
+                                     "kv_lora_rank",
+                                     "qk_nope_head_dim",
+                                     "qk_rope_head_dim",
+                                     "v_head_dim",
+                                     "num_nextn_predict_layers",
+                                     "num_kv_shared_layers",
+                                     "hidden_size_per_layer_input",
+                                     "linear_num_value_heads",
+                                     "ssm_state_size",
+                                     "encoder_layers",
+                                     "cross_attention_layers",
+                                     "add_cross_attention",
+                                     "num_layers",
+                                     "n_layers",
+                                     "d_model",
+                                     "n_heads",
+                                     "num_heads",
+                                     "d_kv",
+                                     "d_ff",
+                                     "ffn_dim",
+                                     "attn_config",
+                                     "ffn_config",
+                                     "linear_attn_config",
+                                     "linear_num_key_heads",
+                                     "full_attention_interval",
+                                     "hybrid_override_pattern",
+                                     "layers_block_type",
+                                     "attn_layer_indices",
+                                     "attn_layer_period",
+                                     "attn_type_list",
+                                     "mamba_n_heads",
+                                     "mamba_num_heads",
+                                     "mamba_d_state",
+                                     "mamba_expand",
+                                     "index_n_heads",
+                                     "index_topk",
+                                     "sparse_attention_config",
+                                     "attention_chunk_size",
+                                     "global_head_dim",
+                                     "attention_k_eq_v",
+                                     "enable_moe_block",
+                                     "zero_expert_num",
+                                     "moe_latent_size",
+                                     "routed_expert_hidden_size",
+                                     "moe_num_experts",
+                                     "num_shared_experts",
+                                     "num_shared_expert",
+                                     "moe_num_shared_experts",
+                                     "share_expert_dim",
+                                     "share_q_dim",
+                                     "shared_intermediate_size",
+                                     "use_cla",
+                                     "moe_layers_enum",
+                                     "mlp_layer_types",
+                                     "hybrid_layer_pattern",
+                                     "swa_num_key_value_heads",
+                                     "num_decoder_layers",
+                                     "use_qk_norm",
+                                     "compress_ratios",
+                                     "hc_mult",
+                                     "parallel_attn",
+                                     "use_parallel_residual",
+                                     "moe_shared_expert_intermediate_size",
+                                     "attn_res_block_size"});
 
 // Returns whether a value says nothing: null, false, 0, or an empty list.
 bool is_nothing(const Json& value) {
@@ -135,6 +190,32 @@ std::vector<std::int64_t> HuggingFaceConfig::numbers(std::string_view key) {
   }
   if (!fine) refuse(key, "", "must be a list of whole numbers, is " + shown(at(key)));
   return result;
+}
+
+std::string HuggingFaceConfig::text_or(std::string_view key, const std::string& absent) {
+  return has(key) && at(key).is_string() ? at(key).get<std::string>() : absent;
+}
+
+std::int64_t HuggingFaceConfig::integer_or(std::string_view key, std::int64_t absent) {
+  constexpr std::int64_t kLeast = -(std::int64_t{1} << 62);
+  return has(key) ? whole(key, "", kLeast) : absent;
+}
+
+std::int64_t HuggingFaceConfig::uniform(std::string_view key, std::string_view field) {
+  if (!has(key) || !at(key).is_array()) return size(key, field);
+  const std::vector<std::int64_t> list = numbers(key);
+  const bool alike = std::ranges::adjacent_find(list, std::not_equal_to<>()) == list.end();
+  if (!list.empty() && alike && list.front() >= 1) return list.front();
+  refuse(key, field,
+         "must be the same whole number of at least 1 for all layers, is " + shown(at(key)));
+  return 0;
+}
+
+HuggingFaceConfig HuggingFaceConfig::nested(std::string_view key) {
+  static const Json kEmpty = Json::object();
+  const bool is_object = has(key) && at(key).is_object();
+  if (!is_object) refuse(key, "", "must be given: an object in braces");
+  return {name_ + ": " + std::string(key), is_object ? at(key) : kEmpty, problems_};
 }
 
 void HuggingFaceConfig::expect(std::string_view key, const Json& value, std::string_view why) {

@@ -36,6 +36,17 @@ class HuggingFaceConfig {
   // Reads a list of texts or of whole numbers; empty if absent.
   std::vector<std::string> texts(std::string_view key);
   std::vector<std::int64_t> numbers(std::string_view key);
+  // Reads a text; `absent` if the file gives none, or a number in its place.
+  std::string text_or(std::string_view key, const std::string& absent);
+  // Reads a whole number of any sign.
+  std::int64_t integer_or(std::string_view key, std::int64_t absent);
+  // Reads a count that the file gives once, or for each layer in a list of equal numbers.
+  std::int64_t uniform(std::string_view key, std::string_view field);
+  // Returns the keys of an object under this key; an empty one if it is missing, which is a
+  // problem.
+  HuggingFaceConfig nested(std::string_view key);
+  // Returns the first key of the object, or "".
+  std::string first_key() const { return object_.empty() ? "" : object_.begin().key(); }
   // Requires that the key is absent or has this value, because models cannot express another one.
   void expect(std::string_view key, const Json& value, std::string_view why);
 
@@ -52,6 +63,9 @@ class HuggingFaceConfig {
   void leave_out(std::string_view field) { problems_.mark_reported("model." + std::string(field)); }
 
   void refuse(std::string_view key, std::string_view field, std::string message);
+  void refuse_if(bool wrong, std::string_view key, std::string message) {
+    if (wrong) refuse(key, "", std::move(message));
+  }
 
   // Refuses keys that shape a model, say something, and were not asked for by `family`.
   void refuse_unread(std::string_view family);

@@ -8,6 +8,7 @@
 
 #include "proto/catalog/catalog_reference.h"
 #include "proto/hugging_face/hugging_face.h"
+#include "proto/hugging_face/hugging_face_families.h"
 #include "proto/to_spec.h"
 #include "workload/model_counts.h"
 
@@ -23,10 +24,11 @@ std::string grouped(std::int64_t value) {
 
 }  // namespace
 
-std::string import_hugging_face(const std::string& path) {
+std::string import_hugging_face(const std::string& path, const std::string& as) {
   ProblemList problems;
   file::Model message;
   message.set_huggingface(std::filesystem::absolute(path).string());
+  if (!as.empty()) message.set_as(as);
   ModelSpec model;
   if (resolve(message, "", problems)) model = to_model(message, problems);
   if (!problems.empty()) throw ConfigError(problems.all());
@@ -40,6 +42,14 @@ std::string import_hugging_face(const std::string& path) {
   if (prediction > 0) size += ", " + grouped(prediction) + " for multi-token prediction besides";
   return fmt::format("# From {}: {}.\n{}", std::filesystem::path(path).filename().string(), size,
                      text);
+}
+
+std::string families_text() {
+  std::string text;
+  for (const HuggingFaceFamily& family : hugging_face_families()) {
+    text += std::string(family.model_type) + "\n";
+  }
+  return text;
 }
 
 }  // namespace stepsim

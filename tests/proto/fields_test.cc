@@ -18,7 +18,7 @@ namespace stepsim {
 namespace {
 
 // These fields name the source of a message. They are resolved before the message is read.
-const std::vector<std::string> kSources = {"catalog", "huggingface"};
+const std::vector<std::string> kSources = {"catalog", "huggingface", "as"};
 
 // Returns a line for each field of the message that nothing reads, and for each row that no file
 // can give.

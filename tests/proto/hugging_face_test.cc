@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/support/experiment_case.h"
 #include "workload/model_counts.h"
 
@@ -87,12 +89,106 @@ TEST_F(HuggingFaceTest, ReadsGpt2) {
   EXPECT_EQ(parameter_count(model), 124'439'808);
 }
 
-TEST_F(HuggingFaceTest, AnotherFamilySaysWhichAreRead) {
+constexpr const char* kByHand =
+    ". One that only renames a family is read with --as FAMILY; another can be described by hand: "
+    "model { layers: .. hidden: .. heads: .. mixer_pattern: .. mlp_pattern: .. } "
+    "(docs/experiment-files.md)";
+
+TEST_F(HuggingFaceTest, AnotherFamilyNamesTheNearest) {
+  const std::string must =
+      "config.json: model_type: must be a family that is read (stepsim import "
+      "families), is ";
   EXPECT_EQ(problems_with(R"({"model_type": "mamba", "hidden_size": 4096})"),
-            Lines{"config.json: model_type: must be \"bloom\", \"deepseek_v2\", \"deepseek_v3\", "
-                  "\"gemma\", \"gemma2\", \"gemma3_text\", \"gpt2\", \"gpt_oss\", \"llama\", "
-                  "\"mistral\", \"mixtral\", \"phi3\", \"qwen2\", \"qwen2_moe\", \"qwen3\", "
-                  "\"qwen3_moe\" or \"starcoder2\", is \"mamba\""});
+            Lines{must + "\"mamba\"; nearest: mamba2" + kByHand});
+  EXPECT_EQ(problems_with(R"({"model_type": "xyz"})"), Lines{must + "\"xyz\"" + kByHand});
+}
+
+TEST_F(HuggingFaceTest, AFamilyThatRenamesAnotherIsReadAsThat) {
+  const std::string config = write("config.json", R"({"model_type": "copycat", "vocab_size": 1000,
+    "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 2,
+    "num_attention_heads": 8, "copycat_constant": 3})");
+  ExperimentSource source = from_flags(config, "dgx-h100-8", kPlan);
+  source.overrides = {"model.as=llama"};
+  const ModelSpec model = load_experiment(source).model;
+  EXPECT_EQ(model.head_dim, 64);
+  EXPECT_EQ(model.note, "read as llama, is copycat");
+  source.overrides = {"model.as=lama"};
+  EXPECT_EQ(problems_of(source).size(), 1U);
+}
+
+TEST_F(HuggingFaceTest, AFolderIsReadByItsConfig) {
+  write("config.json", R"({"model_type": "llama", "vocab_size": 1000, "hidden_size": 512,
+    "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8})");
+  const std::string folder = std::filesystem::path(write("other.txt", "")).parent_path().string();
+  EXPECT_EQ(load_experiment(from_flags(folder, "dgx-h100-8", kPlan)).model.layers, 2);
+}
+
+TEST_F(HuggingFaceTest, TheTextOfAModelWithPicturesCounts) {
+  const ModelSpec model = model_of(R"({"model_type": "mistral3", "vision_config": {"layers": 3},
+    "tie_word_embeddings": true,
+    "text_config": {"model_type": "mistral", "vocab_size": 1000, "hidden_size": 512,
+    "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8}})");
+  EXPECT_EQ(model.layers, 2);
+  EXPECT_TRUE(model.tied_embeddings) << "a key outside the text's";
+  EXPECT_EQ(model.note, "its vision part is not counted");
+}
+
+TEST_F(HuggingFaceTest, SaysTheTypeOfTheWeights) {
+  const auto type = [&](const std::string& quantization) {
+    return model_of(R"({"model_type": "llama", "vocab_size": 1000, "hidden_size": 512,
+      "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8,
+      "quantization_config": )" +
+                    quantization + "}")
+        .weight_type;
+  };
+  EXPECT_EQ(type("null"), std::nullopt);
+  EXPECT_EQ(type(R"({"quant_method": "fp8", "weight_block_size": [128, 128]})"),
+            DataType::kFp8Block);
+  EXPECT_EQ(type(R"({"quant_method": "fp8"})"), DataType::kFp8);
+  EXPECT_EQ(type(R"({"quant_method": "mxfp4"})"), DataType::kMxfp4);
+  EXPECT_EQ(type(R"({"quant_method": "awq", "bits": 4})"), DataType::kInt4);
+  EXPECT_EQ(type(R"({"quant_method": "modelopt", "quant_algo": "NVFP4"})"), DataType::kNvfp4);
+  EXPECT_EQ(type(R"({"quant_method": "compressed-tensors", "config_groups": {"group_0":
+      {"weights": {"num_bits": 4, "type": "int", "group_size": 32}}}})"),
+            DataType::kInt4);
+  EXPECT_EQ(problems_with(R"({"model_type": "llama", "vocab_size": 1000, "hidden_size": 512,
+      "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8,
+      "quantization_config": {"quant_method": "magic"}})"),
+            Lines{"config.json: quantization_config: quant_method: must be fp8, mxfp4, "
+                  "compressed-tensors, modelopt, gptq, awq or bitsandbytes, with weights of 8 or 4 "
+                  "bits; is \"magic\""});
+}
+
+TEST_F(HuggingFaceTest, ReadsPatternsOfBranches) {
+  const std::string sizes = R"("vocab_size": 1000, "hidden_size": 512, "intermediate_size": 1024,
+    "num_attention_heads": 8, "num_key_value_heads": 2, "mamba_num_heads": 16,
+    "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128)";
+  const ModelSpec model = model_of(R"({"model_type": "nemotron_h", "num_hidden_layers": 4,
+    "hybrid_override_pattern": "M-*-", "time_step_limit": [0.0, Infinity], )" +
+                                   sizes + "}");
+  EXPECT_EQ(model.mixer_pattern, "S-G-");
+  EXPECT_EQ(model.mlp_pattern, "-D-D");
+  EXPECT_FALSE(model.gated_mlp);
+  EXPECT_EQ(problems_with(R"({"model_type": "nemotron_h", "num_hidden_layers": 3,
+    "hybrid_override_pattern": "M-X", )" +
+                          sizes + "}"),
+            Lines{"config.json: hybrid_override_pattern: must be letters M, *, - and E; layer 2 is "
+                  "X"});
+  EXPECT_EQ(problems_with(R"({"model_type": "nemotron_h", "num_hidden_layers": 5,
+    "hybrid_override_pattern": "M-*-", )" +
+                          sizes + "}"),
+            Lines{"config.json: hybrid_override_pattern: must have a letter for each of the 5 "
+                  "layers, has 4"});
+}
+
+TEST_F(HuggingFaceTest, NamesALayerOfUnknownKind) {
+  EXPECT_EQ(problems_with(R"({"model_type": "qwen3_next", "vocab_size": 1000, "hidden_size": 512,
+    "intermediate_size": 1024, "num_hidden_layers": 3, "num_attention_heads": 8,
+    "linear_num_value_heads": 8, "linear_num_key_heads": 8, "linear_key_head_dim": 64,
+    "linear_value_head_dim": 64,
+    "layer_types": ["linear_attention", "full_attention", "magic_attention"]})"),
+            Lines{"config.json: layer_types: must hold linear_attention, full_attention only; "
+                  "layer 2 is \"magic_attention\""});
 }
 
 TEST_F(HuggingFaceTest, AFieldIsReportedUnderItsKeyAlone) {

@@ -1,0 +1,15 @@
+// The types of the weights of a published file, from its quantization_config.
+
+#pragma once
+
+#include "proto/hugging_face/hugging_face_config.h"
+#include "proto/model.pb.h"
+
+namespace stepsim {
+
+// Sets model.weight_type from quantization_config: the methods fp8 (by block or tensor), mxfp4,
+// compressed-tensors, modelopt, gptq, awq, bitsandbytes. Without one nothing is set; an unknown
+// method is a problem. Layers that a file leaves in 16 bits are not told apart.
+void read_weight_type(HuggingFaceConfig& config, file::Model& model);
+
+}  // namespace stepsim

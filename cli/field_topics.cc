@@ -11,6 +11,7 @@
 #include "sim/chips/chip_fields.h"
 #include "sim/collectives/library_fields.h"
 #include "sim/hardware/host_fields.h"
+#include "workload/model_fields.h"
 
 namespace stepsim {
 namespace {
@@ -34,6 +35,14 @@ line: --set cluster.chip.memory_bandwidth=4TB/s. `stepsim help chip FIELD` shows
 A chip also has `catalog`, the chip of the catalog that it is based on; `library`, the
 communication library of its clusters; and `host`, the machine that it is built into
 (`stepsim help host`).
+
+)";
+
+constexpr const char* kModelHead =
+    R"(Fields of a model: a file in catalog/models, and `model` in an experiment. On the
+command line: --set model.layers=40. `stepsim help model FIELD` shows one. A model also
+has `catalog`, the model of the catalog that it is based on, or `huggingface`, a
+config.json, and `as`, the family as which that file is read.
 
 )";
 
@@ -116,6 +125,10 @@ std::string simulation_help(std::span<const std::string> fields) {
 
 std::string chip_help(std::span<const std::string> fields) {
   return field_help("chip", kChipHead, chip_fields(), fields);
+}
+
+std::string model_help(std::span<const std::string> fields) {
+  return field_help("model", kModelHead, model_fields(), fields);
 }
 
 std::string host_help(std::span<const std::string> fields) {

@@ -1,5 +1,5 @@
 // `stepsim help plan`, `stepsim help chip` and similar topics: the fields of plans, simulations,
-// chips, hosts, libraries and clusters, and when to change them.
+// models, chips, hosts, libraries and clusters, and when to change them.
 
 #pragma once
 
@@ -14,6 +14,7 @@ namespace stepsim {
 std::string plan_help(std::span<const std::string> keys);
 std::string simulation_help(std::span<const std::string> fields);
 std::string chip_help(std::span<const std::string> fields);
+std::string model_help(std::span<const std::string> fields);
 std::string host_help(std::span<const std::string> fields);
 std::string library_help(std::span<const std::string> fields);
 std::string cluster_help(std::span<const std::string> fields);

@@ -34,6 +34,17 @@ Written by `scripts/generate_field_docs.py` from the program; change `experiment
 
 """
 
+MODEL = """# Fields of a model
+
+A model is a file in `catalog/models`, or the group `model` of an experiment. `catalog` starts from a model of the catalog,
+`huggingface` from a config.json (read as the family `as`, where that is given); the other fields go over it. `stepsim help
+model` shows this page in a terminal, `stepsim help model mixer_pattern` one field. [workload.md](workload.md) says what
+the layers compute, [adding-a-model.md](adding-a-model.md) where models come from.
+
+Written by `scripts/generate_field_docs.py` from the program; change `workload/model_fields.cc`, not this page.
+
+"""
+
 CHIP = """# Fields of chips and hosts
 
 A chip is a file in `catalog/chips`, or the group `chip` of a cluster. `catalog` starts from a chip of the catalog; the
@@ -86,6 +97,7 @@ KINDS = [
 PAGES = {
     "plan-keys.md": [(PLAN, ["plan"])],
     "simulation-fields.md": [(SIMULATION, ["simulation"])],
+    "model-fields.md": [(MODEL, ["model"])],
     "chip-fields.md": [(CHIP, ["chip"]), (HOST, ["host"])],
     "library-fields.md": [(LIBRARY, ["library"])],
     "cluster-fields.md": [(CLUSTER, ["cluster"])]

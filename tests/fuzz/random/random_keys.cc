@@ -69,7 +69,10 @@ bool takes_width(const RandomJob& job) {
   const ModelSpec& model = job.model;
   return plan.sequence_parallel && !has_experts(job) && model.latent.kv_rank == 0 &&
          model.prediction_modules == 0 && plan.tensor_chunks == 1 && !plan.overlap_tensor &&
-         model.kv_heads % plan.tp == 0 &&
+         model.kv_heads % plan.tp == 0 && model.state.heads == 0 && model.indexer.heads == 0 &&
+         model.local == LocalSpec{} && !model.qk_norm_whole &&
+         model.attention_gate == AttentionGate::kNone && model.query_rank == 0 &&
+         model.mixer_pattern.find('X') == std::string::npos && !model.parallel_norms &&
          (plan.recompute == Recompute::kNone || plan.recompute == Recompute::kFull);
 }
 
@@ -87,7 +90,9 @@ void choose_context(Choices& choices, RandomJob& job) {
   using enum ContextMode;
   ParallelPlan& plan = job.plan;
   if (plan.cp == 1) return;
-  plan.cp_mode = choices.pick({kZigzagRing, kRing, kAllGather, kUlysses});
+  plan.cp_mode = job.model.indexer.heads > 0
+                     ? choices.pick({kAllGather, kUlysses})
+                     : choices.pick({kZigzagRing, kRing, kAllGather, kUlysses});
 }
 
 // ---- pipeline and experts ----

@@ -113,6 +113,7 @@ void choose_transformer(Choices& choices, RandomJob& job) {
   choose_attention(choices, job);
   if (choices.one_in(3)) choose_experts(choices, job);
   choose_blocks(choices, model);
+  choose_mixers(choices, job);
   model.vocabulary = choices.pick({1000, 128, 32000, 101});
   if (choices.one_in(6)) model.learned_positions = job.plan.sequence;
 }

@@ -25,6 +25,9 @@ void choose_mesh(Choices& choices, const RandomCluster& cluster, RandomJob& job)
 // Sets the model, the length of sequences, and what depends on the number of layers.
 void choose_model(Choices& choices, RandomJob& job);
 
+// Sets how layers of a transformer mix tokens, where that is not plain attention.
+void choose_mixers(Choices& choices, RandomJob& job);
+
 // Sets all other keys of the plan.
 void choose_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job);
 

@@ -1,0 +1,94 @@
+// Layers that mix tokens in other ways than plain attention: states, sparse and local attention of
+// another size, layers of one branch.
+
+#include <string>
+
+#include "tests/fuzz/random/random_plan.h"
+
+namespace stepsim {
+namespace {
+
+StateSpec random_state(Choices& choices, const ParallelPlan& plan) {
+  StateSpec state{.kind = choices.pick({StateKind::kMamba2, StateKind::kGatedDelta,
+                                        StateKind::kKimiDelta, StateKind::kLightning,
+                                        StateKind::kMamba})};
+  state.heads = plan.tp * choices.pick({4, 2, 8});
+  state.groups = choices.one_in(2) ? plan.tp : state.heads;
+  state.key_dim = choices.pick({32, 16, 64});
+  state.value_dim = choices.pick({64, 32, 96});
+  state.convolution = choices.pick({4, 0, 3});
+  state.chunk = choices.pick({64, 16, 100});
+  state.bias = choices.one_in(6);
+  state.inner_norm = !choices.one_in(4);
+  if (state.kind == StateKind::kKimiDelta || state.kind == StateKind::kMamba) state.rank = 24;
+  state.full_gate = state.kind == StateKind::kKimiDelta && choices.one_in(3);
+  if (state.kind == StateKind::kMamba) {
+    state.heads *= 32;
+    state.groups = state.value_dim = 1;
+    state.convolution = 4;
+  }
+  return state;
+}
+
+void choose_state(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
+  model.window = 0;
+  model.parallel_branches = false;
+  model.state = random_state(choices, plan);
+  model.mixer_pattern = choices.pick({"SSG", "S", "B", "S-G-"});
+  if (model.mixer_pattern == "S-G-" && model.experts.routed == 0) model.mlp_pattern = "-D-D";
+  if (model.mixer_pattern == "S" && model.experts.routed == 0 && choices.one_in(2)) {
+    model.mlp_pattern = "-";
+  }
+}
+
+void choose_sparse(Choices& choices, ModelSpec& model) {
+  model.causal = true;
+  model.window = 0;
+  model.parallel_branches = false;
+  model.mixer_pattern = choices.pick({"I", "GI", "Ii"});
+  model.indexer = {.heads = choices.pick({4, 1}), .head_dim = 32, .top_k = choices.pick({16, 4096})};
+}
+
+// Local layers have half of the key-value heads, narrower ones, chunks, or the keys of others.
+void choose_local(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
+  model.window_kind = choices.pick({WindowKind::kChunked, WindowKind::kSliding});
+  model.mixer_pattern = choices.pick({"LG", "LlGg", "LLG"});
+  if (choices.one_in(2)) {
+    model.local = {.heads = model.heads, .kv_heads = plan.tp, .head_dim = 16, .value_dim = 32};
+    if (model.heads % plan.tp != 0) model.local.kv_heads = model.heads;
+  }
+  model.values_are_keys = model.value_dim == 0 && choices.one_in(4);
+}
+
+}  // namespace
+
+void choose_mixers(Choices& choices, RandomJob& job) {
+  ModelSpec& model = job.model;
+  const bool latent = model.latent.kv_rank > 0;
+  if (!latent && choices.one_in(8)) model.value_dim = choices.pick({16, 48});
+  if (choices.one_in(8)) {
+    model.attention_gate = choices.pick({AttentionGate::kValue, AttentionGate::kHead});
+  }
+  model.pre_norms = !model.post_norms || !choices.one_in(2);
+  model.qk_norm_whole = !latent && !model.qk_norm && choices.one_in(8);
+  model.parallel_norms = model.parallel_branches && choices.one_in(2);
+  if (!latent && !model.parallel_branches && choices.one_in(12)) model.query_rank = 48;
+  model.head_projection = choices.one_in(12);
+  if (choices.one_in(5)) {
+    choose_state(choices, job.plan, model);
+  } else if (choices.one_in(8)) {
+    choose_sparse(choices, model);
+  } else if (model.window > 0 && !latent) {
+    choose_local(choices, job.plan, model);
+  } else if (job.plan.cp == 1 && model.causal && model.window == 0 && !model.parallel_branches &&
+             choices.one_in(10)) {
+    model.mixer_pattern = "NX";
+  }
+  if (model.experts.routed > 0 && choices.one_in(8)) model.experts.latent = 64;
+  if (model.experts.routed > 0 && model.experts.load.empty() && choices.one_in(8)) {
+    model.experts.zero = model.experts.routed;
+    if (model.experts.per_token % 2 != 0) model.experts.zero = 0;
+  }
+}
+
+}  // namespace stepsim

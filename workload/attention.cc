@@ -87,7 +87,9 @@ std::vector<LayerOp> narrow_queries(const Part& part, const QkvWidths& widths) {
   keys.reads = {"attention_norm"};
   keys.regathers_input = false;  // gathered with the queries' vector
   std::vector<LayerOp> ops = {std::move(down), std::move(scale), std::move(up), std::move(keys)};
+  const std::size_t next = ops.size();
   add_norm_and_rope(part, widths, ops);
+  if (next < ops.size()) ops[next].reads = {"qkv_projection", "query_up_projection"};
   return ops;
 }
 
@@ -281,10 +283,15 @@ LayerOp attention_of_kind(const Part& part, const BlockKind& kind) {
 std::vector<LayerOp> attention_ops(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops = projections(part, kind);
-  const std::string_view last = ops.back().name;
-  if (kind.mixer == Mixer::kSparse && !kind.shares) add_indexer(part, ops);
+  std::vector<std::string_view> sources = {ops.back().name};
+  const bool is_bare = model.query_rank > 0 && sources.front() == "qkv_projection";
+  if (is_bare) sources.push_back("query_up_projection");
+  if (kind.mixer == Mixer::kSparse && !kind.shares) {
+    add_indexer(part, ops);
+    sources.push_back("index_scores");
+  }
   ops.push_back(attention_of_kind(part, kind));
-  if (ops[ops.size() - 2].name != last) ops.back().reads = {last, ops[ops.size() - 2].name};
+  if (sources.size() > 1) ops.back().reads = std::move(sources);
   if (model.attention_gate != AttentionGate::kNone) ops.push_back(attention_gate(part));
   ops.push_back(project_partial(part, {.name = "out_projection",
                                        .inputs = part.heads * model.v_dim(),

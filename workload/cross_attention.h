@@ -1,5 +1,5 @@
-// The cross attention of a decoder layer (T5, arXiv 1910.10683): queries of its own tokens, keys and
-// values of the encoder's, which are as many.
+// The cross attention of a decoder layer (T5, arXiv 1910.10683): queries of its own tokens, keys
+// and values of the encoder's, which are as many.
 //
 //   S norm | T cross_query_projection, cross_key_value_projection, cross_attention,
 //   cross_out_projection | S residual

@@ -79,7 +79,8 @@ bool travels_narrow(const Part& part) {
 // Copies rows for each of their experts, ordered by expert, in the type in which they travel.
 Kernel copy_rows(const Part& part, std::int64_t rows, std::int64_t copies) {
   const DataType type = part.shard.types.dispatch;
-  Kernel kernel = elementwise("permute", type, {.elements = copies * token_width(part), .reads = 0});
+  Kernel kernel =
+      elementwise("permute", type, {.elements = copies * token_width(part), .reads = 0});
   kernel.read = part.scaled_size(rows * token_width(part), type);
   kernel.written = part.scaled_size(copies * token_width(part), type);
   return kernel;
@@ -87,8 +88,8 @@ Kernel copy_rows(const Part& part, std::int64_t rows, std::int64_t copies) {
 
 // The reverse of copy_rows: sums up the copies of each row.
 Kernel sum_copies(const Part& part, std::int64_t copies, std::int64_t rows) {
-  Kernel kernel =
-      part.elementwise("unpermute", {.elements = copies * token_width(part), .writes = 0, .flops = 1});
+  Kernel kernel = part.elementwise(
+      "unpermute", {.elements = copies * token_width(part), .writes = 0, .flops = 1});
   kernel.written = part.size(rows * token_width(part));
   return kernel;
 }

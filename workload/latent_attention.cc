@@ -39,7 +39,7 @@ LayerOp gate_of_result(const Part& part) {
                                        .outputs = part.heads * (is_wide ? part.model.v_dim() : 1),
                                        .narrow = true});
   op.saved = op.saved_input = Bytes(0);  // latent_projection keeps it
-  op.reads = {"attention_norm"};
+  op.reads = {part.model.parallel_branches ? "norm" : "attention_norm"};
   op.regathers_input = false;
   return op;
 }

@@ -19,9 +19,9 @@ namespace stepsim {
 namespace {
 
 std::string_view word_for(Mixer mixer) {
-  constexpr std::array<std::string_view, kMixers> kWords = {"mlp ", "global ", "local ", "state ",
-                                                      "state and attention ", "sparse ",
-                                                      "encoder ", "decoder "};
+  constexpr std::array<std::string_view, kMixers> kWords = {
+      "mlp ",    "global ",  "local ",  "state ", "state and attention ",
+      "sparse ", "encoder ", "decoder "};
   return kWords[static_cast<std::size_t>(mixer)];
 }
 

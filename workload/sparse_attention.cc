@@ -35,8 +35,8 @@ Kernel score(const Part& part, double pairs) {
                           .n = shard.sequence_length,
                           .k = indexer.heads * indexer.head_dim});
   const auto sequences = static_cast<double>(shard.sequences);
-  kernel.flops = Flops(2 * sequences * pairs *
-                       static_cast<double>(indexer.heads * indexer.head_dim));
+  kernel.flops =
+      Flops(2 * sequences * pairs * static_cast<double>(indexer.heads * indexer.head_dim));
   kernel.read = bytes_of(part.tokens * indexer.heads * indexer.head_dim +
                              shard.sequences * shard.sequence_length * indexer.head_dim,
                          type);
@@ -92,7 +92,8 @@ void gather_choice(const Part& part, LayerOp& op) {
                                  ? latent.kv_rank + latent.rope_dim
                                  : part.kv_heads * (part.model.head_dim + part.model.v_dim());
   const double pairs = pairs_of_rank(part, part.model.indexer.top_k);
-  const auto gathered = static_cast<std::int64_t>(static_cast<double>(part.shard.sequences) * pairs);
+  const auto gathered =
+      static_cast<std::int64_t>(static_cast<double>(part.shard.sequences) * pairs);
   op.forward.front().read += part.size(gathered * width);
   op.input_gradient.front().read += part.size(gathered * width);
   op.input_gradient.front().written += part.size(gathered * width);

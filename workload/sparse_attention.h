@@ -3,14 +3,15 @@
 //   S index_key_projection | T index_query_projection, index_scores, then attention
 //
 // The indexer has its own narrow queries, one narrow key a token that all its heads share, and a
-// weight for each of its heads. index_scores multiplies every query with every key before it, s^2 / 2
-// pairs, and chooses the best top_k; the scores, fp32, go through memory once. Attention then has
-// min(i, top_k) pairs for query i, gathered: each query reads the keys and values of its own choice.
+// weight for each of its heads. index_scores multiplies every query with every key before it, s^2 /
+// 2 pairs, and chooses the best top_k; the scores, fp32, go through memory once. Attention then has
+// min(i, top_k) pairs for query i, gathered: each query reads the keys and values of its own
+// choice.
 //
 // The indexer multiplies in the type of the matmuls (fp8 in DeepSeek's training). Its gradients go
-// through the pairs that were chosen. Every tensor rank has the whole indexer, as in the authors' and
-// in Megatron's code. Not modelled: the target that the indexer is trained towards (a sum over the
-// heads' probabilities), and under context parallelism the gather of index keys.
+// through the pairs that were chosen. Every tensor rank has the whole indexer, as in the authors'
+// and in Megatron's code. Not modelled: the target that the indexer is trained towards (a sum over
+// the heads' probabilities), and under context parallelism the gather of index keys.
 
 #pragma once
 

@@ -58,6 +58,7 @@ void read_nemotron_pattern(Config& config, file::Model& model) {
                    "hybrid_override_pattern",
                    "must have a letter for each of the " + std::to_string(model.layers()) +
                        " layers, has " + std::to_string(layers.size()));
+  if (wrong != std::string::npos) config.leave_out("mlp_pattern");
   if (model.layers() == 0) model.set_layers(static_cast<std::int64_t>(layers.size()));
   model.set_mixer_pattern(mixers);
   model.set_mlp_pattern(mlps);

@@ -13,7 +13,8 @@ namespace {
 std::vector<Kernel> kernels_of_part(std::vector<Kernel> kernels, const DroppedColumns& dropped) {
   if (dropped.all()) return kernels;
   for (Kernel& kernel : kernels) {
-    if (kernel.kind != KernelKind::kMatmul) continue;
+    // The narrow side of an adapter has no part in it: it runs whole.
+    if (kernel.kind != KernelKind::kMatmul || kernel.n != dropped.of) continue;
     const double share = static_cast<double>(dropped.columns) / static_cast<double>(dropped.of);
     const Bytes input = bytes_of(kernel.m * kernel.k, kernel.type);
     kernel.flops = share * kernel.flops;

@@ -272,9 +272,9 @@ class SplitBackward {
     return plan_.tp > 1 && plan_.sequence_parallel && op.regathers_input;
   }
   // Returns the part of the op's kept bytes that is the input of the next op, if that op has a W
-  // and keeps nothing itself.
+  // and keeps nothing itself. An op with a W of its own keeps its bytes until then anyway.
   Bytes read_by_next(std::size_t i) const {
-    if (i + 1 == layer_.ops.size()) return {};
+    if (i + 1 == layer_.ops.size() || has_weight_part(layer_.ops[i])) return {};
     const LayerOp& next = layer_.ops[i + 1];
     if (!has_weight_part(next) || next.saved > Bytes(0)) return {};
     return std::min(layer_.ops[i].saved, input_size(next));

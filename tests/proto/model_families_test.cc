@@ -34,7 +34,7 @@ ModelSpec shortened(ModelSpec model) {
 void run(const ModelSpec& model, ParallelPlan plan, const std::string& what) {
   SCOPED_TRACE(model.name + ", " + what);
   static const Cluster cluster = one_node(kChips, 100_GBps);
-  plan.sequence = 1024;
+  plan.sequence = 512;
   plan.global_batch = 2 * plan.dp;
   const std::vector<Problem> problems = check(plan, model, cluster.places);
   ASSERT_TRUE(problems.empty()) << problems.front().field << ": " << problems.front().message;
@@ -47,7 +47,7 @@ std::int64_t tensor_ranks(const ModelSpec& model) {
   for (std::int64_t tp = kChips; tp > 1; tp /= 2) {
     ParallelPlan plan;
     plan.tp = tp;
-    plan.sequence = 1024;
+    plan.sequence = 512;
     if (check(plan, model, one_node(static_cast<int>(tp), 100_GBps).places).empty()) return tp;
   }
   return 1;

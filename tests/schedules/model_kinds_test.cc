@@ -71,6 +71,8 @@ std::vector<ModelSpec> attention_kinds() {
   models.push_back(named("norms behind the branches, over all heads"));
   models.back().pre_norms = false;
   models.back().post_norms = models.back().qk_norm_whole = true;
+  models.push_back(named("queries out of a narrow vector"));
+  models.back().query_rank = 64;
   models.push_back(named("a norm for each parallel branch"));
   models.back().parallel_branches = models.back().parallel_norms = true;
   models.push_back(named("a gate for each value"));
@@ -152,10 +154,10 @@ std::vector<ModelSpec> sparse_kinds() {
 
 std::vector<ModelSpec> encoder_decoders() {
   std::vector<ModelSpec> models = {named("an encoder and a decoder")};
-  models.back().mixer_pattern = std::string(static_cast<std::size_t>(models.back().layers) / 2, 'N');
-  models.back().mixer_pattern +=
-      std::string(static_cast<std::size_t>(models.back().layers) - models.back().mixer_pattern.size(),
-                  'X');
+  models.back().mixer_pattern =
+      std::string(static_cast<std::size_t>(models.back().layers) / 2, 'N');
+  models.back().mixer_pattern += std::string(
+      static_cast<std::size_t>(models.back().layers) - models.back().mixer_pattern.size(), 'X');
   models.push_back(named("norms behind, a projection in the head"));
   models.back().pre_norms = models.back().causal = false;
   models.back().post_norms = models.back().head_projection = true;
@@ -164,8 +166,7 @@ std::vector<ModelSpec> encoder_decoders() {
 
 std::vector<ModelSpec> all_kinds() {
   std::vector<ModelSpec> models = dense_kinds();
-  for (const auto& more :
-       {attention_kinds(), state_kinds(), sparse_kinds(), encoder_decoders()}) {
+  for (const auto& more : {attention_kinds(), state_kinds(), sparse_kinds(), encoder_decoders()}) {
     models.insert(models.end(), more.begin(), more.end());
   }
   return models;

@@ -9,9 +9,9 @@ namespace stepsim {
 namespace {
 
 StateSpec random_state(Choices& choices, const ParallelPlan& plan) {
-  StateSpec state{.kind = choices.pick({StateKind::kMamba2, StateKind::kGatedDelta,
-                                        StateKind::kKimiDelta, StateKind::kLightning,
-                                        StateKind::kMamba})};
+  StateSpec state{
+      .kind = choices.pick({StateKind::kMamba2, StateKind::kGatedDelta, StateKind::kKimiDelta,
+                            StateKind::kLightning, StateKind::kMamba})};
   state.heads = plan.tp * choices.pick({4, 2, 8});
   state.groups = choices.one_in(2) ? plan.tp : state.heads;
   state.key_dim = choices.pick({32, 16, 64});
@@ -46,7 +46,8 @@ void choose_sparse(Choices& choices, ModelSpec& model) {
   model.window = 0;
   model.parallel_branches = false;
   model.mixer_pattern = choices.pick({"I", "GI", "Ii"});
-  model.indexer = {.heads = choices.pick({4, 1}), .head_dim = 32, .top_k = choices.pick({16, 4096})};
+  model.indexer = {
+      .heads = choices.pick({4, 1}), .head_dim = 32, .top_k = choices.pick({16, 4096})};
 }
 
 // Local layers have half of the key-value heads, narrower ones, chunks, or the keys of others.

@@ -208,8 +208,10 @@ void add_memory(AccuracyRow row, const MeasuredRun& measured, const RunOutcome& 
 std::vector<AccuracyRow> predict_training_runs(const CsvTable& table,
                                                const std::vector<Hardware>& hardware,
                                                const PredictOptions& options) {
-  const MeasuredCatalog catalog{
-      .hardware = hardware, .software = load_software(), .models = load_measured_models()};
+  const MeasuredCatalog catalog{.hardware = hardware,
+                                .software = load_software(),
+                                .models = load_measured_models(),
+                                .catalog = load_catalog_models()};
   const IntervalsOfRows intervals;
   std::vector<MeasuredRun> measured;
   for (std::size_t record = 0; record < table.records.size(); ++record) {

@@ -132,7 +132,7 @@ TrainingRun training_run(const CsvTable& table, std::size_t record, const Measur
   }
   RowReader row(table, record);
   const Software software = software_of(row, catalog.software);
-  const MeasuredModel known = known_model(row, catalog.models);
+  const MeasuredModel known = known_model(row, catalog.models, catalog.catalog);
   const std::int64_t ranks = ranks_of(row);
   const std::int64_t chips = ranks > 0 ? ranks : row.need("chip_count");
   Experiment& experiment = run.experiment;

@@ -28,6 +28,7 @@ struct MeasuredCatalog {
   std::vector<Hardware> hardware;
   std::vector<Software> software;
   std::vector<MeasuredModel> models;
+  std::vector<ModelSpec> catalog{};  // models of the catalog, for rows that only name one
 };
 
 struct TrainingRun {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <string>
 
 #include "analysis/accuracy/columns.h"
@@ -94,20 +95,57 @@ ModelSpec model_by_name(RowReader& row, const ModelSpec& sizes, bool dropout) {
   return model;
 }
 
+// Returns the catalog's model of this name: the longest name that the row's begins with, or else
+// the shortest that begins with the row's.
+std::optional<ModelSpec> catalog_model(const std::string& name,
+                                       const std::vector<ModelSpec>& catalog) {
+  const ModelSpec* best = nullptr;
+  std::size_t length = 0;
+  bool is_whole = false;
+  for (const ModelSpec& model : catalog) {
+    const std::string own = letters_and_digits(model.name);
+    const bool begins_with = names_it(name, own) && name.starts_with(own);
+    const bool is_longer = names_it(own, name) && own.starts_with(name);
+    if (!begins_with && (!is_longer || is_whole)) continue;
+    const bool is_better = best == nullptr || (begins_with && !is_whole) ||
+                           (begins_with ? own.size() > length : own.size() < length);
+    if (!is_better) continue;
+    best = &model;
+    length = own.size();
+    is_whole = begins_with;
+  }
+  return best == nullptr ? std::nullopt : std::optional(*best);
+}
+
+// Returns whether columns can't describe the model's layers, and the row's sizes are the model's.
+bool is_better_described(RowReader& row, const ModelSpec& model) {
+  const bool alike = model.mixer_pattern.empty() && model.mlp_pattern.empty() && model.window == 0;
+  return !alike && row.integer_or("layers", model.layers) == model.layers &&
+         row.integer_or("hidden", model.hidden) == model.hidden;
+}
+
 }  // namespace
 
-MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known) {
+MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known,
+                          const std::vector<ModelSpec>& catalog) {
   const std::string name = letters_and_digits(row.text("model"));
+  MeasuredModel result;
   for (const MeasuredModel& model : known) {
     const auto fits = [&name](const std::string& part) { return names_it(name, part); };
-    if (std::ranges::any_of(model.names, fits)) return model;
+    if (std::ranges::none_of(model.names, fits)) continue;
+    result = model;
+    break;
   }
-  return {};
+  if (!result.sizes) result.sizes = catalog_model(name, catalog);
+  return result;
 }
 
 ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout) {
-  if (!known.problem.empty()) row.fail(known.problem);
-  if (known.sizes && !gives_sizes(row)) return model_by_name(row, *known.sizes, dropout);
+  if (known.sizes && (!gives_sizes(row) || is_better_described(row, *known.sizes))) {
+    ModelSpec model = model_by_name(row, *known.sizes, dropout);
+    if (drops_tokens(row) && model.experts.routed > 0) model.experts.capacity_factor = 1;
+    return model;
+  }
   ModelSpec model{.name = std::string(row.text("model"))};
   model.layers = row.need("layers");
   model.hidden = row.need("hidden");

@@ -11,7 +11,11 @@
 namespace stepsim {
 
 // Returns the catalog's entry for the model that the row names; an empty entry if there is none.
-MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known);
+// Its sizes are those of the entry, or of the catalog's model of that name ("Nemotron_3_Nano" is
+// nemotron3-nano-30b-a3b): for rows that give none, and for models whose layers are not alike,
+// which columns can't say, if the row's own sizes agree.
+MeasuredModel known_model(const RowReader& row, const std::vector<MeasuredModel>& known,
+                          const std::vector<ModelSpec>& catalog);
 
 // `dropout`: dropout of the row's software, used by models without a gated MLP.
 ModelSpec model_of_row(RowReader& row, const MeasuredModel& known, bool dropout);

@@ -36,11 +36,22 @@ std::vector<MeasuredModel> load_measured_models() {
       model.shared_experts = entry.shared_experts();
       model.attention_sinks = entry.attention_sinks();
       model.sizes = sizes_of(entry, problems);
-      model.problem = entry.problem();
     }
   }
   throw_if_any(problems.all());
   return table;
+}
+
+std::vector<ModelSpec> load_catalog_models() {
+  ProblemList problems;
+  std::vector<ModelSpec> models;
+  for (const std::string& name : list(CatalogKind::kModel)) {
+    file::Model message;
+    message.set_catalog(name);
+    if (resolve(message, {}, problems)) models.push_back(to_model(message, problems));
+  }
+  throw_if_any(problems.all());
+  return models;
 }
 
 }  // namespace stepsim

@@ -48,9 +48,11 @@ struct MeasuredModel {
   std::int64_t shared_experts = 0;  // each as wide as a routed one
   bool attention_sinks = false;
   std::optional<ModelSpec> sizes{};  // the whole model, for rows that give no sizes
-  std::string problem;               // why stepsim can't simulate it; empty: it can
 };
 std::vector<MeasuredModel> load_measured_models();
+
+// Returns every model of the catalog.
+std::vector<ModelSpec> load_catalog_models();
 
 // Returns how far predictions were off, most specific situation first (catalog/uncertainty).
 std::vector<IntervalEntry> load_intervals();

@@ -43,7 +43,8 @@ void check_rows(const std::vector<AccuracyRow>& rows) {
 
 void read_training_rows(std::string_view input) {
   static const MeasuredCatalog catalog{
-      .hardware = load_hardware(), .software = load_software(), .models = load_measured_models()};
+      .hardware = load_hardware(), .software = load_software(), .models = load_measured_models(),
+      .catalog = load_catalog_models()};
   const CsvTable table = table_of(input);
   if (kind_of(table) != TableKind::kTrainingRuns || !is_small(table)) {
     throw_if_any({{"table", "has other rows"}});

@@ -286,7 +286,6 @@ TEST(CatalogTest, MeasuredModelsHaveWhatTheirColumnsOmit) {
   EXPECT_EQ(named("deepseekv2").shared_experts, 2);
   EXPECT_FALSE(named("deepseekv3").attention_sinks);
   EXPECT_TRUE(named("gptoss").attention_sinks);
-  EXPECT_EQ(named("deepseekv3").problem, "");
 }
 
 TEST(CatalogTest, ListsFamiliesByTheirUsualSizes) {

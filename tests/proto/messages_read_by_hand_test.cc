@@ -43,7 +43,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
       {file::MeasuredModelTable::descriptor(), "proto/catalog/load_measured_models.cc", {"model"}},
       {file::MeasuredModel::descriptor(),
        "proto/catalog/load_measured_models.cc",
-       {"name", "latent", "first_dense", "shared_experts", "attention_sinks", "problem", "sizes"}},
+       {"name", "latent", "first_dense", "shared_experts", "attention_sinks", "sizes"}},
       {file::Sizes::descriptor(),
        "proto/catalog/cluster_family.cc",
        {"listed", "maximum_chips", "chips_per_count", "maximum_count", "box",

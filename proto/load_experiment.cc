@@ -19,6 +19,8 @@
 #include "proto/read_fields.h"
 #include "proto/record_fields.h"
 #include "proto/to_spec.h"
+#include "schedules/plan/balanced_layout.h"
+#include "schedules/plan/plan_schedule.h"
 #include "sim/program/variation_fields.h"
 
 namespace stepsim {
@@ -218,6 +220,16 @@ bool require(bool has, const char* section, const char* flag, const ExperimentSo
   return false;
 }
 
+// Works out layout=balanced, if the sizes that it needs make sense.
+void balance(Experiment& experiment, ProblemList& problems) {
+  ParallelPlan& plan = experiment.plan;
+  if (!plan.balanced || !problems.empty() || plan.sequence < 1 || plan.pp < 1) return;
+  if (!check(experiment.model).empty() || !check_schedule(plan).empty()) return;
+  if (stages_of(plan) > experiment.model.layers) return;  // reported with the plan's problems
+  plan.layout = balanced_layout(plan, experiment.model);
+  plan.balanced = false;
+}
+
 // Returns all but the record, and sets `message`, of which that is made.
 LoadedExperiment load(const ExperimentSource& source, file::Experiment& message) {
   ProblemList problems;
@@ -274,6 +286,7 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message)
               problems);
   if (has_plan) {
     experiment.plan = to_plan(message.plan(), problems);
+    if (has_model) balance(experiment, problems);
     if (!built) problems.mark_reported("plan.ranks");
     problems.add(check_loaded(experiment, has_model, built));
   }

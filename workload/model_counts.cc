@@ -1,6 +1,8 @@
 #include "workload/model_counts.h"
 
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "workload/layers.h"
 #include "workload/mixer.h"
@@ -88,6 +90,29 @@ std::int64_t matmul_parameter_count(const ModelSpec& model) {
   const ModelLayers layers = whole_layers(model);
   const CountOfLayer count = matmul_parameters(model);
   return over_model(layers, count) + over_predictions(layers, count);
+}
+
+ForwardFlops forward_flops(const ModelSpec& model, std::int64_t sequence_length) {
+  if (model.kind == ModelKind::kMlpStack) {
+    return {.layers = std::vector<double>(static_cast<std::size_t>(model.layers), 1.0)};
+  }
+  const ModelLayers layers = whole_layers(model);
+  const CountOfLayer weights = matmul_parameters(model);
+  const double tokens = 2 * static_cast<double>(sequence_length);
+  std::vector<double> of_kind;
+  for (const BlockKind& kind : kinds_of(model)) {
+    const Layer& block = layers.blocks[of_kind.size()];
+    of_kind.push_back(tokens * static_cast<double>(weights(block)) +
+                      mixing_flops(model, kind, sequence_length, false));
+  }
+  ForwardFlops flops;
+  for (const std::uint32_t kind : layers.kind_of_block) flops.layers.push_back(of_kind[kind]);
+  flops.head = tokens * static_cast<double>(weights(layers.head));
+  for (const PredictionModule& module : layers.prediction) {
+    flops.head += tokens * static_cast<double>(weights(module.entry) + weights(module.head)) +
+                  of_kind[module.kind_of_block];
+  }
+  return flops;
 }
 
 double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t sequence_length,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "workload/model_spec.h"
 
@@ -36,5 +37,13 @@ enum class AttentionFlops : std::uint8_t { kCausal, kFull };  // s^2/2 or s^2 pa
 // not count.
 double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t sequence_length,
                    AttentionFlops convention);
+
+// The model FLOPs of one sequence's forward, by part of the model; attention counted causal. The
+// head includes the modules of multi-token prediction, which run on its stage.
+struct ForwardFlops {
+  std::vector<double> layers;
+  double head = 0;
+};
+ForwardFlops forward_flops(const ModelSpec& model, std::int64_t sequence_length);
 
 }  // namespace stepsim

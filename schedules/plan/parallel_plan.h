@@ -149,6 +149,7 @@ struct ParallelPlan {
   bool optimal_schedule = false;                 // searched for, instead of `schedule`
   std::optional<std::int64_t> chunks;            // unset: the schedule's default
   std::vector<std::int64_t> layout;              // layers of each global stage; empty: equally many
+  bool balanced = false;                         // layout=balanced, which loading works out
   std::optional<std::int64_t> microbatch_group;  // micro-batches; unset: the schedule's
   std::optional<std::int64_t> memory_limit;      // micro-batches x chunks; unset: the schedule's
   bool overlap_pipeline = true;

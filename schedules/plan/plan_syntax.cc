@@ -123,7 +123,7 @@ constexpr std::int64_t kMostStagesOfALayout = 10'000;
 constexpr std::int64_t kMostLayersOfAStage = 1'000'000;
 
 std::string accepts_layout() {
-  return "the layers of each stage, as in 20,20,20,20 or 7,8*14,7";
+  return "the layers of each stage, as in 20,20,20,20 or 7,8*14,7, or balanced";
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -156,12 +156,16 @@ void append(std::int64_t times, std::int64_t layers, std::vector<std::int64_t>& 
 // People also write 14*8 for 8*14. The reading that gives as many stages as the pipeline has is
 // taken.
 Messages read_layout(std::string_view text, ParallelPlan& plan) {
+  plan.layout.clear();
+  plan.balanced = trimmed(text) == "balanced";
+  if (plan.balanced) return {};
   std::vector<std::int64_t> layout;
   std::vector<std::int64_t> swapped;
   for (const std::string_view part : split_text(text, ',')) {
     const std::optional<Run> run = run_in(part);
     if (!run) {
-      return {"must be layers of each stage such as 20,20,20,20 or 7,8*14,7; is " + quoted(text)};
+      return {"must be layers of each stage such as 20,20,20,20 or 7,8*14,7, or balanced; is " +
+              quoted(text)};
     }
     if (static_cast<std::int64_t>(layout.size()) + run->times > kMostStagesOfALayout) {
       return {"must be at most " + std::to_string(kMostStagesOfALayout) + " stages"};

@@ -194,7 +194,8 @@ TEST_F(BadInputTest, WhatIsNotBuiltYetSaysWhatIs) {
       Lines{"plan.recompute: must be none, selective, matmuls, alternate, all_but or full; is "
             "\"some\""});
   EXPECT_EQ(problems_with("tp: 2", R"(tp: 2 layout: "7,14x2")"),
-            Lines{"plan.layout: must be layers of each stage such as 20,20,20,20 or 7,8*14,7; is "
+            Lines{"plan.layout: must be layers of each stage such as 20,20,20,20 or 7,8*14,7, or "
+                  "balanced; is "
                   "\"7,14x2\""});
 }
 

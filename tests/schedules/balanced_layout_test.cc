@@ -1,0 +1,55 @@
+#include "schedules/plan/balanced_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/support/published_models.h"
+
+namespace stepsim {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+TEST(BalancedLayoutTest, TheLargestSumIsTheSmallestPossible) {
+  const std::vector<double> costs = {1, 1, 1, 3};
+  EXPECT_EQ(divide_evenly(costs, 2, 0), (Sizes{3, 1}));
+  const std::vector<double> alike(12, 1.0);
+  EXPECT_EQ(divide_evenly(alike, 4, 0), (Sizes{3, 3, 3, 3}));
+  EXPECT_EQ(divide_evenly(alike, 4, 2), (Sizes{4, 4, 3, 1})) << "the head costs two layers";
+  EXPECT_EQ(divide_evenly(alike, 12, 0), Sizes(12, 1));
+  EXPECT_EQ(divide_evenly(alike, 1, 5), (Sizes{12}));
+}
+
+// All ways to cut ten layers of made-up costs into three parts.
+TEST(BalancedLayoutTest, NoOtherDivisionIsBetter) {
+  const std::vector<double> costs = {5, 1, 4, 2, 8, 3, 1, 6, 2, 7};
+  const auto sum = [&](std::size_t from, std::size_t until) {
+    return std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(from),
+                           costs.begin() + static_cast<std::ptrdiff_t>(until), 0.0);
+  };
+  for (const double head : {0.0, 3.0, 20.0}) {
+    double least = 1e9;
+    for (std::size_t one = 1; one < costs.size() - 1; ++one) {
+      for (std::size_t two = one + 1; two < costs.size(); ++two) {
+        least =
+            std::min(least, std::max({sum(0, one), sum(one, two), sum(two, costs.size()) + head}));
+      }
+    }
+    const Sizes sizes = divide_evenly(costs, 3, head);
+    const auto one = static_cast<std::size_t>(sizes[0]);
+    const auto two = one + static_cast<std::size_t>(sizes[1]);
+    EXPECT_EQ(std::max({sum(0, one), sum(one, two), sum(two, costs.size()) + head}), least);
+  }
+}
+
+// The head of Llama 3 8B, 128,256 x 4,096, costs 2.4 of its layers in matmuls.
+TEST(BalancedLayoutTest, TheLastStageHasFewerLayers) {
+  ParallelPlan plan;
+  plan.pp = 4;
+  plan.sequence = 4096;
+  EXPECT_EQ(balanced_layout(plan, llama3_8b()), (Sizes{9, 9, 9, 5}));
+}
+
+}  // namespace
+}  // namespace stepsim

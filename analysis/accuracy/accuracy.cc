@@ -25,6 +25,8 @@ const std::vector<Header>& headers() {
       {TableKind::kTrainingRuns, {"model", "chip", "chip_count", "global_batch", "step_time_s"}},
       {TableKind::kCollectives, {"hardware", "op", "bytes", "ranks", "time_us"}},
       {TableKind::kKernels, {"hardware", "op", "m", "n", "k", "time_us"}},
+      {TableKind::kServingCollectives,
+       {"chip", "table", "op", "kernel", "num_gpus", "message_elements", "latency_ms"}},
       {TableKind::kServingKernels, {"chip", "table", "kernel", "dtype", "kv_dtype", "latency_ms"}}};
   return kHeaders;
 }
@@ -94,6 +96,8 @@ std::string_view name_of(TableKind kind) {
       return "kernels";
     case TableKind::kServingKernels:
       return "serving kernels";
+    case TableKind::kServingCollectives:
+      return "serving collectives";
     case TableKind::kTrainingRuns:
       break;
   }
@@ -146,6 +150,8 @@ std::vector<AccuracyRow> predict(const CsvTable& table, const std::vector<Hardwa
       return predict_collectives(table, hardware, options);
     case TableKind::kKernels:
       return predict_kernels(table, hardware, options);
+    case TableKind::kServingCollectives:
+      return predict_serving_collectives(table, hardware, options);
     case TableKind::kServingKernels:
       return predict_serving_kernels(table, hardware, options);
     case TableKind::kTrainingRuns:

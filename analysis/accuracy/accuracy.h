@@ -6,7 +6,7 @@
 //   for (const AccuracySummary& line : summarise(rows)) ...
 //
 // There are several kinds of table, distinguished by their header (docs/accuracy.md lists the
-// columns): collectives, kernels, kernels of serving and training runs. A row that cannot be
+// columns): collectives, kernels, both of serving, and training runs. A row that cannot be
 // simulated is kept, with the reason.
 
 #pragma once
@@ -24,7 +24,13 @@
 
 namespace stepsim {
 
-enum class TableKind : std::uint8_t { kCollectives, kKernels, kServingKernels, kTrainingRuns };
+enum class TableKind : std::uint8_t {
+  kCollectives,
+  kKernels,
+  kServingCollectives,
+  kServingKernels,
+  kTrainingRuns
+};
 std::string_view name_of(TableKind kind);  // "collectives", "kernels", "serving kernels", ...
 
 // Returns nullopt if the header is none of these.

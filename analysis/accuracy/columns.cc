@@ -33,6 +33,15 @@ const Columns& columns_of_kernels() {
   return kColumns;
 }
 
+const Columns& columns_of_serving_collectives() {
+  static const Columns kColumns = {
+      "chip",          "split",        "table",     "framework",  "version",          "op",
+      "kernel",        "dtype",        "num_gpus",  "nodes",      "message_elements", "tokens",
+      "hidden",        "topk",         "experts",   "latency_ms", "dispatch_us",      "combine_us",
+      "dispatch_gbps", "combine_gbps", "provenance"};
+  return kColumns;
+}
+
 const Columns& columns_of_serving_kernels() {
   static const Columns kColumns = {
       "chip",     "split",  "table",        "framework",  "version",   "kernel",   "dtype",
@@ -102,6 +111,9 @@ Columns columns_of(TableKind kind) {
       break;
     case TableKind::kKernels:
       add(columns_of_kernels());
+      break;
+    case TableKind::kServingCollectives:
+      add(columns_of_serving_collectives());
       break;
     case TableKind::kServingKernels:
       add(columns_of_serving_kernels());

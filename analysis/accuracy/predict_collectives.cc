@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "analysis/accuracy/row_fields.h"
@@ -12,6 +13,7 @@
 #include "proto/load_experiment.h"
 #include "sim/base/quantity_text.h"
 #include "sim/collectives/choose_algorithm.h"
+#include "sim/collectives/direct_kernels.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/program/program_builder.h"
 #include "sim/run/simulate.h"
@@ -71,14 +73,20 @@ std::optional<std::int64_t> read_bytes(const CsvTable& table, std::size_t record
   return bytes->value();
 }
 
-// Returns why the row cannot run; "" if it can.
-std::string read_row(const CsvTable& table, std::size_t record, Measured& measured) {
+// Returns why the row's op is none; "" if it is.
+std::string read_op(const CsvTable& table, std::size_t record, Measured& measured) {
   std::string op(table.at(record, "op"));
   std::ranges::replace(op, '-', '_');
   const auto found =
       std::ranges::find(kOps, op, [](const auto& known) { return std::string(known.first); });
   if (found == kOps.end()) return "op \"" + op + "\" is no collective of stepsim";
   measured.op = found->second;
+  return {};
+}
+
+// Returns why the row cannot run; "" if it can.
+std::string read_row(const CsvTable& table, std::size_t record, Measured& measured) {
+  if (std::string problem = read_op(table, record, measured); !problem.empty()) return problem;
   measured.bytes = read_bytes(table, record).value_or(0);
   measured.ranks = table.integer(record, "ranks").value_or(0);
   measured.nodes = table.integer(record, "nodes").value_or(1);
@@ -99,6 +107,35 @@ std::string read_row(const CsvTable& table, std::size_t record, Measured& measur
     measured.algorithm = AlgorithmChoice::kRing;
   }
   return {};
+}
+
+// The same of a table of serving.
+std::string read_serving_row(const CsvTable& table, std::size_t record, Measured& measured) {
+  if (std::string problem = read_op(table, record, measured); !problem.empty()) return problem;
+  measured.ranks = table.integer(record, "num_gpus").value_or(0);
+  measured.nodes = table.integer(record, "nodes").value_or(1);
+  const std::int64_t elements = table.integer(record, "message_elements").value_or(0);
+  const std::string type(table.at(record, "dtype"));
+  if (!read_data_type(type, measured.type)) return "no such data type: " + type;
+  const std::int64_t size = size_of(measured.type).value();
+  if (elements <= 0) return no_value(table, record, "message_elements", "above 0");
+  if (elements > kMostGroupBytes / size) return "message_elements are more than 16 TiB";
+  measured.bytes = elements * size;
+  if (measured.ranks < 2 || measured.ranks > kMostGroupRanks) {
+    return no_value(table, record, "num_gpus", "2 to " + std::to_string(kMostGroupRanks));
+  }
+  if (measured.nodes < 1) return no_value(table, record, "nodes", "1 or more");
+  return measured.ranks % measured.nodes == 0 ? "" : "num_gpus do not divide into nodes";
+}
+
+// Returns the library of the catalog, but for its generation of chips, whose kernels a row of
+// serving times; "" for NCCL, nullopt if there is none.
+std::optional<std::string> library_of(std::string_view table, std::string_view kernel) {
+  if (table == "nccl") return "";
+  if (table == "wideep_deepep_ll" || kernel.starts_with("SGLang")) return "sglang-0.5-";
+  if (kernel.starts_with("vLLM")) return "vllm-0.24-";
+  if (kernel.starts_with("TRTLLM")) return "trtllm-1.3-";
+  return std::nullopt;
 }
 
 // Returns a graph in which every rank runs one op of one communicator. The ranks are the first
@@ -130,13 +167,8 @@ OpGraph graph_of(const Measured& measured, std::int64_t chips_per_node) {
 }
 
 // Returns the time in seconds, or nullopt with the reason in `row`.
-std::optional<double> simulate_row(const CsvTable& table, std::size_t record,
-                                   const std::vector<Hardware>& hardware, Clusters& clusters,
-                                   AccuracyRow& row) {
-  Measured measured;
-  row.skipped = read_row(table, record, measured);
-  if (!row.skipped.empty()) return std::nullopt;
-  const Hardware* entry = find_hardware(hardware, table.at(record, "hardware"));
+std::optional<double> simulate_row(const Measured& measured, const Hardware* entry,
+                                   Clusters& clusters, AccuracyRow& row) {
   if (entry == nullptr || entry->cluster.empty()) {
     row.skipped = "the catalog has no cluster for this hardware";
     return std::nullopt;
@@ -156,6 +188,161 @@ std::optional<double> simulate_row(const CsvTable& table, std::size_t record,
   return std::nullopt;
 }
 
+// Libraries of serving on the chips of clusters, each loaded once.
+class ServingLibraries {
+ public:
+  // `name`: without the generation of chips, which is the last word of the cluster's own library.
+  // Throws ConfigError.
+  const ClusterSpec& get(const std::string& cluster, const std::string& name) {
+    const auto [found, fresh] = loaded_.try_emplace({cluster, name});
+    if (!fresh) return found->second;
+    try {
+      const std::string own = load_cluster(cluster, "").library.name;
+      found->second = load_cluster(cluster, name + own.substr(own.rfind('-') + 1));
+    } catch (...) {
+      loaded_.erase(found);
+      throw;
+    }
+    return found->second;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, ClusterSpec> loaded_;
+};
+
+// What rows of a table of serving need.
+struct ServingTable {
+  const CsvTable& table;
+  const std::vector<Hardware>& hardware;
+  Clusters clusters;
+  ServingLibraries libraries{};
+};
+
+std::optional<double> time_in(const CsvTable& table, std::size_t record, std::string_view column,
+                              double unit, AccuracyRow& row) {
+  const std::optional<double> time = table.number(record, column);
+  if (time && *time > 0) return *time * unit;
+  row.skipped = "no time was measured";
+  return std::nullopt;
+}
+
+// Calls predict(); what the catalog lacks is the reason for skipping the row.
+template <typename Predict>
+void predict_or_skip(AccuracyRow& row, const Predict& predict) {
+  try {
+    predict();
+  } catch (const ConfigError& error) {
+    row.skipped = error.problems().front().field + ": " + error.problems().front().message;
+  }
+}
+
+// Predicts a collective of NCCL or an all-reduce of `library`.
+void predict_message(ServingTable& serving, std::size_t record, const std::string& library,
+                     AccuracyRow& row) {
+  const CsvTable& table = serving.table;
+  const std::optional<double> measured_s = time_in(table, record, "latency_ms", 1e-3, row);
+  if (!measured_s) return;
+  row.measured = *measured_s;
+  Measured measured;
+  row.skipped = read_serving_row(table, record, measured);
+  if (!row.skipped.empty()) return;
+  const Hardware* entry = find_hardware(serving.hardware, table.at(record, "chip"));
+  const bool direct = !library.empty() && entry != nullptr && !entry->cluster.empty() &&
+                      measured.op == CollectiveOp::kAllReduce && measured.nodes == 1;
+  if (direct) {
+    const ClusterSpec& spec =
+        serving.libraries.get(cluster_of(*entry, entry->chips_per_node), library);
+    const auto& kernel = spec.library.direct_all_reduce;
+    const auto time =
+        kernel ? time_of_all_reduce(*kernel, measured.ranks, Bytes(measured.bytes)) : std::nullopt;
+    if (time) row.predicted = to_seconds(*time);
+  }
+  if (!row.predicted) row.predicted = simulate_row(measured, entry, serving.clusters, row);
+}
+
+// Predicts one half of DeepEP's exchange. `token_bytes`: of a copy.
+void predict_half(ServingTable& serving, std::size_t record, const std::string& library,
+                  std::optional<TokenExchange> CommunicationLibrary::*half, Bytes token_bytes,
+                  AccuracyRow& row) {
+  const CsvTable& table = serving.table;
+  const Hardware* entry = find_hardware(serving.hardware, table.at(record, "chip"));
+  if (entry == nullptr || entry->cluster.empty()) {
+    row.skipped = "the catalog has no cluster for this hardware";
+    return;
+  }
+  const ClusterSpec& spec =
+      serving.libraries.get(cluster_of(*entry, entry->chips_per_node), library);
+  const std::optional<TokenExchange>& kernel = spec.library.*half;
+  const ExchangedTokens sent{.tokens = table.integer(record, "tokens").value_or(0),
+                             .top_k = table.integer(record, "topk").value_or(0),
+                             .experts = table.integer(record, "experts").value_or(0),
+                             .token_bytes = token_bytes,
+                             .units = std::max<std::int64_t>(1, spec.chip.communication.units)};
+  constexpr std::int64_t kMost = 1 << 24;
+  const auto within = [](std::int64_t size) { return size >= 1 && size <= kMost; };
+  if (!kernel) row.skipped = spec.library.name + " has no such kernel";
+  if (!within(sent.tokens) || !within(sent.top_k) || !within(sent.experts) ||
+      token_bytes <= Bytes(0)) {
+    row.skipped = "tokens, topk, experts and hidden must be 1 to 2^24";
+  }
+  if (row.skipped.empty()) row.predicted = to_seconds(time_of_exchange(*kernel, sent));
+}
+
+// Appends the two rows of a record of DeepEP.
+void predict_exchange(ServingTable& serving, std::size_t record, const std::string& library,
+                      const AccuracyRow& start, std::vector<AccuracyRow>& rows) {
+  const std::int64_t hidden = std::clamp<std::int64_t>(
+      serving.table.integer(record, "hidden").value_or(0), 0, std::int64_t{1} << 24);
+  const std::int64_t scales = hidden > 0 ? hidden / 128 * 4 + 16 : 0;
+  struct Half {
+    const char* column;
+    const char* metric;
+    std::optional<TokenExchange> CommunicationLibrary::*kernel;
+    Bytes token_bytes;
+  };
+  for (const Half& half :
+       {Half{"dispatch_us", "dispatch_s", &CommunicationLibrary::dispatch, Bytes(hidden + scales)},
+        Half{"combine_us", "combine_s", &CommunicationLibrary::combine, Bytes(2 * hidden)}}) {
+    AccuracyRow row = start;
+    row.metric = half.metric;
+    if (const auto time = time_in(serving.table, record, half.column, 1e-6, row)) {
+      row.measured = *time;
+      predict_or_skip(
+          row, [&] { predict_half(serving, record, library, half.kernel, half.token_bytes, row); });
+    }
+    rows.push_back(std::move(row));
+  }
+}
+
+// Returns why the record isn't predicted; "" if it is.
+std::string left_out(const CsvTable& table, std::size_t record) {
+  const std::string_view kind = table.at(record, "table");
+  const std::string_view kernel = table.at(record, "kernel");
+  if (kind == "wideep_deepep_normal") {
+    return "DeepEP's normal kernels run on a number of units that is not given";
+  }
+  if (kernel.ends_with("_eager")) return "an eager call waits for the host";
+  if (!library_of(kind, kernel)) return "no library has kernels of " + std::string(kernel);
+  return {};
+}
+
+void predict_serving_record(ServingTable& serving, std::size_t record,
+                            std::vector<AccuracyRow>& rows) {
+  const CsvTable& table = serving.table;
+  AccuracyRow row = start_row(table, record, serving.hardware, "chip", "time_s");
+  const std::string kind(table.at(record, "table"));
+  const std::string_view kernel = table.at(record, "kernel");
+  row.source_id = kind + " " + std::string(kernel) + " " + row.chip;
+  row.skipped = left_out(table, record);
+  if (row.skipped.empty() && kind == "wideep_deepep_ll") {
+    return predict_exchange(serving, record, *library_of(kind, kernel), row, rows);
+  }
+  if (row.skipped.empty()) {
+    predict_or_skip(row, [&] { predict_message(serving, record, *library_of(kind, kernel), row); });
+  }
+  rows.push_back(std::move(row));
+}
+
 }  // namespace
 
 std::vector<AccuracyRow> predict_collectives(const CsvTable& table,
@@ -173,9 +360,24 @@ std::vector<AccuracyRow> predict_collectives(const CsvTable& table,
                         : no_value(table, record, "time_us", "above 0");
     } else {
       row.measured = *microseconds * 1e-6;
-      row.predicted = simulate_row(table, record, hardware, clusters, row);
+      Measured measured;
+      row.skipped = read_row(table, record, measured);
+      const Hardware* entry = find_hardware(hardware, table.at(record, "hardware"));
+      if (row.skipped.empty()) row.predicted = simulate_row(measured, entry, clusters, row);
     }
     rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<AccuracyRow> predict_serving_collectives(const CsvTable& table,
+                                                     const std::vector<Hardware>& hardware,
+                                                     const PredictOptions& options) {
+  std::vector<AccuracyRow> rows;
+  ServingTable serving{.table = table, .hardware = hardware, .clusters = Clusters(options.library)};
+  for (std::size_t record = 0; record < table.records.size(); ++record) {
+    report(options, record, table.records.size());
+    predict_serving_record(serving, record, rows);
   }
   return rows;
 }

@@ -12,4 +12,17 @@ std::vector<AccuracyRow> predict_collectives(const CsvTable& table,
                                              const std::vector<Hardware>& hardware,
                                              const PredictOptions& options);
 
+// Measured collectives of serving: NCCL's run likewise; all-reduces of vLLM, SGLang and
+// TensorRT-LLM and the low-latency dispatch and combine of DeepEP take what a library of the
+// catalog says (sim/collectives/direct_kernels.h), all-reduces beyond its limit what NCCL's take.
+// Columns: chip, table, op, kernel, dtype, num_gpus, nodes, message_elements, latency_ms, or
+// tokens, hidden, topk, experts, dispatch_us, combine_us; those of
+// ai-dynamo/aiconfigurator@095f58a5. DeepEP runs on all chips of a node there; its dispatch sends
+// fp8 with a scale for each 128 values, its combine bf16. A row of DeepEP gives two, of metrics
+// dispatch_s and combine_s. Skipped are eager calls, which wait for the host, and DeepEP's normal
+// kernels, on a number of units that the table doesn't give.
+std::vector<AccuracyRow> predict_serving_collectives(const CsvTable& table,
+                                                     const std::vector<Hardware>& hardware,
+                                                     const PredictOptions& options);
+
 }  // namespace stepsim

@@ -155,6 +155,42 @@ FieldTable<LibraryTuner> make_tuner_fields() {
   return table;
 }
 
+FieldTable<DirectAllReduce> make_direct_fields() {
+  using Direct = DirectAllReduce;
+  FieldTable<Direct> table("DirectAllReduce");
+  table.add("up_to", &Direct::up_to, Limits::positive(),
+            {.help = "Larger ones are all-reduces of the library's timings.", .required = true});
+  table.add("one_start", &Direct::one_start,
+            {.help = "Time beyond the data if every chip reads all of the others', of two chips."});
+  table.add("one_doubling", &Direct::one_doubling,
+            {.help = "How much more it is for each doubling of the chips."});
+  table.add("one_bandwidth", &Direct::one_bandwidth, Limits::positive(),
+            {.help = "How fast a chip reads the others' data.", .required = true});
+  table.add(
+      "two_start", &Direct::two_start,
+      {.help = "Time beyond the data if every chip adds up a part and reads the other parts."});
+  table.add("two_doubling", &Direct::two_doubling,
+            {.help = "How much more it is for each doubling of the chips."});
+  table.add("two_bandwidth", &Direct::two_bandwidth, Limits::positive(),
+            {.help = "How fast a chip reads then.", .required = true});
+  return table;
+}
+
+FieldTable<TokenExchange> make_exchange_fields() {
+  using Exchange = TokenExchange;
+  FieldTable<Exchange> table("TokenExchange");
+  table.add("start", &Exchange::start, {.help = "Time beyond the data."});
+  table.add("expert_start", &Exchange::expert_start,
+            {.help = "Time for each expert of all chips: its counter and flag."});
+  table.add("bandwidth", &Exchange::bandwidth, Limits::positive(),
+            {.help = "How fast a chip sends at most.", .required = true});
+  table.add("unit_rate", &Exchange::unit_rate, Limits::positive(),
+            {.help = "How fast one unit of the chip sends.", .required = true});
+  table.add("units_of_expert", &Exchange::units_of_expert, Limits::positive(),
+            {.help = "Units that work for an expert: few experts leave units idle."});
+  return table;
+}
+
 }  // namespace
 
 const FieldTable<CommunicationLibrary>& library_fields() {
@@ -189,6 +225,19 @@ const FieldTable<CommunicationLibrary>& library_fields() {
                 "How the library chooses path and protocol. The constants are those of "
                 "its source, not fitted.");
     table.group("tuner", &Library::tuner, kTuner, {.help = "What the library expects of each."});
+    static const FieldTable<DirectAllReduce> kDirect = make_direct_fields();
+    static const FieldTable<TokenExchange> kExchange = make_exchange_fields();
+    table.theme("Serving",
+                "Kernels of serving inside a node, which read and write other chips' memory. No "
+                "step of training takes them.");
+    table.group("direct_all_reduce", &Library::direct_all_reduce, kDirect,
+                {.help = "All-reduces of small messages.",
+                 .advice = "scripts/fit_direct_kernels.py fits it and the two below.",
+                 .unset = "as the timings say"});
+    table.group("dispatch", &Library::dispatch, kExchange,
+                {.help = "How few tokens get to their experts.", .unset = "no such kernel"});
+    table.group("combine", &Library::combine, kExchange,
+                {.help = "How their results come back.", .unset = "no such kernel"});
     return table;
   }();
   return kTable;

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Fits kernels of serving inside a node (sim/collectives/direct_kernels.h) to a table of timings.
+
+    scripts/fit_direct_kernels.py TABLE.csv CHIP UNITS
+
+TABLE.csv has the columns of docs/accuracy.md, "Serving collectives"; CHIP is a name in its column `chip`, UNITS the
+chip's compute units. Prints the constants as a library's file has them, with the errors of the rows and of the fifth that
+is left out. The logarithms of predicted / measured are minimised without their signs, by the simplex method of Nelder
+and Mead (1965).
+"""
+import csv
+import math
+import random
+import sys
+
+LIMITS = {"SGLang_CustomAllReduce_graph": 16 << 20, "TRTLLM": 8 << 20, "vLLM_custom_graph": 8 << 20}
+
+
+def simplex(objective, start, rounds=5, steps=1500):
+    """Returns the best x found from `start`; each round begins anew around the best so far."""
+    best = list(start)
+    for _ in range(rounds):
+        points = [list(best)]
+        for i in range(len(best)):
+            moved = list(best)
+            moved[i] = moved[i] * 1.3 + 0.05
+            points.append(moved)
+        values = [objective(p) for p in points]
+        for _ in range(steps):
+            order = sorted(range(len(points)), key=lambda i: values[i])
+            points = [points[i] for i in order]
+            values = [values[i] for i in order]
+            if values[-1] - values[0] < 1e-9:
+                break
+            centre = [sum(p[i] for p in points[:-1]) / (len(points) - 1) for i in range(len(best))]
+
+            def towards(factor):
+                x = [max(1e-9, c + factor * (w - c)) for c, w in zip(centre, points[-1])]
+                return x, objective(x)
+
+            reflected, value = towards(-1)
+            if value < values[0]:
+                expanded, further = towards(-2)
+                points[-1], values[-1] = (expanded, further) if further < value else (reflected, value)
+            elif value < values[-2]:
+                points[-1], values[-1] = reflected, value
+            else:
+                inner, value = towards(0.5)
+                if value < values[-1]:
+                    points[-1], values[-1] = inner, value
+                else:
+                    points = [points[0]] + [[(a + b) / 2 for a, b in zip(p, points[0])] for p in points[1:]]
+                    values = [values[0]] + [objective(p) for p in points[1:]]
+        best = points[0]
+    return best
+
+
+def loss(predicted, measured):
+    error = abs(math.log(predicted / measured))
+    return error + 0.5 * error * error / (0.1 + error)
+
+
+def fit(rows, model, starts):
+    """`rows`: (shape, microseconds). Prints the errors and returns the constants."""
+    shuffled = list(rows)
+    random.Random(1).shuffle(shuffled)
+    left_out = shuffled[:len(rows) // 5]
+    fitted = shuffled[len(rows) // 5:]
+
+    def objective(x):
+        return sum(loss(model(x, shape), time) for shape, time in fitted) / len(fitted)
+
+    best = min((simplex(objective, start) for start in starts), key=objective)
+
+    def errors(of):
+        sizes = sorted(abs(model(best, shape) / time - 1) for shape, time in of)
+        return f"median {100 * sizes[len(sizes) // 2]:.1f} %, p90 {100 * sizes[len(sizes) * 9 // 10]:.1f} %"
+
+    print(f"# {len(rows)} rows: {errors(fitted)}; left out: {errors(left_out)}")
+    return best
+
+
+def all_reduce_us(x, shape):
+    n, size = shape
+    doublings = math.log2(n) - 1
+    one = x[0] + x[1] * doublings + (n - 1) * size / (x[2] * 1e3)
+    two = x[3] + x[4] * doublings + 2 * (n - 1) / n * size / (x[5] * 1e3)
+    return min(one, two)
+
+
+def fit_all_reduce(kernel, rows):
+    limit = LIMITS[kernel]
+    shapes = [((int(r["num_gpus"]), 2 * int(r["message_elements"])), float(r["latency_ms"]) * 1e3) for r in rows]
+    shapes = [s for s in shapes if s[0][1] <= limit]
+    x = fit(shapes, all_reduce_us, [[3, .3, 280, 6, 1, 300], [6, .3, 400, 10, .5, 600], [4, .2, 200, 15, .2, 300]])
+    print(f'# {kernel}\ndirect_all_reduce {{\n  up_to: "{limit >> 20}MiB" one_start: "{x[0]:.2f}us" '
+          f'one_doubling: "{x[1]:.2f}us" one_bandwidth: "{x[2]:.0f}GB/s"\n  two_start: "{x[3]:.2f}us" '
+          f'two_doubling: "{x[4]:.2f}us" two_bandwidth: "{x[5]:.0f}GB/s"\n}}')
+
+
+def fit_exchange(which, rows, units):
+    def sent(row):
+        hidden = int(row["hidden"])
+        token = hidden + hidden // 128 * 4 + 16 if which == "dispatch" else 2 * hidden
+        return int(row["experts"]), int(row["tokens"]) * int(row["topk"]) * token
+
+    def model(x, shape):
+        experts, size = shape
+        busy = min(units, experts * x[4])
+        return x[0] + x[1] * 1e-3 * experts + size / (min(x[2], busy * x[3]) * 1e3)
+
+    x = fit([(sent(r), float(r[which + "_us"])) for r in rows], model, [[10, 10, 290, 12, .3], [14, 20, 550, 16, .3]])
+    print(f'{which} {{\n  start: "{x[0]:.2f}us" expert_start: "{x[1]:.1f}ns" bandwidth: "{x[2]:.0f}GB/s" '
+          f'unit_rate: "{x[3]:.2f}GB/s" units_of_expert: {x[4]:.3f}\n}}')
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    with open(sys.argv[1], encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["chip"] == sys.argv[2]]
+    for kernel in LIMITS:
+        fit_all_reduce(kernel, [r for r in rows if r["kernel"] == kernel])
+    for which in ["dispatch", "combine"]:
+        fit_exchange(which, [r for r in rows if r["table"] == "wideep_deepep_ll"], int(sys.argv[3]))
+
+
+if __name__ == "__main__":
+    main()

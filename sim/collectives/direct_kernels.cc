@@ -1,0 +1,30 @@
+#include "sim/collectives/direct_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepsim {
+
+std::optional<Duration> time_of_all_reduce(const DirectAllReduce& kernel, std::int64_t members,
+                                           Bytes bytes) {
+  if (bytes > kernel.up_to) return std::nullopt;
+  const auto n = static_cast<double>(members);
+  const double size = static_cast<double>(bytes.value());
+  const double doublings = std::log2(n) - 1;
+  const double one = to_seconds(kernel.one_start) + doublings * to_seconds(kernel.one_doubling) +
+                     (n - 1) * size / kernel.one_bandwidth.value();
+  const double two = to_seconds(kernel.two_start) + doublings * to_seconds(kernel.two_doubling) +
+                     2 * (n - 1) / n * size / kernel.two_bandwidth.value();
+  return duration_from_seconds(std::min(one, two));
+}
+
+Duration time_of_exchange(const TokenExchange& kernel, const ExchangedTokens& sent) {
+  const auto experts = static_cast<double>(sent.experts);
+  const double bytes = static_cast<double>(sent.tokens) * static_cast<double>(sent.top_k) *
+                       static_cast<double>(sent.token_bytes.value());
+  const double busy = std::min(static_cast<double>(sent.units), experts * kernel.units_of_expert);
+  const double moved = bytes / std::min(kernel.bandwidth.value(), busy * kernel.unit_rate.value());
+  return kernel.start + duration_from_seconds(experts * to_seconds(kernel.expert_start) + moved);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,64 @@
+// Kernels of serving libraries in which the chips of a node read and write each other's memory at
+// once, without channels or protocols: all-reduces for small messages, and the two halves of an
+// all-to-all of experts for few tokens. Their times are closed forms: a kernel takes all links that
+// its chips have, and nothing else runs beside it.
+//
+//   all-reduce of n chips, S bytes each (vLLM's and SGLang's custom all-reduce, TensorRT-LLM's):
+//     one-shot   every chip reads what all others hold and adds it up
+//                one_start + one_doubling (log2 n - 1) + (n - 1) S / one_bandwidth
+//     two-shot   every chip adds up its part and then reads the others' sums
+//                two_start + two_doubling (log2 n - 1) + 2 (n - 1) / n S / two_bandwidth
+//     The library takes the shorter one up to `up_to` bytes, and its other all-reduce (NCCL's)
+//     beyond
+//
+//   half of an all-to-all of experts (low-latency kernels of DeepEP: dispatch, combine), of B =
+//   tokens x top_k x token_bytes sent by each chip:
+//     start + experts x expert_start + max(B / bandwidth, B / (busy units x unit_rate)), where
+//     busy units = min(units of the chip, experts x units_of_expert)
+//
+// Not modelled: other traffic, several nodes, tokens of unequal experts.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/base/units.h"
+
+namespace stepsim {
+
+// Every field is explained where it is declared for files, in sim/collectives/library_fields.cc
+// (`stepsim help library`).
+struct DirectAllReduce {
+  Bytes up_to{};
+  Duration one_start{};
+  Duration one_doubling{};
+  Bandwidth one_bandwidth{};
+  Duration two_start{};
+  Duration two_doubling{};
+  Bandwidth two_bandwidth{};
+};
+
+struct TokenExchange {
+  Duration start{};
+  Duration expert_start{};
+  Bandwidth bandwidth{};
+  Bandwidth unit_rate{};
+  double units_of_expert = 1;
+};
+
+struct ExchangedTokens {
+  std::int64_t tokens = 0;  // of each chip
+  std::int64_t top_k = 1;
+  std::int64_t experts = 1;  // of all chips
+  Bytes token_bytes{};       // of a copy, with its scales
+  std::int64_t units = 1;    // of a chip
+};
+
+// Returns nullopt if it is more than up_to. REQUIRES: members >= 2; bytes > 0; bandwidths > 0.
+std::optional<Duration> time_of_all_reduce(const DirectAllReduce& kernel, std::int64_t members,
+                                           Bytes bytes);
+// REQUIRES: counts of at least 1; bandwidth, unit_rate and units_of_expert > 0.
+Duration time_of_exchange(const TokenExchange& kernel, const ExchangedTokens& sent);
+
+}  // namespace stepsim

@@ -42,9 +42,10 @@ void check_rows(const std::vector<AccuracyRow>& rows) {
 }  // namespace
 
 void read_training_rows(std::string_view input) {
-  static const MeasuredCatalog catalog{
-      .hardware = load_hardware(), .software = load_software(), .models = load_measured_models(),
-      .catalog = load_catalog_models()};
+  static const MeasuredCatalog catalog{.hardware = load_hardware(),
+                                       .software = load_software(),
+                                       .models = load_measured_models(),
+                                       .catalog = load_catalog_models()};
   const CsvTable table = table_of(input);
   if (kind_of(table) != TableKind::kTrainingRuns || !is_small(table)) {
     throw_if_any({{"table", "has other rows"}});

@@ -164,6 +164,11 @@ class TraceWriter {
         events_.append_text(R"(,"waited_us":)");
         events_.append_time({wait.length()});
       }
+      const Span launch{nanoseconds(entry.ready), nanoseconds(entry.started)};
+      if (launch.length() > 0) {
+        events_.append_text(R"(,"launch_wait_us":)");
+        events_.append_time({launch.length()});
+      }
       events_.append_text("}}");
     }
   }

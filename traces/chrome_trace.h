@@ -6,7 +6,8 @@
 //             most, and communication that overlaps compute stands in a lane of its own
 //   slice     what an op did. Communication is two touching slices: "wait: NAME" from when it was
 //             posted to when its last peer came (category "wait"), then NAME while data moved
-//             (category tp, dp, pp, ...). Compute is one slice (category "compute")
+//             (category tp, dp, pp, ...). Compute is one slice (category "compute"). The argument
+//             launch_wait_us says how long the op waited for its host before
 //   arrow     from a send to its receive, from the last member of a collective to the others
 //   counter   memory by category; utilization of links, in percent
 //

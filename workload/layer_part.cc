@@ -10,6 +10,18 @@ DataType operand_type(const Part& part, const Projection& projection) {
   return projection.narrow ? part.shard.types.matmul : part.shard.types.activations;
 }
 
+// Returns whether all values of an operand share a scale that its own largest value decides.
+bool finds_scale(const Part& part) {
+  return part.shard.current_scaling && !part.shard.types.scales_rows();
+}
+
+// Rounds the weights again for each pass that multiplies with them.
+void add_weight_rounding(const Part& part, std::int64_t weights, LayerOp& op) {
+  if (!part.shard.round_weights) return;
+  add_rounding(part, "round_weight", weights, op.forward);
+  add_rounding(part, "round_weight", weights, op.input_gradient);
+}
+
 void add_bias(const Part& part, std::int64_t tokens, std::int64_t outputs, LayerOp& op) {
   op.forward.back().read += part.size(outputs);
   op.weight_gradient.push_back(part.elementwise(
@@ -28,6 +40,7 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
   if (narrow) {
     add_rounding(part, "round_input", tokens * inputs, op.forward);
     add_gradient_rounding(part, tokens * outputs, op);
+    add_weight_rounding(part, inputs * outputs, op);
     add_transpose(part, inputs * outputs, op);
   }
   op.forward.push_back(matmul(name, product, {.m = tokens, .n = outputs, .k = inputs}));
@@ -76,6 +89,10 @@ void keep_input(LayerOp& op, Bytes input) {
 void add_rounding(const Part& part, std::string_view name, std::int64_t values,
                   std::vector<Kernel>& kernels) {
   if (!part.narrows()) return;
+  if (finds_scale(part)) {
+    kernels.push_back(
+        part.elementwise("find_scale", {.elements = values, .writes = 0, .flops = 1}));
+  }
   kernels.push_back(rounding(name, part.shard.types.activations, values, part.size(values),
                              part.operand_size(values)));
 }

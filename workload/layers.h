@@ -117,6 +117,12 @@ struct Shard {
   // One-byte weights of matmuls are transposed for the input gradient of every micro-batch; else
   // once a step, which is not counted.
   bool transpose_weights = false;
+  // Operands that share one scale are read once before they are rounded, for their largest value;
+  // else it is that of steps before (Transformer Engine: delayed scaling).
+  bool current_scaling = false;
+  // Weights are rounded in the forward and in the backward of every micro-batch (torchao); else
+  // once a step, which is not counted.
+  bool round_weights = false;
   // Two-level dispatch: tokens, from all ranks of the experts, that come to this chip; each comes
   // once for all of its experts here. 0: a copy comes for each expert, ordered by expert.
   std::int64_t arriving_tokens = 0;

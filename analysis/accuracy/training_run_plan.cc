@@ -55,10 +55,7 @@ void read_attention(const RowReader& row, const ModelSpec& model, ParallelPlan& 
   }
   const std::string_view attention = row.text("attention");
   if (attention.empty()) return;
-  // Transformer Engine with the cuDNN of 2025 has no fused kernel for attention sinks
-  // (NVIDIA/TransformerEngine, issue 2318), whatever a table says.
-  const bool lacks_kernel = model.attention_sinks && contains(attention, "TE");
-  plan.fused_attention = !attention.starts_with("standard") && !lacks_kernel;
+  plan.fused_attention = !attention.starts_with("standard");
 }
 
 void read_schedule(RowReader& row, ParallelPlan& plan) {

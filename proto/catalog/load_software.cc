@@ -63,6 +63,15 @@ std::string with_dashes(std::string name) {
   return name;
 }
 
+// Returns the entry of that name; nullptr if there is none.
+const file::Software* find_software(const std::vector<file::Software>& all,
+                                    const std::string& name) {
+  const auto found = std::ranges::find_if(all, [&name](const file::Software& software) {
+    return with_dashes(software.name()) == with_dashes(name);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::vector<Software> load_software() {
@@ -79,23 +88,25 @@ std::vector<Software> load_software() {
 bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
                       ProblemList& problems) {
   if (plan.software().empty()) return true;
-  std::string names;
-  for (const file::Software& software : software_messages()) {
-    const std::string name = with_dashes(software.name());
-    names += (names.empty() ? "" : ", ") + name;
-    if (name != with_dashes(plan.software())) continue;
-    file::Plan base = software.plan();
-    put_over(base, plan);
-    base.set_software(name);
-    plan = std::move(base);
-    change_chip(software, chip.name(), chip);
-    file::Chip given = own;
-    given.clear_catalog();
-    put_over(chip, given);
-    return true;
+  const std::vector<file::Software> all = software_messages();
+  const file::Software* const software = find_software(all, plan.software());
+  if (software == nullptr) {
+    std::string names;
+    for (const file::Software& known : all) {
+      names += (names.empty() ? "" : ", ") + with_dashes(known.name());
+    }
+    problems.add("plan.software", "must be one of " + names + "; is \"" + plan.software() + "\"");
+    return false;
   }
-  problems.add("plan.software", "must be one of " + names + "; is \"" + plan.software() + "\"");
-  return false;
+  file::Plan base = software->plan();
+  put_over(base, plan);
+  base.set_software(with_dashes(software->name()));
+  plan = std::move(base);
+  change_chip(*software, chip.name(), chip);
+  file::Chip given = own;
+  given.clear_catalog();
+  put_over(chip, given);
+  return true;
 }
 
 ClusterSpec load_measured_cluster(const MeasuredCluster& measured) {
@@ -103,10 +114,9 @@ ClusterSpec load_measured_cluster(const MeasuredCluster& measured) {
   file::Cluster message;
   message.set_catalog(measured.cluster);
   message.mutable_chip()->set_catalog(measured.chip);
-  for (const file::Software& software : software_messages()) {
-    if (software.name() == measured.software) {
-      change_chip(software, measured.chip, *message.mutable_chip());
-    }
+  const std::vector<file::Software> all = software_messages();
+  if (const file::Software* const software = find_software(all, measured.software)) {
+    change_chip(*software, measured.chip, *message.mutable_chip());
   }
   if (!measured.library.empty()) message.mutable_library()->set_catalog(measured.library);
   ClusterSpec spec;

@@ -45,6 +45,44 @@ Layer with_placeholders(Layer layer, const ParallelPlan& plan) {
   return layer;
 }
 
+// Returns the kernels of the first or the last compute step; nullptr if there is none.
+std::vector<Kernel>* kernels_at(std::vector<LayerStep>& steps, bool first) {
+  std::vector<Kernel>* found = nullptr;
+  for (LayerStep& step : steps) {
+    if (step.kind != LayerStep::Kind::kCompute) continue;
+    found = &step.kernels;
+    if (first) break;
+  }
+  return found;
+}
+
+// PyTorch's FSDP2 copies parameters out of the buffer of each gather (foreach_all_gather_copy_out)
+// and gradients into the buffer that is reduced, in its type (chunk_cat). Both run on the compute
+// stream. A layer whose forward is repeated has its second gather there.
+LoweredLayer with_copies(LoweredLayer layer, const ParallelPlan& plan) {
+  if (!plan.fsdp_copies || layer.empty()) return layer;
+  const std::int64_t parameters = layer.parameters;
+  const Bytes weights = (parameters + layer.frozen) * size_of(plan.weights());
+  const Kernel out{
+      .name = "copy_gathered", .type = plan.weights(), .read = weights, .written = weights};
+  const Kernel in{.name = "copy_gradients",
+                  .type = plan.activations(),
+                  .read = parameters * size_of(plan.activations()),
+                  .written = Bytes(parameters * plan.gradient_bytes)};
+  const auto begin_with = [&out](std::vector<LayerStep>& steps) {
+    std::vector<Kernel>* const kernels = kernels_at(steps, true);
+    if (kernels != nullptr) kernels->insert(kernels->begin(), out);
+  };
+  begin_with(layer.forward);
+  if (!layer.again.empty()) begin_with(layer.again);
+  for (std::vector<LayerStep>* backward : {&layer.backward, &layer.split_backward}) {
+    if (plan.reshard_after_forward && layer.again.empty()) begin_with(*backward);
+    std::vector<Kernel>* const last = kernels_at(*backward, false);
+    if (last != nullptr && parameters > 0) last->push_back(in);
+  }
+  return layer;
+}
+
 // The host launches a block's runs of kernels as graphs (cuda_graphs = blocks), but not what has as
 // many tokens as it reads.
 Layer with_graphs(Layer block, const ParallelPlan& plan) {
@@ -129,6 +167,8 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .fused_attention = plan.fused_attention,
           .fused_elementwise = plan.fused_elementwise,
           .transpose_weights = plan.transpose_weights,
+          .current_scaling = plan.current_scaling,
+          .round_weights = plan.round_weights,
           .loss = plan.loss,
           .grouped_experts = plan.grouped_experts,
           .sorts_copies = plan.sort_copies && plan.dispatch == Dispatch::kAllToAll,
@@ -162,8 +202,13 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   }
   const Bytes crossing = layers.tensor_boundary;
   const auto lower_end = [&](const Layer& layer, bool is_last) {
-    return lower_tensor(with_placeholders(layer, plan), plan, crossing, is_last,
-                        width_exchanges(layer, plan));
+    return with_copies(lower_tensor(with_placeholders(layer, plan), plan, crossing, is_last,
+                                    width_exchanges(layer, plan)),
+                       plan);
+  };
+  const auto with_copies_of_roles = [&plan](LoweredBlock block) {
+    for (LoweredLayer& layer : block.roles) layer = with_copies(std::move(layer), plan);
+    return block;
   };
   lowered.embedding = lower_end(layers.embedding, false);
   lowered.head = lower_end(layers.head, true);
@@ -181,9 +226,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
                              .window = own.window,
                              .window_kind = own.window_kind,
                              .rank = role.context_rank};
-    lowered.blocks.push_back(
+    lowered.blocks.push_back(with_copies_of_roles(
         lower_roles(layers.blocks[kind], share, plan, crossing / plan.tensor_width,
-                    expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank)));
+                    expert_exchanges(layers.blocks[kind], plan, exchange, role.expert_rank))));
   }
   for (const PredictionModule& module : layers.prediction) {
     lowered.prediction.push_back(

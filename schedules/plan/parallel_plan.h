@@ -173,6 +173,7 @@ struct ParallelPlan {
   int prefetch = 1;  // FSDP: layers gathered ahead of the computing layer
   bool reshard_after_forward = true;
   bool shared_master = false;  // FSDP: the divided fp32 weights are the master weights
+  bool fsdp_copies = false;    // into and out of the buffers of its collectives
 
   // ---- recompute ----
   Recompute recompute = Recompute::kNone;
@@ -191,6 +192,8 @@ struct ParallelPlan {
   std::optional<DataType> activation_input_type;
   std::optional<std::int64_t> scale_block;  // values that share an fp32 scale; unset: a tensor
   bool scale_rows = false;                  // a scale a row
+  bool current_scaling = false;
+  bool round_weights = false;
   std::optional<std::int64_t> attention_result_bits;  // unset: the activations' type
   bool transpose_weights = false;
   bool fused_attention = true;

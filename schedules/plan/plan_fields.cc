@@ -324,6 +324,13 @@ void add_data(Table& table) {
                      "them (DeepSpeed).",
              .advice = "It saves the copy and casts before each gather.",
              .rules = "Needs zero = 3 and optimizer_bytes of at least 4."});
+  table.add(
+      "fsdp_copies", &Plan::fsdp_copies,
+      {.help = "FSDP copies parameters out of the buffer in which they were gathered, and "
+               "gradients into the one that is reduced (PyTorch's FSDP2).",
+       .advice = "true for FSDP2: 14 bytes of memory traffic a parameter, with two gathers in "
+                 "bf16 and gradients reduced in fp32. FSDP1 has views of its buffers.",
+       .rules = "Needs zero = 3."});
 }
 
 void add_recompute(Table& table) {
@@ -424,6 +431,17 @@ void add_types(Table& table) {
              .advice = "true: both operands of weight gradients are also rounded along the tokens, "
                        "in kernels of their own. The scales are too few to count.",
              .rules = "Needs matmuls in fp8 or int8; not with scale_block."});
+  table.add(
+      "current_scaling", &Plan::current_scaling,
+      {.help = "Operands of fp8 matmuls that share one scale are read once before they are "
+               "rounded, for their largest value (torchao: tensorwise; Transformer Engine: "
+               "current scaling).",
+       .advice = "false: the scale is that of steps before (delayed scaling). Nothing changes "
+                 "without such operands."});
+  table.add("round_weights", &Plan::round_weights,
+            {.help = "Weights are rounded in the forward and in the backward of every micro-batch.",
+             .advice = "true for torchao, whose weights are in fp32 or bf16. false: once a step, "
+                       "which is not counted."});
   table.add("activation_input_dtype", &Plan::activation_input_type,
             {.help = "Type in which the input of an MLP's activation function is kept for the "
                      "backward (Megatron-Core: activation-func-fp8-input-store).",

@@ -156,7 +156,7 @@ class Simulation {
     if (launches_) launches_->start(stream);
     streams_.start(stream, now());
     change_memory(stream, false);
-    if (recorder_.records(rank)) recorder_.started(stream, now());
+    if (recorder_.records(rank)) recorder_.started(stream, ready_at(stream, now()), now());
     switch (op.kind) {
       case OpKind::kCompute:
         attribution_.compute_starts(rank, ready_at(stream, now()), now());

@@ -34,10 +34,12 @@ struct PathPart {
 };
 
 // TimelineOp is one op of a recorded rank. It started when it was posted. Data moved from `moving`
-// on; until then collectives and messages waited for their peers.
+// on; until then collectives and messages waited for their peers. From `ready` to its start it
+// waited for its host to launch it.
 struct TimelineOp {
   std::uint32_t op = 0;  // position in the rank's program
   std::uint32_t step = 0;
+  Time ready;
   Time started;
   Time moving;
   Time ended;

@@ -678,6 +678,15 @@ TEST(TrainingRunTest, AKnownModelNeedsNoSizes) {
   EXPECT_EQ(run_of(named_run("", "", "toy", "")).problem, "layers is not given");
 }
 
+TEST(TrainingRunTest, DroppedTokensAreThoseBeyondACapacityOfOne) {
+  const auto factor = [](const std::string& model) {
+    const TrainingRun run = run_of(one_run(model, "experts=128 topk=8 moe_ffn=768"));
+    return run.experiment.model.experts.capacity_factor;
+  };
+  EXPECT_EQ(factor("Qwen3_30B_a3B (tokendrop)"), 1);
+  EXPECT_EQ(factor("Qwen3_30B_a3B"), 0);
+}
+
 TEST(TrainingRunTest, SoftwareIsFoundByItsWords) {
   const auto found = [](const std::string& software, const std::string& release) {
     const CsvTable table = named_run(software, release, "GPT3-5B", "");

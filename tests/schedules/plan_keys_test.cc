@@ -98,6 +98,7 @@ std::vector<Case> cases() {
   const Change scores = [](ParallelPlan& plan) { plan.fused_attention = false; };
   const Change in_place = [](ParallelPlan& plan) { plan.loss = LossKernels::kInPlace; };
   const Change matmuls = [](ParallelPlan& plan) { plan.recompute = Recompute::kMatmuls; };
+  const Change copies = [](ParallelPlan& plan) { plan.fsdp_copies = true; };
   const Change short_queue = [](ParallelPlan& plan) { plan.host_queue_depth = 64; };
   const Change graphs = [](ParallelPlan& plan) { plan.cuda_graphs = CudaGraphs::kBlocks; };
   const Change whole_graph = [](ParallelPlan& plan) { plan.cuda_graphs = CudaGraphs::kStep; };
@@ -107,6 +108,7 @@ std::vector<Case> cases() {
   context.cp = 2;
   const ParallelPlan experts = with(plan_of(1, 8, 1), ep);
   return {
+      {"fsdp_copies", copies, plan_of(1, 8, 1, 2), "is true, but zero is 2", plan_of(1, 8, 1, 3)},
       {"host_queue_depth", short_queue, plan_of(1, 8, 1), "is 64, but launching costs nothing",
        with(plan_of(1, 8, 1), host)},
       {"cuda_graphs", graphs, plan_of(1, 8, 1), "is blocks, but launching costs nothing",

@@ -48,6 +48,18 @@ TEST(LaunchesTest, ShortOpsWaitForTheirHost) {
   EXPECT_EQ(path_of(result, "compute"), 4ms);
 }
 
+// The second op could have started when the first had ended, at 14, and was launched at 20.
+TEST(LaunchesTest, ATimelineSaysSinceWhenAnOpWaited) {
+  LaunchedGraph hand(1, 10ms);
+  for (int i = 0; i < 2; ++i) hand.compute_for(0, 4ms);
+  const OpGraph graph = hand.build();
+  const SimulationResult result =
+      simulate(graph, one_node(1, 1_GBps), {.recorded_ranks = {RankId(0)}});
+  const TimelineOp& second = result.timelines[0].ops[1];
+  EXPECT_EQ(second.ready.since_start, 14ms);
+  EXPECT_EQ(second.started.since_start, 20ms);
+}
+
 // The chip is the bottleneck: only the first launch is seen.
 TEST(LaunchesTest, LongOpsHideTheirLaunches) {
   LaunchedGraph hand(1, 10ms);

@@ -341,5 +341,32 @@ TEST(LayersTest, BytesFollowTheDataType) {
             2 * op_named(two.block(0), "down_projection").saved);
 }
 
+// Each operand that is rounded is read once more, in bf16. Rounded weights are rounded twice.
+TEST(LayersTest, ScalesOfATensorAreFoundBeforeItIsRounded) {
+  const auto count = [](const Shard& shard, std::string_view name) {
+    std::int64_t kernels = 0;
+    const ModelLayers layers = build_layers(llama3_8b(), shard);
+    for (const LayerOp& op : layers.block(0).ops) {
+      for (const auto* list : {&op.forward, &op.input_gradient, &op.weight_gradient}) {
+        kernels += std::ranges::count(*list, name, &Kernel::name);
+      }
+    }
+    return kernels;
+  };
+  Shard shard{.sequence_length = 1024};
+  shard.types.matmul = DataType::kFp8;
+  EXPECT_EQ(count(shard, "find_scale"), 0);
+  EXPECT_EQ(count(shard, "round_weight"), 0);
+  const std::int64_t rounded = count(shard, "round_input") + count(shard, "round_gradient");
+  EXPECT_GE(rounded, 4 + 4) << "inputs and gradients of four projections";
+  shard.current_scaling = true;
+  EXPECT_EQ(count(shard, "find_scale"), rounded);
+  shard.round_weights = true;
+  EXPECT_EQ(count(shard, "round_weight"), 4 * 2);
+  EXPECT_EQ(count(shard, "find_scale"), rounded + 4 * 2);
+  shard.types.scale_block = 128;
+  EXPECT_EQ(count(shard, "find_scale"), 0) << "a block's scale is found where it is rounded";
+}
+
 }  // namespace
 }  // namespace stepsim

@@ -29,11 +29,12 @@ Recorder::Recorder(const OpGraph& graph, const Streams& streams, const Cluster& 
   }
 }
 
-void Recorder::started(RankStreamId stream, Time now) {
+void Recorder::started(RankStreamId stream, Time ready, Time now) {
   std::vector<TimelineOp>& ops = timeline(streams_.rank_of(stream)).ops;
   entry_of_[stream.index()] = static_cast<std::uint32_t>(ops.size());
   ops.push_back({.op = streams_.op_id(stream).index(),
                  .step = streams_.step(stream),
+                 .ready = ready,
                  .started = now,
                  .moving = now,
                  .ended = now});

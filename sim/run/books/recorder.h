@@ -28,9 +28,9 @@ class Recorder {
 
   bool records(RankId rank) const { return timeline_of_[rank.index()].has_value(); }
 
-  void started(RankStreamId stream, Time now);             // before Streams::end()
-  void ended(RankStreamId stream, Time moving, Time now);  // before Streams::end()
-  void arrow(const Join& arrow);                           // both ops have started
+  void started(RankStreamId stream, Time ready, Time now);  // before Streams::end()
+  void ended(RankStreamId stream, Time moving, Time now);   // before Streams::end()
+  void arrow(const Join& arrow);                            // both ops have started
   void memory(RankId rank, Time now, const MemoryBytes& balance);
 
   // Samples the links up to `now`. REQUIRES: the network's rates hold until then.

@@ -130,6 +130,7 @@ void choose_fully_sharded(Choices& choices, ParallelPlan& plan) {
   plan.prefetch = static_cast<int>(choices.pick({1, 0, 2, 5}));
   plan.reshard_after_forward = !choices.one_in(3);
   plan.shared_master = choices.one_in(4);
+  plan.fsdp_copies = choices.one_in(4);
 }
 
 void choose_buckets(Choices& choices, ParallelPlan& plan) {
@@ -202,6 +203,8 @@ void choose_narrow(Choices& choices, RandomJob& job) {
   const bool narrows = size_of(plan.type) < size_of(plan.activations());
   if (is_transformer(job) && choices.one_in(5)) plan.activation_input_type = DataType::kFp8;
   if (is_transformer(job) && has_bytes(job) && choices.one_in(2)) plan.scale_block = 128;
+  plan.current_scaling = choices.one_in(5);
+  plan.round_weights = choices.one_in(5);
   plan.transpose_weights = narrows && is_transformer(job) && choices.one_in(3);
   const bool rounds =
       (narrows && plan.scale_block) || plan.activation_input_type || has_experts(job);

@@ -89,8 +89,8 @@ bool read_model_flag(const std::string& flag, file::Model& model, ProblemList& p
     return true;
   }
   std::error_code ignored;
-  const bool is_folder = std::filesystem::is_directory(flag, ignored);
-  const std::string path = is_folder ? flag + "/config.json" : flag;
+  const std::string inside = flag + "/config.json";
+  const std::string path = std::filesystem::exists(inside, ignored) ? inside : flag;
   const auto source = read_source(path, "--model", problems);
   if (!source) return false;
   if (is_hugging_face(*source)) {

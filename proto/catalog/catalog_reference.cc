@@ -94,7 +94,7 @@ bool resolve(file::Model& model, const std::filesystem::path& folder, ProblemLis
   }
   std::filesystem::path path = folder / model.huggingface();
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) path /= "config.json";
+  if (std::filesystem::exists(path / "config.json", ignored)) path /= "config.json";
   const std::optional<SourceText> source =
       read_source(path.string(), "model.huggingface", problems);
   if (!source) return false;

@@ -11,7 +11,8 @@ class CatalogTest(StepsimTest):
         everything = stepsim("catalog").stdout
         self.assertIn("experiments\n", everything)
         self.assertIn("  llama3-70b-dgx-h100-512\n", everything)
-        self.assertIn("llama3-70b\n", stepsim("catalog", "models").stdout)
+        self.assertRegex(stepsim("catalog", "models").stdout,
+                         r"(?m)^mixtral-8x7b +46\.70 B +12\.88 B +32  experts$")
         self.assertIn('"num_hidden_layers": 80', stepsim("catalog", "model", "llama3-70b").stdout)
         self.assertIn("nodes: 13", stepsim("catalog", "clusters", "dgx-h100-104").stdout)
 
@@ -112,11 +113,24 @@ class ImportTest(StepsimTest):
             "671,026,404,352 parameters, 37,552,282,624 active for a token, 11,610,067,968 for "
             "multi-token prediction besides.", stepsim("import", "hf", config).stdout)
 
+    def test_lists_the_families(self):
+        families = stepsim("import", "families").stdout.split()
+        self.assertEqual(families, sorted(families))
+        self.assertIn("nemotron_h", families)
+
+    def test_reads_a_family_by_another_name(self):
+        text = stepsim("catalog", "models", "llama3-8b").stdout.replace('"llama"', '"copycat"')
+        config = self.write("config.json", text)
+        self.expect_refused(["import", "hf", config], 'is "copycat"', "--as FAMILY")
+        imported = stepsim("import", "hf", config, "--as", "llama").stdout
+        self.assertIn("8,030,261,248 parameters", imported)
+        self.assertIn('note: "read as llama, is copycat"', imported)
+
     def test_refuses_what_it_does_not_know(self):
         config = self.write("config.json", '{"model_type": "mamba"}')
         self.expect_refused(["import", "hf", config], "config.json: model_type: must be ",
                             'is "mamba"')
-        self.expect_refused(["import", "onnx", config], 'FORMAT: must be hf, is "onnx"')
+        self.expect_refused(["import", "onnx", config], 'FORMAT: must be hf or families, is "onnx"')
         self.expect_refused(["import", "hf"], "CONFIG: must be given")
 
 

@@ -32,7 +32,7 @@ constexpr std::size_t kMostThreads = 1024;
 po::options_description accuracy_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
-  add("library", po::value<std::string>()->value_name("NAME"),
+  add("library", po::value<std::string>()->value_name("NAME|FILE"),
       "communication library (default: the chip's); ideal for none");
   add("most-ops", po::value<std::string>()->value_name("N"),
       "skip training runs of more than N ops (default: 40000000, about half a minute)");
@@ -243,8 +243,9 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   }
   const std::string library = line.value("library");
   const std::vector<std::string> libraries = list(CatalogKind::kLibrary);
-  if (!library.empty() && std::ranges::count(libraries, library) == 0) {
-    problems.push_back({"--library", "must be one of the catalog, " +
+  if (!library.empty() && !looks_like_file(library) &&
+      std::ranges::count(libraries, library) == 0) {
+    problems.push_back({"--library", "must be a file or one of the catalog, " +
                                          fmt::format("{}", fmt::join(libraries, ", ")) + "; is \"" +
                                          library + "\""});
   }

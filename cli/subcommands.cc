@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cli/accuracy_command.h"
+#include "cli/calibrate/calibrate_command.h"
 #include "cli/catalog_command.h"
 #include "cli/collective/collective_command.h"
 #include "cli/figures_command.h"
@@ -23,9 +24,10 @@ namespace stepsim {
 namespace {
 
 constexpr const Subcommand* kSubcommands[] = {
-    &kRunSubcommand,      &kCollectiveSubcommand, &kNetworkSubcommand,  &kScheduleSubcommand,
-    &kTopologySubcommand, &kFormulaSubcommand,    &kValidateSubcommand, &kFiguresSubcommand,
-    &kImportSubcommand,   &kAccuracySubcommand,   &kCatalogSubcommand,  &kHelpSubcommand,
+    &kRunSubcommand,      &kCollectiveSubcommand, &kNetworkSubcommand,   &kScheduleSubcommand,
+    &kTopologySubcommand, &kFormulaSubcommand,    &kValidateSubcommand,  &kFiguresSubcommand,
+    &kImportSubcommand,   &kAccuracySubcommand,   &kCalibrateSubcommand, &kCatalogSubcommand,
+    &kHelpSubcommand,
 };
 
 }  // namespace

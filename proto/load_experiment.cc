@@ -70,6 +70,7 @@ Loaded load_file(const std::string& experiment, ProblemList& problems) {
     return loaded;
   }
   loaded.usable = read_message(*source, "", loaded.message, problems);
+  if (loaded.message.has_cluster()) place_files(loaded.folder, *loaded.message.mutable_cluster());
   if (!loaded.message.has_name()) {
     loaded.message.set_name(std::filesystem::path(experiment).stem().string());
   }
@@ -111,6 +112,7 @@ bool read_cluster_flag(const std::string& flag, file::Cluster& cluster, ProblemL
   const auto source = read_source(flag, "--cluster", problems);
   if (!source) return false;
   const bool usable = read_message(*source, "cluster.", cluster, problems);
+  place_files(std::filesystem::path(flag).parent_path(), cluster);
   if (!cluster.has_name()) cluster.set_name(std::filesystem::path(flag).stem().string());
   return usable;
 }
@@ -190,8 +192,9 @@ bool replaces_a_part(const ExperimentSource& source, const std::vector<Override>
          std::ranges::any_of(overrides, names_a_part);
 }
 
-// For the record, --library is written as an override.
+// For the record, --chip and --library are written as overrides.
 void add_overrides(const ExperimentSource& source, file::Experiment& message) {
+  if (!source.chip.empty()) message.add_overrides("cluster.chip.catalog=" + source.chip);
   if (!source.library.empty()) message.add_overrides("cluster.library.catalog=" + source.library);
   for (const std::string& text : source.overrides) message.add_overrides(text);
 }
@@ -199,13 +202,19 @@ void add_overrides(const ExperimentSource& source, file::Experiment& message) {
 // Returns whether no flag changes what the file or the catalog says.
 bool is_as_written(const ExperimentSource& source) {
   return source.model.empty() && source.cluster.empty() && source.plan.empty() &&
-         source.library.empty() && source.overrides.empty();
+         source.chip.empty() && source.library.empty() && source.overrides.empty();
 }
 
 Publication forget_publication(file::Experiment& message) {
   message.clear_published();
   message.clear_not_published();
   return {};
+}
+
+// --chip and --library replace those of the cluster.
+void replace_parts(const std::string& chip, const std::string& library, file::Experiment& message) {
+  if (!chip.empty()) message.mutable_cluster()->mutable_chip()->set_catalog(chip);
+  if (!library.empty()) message.mutable_cluster()->mutable_library()->set_catalog(library);
 }
 
 // Requires a section. Returns false if it cannot be used.
@@ -247,9 +256,7 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message)
   if (!source.plan.empty()) {
     has_plan = read_plan_flag(source.plan, *message.mutable_plan(), problems);
   }
-  if (!source.library.empty()) {
-    message.mutable_cluster()->mutable_library()->set_catalog(source.library);
-  }
+  replace_parts(source.chip, source.library, message);
   const std::vector<Override> overrides = split_overrides(source.overrides, problems);
   for (const Override& change : overrides) {
     if (change.is_reference()) apply(change, message, problems);
@@ -318,12 +325,14 @@ Experiment load_experiment(const ExperimentSource& source) {
   return load(source, message).experiment;
 }
 
-ClusterSpec load_cluster(const std::string& cluster, const std::string& library) {
+ClusterSpec load_cluster(const std::string& cluster, const std::string& library,
+                         const std::string& chip) {
   ProblemList problems;
-  file::Cluster message;
+  file::Experiment experiment;  // contains only its cluster
+  file::Cluster& message = *experiment.mutable_cluster();
   ClusterSpec spec;
   const bool usable = read_cluster_flag(cluster, message, problems);
-  if (!library.empty()) message.mutable_library()->set_catalog(library);
+  replace_parts(chip, library, experiment);
   if (usable && resolve(message, problems)) {
     spec = to_cluster(message, problems);
   }

@@ -24,7 +24,8 @@ struct ExperimentSource {
   std::string model = {};       // --model: catalog name, or a Hugging Face config.json
   std::string cluster = {};     // --cluster: catalog name or file
   std::string plan = {};        // --plan: "tp=8,pp=4,...": docs/plan-keys.md; catalog name or file
-  std::string library = {};     // catalog name; replaces the cluster's library
+  std::string chip = {};        // --chip: catalog name or file; replaces the cluster's chip
+  std::string library = {};     // --library: the same of the cluster's library
   std::vector<std::string> overrides = {};
 };
 
@@ -40,10 +41,12 @@ struct LoadedExperiment {
 };
 LoadedExperiment load_with_topology(const ExperimentSource& source);
 
-// Loads a cluster alone: catalog name or file, and a communication library if not its own.
-ClusterSpec load_cluster(const std::string& cluster, const std::string& library = {});
+// Loads a cluster alone, and a communication library or a chip if not its own: catalog names or
+// files.
+ClusterSpec load_cluster(const std::string& cluster, const std::string& library = {},
+                         const std::string& chip = {});
 
-// load_chip() takes a catalog name. load_model() takes a catalog name or a file.
+// Both take a catalog name or a file.
 ChipSpec load_chip(const std::string& name);
 ModelSpec load_model(const std::string& model);
 

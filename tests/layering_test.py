@@ -56,13 +56,15 @@ MAY_INCLUDE = {
     "analysis/collective_forms": SIM + ["analysis/formulas"],
     "analysis/step": LOADED + ANALYSIS,
     "analysis/accuracy": LOADED,
+    "analysis/calibration": LOADED + ["analysis/accuracy"],
     "analysis/studies": LOADED + ANALYSIS,
     "traces": ["analysis/step", "experiment"] + SIM,
-    "cli": LOADED + PROTO + ANALYSIS + ["analysis/accuracy", "analysis/studies", "traces"],
+    "cli": LOADED + PROTO + ANALYSIS
+    + ["analysis/accuracy", "analysis/calibration", "analysis/studies", "traces"],
 }
-for folder in ["collective", "formula", "run", "schedule", "validate"]:
+for folder in ["calibrate", "collective", "formula", "run", "schedule", "validate"]:
     MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli"]
-MAY_INCLUDE["cli"] += [f"cli/{f}" for f in ["collective", "formula", "run", "schedule", "validate"]]
+MAY_INCLUDE["cli"] += [f"cli/{f}" for f in ["calibrate", "collective", "formula", "run", "schedule", "validate"]]
 # Data types that a room may include beyond the table, each a decision: docs/decisions/.
 FILES = {
     "sim/run/books": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],
@@ -72,6 +74,7 @@ FILES = {
     "traces": ["analysis/studies/plot.h"],
     # They name what they simulate by files and names of the catalog, and see nothing else of proto.
     "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
+    "analysis/calibration": ["proto/load_experiment.h"],
     "analysis/studies": ["proto/load_experiment.h"],
     "workload": ["sim/collectives/byte_matrix.h"],
 }

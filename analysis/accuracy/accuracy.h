@@ -21,6 +21,7 @@
 #include "analysis/accuracy/csv_table.h"
 #include "experiment/uncertainty.h"
 #include "proto/catalog/measured_tables.h"
+#include "sim/chips/chip_spec.h"
 
 namespace stepsim {
 
@@ -69,6 +70,8 @@ struct PredictOptions {
   std::string library;                  // replaces the chips' own library; empty: keep it
   std::uint64_t most_ops = 40'000'000;  // longer training runs are skipped, as they take minutes
   std::size_t threads = 1;              // at least 1; the rows are the same with any number
+  // Changes the chip of each training run before it is simulated, from any thread. May be empty.
+  std::function<void(ChipSpec& chip)> change_chip{};
   // Called when records are done, one call at a time, but from any thread. Returning false ends the
   // run with SimulationInterrupted. May be empty.
   std::function<bool(std::size_t done, std::size_t records)> progress;

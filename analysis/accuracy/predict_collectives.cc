@@ -40,17 +40,10 @@ class Clusters {
   std::map<std::string, std::unique_ptr<Cluster>> built_;
 };
 
+using Measured = MeasuredCollective;
+
 constexpr std::int64_t kMostGroupRanks = 1 << 20;
 constexpr std::int64_t kMostGroupBytes = std::int64_t{1} << 44;
-
-struct Measured {
-  CollectiveOp op = CollectiveOp::kAllReduce;
-  DataType type = DataType::kBf16;
-  AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
-  std::int64_t bytes = 0;
-  std::int64_t ranks = 0;
-  std::int64_t nodes = 1;
-};
 
 const std::vector<std::pair<std::string_view, CollectiveOp>> kOps = {
     {"all_reduce", CollectiveOp::kAllReduce},
@@ -84,8 +77,10 @@ std::string read_op(const CsvTable& table, std::size_t record, Measured& measure
   return {};
 }
 
-// Returns why the row cannot run; "" if it can.
-std::string read_row(const CsvTable& table, std::size_t record, Measured& measured) {
+}  // namespace
+
+std::string read_collective(const CsvTable& table, std::size_t record,
+                            MeasuredCollective& measured) {
   if (std::string problem = read_op(table, record, measured); !problem.empty()) return problem;
   measured.bytes = read_bytes(table, record).value_or(0);
   measured.ranks = table.integer(record, "ranks").value_or(0);
@@ -108,6 +103,8 @@ std::string read_row(const CsvTable& table, std::size_t record, Measured& measur
   }
   return {};
 }
+
+namespace {
 
 // The same of a table of serving.
 std::string read_serving_row(const CsvTable& table, std::size_t record, Measured& measured) {
@@ -138,9 +135,9 @@ std::optional<std::string> library_of(std::string_view table, std::string_view k
   return std::nullopt;
 }
 
-// Returns a graph in which every rank runs one op of one communicator. The ranks are the first
-// chips of each node, equally many in each.
-OpGraph graph_of(const Measured& measured, std::int64_t chips_per_node) {
+}  // namespace
+
+OpGraph graph_of(const MeasuredCollective& measured, std::int64_t chips_per_node) {
   OpGraph graph;
   graph.path_labels = {"compute"};
   graph.collective_works.push_back({.communicator = CommunicatorId(0),
@@ -165,6 +162,8 @@ OpGraph graph_of(const Measured& measured, std::int64_t chips_per_node) {
   graph.communicators.push_back(std::move(all));
   return graph;
 }
+
+namespace {
 
 // Returns the time in seconds, or nullopt with the reason in `row`.
 std::optional<double> simulate_row(const Measured& measured, const Hardware* entry,
@@ -361,7 +360,7 @@ std::vector<AccuracyRow> predict_collectives(const CsvTable& table,
     } else {
       row.measured = *microseconds * 1e-6;
       Measured measured;
-      row.skipped = read_row(table, record, measured);
+      row.skipped = read_collective(table, record, measured);
       const Hardware* entry = find_hardware(hardware, table.at(record, "hardware"));
       if (row.skipped.empty()) row.predicted = simulate_row(measured, entry, clusters, row);
     }

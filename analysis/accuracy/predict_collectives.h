@@ -4,9 +4,34 @@
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
 #include "analysis/accuracy/accuracy.h"
+#include "sim/chips/kernel.h"
+#include "sim/collectives/choose_algorithm.h"
+#include "sim/collectives/collective.h"
+#include "sim/program/op_graph.h"
 
 namespace stepsim {
+
+struct MeasuredCollective {
+  CollectiveOp op = CollectiveOp::kAllReduce;
+  DataType type = DataType::kBf16;
+  AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
+  std::int64_t bytes = 0;
+  std::int64_t ranks = 0;
+  std::int64_t nodes = 1;
+};
+
+// Returns why the row cannot run; "" if it can.
+std::string read_collective(const CsvTable& table, std::size_t record,
+                            MeasuredCollective& measured);
+
+// Returns a graph in which every rank runs one op of one communicator. The ranks are the first
+// chips of each node, equally many in each.
+OpGraph graph_of(const MeasuredCollective& measured, std::int64_t chips_per_node);
 
 std::vector<AccuracyRow> predict_collectives(const CsvTable& table,
                                              const std::vector<Hardware>& hardware,

@@ -21,12 +21,7 @@ std::string_view first_word(std::string_view text) {
   return text.substr(0, text.find_first_of(" /,"));
 }
 
-struct Reading {
-  std::optional<Kernel> kernel;
-  // Values that the measured time includes making narrow first.
-  std::optional<std::int64_t> quantized{};
-  std::string problem;
-};
+using Reading = MeasuredKernel;
 
 // Kernels of up to so many values and multiplications have times and bytes that fit in 64 bits.
 constexpr double kMostWork = 0x1p55;
@@ -92,7 +87,9 @@ Reading read_attention(const CsvTable& table, std::size_t record, DataType type)
           .problem = {}};
 }
 
-Reading read_kernel(const CsvTable& table, std::size_t record) {
+}  // namespace
+
+MeasuredKernel read_kernel(const CsvTable& table, std::size_t record) {
   const std::string_view op = table.at(record, "op");
   DataType type = DataType::kBf16;
   std::optional<DataType> weights;
@@ -114,7 +111,13 @@ Reading read_kernel(const CsvTable& table, std::size_t record) {
           .problem = "what \"" + std::string(op) + "\" reads and writes is not known"};
 }
 
-}  // namespace
+Duration time_of(const MeasuredKernel& measured, const ChipSpec& chip) {
+  Duration total = time_of(*measured.kernel, chip).total;
+  if (measured.quantized) {
+    total += time_to_quantize(*measured.quantized, measured.kernel->type, chip);
+  }
+  return total;
+}
 
 std::vector<AccuracyRow> predict_kernels(const CsvTable& table,
                                          const std::vector<Hardware>& hardware,
@@ -150,11 +153,7 @@ std::vector<AccuracyRow> predict_kernels(const CsvTable& table,
       finish(entry->chip + " does not compute in " + std::string(name_of(reading.kernel->type)));
       continue;
     }
-    Duration total = time_of(*reading.kernel, found->second).total;
-    if (reading.quantized) {
-      total += time_to_quantize(*reading.quantized, reading.kernel->type, found->second);
-    }
-    row.predicted = to_seconds(total);
+    row.predicted = to_seconds(time_of(reading, found->second));
     finish({});
   }
   return rows;

@@ -8,9 +8,27 @@
 
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
 #include "analysis/accuracy/accuracy.h"
+#include "sim/chips/chip_spec.h"
+#include "sim/chips/kernel.h"
 
 namespace stepsim {
+
+struct MeasuredKernel {
+  std::optional<Kernel> kernel;
+  // Values that the measured time includes making narrow first.
+  std::optional<std::int64_t> quantized{};
+  std::string problem;  // if there is no kernel
+};
+MeasuredKernel read_kernel(const CsvTable& table, std::size_t record);
+
+// Returns what the row's time is predicted to be. REQUIRES: measured.kernel; the chip computes in
+// its type.
+Duration time_of(const MeasuredKernel& measured, const ChipSpec& chip);
 
 std::vector<AccuracyRow> predict_kernels(const CsvTable& table,
                                          const std::vector<Hardware>& hardware,

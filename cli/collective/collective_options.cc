@@ -244,7 +244,8 @@ po::options_description collective_option_list() {
   add("dtype", text("TYPE"), "type of the elements (default: bf16)");
   add("algorithm", text("NAME|FILE|auto"),
       "an algorithm of docs/collectives.md, or a file with steps of your own (default: auto)");
-  add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
+  add("chip", text("NAME|FILE"), "chip (default: the cluster's)");
+  add("library", text("NAME|FILE"), "communication library (default: the chip's); ideal for none");
   add("root", text("RANK"),
       "root of a broadcast, reduce, gather or scatter (default: the first rank)");
   add("shift", text("K"), "permute: each rank sends to the rank K places on in LIST (default: 1)");
@@ -327,7 +328,8 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
     throw ConfigError(std::move(problems));
   }
   try {
-    const ClusterSpec spec = load_cluster(request.cluster_name, line.value("library"));
+    const ClusterSpec spec =
+        load_cluster(request.cluster_name, line.value("library"), line.value("chip"));
     request.cluster = build_cluster(spec);
     read_group(line, request, problems);
     read_traffic(line, request, problems);

@@ -111,6 +111,7 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   options.source.model = text("model");
   options.source.cluster = text("cluster");
   options.source.plan = text("plan");
+  options.source.chip = text("chip");
   options.source.library = text("library");
   if (values.count("set") != 0) {
     options.source.overrides = values["set"].as<std::vector<std::string>>();
@@ -193,7 +194,8 @@ po::options_description run_option_list() {
   add("as", text("FAMILY"),
       "read that config.json as one of this family, of which its own is another name: --as llama");
   add("cluster", text("NAME|FILE"), "catalog name or a cluster file");
-  add("library", text("NAME"), "communication library (default: the chip's); ideal for none");
+  add("chip", text("NAME|FILE"), "chip (default: the cluster's)");
+  add("library", text("NAME|FILE"), "communication library (default: the chip's); ideal for none");
   add("plan", text("KEYS|NAME|FILE"),
       "keys such as tp=8,pp=4,dp=16,global-batch=1024, or a catalog name or a file");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),

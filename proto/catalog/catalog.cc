@@ -98,7 +98,7 @@ CatalogAnswer entry_named(CatalogKind kind, std::string_view name) {
 std::string_view option_for(CatalogKind kind) {
   switch (kind) {
     case CatalogKind::kChip:
-      return "--set cluster.chip.catalog=";
+      return "--chip ";
     case CatalogKind::kLibrary:
       return "--library ";
     case CatalogKind::kCluster:

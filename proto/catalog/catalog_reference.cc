@@ -27,30 +27,53 @@ void keep_other_timings(const file::Library& base, file::Library& changes) {
   changes.mutable_timing()->MergeFrom(kept.timing());
 }
 
-// Puts `message` over the catalog entry that it names, if it names one.
+bool may_be_file(CatalogKind kind) {
+  return kind == CatalogKind::kChip || kind == CatalogKind::kLibrary;
+}
+
+// Returns the entry of the catalog or the file with this name.
+std::optional<SourceText> source_named(CatalogKind kind, const std::string& name,
+                                       const std::string& field, bool is_in_file,
+                                       ProblemList& problems) {
+  if (may_be_file(kind) && looks_like_file(name)) {
+    if (!is_in_file) return read_source(name, field, problems);
+    problems.add(field,
+                 "must be a name of the catalog in a file that is itself named by catalog, is \"" +
+                     name + "\"");
+    return std::nullopt;
+  }
+  CatalogAnswer answer = find(kind, name);
+  if (!answer.found) problems.add(field, answer.problem);
+  return std::move(answer.found);
+}
+
+// Puts `message` over the catalog entry that it names, if it names one. `is_in_file`: a file that
+// another message names, so that files can't name each other without end.
 template <typename Message>
 bool resolve_catalog(Message& message, CatalogKind kind, const std::string& field,
-                     ProblemList& problems) {
+                     ProblemList& problems, bool is_in_file = false) {
   if (!message.has_catalog()) return true;
-  const CatalogAnswer answer = find(kind, message.catalog());
-  if (!answer.found) {
-    problems.add(field + ".catalog", answer.problem);
-    return false;
-  }
+  const std::string name = message.catalog();
+  const auto source = source_named(kind, name, field + ".catalog", is_in_file, problems);
+  if (!source) return false;
+  const bool is_file = may_be_file(kind) && looks_like_file(name);
   Message base;
   if constexpr (requires { base.gated_mlp(); }) {
-    if (is_hugging_face(*answer.found)) {
-      read_hugging_face(*answer.found, message.as(), base, problems);
+    if (is_hugging_face(*source)) {
+      read_hugging_face(*source, message.as(), base, problems);
       message.clear_as();
     } else {
-      read_message(*answer.found, field + ".", base, problems);
+      read_message(*source, field + ".", base, problems);
     }
   } else {
-    read_message(*answer.found, field + ".", base, problems);
+    // What a syntax error in a user's file leaves out means nothing.
+    if (!read_message(*source, field + ".", base, problems) && is_file) return false;
   }
-  if (!resolve_catalog(base, kind, field, problems)) return false;  // the entry that it is based on
+  // The entry that it is based on.
+  if (!resolve_catalog(base, kind, field, problems, is_file)) return false;
   if constexpr (requires { base.name(); }) {
-    if (!base.has_name()) base.set_name(message.catalog());
+    if (!base.has_name())
+      base.set_name(is_file ? std::filesystem::path(name).stem().string() : name);
   }
   message.clear_catalog();
   if constexpr (requires { base.timing(); }) keep_other_timings(base, message);
@@ -128,6 +151,15 @@ bool resolve(file::Cluster& cluster, ProblemList& problems) {
                 all_found;
   }
   return all_found;
+}
+
+void place_files(const std::filesystem::path& folder, file::Cluster& cluster) {
+  if (looks_like_file(cluster.chip().catalog())) {
+    cluster.mutable_chip()->set_catalog((folder / cluster.chip().catalog()).string());
+  }
+  if (looks_like_file(cluster.library().catalog())) {
+    cluster.mutable_library()->set_catalog((folder / cluster.library().catalog()).string());
+  }
 }
 
 bool resolve(file::Plan& plan, ProblemList& problems) {

@@ -1,6 +1,9 @@
 // Resolves messages that are based on something else: `catalog: "llama3-70b"`, `huggingface:
 // "config.json"`. resolve() puts the named entry under the fields that the message itself has.
 //
+// A chip or a library may also name a file (`catalog: "my-chip.textproto"`), which may itself start
+// from an entry of the catalog, but not from another file.
+//
 // If a reference cannot be followed, resolve() reports it and returns false. A field that is
 // missing in the message then means nothing.
 
@@ -18,6 +21,10 @@ namespace stepsim {
 // `folder`: the folder in which `huggingface` paths start.
 bool resolve(file::Model& model, const std::filesystem::path& folder, ProblemList& problems);
 bool resolve(file::Cluster& cluster, ProblemList& problems);  // and its chip and library
+
+// Puts `folder` before relative names of files that the cluster's chip and library start from.
+void place_files(const std::filesystem::path& folder, file::Cluster& cluster);
+
 bool resolve(file::Plan& plan, ProblemList& problems);
 
 // Puts the keys of the plan's software under the plan's own, and its efficiencies over the chip's,

@@ -216,8 +216,8 @@ const FieldTable<CommunicationLibrary>& library_fields() {
                 "alone count.");
     table.list("timing", &Library::timings, kTiming,
                {.help = "The constants of a path and a protocol.",
-                .advice = "scripts/fit_communication_library.py fits them to nccl-tests. In a "
-                          "library that starts from another, a timing replaces that of the same "
+                .advice = "stepsim calibrate fits them to nccl-tests. In a library that starts "
+                          "from another, a timing replaces that of the same "
                           "path and protocol.",
                 .rules = "Ring and messages with Simple must be there; no path and protocol "
                          "twice."});

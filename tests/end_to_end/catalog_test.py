@@ -42,7 +42,7 @@ class CatalogTest(StepsimTest):
         self.expect_refused(["run", "dgx-h100-24"], "dgx-h100-24 is a cluster, not an experiment. "
                             "Type: stepsim run --model MODEL --cluster dgx-h100-24 --plan KEYS")
         self.expect_refused(["run", "h100-sxm"], "h100-sxm is a chip, not an experiment. "
-                            "stepsim run takes it as --set cluster.chip.catalog=h100-sxm")
+                            "stepsim run takes it as --chip h100-sxm")
         self.expect_refused(["run", "dgx-h100"], "must be an experiment. As a cluster: the size of "
                             "dgx-h100-<size> must be a multiple of 8 chips")
         self.expect_refused(["run", SMALL, "--model", "dgx-h100-8"],

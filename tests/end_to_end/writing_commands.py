@@ -37,6 +37,7 @@ WRITING = {
     "validate plot": (["validate", "S15", "--plot", "."], ["S15-tensor-parallel.svg"]),
     "figures": (["figures", "bubble", "--out", "."], ["bubble.svg"]),
     "accuracy": (["accuracy", "table.csv", "--json", "r.json"], ["r.json"]),
+    "calibrate": (["calibrate", "table.csv", "--json", "r.json"], ["r.json"]),
     "catalog": (["catalog", "experiments", "--list", "--json", "r.json"], ["r.json"]),
 }
 # These print only.

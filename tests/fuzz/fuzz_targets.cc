@@ -116,6 +116,7 @@ constexpr FuzzTarget kTargets[] = {
     {"csv", read_table},
     {"training_rows", read_training_rows},
     {"measured_rows", read_measured_rows},
+    {"nccl_tests", read_nccl_tests},
     {"json", read_json_value},
     {"quantity", read_quantities},
     {"formula", read_formula_words},

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/accuracy/accuracy.h"
 #include "analysis/accuracy/csv_table.h"
+#include "analysis/accuracy/nccl_log.h"
 #include "analysis/accuracy/training_run.h"
 #include "tests/fuzz/input_on_disk.h"
 #include "tests/fuzz/target_parts.h"
@@ -64,6 +67,20 @@ void read_measured_rows(std::string_view input) {
     throw_if_any({{"table", "has other rows"}});
   }
   check_rows(predict(table, hardware, {}));
+}
+
+void read_nccl_tests(std::string_view input) {
+  const NcclLog log = read_nccl_log(input);
+  require(!log.rows.empty() || !log.problems.empty(), "a log with neither rows nor problems");
+  for (const NcclRow& row : log.rows) {
+    require(row.bytes > 0 && row.time_us() > 0, "a row without size or time");
+    require(row.ranks.value_or(1) > 0 && row.nodes.value_or(1) > 0, "a row without ranks");
+  }
+  std::vector<Problem> problems = log.problems;
+  const LogFacts facts{.op = "all_reduce", .hardware = "H100", .ranks = 8};
+  const CsvTable table = table_of(log, "log", facts, problems);
+  require(table.records.size() == log.rows.size(), "a table of other rows");
+  throw_if_any(std::move(problems));
 }
 
 }  // namespace stepsim

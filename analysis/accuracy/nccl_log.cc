@@ -1,0 +1,310 @@
+#include "analysis/accuracy/nccl_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "sim/base/field_text.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t kMostLogProblems = 100;  // that are listed
+constexpr std::int64_t kMostLogRanks = 1 << 20;
+constexpr std::size_t kMostLogRows = 100'000;
+
+enum class Column : std::uint8_t { kSize, kCount, kType, kWord, kTime, kRate, kWrong };
+
+std::optional<Column> column_of(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, Column>, 10> kColumns = {
+      {{"size", Column::kSize},
+       {"count", Column::kCount},
+       {"type", Column::kType},
+       {"redop", Column::kWord},
+       {"root", Column::kWord},
+       {"time", Column::kTime},
+       {"algbw", Column::kRate},
+       {"busbw", Column::kRate},
+       {"#wrong", Column::kWrong},
+       {"error", Column::kWrong}}};
+  const auto* const found =
+      std::ranges::find(kColumns, name, [](const auto& c) { return c.first; });
+  if (found == kColumns.end()) return std::nullopt;
+  return found->second;
+}
+
+bool is_whole(std::string_view text) {
+  return number_in<std::int64_t>(text).has_value();
+}
+
+bool is_number(std::string_view text) {
+  const std::optional<double> value = number_in<double>(text);
+  return value && std::isfinite(*value);
+}
+
+bool is_word(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+bool can_be(std::string_view text, Column column) {
+  switch (column) {
+    case Column::kSize:
+    case Column::kCount:
+      return is_whole(text) && text.front() != '-';
+    case Column::kType:
+      return is_word(text) && !is_number(text);
+    case Column::kWord:
+      return is_word(text);
+    case Column::kTime:
+    case Column::kRate:
+      return is_number(text);
+    case Column::kWrong:
+      break;
+  }
+  return text == "N/A" || is_number(text);
+}
+
+// Returns the line without what launchers put in front: "[1,0]<stdout>:", "0: ".
+std::string_view without_prefix(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  line.remove_prefix(begin);
+  if (line.front() == '[') {
+    for (const std::string_view mark : {">:", "]:"}) {
+      const std::size_t end = line.find(mark);
+      if (end != std::string_view::npos) return line.substr(end + mark.size());
+    }
+    return line;
+  }
+  const std::size_t digits = line.find_first_not_of("0123456789");
+  if (digits == std::string_view::npos || digits == 0 || line[digits] != ':') return line;
+  return line.substr(digits + 1);
+}
+
+// Returns the columns that a header line names; empty if the line is none.
+std::vector<Column> columns_in(std::string_view line) {
+  std::vector<Column> columns;
+  for (std::string_view word : words_of(line)) {
+    if (word == "#") continue;
+    if (columns.empty() && word.starts_with("#")) word.remove_prefix(1);
+    const auto column = column_of(word);
+    if (!column) return {};
+    columns.push_back(*column);
+  }
+  const bool is_header = columns.size() > 3 && columns.front() == Column::kSize &&
+                         std::ranges::count(columns, Column::kType) == 1 &&
+                         std::ranges::count(columns, Column::kTime) > 0;
+  return is_header ? columns : std::vector<Column>{};
+}
+
+// Returns "all_reduce" for "./build/all_reduce_perf -b 8"; empty if no test is named.
+std::string_view test_in(std::string_view line) {
+  constexpr std::string_view kEnd = "_perf";
+  for (const std::string_view word : words_of(line)) {
+    const std::string_view file = word.substr(word.rfind('/') + 1);
+    if (!file.ends_with(kEnd) || file.size() == kEnd.size() || !is_word(file)) continue;
+    return file.substr(0, file.size() - kEnd.size());
+  }
+  return {};
+}
+
+class LogReader {
+ public:
+  NcclLog read(std::string_view text) {
+    std::uint32_t number = 0;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      read_line(without_prefix(text.substr(0, end)), ++number);
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    finish_row("the log ends within this row");
+    finish_devices();
+    if (log_.rows.empty() && log_.problems.empty()) {
+      problem({}, has_header_ ? "has no measurement below its header"
+                              : "has no measurement: no header line with size, type and time");
+    }
+    return std::move(log_);
+  }
+
+ private:
+  void read_line(std::string_view line, std::uint32_t number) {
+    const std::vector<std::string_view> words = words_of(line);
+    if (words.empty()) return;
+    if (words.front().front() == '#') return read_comment(line, words, number);
+    if (const std::string_view test = test_in(line); !test.empty()) start_test(test);
+    read_values(words, number);
+  }
+
+  void read_comment(std::string_view line, const std::vector<std::string_view>& words,
+                    std::uint32_t number) {
+    if (std::vector<Column> columns = columns_in(line); !columns.empty()) {
+      columns_ = std::move(columns);
+      only_in_place_ = above_names_in_place_;
+      has_header_ = true;
+      return;
+    }
+    if (const std::string_view test = test_in(line); !test.empty()) start_test(test);
+    above_names_in_place_ = line.find("in-place") != std::string_view::npos &&
+                            line.find("out-of-place") == std::string_view::npos;
+    if (line.find("Using devices") != std::string_view::npos) {
+      finish_devices();
+      ranks_.clear();
+      hosts_.clear();
+      hardware_.clear();
+    }
+    if (words.size() > 2 && words[1] == "Rank") read_device(line, words, number);
+    if (line.find("Out of bounds values") != std::string_view::npos &&
+        line.find("FAILED") != std::string_view::npos) {
+      problem(number, "says that values were out of bounds: the test failed");
+    }
+  }
+
+  void start_test(std::string_view test) {
+    if (op_ == test) return;
+    op_ = test;
+    columns_.clear();
+  }
+
+  // "#  Rank  0 Group  0 Pid  22112 on  host1 device  0 [0x10] NVIDIA H100 80GB HBM3"
+  void read_device(std::string_view line, const std::vector<std::string_view>& words,
+                   std::uint32_t number) {
+    const auto rank = number_in<std::int64_t>(words[2]);
+    if (!rank || *rank < 0 || *rank >= kMostLogRanks) return;
+    ranks_.insert(*rank);
+    devices_line_ = number;
+    const auto on = std::ranges::find(words, "on");
+    if (on != words.end() && on + 1 != words.end()) hosts_.emplace(*(on + 1));
+    const std::size_t name = line.find("] ");
+    if (name == std::string_view::npos) return;
+    std::string device(line.substr(name + 2));
+    device.erase(device.find_last_not_of(" \t\r") + 1);
+    if (!hardware_.empty() && device != hardware_) {
+      problem(number, "the devices must be alike: \"" + shortened(device) + "\" beside \"" +
+                          shortened(hardware_) + "\"");
+    }
+    hardware_ = std::move(device);
+  }
+
+  void finish_devices() {
+    if (ranks_.empty() || static_cast<std::int64_t>(ranks_.size()) == *ranks_.rbegin() + 1) return;
+    problem(devices_line_, fmt::format("the list of devices has {} ranks, the last is rank {}",
+                                       ranks_.size(), *ranks_.rbegin()));
+  }
+
+  void read_values(const std::vector<std::string_view>& words, std::uint32_t number) {
+    if (columns_.empty()) return;
+    if (const std::size_t count = fitting(words, 0); count > 2) {
+      finish_row("this row is cut off");
+      row_line_ = number;
+      values_.assign(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count));
+    } else if (!values_.empty() && fitting(words, values_.size()) == words.size()) {
+      values_.insert(values_.end(), words.begin(), words.end());
+    } else {
+      return;
+    }
+    if (values_.size() == columns_.size()) add_row();
+  }
+
+  // Returns how many of the words could stand in the columns from `first` on.
+  std::size_t fitting(const std::vector<std::string_view>& words, std::size_t first) const {
+    std::size_t count = 0;
+    while (count < words.size() && first + count < columns_.size() &&
+           can_be(words[count], columns_[first + count])) {
+      ++count;
+    }
+    return count;
+  }
+
+  void finish_row(const char* why) {
+    if (!values_.empty()) problem(row_line_, why);
+    values_.clear();
+  }
+
+  void add_row() {
+    NcclRow row{.line = row_line_, .op = op_, .hardware = hardware_, .type = {}};
+    if (!ranks_.empty()) row.ranks = static_cast<std::int64_t>(ranks_.size());
+    if (!hosts_.empty()) row.nodes = static_cast<std::int64_t>(hosts_.size());
+    bool is_second = only_in_place_;
+    bool is_good = true;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::string& value = values_[i];
+      if (columns_[i] == Column::kSize) row.bytes = *number_in<std::int64_t>(value);
+      if (columns_[i] == Column::kType) row.type = value;
+      if (columns_[i] == Column::kTime) {
+        std::optional<double>& time = is_second ? row.in_place_us : row.out_of_place_us;
+        time = number_in<double>(value);
+        is_good = is_good && *time > 0;
+        is_second = true;
+      }
+      if (columns_[i] == Column::kWrong && value != "N/A" && *number_in<double>(value) > 0) {
+        problem(row_line_, value + " values are wrong: the test failed");
+      }
+    }
+    values_.clear();
+    if (row.bytes == 0) return;  // sizes below a rank's element
+    if (!is_good) return problem(row_line_, "a time must be above 0");
+    if (log_.rows.size() == kMostLogRows) {
+      return problem({}, fmt::format("has more than {} measurements", kMostLogRows));
+    }
+    log_.rows.push_back(std::move(row));
+  }
+
+  void problem(std::optional<std::uint32_t> line, std::string message) {
+    if (log_.problems.size() >= kMostLogProblems) return;
+    log_.problems.push_back({line ? std::to_string(*line) : "", std::move(message)});
+  }
+
+  NcclLog log_;
+  std::vector<Column> columns_;
+  std::vector<std::string> values_;  // of a row that is not yet whole
+  std::uint32_t row_line_ = 0;
+  std::string op_;
+  std::string hardware_;
+  std::set<std::int64_t> ranks_;
+  std::set<std::string, std::less<>> hosts_;
+  std::uint32_t devices_line_ = 0;
+  bool has_header_ = false;
+  bool above_names_in_place_ = false;
+  bool only_in_place_ = false;
+};
+
+}  // namespace
+
+NcclLog read_nccl_log(std::string_view text) {
+  return LogReader().read(text);
+}
+
+CsvTable table_of(const NcclLog& log, const std::string& path, const LogFacts& facts,
+                  std::vector<Problem>& problems) {
+  CsvTable table{
+      .file = std::filesystem::path(path).filename().string(),
+      .header = {"hardware", "nodes", "ranks", "op", "bytes", "time_us", "dtype", "library"}};
+  std::set<std::string> missing;
+  const auto number = [](const std::optional<std::int64_t>& value) {
+    return value ? std::to_string(*value) : std::string();
+  };
+  for (const NcclRow& row : log.rows) {
+    const std::string op = row.op.empty() ? facts.op : row.op;
+    const std::string hardware = row.hardware.empty() ? facts.hardware : row.hardware;
+    const auto ranks = row.ranks ? row.ranks : facts.ranks;
+    if (op.empty()) missing.insert("names no test: --op says which, such as all_reduce");
+    if (hardware.empty()) missing.insert("names no devices: --hardware says which");
+    if (!ranks) missing.insert("lists no ranks: --ranks says how many");
+    const auto nodes = row.nodes ? row.nodes : facts.nodes;
+    table.records.push_back({hardware, number(nodes.value_or(1)), number(ranks), op,
+                             std::to_string(row.bytes), fmt::format("{}", row.time_us()), row.type,
+                             "nccl-tests"});
+    table.lines.push_back(row.line);
+  }
+  for (const std::string& message : missing) problems.push_back({path, message});
+  return table;
+}
+
+}  // namespace stepsim

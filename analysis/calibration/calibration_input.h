@@ -1,0 +1,84 @@
+// CalibrationInput is what files of measurements say about chips and libraries: timings of matmuls,
+// of collectives, and steps of training.
+//
+//   CalibrationInput input(load_hardware());
+//   const std::vector<Problem> problems = input.read({"gemm.csv", "all_reduce.log"}, choice);
+//
+// A file that ends in .csv is a table of `stepsim accuracy`, told by its header; any other is a log
+// of nccl-tests. What can't be read is a problem, with its line and column: an unknown kind of
+// table, numbers that are none, logs that are cut off, several chips in one file where none was
+// chosen. Rows that can be read but not used (kernels that are not matmuls, unknown hardware) are
+// counted with the reason.
+
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/accuracy/accuracy.h"
+#include "analysis/accuracy/nccl_log.h"
+#include "analysis/calibration/calibrate_library.h"
+#include "analysis/calibration/calibrate_matmuls.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+
+struct CalibrationChoice {
+  std::vector<std::string> hardware{};  // as tables or the catalog call it; empty: what files have
+  bool may_mix = false;                 // files may have several chips, each calibrated by itself
+  std::string cluster{};  // of all collectives, a name or a file; empty: the hardware's
+  LogFacts facts{};       // what logs don't say; hardware: the only one chosen
+};
+
+struct InputSummary {
+  std::string file;
+  std::string what;  // "kernels", "collectives", "training runs", "nccl-tests"
+  std::size_t rows = 0;
+  std::size_t used = 0;
+};
+
+struct MeasuredLibrary {
+  CommunicationLibrary library;  // as on the clusters of its rows
+  std::vector<CollectiveTiming> timings;
+};
+
+// Not copyable: timings of collectives point to its clusters.
+class CalibrationInput {
+ public:
+  explicit CalibrationInput(std::vector<Hardware> hardware) : hardware_(std::move(hardware)) {}
+  CalibrationInput(const CalibrationInput&) = delete;
+  CalibrationInput& operator=(const CalibrationInput&) = delete;
+
+  // Returns every problem of the files. The rest of this is of use only if there are none.
+  std::vector<Problem> read(const std::vector<std::string>& files, const CalibrationChoice& choice);
+
+  const std::vector<Hardware>& hardware() const { return hardware_; }
+  // By chip and type.
+  const std::map<std::string, std::map<MatmulType, std::vector<MatmulTiming>>>& matmuls() const {
+    return matmuls_;
+  }
+  const std::map<std::string, MeasuredLibrary>& libraries() const { return libraries_; }
+  // Tables of training runs by chip, each with the rows of that chip.
+  const std::map<std::string, std::vector<CsvTable>>& steps() const { return steps_; }
+  const std::vector<InputSummary>& files() const { return files_; }
+  const std::map<std::string, std::size_t>& unused() const { return unused_; }  // rows by reason
+  // A line for each table that has columns which are not read.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  class TableReader;
+
+  std::vector<Hardware> hardware_;
+  std::map<std::string, std::map<MatmulType, std::vector<MatmulTiming>>> matmuls_;
+  std::map<std::string, std::unique_ptr<Cluster>> clusters_;
+  std::map<std::string, MeasuredLibrary> libraries_;
+  std::map<std::string, std::vector<CsvTable>> steps_;
+  std::vector<InputSummary> files_;
+  std::map<std::string, std::size_t> unused_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace stepsim

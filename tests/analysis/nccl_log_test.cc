@@ -1,0 +1,157 @@
+#include "analysis/accuracy/nccl_log.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stepsim {
+namespace {
+
+// What nccl-tests 2.18 prints on one node of two GPUs.
+const std::string kDevices =
+    "# nThread 1 nGpus 2 minBytes 8 maxBytes 32 step: 2(factor) warmup iters: 5 iters: 20\n"
+    "# Collective test starting: all_reduce_perf\n"
+    "#\n"
+    "# Using devices\n"
+    "#  Rank  0 Group  0 Pid  22112 on     host1 device  0 [0x10] NVIDIA H100 80GB HBM3\n"
+    "#  Rank  1 Group  0 Pid  22112 on     host1 device  1 [0x16] NVIDIA H100 80GB HBM3\n"
+    "#\n";
+const std::string kHeader =
+    "#                                                              out-of-place              "
+    "         in-place\n"
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time "
+    "  algbw   busbw #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us) "
+    " (GB/s)  (GB/s)\n";
+const std::string kRow =
+    "        8   2     float     sum      -1    12.50    0.00    0.00      0    12.34    0.00    "
+    "0.00    N/A\n";
+const std::string kEnd = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.001\n";
+
+std::string problem_of(const std::string& text) {
+  const NcclLog log = read_nccl_log(text);
+  return log.problems.empty() ? "" : log.problems[0].field + ": " + log.problems[0].message;
+}
+
+TEST(NcclLogTest, ARowHasItsTestDevicesAndBothTimes) {
+  const NcclLog log = read_nccl_log(kDevices + kHeader + kRow + kEnd);
+  ASSERT_EQ(log.rows.size(), 1U);
+  const NcclRow& row = log.rows.front();
+  EXPECT_EQ(row.op, "all_reduce");
+  EXPECT_EQ(row.hardware, "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(row.ranks, 2);
+  EXPECT_EQ(row.nodes, 1);
+  EXPECT_EQ(row.bytes, 8);
+  EXPECT_EQ(row.type, "float");
+  EXPECT_EQ(row.out_of_place_us, 12.5);
+  EXPECT_EQ(row.in_place_us, 12.34);
+  EXPECT_EQ(row.time_us(), 12.5);
+  EXPECT_EQ(row.line, 11U);
+  EXPECT_TRUE(log.problems.empty());
+}
+
+TEST(NcclLogTest, LaunchersPrefixesAreTakenOff) {
+  for (const std::string prefix : {"0: ", "[1,0]<stdout>:", "  [1,0]<stdout>: ", "12: "}) {
+    std::string text;
+    for (const std::string& line : {kHeader.substr(kHeader.find("#       size")), kRow}) {
+      text += prefix + line;
+    }
+    const NcclLog log = read_nccl_log(text);
+    ASSERT_EQ(log.rows.size(), 1U) << prefix;
+    EXPECT_EQ(log.rows.front().bytes, 8);
+  }
+}
+
+TEST(NcclLogTest, WhatTheLogDoesNotSayIsUnset) {
+  const NcclLog log = read_nccl_log(kHeader + kRow);
+  ASSERT_EQ(log.rows.size(), 1U);
+  EXPECT_EQ(log.rows.front().op, "");
+  EXPECT_EQ(log.rows.front().hardware, "");
+  EXPECT_EQ(log.rows.front().ranks, std::nullopt);
+  EXPECT_EQ(log.rows.front().nodes, std::nullopt);
+}
+
+// Older versions have no redop, newer ones can leave one half out.
+TEST(NcclLogTest, ColumnsAreThoseOfTheHeader) {
+  const NcclLog log = read_nccl_log(
+      "$ mpirun -np 16 ./build/alltoall_perf -b 8\n"
+      "#                                      in-place\n"
+      "#  size  count  type    time   algbw   busbw  #wrong\n"
+      "  4096   1024  half    41.2    0.10    0.09       0\n");
+  ASSERT_EQ(log.rows.size(), 1U);
+  EXPECT_EQ(log.rows.front().op, "alltoall");
+  EXPECT_EQ(log.rows.front().out_of_place_us, std::nullopt);
+  EXPECT_EQ(log.rows.front().in_place_us, 41.2);
+  EXPECT_EQ(log.rows.front().time_us(), 41.2);
+}
+
+TEST(NcclLogTest, AWarningMaySplitARow) {
+  const NcclLog log =
+      read_nccl_log(kHeader +
+                    "        8   2     float     sum      -1 host1:17:23 [0] NCCL WARN something\n"
+                    "host1:17:23 [0] NCCL INFO 12 coll channels\n"
+                    "   12.50    0.00    0.00      0    12.34    0.00    0.00      0\n" +
+                    kRow);
+  EXPECT_EQ(log.rows.size(), 2U);
+  EXPECT_TRUE(log.problems.empty());
+  EXPECT_EQ(log.rows.front().out_of_place_us, 12.5);
+}
+
+TEST(NcclLogTest, ALogMayHoldSeveralTests) {
+  const NcclLog log =
+      read_nccl_log(kDevices + kHeader + kRow + kEnd +
+                    "# Collective test starting: all_gather_perf\n" + kHeader + kRow + kEnd);
+  ASSERT_EQ(log.rows.size(), 2U);
+  EXPECT_EQ(log.rows[0].op, "all_reduce");
+  EXPECT_EQ(log.rows[1].op, "all_gather");
+}
+
+TEST(NcclLogTest, HostsAreCountedAndRanksMustBeThere) {
+  std::string two_hosts = kDevices;
+  two_hosts.replace(two_hosts.rfind("host1"), 5, "host2");
+  EXPECT_EQ(read_nccl_log(two_hosts + kHeader + kRow).rows.front().nodes, 2);
+  std::string missing = kDevices;
+  missing.replace(missing.find("Rank  1"), 7, "Rank  3");
+  EXPECT_EQ(problem_of(missing + kHeader + kRow),
+            "6: the list of devices has 2 ranks, the last is rank 3");
+}
+
+TEST(NcclLogTest, WhatCannotBeUsedIsRefusedWithItsLine) {
+  EXPECT_EQ(problem_of(""), ": has no measurement: no header line with size, type and time");
+  EXPECT_EQ(problem_of(kHeader), ": has no measurement below its header");
+  EXPECT_EQ(problem_of(kHeader + kRow.substr(0, 60)), "4: the log ends within this row");
+  EXPECT_EQ(problem_of(kHeader + kRow.substr(0, 60) + "\n" + kRow), "4: this row is cut off");
+  std::string wrong = kRow;
+  wrong.replace(wrong.find("      0 "), 7, "      7");
+  EXPECT_EQ(problem_of(kHeader + wrong), "4: 7 values are wrong: the test failed");
+  EXPECT_EQ(problem_of(kHeader + kRow + "# Out of bounds values : 3 FAILED\n"),
+            "5: says that values were out of bounds: the test failed");
+  std::string still = kRow;
+  still.replace(still.find("12.50"), 5, " 0.00");
+  EXPECT_EQ(problem_of(kHeader + still), "4: a time must be above 0");
+  std::string mixed = kDevices;
+  mixed.replace(mixed.rfind("NVIDIA H100 80GB HBM3"), 21, "NVIDIA H200");
+  EXPECT_EQ(problem_of(mixed + kHeader + kRow),
+            "6: the devices must be alike: \"NVIDIA H200\" beside \"NVIDIA H100 80GB HBM3\"");
+}
+
+TEST(NcclLogTest, FactsFillInWhatIsMissingAndTheRestIsAskedFor) {
+  const NcclLog log = read_nccl_log(kHeader + kRow);
+  std::vector<Problem> problems;
+  const CsvTable table =
+      table_of(log, "some/log.txt",
+               {.op = "all_reduce", .hardware = "H100", .ranks = 8, .nodes = 2}, problems);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(table.file, "log.txt");
+  EXPECT_EQ(table.at(0, "op"), "all_reduce");
+  EXPECT_EQ(table.at(0, "hardware"), "H100");
+  EXPECT_EQ(table.integer(0, "ranks"), 8);
+  EXPECT_EQ(table.integer(0, "nodes"), 2);
+  EXPECT_EQ(table.number(0, "time_us"), 12.5);
+  EXPECT_EQ(table.lines, std::vector<std::uint32_t>{4});
+  table_of(log, "some/log.txt", {}, problems);
+  EXPECT_EQ(problems.size(), 3U);
+}
+
+}  // namespace
+}  // namespace stepsim

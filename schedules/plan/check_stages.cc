@@ -72,11 +72,11 @@ std::string suggested_layout(std::int64_t stages, const ModelSpec& model) {
   return text;
 }
 
-// Returns "give the layers of each stage by layout, such as layout=7,8*14,7".
+// Returns "give the layers of each stage by layout, such as layout=7,8*14,7 or layout=balanced".
 std::string by_layout(const ParallelPlan& plan, const ModelSpec& model) {
   const std::string layout = suggested_layout(stages_of(plan), model);
   return "give the layers of each stage by layout" +
-         (layout.empty() ? "" : ", such as layout=" + layout);
+         (layout.empty() ? "" : ", such as layout=" + layout + " or layout=balanced");
 }
 
 // Returns "nearest on as many ranks: 2 (dp = 1024)": the numbers of stages nearest to the plan's

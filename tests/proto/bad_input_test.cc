@@ -116,7 +116,7 @@ TEST_F(BadInputTest, PipelineStagesMustDivideTheLayers) {
       lines,
       Lines{"plan.pp: is 3, which does not divide the model's layers (32); nearest: 2 or 4, on "
             "other numbers of ranks; or give the layers of each stage by layout, such as "
-            "layout=10,11*2"});
+            "layout=10,11*2 or layout=balanced"});
 }
 
 TEST_F(BadInputTest, MoreRanksThanChipsAreRefused) {

@@ -144,7 +144,7 @@ struct AttentionSizes {
 
 AttentionSizes sizes(const Part& part, const AttentionShape& shape) {
   return {.inputs = part.size(part.tokens * (shape.heads * shape.qk_dim +
-                                             shape.kv_heads * (shape.qk_dim + shape.v_dim))),
+                                             shape.kv_heads * key_and_value_width(shape))),
           .output = part.size(part.tokens * shape.heads * shape.v_dim),
           .scores = shape.sequences * shape.queries * shape.keys * shape.heads};
 }
@@ -255,6 +255,7 @@ AttentionShape attention_shape(const Part& part, const BlockKind& kind) {
     shape.kv_heads = 1;
     shape.qk_dim = model.latent.kv_rank + model.latent.rope_dim;
     shape.v_dim = model.latent.kv_rank;
+    shape.values_in_keys = true;
   }
   return shape;
 }

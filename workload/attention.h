@@ -7,7 +7,9 @@
 //   S latent_projection, latent_norm | T query_up, key_value_up, rope, attention, out_projection
 //
 // A layer that shares the keys and values of an earlier one projects queries only. Their gradients
-// are added up where they were made: one more pass over them in the backward.
+// are added up where they were made: one more pass over them in the backward. Not modelled: the two
+// layers on different stages of a pipeline, and full recompute, under which their keys stay in
+// memory.
 //
 // Under context parallelism a chip has the queries of its own tokens and attends to the keys of the
 // whole sequence. Here that is one kernel, over all keys and this chip's share of the pairs

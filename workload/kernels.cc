@@ -39,7 +39,7 @@ OperandBytes sizes(DataType type, const AttentionShape& shape) {
   const std::int64_t keys = shape.sequences * shape.keys * shape.kv_heads;
   return {.q = queries * shape.qk_dim * element,
           .k = keys * shape.qk_dim * element,
-          .v = keys * shape.v_dim * element,
+          .v = (key_and_value_width(shape) - shape.qk_dim) * keys * element,
           .output = queries * shape.v_dim * element};
 }
 

@@ -78,8 +78,14 @@ struct AttentionShape {
   std::int64_t keys = 0;
   std::int64_t qk_dim = 0;  // per head
   std::int64_t v_dim = 0;
-  double pairs = 0;  // scored pairs of a query and a key, per sequence and head
+  double pairs = 0;             // scored pairs of a query and a key, per sequence and head
+  bool values_in_keys = false;  // values are the first features of the keys: read and kept once
 };
+
+// Returns the features that a key-value head has of each token.
+inline std::int64_t key_and_value_width(const AttentionShape& shape) {
+  return shape.qk_dim + (shape.values_in_keys ? 0 : shape.v_dim);
+}
 
 Kernel attention_forward(std::string_view name, DataType type, const AttentionShape& shape);
 Kernel attention_backward(std::string_view name, DataType type, const AttentionShape& shape);

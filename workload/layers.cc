@@ -137,9 +137,10 @@ ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {
   for (const BlockKind& kind : kinds) {
     layers.blocks.push_back(block_layer(model, shard, kind, name_of(kind, kinds)));
   }
+  const auto prediction_kind = std::ranges::find(kinds, prediction_kind_of(model)) - kinds.begin();
   for (std::int64_t module = 0; module < model.prediction_modules; ++module) {
     layers.prediction.push_back({.entry = prediction_entry_layer(part),
-                                 .kind_of_block = layers.kind_of_block.back(),
+                                 .kind_of_block = static_cast<std::uint32_t>(prediction_kind),
                                  .head = prediction_head_layer(part)});
   }
   return layers;

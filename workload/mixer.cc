@@ -71,9 +71,17 @@ double mixing_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t 
     if (kind.mixer == Mixer::kCross) pairs += attention_pairs(length, false, 0);
     flops += 2 * pairs * static_cast<double>(own.heads * width);
   }
-  if (kind.mixer == Mixer::kSparse && !kind.shares) flops += index_flops(model.indexer, length);
+  if (kind.mixer == Mixer::kSparse && !kind.shares) flops += index_flops(model.indexer, length, 0);
   if (kind.has_state()) flops += recurrence_flops(model.state, length);
   return flops;
+}
+
+double mixing_training_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
+                             bool masked) {
+  const double forward = mixing_flops(model, kind, length, masked);
+  if (kind.mixer != Mixer::kSparse || kind.shares) return 3 * forward;
+  const double backward = index_flops(model.indexer, length, model.indexer.top_k);
+  return 3 * forward - 2 * (index_flops(model.indexer, length, 0) - backward);
 }
 
 }  // namespace stepsim

@@ -23,4 +23,9 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind);
 double mixing_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
                     bool masked);
 
+// Returns the same for forward and backward: three times the forward, but for an indexer, whose
+// gradients go through the chosen pairs only.
+double mixing_training_flops(const ModelSpec& model, const BlockKind& kind, std::int64_t length,
+                             bool masked);
+
 }  // namespace stepsim

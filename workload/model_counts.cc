@@ -119,16 +119,18 @@ double model_flops(const ModelSpec& model, std::int64_t sequences, std::int64_t 
                    AttentionFlops convention) {
   double mixing = 0;
   if (model.kind == ModelKind::kTransformer) {
-    const auto of_layer = [&](std::int64_t layer) {
-      return mixing_flops(model, kind_of(model, layer), sequence_length,
-                          convention == AttentionFlops::kFull);
+    const auto of_kind = [&](const BlockKind& kind) {
+      return mixing_training_flops(model, kind, sequence_length,
+                                   convention == AttentionFlops::kFull);
     };
-    for (std::int64_t layer = 0; layer < model.layers; ++layer) mixing += of_layer(layer);
-    mixing += static_cast<double>(model.prediction_modules) * of_layer(model.layers - 1);
+    for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+      mixing += of_kind(kind_of(model, layer));
+    }
+    mixing += static_cast<double>(model.prediction_modules) * of_kind(prediction_kind_of(model));
   }
   const double tokens = static_cast<double>(sequences) * static_cast<double>(sequence_length);
   return 6 * tokens * static_cast<double>(matmul_parameter_count(model)) +
-         3 * mixing * static_cast<double>(sequences);
+         mixing * static_cast<double>(sequences);
 }
 
 }  // namespace stepsim

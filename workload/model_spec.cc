@@ -351,10 +351,17 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
     const char letter = at(model.mlp_pattern);
     kind.mlp = letter == 'E' ? MlpKind::kExperts : letter == '-' ? MlpKind::kNone : MlpKind::kDense;
   } else if (experts.routed > 0 && layer >= experts.first_dense &&
-             (layer - experts.first_dense + 1) % experts.every == 0) {
+             (layer - experts.first_dense + 1) % std::max<std::int64_t>(1, experts.every) == 0) {
     kind.mlp = MlpKind::kExperts;
   }
   return kind;
+}
+
+BlockKind prediction_kind_of(const ModelSpec& model) {
+  for (std::int64_t layer = model.layers - 1; layer > 0; --layer) {
+    if (!kind_of(model, layer).shares) return kind_of(model, layer);
+  }
+  return kind_of(model, 0);
 }
 
 std::vector<BlockKind> kinds_of(const ModelSpec& model) {

@@ -221,6 +221,10 @@ struct BlockKind {
 // REQUIRES: check(model) is empty, 0 <= layer < model.layers.
 BlockKind kind_of(const ModelSpec& model, std::int64_t layer);
 
+// Returns the kind of block that modules of multi-token prediction have: that of the last layer
+// that shares nothing with an earlier one.
+BlockKind prediction_kind_of(const ModelSpec& model);
+
 // Returns each kind of which the model has layers, in order of appearance. Cost: O(layers).
 std::vector<BlockKind> kinds_of(const ModelSpec& model);
 

@@ -99,8 +99,8 @@ void gather_choice(const Part& part, LayerOp& op) {
   op.input_gradient.front().written += part.size(gathered * width);
 }
 
-double index_flops(const IndexerSpec& indexer, std::int64_t length) {
-  return 2 * attention_pairs(length, true, 0) *
+double index_flops(const IndexerSpec& indexer, std::int64_t length, std::int64_t top_k) {
+  return 2 * attention_pairs(length, true, top_k) *
          static_cast<double>(indexer.heads * indexer.head_dim);
 }
 

@@ -11,7 +11,9 @@
 // The indexer multiplies in the type of the matmuls (fp8 in DeepSeek's training). Its gradients go
 // through the pairs that were chosen. Every tensor rank has the whole indexer, as in the authors'
 // and in Megatron's code. Not modelled: the target that the indexer is trained towards (a sum over
-// the heads' probabilities), and under context parallelism the gather of index keys.
+// the heads' probabilities); under context parallelism the gather of index keys; that kernels score
+// a block of queries at a time, so that fewer scores than all are in memory at once; under a
+// pipeline, that a layer which shares a choice may stand on another stage.
 
 #pragma once
 
@@ -29,7 +31,8 @@ std::vector<LayerOp> choose_tokens(const Part& part);
 // Makes the attention op read what each query has chosen.
 void gather_choice(const Part& part, LayerOp& op);
 
-// Returns the indexer's FLOPs of one sequence's forward.
-double index_flops(const IndexerSpec& indexer, std::int64_t length);
+// Returns the FLOPs of one product of the indexer's queries and keys over a sequence: with all keys
+// before a query, or with the best `top_k` of them (0: all).
+double index_flops(const IndexerSpec& indexer, std::int64_t length, std::int64_t top_k);
 
 }  // namespace stepsim

@@ -40,9 +40,6 @@ struct StateSpec {
   std::int64_t chunk = 64;       // tokens that the kernels take together
 
   bool operator==(const StateSpec&) const = default;
-
-  std::int64_t key_width() const { return groups * key_dim; }
-  std::int64_t value_width() const { return heads * value_dim; }
 };
 
 }  // namespace stepsim

@@ -102,7 +102,7 @@ class LimitFinder {
 
   void tensor() {
     const double axis = bandwidth(Axis::kTensor);
-    if (axis == 0) return;
+    if (axis == 0 || width() == 0) return;
     add("E4", "tp: compute-bound if its communication is hidden, in ways,",
         value_of("E4", {{"F", width()}, {"W", axis}, {"C", peak_}}), static_cast<double>(plan_.tp),
         false);
@@ -111,7 +111,7 @@ class LimitFinder {
   void mixed() {
     const double weights = bandwidth(Axis::kData);
     const double activations = bandwidth(Axis::kTensor);
-    if (weights == 0 || activations == 0 || plan_.zero != 3) return;
+    if (weights == 0 || activations == 0 || width() == 0 || plan_.zero != 3) return;
     // E8 has one W for both. M counts the axes of each, so it includes their bandwidth.
     const double limit =
         value_of("E8", {{"C", peak_}, {"W", weights}, {"F", width()}}) * weights / activations;

@@ -134,6 +134,10 @@ class Memory {
       stack_activations(times, text);
       return;
     }
+    if (model_.heads == 0) {
+      rest(MemoryCategory::kActivations, "activations of layers without attention");
+      return;
+    }
     const std::int64_t tokens = plan_.sequence / plan_.cp;
     const FormulaValues shape = {{"b", static_cast<double>(plan_.microbatch_size)},
                                  {"s", static_cast<double>(tokens)},

@@ -174,7 +174,7 @@ void read_cohere(Config& config, file::Model& model) {
   model.set_norm("layer_without_bias");
   model.set_parallel_branches(true);
   model.set_attention_bias(config.flag_or("attention_bias", false));
-  model.set_qk_norm_whole(config.flag_or("use_qk_norm", false));
+  model.set_qk_norm(config.flag_or("use_qk_norm", false));
 }
 
 void read_cohere2(Config& config, file::Model& model) {
@@ -188,6 +188,12 @@ void read_seed_oss(Config& config, file::Model& model) {
   model.set_qkv_bias(config.flag_or("attention_bias", true));
   config.expect("attention_out_bias", false, " (its output projection has no bias here)");
   model.set_mlp_bias(config.flag_or("mlp_bias", false));
+}
+
+// GLM-4 before 0414: two norms a layer.
+void read_glm(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_qkv_bias(config.flag_or("attention_bias", true));
 }
 
 // GLM-4-0414: four norms a layer; biases on queries, keys and values alone.
@@ -219,6 +225,8 @@ void read_hunyuan_dense(Config& config, file::Model& model) {
   model.set_attention_bias(config.flag_or("attention_bias", false));
   model.set_mlp_bias(config.flag_or("mlp_bias", false));
   model.set_qk_norm(config.flag_or("use_qk_norm", true));
+  config.expect("num_experts", 1, " (a dense model)");
+  config.has("num_shared_expert");
 }
 
 void read_ernie(Config& config, file::Model& model) {
@@ -340,7 +348,9 @@ constexpr HuggingFaceFamily kDenseFamilies[] = {
     {"gemma2", read_gemma2},
     {"gemma3_text", read_gemma3},
     {"gemma4_text", read_gemma4},
+    {"glm", read_glm},
     {"glm4", read_glm4},
+    {"glm4v_text", read_glm4},
     {"gpt2", read_gpt2},
     {"gpt_neox", read_gpt_neox},
     {"granite", read_llama},
@@ -356,7 +366,9 @@ constexpr HuggingFaceFamily kDenseFamilies[] = {
     {"opt", read_opt},
     {"phi3", read_phi3},
     {"qwen2", read_qwen2},
+    {"qwen2_5_vl", read_qwen2},
     {"qwen2_5_vl_text", read_qwen2},
+    {"qwen2_vl", read_qwen2},
     {"qwen2_vl_text", read_qwen2},
     {"qwen3", read_qwen3},
     {"qwen3_vl_text", read_qwen3},

@@ -34,7 +34,7 @@ void read_modernbert(Config& config, file::Model& model) {
   model.set_head_projection(true);
   model.set_attention_bias(config.flag_or("attention_bias", false));
   model.set_mlp_bias(config.flag_or("mlp_bias", false));
-  const std::int64_t every = config.size_or("global_attn_every_n_layers", "mixer_pattern", 3);
+  const std::int64_t every = config.period_or("global_attn_every_n_layers", "mixer_pattern", 3);
   model.set_window((config.size_or("local_attention", "window", 128) + 1) / 2);
   model.set_mixer_pattern(layers_where(
       model, [every](std::int64_t layer) { return every > 0 && layer % every == 0; }, 'G', 'L'));
@@ -65,7 +65,11 @@ void read_t5(Config& config, file::Model& model) {
 constexpr HuggingFaceFamily kEncoderFamilies[] = {
     {"bert", read_bert},
     {"modernbert", read_modernbert},
+    {"mt5", read_t5},
+    {"roberta", read_bert},
     {"t5", read_t5},
+    {"umt5", read_t5},
+    {"xlm-roberta", read_bert},
 };
 
 }  // namespace

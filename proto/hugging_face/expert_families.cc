@@ -32,7 +32,7 @@ std::int64_t dense_layers(Config& config) {
 
 void read_sparse_layers(Config& config, file::Model& model) {
   file::Experts& experts = *model.mutable_experts();
-  experts.set_every(config.size_or("decoder_sparse_step", "experts.every", 1));
+  experts.set_every(config.period_or("decoder_sparse_step", "experts.every", 1));
   experts.set_first_dense(dense_layers(config));
   // The file counts every `decoder_sparse_step` layers from the first of the model.
   if (experts.every() > 1 && experts.first_dense() % experts.every() != 0) {
@@ -115,7 +115,7 @@ void read_deepseek_v32(Config& config, file::Model& model) {
   indexer.set_top_k(config.size("index_topk", "indexer.top_k"));
   const std::string letters =
       layer_letters(config, model, "indexer_types", {{"full", 'I'}, {"shared", 'i'}});
-  const std::int64_t period = config.size_or("index_topk_freq", "mixer_pattern", 1);
+  const std::int64_t period = config.period_or("index_topk_freq", "mixer_pattern", 1);
   const std::int64_t first = config.count_or("index_skip_topk_offset", "mixer_pattern", 0);
   const auto chooses = [&](std::int64_t layer) {
     return layer < first || (layer - first + 1) % period == 0;
@@ -184,7 +184,7 @@ void read_llama4(Config& config, file::Model& model) {
   read_experts(config, model, {.intermediate = "intermediate_size"});
   file::Experts& experts = *model.mutable_experts();
   experts.set_shared_intermediate(experts.intermediate());
-  experts.set_every(config.size_or("interleave_moe_layer_step", "experts.every", 1));
+  experts.set_every(config.period_or("interleave_moe_layer_step", "experts.every", 1));
   model.set_intermediate(config.size("intermediate_size_mlp", "intermediate"));
   config.numbers("moe_layers");  // what interleave_moe_layer_step says, written out
 }
@@ -200,6 +200,7 @@ void read_minimax_m2(Config& config, file::Model& model) {
   const std::int64_t shared =
       config.count_or("shared_intermediate_size", "experts.shared_intermediate", 0);
   model.mutable_experts()->set_shared_intermediate(shared);
+  leave_out_prediction(config, model, "num_mtp_modules");
 }
 
 // Sparse attention that chooses blocks of keys.
@@ -220,7 +221,7 @@ void read_minimax_m3(Config& config, file::Model& model) {
       config.count_or("shared_intermediate_size", "experts.shared_intermediate", 0));
   model.set_mlp_pattern(layer_letters(config, model, "moe_layer_freq", "DE"));
   config.count_or("first_k_dense_replace", "", 0);  // what moe_layer_freq says
-  config.count_or("num_nextn_predict_layers", "", 0);
+  leave_out_prediction(config, model, "num_nextn_predict_layers");
   config.has("intermediate_size");
   model.set_intermediate(config.size("dense_intermediate_size", "intermediate"));
 }
@@ -234,13 +235,13 @@ void read_ernie_moe(Config& config, file::Model& model) {
   read_shared_experts(config, model, "moe_num_shared_experts");
   const std::int64_t first = config.count_or("moe_layer_start_index", "mlp_pattern", 1);
   const std::int64_t last = config.integer_or("moe_layer_end_index", -1);
-  const std::int64_t every = config.size_or("moe_layer_interval", "mlp_pattern", 1);
+  const std::int64_t every = config.period_or("moe_layer_interval", "mlp_pattern", 1);
   const auto has_experts = [&](std::int64_t layer) {
     return layer >= first && (last < 0 || layer <= last) && (layer + 1) % every == 0;
   };
   model.set_mlp_pattern(layers_where(model, has_experts, 'E', 'D'));
   read_dense_mlp(config, model);
-  config.count_or("num_nextn_predict_layers", "", 0);  // a dense block, of no layer's kind
+  leave_out_prediction(config, model, "num_nextn_predict_layers");
 }
 
 void read_granite_moe(Config& config, file::Model& model) {
@@ -290,7 +291,7 @@ void read_hunyuan_moe(Config& config, file::Model& model) {
   config.has("attention_head_dim");
   model.set_attention_bias(config.flag_or("attention_bias", false));
   model.set_qk_norm(config.flag_or("use_qk_norm", false));
-  const std::int64_t factor = config.size_or("cla_share_factor", "mixer_pattern", 1);
+  const std::int64_t factor = config.period_or("cla_share_factor", "mixer_pattern", 1);
   if (config.flag_or("use_cla", false) && factor > 1) {
     model.set_mixer_pattern(layers_where(
         model, [&](std::int64_t layer) { return layer % factor == 0; }, 'G', 'g'));
@@ -322,7 +323,7 @@ void read_arctic(Config& config, file::Model& model) {
   if (config.flag_or("parallel_attn_mlp_res", false)) {
     experts.set_shared_intermediate(model.hidden());
   }
-  experts.set_every(config.size_or("moe_layer_frequency", "experts.every", 1));
+  experts.set_every(config.period_or("moe_layer_frequency", "experts.every", 1));
   if (experts.every() > 1) read_dense_mlp(config, model);
 }
 
@@ -373,7 +374,7 @@ void read_step3p5(Config& config, file::Model& model) {
       config.count_or("share_expert_dim", "experts.shared_intermediate", 0));
   config.has("n_shared_experts");
   read_first_dense(config, model);
-  config.count_or("num_nextn_predict_layers", "", 0);  // blocks of no layer's kind
+  leave_out_prediction(config, model, "num_nextn_predict_layers");
 }
 
 // LongCat: each layer of the file is two blocks, and the experts stand beside the first one's MLP.
@@ -425,6 +426,7 @@ constexpr HuggingFaceFamily kExpertFamilies[] = {
     {"ernie4_5_moe", read_ernie_moe},
     {"glm4_moe", read_glm4_moe},
     {"glm4_moe_lite", read_deepseek_v3},
+    {"glm4v_moe_text", read_glm4_moe},
     {"glm_moe_dsa", read_deepseek_v32},
     {"gpt_oss", read_gpt_oss},
     {"granitemoe", read_granite_moe},

@@ -155,6 +155,12 @@ void read_first_dense(Config& config, file::Model& model) {
   }
 }
 
+void leave_out_prediction(Config& config, file::Model& model, std::string_view count) {
+  if (config.count_or(count, "prediction_modules", 0) > 0) {
+    model.set_note("its modules of multi-token prediction are not counted");
+  }
+}
+
 void read_latent(Config& config, file::Model& model) {
   file::Latent& latent = *model.mutable_latent();
   latent.set_q_rank(config.count_or("q_lora_rank", "latent.q_rank", 0));

@@ -71,6 +71,10 @@ void read_shared_experts(HuggingFaceConfig& config, file::Model& model, std::str
 // DeepSeek's way: the first layers are dense, all others have experts.
 void read_first_dense(HuggingFaceConfig& config, file::Model& model);
 
+// Modules of multi-token prediction whose blocks are of no layer's kind: the model's note says that
+// they aren't counted.
+void leave_out_prediction(HuggingFaceConfig& config, file::Model& model, std::string_view count);
+
 // Latent attention (DeepSeek-V2); head_dim follows from it.
 void read_latent(HuggingFaceConfig& config, file::Model& model);
 

@@ -64,14 +64,20 @@ JsonOrProblem parse_config(const std::string& text) {
 // The model of the text inside a model of several parts, and what it leaves out.
 struct TextPart {
   Json object;
-  std::string inside;  // ": text_config"
-  std::string left_out;
+  std::string inside{};  // ": text_config"
+  std::string left_out{};
 };
 
 TextPart text_part(Json object) {
-  const auto text = object.find("text_config");
-  if (text == object.end() || !text->is_object()) return {std::move(object), "", ""};
-  TextPart part{Json(*text), ": text_config", ""};
+  TextPart part{std::move(object)};
+  for (const char* wrapper : {"text_config", "language_config", "llm_config"}) {
+    const auto text = part.object.find(wrapper);
+    if (text == part.object.end() || !text->is_object()) continue;
+    part.inside = ": " + std::string(wrapper);
+    break;
+  }
+  object = part.object;
+  if (!part.inside.empty()) part.object = Json(object[part.inside.substr(2)]);
   for (const auto& [key, what] :
        {std::pair{"vision_config", "vision"}, std::pair{"audio_config", "audio"}}) {
     const auto found = object.find(key);
@@ -120,7 +126,7 @@ void read_hugging_face(const SourceText& source, const std::string& as, file::Mo
     HuggingFaceConfig config(name, part.object, problems);
     family.read(config, model);
     read_weight_type(config, model);
-    if (as.empty() || read_as == type) config.refuse_unread(family.model_type);
+    config.refuse_unread(family.model_type);
     if (!part.left_out.empty()) add_note(part.left_out + " part is not counted", model);
     if (read_as != type) {
       add_note("read as " + as + (type.is_string() ? ", is " + type.get<std::string>() : ""),

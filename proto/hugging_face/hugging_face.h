@@ -18,8 +18,8 @@ namespace stepsim {
 // True if the file says model_type, as every config.json does.
 bool is_hugging_face(const SourceText& source);
 
-// `as`: the family as which the file is read, whatever it calls itself; "": its own. Keys that this
-// family doesn't know are then ignored, and model.note says so.
+// `as`: the family as which the file is read, whatever it calls itself; "": its own. model.note
+// says so. Keys that shape a model and that this family doesn't have are refused then, too.
 void read_hugging_face(const SourceText& source, const std::string& as, file::Model& model,
                        ProblemList& problems);
 

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -29,6 +30,10 @@ class HuggingFaceConfig {
   // Reads a size of the model, which must be given.
   std::int64_t size(std::string_view key, std::string_view field);
   std::int64_t size_or(std::string_view key, std::string_view field, std::int64_t absent);
+  // The same for a period, by which layers are counted: never 0, also where it is reported.
+  std::int64_t period_or(std::string_view key, std::string_view field, std::int64_t absent) {
+    return std::max<std::int64_t>(1, size_or(key, field, absent));
+  }
   // The same for a value that may be 0.
   std::int64_t count_or(std::string_view key, std::string_view field, std::int64_t absent);
   bool flag_or(std::string_view key, bool absent);

@@ -105,7 +105,7 @@ void read_nemotron_h(Config& config, file::Model& model) {
   } else {
     config.has("n_routed_experts");
   }
-  config.count_or("num_nextn_predict_layers", "", 0);  // blocks of no layer's kind
+  leave_out_prediction(config, model, "num_nextn_predict_layers");
 }
 
 void read_falcon_h1(Config& config, file::Model& model) {
@@ -126,6 +126,8 @@ void read_granite_hybrid(Config& config, file::Model& model) {
       layer_letters(config, model, "layer_types", {{"mamba", 'S'}, {"attention", 'G'}}));
   if (model.mixer_pattern().find('S') != std::string::npos) {
     read_mamba2(config, model, kMambaOfHybrids);
+  } else {
+    for (const char* key : {"mamba_n_heads", "mamba_d_state", "mamba_expand"}) config.has(key);
   }
   model.set_attention_bias(config.flag_or("attention_bias", false));
   const std::int64_t shared =
@@ -159,7 +161,7 @@ void read_jamba(Config& config, file::Model& model) {
   read_window(config, model, 0, "");
   const auto places = [&](std::string_view period_key, std::int64_t period,
                           std::string_view offset_key, std::int64_t offset) {
-    const std::int64_t every = config.size_or(period_key, "mixer_pattern", period);
+    const std::int64_t every = config.period_or(period_key, "mixer_pattern", period);
     const std::int64_t first = config.count_or(offset_key, "mixer_pattern", offset);
     return [every, first](std::int64_t layer) { return every > 0 && layer % every == first; };
   };
@@ -186,7 +188,7 @@ void read_jamba(Config& config, file::Model& model) {
 std::string linear_pattern(Config& config, const file::Model& model) {
   const std::string letters = layer_letters(config, model, "layer_types",
                                             {{"linear_attention", 'S'}, {"full_attention", 'G'}});
-  const std::int64_t period = config.size_or("full_attention_interval", "mixer_pattern", 4);
+  const std::int64_t period = config.period_or("full_attention_interval", "mixer_pattern", 4);
   if (!letters.empty()) return letters;
   return layers_where(
       model, [period](std::int64_t layer) { return period > 0 && (layer + 1) % period == 0; }, 'G',
@@ -258,8 +260,11 @@ void read_minimax_text(Config& config, file::Model& model) {
   read_decoder(config, model);
   read_window(config, model, 0, "");
   std::string letters = layer_letters(config, model, "attn_type_list", "SG");
-  if (letters.empty()) letters = linear_pattern(config, model);
-  model.set_mixer_pattern(letters);
+  if (letters.empty()) {
+    letters = layer_letters(config, model, "layer_types",
+                            {{"linear_attention", 'S'}, {"full_attention", 'G'}});
+  }
+  model.set_mixer_pattern(letters.empty() ? "GS" : letters);
   file::State& state = *model.mutable_state();
   state.set_kind("lightning");
   state.set_heads(model.heads());
@@ -280,6 +285,7 @@ constexpr HuggingFaceFamily kStateFamilies[] = {
     {"kimi_linear", read_kimi_linear},
     {"mamba2", read_mamba2_model},
     {"minimax", read_minimax_text},
+    {"minimax_m1", read_minimax_text},
     {"minimax_text_01", read_minimax_text},
     {"nemotron_h", read_nemotron_h},
     {"qwen3_5_moe_text", read_qwen3_next},

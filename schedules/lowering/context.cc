@@ -178,7 +178,7 @@ Sizes sizes_of(const AttentionShape& shape, const ParallelPlan& plan) {
   const Bytes element = size_of(plan.communicated());
   const std::int64_t tokens = shape.sequences * shape.queries;
   return {.queries = tokens * shape.heads * shape.qk_dim * element,
-          .keys_and_values = tokens * shape.kv_heads * (shape.qk_dim + shape.v_dim) * element,
+          .keys_and_values = tokens * shape.kv_heads * key_and_value_width(shape) * element,
           .output = tokens * shape.heads * shape.v_dim * element};
 }
 

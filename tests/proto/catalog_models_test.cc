@@ -152,7 +152,8 @@ TEST(CatalogModelsTest, KernelsAddUpToTheModelFlops) {
     const Work work = work_of(build_layers(model, {.sequences = 2, .sequence_length = 2048}));
     const double matmul = 6.0 * 4096 * static_cast<double>(matmul_parameter_count(model));
     EXPECT_DOUBLE_EQ(work.weights, matmul) << model.name;
-    if (model.state.heads > 0 || model.indexer.heads > 0) continue;  // they have tests of their own
+    if (model.state.heads > 0 || model.indexer.heads > 0)
+      continue;  // StateMixerTest, SparseAttentionTest
     EXPECT_NEAR((matmul + 3 * work.attention_forward) /
                     model_flops(model, 2, 2048, AttentionFlops::kCausal),
                 1, 1e-12)

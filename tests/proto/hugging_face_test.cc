@@ -116,6 +116,34 @@ TEST_F(HuggingFaceTest, AFamilyThatRenamesAnotherIsReadAsThat) {
   EXPECT_EQ(problems_of(source).size(), 1U);
 }
 
+TEST_F(HuggingFaceTest, AnotherFamilyThanItsOwnDropsNothing) {
+  const std::string config = write("config.json", R"({"model_type": "copycat", "vocab_size": 1000,
+    "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 2,
+    "num_attention_heads": 8, "num_experts": 16})");
+  ExperimentSource source = from_flags(config, "dgx-h100-8", kPlan);
+  source.overrides = {"model.as=llama"};
+  EXPECT_EQ(problems_of(source),
+            Lines{"config.json: num_experts: is 16, but a llama has no such thing here"});
+}
+
+TEST_F(HuggingFaceTest, APeriodIsNoneOfNothing) {
+  for (const char* period : {"0", "\"x\"", "[]", "-3", "2305843009213693952"}) {
+    const Lines lines = problems_with(std::string(R"({"model_type": "ernie4_5_moe",
+      "vocab_size": 1000, "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
+      "num_attention_heads": 8, "moe_num_experts": 8, "moe_k": 2, "moe_intermediate_size": 64,
+      "moe_layer_interval": )") + period +
+                                      "}");
+    EXPECT_FALSE(lines.empty()) << period;
+    EXPECT_FALSE(problems_with(std::string(R"({"model_type": "qwen3_moe", "vocab_size": 1000,
+      "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
+      "num_attention_heads": 8, "num_experts": 8, "num_experts_per_tok": 2,
+      "moe_intermediate_size": 64, "decoder_sparse_step": )") +
+                               period + "}")
+                     .empty())
+        << period;
+  }
+}
+
 TEST_F(HuggingFaceTest, AFolderIsReadByItsConfig) {
   write("config.json", R"({"model_type": "llama", "vocab_size": 1000, "hidden_size": 512,
     "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8})");

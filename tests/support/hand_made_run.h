@@ -165,6 +165,7 @@ inline TimelineOp hand_made_entry(std::uint32_t op, std::int64_t started, std::i
                                   std::int64_t ended) {
   return {.op = op,
           .step = 0,
+          .ready = picoseconds(started),
           .started = picoseconds(started),
           .moving = picoseconds(moving),
           .ended = picoseconds(ended)};

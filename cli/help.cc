@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <new>
 #include <span>
 #include <sstream>
 #include <vector>
@@ -120,15 +121,26 @@ std::string overview() {
          lines_text(topics) + kClosing;
 }
 
-std::string help_text(const Subcommand& subcommand) {
+namespace {
+
+std::string text_of(const OptionList& options) {
   std::ostringstream text;
   text.exceptions(std::ios::badbit);  // as when there is no memory
-  text << subcommand.description << names_text(subcommand);
-  if (subcommand.options == nullptr) return text.str();
+  text << options;
+  return text.str();
+}
+
+}  // namespace
+
+std::string help_text(const Subcommand& subcommand) {
+  const std::string text = std::string(subcommand.description) + names_text(subcommand);
+  if (subcommand.options == nullptr) return text;
   OptionList options = subcommand.options();
   add_help_option(options);
-  text << "\n" << options << "\n";
-  return text.str();
+  const std::string lines = text_of(options);
+  // Boost writes through streams of its own, which cut a line short where there is no memory.
+  if (lines != text_of(options)) throw std::bad_alloc();
+  return text + "\n" + lines + "\n";
 }
 
 }  // namespace stepsim

@@ -161,7 +161,11 @@ std::string broken_scale(const LoadedExperiment& loaded, const SimulatedStep& st
   constexpr int kSlower = 3;
   const Cluster cluster = slowed(cluster_for_steps(loaded.experiment), kSlower);
   const double seconds = to_seconds(step.result.end.since_start);
-  const double ratio = seconds_on(cluster, loaded) / seconds / kSlower;
+  Experiment slower = loaded.experiment;
+  std::optional<Duration>& launch = slower.plan.host_launch_cost;  // the hosts, too
+  if (launch) launch = kSlower * *launch;
+  const Time end = simulate_experiment(slower, cluster, loaded.simulation).runs.front().result.end;
+  const double ratio = to_seconds(end.since_start) / seconds / kSlower;
   // Where messages meet within a picosecond, rounding decides which goes first.
   if (std::abs(ratio - 1) < 5e-3 || hangs_on_picoseconds(loaded, seconds)) return "";
   return fmt::format("{} times as slow a cluster takes {} times as long", kSlower, kSlower * ratio);

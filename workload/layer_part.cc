@@ -62,7 +62,6 @@ LayerOp multiply(const Part& part, const Projection& projection, std::int64_t to
 }  // namespace
 
 Part part_of_model(const ModelSpec& model, const Shard& shard) {
-  assert(check(model).empty());
   assert(shard.sequences >= 1 && shard.sequence_length >= 1);
   assert(shard.tensor >= 1 && shard.context >= 1 && shard.sequence_length % shard.context == 0);
   assert(model.heads % shard.tensor == 0 && model.intermediate % shard.tensor == 0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -122,6 +123,7 @@ std::int64_t unembedding_parameters(const ModelLayers& layers) {
 }
 
 ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {
+  assert(check(model).empty());
   if (model.kind == ModelKind::kMlpStack) return build_mlp_stack(model, shard);
   const Part part = part_of_model(model, shard);
   ModelLayers layers{

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <stdexcept>
 #include <utility>
 
 #include "analysis/formulas/sources.h"
@@ -140,12 +139,7 @@ double seconds(const Laboratory& laboratory, const LlamaRun& llama) {
   plan.sequence = static_cast<std::int64_t>(kLlamaTokens) * llama.tensor;
   plan.map = {{.axis = PlanAxis::kData, .levels = llama.fsdp_levels}};
   if (llama.tensor > 1) plan.map.push_back({.axis = PlanAxis::kTensor, .levels = {"z"}});
-  for (const Problem& problem : check(plan, model, cluster.places)) {
-    throw std::logic_error(problem.field + ": " + problem.message);
-  }
-  const Experiment experiment{
-      .name = model.name, .model = model, .cluster = {.chip = cluster.chip}, .plan = plan};
-  return to_seconds(laboratory.simulate(experiment, cluster).step_time);
+  return to_seconds(simulate(laboratory, model, plan, cluster).step_time);
 }
 
 // Terms of one chip's step, in seconds.

@@ -27,6 +27,21 @@ Cluster ideal_v5p(const std::vector<int>& shape) {
   return cluster_of(torus, chip);
 }
 
+SimulationResult simulate(const Laboratory& laboratory, const ModelSpec& model,
+                          const ParallelPlan& plan, const Cluster& cluster,
+                          const ExperimentOptions& options) {
+  for (const Problem& problem : check(plan, model, cluster.places)) {
+    throw std::logic_error(problem.field + ": " + problem.message);
+  }
+  // Not one initializer: GCC 12 destroys a nested one twice if a later one throws.
+  Experiment experiment;
+  experiment.name = model.name;
+  experiment.model = model;
+  experiment.cluster.chip = cluster.chip;
+  experiment.plan = plan;
+  return laboratory.simulate(experiment, cluster, options);
+}
+
 SimulationResult run(const Laboratory& laboratory, const StackStep& step, const Cluster& cluster) {
   const ModelSpec model{.name = "mlp_stack",
                         .kind = ModelKind::kMlpStack,
@@ -40,16 +55,11 @@ SimulationResult run(const Laboratory& laboratory, const StackStep& step, const 
   kMapSyntax.read(step.map, plan);
   plan.optimizer = step.optimizer ? Optimizer::kAdam : Optimizer::kNone;
   if (plan.zero < 3) plan.gradient_bucket_parameters = 1;  // one layer fills a bucket
-  for (const Problem& problem : check(plan, model, cluster.places)) {
-    throw std::logic_error(problem.field + ": " + problem.message);
-  }
   ExperimentOptions options{.granularity = step.granularity};
   options.algorithms[static_cast<std::size_t>(Axis::kTensor)] = step.tensor_algorithm;
   options.algorithms[static_cast<std::size_t>(Axis::kData)] = step.data_algorithm;
   if (step.record) options.recorded_ranks = {RankId(0)};
-  const Experiment experiment{
-      .name = model.name, .model = model, .cluster = {.chip = cluster.chip}, .plan = plan};
-  return laboratory.simulate(experiment, cluster, options);
+  return simulate(laboratory, model, plan, cluster, options);
 }
 
 SimulationResult run(const Laboratory& laboratory, const StackStep& step) {

@@ -47,6 +47,12 @@ struct StackStep {
   std::optional<AlgorithmChoice> tensor_algorithm{};
 };
 
+// Simulates training steps of `model` under `plan` on `cluster`. Throws std::logic_error for a plan
+// that is not valid.
+SimulationResult simulate(const Laboratory& laboratory, const ModelSpec& model,
+                          const ParallelPlan& plan, const Cluster& cluster,
+                          const ExperimentOptions& options = {});
+
 // Runs as many steps as the plan needs: steps_of() of experiment/simulate_experiment.h. Throws
 // std::logic_error for a plan that is not valid.
 SimulationResult run(const Laboratory& laboratory, const StackStep& step);

@@ -83,10 +83,10 @@ ModelLayers build_mlp_stack(const ModelSpec& model, const Shard& shard) {
   keep_input(down, bytes_of(tokens * width, type));
   // Tokens may be divided where a layer begins. An op without kernels marks that.
   const LayerOp input{.name = "input", .region = Region::kSequence};
-  return {.embedding = {.name = "embedding", .ops = {}},
+  return {.embedding = Layer{.name = "embedding", .ops = {}},
           .blocks = {{.name = "block", .ops = {input, up, down}}},
           .kind_of_block = std::vector<std::uint32_t>(static_cast<std::size_t>(model.layers), 0),
-          .head = {.name = "head", .ops = {}},
+          .head = Layer{.name = "head", .ops = {}},
           .boundary = tokens * model.hidden * size_of(shard.types.activations),
           .tensor_boundary = tokens * model.hidden * size_of(shard.types.communication)};
 }

@@ -25,8 +25,8 @@ Plot ring_all_reduce(const Laboratory& laboratory) {
   constexpr Duration kHop = std::chrono::microseconds(1);
   Plot plot{.title = "All-reduce over a wrapped axis of v5e against its chips",
             .subtitle = "45 GB/s one way a link, 1 us a hop; both directions",
-            .x = {.label = "chips of the axis", .log = true, .ticks = {4, 8, 16, 32, 64}},
-            .y = {.label = "time", .unit = "s", .log = true},
+            .x = PlotAxis{.label = "chips of the axis", .log = true, .ticks = {4, 8, 16, 32, 64}},
+            .y = PlotAxis{.label = "time", .unit = "s", .log = true},
             .curves = {}};
   for (const auto& [label, size] :
        {std::pair{"64 MiB", 64_MiB}, {"1 MiB", 1_MiB}, {"64 KiB", 64_KiB}}) {
@@ -64,8 +64,8 @@ Plot by_size(const Laboratory& laboratory, CollectiveOp op, const char* title,
              double (*formula)(double bytes, double gpus, double nodes)) {
   Plot plot{.title = title,
             .subtitle = "DGX H100; points: links alone, and with NCCL as measured",
-            .x = {.label = "larger buffer of a GPU", .unit = "B", .log = true},
-            .y = {.label = "bytes / time", .unit = "B/s", .log = true},
+            .x = PlotAxis{.label = "larger buffer of a GPU", .unit = "B", .log = true},
+            .y = PlotAxis{.label = "bytes / time", .unit = "B/s", .log = true},
             .curves = {}};
   for (const auto& [gpus, name] : {std::pair{8, "dgx-h100-8"}, {64, "dgx-h100-64"}}) {
     const std::string label = gpus == 8 ? "one node" : "eight nodes";

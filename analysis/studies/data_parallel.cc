@@ -127,8 +127,8 @@ std::vector<Sweep> data_parallel_sweeps() {
   Sweep sweep{.name = "S13-data-parallel",
               .title = "Data parallelism on v5p 4x4x4: step time",
               .subtitle = "two-matmul layers, D 8192, F 32768, 32 layers",
-              .x = {.label = "tokens a chip", .log = true},
-              .y = {.label = "step", .unit = "s", .log = true},
+              .x = PlotAxis{.label = "tokens a chip", .log = true},
+              .y = PlotAxis{.label = "step", .unit = "s", .log = true},
               .at = kSweptTokens,
               .curves = {}};
   for (const bool at_once : {true, false}) {
@@ -326,8 +326,8 @@ std::vector<Sweep> sharded_sweeps() {
   Sweep sweep{.name = "S14-fsdp",
               .title = "FSDP on v5p 4x4x4: step time",
               .subtitle = "two-matmul layers, D 8192, F 32768, 32 layers",
-              .x = {.label = "tokens a chip", .log = true},
-              .y = {.label = "step", .unit = "s", .log = true},
+              .x = PlotAxis{.label = "tokens a chip", .log = true},
+              .y = PlotAxis{.label = "step", .unit = "s", .log = true},
               .at = kSweptTokens,
               .curves = {}};
   sweep.curves.push_back({.label = "gathered a layer ahead",

@@ -169,8 +169,8 @@ std::vector<Sweep> node_all_gather_sweeps() {
   Sweep sweep{.name = "S21-nvswitch-all-gather",
               .title = "AllGather of 8 H100 behind NVSwitches",
               .subtitle = "450 GB/s a GPU, 1 us a hop",
-              .x = {.label = "bytes of the whole array V", .unit = "B", .log = true},
-              .y = {.label = "time", .unit = "s", .log = true}};
+              .x = PlotAxis{.label = "bytes of the whole array V", .unit = "B", .log = true},
+              .y = PlotAxis{.label = "time", .unit = "s", .log = true}};
   for (double v = 64 * 1024; v <= 8192 * kMiB; v *= 4) sweep.at.push_back(v);
   sweep.curves.push_back({.label = "7/8 V / W", .predict = in_node});
   for (const AlgorithmChoice algorithm : {AlgorithmChoice::kRing, AlgorithmChoice::kDirect}) {

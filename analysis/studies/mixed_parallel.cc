@@ -172,8 +172,8 @@ std::vector<Sweep> threshold_sweeps() {
   return {{.name = "S17-mixed-threshold",
            .title = "FSDP with tensor parallelism on a pod of v5p: step time",
            .subtitle = "16 two-matmul layers, D 8192, F 32768; formula: the best ways of each",
-           .x = {.label = "tokens a chip", .log = true},
-           .y = {.label = "step", .unit = "s", .log = true},
+           .x = PlotAxis{.label = "tokens a chip", .log = true},
+           .y = PlotAxis{.label = "step", .unit = "s", .log = true},
            .at = {24, 50, 100, 200, 400, 800, 2400},
            .only_there = false,
            .curves = {

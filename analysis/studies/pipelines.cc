@@ -45,14 +45,15 @@ std::vector<StudyRow> bubble_rows() {
 }
 
 std::vector<Sweep> bubble_sweeps() {
-  Sweep sweep{.name = "S30-bubble",
-              .title = "Bubble of 1F1B",
-              .subtitle = "backward twice the forward, messages free",
-              .x = {.label = "micro-batches", .log = true, .ticks = {1, 2, 4, 8, 16, 32, 64, 128}},
-              .y = {.label = "bubble of the whole"},
-              .at = {1, 2, 4, 8, 16, 32, 64, 128},
-              .only_there = true,
-              .curves = {}};
+  Sweep sweep{
+      .name = "S30-bubble",
+      .title = "Bubble of 1F1B",
+      .subtitle = "backward twice the forward, messages free",
+      .x = PlotAxis{.label = "micro-batches", .log = true, .ticks = {1, 2, 4, 8, 16, 32, 64, 128}},
+      .y = PlotAxis{.label = "bubble of the whole"},
+      .at = {1, 2, 4, 8, 16, 32, 64, 128},
+      .only_there = true,
+      .curves = {}};
   for (const std::int64_t stages : {4, 8, 16}) {
     sweep.curves.push_back(
         {.label = std::to_string(stages) + " stages",
@@ -116,8 +117,8 @@ std::vector<Sweep> message_sweeps() {
   Sweep sweep{.name = "S31-messages",
               .title = "Messages between stages, 8 stages, 32 micro-batches",
               .subtitle = "the formula is GPipe's: strict 1F1B pays in its steady state too",
-              .x = {.label = "message over forward"},
-              .y = {.label = "step", .unit = "s"},
+              .x = PlotAxis{.label = "message over forward"},
+              .y = PlotAxis{.label = "step", .unit = "s"},
               .at = {0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5},
               .curves = {}};
   for (const auto& [name, label] : {std::pair{ScheduleName::kGPipe, "GPipe"},

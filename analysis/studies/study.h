@@ -76,6 +76,8 @@ struct SweepCurve {
   std::function<double(const Laboratory& laboratory, double x)> simulate{};  // none: no points
 };
 
+// Write `.x = PlotAxis{...}`: GCC 12 destroys an axis of bare braces twice if a later member
+// throws.
 struct Sweep {
   std::string name{};  // name of the file: "S5-latency"
   std::string title{};

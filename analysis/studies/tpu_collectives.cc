@@ -91,8 +91,8 @@ std::vector<Sweep> ring_all_gather_sweeps() {
   return {{.name = "S3-ring-all-gather",
            .title = "AllGather of 64 MiB on a wrapped axis",
            .subtitle = "45 GB/s one way a link, no latency",
-           .x = {.label = "chips of the axis", .ticks = {4, 8, 12, 16, 24, 32}},
-           .y = {.label = "time", .unit = "s"},
+           .x = PlotAxis{.label = "chips of the axis", .ticks = {4, 8, 12, 16, 24, 32}},
+           .y = PlotAxis{.label = "time", .unit = "s"},
            .at = {4, 6, 8, 12, 16, 24, 32},
            .only_there = true,
            .curves = {
@@ -220,8 +220,8 @@ std::vector<Sweep> latency_sweeps() {
       .name = "S5-latency",
       .title = "AllGather on a line of 4 v5e chips",
       .subtitle = "45 GB/s one way and 1 us a hop",
-      .x = {.label = "bytes of the whole array V", .unit = "B", .log = true},
-      .y = {.label = "time", .unit = "s", .log = true},
+      .x = PlotAxis{.label = "bytes of the whole array V", .unit = "B", .log = true},
+      .y = PlotAxis{.label = "time", .unit = "s", .log = true},
       .curves = {
           {.label = "latency and bytes", .predict = latency_formula, .simulate = line_of_four}}};
   for (double v = 256; v <= 64 << 20; v *= 4) sweep.at.push_back(v);

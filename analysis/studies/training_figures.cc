@@ -121,8 +121,8 @@ double simulated_ratio(const Laboratory& laboratory, const Strategy& strategy, d
 Plot flops_to_comms(const Laboratory& laboratory) {
   Plot plot{.title = "Arithmetic over communication on v5p 4x4x4",
             .subtitle = "two-matmul layers, D 8192, F 32768; above 1 a step can be compute-bound",
-            .x = {.label = "tokens of the global batch", .log = true},
-            .y = {.label = "T_math / T_comms", .log = true},
+            .x = PlotAxis{.label = "tokens of the global batch", .log = true},
+            .y = PlotAxis{.label = "T_math / T_comms", .log = true},
             .curves = {}};
   const std::vector<double> batches = {8192, 16384, 32768, 65536, 131072, 262144, 524288};
   for (const Strategy& strategy : kCube) {
@@ -149,8 +149,8 @@ Plot time_by_strategy(const Laboratory& laboratory) {
   Plot plot{
       .title = "Step time by strategy on v5p 16x16x16",
       .subtitle = "4 two-matmul layers, D 8192, F 32768; tensor parallelism is not overlapped",
-      .x = {.label = "tokens of the global batch", .log = true},
-      .y = {.label = "step", .unit = "s", .log = true},
+      .x = PlotAxis{.label = "tokens of the global batch", .log = true},
+      .y = PlotAxis{.label = "step", .unit = "s", .log = true},
       .curves = {}};
   const std::vector<double> batches = {131072, 262144, 524288, 1048576, 2097152, 4194304, 8388608};
   for (const Strategy& strategy : kPod) {
@@ -202,8 +202,8 @@ constexpr BubbleCurve kBubbles[] = {
 Plot bubbles(const Laboratory&) {
   Plot plot{.title = "Bubble of a pipeline of 8 stages",
             .subtitle = "forward 1, backward 2 (input 1, weights 1); messages are free",
-            .x = {.label = "micro-batches", .log = true, .ticks = {8, 16, 32, 64, 128}},
-            .y = {.label = "bubble, of the whole"},
+            .x = PlotAxis{.label = "micro-batches", .log = true, .ticks = {8, 16, 32, 64, 128}},
+            .y = PlotAxis{.label = "bubble, of the whole"},
             .curves = {}};
   constexpr PipelineCosts kCosts{
       .forward = 1'000'000, .backward_input = 1'000'000, .backward_weight = 1'000'000};
@@ -234,8 +234,8 @@ Plot bubbles(const Laboratory&) {
 Plot zero_memory(const Laboratory& laboratory) {
   Plot plot{.title = "State of a rank by ZeRO stage: 69.8e9 parameters on 64 ranks",
             .subtitle = "2 bytes of a weight, 2 of a gradient, 12 of the optimizer",
-            .x = {.label = "ZeRO stage", .ticks = {0, 1, 2, 3}},
-            .y = {.label = "weights, gradients and optimizer of a rank", .unit = "B"},
+            .x = PlotAxis{.label = "ZeRO stage", .ticks = {0, 1, 2, 3}},
+            .y = PlotAxis{.label = "weights, gradients and optimizer of a rank", .unit = "B"},
             .curves = {}};
   PlotCurve formula{.label = "formula", .mark = PlotMark::kBars, .points = {}};
   PlotCurve simulated{.label = "simulated", .mark = PlotMark::kBars, .points = {}};
@@ -278,12 +278,13 @@ Cluster four_nodes(const std::string& library) {
 Plot tensor_across_nodes(const Laboratory& laboratory) {
   constexpr double kTokens = 8192;
   constexpr double kWide = 28672;
-  Plot plot{
-      .title = "Tensor parallelism inside a node and across nodes of 8 H100",
-      .subtitle = "two-matmul layers, D 8192, F 28672, 8,192 tokens; nothing overlapped",
-      .x = {.label = "ways of tensor parallelism", .log = true, .ticks = {1, 2, 4, 8, 16, 32}},
-      .y = {.label = "share of the step that computes"},
-      .curves = {}};
+  Plot plot{.title = "Tensor parallelism inside a node and across nodes of 8 H100",
+            .subtitle = "two-matmul layers, D 8192, F 28672, 8,192 tokens; nothing overlapped",
+            .x = PlotAxis{.label = "ways of tensor parallelism",
+                          .log = true,
+                          .ticks = {1, 2, 4, 8, 16, 32}},
+            .y = PlotAxis{.label = "share of the step that computes"},
+            .curves = {}};
   PlotCurve inside{.label = "as in one node: formula", .points = {}};
   PlotCurve across{.label = "with nodes: formula", .points = {}};
   PlotCurve simulated{

@@ -280,8 +280,8 @@ Plot plot_of(const CollectiveRequest& request, const std::vector<Point>& points)
                                request.cluster_name),
           .subtitle = fmt::format("{} model, {}, library {}", name_of(request.fidelity),
                                   name_of(request.granularity), request.cluster.library.name),
-          .x = {.label = "bytes", .unit = "B", .log = true},
-          .y = {.label = "bus bandwidth", .unit = "B/s", .log = true},
+          .x = PlotAxis{.label = "bytes", .unit = "B", .log = true},
+          .y = PlotAxis{.label = "bus bandwidth", .unit = "B/s", .log = true},
           .curves = {std::move(simulated), std::move(formula)}};
 }
 

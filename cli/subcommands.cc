@@ -13,6 +13,7 @@
 #include "cli/network_command.h"
 #include "cli/run/run_command.h"
 #include "cli/schedule/schedule_command.h"
+#include "cli/serve/serve_command.h"
 #include "cli/topology_command.h"
 #include "cli/validate/validate_command.h"
 #include "proto/catalog/catalog.h"
@@ -24,10 +25,10 @@ namespace stepsim {
 namespace {
 
 constexpr const Subcommand* kSubcommands[] = {
-    &kRunSubcommand,      &kCollectiveSubcommand, &kNetworkSubcommand,   &kScheduleSubcommand,
-    &kTopologySubcommand, &kFormulaSubcommand,    &kValidateSubcommand,  &kFiguresSubcommand,
-    &kImportSubcommand,   &kAccuracySubcommand,   &kCalibrateSubcommand, &kCatalogSubcommand,
-    &kHelpSubcommand,
+    &kRunSubcommand,     &kCollectiveSubcommand, &kNetworkSubcommand,  &kScheduleSubcommand,
+    &kServeSubcommand,   &kTopologySubcommand,   &kFormulaSubcommand,  &kValidateSubcommand,
+    &kFiguresSubcommand, &kImportSubcommand,     &kAccuracySubcommand, &kCalibrateSubcommand,
+    &kCatalogSubcommand, &kHelpSubcommand,
 };
 
 }  // namespace

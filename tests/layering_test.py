@@ -16,8 +16,10 @@ PIPELINE = ["schedules/pipeline", "schedules/pipeline/orders", "schedules/pipeli
             "schedules/pipeline/published", "schedules/pipeline/search"]
 SCHEDULES = PIPELINE + ["schedules/plan", "schedules/lowering"]
 TOPOLOGY = ["topology", "topology/kinds", "topology/graph"]
+SERVING = ["serving", "serving/cases", "serving/engines", "serving/kv", "serving/metrics",
+           "serving/requests"]
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
-PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case"]
+PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 
 MAY_INCLUDE = {
@@ -52,19 +54,28 @@ MAY_INCLUDE = {
     "proto/catalog": LOADED + PROTO,
     "proto/hugging_face": LOADED + PROTO,
     "proto/network_case": LOADED + PROTO,
+    "proto/serving_case": ["sim/base", "proto"] + SERVING,
+    # What is asked, what holds it, who decides, what came out; then the run that needs them all.
+    "serving/requests": ["sim/base"],
+    "serving/kv": ["sim/base", "serving/requests"],
+    "serving/engines": ["sim/base", "serving/requests", "serving/kv"],
+    "serving/metrics": ["sim/base", "serving/requests"],
+    "serving": ["sim/base", "sim/engine"] + SERVING[2:],
+    "serving/cases": ["sim/base", "serving"] + SERVING[2:],
     "analysis/formulas": ["sim/base"],
     "analysis/collective_forms": SIM + ["analysis/formulas"],
     "analysis/step": LOADED + ANALYSIS,
     "analysis/accuracy": LOADED,
     "analysis/calibration": LOADED + ["analysis/accuracy"],
     "analysis/studies": LOADED + ANALYSIS,
-    "traces": ["analysis/step", "experiment"] + SIM,
-    "cli": LOADED + PROTO + ANALYSIS
+    "traces": ["analysis/step", "experiment"] + SIM + SERVING,
+    "cli": LOADED + PROTO + ANALYSIS + SERVING
     + ["analysis/accuracy", "analysis/calibration", "analysis/studies", "traces"],
 }
-for folder in ["calibrate", "collective", "formula", "run", "schedule", "validate"]:
+FOLDERS = ["calibrate", "collective", "formula", "run", "schedule", "serve", "validate"]
+for folder in FOLDERS:
     MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli"]
-MAY_INCLUDE["cli"] += [f"cli/{f}" for f in ["calibrate", "collective", "formula", "run", "schedule", "validate"]]
+MAY_INCLUDE["cli"] += [f"cli/{folder}" for folder in FOLDERS]
 # Data types that a room may include beyond the table, each a decision: docs/decisions/.
 FILES = {
     "sim/run/books": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],

@@ -58,6 +58,7 @@ class InputLimitsTest(StepsimTest):
             ["import", "hf", path],
             ["accuracy", path],
             ["network", path],
+            ["serve", "--cases", path],
             matrix,
             ["collective", "all-reduce", "--cluster", "dgx-h100-16", "--bytes", "1MiB",
              "--algorithm", path],

@@ -14,7 +14,18 @@ CASE = {
 }
 TABLE = ("id,source_id,hardware,op,bytes,ranks,time_us\n"
          "row,mine,H100,all_reduce,1048576,8,50\n")
-INPUTS = {"case.json": json.dumps(CASE), "table.csv": TABLE}
+SCHEDULER_CASE = {
+    "id": 1,
+    "engine": {"token_budget": 64, "max_sequences": 2, "block_tokens": 16, "reserve_whole_sequence": True,
+               "watermark": 0, "chunked_prefill": True, "long_prefill_threshold": 0, "kv_blocks": 10},
+    "speculation": {"drafts": 0, "accepted": 0},
+    "step_time": {"base_us": 10, "per_token_us": 0, "per_kv_token_us": 0},
+    "requests": [{"arrival_us": 0, "input_tokens": 16, "output_tokens": 2}],
+    "expected": {"end_us": 20, "steps": 2, "peak_kv_blocks": 2,
+                 "requests": [{"first_token_us": 10, "last_token_us": 20, "preemptions": 0,
+                               "longest_gap_us": 10}]},
+}
+INPUTS = {"case.json": json.dumps(CASE), "cases.jsonl": json.dumps(SCHEDULER_CASE), "table.csv": TABLE}
 
 RUN = ["run", "--model", "mlp-stack:D=1024,F=4096,layers=2", "--cluster", "dgx-h100-8", "--plan",
        "tp=8,global-batch=1,sequence=128"]
@@ -27,6 +38,7 @@ WRITING = {
     "network": (["network", "case.json", "--json", "r.json"], ["r.json"]),
     "schedule": (["schedule", "1f1b", "--stages", "2", "--microbatches", "4", "--trace", "t.json",
                   "--json", "r.json"], ["t.json", "r.json"]),
+    "serve cases": (["serve", "--cases", "cases.jsonl", "--json", "r.json"], ["r.json"]),
     "search": (["schedule", "optimal", "--stages", "3", "--microbatches", "3", "--memory-limit", "2",
                 "--json", "r.json"], ["r.json"]),
     "topology": (["topology", "dgx-h100-8", "--dot", "p.dot", "--json", "r.json"],

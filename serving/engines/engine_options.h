@@ -1,0 +1,62 @@
+// EngineOptions says how an engine forms the steps of one replica. The table of engines
+// (serving/engines/engine_table.h) gives each its defaults and says which options it has;
+// serving/engines/engine_fields.h documents them.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "sim/base/units.h"
+
+namespace stepsim {
+
+// QueuePolicy orders the requests that wait.
+enum class QueuePolicy { kArrival, kPriority, kLongestPrefix };
+inline constexpr std::size_t kQueuePolicies = 3;
+std::string_view name_of(QueuePolicy policy);
+
+// Drafter makes the drafts of speculative decoding.
+enum class Drafter {
+  kNGram,       // from the text so far: no time, no KV cache
+  kDraftModel,  // a small model, a pass for each draft
+  kMtp,         // heads of the model itself (MTP, EAGLE), a pass for each draft
+};
+inline constexpr std::size_t kDrafters = 3;
+std::string_view name_of(Drafter drafter);
+
+// CapacityPolicy is what TensorRT-LLM admits by.
+enum class CapacityPolicy { kNoEvict, kMaxUtilisation };
+inline constexpr std::size_t kCapacityPolicies = 2;
+std::string_view name_of(CapacityPolicy policy);
+
+struct EngineOptions {
+  std::int64_t budget = 8192;                // tokens of a step
+  std::int64_t sequences = 1024;             // running at most
+  std::int64_t block = 16;                   // tokens of a KV block
+  std::optional<std::int64_t> kv_blocks{};   // unset: as many as are ever needed
+  std::optional<std::int64_t> max_length{};  // of a sequence, prompt and answer
+  bool prefix_cache = true;
+  bool chunked_prefill = true;
+  std::optional<std::int64_t> long_prefill_threshold{};  // of a request in a step
+  bool reserve_whole_sequence = true;                    // the gate
+  double watermark = 0;
+  QueuePolicy policy = QueuePolicy::kArrival;
+  bool async = false;
+  Duration host_time{};
+
+  std::int64_t drafts = 0;
+  std::optional<std::int64_t> accepted{};
+  std::optional<double> acceptance{};
+  Drafter drafter = Drafter::kNGram;
+  Duration draft_time{};
+
+  std::int64_t chunk = 8192;                           // sglang
+  std::int64_t max_prefill = 16'384;                   // sglang
+  bool mixed_chunk = false;                            // sglang
+  double conservativeness = 1;                         // sglang
+  CapacityPolicy capacity = CapacityPolicy::kNoEvict;  // trtllm
+};
+
+}  // namespace stepsim

@@ -1,0 +1,200 @@
+#include "serving/engines/engine_state.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace stepsim {
+
+EngineState::EngineState(const EngineOptions& options, std::int64_t kv_blocks,
+                         IdTable<RequestId, Sequence>& sequences)
+    : options_(options),
+      sequences_(sequences),
+      kv_(kv_blocks, static_cast<std::int32_t>(options.block), options.prefix_cache),
+      waiting_(options.policy == QueuePolicy::kPriority) {}
+
+// ---- forming a step ----
+
+void EngineState::begin(std::int64_t budget) {
+  batch_.clear();
+  budget_ = budget;
+}
+
+std::int32_t EngineState::drafts_of(const Sequence& sequence) const {
+  const bool is_decode =
+      sequence.known() - sequence.computed == 1 && sequence.known() > sequence.prompt;
+  return is_decode ? static_cast<std::int32_t>(options_.drafts) : 0;
+}
+
+std::int64_t EngineState::capped(const Sequence& sequence, std::int64_t tokens) const {
+  if (!options_.max_length) return tokens;
+  return std::min(tokens, *options_.max_length - 1 - sequence.computed);
+}
+
+std::int64_t EngineState::next_tokens(const Sequence& sequence) const {
+  const std::int64_t tokens = sequence.known() + drafts_of(sequence) - sequence.computed;
+  return capped(sequence, tokens);
+}
+
+std::int64_t EngineState::tokens_in_budget(const Sequence& sequence) const {
+  const std::int64_t most = options_.long_prefill_threshold.value_or(budget_);
+  return std::min({next_tokens(sequence), most, budget_});
+}
+
+bool EngineState::grow(RequestId request, std::int64_t tokens) {
+  Sequence& sequence = sequences_[request];
+  const bool looks_ahead = options_.drafts > 0 && options_.drafter != Drafter::kNGram;
+  std::int64_t held = sequence.computed + tokens + (looks_ahead ? options_.drafts : 0);
+  if (options_.max_length) held = std::min(held, *options_.max_length);
+  if (held <= std::int64_t{sequence.holding.blocks} * kv_.block_tokens()) return true;
+  const std::int64_t needed = kv_.blocks_of(held) - sequence.holding.blocks;
+  if (needed > kv_.free()) return false;
+  kv_.take(sequence.holding, needed);
+  return true;
+}
+
+void EngineState::schedule(RequestId request, std::int64_t tokens) {
+  Sequence& sequence = sequences_[request];
+  const std::int32_t uncomputed = sequence.known() - sequence.computed;
+  const auto count = static_cast<std::int32_t>(tokens);
+  const BatchEntry entry{.request = request,
+                         .computed = sequence.computed,
+                         .tokens = count,
+                         .drafts = std::max(count - uncomputed, 0),
+                         .life = sequence.preemptions,
+                         .is_decode = uncomputed == 1 && sequence.known() > sequence.prompt,
+                         .emits = count >= uncomputed};
+  batch_.add(entry);
+  budget_ -= tokens;
+  sequence.computed += count;
+  if (entry.emits) sequence.in_flight += 1 + entry.drafts;
+  kv_.name_shared(sequence.holding, identity_of(request), sequence.computed);
+}
+
+RequestId EngineState::preempt(std::size_t position, Back back) {
+  const RequestId request = running_[position];
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(position));
+  Sequence& sequence = sequences_[request];
+  for (std::size_t i = batch_.entries.size(); i-- > 0;) {
+    const BatchEntry entry = batch_.entries[i];
+    if (entry.request != request) continue;
+    batch_.remove(i);
+    budget_ += entry.tokens;
+    sequence.computed = entry.computed;
+    if (entry.emits) sequence.in_flight -= 1 + entry.drafts;
+    break;
+  }
+  kv_.name_all(sequence.holding, identity_of(request),
+               std::min(sequence.computed, sequence.prompt + sequence.emitted));
+  kv_.release(sequence.holding);
+  sequence.computed = 0;
+  ++sequence.preemptions;
+  sequence.is_running = false;
+  if (back == Back::kHead) {
+    waiting_.push_front(place_of(request));
+  } else {
+    waiting_.push_back(place_of(request));
+  }
+  batch_.preempted.push_back(request);
+  return request;
+}
+
+KvPool::Hits EngineState::find_hits(RequestId request) const {
+  const Sequence& sequence = sequences_[request];
+  const std::int32_t most = (sequence.known() - 1) / kv_.block_tokens();
+  return kv_.find(identity_of(request), most);
+}
+
+std::int64_t EngineState::blocks_wanted(std::int64_t tokens, const KvPool::Hits& hits) const {
+  return kv_.blocks_of(tokens) - hits.blocks + hits.of_them_free;
+}
+
+void EngineState::admit(std::size_t position, const KvPool::Hits& hits, std::int64_t tokens,
+                        std::int64_t holds) {
+  const RequestId request = waiting_.at(position);
+  waiting_.erase(position);
+  Sequence& sequence = sequences_[request];
+  kv_.share(sequence.holding, identity_of(request), hits.blocks);
+  sequence.computed = hits.blocks * kv_.block_tokens();
+  kv_.take(sequence.holding, kv_.blocks_of(holds) - sequence.holding.blocks);
+  sequence.is_running = true;
+  running_.push_back(request);
+  batch_.admitted.push_back(request);
+  batch_.hit_tokens += sequence.computed;
+  schedule(request, tokens);
+}
+
+// ---- what comes and goes ----
+
+void EngineState::arrive(RequestId request) {
+  sequences_[request].order = arrivals_++;
+  waiting_.push_back(place_of(request));
+}
+
+std::int32_t EngineState::finish(const BatchEntry& entry, std::int64_t accepted) {
+  Sequence& sequence = sequences_[entry.request];
+  if (!entry.emits) return 0;
+  sequence.in_flight -= 1 + entry.drafts;
+  if (sequence.is_done()) return 0;
+  const auto right = static_cast<std::int32_t>(std::min<std::int64_t>(accepted, entry.drafts));
+  const std::int32_t tokens = std::min(right + 1, sequence.to_emit - sequence.emitted);
+  sequence.emitted += tokens;
+  if (sequence.preemptions == entry.life) sequence.computed -= entry.drafts - right;
+  return tokens;
+}
+
+void EngineState::retire(const std::vector<RequestId>& requests) {
+  for (const RequestId request : requests) {
+    Sequence& sequence = sequences_[request];
+    if (!sequence.is_running) waiting_.remove(request);
+    sequence.is_running = false;
+    kv_.release(sequence.holding);
+  }
+  std::erase_if(running_, [this](RequestId request) { return !sequences_[request].is_running; });
+}
+
+// ---- blocks of requests that come from, or go to, another replica ----
+
+KvHolding EngineState::lend(RequestId request) {
+  Sequence& sequence = sequences_[request];
+  KvHolding holding = std::move(sequence.holding);
+  sequence.holding = {};
+  sequence.is_running = false;
+  std::erase(running_, request);
+  return holding;
+}
+
+bool EngineState::receive(RequestId request) {
+  Sequence& sequence = sequences_[request];
+  const std::int64_t needed = kv_.blocks_of(sequence.computed);
+  std::int64_t promised = 0;  // to admitted prefills
+  for (const RequestId other : running_) {
+    const Sequence& admitted = sequences_[other];
+    promised +=
+        std::max<std::int64_t>(kv_.blocks_of(admitted.known()) - admitted.holding.blocks, 0);
+  }
+  if (needed + promised > kv_.free()) return false;
+  kv_.take(sequence.holding, needed);
+  sequence.order = arrivals_++;
+  return true;
+}
+
+void EngineState::join_ready() {
+  while (!ready_.empty() && has_room()) {
+    running_.push_back(ready_.front());
+    sequences_[ready_.front()].is_running = true;
+    ready_.pop_front();
+  }
+}
+
+PromptIdentity EngineState::identity_of(RequestId request) const {
+  const Sequence& sequence = sequences_[request];
+  return {.request = request, .prefix = sequence.prefix, .prefix_tokens = sequence.prefix_tokens};
+}
+
+WaitingQueue::Place EngineState::place_of(RequestId request) const {
+  const Sequence& sequence = sequences_[request];
+  return {.priority = sequence.priority, .order = sequence.order, .request = request};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,147 @@
+#include "serving/kv/kv_pool.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace stepsim {
+
+KvPool::KvPool(std::int64_t blocks, std::int32_t block_tokens, bool has_prefix_cache)
+    : total_(blocks),
+      free_(blocks),
+      block_tokens_(block_tokens),
+      has_prefix_cache_(has_prefix_cache) {
+  assert(blocks >= 1 && block_tokens >= 1);
+  if (!has_prefix_cache) return;
+  blocks_.resize(static_cast<std::size_t>(blocks) + 1);
+  for (std::uint32_t block = 1; block < blocks_.size(); ++block) append_free(block);
+}
+
+// Bit 63 tells prefixes from requests, 31 bits say which, 32 bits are the block.
+KvPool::Name KvPool::name_of(const PromptIdentity& identity, std::int32_t block) const {
+  const bool is_shared = block < shared_blocks(identity);
+  const Name owner = is_shared ? Name{1} << 31 | identity.prefix.index() : identity.request.index();
+  return owner << 32 | static_cast<std::uint32_t>(block);
+}
+
+std::int32_t KvPool::shared_blocks(const PromptIdentity& identity) const {
+  return identity.prefix_tokens / block_tokens_;
+}
+
+KvPool::Hits KvPool::find(const PromptIdentity& identity, std::int32_t most) const {
+  Hits hits;
+  if (!has_prefix_cache_) return hits;
+  while (hits.blocks < most) {
+    const auto found = first_named_.find(name_of(identity, hits.blocks));
+    if (found == first_named_.end()) break;
+    if (blocks_[found->second].holders == 0) ++hits.of_them_free;
+    ++hits.blocks;
+  }
+  return hits;
+}
+
+void KvPool::share(KvHolding& holding, const PromptIdentity& identity, std::int32_t blocks) {
+  assert(holding.blocks == 0);
+  for (std::int32_t i = 0; i < blocks; ++i) {
+    const std::uint32_t block = first_named_.at(name_of(identity, i));
+    if (blocks_[block].holders++ == 0) {
+      remove_free(block);
+      --free_;
+    }
+    holding.ids.push_back(block);
+  }
+  holding.blocks = blocks;
+  holding.named = blocks;
+}
+
+void KvPool::take(KvHolding& holding, std::int64_t blocks) {
+  assert(blocks <= free_);
+  free_ -= blocks;
+  holding.blocks += static_cast<std::int32_t>(blocks);
+  if (!has_prefix_cache_) return;
+  for (std::int64_t i = 0; i < blocks; ++i) holding.ids.push_back(take_first());
+}
+
+void KvPool::name_shared(KvHolding& holding, const PromptIdentity& identity, std::int64_t tokens) {
+  if (!has_prefix_cache_ || holding.named >= shared_blocks(identity)) return;
+  name_up_to(holding, identity,
+             std::min<std::int64_t>(tokens / block_tokens_, shared_blocks(identity)));
+}
+
+void KvPool::name_all(KvHolding& holding, const PromptIdentity& identity, std::int64_t tokens) {
+  if (has_prefix_cache_) name_up_to(holding, identity, tokens / block_tokens_);
+}
+
+void KvPool::name_up_to(KvHolding& holding, const PromptIdentity& identity, std::int64_t blocks) {
+  for (; holding.named < std::min<std::int64_t>(blocks, holding.blocks); ++holding.named) {
+    give_name(holding.ids[static_cast<std::size_t>(holding.named)],
+              name_of(identity, holding.named));
+  }
+}
+
+void KvPool::release(KvHolding& holding) {
+  if (!has_prefix_cache_) {
+    free_ += holding.blocks;
+  } else {
+    for (std::size_t i = holding.ids.size(); i-- > 0;) {
+      const std::uint32_t block = holding.ids[i];
+      if (--blocks_[block].holders > 0) continue;
+      append_free(block);
+      ++free_;
+    }
+  }
+  holding = {};
+}
+
+// ---- names ----
+
+// Two requests that compute the same tokens at one time make two blocks of one name; the older one
+// is found.
+void KvPool::give_name(std::uint32_t block, Name name) {
+  blocks_[block].name = name;
+  blocks_[block].next_of_name = 0;
+  const auto [first, is_new] = first_named_.try_emplace(name, block);
+  if (is_new) return;
+  std::uint32_t last = first->second;
+  while (blocks_[last].next_of_name != 0) last = blocks_[last].next_of_name;
+  blocks_[last].next_of_name = block;
+}
+
+void KvPool::drop_name(std::uint32_t block) {
+  const auto first = first_named_.find(*blocks_[block].name);
+  const std::uint32_t next = blocks_[block].next_of_name;
+  if (first->second != block) {
+    std::uint32_t before = first->second;
+    while (blocks_[before].next_of_name != block) before = blocks_[before].next_of_name;
+    blocks_[before].next_of_name = next;
+  } else if (next != 0) {
+    first->second = next;
+  } else {
+    first_named_.erase(first);
+  }
+  blocks_[block].name.reset();
+}
+
+// ---- the queue of free blocks: a ring through entry 0 ----
+
+void KvPool::append_free(std::uint32_t block) {
+  const std::uint32_t last = blocks_[0].before;
+  blocks_[block].before = last;
+  blocks_[block].after = 0;
+  blocks_[last].after = block;
+  blocks_[0].before = block;
+}
+
+void KvPool::remove_free(std::uint32_t block) {
+  blocks_[blocks_[block].before].after = blocks_[block].after;
+  blocks_[blocks_[block].after].before = blocks_[block].before;
+}
+
+std::uint32_t KvPool::take_first() {
+  const std::uint32_t block = blocks_[0].after;
+  remove_free(block);
+  if (blocks_[block].name) drop_name(block);
+  blocks_[block].holders = 1;
+  return block;
+}
+
+}  // namespace stepsim

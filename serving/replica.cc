@@ -1,0 +1,56 @@
+#include "serving/replica.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stepsim {
+
+Replica::Replica(EngineName name, const EngineOptions& options, std::int64_t kv_blocks,
+                 StepCost& cost, IdTable<RequestId, Sequence>& sequences)
+    : state_(options, kv_blocks, sequences), engine_(row_of(name).make(options)), cost_(cost) {
+  totals.kv_blocks = kv_blocks;
+}
+
+// Forms the next step in state_.batch(). A request that can't even have its own next block goes
+// back to waiting and may leave the step empty; then the next one is formed at once.
+bool Replica::form() {
+  bool again = true;
+  while (again) {
+    state_.join_ready();
+    engine_->form(state_);
+    const Batch& batch = state_.batch();
+    preempted_.insert(preempted_.end(), batch.preempted.begin(), batch.preempted.end());
+    totals.preemptions += static_cast<std::int64_t>(batch.preempted.size());
+    again = batch.empty() && !batch.preempted.empty();
+  }
+  totals.peak_kv_blocks = std::max(totals.peak_kv_blocks, state_.kv().held());
+  return !state_.batch().empty();
+}
+
+Duration Replica::pass_time() const {
+  const EngineOptions& options = state_.options();
+  const Duration drafting = step_.drafts > 0 ? options.drafts * options.draft_time : Duration();
+  return cost_.time_of(step_) + drafting;
+}
+
+std::optional<Time> Replica::begin_step(Time now) {
+  if (is_busy()) return std::nullopt;
+  const EngineOptions& options = state_.options();
+  if (!prepared_) {
+    if (!form()) return std::nullopt;
+    prepared_ = now;
+  }
+  std::swap(step_, state_.batch());
+  start_ = now;
+  end_ = std::max(now, *prepared_ + options.host_time) + pass_time();
+  prepared_.reset();
+  ++totals.steps;
+  totals.busy += *end_ - now;
+  return end_;
+}
+
+void Replica::prepare(Time now) {
+  if (state_.options().async && is_busy() && !prepared_ && form()) prepared_ = now;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,54 @@
+// RandomStream gives random numbers by position: number i of a stream is a function of the seed,
+// the use, the owner and i, so what is drawn for one thing never moves what is drawn for another.
+// All arithmetic is on integers: the numbers are the same on every machine.
+
+#pragma once
+
+#include <cstdint>
+
+namespace stepsim {
+
+// Each kind of draw has its own numbers.
+enum class RandomUse : std::uint64_t {
+  kArrival,
+  kInputLength,
+  kOutputLength,
+  kTableRow,
+  kPrefix,
+  kAcceptance,
+};
+
+class RandomStream {
+ public:
+  constexpr RandomStream(std::uint64_t seed, RandomUse use, std::uint64_t owner = 0)
+      : key_(mixed(mixed(mixed(seed) + static_cast<std::uint64_t>(use)) + owner)) {}
+
+  // Uniform over all 64-bit numbers.
+  constexpr std::uint64_t at(std::uint64_t position) const {
+    return mixed(key_ + position * kGolden);
+  }
+  // Uniform from 0 to count - 1, without a visible bias (2^-64 x count). REQUIRES: count > 0.
+  constexpr std::uint64_t below(std::uint64_t count, std::uint64_t position) const {
+    __extension__ typedef unsigned __int128 Wide;
+    return static_cast<std::uint64_t>(Wide{at(position)} * count >> 64);
+  }
+  // True with this probability, 0 to 1, to 2^-53.
+  constexpr bool is_true(std::uint64_t position, double probability) const {
+    return static_cast<double>(at(position) >> 11) < probability * 0x1p53;
+  }
+
+ private:
+  static constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+
+  // SplitMix64 (Steele, Lea, Flood 2014).
+  static constexpr std::uint64_t mixed(std::uint64_t x) {
+    x += kGolden;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+  }
+
+  std::uint64_t key_;
+};
+
+}  // namespace stepsim

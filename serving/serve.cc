@@ -1,0 +1,59 @@
+#include "serving/serve.h"
+
+#include <string>
+
+#include "serving/serving_run.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t kListedRequests = 20;
+
+// Returns why a replica can't serve such a request, or "".
+std::string why_not(const Request& request, const ReplicaGroup& group) {
+  const EngineOptions& options = group.options;
+  const std::int64_t input = request.input_tokens;
+  const std::int64_t whole = input + request.output_tokens;
+  if (options.max_length && whole > *options.max_length) {
+    return "has " + std::to_string(whole) + " tokens with its answer, must have at most " +
+           std::to_string(*options.max_length) + " (max_length)";
+  }
+  // The last token is never put into the cache, but engines that reserve for it want its block.
+  const std::int64_t held = row_of(group.engine).reserves_answer ? whole : whole - 1;
+  const std::int64_t blocks = (held + options.block - 1) / options.block;
+  if (options.kv_blocks && blocks > *options.kv_blocks) {
+    return "needs " + std::to_string(blocks) + " KV blocks of " + std::to_string(options.block) +
+           " tokens, must need at most " + std::to_string(*options.kv_blocks) + " (kv_blocks)";
+  }
+  if (!options.chunked_prefill && input > options.budget) {
+    return "has a prompt of " + std::to_string(input) + " tokens, must have at most " +
+           std::to_string(options.budget) + " (budget) without chunked_prefill";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<Problem> check(const RequestList& requests, const ServingOptions& options) {
+  std::vector<Problem> problems;
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < requests.requests.size(); ++i) {
+    std::string why = why_not(requests.requests[i], options.replicas);
+    if (why.empty() && options.decode) why = why_not(requests.requests[i], *options.decode);
+    if (why.empty() || ++wrong > kListedRequests) continue;
+    problems.push_back({"requests[" + std::to_string(i) + "]", why});
+  }
+  if (wrong > kListedRequests) {
+    problems.push_back(
+        {"requests", std::to_string(wrong - kListedRequests) + " more are too long"});
+  }
+  return problems;
+}
+
+ServingResult simulate_serving(const RequestList& requests, const ServingOptions& options,
+                               const ServingCosts& costs,
+                               const std::function<void(double)>& progress) {
+  return ServingRun(requests, options, costs, progress).run();
+}
+
+}  // namespace stepsim

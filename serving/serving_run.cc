@@ -1,0 +1,428 @@
+#include "serving/serving_run.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "serving/requests/random.h"
+
+namespace stepsim {
+namespace {
+
+enum ServingEvent : std::uint32_t { kStepEnds, kRequestComes };
+
+constexpr std::int64_t kStepsBetweenProgress = 1 << 16;
+
+// Without a number of blocks the cache has room for as many of the longest requests as may run.
+std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& requests) {
+  if (options.kv_blocks) return *options.kv_blocks;
+  std::int64_t longest = 1;
+  for (const Request& request : requests.requests) {
+    longest = std::max(longest, std::int64_t{request.input_tokens} + request.output_tokens);
+  }
+  const auto count = static_cast<std::int64_t>(requests.requests.size());
+  const std::int64_t running = std::clamp<std::int64_t>(count, 1, options.sequences);
+  return running * ((longest + 2 * options.drafts + options.block - 1) / options.block);
+}
+
+// Names of blocks matter only if requests share a beginning, or may be preempted.
+EngineOptions with_useful_cache(EngineOptions options, const RequestList& requests) {
+  const bool shares = std::any_of(requests.requests.begin(), requests.requests.end(),
+                                  [](const Request& request) { return request.prefix_tokens > 0; });
+  options.prefix_cache = options.prefix_cache && (shares || options.kv_blocks);
+  return options;
+}
+
+}  // namespace
+
+ServingRun::ServingRun(const RequestList& requests, const ServingOptions& options,
+                       const ServingCosts& costs, const std::function<void(double)>& progress)
+    : requests_(requests),
+      options_(options),
+      costs_(costs),
+      progress_(progress),
+      router_(options.router),
+      decode_router_(options.router) {
+  make_sequences();
+  make_replicas(options.replicas, costs.replicas, first_);
+  if (options.decode) {
+    for (Replica* const prefill : first_) prefill->totals.is_prefill = true;
+    for (Sequence& sequence : sequences_) sequence.to_emit = 1;
+    make_replicas(*options.decode, *costs.decode, second_);
+    lent_.resize(requests.requests.size());
+  }
+  is_touched_.resize(replicas_.size());
+  loads_.resize(replicas_.size());
+  line_up_arrivals();
+}
+
+void ServingRun::make_replicas(const ReplicaGroup& group, StepCost& cost,
+                               std::vector<Replica*>& members) {
+  const EngineOptions engine = with_useful_cache(group.options, requests_);
+  const std::int64_t blocks = kv_blocks_of(engine, requests_);
+  for (std::int64_t i = 0; i < group.count; ++i) {
+    replicas_.push_back(std::make_unique<Replica>(group.engine, engine, blocks, cost, sequences_));
+    members.push_back(replicas_.back().get());
+    result_.kv_blocks += blocks;
+  }
+}
+
+std::int32_t ServingRun::answer_tokens(RequestId request) const {
+  const Request& asked = requests_.requests[request.index()];
+  const std::optional<std::int64_t> most = options_.replicas.options.max_length;
+  if (!most) return asked.output_tokens;
+  return std::min(asked.output_tokens, static_cast<std::int32_t>(*most) - asked.input_tokens);
+}
+
+void ServingRun::make_sequences() {
+  sequences_.reserve(requests_.requests.size());
+  for (const Request& request : requests_.requests) {
+    const RequestId id = sequences_.next();
+    Sequence& sequence = sequences_.emplace_back();
+    sequence.prompt = request.input_tokens;
+    sequence.to_emit = answer_tokens(id);
+    sequence.prefix = request.prefix;
+    sequence.prefix_tokens = request.prefix_tokens;
+    sequence.priority = request.priority;
+  }
+  result_.requests.resize(sequences_.size());
+  stages_.resize(sequences_.size());
+}
+
+void ServingRun::line_up_arrivals() {
+  loops_.resize(requests_.tenants.size());
+  for (std::uint32_t i = 0; i < requests_.requests.size(); ++i) {
+    const TenantId tenant = requests_.requests[i].tenant;
+    if (requests_.tenants[tenant.index()].loop) {
+      loops_[tenant].requests.emplace_back(i);
+    } else {
+      open_.emplace_back(i);
+    }
+  }
+  std::stable_sort(open_.begin(), open_.end(), [this](RequestId a, RequestId b) {
+    return requests_.requests[a.index()].arrival < requests_.requests[b.index()].arrival;
+  });
+  for (std::uint32_t i = 0; i < loops_.size(); ++i) {
+    const std::optional<ClosedLoop>& loop = requests_.tenants[i].loop;
+    const std::int64_t at_first = loop ? loop->concurrency : 0;
+    for (std::int64_t k = 0; k < at_first; ++k) call_next(TenantId(i), Time{});
+  }
+}
+
+// ---- the clock ----
+
+ServingResult ServingRun::run() {
+  if (!called_.empty()) run_instant(Time{});
+  while (const std::optional<Time> now = next_instant()) run_instant(*now);
+  check_end();
+  return take_result();
+}
+
+std::optional<Time> ServingRun::next_instant() const {
+  std::optional<Time> next;
+  const auto consider = [&next](Time time) { next = next ? std::min(*next, time) : time; };
+  if (!queue_.empty()) consider(queue_.next_time());
+  if (next_open_ < open_.size()) consider(requests_.requests[open_[next_open_].index()].arrival);
+  if (costs_.transport != nullptr) {
+    if (const std::optional<Time> transfer = costs_.transport->next_event()) consider(*transfer);
+  }
+  return next;
+}
+
+void ServingRun::run_instant(Time now) {
+  while (!queue_.empty() && queue_.next_time() == now) {
+    const Event event = queue_.pop();
+    if (event.kind() == kStepEnds) {
+      ending_.push_back(event.index());
+    } else {
+      called_.emplace_back(event.index());
+    }
+  }
+  end_steps(now);
+  if (costs_.transport != nullptr) end_transfers(now);
+  take_arrivals(now);
+  begin_steps(now);
+}
+
+// ---- ends of steps ----
+
+void ServingRun::end_steps(Time now) {
+  std::sort(ending_.begin(), ending_.end());
+  for (const std::uint32_t replica : ending_) end_step(replica, now);
+  ending_.clear();
+}
+
+void ServingRun::end_step(std::uint32_t replica, Time now) {
+  Replica& which = *replicas_[replica];
+  which.end_step();
+  touch(replica);
+  for (const BatchEntry& entry : which.step().entries) book_entry(replica, entry, now);
+  if (ended_.empty()) return;
+  which.engine().end(which.state(), ended_);
+  ended_.clear();
+}
+
+void ServingRun::book_entry(std::uint32_t replica, const BatchEntry& entry, Time now) {
+  if (!entry.emits) return;
+  Replica& which = *replicas_[replica];
+  const std::int64_t accepted = accepted_drafts(which.state().options(), entry);
+  const std::int32_t tokens = which.state().finish(entry, accepted);
+  if (tokens == 0) return;
+  result_.drafts_tried += entry.drafts;
+  result_.drafts_accepted += std::min<std::int64_t>(accepted, entry.drafts);
+  book_tokens(entry.request, tokens, now);
+  Sequence& sequence = sequences_[entry.request];
+  // A prefill replica makes the first token only.
+  if (which.totals.is_prefill) sequence.to_emit = answer_tokens(entry.request);
+  if (sequence.is_done()) {
+    request_ends(replica, entry.request, now);
+  } else if (which.totals.is_prefill) {
+    hand_over(replica, entry.request, now);
+  }
+}
+
+// A token comes from the model's pass; with speculation others come with it.
+void ServingRun::book_tokens(RequestId request, std::int32_t tokens, Time now) {
+  RequestRecord& record = result_.requests[request];
+  if (record.tokens == 0) {
+    record.first_token = now;
+  } else {
+    const Duration gap = now - record.last_token;
+    record.longest_gap = std::max(record.longest_gap, gap);
+    result_.gaps.add(gap);
+  }
+  if (tokens > 1) result_.gaps.add(Duration(), tokens - 1);
+  record.last_token = now;
+  record.tokens += tokens;
+  if (stages_[request].part == RequestPart::kPrefill) {
+    change_part(request, RequestPart::kDecode, now);
+  }
+}
+
+std::int64_t ServingRun::accepted_drafts(const EngineOptions& engine,
+                                         const BatchEntry& entry) const {
+  if (entry.drafts == 0) return 0;
+  if (engine.accepted) return *engine.accepted;
+  // Each draft is right by itself, and counts if those before it are. Its number depends on the
+  // token alone, not on when it is tried.
+  const auto first = static_cast<std::uint64_t>(sequences_[entry.request].emitted);
+  const RandomStream stream(options_.seed, RandomUse::kAcceptance, entry.request.index());
+  std::int64_t accepted = 0;
+  while (accepted < entry.drafts &&
+         stream.is_true(first + static_cast<std::uint64_t>(accepted), *engine.acceptance)) {
+    ++accepted;
+  }
+  return accepted;
+}
+
+void ServingRun::request_ends(std::uint32_t replica, RequestId request, Time now) {
+  RequestRecord& record = result_.requests[request];
+  change_part(request, RequestPart::kDecode, now);
+  record.preemptions = sequences_[request].preemptions;
+  record.replica = replica;
+  replicas_[replica]->prompt_tokens -= sequences_[request].prompt;
+  ended_.push_back(request);
+  ++done_;
+  const TenantId tenant = requests_.requests[request.index()].tenant;
+  if (requests_.tenants[tenant.index()].loop) call_next(tenant, now);
+}
+
+// The next request of a closed loop comes.
+void ServingRun::call_next(TenantId tenant, Time now) {
+  LoopState& loop = loops_[tenant];
+  if (loop.next >= loop.requests.size()) return;
+  const bool is_first = now == Time{} && done_ == 0;
+  const RequestId request = loop.requests[loop.next++];
+  const Duration think = requests_.tenants[tenant.index()].loop->think;
+  if (is_first || think == Duration()) {
+    called_.push_back(request);
+  } else {
+    queue_.schedule(now + think, Event(kRequestComes, request.index()));
+  }
+}
+
+// ---- from prefill to decode ----
+
+void ServingRun::hand_over(std::uint32_t replica, RequestId request, Time now) {
+  Replica& from = *replicas_[replica];
+  from.prompt_tokens -= sequences_[request].prompt;
+  lent_[request.index()] = Lent{replica, from.state().lend(request)};
+  change_part(request, RequestPart::kQueue, now);
+  const std::size_t chosen = decode_router_.choose(request, second_);
+  second_[chosen]->prompt_tokens += sequences_[request].prompt;
+  second_[chosen]->incoming().push_back(request);
+  touch(static_cast<std::uint32_t>(first_.size() + chosen));
+}
+
+void ServingRun::receive_incoming(std::uint32_t replica, Time now) {
+  Replica& to = *replicas_[replica];
+  while (!to.incoming().empty()) {
+    const RequestId request = to.incoming().front();
+    if (!to.state().receive(request)) return;
+    to.incoming().pop_front();
+    change_part(request, RequestPart::kTransfer, now);
+    costs_.transport->start(now, {.request = request,
+                                  .from = lent_[request.index()]->replica,
+                                  .to = replica,
+                                  .tokens = sequences_[request].computed});
+  }
+}
+
+void ServingRun::end_transfers(Time now) {
+  costs_.transport->advance(now, arrived_);
+  for (const KvTransfer& transfer : arrived_) {
+    std::optional<Lent>& lent = lent_[transfer.request.index()];
+    replicas_[lent->replica]->state().take_back(lent->holding);
+    touch(lent->replica);
+    lent.reset();
+    change_part(transfer.request, RequestPart::kDecode, now);
+    replicas_[transfer.to]->state().join(transfer.request);
+    touch(transfer.to);
+  }
+  arrived_.clear();
+}
+
+// ---- arrivals ----
+
+void ServingRun::take_arrivals(Time now) {
+  while (next_open_ < open_.size() &&
+         requests_.requests[open_[next_open_].index()].arrival == now) {
+    arrive(open_[next_open_++], now);
+  }
+  while (!called_.empty()) {
+    const RequestId request = called_.front();
+    called_.pop_front();
+    arrive(request, now);
+  }
+}
+
+void ServingRun::arrive(RequestId request, Time now) {
+  result_.requests[request].arrival = now;
+  stages_[request] = {now, RequestPart::kQueue};
+  if (options_.records_steps) {
+    result_.part_records.push_back({request, now, RequestPart::kQueue});
+  }
+  const std::size_t chosen = router_.choose(request, first_);
+  first_[chosen]->prompt_tokens += sequences_[request].prompt;
+  first_[chosen]->state().arrive(request);
+  touch(static_cast<std::uint32_t>(chosen));
+}
+
+// ---- scheduling ----
+
+void ServingRun::begin_steps(Time now) {
+  std::sort(touched_.begin(), touched_.end());
+  for (std::size_t i = 0; i < touched_.size(); ++i) begin_step(touched_[i], now);
+  for (const std::uint32_t replica : touched_) is_touched_[replica] = false;
+  touched_.clear();
+}
+
+void ServingRun::begin_step(std::uint32_t replica, Time now) {
+  Replica& which = *replicas_[replica];
+  if (!which.is_busy() && !which.incoming().empty()) receive_incoming(replica, now);
+  const std::optional<Time> end = which.begin_step(now);
+  book_preempted(which, now);
+  if (end) {
+    queue_.schedule(*end, Event(kStepEnds, replica));
+    for (const RequestId request : which.step().admitted) {
+      change_part(request, RequestPart::kPrefill, now);
+    }
+    result_.hit_tokens += which.step().hit_tokens;
+    if (options_.records_steps) record_step(replica, *end);
+    if (++result_.steps % kStepsBetweenProgress == 0 && progress_) {
+      progress_(static_cast<double>(done_) / static_cast<double>(sequences_.size()));
+    }
+  }
+  observe(replica, now);
+  which.prepare(now);
+  book_preempted(which, now);
+}
+
+void ServingRun::book_preempted(Replica& replica, Time now) {
+  for (const RequestId request : replica.preempted()) {
+    if (!sequences_[request].is_done()) change_part(request, RequestPart::kPreempted, now);
+  }
+  replica.preempted().clear();
+}
+
+void ServingRun::record_step(std::uint32_t replica, Time end) {
+  const Replica& which = *replicas_[replica];
+  StepRecord record{.replica = replica, .start = which.step_start(), .end = end};
+  std::optional<std::int32_t> first;
+  for (const BatchEntry& entry : which.step().entries) {
+    if (entry.is_decode) continue;
+    ++record.chunks;
+    record.chunk_tokens += entry.tokens;
+    first = first.value_or(entry.tokens);
+    record.has_equal_chunks = record.has_equal_chunks && entry.tokens == *first;
+  }
+  record.decodes = which.step().decodes;
+  record.drafts = which.step().drafts;
+  record.load = {.running = static_cast<std::int64_t>(which.state().running().size()),
+                 .waiting = static_cast<std::int64_t>(which.state().waiting().size()),
+                 .kv_blocks = which.state().kv().held()};
+  result_.step_records.push_back(record);
+}
+
+// ---- the books ----
+
+void ServingRun::change_part(RequestId request, RequestPart part, Time now) {
+  Stage& stage = stages_[request];
+  result_.requests[request].parts[static_cast<std::size_t>(stage.part)] += now - stage.since;
+  const bool is_new = part != stage.part;
+  stage = {now, part};
+  if (is_new && options_.records_steps) result_.part_records.push_back({request, now, part});
+}
+
+void ServingRun::touch(std::uint32_t replica) {
+  if (is_touched_[replica]) return;
+  is_touched_[replica] = true;
+  touched_.push_back(replica);
+}
+
+void ServingRun::observe(std::uint32_t replica, Time now) {
+  const EngineState& state = replicas_[replica]->state();
+  Load& before = loads_[replica];
+  const Load load{.running = static_cast<std::int64_t>(state.running().size()),
+                  .waiting = static_cast<std::int64_t>(state.waiting().size()),
+                  .kv_blocks = state.kv().held()};
+  load_.running += load.running - before.running;
+  load_.waiting += load.waiting - before.waiting;
+  load_.kv_blocks += load.kv_blocks - before.kv_blocks;
+  before = load;
+  result_.peak_kv_blocks = std::max(result_.peak_kv_blocks, load_.kv_blocks);
+  result_.load.add(now, load_);
+}
+
+void ServingRun::check_end() const {
+  if (done_ < sequences_.size()) {
+    for (std::size_t i = 0; i < replicas_.size(); ++i) {
+      const EngineState& state = replicas_[i]->state();
+      if (state.waiting().empty()) continue;
+      const RequestId head = state.waiting().front();
+      const Sequence& sequence = state.sequence(head);
+      throw ServingStuck("replica " + std::to_string(i) + ": request " +
+                         std::to_string(head.index()) + " has " + std::to_string(sequence.known()) +
+                         " tokens to compute at once and waits for ever; " +
+                         std::to_string(sequences_.size() - done_) + " requests have not ended");
+    }
+    throw std::logic_error("requests were lost");
+  }
+  for (const RequestRecord& record : result_.requests) {
+    const Duration sum = std::accumulate(record.parts.begin(), record.parts.end(), Duration());
+    if (sum != record.end_to_end()) throw std::logic_error("parts of a request don't add up");
+  }
+  for (const auto& replica : replicas_) {
+    if (replica->state().kv().held() != 0) throw std::logic_error("KV blocks were lost");
+  }
+}
+
+ServingResult ServingRun::take_result() {
+  for (const auto& replica : replicas_) {
+    result_.replicas.push_back(replica->totals);
+    result_.preemptions += replica->totals.preemptions;
+  }
+  return std::move(result_);
+}
+
+}  // namespace stepsim

@@ -172,7 +172,7 @@ class Scan {
 }  // namespace
 
 ScanKernels chunked_scan(DataType type, const ScanShape& shape) {
-  assert(shape.kind != StateKind::kMamba);
+  assert(shape.kind != StateKind::kMamba && shape.kind != StateKind::kShort);
   Scan scan(type, shape);
   switch (shape.kind) {
     case StateKind::kMamba2:
@@ -182,6 +182,7 @@ ScanKernels chunked_scan(DataType type, const ScanShape& shape) {
     case StateKind::kGatedDelta:
     case StateKind::kKimiDelta:
     case StateKind::kMamba:
+    case StateKind::kShort:
       break;
   }
   return scan.delta();
@@ -198,6 +199,8 @@ double recurrence_flops(const StateSpec& state, std::int64_t tokens) {
         return 8.0;
       case StateKind::kLightning:
         return 4.0;
+      case StateKind::kShort:
+        break;
     }
     return 0.0;
   };

@@ -10,7 +10,7 @@ LayerOp position_embedding(const Part& part) {
   op.weight_gradient = {
       part.elementwise(op.name, {.elements = elements, .writes = 0, .accumulated = elements})};
   op.backward_workspace = 2 * part.own_stream();
-  op.parameters = part.model.learned_positions * part.own_width();
+  op.parameters = (part.model.learned_positions + part.model.extra_rows) * part.own_width();
   return op;
 }
 

@@ -45,6 +45,9 @@ std::string name_of(const BlockKind& kind, const std::vector<BlockKind>& kinds) 
     name += word_for(kind.mlp);
   }
   if (kind.shares) name += "sharing ";
+  if (kind.mlp_width > 0 && differ(&BlockKind::mlp_width)) {
+    name += std::to_string(kind.mlp_width) + " wide ";
+  }
   return name + "block";
 }
 

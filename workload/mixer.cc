@@ -50,7 +50,9 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
   if (model.parallel_branches) return ops;
   if (kind.attends()) {
     add_post_norm(part, "attention_post_norm", ops);
-    ops.push_back(residual(part, "attention_residual", model.attention_bias));
+    const bool state_bias = kind.has_state() && model.state.bias;
+    ops.push_back(residual(part, "attention_residual", model.attention_bias || state_bias));
+    if (model.attention_bias && state_bias) ops.back().parameters += part.own_width();  // one each
   } else {
     add_post_norm(part, "mixer_post_norm", ops);
     ops.push_back(residual(part, "mixer_residual", model.state.bias));

@@ -20,6 +20,9 @@ namespace {
 // Far above existing models. It keeps products of sizes in 64 bits.
 constexpr double kMostOfAnything = 1 << 21;
 
+// Layers are gone through one by one.
+constexpr double kMostLayers = 1 << 16;
+
 Limits sizes() {
   return Limits::between(1, kMostOfAnything);
 }
@@ -69,20 +72,22 @@ FieldTable<StateSpec> make_state_fields() {
   FieldTable<StateSpec> table("State");
   table.add("kind", &State::kind,
             {.help = "How the state runs along the tokens: mamba2 (arXiv 2405.21060), gated_delta "
-                     "(2412.06464), kimi_delta (2510.26692), lightning (2401.04658) or mamba "
-                     "(2312.00752)."});
+                     "(2412.06464), kimi_delta (2510.26692), lightning (2401.04658), mamba "
+                     "(2312.00752); or short, a gated convolution alone (LFM2)."});
   table.add("heads", &State::heads, sizes_or_none(),
             {.help = "Heads, each with a state of key_dim x value_dim; with mamba the inner width. "
                      "0: no layer has a state."});
   table.add("groups", &State::groups, sizes_or_none(),
             {.help = "Heads of keys and queries (Mamba's B and C), each for some of the heads.",
-             .rules = "Divides heads; 1 with mamba."});
+             .rules = "Divides heads; 1 with mamba and short."});
   table.add("key_dim", &State::key_dim, sizes_or_none(),
             {.help = "Width of a head's keys and queries: the state's size N of Mamba."});
   table.add("value_dim", &State::value_dim, sizes_or_none(),
-            {.help = "Width of a head's values.", .rules = "1 with mamba."});
+            {.help = "Width of a head's values.", .rules = "1 with mamba and short."});
   table.add("convolution", &State::convolution, sizes_or_none(),
             {.help = "Taps of the short convolution along the tokens. 0: none."});
+  table.add("convolution_bias", &State::convolution_bias,
+            {.help = "The convolution has a bias. No effect with delta rules, which have none."});
   table.add("rank", &State::rank, sizes_or_none(),
             {.help = "Width of low-rank projections: of mamba's steps, of kimi_delta's gates.",
              .rules = "Only with these two kinds."});
@@ -146,7 +151,8 @@ void add_shape(FieldTable<ModelSpec>& table) {
   table.add("kind", &Model::kind,
             {.help = "transformer, or mlp_stack: two matmuls a layer and nothing else. It takes "
                      "layers, hidden and intermediate only."});
-  table.add("layers", &Model::layers, sizes(), {.help = "Layers of the model.", .required = true});
+  table.add("layers", &Model::layers, Limits::between(1, kMostLayers),
+            {.help = "Layers of the model.", .required = true});
   table.add("hidden", &Model::hidden, sizes(),
             {.help = "Width of the residual stream.", .required = true});
   table.add("intermediate", &Model::intermediate, sizes().or_zero(),
@@ -170,6 +176,9 @@ void add_shape(FieldTable<ModelSpec>& table) {
             {.help = "Rows of the embedding's table.", .rules = "At least 1 in a transformer."});
   table.add("learned_positions", &Model::learned_positions, sizes_or_none(),
             {.help = "Rows of a learned position embedding. 0: none."});
+  table.add("extra_rows", &Model::extra_rows, sizes_or_none(),
+            {.help = "Further rows of such tables: token types (BERT), positions that no token "
+                     "takes (OPT), positions of a decoder (BART)."});
   table.add("prediction_modules", &Model::prediction_modules, sizes_or_none(),
             {.help = "Modules of multi-token prediction behind the last layer (DeepSeek-V3)."});
 }
@@ -255,6 +264,10 @@ void add_attention(FieldTable<ModelSpec>& table) {
             {.help = "What follows in each layer, the same way. D: a dense MLP; E: experts; -: "
                      "nothing. Empty: as experts.first_dense and experts.every say.",
              .rules = "Instead of experts.first_dense and experts.every."});
+  table.add("mlp_widths", &Model::mlp_widths,
+            {.help = "Width of each layer's MLP, repeated over the model, where they differ. "
+                     "Layers without a dense MLP need a number, too. Empty: intermediate in all.",
+             .rules = "Numbers of 1 to 2097152, at most intermediate."});
   table.group("local", &Model::local, kLocal,
               {.help = "Sizes of attention in layers with a window, where they differ from the "
                        "others' (Gemma 4, MiMo)."});

@@ -94,6 +94,17 @@ void check_mlps(const ModelSpec& model, Rules& rules) {
       "gives no layer experts (E), but experts.routed is " + std::to_string(model.experts.routed));
 }
 
+void check_widths(const ModelSpec& model, Rules& rules) {
+  for (std::size_t i = 0; i < model.mlp_widths.size(); ++i) {
+    const std::int64_t width = model.mlp_widths[i];
+    if (width >= 1 && width <= model.intermediate) continue;
+    rules.require(false, "mlp_widths",
+                  "must be 1 to intermediate (" + std::to_string(model.intermediate) + "); entry " +
+                      std::to_string(i) + " is " + std::to_string(width));
+    return;
+  }
+}
+
 // A layer has a mixer or an MLP: the patterns must not leave both out in the same layer.
 void check_layers(const ModelSpec& model, Rules& rules) {
   const std::string& mixers = model.mixer_pattern;
@@ -125,6 +136,8 @@ void check_state(const StateSpec& state, Rules& rules) {
   }
   const bool is_mamba = state.kind == StateKind::kMamba;
   const bool is_kimi = state.kind == StateKind::kKimiDelta;
+  const bool is_short = state.kind == StateKind::kShort;
+  if (is_short) rules.at_least("state.convolution", 1, state.convolution);
   rules.at_least("state.key_dim", 1, state.key_dim);
   rules.at_least("state.value_dim", 1, state.value_dim);
   rules.at_least("state.groups", 1, state.groups);
@@ -137,8 +150,10 @@ void check_state(const StateSpec& state, Rules& rules) {
   rules.require(is_mamba || is_kimi || state.rank == 0, "state.rank",
                 "must be 0 in a state of kind " + std::string(name_of(state.kind)) + ", is " +
                     std::to_string(state.rank));
-  rules.require(!is_mamba || (state.groups == 1 && state.value_dim == 1), "state.value_dim",
-                "must be 1 in a state of kind mamba, as must state.groups: each feature is a head");
+  rules.require(!(is_mamba || is_short) || (state.groups == 1 && state.value_dim == 1),
+                "state.value_dim",
+                "must be 1 in a state of kind " + std::string(name_of(state.kind)) +
+                    ", as must state.groups: each feature is a head");
 }
 
 void check_window(const ModelSpec& model, Rules& rules) {
@@ -300,8 +315,8 @@ std::string_view name_of(WindowKind kind) {
 }
 
 std::string_view name_of(StateKind kind) {
-  constexpr std::array<std::string_view, kStateKinds> kNames = {"mamba2", "gated_delta",
-                                                                "kimi_delta", "lightning", "mamba"};
+  constexpr std::array<std::string_view, kStateKinds> kNames = {
+      "mamba2", "gated_delta", "kimi_delta", "lightning", "mamba", "short"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -327,6 +342,7 @@ std::vector<Problem> check(const ModelSpec& model) {
   check_mixers(model, rules);
   check_mlps(model, rules);
   check_layers(model, rules);
+  check_widths(model, rules);
   check_window(model, rules);
   check_latent(model, rules);
   check_state(model.state, rules);
@@ -354,6 +370,9 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
              (layer - experts.first_dense + 1) % std::max<std::int64_t>(1, experts.every) == 0) {
     kind.mlp = MlpKind::kExperts;
   }
+  if (kind.mlp == MlpKind::kDense && !model.mlp_widths.empty()) {
+    kind.mlp_width = model.mlp_widths[static_cast<std::size_t>(layer) % model.mlp_widths.size()];
+  }
   return kind;
 }
 
@@ -379,6 +398,7 @@ ModelSpec as_in(const ModelSpec& model, const BlockKind& kind) {
   const auto replace = [](std::int64_t& size, std::int64_t by) {
     if (by > 0) size = by;
   };
+  replace(own.intermediate, kind.mlp_width);
   if (kind.mixer != Mixer::kLocal) {
     own.window = 0;
     return own;

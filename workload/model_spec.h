@@ -137,6 +137,7 @@ struct ModelSpec {
   std::int64_t value_dim = 0;   // width of a head's values; 0: head_dim
   std::int64_t query_rank = 0;  // width of the vector that queries come out of; 0: the stream's
   std::int64_t vocabulary = 0;
+  std::int64_t extra_rows = 0;         // further rows of tables that are looked up
   std::int64_t learned_positions = 0;  // rows of a learned position embedding; 0: none
   bool rotary = true;                  // rotates q and k, if no positions are learned
   bool gated_mlp = true;               // gate and up projection, their product goes down
@@ -175,6 +176,8 @@ struct ModelSpec {
   // Says what follows in each layer, the same way: D a dense MLP, E experts, - nothing. Empty: as
   // `experts` says.
   std::string mlp_pattern{};
+  // Width of each layer's dense MLP, one a layer, repeated over the model. Empty: `intermediate`.
+  std::vector<std::int64_t> mlp_widths{};
   LocalSpec local{};
   LatentSpec latent{};
   StateSpec state{};
@@ -212,6 +215,7 @@ struct BlockKind {
   Mixer mixer = Mixer::kGlobal;
   bool shares = false;  // reads an earlier layer's keys and values, or with kSparse its choice
   MlpKind mlp = MlpKind::kDense;
+  std::int64_t mlp_width = 0;  // of a dense MLP; 0: the model's
 
   bool attends() const { return mixer != Mixer::kNone && mixer != Mixer::kState; }
   bool has_state() const { return mixer == Mixer::kState || mixer == Mixer::kBoth; }

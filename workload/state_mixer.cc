@@ -32,6 +32,7 @@ std::int64_t scalars_of_a_head(StateKind kind) {
       return 1;
     case StateKind::kLightning:
     case StateKind::kMamba:
+    case StateKind::kShort:
       break;
   }
   return 0;
@@ -60,6 +61,7 @@ std::int64_t scan_parameters(const StateSpec& state, std::int64_t heads) {
     case StateKind::kMamba:
       return heads * (state.key_dim + 1);
     case StateKind::kLightning:
+    case StateKind::kShort:
       break;
   }
   return 0;
@@ -77,8 +79,10 @@ std::int64_t low_rank_width(const StateSpec& state) {
 
 LayerOp input_projection(const Part& part, const StatePart& mine) {
   const StateSpec& state = part.model.state;
-  const std::int64_t gates = low_rank_width(state) + (has_low_rank_gate(state) ? 0 : mine.values);
-  const std::int64_t queries_and_keys = state.kind == StateKind::kMamba ? 0 : 2 * mine.keys;
+  const std::int64_t gate = state.kind == StateKind::kShort ? 2 * mine.values : mine.values;
+  const std::int64_t gates = low_rank_width(state) + (has_low_rank_gate(state) ? 0 : gate);
+  const bool is_wide = state.kind == StateKind::kMamba || state.kind == StateKind::kShort;
+  const std::int64_t queries_and_keys = is_wide ? 0 : 2 * mine.keys;
   return project_gathered(part, {.name = "state_projection",
                                  .inputs = part.hidden(),
                                  .outputs = queries_and_keys + mine.values + gates + mine.scalars,
@@ -99,11 +103,22 @@ LayerOp gate_projection(const Part& part, const StatePart& mine) {
   return op;
 }
 
+bool has_convolution_bias(const StateSpec& state) {
+  return state.convolution_bias && !is_delta(state);
+}
+
+// Returns how many features a convolution filters: those of q, k and v, or of x alone.
+std::int64_t convolved(const StateSpec& state) {
+  const bool is_single = state.kind == StateKind::kMamba || state.kind == StateKind::kShort;
+  const std::int64_t keys = is_single ? 0 : 2 * state.groups * state.key_dim;
+  return state.convolution == 0 ? 0 : keys + state.heads * state.value_dim;
+}
+
 // A short filter along the tokens of each feature, and an activation.
 LayerOp convolution(const Part& part, std::int64_t width) {
   const StateSpec& state = part.model.state;
   const std::int64_t elements = part.tokens * width;
-  const std::int64_t weights = width * (state.convolution + (is_delta(state) ? 0 : 1));
+  const std::int64_t weights = width * (state.convolution + (has_convolution_bias(state) ? 1 : 0));
   LayerOp op{.name = "convolution", .region = Region::kTensor};
   op.forward = {
       part.elementwise(op.name, {.elements = elements, .flops = 2 * state.convolution + 4})};
@@ -137,6 +152,10 @@ void convolve_again(const LayerOp& filter, LayerOp& op) {
 void pass_state(const Part& part, const StatePart& mine, LayerOp& op) {
   const StateSpec& state = part.model.state;
   if (part.shard.context == 1) return;
+  if (state.kind == StateKind::kShort) {
+    op.passed_state = part.size(part.shard.sequences * (state.convolution - 1) * mine.values);
+    return;
+  }
   const std::int64_t turned = state.key_dim * (is_delta(state) ? state.key_dim : 1);
   op.passed_state =
       part.shard.sequences * mine.heads * (state_size(state) + turned * size_of(DataType::kFp32));
@@ -201,7 +220,8 @@ LayerOp x_projection(const Part& part, const StatePart& mine) {
   const StateSpec& state = part.model.state;
   const std::int64_t outputs = state.rank + 2 * state.key_dim;
   LayerOp op = project(part, {.name = "x_projection", .inputs = mine.values, .outputs = outputs});
-  keep_input(op, part.size(part.tokens * mine.values));
+  // Without norms the scan's backward makes x again. (Fused: mamba_inner_fn of state-spaces/mamba.)
+  if (state.inner_norm) keep_input(op, part.size(part.tokens * mine.values));
   if (part.shard.tensor > 1) op.summed_values_per_token = outputs;
   if (state.inner_norm) op.parameters += outputs;
   return op;
@@ -243,6 +263,7 @@ std::vector<LayerOp> selective_ops(const Part& part, const StatePart& mine) {
   std::vector<LayerOp> ops = {input_projection(part, mine), convolution(part, mine.values),
                               x_projection(part, mine), step_projection(part, mine),
                               selective_scan(part, mine)};
+  if (!part.model.state.inner_norm) convolve_again(ops[1], ops.back());
   pass_state(part, mine, ops.back());
   ops.push_back(project_partial(part, {.name = "state_out_projection",
                                        .inputs = mine.values,
@@ -252,12 +273,29 @@ std::vector<LayerOp> selective_ops(const Part& part, const StatePart& mine) {
   return ops;
 }
 
+// The filter of x times a gate, times another gate: one kernel, which reads all three.
+std::vector<LayerOp> short_ops(const Part& part, const StatePart& mine) {
+  std::vector<LayerOp> ops = {input_projection(part, mine), convolution(part, mine.values)};
+  LayerOp& filter = ops.back();
+  const std::int64_t elements = part.tokens * mine.values;
+  const Bytes gates = 2 * part.size(elements);
+  filter.forward.front().read += gates;
+  filter.input_gradient.front().read += gates;
+  filter.input_gradient.front().written += gates;
+  keep_input(filter, 3 * part.size(elements));
+  filter.backward_workspace = 4 * part.size(elements);
+  pass_state(part, mine, filter);
+  ops.push_back(output_projection(part, mine));
+  return ops;
+}
+
 }  // namespace
 
 std::vector<LayerOp> state_ops(const Part& part) {
   const StateSpec& state = part.model.state;
   const StatePart mine = part_of_state(part);
   if (state.kind == StateKind::kMamba) return selective_ops(part, mine);
+  if (state.kind == StateKind::kShort) return short_ops(part, mine);
   std::vector<LayerOp> ops = {input_projection(part, mine)};
   if (low_rank_width(state) > 0) ops.push_back(gate_projection(part, mine));
   LayerOp states = scan(part, mine);
@@ -283,6 +321,12 @@ std::vector<LayerOp> state_ops(const Part& part) {
 
 Bytes state_size(const StateSpec& state) {
   return state.key_dim * state.value_dim * size_of(DataType::kFp32);
+}
+
+Bytes sequence_state_size(const StateSpec& state, DataType activations) {
+  const std::int64_t heads = state.kind == StateKind::kShort ? 0 : state.heads;
+  const std::int64_t taps = std::max<std::int64_t>(0, state.convolution - 1);
+  return heads * state_size(state) + taps * convolved(state) * size_of(activations);
 }
 
 }  // namespace stepsim

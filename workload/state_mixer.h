@@ -11,15 +11,21 @@
 //   S norm | T state_projection, convolution, x_projection, step_projection, scan,
 //   state_out_projection | S residual
 //
-// where x_projection makes steps, B and C out of x: partial sums over the tensor group.
+// where x_projection makes steps, B and C out of x: partial sums over the tensor group. With kind
+// short
+//
+//   S norm | T state_projection, convolution, state_out_projection | S residual
+//
+// where the convolution multiplies by a gate before it and by another one behind it.
 //
 // Tensor parallelism divides heads; groups fewer than `tensor` are on several chips each. Context
 // parallelism divides tokens: each rank runs its part from an empty state, and the ranks then
 // gather each other's last states and decays (LayerOp::passed_state).
 //
-// Who keeps what: the convolution its input, the scan q, k, v and the values a head (mamba2 and
-// mamba make them again by a second convolution, as their fused kernels do), state_norm the scan's
-// result and the gate. States of the chunks are made again in the backward.
+// Who keeps what: the convolution its input, the scan q, k, v and the values a head (mamba2,
+// and mamba without inner norms, make them again by a second convolution, as their fused kernels
+// do), state_norm the scan's result and the gate. States of the chunks are made again in the
+// backward.
 
 #pragma once
 
@@ -32,8 +38,12 @@ namespace stepsim {
 // Returns the ops of the mixer without norm and addition. The first reads the norm's output.
 std::vector<LayerOp> state_ops(const Part& part);
 
-// Returns the bytes that a head of the state takes, in fp32: what serving keeps for a sequence
-// instead of keys and values, and what a rank of context parallelism passes on.
+// Returns the bytes that a head of the state takes, in fp32: what a rank of context parallelism
+// passes on.
 Bytes state_size(const StateSpec& state);
+
+// Returns what serving keeps for a sequence in a layer with a state, instead of keys and values:
+// the states of all heads and the last tokens that the convolution reads.
+Bytes sequence_state_size(const StateSpec& state, DataType activations);
 
 }  // namespace stepsim

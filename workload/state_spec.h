@@ -8,6 +8,7 @@
 //   kimi_delta   the same with a number for each row of S                   arXiv 2510.26692
 //   lightning    S = a S + k v^T, a fixed for each head                     arXiv 2401.04658
 //   mamba        each feature is a head with a row of key_dim; a for each   arXiv 2312.00752
+//   short        no state but that of the convolution, between two gates    LFM2
 //
 // and the result is S^T q. `groups` heads of k and q serve all `heads`, as with grouped queries.
 // Mamba's names: heads x value_dim is the inner width, key_dim the state's size N, groups those of
@@ -21,8 +22,15 @@
 
 namespace stepsim {
 
-enum class StateKind : std::uint8_t { kMamba2, kGatedDelta, kKimiDelta, kLightning, kMamba };
-inline constexpr std::size_t kStateKinds = 5;
+enum class StateKind : std::uint8_t {
+  kMamba2,
+  kGatedDelta,
+  kKimiDelta,
+  kLightning,
+  kMamba,
+  kShort
+};
+inline constexpr std::size_t kStateKinds = 6;
 std::string_view name_of(StateKind kind);  // "gated_delta"
 
 // Every field is explained where it is declared for files, in workload/model_fields.cc.
@@ -33,6 +41,7 @@ struct StateSpec {
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;
   std::int64_t convolution = 0;  // taps of the short convolution; 0: none
+  bool convolution_bias = true;  // no effect with the delta rules, whose convolution has none
   std::int64_t rank = 0;         // of low-rank projections: mamba's steps, kimi_delta's gates
   bool full_gate = false;        // kimi_delta: the gate of the result is a whole projection
   bool bias = false;             // input and output projections have a bias

@@ -1,6 +1,8 @@
 // Decoders of attention and dense MLPs.
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "proto/hugging_face/families.h"
 #include "proto/hugging_face/family_parts.h"
@@ -26,6 +28,7 @@ void read_smollm3(Config& config, file::Model& model) {
   read_plain(config, model, {.tied = true});
   model.set_attention_bias(config.flag_or("attention_bias", false));
   model.set_mlp_bias(config.flag_or("mlp_bias", false));
+  for (const char* rotation : {"no_rope_layers", "no_rope_layer_interval"}) config.has(rotation);
   if (config.flag_or("use_sliding_window", false)) {
     read_window(config, model, 0, "");
   } else {
@@ -88,7 +91,7 @@ void read_gemma2(Config& config, file::Model& model) {
 
 // Published files leave out what all Gemma 3 models share: the vocabulary and the width of a head.
 void read_gemma3(Config& config, file::Model& model) {
-  model.set_layers(config.size_or("num_hidden_layers", "layers", 26));
+  model.set_layers(config.has("num_hidden_layers") ? read_layers(config, "num_hidden_layers") : 26);
   model.set_hidden(config.size_or("hidden_size", "hidden", 2304));
   model.set_heads(config.size_or("num_attention_heads", "heads", 8));
   model.set_kv_heads(config.size_or("num_key_value_heads", "kv_heads", 4));
@@ -164,8 +167,7 @@ void read_exaone4(Config& config, file::Model& model) {
   model.set_pre_norms(false);
   model.set_post_norms(true);
   model.set_qk_norm(true);
-  const std::string pattern = config.text_or("sliding_window_pattern", "");
-  read_window(config, model, 0, pattern);
+  read_window(config, model, 0, pattern_or(config, "sliding_window_pattern", 4));
 }
 
 // Attention and MLP read one norm, which has no bias.
@@ -226,6 +228,7 @@ void read_hunyuan_dense(Config& config, file::Model& model) {
   model.set_mlp_bias(config.flag_or("mlp_bias", false));
   model.set_qk_norm(config.flag_or("use_qk_norm", true));
   config.expect("num_experts", 1, " (a dense model)");
+  config.has("attention_head_dim");  // head_dim once more
   config.has("num_shared_expert");
 }
 
@@ -243,107 +246,132 @@ void read_stablelm(Config& config, file::Model& model) {
   model.set_parallel_branches(config.flag_or("use_parallel_residual", false));
 }
 
-// Falcon: one norm for both branches; the newer form has two, and more key-value heads.
-void read_falcon(Config& config, file::Model& model) {
-  model.set_layers(config.size(config.either("num_hidden_layers", "n_layer"), "layers"));
-  model.set_hidden(config.size("hidden_size", "hidden"));
-  model.set_heads(config.size(config.either("num_attention_heads", "n_head"), "heads"));
-  model.set_vocabulary(config.size("vocab_size", "vocabulary"));
-  const bool is_new = config.flag_or("new_decoder_architecture", false);
-  const bool one_key = config.flag_or("multi_query", true);
-  const std::int64_t grouped =
-      config.size_or(config.either("num_kv_heads", "n_head_kv"), "kv_heads", model.heads());
-  model.set_kv_heads(is_new ? grouped : one_key ? 1 : model.heads());
-  model.set_head_dim(
-      config.divide_over_heads(model.hidden(), model.heads(), "num_attention_heads"));
-  model.set_intermediate(config.size_or("ffn_hidden_size", "intermediate", 4 * model.hidden()));
+// ---- decoders that only rename keys, or leave parts out ----
+
+// AFM: squared ReLU, so no gate.
+void read_arcee(Config& config, file::Model& model) {
+  read_llama(config, model);
   model.set_gated_mlp(false);
-  model.set_norm("layer");
-  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
+}
+
+// Phi-4-multimodal's text: its adapters for pictures and sound stand beside.
+void read_phi4mm(Config& config, file::Model& model) {
+  read_phi3(config, model);
+  for (const char* adapter : {"vision_lora", "speech_lora"}) {
+    if (config.has(adapter)) model.set_note("its adapters for pictures and sound are not counted");
+  }
+}
+
+// InternLM: `bias` is that of all projections of attention; the third version has qkv_bias besides.
+void read_internlm(Config& config, file::Model& model) {
+  read_plain(config, model);
   const bool bias = config.flag_or("bias", false);
   model.set_attention_bias(bias);
-  model.set_mlp_bias(bias);
-  model.set_rotary(!config.flag_or("alibi", false));
-  const bool parallel = config.flag_or("parallel_attn", true);
-  model.set_parallel_branches(is_new || parallel);
-  model.set_parallel_norms(is_new && config.size_or("num_ln_in_parallel_attn", "", 2) == 2);
+  model.set_qkv_bias(config.flag_or("qkv_bias", false));
 }
 
-void read_opt(Config& config, file::Model& model) {
-  model.set_layers(config.size("num_hidden_layers", "layers"));
+void read_internlm3(Config& config, file::Model& model) {
+  read_internlm(config, model);
+  model.set_mlp_bias(model.attention_bias());
+}
+
+// ChatGLM 2 and 3, GLM-4-9B: names of keys as in Megatron-LM.
+void read_chatglm(Config& config, file::Model& model) {
+  model.set_layers(read_layers(config, "num_layers"));
   model.set_hidden(config.size("hidden_size", "hidden"));
   model.set_heads(config.size("num_attention_heads", "heads"));
-  model.set_kv_heads(model.heads());
-  model.set_head_dim(
-      config.divide_over_heads(model.hidden(), model.heads(), "num_attention_heads"));
-  model.set_vocabulary(config.size("vocab_size", "vocabulary"));
-  model.set_intermediate(config.size("ffn_dim", "intermediate"));
-  constexpr std::int64_t kOffset = 2;  // the first two rows are never looked up
-  model.set_learned_positions(config.size("max_position_embeddings", "learned_positions") +
-                              kOffset);
-  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
-  set_gpt_block(model);
-  if (!config.flag_or("enable_bias", true)) {
-    model.set_attention_bias(false);
-    model.set_mlp_bias(false);
-  }
-  config.refuse_if(config.size_or("word_embed_proj_dim", "", model.hidden()) != model.hidden(),
-                   "word_embed_proj_dim",
-                   "tables narrower than the stream are not modelled: must be hidden_size");
-  config.expect("do_layer_norm_before", true, " (norms stand before the branches here)");
-  if (config.number_or("dropout", 0) > 0) model.set_dropout(true);
-}
-
-// GPT-NeoX, Pythia: two norms, one for each of the parallel branches.
-void read_gpt_neox(Config& config, file::Model& model) {
-  read_plain(config, model);
-  set_gpt_block(model);
-  const bool bias = config.flag_or("attention_bias", true);
+  const bool grouped = config.flag_or("multi_query_attention", false);
+  const std::int64_t groups = config.size_or("multi_query_group_num", "kv_heads", 1);
+  model.set_kv_heads(grouped ? groups : model.heads());
+  model.set_head_dim(config.size_or("kv_channels", "head_dim", 128));
+  config.has("vocab_size");
+  model.set_vocabulary(config.size(config.either("padded_vocab_size", "vocab_size"), "vocabulary"));
+  model.set_intermediate(config.size("ffn_hidden_size", "intermediate"));
+  model.set_gated_mlp(true);
+  model.set_norm(config.flag_or("rmsnorm", true) ? "rms" : "layer");
+  const bool bias = config.flag_or("add_bias_linear", false);
   model.set_attention_bias(bias);
-  const bool parallel = config.flag_or("use_parallel_residual", true);
-  model.set_parallel_branches(parallel);
-  model.set_parallel_norms(parallel);
+  model.set_mlp_bias(bias);
+  model.set_qkv_bias(config.flag_or("add_qkv_bias", false));
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", false));
+  config.expect("post_layer_norm", true, " (a norm stands before the head)");
 }
 
-void read_gpt2(Config& config, file::Model& model) {
-  model.set_layers(config.size("n_layer", "layers"));
-  model.set_hidden(config.size("n_embd", "hidden"));
-  model.set_heads(config.size("n_head", "heads"));
-  model.set_vocabulary(config.size("vocab_size", "vocabulary"));
-  model.set_learned_positions(config.size("n_positions", "learned_positions"));
-  model.set_intermediate(config.size_or("n_inner", "intermediate", 4 * model.hidden()));
-  model.set_kv_heads(model.heads());
-  model.set_head_dim(config.divide_over_heads(model.hidden(), model.heads(), "n_head"));
-  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
-  set_gpt_block(model);
-  config.expect("add_cross_attention", false, "");
-  if (config.number_or("resid_pdrop", 0) > 0) model.set_dropout(true);
+// OLMo: norms without weights, which are so few that they are counted all the same.
+void read_olmo(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_norm("layer_without_bias");
+  model.set_attention_bias(config.flag_or("attention_bias", false));
 }
 
-// With ALiBi, positions are neither rotated nor learned.
-void read_bloom(Config& config, file::Model& model) {
-  model.set_layers(config.size(config.either("n_layer", "num_hidden_layers"), "layers"));
-  model.set_hidden(config.size(config.either("hidden_size", "n_embed"), "hidden"));
-  model.set_heads(config.size(config.either("n_head", "num_attention_heads"), "heads"));
+// Baichuan: 7B rotates, 13B has ALiBi, which takes the place of max_position_embeddings.
+void read_baichuan(Config& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_rotary(config.has("max_position_embeddings"));
+}
+
+// Qwen 1: intermediate_size counts gate and up together.
+void read_qwen1(Config& config, file::Model& model) {
+  read_decoder(config, model);
+  config.has("kv_channels");
+  model.set_qkv_bias(true);
+  model.set_intermediate(config.size("intermediate_size", "intermediate") / 2);
+  config.expect("no_bias", true, " (only queries, keys and values have a bias)");
+}
+
+// MiniCPM 3 has latent attention; its values are as wide as a head of the stream.
+void read_minicpm3(Config& config, file::Model& model) {
+  read_plain(config, model, {.head_dim = 1, .tied = true});
+  const std::int64_t of_stream =
+      config.divide_over_heads(model.hidden(), model.heads(), "num_attention_heads");
+  file::Latent& latent = *model.mutable_latent();
+  latent.set_q_rank(config.size("q_lora_rank", "latent.q_rank"));
+  latent.set_kv_rank(config.size("kv_lora_rank", "latent.kv_rank"));
+  latent.set_nope_dim(config.size("qk_nope_head_dim", "latent.nope_dim"));
+  latent.set_rope_dim(config.size("qk_rope_head_dim", "latent.rope_dim"));
+  latent.set_v_dim(config.size_or("v_head_dim", "latent.v_dim", of_stream));
+  model.set_head_dim(latent.nope_dim() + latent.rope_dim());
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+}
+
+void read_minicpm(Config& config, file::Model& model) {
+  if (config.has("kv_lora_rank")) return read_minicpm3(config, model);
+  read_plain(config, model, {.tied = true});
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  if (config.count_or("num_experts", "experts.routed", 0) == 0) return;
+  read_experts(config, model, {.intermediate = "intermediate_size"});
+}
+
+// EXAONE 3: Llama's with other names.
+void read_exaone3(Config& config, file::Model& model) {
+  config.has("num_hidden_layers");
+  const std::string_view layers = config.either("num_layers", "num_hidden_layers");
+  model.set_layers(read_layers(config, layers));
+  model.set_hidden(config.size("hidden_size", "hidden"));
+  model.set_heads(config.size("num_attention_heads", "heads"));
+  model.set_kv_heads(config.size_or("num_key_value_heads", "kv_heads", model.heads()));
+  const std::int64_t own = config.count_or("head_dim", "head_dim", 0);
+  model.set_head_dim(
+      own > 0 ? own
+              : config.divide_over_heads(model.hidden(), model.heads(), "num_attention_heads"));
   model.set_vocabulary(config.size("vocab_size", "vocabulary"));
-  model.set_intermediate(4 * model.hidden());
-  model.set_kv_heads(model.heads());
-  model.set_head_dim(config.divide_over_heads(model.hidden(), model.heads(), "n_head"));
-  model.set_rotary(false);
-  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
-  set_gpt_block(model);
-  model.set_embedding_norm(true);
-  if (config.number_or("hidden_dropout", 0) > 0) model.set_dropout(true);
+  read_dense_mlp(config, model);
+  model.set_gated_mlp(true);
+  model.set_norm("rms");
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", false));
 }
 
 constexpr HuggingFaceFamily kDenseFamilies[] = {
     {"apertus", read_apertus},
-    {"bloom", read_bloom},
+    {"aquila", read_llama},
+    {"arcee", read_arcee},
+    {"baichuan", read_baichuan},
+    {"chatglm", read_chatglm},
     {"cohere", read_cohere},
     {"cohere2", read_cohere2},
     {"ernie4_5", read_ernie},
+    {"exaone", read_exaone3},
     {"exaone4", read_exaone4},
-    {"falcon", read_falcon},
     {"gemma", read_gemma},
     {"gemma2", read_gemma2},
     {"gemma3_text", read_gemma3},
@@ -351,31 +379,44 @@ constexpr HuggingFaceFamily kDenseFamilies[] = {
     {"glm", read_glm},
     {"glm4", read_glm4},
     {"glm4v_text", read_glm4},
-    {"gpt2", read_gpt2},
-    {"gpt_neox", read_gpt_neox},
     {"granite", read_llama},
+    {"helium", read_llama},
     {"hunyuan_v1_dense", read_hunyuan_dense},
+    {"hunyuan_vl_text", read_hunyuan_dense},
+    {"internlm", read_internlm},
+    {"internlm2", read_internlm},
+    {"internlm3", read_internlm3},
     {"llama", read_llama},
     {"mimo", read_mimo},
+    {"minicpm", read_minicpm},
+    {"minicpm3", read_minicpm3},
     {"ministral", read_mistral},
     {"ministral3", read_mistral},
     {"mistral", read_mistral},
     {"nemotron", read_nemotron},
+    {"olmo", read_olmo},
     {"olmo2", read_olmo2},
     {"olmo3", read_olmo3},
-    {"opt", read_opt},
     {"phi3", read_phi3},
+    {"phi4mm", read_phi4mm},
+    {"qwen", read_qwen1},
     {"qwen2", read_qwen2},
+    {"qwen2_5_omni_text", read_qwen2},
     {"qwen2_5_vl", read_qwen2},
     {"qwen2_5_vl_text", read_qwen2},
     {"qwen2_vl", read_qwen2},
     {"qwen2_vl_text", read_qwen2},
     {"qwen3", read_qwen3},
+    {"qwen3_omni_text", read_qwen3},
     {"qwen3_vl_text", read_qwen3},
     {"seed_oss", read_seed_oss},
     {"smollm3", read_smollm3},
     {"stablelm", read_stablelm},
     {"starcoder2", read_starcoder2},
+    {"telechat3", read_llama},
+    {"xverse", read_llama},
+    {"Yi", read_llama},
+    {"youtu_llm", read_minicpm3},
 };
 
 }  // namespace

@@ -94,8 +94,7 @@ void read_deepseek(Config& config, file::Model& model) {
   if (config.count_or("n_routed_experts", "experts.routed", 0) == 0) return;
   read_experts(config, model);
   read_shared_experts(config, model, "n_shared_experts");
-  model.mutable_experts()->set_first_dense(
-      config.count_or("first_k_dense_replace", "experts.first_dense", 0));
+  model.mutable_experts()->set_first_dense(first_dense_layers(config, model));
   config.expect("moe_layer_freq", 1, " (all layers behind the dense ones have experts)");
 }
 
@@ -222,6 +221,7 @@ void read_minimax_m3(Config& config, file::Model& model) {
   model.set_mlp_pattern(layer_letters(config, model, "moe_layer_freq", "DE"));
   config.count_or("first_k_dense_replace", "", 0);  // what moe_layer_freq says
   leave_out_prediction(config, model, "num_nextn_predict_layers");
+  config.has("num_mtp_modules");  // the same
   config.has("intermediate_size");
   model.set_intermediate(config.size("dense_intermediate_size", "intermediate"));
 }
@@ -268,7 +268,7 @@ void read_phimoe(Config& config, file::Model& model) {
 }
 
 void read_dbrx(Config& config, file::Model& model) {
-  model.set_layers(config.size("n_layers", "layers"));
+  model.set_layers(read_layers(config, "n_layers"));
   model.set_hidden(config.size("d_model", "hidden"));
   model.set_heads(config.size("n_heads", "heads"));
   model.set_vocabulary(config.size("vocab_size", "vocabulary"));
@@ -328,15 +328,26 @@ void read_arctic(Config& config, file::Model& model) {
 }
 
 // The layers that a text of numbers lists: "4,5,6".
-std::set<std::int64_t> listed_layers(const std::string& text) {
+std::set<std::int64_t> listed_layers(Config& config, const file::Model& model,
+                                     std::string_view key) {
   std::set<std::int64_t> layers;
+  const std::string text = config.text_or(key, "");
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at < end) {
-    std::int64_t layer = 0;
+    std::int64_t layer = -1;
     const auto [next, error] = std::from_chars(at, end, layer);
-    if (error == std::errc()) layers.insert(layer);
-    at = next == at ? at + 1 : next;
+    const bool is_last = next == end;
+    if (error != std::errc() || layer < 0 || layer >= model.layers() ||
+        (!is_last && *next != ',')) {
+      config.refuse_if(model.layers() > 0, key,
+                       "must list layers from 0 to " + std::to_string(model.layers() - 1) +
+                           " with commas between them; entry " + std::to_string(layers.size()) +
+                           " is \"" + std::string(at, std::find(at, end, ',')) + "\"");
+      return layers;
+    }
+    layers.insert(layer);
+    at = is_last ? end : next + 1;
   }
   return layers;
 }
@@ -349,7 +360,7 @@ void read_step3(Config& config, file::Model& model) {
   read_experts(config, model, {.routed = {"moe_num_experts"}, .per_token = {"moe_top_k"}});
   model.mutable_experts()->set_shared_intermediate(
       config.count_or("share_expert_dim", "experts.shared_intermediate", 0));
-  const std::set<std::int64_t> layers = listed_layers(config.text_or("moe_layers_enum", ""));
+  const std::set<std::int64_t> layers = listed_layers(config, model, "moe_layers_enum");
   if (!layers.empty()) {
     model.set_mlp_pattern(layers_where(
         model, [&](std::int64_t layer) { return layers.contains(layer); }, 'E', 'D'));
@@ -379,7 +390,7 @@ void read_step3p5(Config& config, file::Model& model) {
 
 // LongCat: each layer of the file is two blocks, and the experts stand beside the first one's MLP.
 void read_longcat(Config& config, file::Model& model) {
-  model.set_layers(2 * config.size("num_layers", "layers"));
+  model.set_layers(2 * read_layers(config, "num_layers"));
   model.set_hidden(config.size("hidden_size", "hidden"));
   model.set_heads(config.size("num_attention_heads", "heads"));
   model.set_kv_heads(model.heads());
@@ -401,7 +412,11 @@ void read_mimo_v2(Config& config, file::Model& model) {
   model.set_attention_bias(config.flag_or("attention_bias", false));
   model.set_attention_sinks(config.flag_or("add_swa_attention_sink_bias", false));
   model.set_window(config.size_or("sliding_window", "window", 128));
-  model.set_mixer_pattern(layer_letters(config, model, "hybrid_layer_pattern", "GL"));
+  const std::string letters = layer_letters(config, model, "hybrid_layer_pattern", "GL");
+  config.refuse_if(letters.empty(), "hybrid_layer_pattern",
+                   "must be given: a number a layer, 1 for one with the window and 0 for a global "
+                   "one");
+  model.set_mixer_pattern(letters);
   file::Local& local = *model.mutable_local();
   local.set_heads(config.size_or("swa_num_attention_heads", "local.heads", model.heads()));
   local.set_kv_heads(config.size_or("swa_num_key_value_heads", "local.kv_heads", model.kv_heads()));
@@ -414,7 +429,48 @@ void read_mimo_v2(Config& config, file::Model& model) {
   read_dense_mlp(config, model);
 }
 
+// Trinity: a gate on attention's result, four norms, windows in three of four layers.
+void read_afmoe(Config& config, file::Model& model) {
+  read_decoder(config, model);
+  model.set_qk_norm(true);
+  model.set_post_norms(true);
+  model.set_attention_gate("value");
+  read_window(config, model, 2048, "LLLG");
+  config.has("global_attn_every_n_layers");  // what layer_types says
+  read_experts(config, model);
+  read_shared_experts(config, model, "num_shared_experts");
+  read_first_dense(config, model, "num_dense_layers");
+}
+
+// K-EXAONE: EXAONE 4 with norms before the branches, and with experts.
+void read_exaone_moe(Config& config, file::Model& model) {
+  read_decoder(config, model);
+  model.set_qk_norm(true);
+  read_window(config, model, 0, pattern_or(config, "sliding_window_pattern", 4));
+  read_experts(config, model);
+  read_shared_experts(config, model, "num_shared_experts");
+  read_dense_mlp(config, model);
+  const std::vector<bool> experts = config.flags("is_moe_layer");
+  const std::int64_t first = first_dense_layers(config, model);
+  if (experts.empty()) {
+    model.mutable_experts()->set_first_dense(first);
+  } else {
+    model.set_mlp_pattern(layers_where(
+        model,
+        [&](std::int64_t layer) {
+          const auto at = static_cast<std::size_t>(layer);
+          return at < experts.size() && experts[at];
+        },
+        'E', 'D'));
+  }
+  leave_out_prediction(config, model, "num_nextn_predict_layers");
+}
+
 constexpr HuggingFaceFamily kExpertFamilies[] = {
+    {"afmoe", read_afmoe},
+    {"exaone_moe", read_exaone_moe},
+    {"solar_open", read_glm4_moe},
+    {"qwen3_omni_moe_text", read_qwen3_moe},
     {"arctic", read_arctic},
     {"bailing_moe", read_bailing},
     {"bailing_moe_v2", read_bailing},

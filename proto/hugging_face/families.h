@@ -10,6 +10,8 @@
 namespace stepsim {
 
 std::span<const HuggingFaceFamily> dense_families();
+std::span<const HuggingFaceFamily> gpt_families();
+std::span<const HuggingFaceFamily> searched_families();
 std::span<const HuggingFaceFamily> expert_families();
 std::span<const HuggingFaceFamily> state_families();
 std::span<const HuggingFaceFamily> encoder_families();

@@ -35,10 +35,20 @@ void check_length(Config& config, const file::Model& model, std::string_view key
                     " layers, has " + std::to_string(length));
 }
 
+// What has no heads has been reported under their key.
+void leave_out_empty(Config& config, const file::State& state) {
+  if (state.heads() > 0) return;
+  for (const char* field : {"state.heads", "mixer_pattern"}) config.leave_out(field);
+}
+
 }  // namespace
 
+std::int64_t read_layers(Config& config, std::string_view key) {
+  return config.size(key, "layers", kMostLayers);
+}
+
 void read_decoder(Config& config, file::Model& model, const DecoderDefaults& defaults) {
-  model.set_layers(config.size("num_hidden_layers", "layers"));
+  model.set_layers(read_layers(config, "num_hidden_layers"));
   model.set_hidden(config.size("hidden_size", "hidden"));
   model.set_heads(config.size("num_attention_heads", "heads"));
   model.set_vocabulary(config.size("vocab_size", "vocabulary"));
@@ -104,13 +114,22 @@ std::string layer_letters(Config& config, const file::Model& model, std::string_
 
 std::string layers_where(const file::Model& model, const std::function<bool(std::int64_t)>& holds,
                          char then, char otherwise) {
-  // A number of layers beyond the limit is reported later.
-  constexpr std::int64_t kMostLayers = 1 << 16;
   std::string letters;
-  for (std::int64_t layer = 0; layer < std::min(model.layers(), kMostLayers); ++layer) {
+  for (std::int64_t layer = 0; layer < model.layers(); ++layer) {
     letters += holds(layer) ? then : otherwise;
   }
   return letters;
+}
+
+std::string pattern_or(Config& config, std::string_view key, std::int64_t period) {
+  if (!config.is_text(key)) return last_is_global(config.size_or(key, "mixer_pattern", period));
+  std::string letters = config.text_or(key, "");
+  if (!letters.empty() && letters.find_first_not_of("LG") == std::string::npos) return letters;
+  config.refuse(key, "mixer_pattern",
+                "must be letters L (with the window) and G (global), or the number of layers of "
+                "which the last is global; is \"" +
+                    letters + "\"");
+  return "G";
 }
 
 void read_window(Config& config, file::Model& model, std::int64_t absent,
@@ -126,9 +145,7 @@ void read_window(Config& config, file::Model& model, std::int64_t absent,
 }
 
 std::string last_is_global(std::int64_t period) {
-  constexpr std::int64_t kMostLayers = 1 << 16;
-  const std::int64_t local = std::clamp<std::int64_t>(period - 1, 0, kMostLayers);
-  return std::string(static_cast<std::size_t>(local), 'L') + "G";
+  return std::string(static_cast<std::size_t>(std::max<std::int64_t>(period, 1) - 1), 'L') + "G";
 }
 
 void read_experts(Config& config, file::Model& model, const ExpertKeys& keys) {
@@ -145,9 +162,16 @@ void read_shared_experts(Config& config, file::Model& model, std::string_view co
                                   experts.intermediate());
 }
 
-void read_first_dense(Config& config, file::Model& model) {
-  model.mutable_experts()->set_first_dense(
-      config.count_or("first_k_dense_replace", "experts.first_dense", 0));
+std::int64_t first_dense_layers(Config& config, const file::Model& model, std::string_view key) {
+  const std::int64_t first = config.count_or(key, "experts.first_dense", 0);
+  config.refuse_if(model.layers() > 0 && first > model.layers(), key,
+                   "must be at most the " + std::to_string(model.layers()) + " layers, is " +
+                       std::to_string(first));
+  return first;
+}
+
+void read_first_dense(Config& config, file::Model& model, std::string_view key) {
+  model.mutable_experts()->set_first_dense(first_dense_layers(config, model, key));
   if (model.experts().first_dense() > 0) {
     read_dense_mlp(config, model);
   } else {
@@ -162,6 +186,7 @@ void leave_out_prediction(Config& config, file::Model& model, std::string_view c
 }
 
 void read_latent(Config& config, file::Model& model) {
+  config.expect("use_mla", true, " (its attention is latent)");
   file::Latent& latent = *model.mutable_latent();
   latent.set_q_rank(config.count_or("q_lora_rank", "latent.q_rank", 0));
   latent.set_kv_rank(config.size("kv_lora_rank", "latent.kv_rank"));
@@ -179,8 +204,28 @@ void read_mamba2(Config& config, file::Model& model, const Mamba2Keys& keys) {
   state.set_groups(config.size_or(keys.groups, "state.groups", 1));
   state.set_key_dim(config.size(keys.key_dim, "state.key_dim"));
   state.set_convolution(config.size_or(keys.convolution, "state.convolution", 4));
+  state.set_convolution_bias(config.flag_or(keys.convolution_bias, true));
   state.set_chunk(config.size_or(keys.chunk, "state.chunk", 256));
-  config.has("mamba_expand");  // heads x value_dim / hidden
+  for (const char* unused : {"mamba_expand", "expand", "mamba_dt_rank", "time_step_rank"}) {
+    config.has(unused);  // what heads and their width say, and a rank that Mamba-2 does not have
+  }
+  leave_out_empty(config, state);
+}
+
+void read_mamba(Config& config, file::Model& model, const MambaKeys& keys) {
+  file::State& state = *model.mutable_state();
+  state.set_kind("mamba");
+  state.set_heads(config.size_or(keys.expand, "state.heads", 2) * model.hidden());
+  state.set_groups(1);
+  state.set_value_dim(1);
+  state.set_key_dim(config.size_or(keys.key_dim, "state.key_dim", 16));
+  state.set_convolution(config.size_or(keys.convolution, "state.convolution", 4));
+  state.set_convolution_bias(config.flag_or(keys.convolution_bias, true));
+  const std::int64_t sixteenth = (model.hidden() + 15) / 16;
+  const bool is_auto = config.is_text(keys.rank) && config.text_or(keys.rank, "") == "auto";
+  state.set_rank(is_auto ? sixteenth : config.size_or(keys.rank, "state.rank", sixteenth));
+  state.set_bias(config.flag_or(keys.bias, false));
+  leave_out_empty(config, state);
 }
 
 void read_gated_delta(Config& config, file::Model& model) {
@@ -191,6 +236,7 @@ void read_gated_delta(Config& config, file::Model& model) {
   state.set_key_dim(config.size("linear_key_head_dim", "state.key_dim"));
   state.set_value_dim(config.size("linear_value_head_dim", "state.value_dim"));
   state.set_convolution(config.size_or("linear_conv_kernel_dim", "state.convolution", 4));
+  leave_out_empty(config, state);
 }
 
 }  // namespace stepsim

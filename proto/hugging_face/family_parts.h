@@ -24,6 +24,11 @@ struct DecoderDefaults {
   bool tied = false;
 };
 
+// Models have at most this many layers (workload/model_fields.cc).
+inline constexpr std::int64_t kMostLayers = 1 << 16;
+// Reads the number of layers, which must be given.
+std::int64_t read_layers(HuggingFaceConfig& config, std::string_view key);
+
 // Reads layers, hidden, heads, kv_heads, head_dim, vocabulary and tied_embeddings.
 void read_decoder(HuggingFaceConfig& config, file::Model& model,
                   const DecoderDefaults& defaults = {});
@@ -54,6 +59,8 @@ void read_window(HuggingFaceConfig& config, file::Model& model, std::int64_t abs
                  const std::string& pattern);
 // Returns a pattern of `period` layers of which the last is global: "LLLG".
 std::string last_is_global(std::int64_t period);
+// Reads such a pattern, in letters or as its length.
+std::string pattern_or(HuggingFaceConfig& config, std::string_view key, std::int64_t period);
 
 // ---- experts ----
 
@@ -68,8 +75,12 @@ struct ExpertKeys {
 void read_experts(HuggingFaceConfig& config, file::Model& model, const ExpertKeys& keys = {});
 // Shared experts as so many of the routed ones' width.
 void read_shared_experts(HuggingFaceConfig& config, file::Model& model, std::string_view count);
-// DeepSeek's way: the first layers are dense, all others have experts.
-void read_first_dense(HuggingFaceConfig& config, file::Model& model);
+// DeepSeek's way: the first layers are dense, all others have experts. first_dense_layers() reads
+// how many; it must be called behind the number of layers.
+std::int64_t first_dense_layers(HuggingFaceConfig& config, const file::Model& model,
+                                std::string_view key = "first_k_dense_replace");
+void read_first_dense(HuggingFaceConfig& config, file::Model& model,
+                      std::string_view key = "first_k_dense_replace");
 
 // Modules of multi-token prediction whose blocks are of no layer's kind: the model's note says that
 // they aren't counted.
@@ -83,8 +94,14 @@ void read_latent(HuggingFaceConfig& config, file::Model& model);
 // Reads a Mamba-2 mixer by the family's spelling of its keys.
 struct Mamba2Keys {
   std::string_view heads, value_dim, groups, key_dim, convolution, chunk;
+  std::string_view convolution_bias;
 };
 void read_mamba2(HuggingFaceConfig& config, file::Model& model, const Mamba2Keys& keys);
+// The same for Mamba, whose inner width is `expand` times the model's.
+struct MambaKeys {
+  std::string_view expand, key_dim, convolution, convolution_bias, rank, bias;
+};
+void read_mamba(HuggingFaceConfig& config, file::Model& model, const MambaKeys& keys);
 // Gated delta rule (Qwen3-Next).
 void read_gated_delta(HuggingFaceConfig& config, file::Model& model);
 

@@ -37,10 +37,14 @@ std::vector<std::string> nearest_families(const std::string& type) {
 // Returns what a person can do with a family that isn't read.
 std::string advice_on(const std::string& type) {
   const std::vector<std::string> nearest = nearest_families(type);
+  const std::string_view reason = reason_not_read(type);
   return (nearest.empty() ? "" : "; nearest: " + comma_separated(nearest)) +
+         (reason.empty() ? "" : "; " + type + ": " + std::string(reason)) +
          ". One that only renames a family is read with --as FAMILY; another can be described by "
-         "hand: model { layers: .. hidden: .. heads: .. mixer_pattern: .. mlp_pattern: .. } "
-         "(docs/experiment-files.md)";
+         "hand (docs/adding-a-model.md): model { layers: .. hidden: .. intermediate: .. heads: .. "
+         "vocabulary: .. mixer_pattern: a letter a layer, G for global attention, L for a window, "
+         "S for a state and others; mlp_pattern: D for dense, E for experts }, with window, state "
+         "{ .. } or experts { .. } where a letter needs it";
 }
 
 // Python writes infinities and NaN where JSON has no word for them; here they say nothing.
@@ -68,25 +72,37 @@ struct TextPart {
   std::string left_out{};
 };
 
-TextPart text_part(Json object) {
-  TextPart part{std::move(object)};
-  for (const char* wrapper : {"text_config", "language_config", "llm_config"}) {
-    const auto text = part.object.find(wrapper);
-    if (text == part.object.end() || !text->is_object()) continue;
-    part.inside = ": " + std::string(wrapper);
-    break;
+// Returns the key of the object that holds the text's model, or nullptr.
+const char* wrapper_in(const Json& object) {
+  for (const char* wrapper : {"thinker_config", "text_config", "language_config", "llm_config"}) {
+    const auto found = object.find(wrapper);
+    if (found != object.end() && found->is_object()) return wrapper;
   }
-  object = part.object;
-  if (!part.inside.empty()) part.object = Json(object[part.inside.substr(2)]);
+  return nullptr;
+}
+
+void note_other_parts(const Json& object, std::string& left_out) {
   for (const auto& [key, what] :
-       {std::pair{"vision_config", "vision"}, std::pair{"audio_config", "audio"}}) {
+       {std::pair{"vision_config", "vision"}, std::pair{"audio_config", "audio"},
+        std::pair{"talker_config", "speech"}, std::pair{"embd_layer", "vision and audio"}}) {
     const auto found = object.find(key);
     if (found == object.end() || !found->is_object()) continue;
-    part.left_out += (part.left_out.empty() ? "its " : " and ") + std::string(what);
+    left_out += (left_out.empty() ? "its " : " and ") + std::string(what);
   }
-  // These keys may stand outside.
-  for (const char* key : {"model_type", "tie_word_embeddings", "quantization_config"}) {
-    if (!part.object.contains(key) && object.contains(key)) part.object[key] = object[key];
+}
+
+TextPart text_part(Json object) {
+  TextPart part{std::move(object)};
+  note_other_parts(part.object, part.left_out);
+  while (const char* const wrapper = wrapper_in(part.object)) {
+    part.inside += ": " + std::string(wrapper);
+    const Json outer = std::move(part.object);
+    part.object = outer[wrapper];
+    note_other_parts(part.object, part.left_out);
+    // These keys may stand outside.
+    for (const char* key : {"model_type", "tie_word_embeddings", "quantization_config"}) {
+      if (!part.object.contains(key) && outer.contains(key)) part.object[key] = outer[key];
+    }
   }
   return part;
 }
@@ -102,7 +118,7 @@ bool is_hugging_face(const SourceText& source) {
   if (source.extension != ".json") return false;
   const std::optional<Json> object = parse_config(source.text).value;
   return object && object->is_object() &&
-         (object->contains("model_type") || object->contains("text_config"));
+         (object->contains("model_type") || wrapper_in(*object) != nullptr);
 }
 
 void read_hugging_face(const SourceText& source, const std::string& as, file::Model& model,
@@ -126,7 +142,7 @@ void read_hugging_face(const SourceText& source, const std::string& as, file::Mo
     HuggingFaceConfig config(name, part.object, problems);
     family.read(config, model);
     read_weight_type(config, model);
-    config.refuse_unread(family.model_type);
+    config.refuse_unread(family.model_type, keys_of_families());
     if (!part.left_out.empty()) add_note(part.left_out + " part is not counted", model);
     if (read_as != type) {
       add_note("read as " + as + (type.is_string() ? ", is " + type.get<std::string>() : ""),

@@ -1,116 +1,13 @@
 #include "proto/hugging_face/hugging_face_config.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <utility>
 
+#include "sim/base/suggestion.h"
+
 namespace stepsim {
 namespace {
-
-// Keys of any family that change the count of parameters or the kernels of a layer.
-constexpr auto kShapingKeys =
-    std::to_array<std::string_view>({"num_hidden_layers",
-                                     "n_layer",
-                                     "hidden_size",
-                                     "n_embd",
-                                     "n_embed",
-                                     "intermediate_size",
-                                     "n_inner",
-                                     "num_attention_heads",
-                                     "n_head",
-                                     "num_key_value_heads",
-                                     "head_dim",
-                                     "vocab_size",
-                                     "n_positions",
-                                     "tie_word_embeddings",
-                                     "attention_bias",
-                                     "mlp_bias",
-                                     "use_qkv_bias",
-                                     "qkv_bias",
-                                     "use_bias",
-                                     "sliding_window",
-                                     "sliding_window_pattern",
-                                     "layer_types",
-                                     "num_local_experts",
-                                     "num_experts",
-                                     "n_routed_experts",
-                                     "n_shared_experts",
-                                     "num_experts_per_tok",
-                                     "experts_per_token",
-                                     "moe_intermediate_size",
-                                     "shared_expert_intermediate_size",
-                                     "decoder_sparse_step",
-                                     "mlp_only_layers",
-                                     "first_k_dense_replace",
-                                     "moe_layer_freq",
-                                     "moe_layers",
-                                     "interleave_moe_layer_step",
-                                     "q_lora_rank",
-                                     "kv_lora_rank",
-                                     "qk_nope_head_dim",
-                                     "qk_rope_head_dim",
-                                     "v_head_dim",
-                                     "num_nextn_predict_layers",
-                                     "num_kv_shared_layers",
-                                     "hidden_size_per_layer_input",
-                                     "linear_num_value_heads",
-                                     "ssm_state_size",
-                                     "encoder_layers",
-                                     "cross_attention_layers",
-                                     "add_cross_attention",
-                                     "num_layers",
-                                     "n_layers",
-                                     "d_model",
-                                     "n_heads",
-                                     "num_heads",
-                                     "d_kv",
-                                     "d_ff",
-                                     "ffn_dim",
-                                     "attn_config",
-                                     "ffn_config",
-                                     "linear_attn_config",
-                                     "linear_num_key_heads",
-                                     "full_attention_interval",
-                                     "hybrid_override_pattern",
-                                     "layers_block_type",
-                                     "attn_layer_indices",
-                                     "attn_layer_period",
-                                     "attn_type_list",
-                                     "mamba_n_heads",
-                                     "mamba_num_heads",
-                                     "mamba_d_state",
-                                     "mamba_expand",
-                                     "index_n_heads",
-                                     "index_topk",
-                                     "sparse_attention_config",
-                                     "attention_chunk_size",
-                                     "global_head_dim",
-                                     "attention_k_eq_v",
-                                     "enable_moe_block",
-                                     "zero_expert_num",
-                                     "moe_latent_size",
-                                     "routed_expert_hidden_size",
-                                     "moe_num_experts",
-                                     "num_shared_experts",
-                                     "num_shared_expert",
-                                     "moe_num_shared_experts",
-                                     "share_expert_dim",
-                                     "share_q_dim",
-                                     "shared_intermediate_size",
-                                     "use_cla",
-                                     "moe_layers_enum",
-                                     "mlp_layer_types",
-                                     "hybrid_layer_pattern",
-                                     "swa_num_key_value_heads",
-                                     "num_decoder_layers",
-                                     "use_qk_norm",
-                                     "compress_ratios",
-                                     "hc_mult",
-                                     "parallel_attn",
-                                     "use_parallel_residual",
-                                     "moe_shared_expert_intermediate_size",
-                                     "attn_res_block_size"});
 
 // Returns whether a value says nothing: null, false, 0, or an empty list.
 bool is_nothing(const Json& value) {
@@ -119,27 +16,38 @@ bool is_nothing(const Json& value) {
 
 }  // namespace
 
+HuggingFaceConfig HuggingFaceConfig::listing(bool has_all, ProblemList& problems) {
+  static const Json kEmpty = Json::object();
+  HuggingFaceConfig config("", kEmpty, problems);
+  config.lists_ = true;
+  config.all_ = has_all;
+  return config;
+}
+
 bool HuggingFaceConfig::has(std::string_view key) {
   read_.emplace(key);
+  if (lists_) return all_;
   const auto found = object_.find(key);
   return found != object_.end() && !found->is_null();
 }
 
 std::int64_t HuggingFaceConfig::whole(std::string_view key, std::string_view field,
-                                      std::int64_t least) {
+                                      std::int64_t least, std::int64_t most) {
+  if (lists_) return std::max<std::int64_t>(least, 1);
   const Json& value = at(key);
-  const auto smallest = static_cast<double>(least);
-  if (value.is_number_integer() && value.get<double>() >= smallest &&
-      value.get<double>() < 0x1p62) {
+  if (value.is_number_integer() && value.get<double>() >= static_cast<double>(least) &&
+      value.get<double>() <= static_cast<double>(most)) {
     return value.get<std::int64_t>();
   }
   refuse(key, field,
-         "must be a whole number of at least " + std::to_string(least) + ", is " + shown(value));
+         "must be a whole number of " + std::to_string(least) + " to " + std::to_string(most) +
+             ", is " + shown(value));
   return 0;
 }
 
-std::int64_t HuggingFaceConfig::size(std::string_view key, std::string_view field) {
-  if (has(key)) return whole(key, field, 1);
+std::int64_t HuggingFaceConfig::size(std::string_view key, std::string_view field,
+                                     std::int64_t most) {
+  if (has(key)) return whole(key, field, 1, most);
   refuse(key, field, "must be given: a whole number of at least 1");
   return 0;
 }
@@ -156,13 +64,14 @@ std::int64_t HuggingFaceConfig::count_or(std::string_view key, std::string_view 
 
 bool HuggingFaceConfig::flag_or(std::string_view key, bool absent) {
   if (!has(key)) return absent;
+  if (lists_) return !absent;
   if (at(key).is_boolean()) return at(key).get<bool>();
   refuse(key, "", "must be true or false, is " + shown(at(key)));
   return absent;
 }
 
 double HuggingFaceConfig::number_or(std::string_view key, double absent) {
-  if (!has(key)) return absent;
+  if (!has(key) || lists_) return absent;
   if (at(key).is_number()) return at(key).get<double>();
   refuse(key, "", "must be a number, is " + shown(at(key)));
   return absent;
@@ -170,7 +79,7 @@ double HuggingFaceConfig::number_or(std::string_view key, double absent) {
 
 std::vector<std::string> HuggingFaceConfig::texts(std::string_view key) {
   std::vector<std::string> result;
-  if (!has(key)) return result;
+  if (!has(key) || lists_) return result;
   bool fine = at(key).is_array();
   for (const Json& value : fine ? at(key) : Json::array()) {
     fine = fine && value.is_string();
@@ -180,9 +89,21 @@ std::vector<std::string> HuggingFaceConfig::texts(std::string_view key) {
   return result;
 }
 
+std::vector<bool> HuggingFaceConfig::flags(std::string_view key) {
+  std::vector<bool> result;
+  if (!has(key) || lists_) return result;
+  bool fine = at(key).is_array();
+  for (const Json& value : fine ? at(key) : Json::array()) {
+    fine = fine && value.is_boolean();
+    if (fine) result.push_back(value.get<bool>());
+  }
+  if (!fine) refuse(key, "", "must be a list of true and false, is " + shown(at(key)));
+  return result;
+}
+
 std::vector<std::int64_t> HuggingFaceConfig::numbers(std::string_view key) {
   std::vector<std::int64_t> result;
-  if (!has(key)) return result;
+  if (!has(key) || lists_) return result;
   bool fine = at(key).is_array();
   for (const Json& value : fine ? at(key) : Json::array()) {
     fine = fine && value.is_number_integer();
@@ -193,33 +114,78 @@ std::vector<std::int64_t> HuggingFaceConfig::numbers(std::string_view key) {
 }
 
 std::string HuggingFaceConfig::text_or(std::string_view key, const std::string& absent) {
-  return has(key) && at(key).is_string() ? at(key).get<std::string>() : absent;
+  if (!has(key) || lists_) return absent;
+  if (at(key).is_string()) return at(key).get<std::string>();
+  refuse(key, "", "must be a text, is " + shown(at(key)));
+  return absent;
+}
+
+std::string HuggingFaceConfig::choice_or(std::string_view key,
+                                         const std::vector<std::string>& choices,
+                                         const std::string& absent) {
+  const std::string text = text_or(key, absent);
+  if (text == absent || std::ranges::count(choices, text) > 0) return text;
+  refuse(key, "", "must be " + comma_separated(choices) + "; is \"" + text + "\"");
+  return absent;
 }
 
 std::int64_t HuggingFaceConfig::integer_or(std::string_view key, std::int64_t absent) {
-  constexpr std::int64_t kLeast = -(std::int64_t{1} << 62);
-  return has(key) ? whole(key, "", kLeast) : absent;
+  return has(key) ? whole(key, "", -kMostOfAny) : absent;
+}
+
+std::vector<std::int64_t> HuggingFaceConfig::layers(std::string_view key, std::int64_t first,
+                                                    std::int64_t last) {
+  std::vector<std::int64_t> result = numbers(key);
+  const auto wrong = std::ranges::find_if(
+      result, [&](std::int64_t layer) { return layer < first || layer > last; });
+  if (wrong != result.end() && last >= first) {
+    refuse(key, "",
+           "must list layers from " + std::to_string(first) + " to " + std::to_string(last) +
+               "; entry " + std::to_string(wrong - result.begin()) + " is " +
+               std::to_string(*wrong));
+  }
+  return result;
 }
 
 std::int64_t HuggingFaceConfig::uniform(std::string_view key, std::string_view field) {
-  if (!has(key) || !at(key).is_array()) return size(key, field);
+  if (!has(key) || lists_ || !at(key).is_array()) return size(key, field);
   const std::vector<std::int64_t> list = numbers(key);
   const bool alike = std::ranges::adjacent_find(list, std::not_equal_to<>()) == list.end();
-  if (!list.empty() && alike && list.front() >= 1) return list.front();
+  if (!list.empty() && alike && list.front() >= 1 && list.front() <= kMostOfAny) {
+    return list.front();
+  }
   refuse(key, field,
-         "must be the same whole number of at least 1 for all layers, is " + shown(at(key)));
+         "must be the same whole number of 1 to " + std::to_string(kMostOfAny) +
+             " for all layers, is " + shown(at(key)));
   return 0;
 }
 
 HuggingFaceConfig HuggingFaceConfig::nested(std::string_view key) {
   static const Json kEmpty = Json::object();
+  if (has(key) && lists_) return listing(all_, problems_);
   const bool is_object = has(key) && at(key).is_object();
   if (!is_object) refuse(key, "", "must be given: an object in braces");
   return {name_ + ": " + std::string(key), is_object ? at(key) : kEmpty, problems_};
 }
 
+std::vector<HuggingFaceConfig> HuggingFaceConfig::objects(std::string_view key) {
+  std::vector<HuggingFaceConfig> result;
+  if (!has(key)) refuse(key, "", "must be given: a list of objects in braces");
+  if (!has(key) || lists_) return result;
+  const Json& list = at(key);
+  if (!list.is_array() || !std::ranges::all_of(list, &Json::is_object)) {
+    refuse(key, "", "must be a list of objects in braces, is " + shown(list));
+    return result;
+  }
+  for (const Json& value : list) {
+    const std::string place = ": entry " + std::to_string(result.size());
+    result.push_back({name_ + ": " + std::string(key) + place, value, problems_});
+  }
+  return result;
+}
+
 void HuggingFaceConfig::expect(std::string_view key, const Json& value, std::string_view why) {
-  if (!has(key) || at(key) == value) return;
+  if (!has(key) || lists_ || at(key) == value) return;
   refuse(key, "", "must be " + shown(value) + std::string(why) + ", is " + shown(at(key)));
 }
 
@@ -234,16 +200,16 @@ std::int64_t HuggingFaceConfig::divide_over_heads(std::int64_t width, std::int64
 }
 
 void HuggingFaceConfig::refuse(std::string_view key, std::string_view field, std::string message) {
+  if (lists_) return;
   if (!field.empty()) problems_.mark_reported("model." + std::string(field));
   problems_.add(name_ + ": " + std::string(key), std::move(message));
 }
 
-void HuggingFaceConfig::refuse_unread(std::string_view family) {
-  for (const std::string_view key : kShapingKeys) {
-    const auto found = object_.find(key);
-    if (read_.contains(key) || found == object_.end() || is_nothing(*found)) continue;
+void HuggingFaceConfig::refuse_unread(std::string_view family, const Keys& keys) {
+  for (const auto& [key, value] : object_.items()) {
+    if (!keys.contains(key) || read_.contains(key) || is_nothing(value)) continue;
     refuse(key, "",
-           "is " + shown(*found) + ", but a " + std::string(family) + " has no such thing here");
+           "is " + shown(value) + ", but a " + std::string(family) + " has no such thing here");
   }
 }
 

@@ -1,9 +1,11 @@
 // HuggingFaceConfig reads keys of one config.json and reports those that are missing or of the
-// wrong kind. It remembers which keys were read: a key that shapes a model and was not read must
-// not be ignored silently.
+// wrong kind. It remembers which keys were read: a key that shapes models of some family and was
+// not read must not be ignored silently. Which keys these are follows from the readers themselves
+// (keys_of_families() in hugging_face_families.h), which run over a listing for it: a configuration
+// that has everything, or nothing, and reports nothing.
 //
-// Null means absent. `field` is the model's field that a key gives. A problem of the key is not
-// reported a second time under that field.
+// Null means absent. Sizes and counts are at most kMostOfAny. `field` is the model's field that a
+// key gives. A problem of the key is not reported a second time under that field.
 
 #pragma once
 
@@ -21,14 +23,21 @@ namespace stepsim {
 
 class HuggingFaceConfig {
  public:
+  static constexpr std::int64_t kMostOfAny = 1 << 21;
+  using Keys = std::set<std::string, std::less<>>;
+
   // `name` is the file's name, for problems. `object` must outlive this.
   HuggingFaceConfig(std::string name, const Json& object, ProblemList& problems)
       : name_(std::move(name)), object_(object), problems_(problems) {}
 
+  // Returns a listing: it has every key, each with a value other than its default, or none.
+  static HuggingFaceConfig listing(bool has_all, ProblemList& problems);
+  const Keys& asked() const { return read_; }
+
   bool has(std::string_view key);
 
   // Reads a size of the model, which must be given.
-  std::int64_t size(std::string_view key, std::string_view field);
+  std::int64_t size(std::string_view key, std::string_view field, std::int64_t most = kMostOfAny);
   std::int64_t size_or(std::string_view key, std::string_view field, std::int64_t absent);
   // The same for a period, by which layers are counted: never 0, also where it is reported.
   std::int64_t period_or(std::string_view key, std::string_view field, std::int64_t absent) {
@@ -38,13 +47,19 @@ class HuggingFaceConfig {
   std::int64_t count_or(std::string_view key, std::string_view field, std::int64_t absent);
   bool flag_or(std::string_view key, bool absent);
   double number_or(std::string_view key, double absent);
-  // Reads a list of texts or of whole numbers; empty if absent.
+  // Reads a list of texts, whole numbers or true and false; empty if absent.
+  std::vector<bool> flags(std::string_view key);
   std::vector<std::string> texts(std::string_view key);
   std::vector<std::int64_t> numbers(std::string_view key);
-  // Reads a text; `absent` if the file gives none, or a number in its place.
   std::string text_or(std::string_view key, const std::string& absent);
+  bool is_text(std::string_view key) { return has(key) && !lists_ && at(key).is_string(); }
+  // Reads a text that must be one of these.
+  std::string choice_or(std::string_view key, const std::vector<std::string>& choices,
+                        const std::string& absent);
   // Reads a whole number of any sign.
   std::int64_t integer_or(std::string_view key, std::int64_t absent);
+  // Reads the indices of layers, each from `first` to `last` (in the file's own counting).
+  std::vector<std::int64_t> layers(std::string_view key, std::int64_t first, std::int64_t last);
   // Reads a count that the file gives once, or for each layer in a list of equal numbers.
   std::int64_t uniform(std::string_view key, std::string_view field);
   // Returns the keys of an object under this key; an empty one if it is missing, which is a
@@ -72,17 +87,24 @@ class HuggingFaceConfig {
     if (wrong) refuse(key, "", std::move(message));
   }
 
-  // Refuses keys that shape a model, say something, and were not asked for by `family`.
-  void refuse_unread(std::string_view family);
+  // Refuses those of `keys` that the file gives, say something, and were not asked for by `family`.
+  void refuse_unread(std::string_view family, const Keys& keys);
+
+  // Returns the objects of a list, one a layer; none if the key is missing or of another kind,
+  // which is a problem.
+  std::vector<HuggingFaceConfig> objects(std::string_view key);
 
  private:
-  std::int64_t whole(std::string_view key, std::string_view field, std::int64_t least);
+  std::int64_t whole(std::string_view key, std::string_view field, std::int64_t least,
+                     std::int64_t most = kMostOfAny);
   const Json& at(std::string_view key) const { return object_.find(key).value(); }
 
   std::string name_;
   const Json& object_;
   ProblemList& problems_;
-  std::set<std::string, std::less<>> read_;
+  Keys read_{};
+  bool lists_ = false;  // a listing,
+  bool all_ = false;    // which has everything
 };
 
 }  // namespace stepsim

@@ -1,17 +1,97 @@
 #include "proto/hugging_face/hugging_face_families.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "proto/hugging_face/families.h"
 
 namespace stepsim {
+namespace {
+
+// Keys that some family asks for, but that say nothing of the shape in most files that have them.
+constexpr std::string_view kOrdinaryKeys[] = {"max_position_embeddings",
+                                              "max_window_layers",
+                                              "position_embedding_type",
+                                              "model_type",
+                                              "quantization_config",
+                                              "attention_dropout",
+                                              "dropout",
+                                              "resid_pdrop",
+                                              "hidden_dropout",
+                                              "hidden_dropout_prob",
+                                              "residual_dropout",
+                                              "resid_dropout",
+                                              "type_vocab_size",
+                                              "block_size",
+                                              "feed_forward_proj",
+                                              "n_positions",
+                                              "kv_channels",
+                                              "use_sliding_window",
+                                              "max_seq_len",
+                                              "n_ctx",
+                                              "rotary_pct",
+                                              "use_cache"};
+
+struct NotRead {
+  std::string_view model_type;
+  std::string_view why;
+};
+
+constexpr NotRead kNotRead[] = {
+    {"deepseek_v4",
+     "its attention to compressed keys (compress_ratios), its residual of several streams "
+     "(hc_mult) "
+     "and its grouped output projection are not modelled"},
+    {"gemma3n", "its residual of several streams (altup_num_inputs) is not modelled"},
+    {"gemma3n_text", "its residual of several streams (altup_num_inputs) is not modelled"},
+    {"openelm", "its heads differ from layer to layer, which is not modelled"},
+    {"ouro", "its layers run several times over, which is not modelled"},
+    {"plamo2", "its mixers normalise within their projections, which is not modelled"},
+    {"recurrentgemma", "its gated linear recurrence is not modelled"},
+    {"recurrent_gemma", "its gated linear recurrence is not modelled"},
+    {"rwkv", "its time mixing is not modelled"},
+    {"rwkv5", "its time mixing is not modelled"},
+    {"rwkv6", "its time mixing is not modelled"},
+    {"rwkv7", "its time mixing is not modelled"},
+    {"t5gemma", "encoders with windows, beside decoders of another size, are not modelled"},
+    {"t5gemma2", "encoders with windows, beside decoders of another size, are not modelled"},
+    {"whisper", "an encoder of sound, whose tokens are more than the text's, is not modelled"},
+};
+
+// Keys that a family asks for depend on what the file has: readers run over all and over nothing.
+HuggingFaceConfig::Keys asked_keys() {
+  HuggingFaceConfig::Keys keys;
+  ProblemList nobody_reads;
+  for (const HuggingFaceFamily& family : hugging_face_families()) {
+    for (const bool has_all : {false, true}) {
+      HuggingFaceConfig config = HuggingFaceConfig::listing(has_all, nobody_reads);
+      file::Model model;
+      family.read(config, model);
+      keys.insert(config.asked().begin(), config.asked().end());
+    }
+  }
+  for (const std::string_view key : kOrdinaryKeys) keys.erase(std::string(key));
+  return keys;
+}
+
+}  // namespace
+
+const HuggingFaceConfig::Keys& keys_of_families() {
+  static const HuggingFaceConfig::Keys kKeys = asked_keys();
+  return kKeys;
+}
+
+std::string_view reason_not_read(std::string_view model_type) {
+  const auto found = std::ranges::find(kNotRead, model_type, &NotRead::model_type);
+  return found == std::end(kNotRead) ? std::string_view() : found->why;
+}
 
 std::span<const HuggingFaceFamily> hugging_face_families() {
   static const std::vector<HuggingFaceFamily> kAll = [] {
     std::vector<HuggingFaceFamily> all;
-    for (const auto& families :
-         {dense_families(), expert_families(), state_families(), encoder_families()}) {
+    for (const auto& families : {dense_families(), gpt_families(), searched_families(),
+                                 expert_families(), state_families(), encoder_families()}) {
       all.insert(all.end(), families.begin(), families.end());
     }
     std::ranges::sort(all, {}, &HuggingFaceFamily::model_type);

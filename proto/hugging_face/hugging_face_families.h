@@ -20,4 +20,10 @@ struct HuggingFaceFamily {
 // All families, in alphabetical order.
 std::span<const HuggingFaceFamily> hugging_face_families();
 
+// Returns the keys that some family asks for and that shape a model.
+const HuggingFaceConfig::Keys& keys_of_families();
+
+// Returns why a family isn't read, or "" if nobody has looked into it.
+std::string_view reason_not_read(std::string_view model_type);
+
 }  // namespace stepsim

@@ -1,6 +1,9 @@
 // Models in which layers have a state: Mamba, gated delta rules, lightning attention, and hybrids.
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "proto/hugging_face/families.h"
 #include "proto/hugging_face/family_parts.h"
@@ -15,23 +18,48 @@ constexpr Mamba2Keys kMambaOfHybrids{.heads = "mamba_n_heads",
                                      .groups = "mamba_n_groups",
                                      .key_dim = "mamba_d_state",
                                      .convolution = "mamba_d_conv",
-                                     .chunk = "mamba_chunk_size"};
+                                     .chunk = "mamba_chunk_size",
+                                     .convolution_bias = "mamba_conv_bias"};
 
-void read_mamba2_model(Config& config, file::Model& model) {
-  model.set_layers(config.size("num_hidden_layers", "layers"));
+// Layers of a state and nothing else.
+void read_states_alone(Config& config, file::Model& model, bool tied) {
+  model.set_layers(read_layers(config, "num_hidden_layers"));
   model.set_hidden(config.size("hidden_size", "hidden"));
   model.set_vocabulary(config.size("vocab_size", "vocabulary"));
-  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", false));
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", tied));
   model.set_norm("rms");
   model.set_mixer_pattern("S");
   model.set_mlp_pattern("-");
+}
+
+// Falcon's normalises steps, B and C, without weights.
+void read_mamba_model(Config& config, file::Model& model) {
+  read_states_alone(config, model, true);
+  read_mamba(config, model,
+             {.expand = "expand",
+              .key_dim = "state_size",
+              .convolution = "conv_kernel",
+              .convolution_bias = "use_conv_bias",
+              .rank = "time_step_rank",
+              .bias = "use_bias"});
+  model.mutable_state()->set_inner_norm(false);
+  const std::int64_t inner =
+      config.size_or("intermediate_size", "state.heads", model.state().heads());
+  config.refuse_if(inner != model.state().heads(), "intermediate_size",
+                   "must be expand x hidden_size (" + std::to_string(model.state().heads()) +
+                       "), is " + std::to_string(inner));
+}
+
+void read_mamba2_model(Config& config, file::Model& model) {
+  read_states_alone(config, model, false);
   read_mamba2(config, model,
               {.heads = "num_heads",
                .value_dim = "head_dim",
                .groups = "n_groups",
                .key_dim = "state_size",
                .convolution = "conv_kernel",
-               .chunk = "chunk_size"});
+               .chunk = "chunk_size",
+               .convolution_bias = "use_conv_bias"});
   model.mutable_state()->set_bias(config.flag_or("use_bias", false));
 }
 
@@ -41,6 +69,8 @@ void read_nemotron_pattern(Config& config, file::Model& model) {
   const std::string words =
       layer_letters(config, model, "layers_block_type",
                     {{"mamba", 'M'}, {"attention", '*'}, {"mlp", '-'}, {"moe", 'E'}});
+  config.refuse_if(!letters.empty() && !words.empty() && letters != words, "layers_block_type",
+                   "must say the same as hybrid_override_pattern (" + letters + "), says " + words);
   const std::string& layers = letters.empty() ? words : letters;
   std::string mixers, mlps;
   for (const char letter : layers) {
@@ -75,7 +105,7 @@ void read_nemotron_experts(Config& config, file::Model& model) {
 
 void read_nemotron_h(Config& config, file::Model& model) {
   if (config.has("num_hidden_layers")) {
-    model.set_layers(config.size("num_hidden_layers", "layers"));
+    model.set_layers(read_layers(config, "num_hidden_layers"));
   }
   read_nemotron_pattern(config, model);
   model.set_hidden(config.size("hidden_size", "hidden"));
@@ -98,7 +128,8 @@ void read_nemotron_h(Config& config, file::Model& model) {
                .groups = "n_groups",
                .key_dim = "ssm_state_size",
                .convolution = "conv_kernel",
-               .chunk = "chunk_size"});
+               .chunk = "chunk_size",
+               .convolution_bias = "use_conv_bias"});
   model.mutable_state()->set_bias(config.flag_or("use_bias", false));
   if (model.mlp_pattern().find('E') != std::string::npos) {
     read_nemotron_experts(config, model);
@@ -116,12 +147,17 @@ void read_falcon_h1(Config& config, file::Model& model) {
   model.set_mlp_bias(config.flag_or("mlp_bias", false));
   read_mamba2(config, model, kMambaOfHybrids);
   model.mutable_state()->set_inner_norm(config.flag_or("mamba_rms_norm", true));
+  const std::int64_t inner = model.state().heads() * model.state().value_dim();
+  const std::int64_t said = config.size_or("mamba_d_ssm", "state.heads", inner);
+  config.refuse_if(said != inner && said * inner > 0, "mamba_d_ssm",
+                   "must be mamba_n_heads x mamba_d_head (" + std::to_string(inner) + "), is " +
+                       std::to_string(said));
   model.mutable_state()->set_bias(config.flag_or("mamba_proj_bias", false));
 }
 
 void read_granite_hybrid(Config& config, file::Model& model) {
   read_decoder(config, model, {.tied = true});
-  model.set_rotary(config.text_or("position_embedding_type", "nope") == "rope");
+  model.set_rotary(config.choice_or("position_embedding_type", {"rope", "nope"}, "nope") == "rope");
   model.set_mixer_pattern(
       layer_letters(config, model, "layer_types", {{"mamba", 'S'}, {"attention", 'G'}}));
   if (model.mixer_pattern().find('S') != std::string::npos) {
@@ -145,7 +181,8 @@ void read_granite_hybrid(Config& config, file::Model& model) {
 void read_bamba(Config& config, file::Model& model) {
   read_decoder(config, model);
   read_dense_mlp(config, model);
-  const std::vector<std::int64_t> attention = config.numbers("attn_layer_indices");
+  const std::vector<std::int64_t> attention =
+      config.layers("attn_layer_indices", 0, model.layers() - 1);
   model.set_mixer_pattern(layers_where(
       model, [&](std::int64_t layer) { return std::ranges::count(attention, layer) > 0; }, 'G',
       'S'));
@@ -163,19 +200,20 @@ void read_jamba(Config& config, file::Model& model) {
                           std::string_view offset_key, std::int64_t offset) {
     const std::int64_t every = config.period_or(period_key, "mixer_pattern", period);
     const std::int64_t first = config.count_or(offset_key, "mixer_pattern", offset);
+    config.refuse_if(first >= every, offset_key,
+                     "must be less than " + std::string(period_key) + " (" + std::to_string(every) +
+                         "), is " + std::to_string(first));
     return [every, first](std::int64_t layer) { return every > 0 && layer % every == first; };
   };
   model.set_mixer_pattern(
       layers_where(model, places("attn_layer_period", 8, "attn_layer_offset", 4), 'G', 'S'));
-  file::State& state = *model.mutable_state();
-  state.set_kind("mamba");
-  state.set_heads(config.size_or("mamba_expand", "state.heads", 2) * model.hidden());
-  state.set_groups(1);
-  state.set_value_dim(1);
-  state.set_key_dim(config.size_or("mamba_d_state", "state.key_dim", 16));
-  state.set_convolution(config.size_or("mamba_d_conv", "state.convolution", 4));
-  state.set_rank(config.size_or("mamba_dt_rank", "state.rank", (model.hidden() + 15) / 16));
-  state.set_bias(config.flag_or("mamba_proj_bias", false));
+  read_mamba(config, model,
+             {.expand = "mamba_expand",
+              .key_dim = "mamba_d_state",
+              .convolution = "mamba_d_conv",
+              .convolution_bias = "mamba_conv_bias",
+              .rank = "mamba_dt_rank",
+              .bias = "mamba_proj_bias"});
   const auto has_experts = places("expert_layer_period", 2, "expert_layer_offset", 1);
   if (config.size_or("num_experts", "experts.routed", 16) == 1) {
     config.has("num_experts_per_tok");
@@ -215,8 +253,12 @@ void read_qwen3_next(Config& config, file::Model& model) {
       config.size("shared_expert_intermediate_size", "experts.shared_intermediate"));
   experts.set_shared_gate(true);
   config.expect("decoder_sparse_step", 1, " (every layer has experts)");
-  config.numbers("mlp_only_layers");
+  const std::vector<std::int64_t> dense = config.layers("mlp_only_layers", 0, model.layers() - 1);
   config.has("intermediate_size");
+  if (dense.empty()) return;
+  model.set_mlp_pattern(layers_where(
+      model, [&](std::int64_t layer) { return std::ranges::count(dense, layer) > 0; }, 'D', 'E'));
+  read_dense_mlp(config, model);
 }
 
 // Kimi's delta attention in most layers, latent attention in the others. The file counts layers
@@ -226,11 +268,20 @@ void read_kimi_linear(Config& config, file::Model& model) {
   read_latent(config, model);
   model.set_rotary(!config.flag_or("mla_use_nope", false));
   Config linear = config.nested("linear_attn_config");
-  const std::vector<std::int64_t> full = linear.numbers("full_attn_layers");
-  linear.numbers("kda_layers");
+  const std::vector<std::int64_t> full = linear.layers("full_attn_layers", 1, model.layers());
+  const std::vector<std::int64_t> delta = linear.layers("kda_layers", 1, model.layers());
+  const std::set<std::int64_t> listed(full.begin(), full.end());
+  for (const std::int64_t layer : delta) {
+    linear.refuse_if(listed.contains(layer), "kda_layers",
+                     "lists layer " + std::to_string(layer) + ", as full_attn_layers does");
+  }
+  const auto count = static_cast<std::int64_t>(full.size() + delta.size());
+  linear.refuse_if(!delta.empty() && model.layers() > 0 && count != model.layers(), "kda_layers",
+                   "must list all " + std::to_string(model.layers()) +
+                       " layers together with full_attn_layers; they list " +
+                       std::to_string(count));
   model.set_mixer_pattern(layers_where(
-      model, [&](std::int64_t layer) { return std::ranges::count(full, layer + 1) > 0; }, 'G',
-      'S'));
+      model, [&](std::int64_t layer) { return listed.contains(layer + 1); }, 'G', 'S'));
   file::State& state = *model.mutable_state();
   state.set_kind("kimi_delta");
   state.set_heads(linear.size("num_heads", "state.heads"));
@@ -277,12 +328,72 @@ void read_minimax_text(Config& config, file::Model& model) {
       config.count_or("shared_intermediate_size", "experts.shared_intermediate", 0));
 }
 
+// LFM2's width counts gate and up as one matrix, as Llama 1 did, and is rounded up.
+std::int64_t lfm2_width(Config& config) {
+  config.has("intermediate_size");
+  const std::int64_t given =
+      config.size(config.either("block_ff_dim", "intermediate_size"), "intermediate");
+  const std::int64_t multiple = config.period_or("block_multiple_of", "intermediate", 256);
+  const double factor = config.number_or("block_ffn_dim_multiplier", 1);
+  if (!config.flag_or("block_auto_adjust_ff_dim", true)) return given;
+  constexpr auto kMost = static_cast<double>(Config::kMostOfAny);
+  const double width = factor * static_cast<double>(2 * given / 3);
+  config.refuse_if(!(width >= 0 && width <= kMost), "block_ffn_dim_multiplier",
+                   "must give a width of at most " + std::to_string(Config::kMostOfAny));
+  const auto least = static_cast<std::int64_t>(std::clamp(width, 1.0, kMost));
+  return (least + multiple - 1) / multiple * multiple;
+}
+
+void read_lfm2_layers(Config& config, file::Model& model) {
+  const std::string words =
+      layer_letters(config, model, "layer_types", {{"conv", 'S'}, {"full_attention", 'G'}});
+  const std::vector<std::int64_t> full = config.layers("full_attn_idxs", 0, model.layers() - 1);
+  config.refuse_if(words.empty() && full.empty(), "layer_types",
+                   "must be given: conv or full_attention for each layer (or full_attn_idxs)");
+  const std::string listed = layers_where(
+      model, [&](std::int64_t layer) { return std::ranges::count(full, layer) > 0; }, 'G', 'S');
+  config.refuse_if(!words.empty() && !full.empty() && words != listed, "full_attn_idxs",
+                   "must list the layers that layer_types calls full_attention");
+  model.set_mixer_pattern(words.empty() ? listed : words);
+  if (model.mixer_pattern().find('S') == std::string::npos) return;
+  file::State& state = *model.mutable_state();
+  state.set_kind("short");
+  state.set_heads(model.hidden());
+  state.set_groups(1);
+  state.set_key_dim(1);
+  state.set_value_dim(1);
+  state.set_convolution(config.size_or("conv_L_cache", "state.convolution", 3));
+  const bool bias = config.flag_or("conv_bias", false);
+  state.set_convolution_bias(bias);
+  state.set_bias(bias);
+}
+
+// LFM2: short convolutions between gates, some layers with attention.
+void read_lfm2(Config& config, file::Model& model) {
+  read_decoder(config, model, {.tied = true});
+  model.set_qk_norm(true);
+  for (const char* repeated : {"block_dim", "conv_dim", "conv_dim_out", "tie_embedding"}) {
+    config.has(repeated);  // hidden_size and tie_word_embeddings once more
+  }
+  read_lfm2_layers(config, model);
+  if (!config.has("num_experts")) {
+    model.set_intermediate(lfm2_width(config));
+    return;
+  }
+  read_experts(config, model);
+  read_first_dense(config, model, "num_dense_layers");
+}
+
 constexpr HuggingFaceFamily kStateFamilies[] = {
+    {"lfm2", read_lfm2},
+    {"lfm2_moe", read_lfm2},
     {"bamba", read_bamba},
     {"falcon_h1", read_falcon_h1},
     {"granitemoehybrid", read_granite_hybrid},
+    {"falcon_mamba", read_mamba_model},
     {"jamba", read_jamba},
     {"kimi_linear", read_kimi_linear},
+    {"mamba", read_mamba_model},
     {"mamba2", read_mamba2_model},
     {"minimax", read_minimax_text},
     {"minimax_m1", read_minimax_text},

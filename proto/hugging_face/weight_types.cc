@@ -1,8 +1,8 @@
 #include "proto/hugging_face/weight_types.h"
 
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stepsim {
 namespace {
@@ -17,33 +17,50 @@ std::string_view format_of(std::int64_t bits, bool is_float, std::int64_t group)
   return bits == 4 ? "int4" : "";
 }
 
+// Returns the type, or "" where it has said under its key what is wrong.
+std::string_view type_of_bits(Config& config, std::string_view key, bool is_float,
+                              std::int64_t bits, std::int64_t group) {
+  const std::string_view type = format_of(bits, is_float, group);
+  config.refuse_if(type.empty(), key, "must be 4 or 8, is " + std::to_string(bits));
+  return type;
+}
+
 // compressed-tensors lists groups of layers, which have the same weights in what is published.
 std::string_view compressed(Config& config) {
   Config groups = config.nested("config_groups");
   const std::string first = groups.first_key();
+  config.refuse_if(first.empty(), "config_groups", "must hold a group of weights, is empty");
   if (first.empty()) return "";
   Config weights = groups.nested(first).nested("weights");
-  return format_of(weights.integer_or("num_bits", 0), weights.text_or("type", "int") == "float",
-                   weights.integer_or("group_size", 0));
+  const bool is_float = weights.choice_or("type", {"float", "int"}, "int") == "float";
+  const std::int64_t bits = weights.integer_or("num_bits", 0);
+  return type_of_bits(weights, "num_bits", is_float, bits, weights.integer_or("group_size", 0));
 }
 
-std::string_view modelopt(Config& config) {
-  const std::string algorithm = config.text_or("quant_algo", "");
-  if (algorithm == "FP8") return "fp8";
-  if (algorithm == "NVFP4") return "nvfp4";
-  return "";
+std::string_view fp8(Config& config) {
+  const std::vector<std::int64_t> block = config.numbers("weight_block_size");
+  const bool fine = block.empty() || (block.size() == 2 && block[0] >= 1 && block[1] >= 1);
+  config.refuse_if(!fine, "weight_block_size",
+                   "must be two whole numbers of at least 1: the rows and columns of a block");
+  return block.empty() ? "fp8" : "fp8_block";
 }
 
 std::string_view type_of(Config& config, const std::string& method) {
-  if (method == "fp8") return config.numbers("weight_block_size").empty() ? "fp8" : "fp8_block";
+  if (method == "fp8") return fp8(config);
   if (method == "fbgemm_fp8") return "fp8";
   if (method == "mxfp4") return "mxfp4";
   if (method == "compressed-tensors") return compressed(config);
-  if (method == "modelopt") return modelopt(config);
+  if (method == "modelopt") {
+    return config.choice_or("quant_algo", {"FP8", "NVFP4"}, "FP8") == "FP8" ? "fp8" : "nvfp4";
+  }
   if (method == "gptq" || method == "awq") {
-    return format_of(config.integer_or("bits", 4), false, 0);
+    return type_of_bits(config, "bits", false, config.integer_or("bits", 4), 0);
   }
   if (method == "bitsandbytes") return config.flag_or("load_in_4bit", false) ? "int4" : "int8";
+  config.refuse(
+      "quant_method", "weight_type",
+      "must be fp8, mxfp4, compressed-tensors, modelopt, gptq, awq or bitsandbytes; is \"" +
+          method + "\"");
   return "";
 }
 
@@ -52,16 +69,8 @@ std::string_view type_of(Config& config, const std::string& method) {
 void read_weight_type(Config& config, file::Model& model) {
   if (!config.has("quantization_config")) return;
   Config quantization = config.nested("quantization_config");
-  const std::string method = quantization.text_or("quant_method", "");
-  const std::string_view type = type_of(quantization, method);
-  if (type.empty()) {
-    quantization.refuse("quant_method", "weight_type",
-                        "must be fp8, mxfp4, compressed-tensors, modelopt, gptq, awq or "
-                        "bitsandbytes, with weights of 8 or 4 bits; is \"" +
-                            method + "\"");
-    return;
-  }
-  model.set_weight_type(std::string(type));
+  const std::string_view type = type_of(quantization, quantization.text_or("quant_method", ""));
+  if (!type.empty()) model.set_weight_type(std::string(type));
 }
 
 }  // namespace stepsim

@@ -48,6 +48,9 @@ void check_tensor(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
   rules.divides("tp", plan.tp, "heads of the model's state", model.state.heads);
   check_shared_heads(plan, "groups of the model's state", model.state.groups, rules);
   rules.divides("tp", plan.tp, "model's MLP width", model.intermediate);
+  for (const std::int64_t width : model.mlp_widths) {
+    rules.divides("tp", plan.tp, "width of a layer's MLP", width);
+  }
   if (plan.sequence_parallel && plan.microbatch_size >= 1 && plan.cp >= 1 &&
       plan.sequence % plan.cp == 0) {
     rules.divides("tp", plan.tp, "tokens of a micro-batch, as sequence parallelism asks",

@@ -127,9 +127,9 @@ class ImportTest(StepsimTest):
         self.assertIn('note: "read as llama, is copycat"', imported)
 
     def test_refuses_what_it_does_not_know(self):
-        config = self.write("config.json", '{"model_type": "mamba"}')
+        config = self.write("config.json", '{"model_type": "mamba3"}')
         self.expect_refused(["import", "hf", config], "config.json: model_type: must be ",
-                            'is "mamba"')
+                            'is "mamba3"')
         self.expect_refused(["import", "onnx", config], 'FORMAT: must be hf or families, is "onnx"')
         self.expect_refused(["import", "hf"], "CONFIG: must be given")
 

@@ -107,11 +107,16 @@ StateSpec state_of(StateKind kind) {
     state.convolution = 4;
     state.rank = 24;
   }
+  if (kind == StateKind::kShort) {
+    state = {.kind = kind, .heads = 256, .groups = 1, .key_dim = 1, .value_dim = 1};
+    state.convolution = 3;
+  }
   return state;
 }
 
-constexpr StateKind kStates[] = {StateKind::kMamba2, StateKind::kGatedDelta, StateKind::kKimiDelta,
-                                 StateKind::kLightning, StateKind::kMamba};
+constexpr StateKind kStates[] = {StateKind::kMamba2,    StateKind::kGatedDelta,
+                                 StateKind::kKimiDelta, StateKind::kLightning,
+                                 StateKind::kMamba,     StateKind::kShort};
 
 std::vector<ModelSpec> state_kinds() {
   std::vector<ModelSpec> models;

@@ -11,7 +11,7 @@ namespace {
 StateSpec random_state(Choices& choices, const ParallelPlan& plan) {
   StateSpec state{
       .kind = choices.pick({StateKind::kMamba2, StateKind::kGatedDelta, StateKind::kKimiDelta,
-                            StateKind::kLightning, StateKind::kMamba})};
+                            StateKind::kLightning, StateKind::kMamba, StateKind::kShort})};
   state.heads = plan.tp * choices.pick({4, 2, 8});
   state.groups = choices.one_in(2) ? plan.tp : state.heads;
   state.key_dim = choices.pick({32, 16, 64});
@@ -22,7 +22,8 @@ StateSpec random_state(Choices& choices, const ParallelPlan& plan) {
   state.inner_norm = !choices.one_in(4);
   if (state.kind == StateKind::kKimiDelta || state.kind == StateKind::kMamba) state.rank = 24;
   state.full_gate = state.kind == StateKind::kKimiDelta && choices.one_in(3);
-  if (state.kind == StateKind::kMamba) {
+  state.convolution_bias = choices.one_in(2);
+  if (state.kind == StateKind::kMamba || state.kind == StateKind::kShort) {
     state.heads *= 32;
     state.groups = state.value_dim = 1;
     state.convolution = 4;

@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "schedules/plan/expert_places.h"
+#include "schedules/plan/inference_plan.h"
 #include "workload/adapters.h"
+#include "workload/inference.h"
 #include "workload/model_counts.h"
 
 namespace stepsim {
@@ -56,6 +58,42 @@ double flops_not_trained(const Experiment& experiment) {
   return (2 * frozen - 6 * trained) * tokens;
 }
 
+double model_flops_of(const Experiment& experiment, AttentionFlops convention) {
+  const ParallelPlan& plan = experiment.plan;
+  if (plan.is_inference()) {
+    return static_cast<double>(plan.dp) * inference_flops(experiment.model, requests_of(plan));
+  }
+  return model_flops(experiment.model, plan.global_batch, plan.sequence, convention) -
+         flops_not_trained(experiment);
+}
+
+// Returns the tokens of a step. Of a pass that generates, those that come out; of prompts, all new
+// ones.
+std::int64_t tokens_of(const ParallelPlan& plan) {
+  return plan.global_batch * plan.sequence;
+}
+
+PassMetrics measure_pass(const Experiment& experiment, const SimulationResult& result) {
+  const ParallelPlan& plan = experiment.plan;
+  const ModelSpec& model = experiment.model;
+  const RequestBatch batch = requests_of(plan);
+  PassMetrics metrics{.cache_per_token = cache_bytes_per_token(model, batch.cache)};
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    for (const RequestGroup& group : batch.groups) {
+      metrics.cache += plan.dp * group.sequences *
+                       cache_size(model, kind_of(model, layer), 1, batch.cache, group.keys());
+    }
+  }
+  if (plan.inference != Inference::kDecode || model.experts.routed > 0) return metrics;
+  const MemoryBytes& held = result.memory_peaks[result.peak_rank.index()].by_category;
+  const Bytes read = held[static_cast<std::size_t>(MemoryCategory::kParameters)] +
+                     held[static_cast<std::size_t>(MemoryCategory::kCache)];
+  metrics.bandwidth_utilization =
+      static_cast<double>(read.value()) /
+      (to_seconds(result.step_time) * experiment.cluster.chip.memory_bandwidth.value());
+  return metrics;
+}
+
 }  // namespace
 
 StepMetrics measure(const Experiment& experiment, const SimulationResult& result,
@@ -66,17 +104,16 @@ StepMetrics measure(const Experiment& experiment, const SimulationResult& result
   metrics.convention = convention;
   metrics.chips = plan.ranks();
   metrics.peak_per_chip = experiment.cluster.chip.peak_of(plan.type);
-  metrics.model_flops =
-      model_flops(experiment.model, plan.global_batch, plan.sequence, convention) -
-      flops_not_trained(experiment);
+  metrics.model_flops = model_flops_of(experiment, convention);
 
   const double seconds = to_seconds(result.step_time);
   const auto chips = static_cast<double>(metrics.chips);
-  metrics.tokens_per_s = static_cast<double>(plan.global_batch * plan.sequence) / seconds;
+  metrics.tokens_per_s = static_cast<double>(tokens_of(plan)) / seconds;
   metrics.tokens_per_s_per_chip = metrics.tokens_per_s / chips;
   const double available_flops = seconds * chips * metrics.peak_per_chip.value();
   metrics.model_flops_utilization = metrics.model_flops / available_flops;
   metrics.hardware_flops_utilization = result.flops.value() / available_flops;
+  if (plan.is_inference()) metrics.pass = measure_pass(experiment, result);
   metrics.experts = expert_balance(experiment.model, plan);
   return metrics;
 }

@@ -29,6 +29,15 @@ struct ExpertBalance {
   double dropped_fraction = 0;  // share of all copies
 };
 
+// What a pass of inference adds.
+struct PassMetrics {
+  Bytes cache_per_token{};  // of a request, in all layers: cache_bytes_per_token()
+  Bytes cache{};            // of all requests after the pass, each value counted once
+  // Share of the chips' memory bandwidth that weights and cache take, read once each ("model
+  // bandwidth utilization"); of passes that generate, with dense models.
+  std::optional<double> bandwidth_utilization{};
+};
+
 struct StepMetrics {
   Duration step_time{};
   double tokens_per_s = 0;
@@ -39,6 +48,7 @@ struct StepMetrics {
   double model_flops_utilization = 0;      // MFU, 0..1
   double hardware_flops_utilization = 0;   // HFU, 0..1
   std::int64_t chips = 0;                  // chips with a rank
+  std::optional<PassMetrics> pass{};       // set for inference
   std::optional<ExpertBalance> experts{};  // set if the load is uneven or capacity is limited
 };
 

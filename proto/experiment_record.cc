@@ -149,7 +149,10 @@ ExperimentRecord record_of(const file::Experiment& message, const Experiment& ex
   fields["name"] = experiment.name;
   fields["model"] = object_of(message.model());
   file::Cluster cluster = message.cluster();
-  if (cluster.has_chip()) cluster.mutable_chip()->clear_serving();
+  // Training runs nothing of it.
+  if (!experiment.plan.is_inference() && cluster.has_chip()) {
+    cluster.mutable_chip()->clear_serving();
+  }
   fields["cluster"] = object_of(cluster);
   fields["plan"] = plan_of(message.plan(), experiment.plan);
   if (message.has_variation()) fields["variation"] = object_of(message.variation());

@@ -20,6 +20,7 @@
 #include "proto/record_fields.h"
 #include "proto/to_spec.h"
 #include "schedules/plan/balanced_layout.h"
+#include "schedules/plan/inference_plan.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/program/variation_fields.h"
 
@@ -293,6 +294,7 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message)
               problems);
   if (has_plan) {
     experiment.plan = to_plan(message.plan(), problems);
+    if (has_model) complete_inference(experiment.model, experiment.plan);
     if (has_model) balance(experiment, problems);
     if (!built) problems.mark_reported("plan.ranks");
     problems.add(check_loaded(experiment, has_model, built));

@@ -17,9 +17,26 @@ void check_part(bool given, std::int64_t part, std::int64_t counted, const char*
                    std::to_string(counted) + " for it: leave out one of the two");
 }
 
+// Keys of inference that stand for others: batch is global_batch, and decode makes one token.
+file::Plan with_inference_keys(file::Plan plan, ProblemList& problems) {
+  if (plan.has_batch()) {
+    if (plan.has_global_batch() && plan.global_batch() != plan.batch()) {
+      problems.add("plan.batch", "is " + std::to_string(plan.batch()) +
+                                     ", but global_batch, which means the same, is " +
+                                     std::to_string(plan.global_batch()) + ": leave one out");
+    }
+    plan.set_global_batch(plan.batch());
+  }
+  if (plan.inference() == name_of(Inference::kDecode) && !plan.has_sequence()) {
+    plan.set_sequence(1);
+  }
+  return plan;
+}
+
 }  // namespace
 
-ParallelPlan to_plan(const file::Plan& plan, ProblemList& problems) {
+ParallelPlan to_plan(const file::Plan& message, ProblemList& problems) {
+  const file::Plan plan = with_inference_keys(message, problems);
   ParallelPlan spec;
   read_fields(plan, plan_fields(), spec, "plan.", problems);
   check_part(plan.has_gradient_bytes(), plan.gradient_bytes(), spec.gradient_bytes,

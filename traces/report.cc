@@ -162,15 +162,41 @@ class Report : private ReportText {
       if (plan.size_of(axis) == 1) continue;
       axes += fmt::format("{} {}, ", name_of(axis), plan.size_of(axis));
     }
-    if (plan.pp > 1) axes += fmt::format("{}, ", schedule_text(plan));
+    if (plan.pp > 1 && !plan.is_inference()) axes += fmt::format("{}, ", schedule_text(plan));
     if (plan.batch_p2p) axes += "messages in batches, ";
     if (plan.zero > 0) axes += plan.zero == 3 ? "FSDP, " : fmt::format("ZeRO-{}, ", plan.zero);
     if (plan.clip_gradients) {
       axes += plan.post_validation ? "clipped with post-validation, " : "clipped, ";
     }
-    line("  {}micro-batch {}, {}", axes, plan.microbatch_size, name_of(plan.type));
-    line("  {} sequences of {} tokens a step", grouped(plan.global_batch), grouped(plan.sequence));
+    if (plan.is_inference()) {
+      line("  {}{}", axes, name_of(plan.type));
+      line("  {}", requests_text());
+    } else {
+      line("  {}micro-batch {}, {}", axes, plan.microbatch_size, name_of(plan.type));
+      line("  {} sequences of {} tokens a step", grouped(plan.global_batch),
+           grouped(plan.sequence));
+    }
     for (const std::string& setting : report_.settings) wrapped(2, setting);
+  }
+
+  // "64 requests generate a token each, after 8,191 others".
+  std::string requests_text() const {
+    const ParallelPlan& plan = run_.experiment.plan;
+    const std::string cached = grouped(plan.context - plan.sequence);
+    std::string text = grouped(plan.global_batch);
+    if (plan.inference == Inference::kPrefill) {
+      text += fmt::format(" prompts of {} new tokens", grouped(plan.sequence));
+      if (plan.context > plan.sequence)
+        text += fmt::format(", {} before them in the cache", cached);
+      return text;
+    }
+    text += fmt::format(
+        " requests generate {}, with {} before in the cache",
+        plan.sequence == 1 ? "a token each" : fmt::format("{} tokens each", grouped(plan.sequence)),
+        cached);
+    if (plan.prefill_tokens == 0) return text;
+    return text + fmt::format("; {} tokens of a prompt beside them on each replica",
+                              grouped(plan.prefill_tokens));
   }
 
   std::string idle_text() const {
@@ -197,7 +223,8 @@ class Report : private ReportText {
       line("  {:<{}}{}  {}", name, kReportLabel, paint(fmt::format("{:>12}", value), Paint::kBold),
            remark);
     };
-    row("step time", scaled(steps_of(static_cast<double>(metrics.step_time.count()), scale), scale),
+    row(metrics.pass ? "pass" : "step time",
+        scaled(steps_of(static_cast<double>(metrics.step_time.count()), scale), scale),
         run_.result.steps > 1
             ? fmt::format("of {} steps, from the end of the first", run_.result.steps)
             : "");
@@ -214,6 +241,21 @@ class Report : private ReportText {
         fmt::format("of {} a chip, attention counted {}; HFU {:.1f} %",
                     to_text(metrics.peak_per_chip), name_of(metrics.convention),
                     100 * metrics.hardware_flops_utilization));
+    if (metrics.pass) pass();
+  }
+
+  void pass() {
+    const PassMetrics& metrics = *run_.metrics.pass;
+    const auto row = [&](std::string_view name, const std::string& value, std::string_view remark) {
+      line("  {:<{}}{}  {}", name, kReportLabel, paint(fmt::format("{:>12}", value), Paint::kBold),
+           remark);
+    };
+    row("cache", to_text(metrics.cache),
+        fmt::format("{} a token of a request", to_text(metrics.cache_per_token)));
+    if (metrics.bandwidth_utilization) {
+      row("memory bandwidth", fmt::format("{:.1f} %", 100 * *metrics.bandwidth_utilization),
+          "of the peak, for weights and cache read once");
+    }
   }
 
   // Adds nothing if nothing was published or if flags changed the experiment.

@@ -115,7 +115,9 @@ std::string memory_json(const StepReport& report) {
   const Bytes capacity = run.cluster.chip.memory_capacity;
   JsonObject categories(JsonObject::Layout::kLines, 2);
   for (std::size_t i = 0; i < kMemoryCategories; ++i) {
-    categories.add(name_of(static_cast<MemoryCategory>(i)), peak.by_category[i]);
+    const auto category = static_cast<MemoryCategory>(i);
+    if (category == MemoryCategory::kCache && peak.by_category[i] == Bytes(0)) continue;
+    categories.add(name_of(category), peak.by_category[i]);
   }
   JsonObject object(JsonObject::Layout::kLines, 1);
   object.add("peak_bytes", peak.bytes);
@@ -204,6 +206,15 @@ std::string result_json(const StepReport& report) {
   if (!report.published.empty()) object.add("published", published_json(report.published));
   object.add("breakdown_s",
              breakdown_json(result.breakdown, run.graph.axes, run.graph.host.has_value()));
+  if (metrics.pass) {
+    JsonObject cache(JsonObject::Layout::kOneLine);
+    cache.add("bytes_per_token", metrics.pass->cache_per_token);
+    cache.add("bytes", metrics.pass->cache);
+    object.add("kv_cache", cache.text());
+  }
+  if (metrics.pass && metrics.pass->bandwidth_utilization) {
+    object.add("memory_bandwidth_utilization", *metrics.pass->bandwidth_utilization);
+  }
   if (metrics.experts) {
     JsonObject experts(JsonObject::Layout::kOneLine);
     experts.add("busiest_rank_over_mean", metrics.experts->busiest_over_mean);

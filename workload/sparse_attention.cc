@@ -24,24 +24,43 @@ LayerOp index_queries(const Part& part) {
   return op;
 }
 
-// Scores of `pairs` of a query and a key in each sequence, over all heads of the indexer.
-Kernel score(const Part& part, double pairs) {
+// The sequences whose pairs an indexer scores.
+struct Scored {
+  std::int64_t sequences = 1;
+  std::int64_t queries = 0;
+  std::int64_t keys = 0;
+  double pairs = 0;  // of a sequence
+};
+
+// Multiplies queries and keys over all heads of the indexer.
+Kernel score(const Part& part, const Scored& scored) {
   const IndexerSpec& indexer = part.model.indexer;
-  const Shard& shard = part.shard;
-  const DataType type = shard.types.matmul;
-  Kernel kernel = matmul("index_scores", {type, DataType::kFp32},
-                         {.batch = shard.sequences,
-                          .m = shard.sequence_length / shard.context,
-                          .n = shard.sequence_length,
-                          .k = indexer.heads * indexer.head_dim});
-  const auto sequences = static_cast<double>(shard.sequences);
-  kernel.flops =
-      Flops(2 * sequences * pairs * static_cast<double>(indexer.heads * indexer.head_dim));
-  kernel.read = bytes_of(part.tokens * indexer.heads * indexer.head_dim +
-                             shard.sequences * shard.sequence_length * indexer.head_dim,
-                         type);
-  kernel.written = Bytes(static_cast<std::int64_t>(4 * sequences * pairs));
+  const DataType type = part.shard.types.matmul;
+  const std::int64_t width = indexer.heads * indexer.head_dim;
+  Kernel kernel =
+      matmul("index_scores", {type, DataType::kFp32},
+             {.batch = scored.sequences, .m = scored.queries, .n = scored.keys, .k = width});
+  const double pairs = static_cast<double>(scored.sequences) * scored.pairs;
+  kernel.flops = Flops(2 * pairs * static_cast<double>(width));
+  kernel.read =
+      bytes_of(scored.sequences * (scored.queries * width + scored.keys * indexer.head_dim), type);
+  kernel.written = Bytes(static_cast<std::int64_t>(4 * pairs));
   return kernel;
+}
+
+Kernel choose(const Part& part, std::int64_t queries, Bytes scores) {
+  Kernel kernel = elementwise("choose_tokens", DataType::kFp32, {.elements = 0});
+  kernel.read = scores;
+  kernel.written = Bytes(queries * part.model.indexer.top_k * 4);
+  return kernel;
+}
+
+Scored scored_by_rank(const Part& part, double pairs) {
+  const Shard& shard = part.shard;
+  return {.sequences = shard.sequences,
+          .queries = shard.sequence_length / shard.context,
+          .keys = shard.sequence_length,
+          .pairs = pairs};
 }
 
 double pairs_of_rank(const Part& part, std::int64_t window) {
@@ -51,17 +70,15 @@ double pairs_of_rank(const Part& part, std::int64_t window) {
 
 LayerOp scores(const Part& part) {
   const IndexerSpec& indexer = part.model.indexer;
-  const Kernel all = score(part, pairs_of_rank(part, 0));
-  Kernel choose = elementwise("choose_tokens", DataType::kFp32, {.elements = 0});
-  choose.read = all.written;
-  choose.written = Bytes(part.tokens * indexer.top_k * 4);
-  const Kernel chosen = score(part, pairs_of_rank(part, indexer.top_k));
+  const Kernel all = score(part, scored_by_rank(part, pairs_of_rank(part, 0)));
+  const Kernel choice = choose(part, part.tokens, all.written);
+  const Kernel chosen = score(part, scored_by_rank(part, pairs_of_rank(part, indexer.top_k)));
   LayerOp op{.name = "index_scores", .region = Region::kTensor};
-  op.forward = {all, choose};
+  op.forward = {all, choice};
   op.input_gradient = {chosen, chosen};  // of the queries and of the keys
   op.reads = {"index_query_projection", "index_key_projection"};
   keep_input(op, part.size(part.tokens * (indexer.heads + 1) * indexer.head_dim));
-  op.saved_inside = choose.written;
+  op.saved_inside = choice.written;
   op.saved += op.saved_inside;
   op.forward_workspace = all.written;
   op.backward_workspace = chosen.written;
@@ -86,17 +103,27 @@ std::vector<LayerOp> choose_tokens(const Part& part) {
   return {index_queries(part), scores(part)};
 }
 
-void gather_choice(const Part& part, LayerOp& op) {
+std::vector<Kernel> index_scores(const Part& part, std::int64_t sequences, std::int64_t queries,
+                                 std::int64_t keys, double pairs) {
+  const Kernel all =
+      score(part, {.sequences = sequences, .queries = queries, .keys = keys, .pairs = pairs});
+  return {all, choose(part, sequences * queries, all.written)};
+}
+
+Bytes gathered_size(const Part& part, double pairs) {
   const LatentSpec& latent = part.model.latent;
   const std::int64_t width = latent.kv_rank > 0
                                  ? latent.kv_rank + latent.rope_dim
                                  : part.kv_heads * (part.model.head_dim + part.model.v_dim());
+  return part.size(static_cast<std::int64_t>(pairs) * width);
+}
+
+void gather_choice(const Part& part, LayerOp& op) {
   const double pairs = pairs_of_rank(part, part.model.indexer.top_k);
-  const auto gathered =
-      static_cast<std::int64_t>(static_cast<double>(part.shard.sequences) * pairs);
-  op.forward.front().read += part.size(gathered * width);
-  op.input_gradient.front().read += part.size(gathered * width);
-  op.input_gradient.front().written += part.size(gathered * width);
+  const Bytes gathered = gathered_size(part, static_cast<double>(part.shard.sequences) * pairs);
+  op.forward.front().read += gathered;
+  op.input_gradient.front().read += gathered;
+  op.input_gradient.front().written += gathered;
 }
 
 double index_flops(const IndexerSpec& indexer, std::int64_t length, std::int64_t top_k) {

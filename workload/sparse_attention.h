@@ -28,8 +28,16 @@ namespace stepsim {
 LayerOp index_keys(const Part& part);
 std::vector<LayerOp> choose_tokens(const Part& part);
 
+// Returns the forward kernels of index_scores: `pairs` of a query and a key a sequence, in fp32,
+// and the choice of the best.
+std::vector<Kernel> index_scores(const Part& part, std::int64_t sequences, std::int64_t queries,
+                                 std::int64_t keys, double pairs);
+
 // Makes the attention op read what each query has chosen.
 void gather_choice(const Part& part, LayerOp& op);
+
+// Returns the bytes that queries read of what `pairs` of them have chosen.
+Bytes gathered_size(const Part& part, double pairs);
 
 // Returns the FLOPs of one product of the indexer's queries and keys over a sequence: with all keys
 // before a query, or with the best `top_k` of them (0: all).

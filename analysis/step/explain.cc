@@ -140,7 +140,9 @@ Explanation explain(const FinishedRun& run) {
   const std::vector<ExplainedRole> roles = roles_of(run);
   Explanation explanation;
   explanation.traffic = explain_traffic(run, roles);
-  explanation.parts.push_back(explain_compute(run, roles));
+  const bool generates = run.experiment.plan.inference == Inference::kDecode;
+  explanation.parts.push_back(generates ? explain_generation(run, roles)
+                                        : explain_compute(run, roles));
   double work = explanation.parts.front().predicted;
   for (std::size_t i = 0; i < kAxes; ++i) {
     const auto axis = static_cast<Axis>(i);

@@ -7,7 +7,9 @@
 //
 // The parts are those of the breakdown, so that both columns add up to a step:
 //
-//   compute       model FLOPs / (chips x peak) [D6 and attention]
+//   compute       model FLOPs / (chips x peak) [D6 and attention]; of a pass that generates,
+//   weights
+//                 and cache over the bandwidth of the memory [I1]
 //   exposed ...   V / W of what the axis sends; of data parallelism what a perfectly overlapped
 //                 backward (FSDP: whole step) would not hide [E1, E4, E6]
 //   bubble        (P - 1)/m of the predicted work, or the published form of the schedule [G1, G2]

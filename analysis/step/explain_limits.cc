@@ -27,6 +27,10 @@ class LimitFinder {
 
   std::vector<ExplainedThreshold> all() {
     matmuls();
+    if (plan_.is_inference()) {
+      tensor();
+      return std::move(limits_);
+    }
     data();
     tensor();
     mixed();
@@ -50,7 +54,8 @@ class LimitFinder {
   }
 
   double tokens_of_microbatch() const {
-    return static_cast<double>(plan_.microbatch_size * plan_.sequence);
+    return static_cast<double>(plan_.is_inference() ? plan_.tokens()
+                                                    : plan_.microbatch_size * plan_.sequence);
   }
   double tokens_of_replica() const {
     const auto microbatches = static_cast<double>(plan_.microbatches());

@@ -27,8 +27,12 @@ class Memory {
 
   std::vector<ExplainedPart> all() {
     state();
-    activations();
-    gathered();
+    if (plan_.is_inference()) {
+      cache();
+    } else {
+      activations();
+      gathered();
+    }
     rest(MemoryCategory::kBuffers,
          "workspaces of running kernels, messages in flight, placeholders of gradients");
     rest(MemoryCategory::kFixedOverhead, "context and libraries");
@@ -100,6 +104,7 @@ class Memory {
                 std::max(part.simulated, predicted));
     };
     add_state(MemoryCategory::kParameters, size_of(plan_.weights()).value(), plan_.zero == 3, "F7");
+    if (plan_.is_inference()) return;
     add_state(MemoryCategory::kGradients, plan_.gradient_bytes, plan_.zero >= 2, "F7");
     add_state(MemoryCategory::kOptimizer,
               plan_.optimizer == Optimizer::kNone ? 0 : plan_.optimizer_bytes, plan_.zero >= 1,
@@ -183,6 +188,15 @@ class Memory {
     ExplainedPart& part = add(MemoryCategory::kActivations, "", "tokens (D + F)" + text, predicted);
     add_cause(part.causes, "recompute and the order of the schedule", part.simulated - predicted,
               std::max(part.simulated, predicted));
+  }
+
+  void cache() {
+    const double predicted = static_cast<double>(run_.metrics.pass->cache.value()) /
+                             static_cast<double>(run_.metrics.chips);
+    ExplainedPart& part = add(MemoryCategory::kCache, "I2.memory",
+                              "requests x cache of a request / chips", predicted);
+    add_cause(part.causes, "heads or latents on several chips; stages are unequal",
+              part.simulated - predicted, std::max(part.simulated, predicted));
   }
 
   void gathered() {

@@ -27,6 +27,9 @@ double ideal_compute(const FinishedRun& run);
 // explain_compute.cc
 ExplainedPart explain_compute(const FinishedRun& run, const std::vector<ExplainedRole>& roles);
 
+// explain_pass.cc: compute of a pass of inference that generates.
+ExplainedPart explain_generation(const FinishedRun& run, const std::vector<ExplainedRole>& roles);
+
 // explain_traffic.cc: every communicator, and the messages of the pipeline.
 std::vector<ExplainedTraffic> explain_traffic(const FinishedRun& run,
                                               const std::vector<ExplainedRole>& roles);

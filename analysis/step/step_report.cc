@@ -7,7 +7,9 @@ namespace stepsim {
 
 StepReport report_on(const FinishedRun& run, const AskedExperiment& asked, bool explains) {
   const Situation situation = situation_of(run.experiment, chips_per_node(run.cluster.places));
-  const auto interval = [&](PredictedMetric metric, double predicted) {
+  // No pass of inference is among the measured runs from which intervals come.
+  const auto interval = [&](PredictedMetric metric, double predicted) -> std::optional<Interval> {
+    if (run.experiment.plan.is_inference()) return std::nullopt;
     return interval_of(asked.intervals, metric, situation, predicted);
   };
   const MemoryPeak& peak = run.result.memory_peaks[run.result.peak_rank.index()];

@@ -15,6 +15,7 @@
 #include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/expert_places.h"
+#include "schedules/plan/inference_plan.h"
 #include "schedules/plan/plan_schedule.h"
 #include "workload/experts.h"
 
@@ -165,6 +166,20 @@ std::vector<RankData> place(const ModelSpec& model, const ParallelPlan& plan,
   return ranks;
 }
 
+// Returns what a chip keeps of the requests of a pass in the layers from `first` up to `end`.
+Bytes cache_of_layers(const ModelSpec& model, const ParallelPlan& plan, std::int64_t first,
+                      std::int64_t end) {
+  const RequestBatch batch = requests_of(plan);
+  Bytes sum;
+  for (std::int64_t layer = first; layer < end; ++layer) {
+    for (const RequestGroup& group : batch.groups) {
+      sum += group.sequences *
+             cache_size(model, kind_of(model, layer), plan.tp, batch.cache, group.keys());
+    }
+  }
+  return sum;
+}
+
 std::string name_of(std::int32_t stage, const Role& role, const ModelSpec& model,
                     const ParallelPlan& plan) {
   std::string name = "stage " + std::to_string(stage);
@@ -251,6 +266,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
                   .number = rank,
                   .chunks = {},
                   .boundary = layers.boundary,
+                  .cache = Bytes(0),
                   .builder = ProgramBuilder(name_of(rank, roles[role], model, plan))};
     for (std::int32_t chunk = 0; chunk < schedule.chunks; ++chunk) {
       writing.chunks.push_back(chunk_of(models[role], stage_of(schedule, rank, chunk)));
@@ -260,6 +276,10 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     }
     writing.shares_table =
         shares_table(model) && stages > 1 && writing.holds_first() && writing.holds_last();
+    if (plan.is_inference()) {
+      writing.cache = cache_of_layers(model, plan, first_block[static_cast<std::size_t>(rank)],
+                                      first_block[static_cast<std::size_t>(rank) + 1]);
+    }
     on_host.push_back(offloaded_bytes(writing));
     return lower_stage(std::move(writing), chip.fixed_memory);
   };

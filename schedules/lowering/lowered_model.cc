@@ -8,6 +8,7 @@
 #include "schedules/lowering/context.h"
 #include "schedules/lowering/recompute.h"
 #include "schedules/lowering/weight_stationary.h"
+#include "schedules/plan/inference_plan.h"
 #include "workload/adapters.h"
 #include "workload/attention.h"
 #include "workload/eager.h"
@@ -94,6 +95,14 @@ Layer with_graphs(Layer block, const ParallelPlan& plan) {
     }
   }
   return block;
+}
+
+// All tensor ranks get all logits, and draw the same token.
+OpExchange gather_logits(const Layer& head, const ParallelPlan& plan) {
+  OpExchange gather{.op = head.ops.size() - 1};
+  gather.before_forward = {exchange(Lane::kTensor, CollectiveOp::kAllGather,
+                                    head.ops.back().crossing, plan.communicated())};
+  return gather;
 }
 
 // Cuts the collective matmuls of the forward and of the whole backward. A background gather goes
@@ -183,7 +192,9 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
     shard.arriving_tokens = arriving_tokens(token_routing(part_of_model(model, shard)), plan,
                                             exchange, role.expert_rank);
   }
-  LoweredModel lowered{.layers = build_layers(model, shard),
+  LoweredModel lowered{.layers = plan.is_inference()
+                                     ? inference_layers(model, shard, requests_of(plan))
+                                     : build_layers(model, shard),
                        .attention = {},
                        .embedding = {},
                        .blocks = {},
@@ -202,9 +213,11 @@ LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const
   }
   const Bytes crossing = layers.tensor_boundary;
   const auto lower_end = [&](const Layer& layer, bool is_last) {
-    return with_copies(lower_tensor(with_placeholders(layer, plan), plan, crossing, is_last,
-                                    width_exchanges(layer, plan)),
-                       plan);
+    std::vector<OpExchange> exchanges = width_exchanges(layer, plan);
+    if (is_last && plan.is_inference() && plan.tp > 1)
+      exchanges.push_back(gather_logits(layer, plan));
+    return with_copies(
+        lower_tensor(with_placeholders(layer, plan), plan, crossing, is_last, exchanges), plan);
   };
   const auto with_copies_of_roles = [&plan](LoweredBlock block) {
     for (LoweredLayer& layer : block.roles) layer = with_copies(std::move(layer), plan);

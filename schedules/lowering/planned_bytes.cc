@@ -162,8 +162,7 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
   }
   const auto losses = static_cast<std::int64_t>(1 + layers.prediction.size());
   for (const LayerOp& op : layers.head.ops) {  // loss: fp32 values of every token, all-reduced
-    microbatch += losses * 2 * op.reduced_values_per_token * plan.microbatch_size *
-                  (plan.sequence / plan.cp) * 4;
+    microbatch += losses * 2 * op.reduced_values_per_token * plan.tokens() * 4;
   }
   return ((plan.tp - 1) * (microbatch * plan.microbatches() + norms) +
           two_dimensional * plan.microbatches()) *
@@ -313,6 +312,37 @@ std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers)
   return 2 * boundaries * plan.microbatches() * message * plan.tp * plan.cp * plan.dp;
 }
 
+// Returns the bytes of a pass that has forwards only: an all-reduce of the stream behind each run
+// of the T region, of values a token where an op sums some, and a gather of the logits.
+std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& layers) {
+  if (plan.tp == 1) return 0;
+  std::int64_t sum = 0;
+  for_each_layer(layers, [&](const Layer& layer) {
+    for (std::size_t i = 0; i < layer.ops.size(); ++i) {
+      const LayerOp& op = layer.ops[i];
+      sum += 2 * op.summed_values_per_token * plan.tokens() * size_of(DataType::kFp32).value();
+      const bool is_last = i + 1 == layer.ops.size();
+      const bool leaves =
+          is_last ? &layer != &layers.head : layer.ops[i + 1].region != Region::kTensor;
+      if (op.region == Region::kTensor && leaves) sum += 2 * layers.tensor_boundary.value();
+    }
+  });
+  const std::int64_t logits = layers.head.ops.back().crossing.value();
+  return (sum + logits) * (plan.tp - 1) * plan.dp;
+}
+
+// Returns the bytes of a pass of inference. Of what a training step sends between stages and to
+// experts it has half: the way forward.
+std::array<Bytes, kMostAxes> bytes_of_pass(const ParallelPlan& plan, const ModelLayers& layers,
+                                           const Blocks& blocks, const ExpertExchange& exchange) {
+  std::array<Bytes, kMostAxes> bytes{};
+  bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes_of_pass(plan, layers));
+  bytes[static_cast<std::size_t>(Axis::kExpert)] =
+      Bytes(all_expert_bytes(plan, layers, blocks, exchange) / 2);
+  bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(plan, layers) / 2);
+  return bytes;
+}
+
 }  // namespace
 
 std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const ParallelPlan& plan,
@@ -320,6 +350,7 @@ std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const Paralle
                                            const ExpertExchange& exchange) {
   const ModelLayers& layers = lowered.layers;
   const Blocks blocks = all_blocks(model, plan, layers);
+  if (plan.is_inference()) return bytes_of_pass(plan, layers, blocks, exchange);
   std::array<Bytes, kMostAxes> bytes{};
   bytes[static_cast<std::size_t>(Axis::kContext)] = Bytes(all_context_bytes(plan, lowered, blocks));
   bytes[static_cast<std::size_t>(Axis::kExpert)] =

@@ -383,7 +383,7 @@ Program lower_stage(Stage stage, Bytes fixed_memory) {
       stage.schedule.ranks[static_cast<std::size_t>(stage.number)];
   const std::vector<Completes> completed = completed_by(order, stage.chunks.size());
   for (std::size_t i = 0; i < order.size(); ++i) lowering.write(i, order[i], completed[i]);
-  lowering.finish_step();
+  if (!stage.plan.is_inference()) lowering.finish_step();
   return std::move(stage.builder).build();
 }
 

@@ -144,7 +144,7 @@ std::vector<LayerStep> forward_steps(const Layer& layer, const ParallelPlan& pla
     }
     steps.append(exchange.after_forward);
     if (plan.tp > 1 && op.reduced_values_per_token > 0) {
-      const std::int64_t tokens = plan.microbatch_size * (plan.sequence / plan.cp);
+      const std::int64_t tokens = plan.tokens();
       steps.add_collective(CollectiveOp::kAllReduce, Kind::kCollective,
                            Bytes(op.reduced_values_per_token * tokens * 4), DataType::kFp32);
     }

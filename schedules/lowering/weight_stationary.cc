@@ -4,7 +4,7 @@ namespace stepsim {
 namespace {
 
 std::int64_t summed_size(const LayerOp& op, const ParallelPlan& plan) {
-  const std::int64_t tokens = plan.microbatch_size * (plan.sequence / plan.cp);
+  const std::int64_t tokens = plan.tokens();
   return op.summed_values_per_token * tokens * size_of(DataType::kFp32).value();
 }
 

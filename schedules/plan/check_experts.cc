@@ -63,7 +63,7 @@ void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rule
   rules.divides("ep", plan.ep, "model's routed experts", experts.routed);
   rules.divides("etp", plan.etp, "width of an expert", experts.intermediate);
   rules.divides("tp", plan.tp, "width of the shared experts", experts.shared_intermediate);
-  rules.require(plan.tp <= 1 || plan.sequence_parallel, "sequence_parallel",
+  rules.require(plan.tp <= 1 || plan.sequence_parallel || plan.is_inference(), "sequence_parallel",
                 "is false, but with experts and tp = " + std::to_string(plan.tp) +
                     " tensor ranks would all send the same tokens: true");
   if (plan.tp < 1 || plan.cp < 1 || plan.dp < 1 || plan.etp < 1) return;

@@ -1,5 +1,6 @@
 // Checks the rules of a plan, section by section. plan_rules.h lists the file of each.
 
+#include "schedules/plan/inference_plan.h"
 #include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_rules.h"
 #include "schedules/plan/plan_schedule.h"
@@ -14,6 +15,7 @@ void check_model(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   check_context(plan, model, rules);
   check_experts(plan, model, rules);
   check_stages(plan, model, rules);
+  check_inference(plan, model, rules);
 }
 
 void check_limits(const ParallelPlan& plan, Rules& rules) {

@@ -41,6 +41,11 @@ std::string_view name_of(ContextMode mode) {
   return kNames[static_cast<std::size_t>(mode)];
 }
 
+std::string_view name_of(Inference inference) {
+  constexpr std::array<std::string_view, kInferences> kNames = {"none", "prefill", "decode"};
+  return kNames[static_cast<std::size_t>(inference)];
+}
+
 std::string_view name_of(CudaGraphs graphs) {
   constexpr std::array<std::string_view, kCudaGraphs> kNames = {"none", "blocks", "step"};
   return kNames[static_cast<std::size_t>(graphs)];

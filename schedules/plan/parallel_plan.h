@@ -108,6 +108,15 @@ enum class CudaGraphs : std::uint8_t {
 inline constexpr std::size_t kCudaGraphs = 3;
 std::string_view name_of(CudaGraphs graphs);  // "blocks"
 
+// What a plan computes: a training step, or a pass of inference.
+enum class Inference : std::uint8_t {
+  kNone,     // training
+  kPrefill,  // prompts, or further tokens of them
+  kDecode,   // the next token of each request
+};
+inline constexpr std::size_t kInferences = 3;
+std::string_view name_of(Inference inference);  // "decode"
+
 // AxisMapping lays an axis of the plan over levels of the cluster, innermost first: tp over torus
 // axis x.
 struct AxisMapping {
@@ -134,6 +143,13 @@ struct ParallelPlan {
   bool allow_idle_chips = false;
   // Chips of each node or rack that have ranks; unset: domain_share() chooses.
   std::optional<std::int64_t> chips_per_domain;
+
+  // ---- inference: inference_plan.h ----
+  Inference inference = Inference::kNone;
+  std::int64_t context = 0;         // tokens of each request after the pass; 0: not given
+  std::int64_t prefill_tokens = 0;  // new tokens of one more request, beside those that generate
+  std::int64_t prefill_context = 0;
+  std::optional<DataType> cache_type{};  // unset: the activations' type
 
   // ---- tensor and context ranks ----
   bool sequence_parallel = true;
@@ -223,8 +239,11 @@ struct ParallelPlan {
   bool offload_activations = false;
   std::optional<std::int64_t> offload_layers;  // first blocks of each chunk; unset: all
 
+  bool is_inference() const { return inference != Inference::kNone; }
   std::int64_t ranks() const { return tp * cp * dp * pp; }
   std::int64_t microbatches() const { return global_batch / (dp * microbatch_size); }
+  // Returns the tokens of a micro-batch on a context rank.
+  std::int64_t tokens() const { return microbatch_size * (sequence / cp) + prefill_tokens; }
   std::int64_t replicas() const { return cp * dp; }
   std::int64_t sharded_over() const { return shard.value_or(replicas()); }
   std::int64_t edp() const { return tp * cp * dp / (etp * ep); }
@@ -232,6 +251,7 @@ struct ParallelPlan {
   std::int64_t size_of(ExpertAxis axis) const;
   DataType weights() const { return weight_type.value_or(wide(type)); }
   DataType activations() const { return activation_type.value_or(wide(type)); }
+  DataType cached() const { return cache_type.value_or(activations()); }
   DataType communicated() const { return communication_type.value_or(activations()); }
   bool offloads() const { return offload_optimizer || offload_activations; }
   DataType dispatched() const { return dispatch_type.value_or(communicated()); }

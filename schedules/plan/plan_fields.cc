@@ -11,6 +11,8 @@ inline constexpr std::size_t kValuesOf<ContextMode> = kContextModes;
 template <>
 inline constexpr std::size_t kValuesOf<Dispatch> = kDispatches;
 template <>
+inline constexpr std::size_t kValuesOf<Inference> = kInferences;
+template <>
 inline constexpr std::size_t kValuesOf<CudaGraphs> = kCudaGraphs;
 template <>
 inline constexpr std::size_t kValuesOf<Recompute> = kRecomputes;
@@ -125,6 +127,46 @@ void add_ranks(Table& table) {
                 "Not with map, nor on a torus.",
        .unset = "all of them; if that cuts groups unevenly and there are spare chips, the "
                 "largest number that doesn't"});
+}
+
+void add_inference(Table& table) {
+  table.theme("Inference",
+              "A plan with inference computes one pass over some requests in place of a training "
+              "step: forwards only, with a cache of keys and values.");
+  table.add("inference", &Plan::inference,
+            {.help = "What the pass computes. prefill: new tokens of prompts; decode: the next "
+                     "token of each request; none: a training step.",
+             .advice = "Not with keys that say how to train."});
+  table.add(
+      "batch", kBatchSyntax,
+      {.help = "Requests of the pass, in all replicas: another name of global_batch.",
+       .advice = "A larger batch reads the weights once for more requests; each of them has a "
+                 "cache of its own.",
+       .rules = "A multiple of dp.",
+       .unset = "global_batch"});
+  table.add("context", &Plan::context, Limits::between(1, kMostTokens).or_zero(),
+            {.help = "Tokens of each request that attention reads: its new ones (sequence), and "
+                     "those in the cache before them. Where requests differ, their mean.",
+             .advice = "Prompt and answer so far. A decode pass reads the cache of all of them.",
+             .rules = "At least sequence. decode needs it.",
+             .unset = "prefill: sequence, so that nothing lies in the cache"});
+  table.add("prefill_tokens", &Plan::prefill_tokens, Limits::between(1, kMostTokens).or_zero(),
+            {.help = "Tokens of a prompt that each replica computes in the same pass, beside the "
+                     "requests that generate (chunked prefill).",
+             .advice = "A larger chunk ends the prompt in fewer passes, each of which keeps those "
+                       "that generate waiting longer.",
+             .rules = "Needs inference=decode.",
+             .unset = "none"});
+  table.add("prefill_context", &Plan::prefill_context, Limits::between(1, kMostTokens).or_zero(),
+            {.help = "Tokens of that prompt after the pass: prefill_tokens and those computed "
+                     "before.",
+             .advice = "Later chunks of a long prompt attend to the earlier ones.",
+             .rules = "At least prefill_tokens.",
+             .unset = "prefill_tokens"});
+  table.add("cache_dtype", &Plan::cache_type,
+            {.help = "Type of keys and values, or latents, in the cache.",
+             .advice = "fp8 halves the cache and what attention reads.",
+             .unset = "activation_dtype"});
 }
 
 void add_tensor(Table& table) {
@@ -604,6 +646,7 @@ void add_optimizer(Table& table) {
 Table make_plan_fields() {
   Table table("Plan");
   add_ranks(table);
+  add_inference(table);
   add_tensor(table);
   add_pipeline(table);
   add_experts(table);

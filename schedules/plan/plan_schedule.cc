@@ -75,6 +75,13 @@ std::vector<Problem> check_optimal(const ParallelPlan& plan) {
   return problems;
 }
 
+// Returns the order of a pass of inference: every stage runs the forward of one micro-batch.
+PipelineSchedule once_forward(const ParallelPlan& plan) {
+  PipelineSchedule schedule{.microbatches = 1, .chunks = 1};
+  schedule.ranks.assign(static_cast<std::size_t>(plan.pp), {{PipelineOpKind::kForward, 0, 0}});
+  return schedule;
+}
+
 // Returns whether the schedule runs forwards and backwards together by itself.
 bool fuses(const ParallelPlan& plan) {
   if (plan.own_schedule) return has_fused_ops(*plan.own_schedule);
@@ -140,6 +147,7 @@ bool splits_all_backwards(const ParallelPlan& plan) {
 }
 
 std::vector<Problem> check_schedule(const ParallelPlan& plan) {
+  if (plan.is_inference()) return {};  // check_inference()
   if (plan.pp < 1 || plan.dp < 1 || plan.microbatch_size < 1 || plan.global_batch < 1) return {};
   if (plan.global_batch % (plan.dp * plan.microbatch_size) != 0) return {};
   std::vector<Problem> problems;
@@ -201,6 +209,7 @@ std::vector<Problem> check_schedule(const ParallelPlan& plan) {
 }
 
 PipelineSchedule schedule_of(const ParallelPlan& plan, const PipelineCosts& costs) {
+  if (plan.is_inference()) return once_forward(plan);
   PipelineSchedule schedule;
   if (plan.own_schedule) {
     schedule = *plan.own_schedule;

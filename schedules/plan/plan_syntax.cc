@@ -334,8 +334,26 @@ std::optional<std::string> write_state_bytes(const ParallelPlan& plan) {
   return plan.hold_gradients ? std::nullopt : std::optional<std::string>("10");
 }
 
+// ---- batch ----
+
+std::string accepts_batch() {
+  return "a whole number of requests, at least 1";
+}
+
+Messages read_batch(std::string_view text, ParallelPlan& plan) {
+  const auto batch = number_in<std::int64_t>(text);
+  if (!batch || *batch < 1) return {"must be " + accepts_batch() + "; is " + std::string(text)};
+  plan.global_batch = *batch;
+  return {};
+}
+
+std::optional<std::string> write_batch(const ParallelPlan&) {
+  return std::nullopt;  // as global_batch
+}
+
 }  // namespace
 
+const FieldSyntax<ParallelPlan> kBatchSyntax = {read_batch, write_batch, accepts_batch};
 const FieldSyntax<ParallelPlan> kOrderSyntax = {read_order, write_order, accepts_order};
 const FieldSyntax<ParallelPlan> kMapSyntax = {read_map, write_map, accepts_map};
 const FieldSyntax<ParallelPlan> kLayoutSyntax = {read_layout, write_layout, accepts_layout};

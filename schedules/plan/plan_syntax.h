@@ -1,5 +1,6 @@
 // Keys of a plan whose values have a syntax of their own, or set several members.
 //
+//   batch=64                global_batch by the name of inference
 //   order=tp-cp-dp-pp       innermost axis first
 //   map=tp:x/dp:y+z         tensor parallelism over level x, data parallelism over y and then z
 //   layout=7,8*14,7         layers of each stage: 7, 14 times 8, and 7
@@ -16,6 +17,8 @@
 
 namespace stepsim {
 
+// Sets global_batch, and is never written.
+extern const FieldSyntax<ParallelPlan> kBatchSyntax;
 extern const FieldSyntax<ParallelPlan> kOrderSyntax;
 extern const FieldSyntax<ParallelPlan> kMapSyntax;
 // Reading needs the number of stages, so it comes after the schedule, the chunks and pp.

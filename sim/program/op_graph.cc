@@ -6,8 +6,8 @@ namespace stepsim {
 
 std::string_view name_of(MemoryCategory category) {
   constexpr std::array<std::string_view, kMemoryCategories> kNames = {
-      "parameters",          "gradients", "optimizer",     "activations",
-      "gathered_parameters", "buffers",   "fixed_overhead"};
+      "parameters", "gradients",           "optimizer", "activations",
+      "kv_cache",   "gathered_parameters", "buffers",   "fixed_overhead"};
   return kNames[static_cast<std::size_t>(category)];
 }
 

@@ -52,11 +52,12 @@ enum class MemoryCategory : std::uint8_t {
   kGradients,
   kOptimizer,
   kActivations,
+  kCache,  // of keys and values: inference
   kGatheredParameters,
   kBuffers,
   kFixedOverhead,
 };
-inline constexpr std::size_t kMemoryCategories = 7;
+inline constexpr std::size_t kMemoryCategories = 8;
 std::string_view name_of(MemoryCategory category);  // "gathered_parameters"
 using MemoryBytes = std::array<Bytes, kMemoryCategories>;
 

@@ -113,6 +113,27 @@ class RunScheduleTest(StepsimTest):
                              f"{self.PLAN},schedule={path}"],
                             "plan.global_batch: makes micro-batches: 16, but the schedule's file")
 
+    def test_a_pass_of_inference_has_a_cache(self):
+        result = stepsim("run", "--model", "llama3-70b", "--cluster", "dgx-h100-8", "--plan",
+                         "inference=decode,tp=8,batch=64,context=8192", "--explain", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        data = json.loads(result.stdout)
+        self.assertEqual(data["kv_cache"], {"bytes_per_token": 327680,
+                                            "bytes": 327680 * 64 * 8192})
+        self.assertEqual(data["memory"]["by_category_bytes"]["kv_cache"], 327680 * 8 * 8192)
+        self.assertEqual(data["explain"]["parts"][0]["formula"], "I1")
+        again = self.folder / "again.json"
+        again.write_text(result.stdout)
+        repeated = stepsim("run", str(again), "--explain", "--json", "-")
+        self.assertEqual(json.loads(repeated.stdout)["step_time_s"], data["step_time_s"])
+
+    def test_keys_of_training_are_refused_in_inference(self):
+        result = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                         "inference=decode,tp=8,batch=8,zero=1")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("plan.zero: says how to train", result.stderr)
+        self.assertIn("plan.context: must be given for decode", result.stderr)
+
     def test_a_layout_has_commas(self):
         plain = self.run_with("schedule=interleaved_1f1b")
         uneven = self.run_with("layout=3,4*6,5,schedule=interleaved_1f1b")

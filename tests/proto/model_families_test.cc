@@ -1,5 +1,5 @@
 // Every model of the catalog runs under every kind of plan: with data, tensor, pipeline, expert and
-// context parallelism. Memory and bytes are checked in each run.
+// context parallelism, and passes of inference. Memory and bytes are checked in each run.
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include "proto/catalog/catalog.h"
 #include "proto/load_experiment.h"
 #include "schedules/lowering/lower.h"
+#include "schedules/plan/inference_plan.h"
 #include "sim/run/simulate.h"
 #include "topology/small_clusters.h"
 
@@ -37,6 +38,23 @@ void run(const ModelSpec& model, ParallelPlan plan, const std::string& what) {
   plan.sequence = 512;
   plan.global_batch = 2 * plan.dp;
   const std::vector<Problem> problems = check(plan, model, cluster.places);
+  ASSERT_TRUE(problems.empty()) << problems.front().field << ": " << problems.front().message;
+  const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
+  EXPECT_GT(simulate(graph, cluster, {}).step_time, Duration(0));
+}
+
+// Runs a pass, or returns without one where the model makes none of this kind.
+void run_pass(const ModelSpec& model, Inference inference, ParallelPlan plan) {
+  SCOPED_TRACE(model.name + ", " + std::string(name_of(inference)));
+  static const Cluster cluster = one_node(kChips, 100_GBps);
+  plan.inference = inference;
+  plan.global_batch = 2 * plan.dp;
+  plan.sequence = inference == Inference::kPrefill ? 64 : 0;
+  plan.context = inference == Inference::kPrefill ? 0 : 300;
+  complete_inference(model, plan);
+  const std::vector<Problem> problems = check(plan, model, cluster.places);
+  const auto of_the_model = std::ranges::find(problems, "inference", &Problem::field);
+  if (of_the_model != problems.end() && (!model.causal || !model.mixer_pattern.empty())) return;
   ASSERT_TRUE(problems.empty()) << problems.front().field << ": " << problems.front().message;
   const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
   EXPECT_GT(simulate(graph, cluster, {}).step_time, Duration(0));
@@ -80,6 +98,26 @@ TEST(ModelFamiliesTest, EveryModelRunsUnderEveryPlan) {
     ParallelPlan experts;
     experts.dp = experts.ep = kChips;
     run(model, experts, "ep 8");
+  }
+}
+
+TEST(ModelFamiliesTest, EveryModelRunsPassesOfInference) {
+  for (const std::string& name : list(CatalogKind::kModel)) {
+    const ModelSpec model = shortened(load_model(name));
+    for (const Inference inference : {Inference::kPrefill, Inference::kDecode}) {
+      ParallelPlan tensor;
+      tensor.tp = tensor_ranks(model);
+      tensor.dp = kChips / tensor.tp;
+      run_pass(model, inference, tensor);
+      ParallelPlan data;
+      data.dp = kChips;
+      if (model.experts.routed % kChips == 0 && model.experts.routed > 0) data.ep = kChips;
+      run_pass(model, inference, data);
+      ParallelPlan pipeline;
+      pipeline.pp = std::min<std::int64_t>(4, model.layers);
+      pipeline.dp = kChips / pipeline.pp;
+      if (model.layers % pipeline.pp == 0) run_pass(model, inference, pipeline);
+    }
   }
 }
 

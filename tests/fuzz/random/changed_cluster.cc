@@ -53,7 +53,26 @@ void slow(MatmulEfficiency& matmul, int slower) {
   if (matmul.start) matmul.start = slower * *matmul.start;
 }
 
+void slow(ServingKernels& serving, int slower) {
+  const auto slow_time = [slower](Duration& time) { time = slower * time; };
+  if (serving.cache) serving.cache->bandwidth = serving.cache->bandwidth / slower;
+  for (std::vector<DecodeEfficiency>* const kernels : {&serving.decode, &serving.latent_decode}) {
+    for (DecodeEfficiency& kernel : *kernels) {
+      if (kernel.start) slow_time(*kernel.start);
+      slow_time(kernel.block_start);
+      slow_time(kernel.split_start);
+      slow(kernel.block_bandwidth, slower);
+    }
+  }
+  for (ExpertEfficiency& kernel : serving.experts) {
+    slow_time(kernel.start);
+    slow_time(kernel.expert_start);
+    slow(kernel.operand_bandwidth, slower);
+  }
+}
+
 void slow(ChipSpec& chip, int slower) {
+  slow(chip.serving, slower);
   slow(chip.efficiency.matmul, slower);
   for (MatmulEfficiency& matmul : chip.efficiency.matmul_of) slow(matmul, slower);
   if (chip.power) chip.power->joules_per_teraflop *= slower;  // the clock stays

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "schedules/pipeline/published/published_schedule.h"
+#include "schedules/plan/inference_plan.h"
 #include "schedules/plan/plan_schedule.h"
 #include "tests/fuzz/random/random_plan.h"
 
@@ -256,6 +259,50 @@ void choose_types(Choices& choices, const RandomCluster& cluster, RandomJob& job
   if (choices.one_in(6)) choose_launches(choices, job);
 }
 
+// ---- inference ----
+
+bool may_serve(const RandomJob& job) {
+  const ModelSpec& model = job.model;
+  return is_transformer(job) && model.mixer_pattern.find('X') == std::string::npos;
+}
+
+// Replaces the plan by one of a pass on the same ranks.
+void choose_inference(Choices& choices, RandomJob& job) {
+  const ParallelPlan trained = std::move(job.plan);
+  ParallelPlan plan;
+  plan.inference = choices.pick({Inference::kDecode, Inference::kPrefill});
+  plan.tp = trained.tp;
+  plan.pp = trained.pp;
+  plan.dp = trained.dp * trained.cp;
+  plan.ep = trained.ep;
+  plan.etp = trained.etp;
+  if (has_experts(job) && plan.tp > 1) {
+    plan.ep = 1;
+    plan.etp = plan.tp;
+  }
+  plan.order = trained.order;
+  plan.allow_idle_chips = trained.allow_idle_chips;
+  if (!trained.chunks && static_cast<std::int64_t>(trained.layout.size()) == plan.pp) {
+    plan.layout = trained.layout;
+  }
+  plan.type = trained.type;
+  if (choices.one_in(3)) plan.cache_type = DataType::kFp8;
+  plan.global_batch = plan.dp * choices.between(1, 9);
+  const std::int64_t longest = job.model.learned_positions > 0
+                                   ? std::min<std::int64_t>(job.model.learned_positions, 512)
+                                   : 512;
+  const bool decodes = plan.inference == Inference::kDecode;
+  plan.sequence = decodes ? choices.pick({1, 1, 2, 5}) : choices.between(1, longest / 2);
+  plan.context =
+      plan.sequence + (decodes || choices.one_in(2) ? choices.between(1, longest / 2) : 0);
+  if (decodes && choices.one_in(3)) {
+    plan.prefill_tokens = choices.between(1, longest / 2);
+    plan.prefill_context = plan.prefill_tokens + choices.between(0, longest / 2);
+  }
+  complete_inference(job.model, plan);
+  job.plan = std::move(plan);
+}
+
 }  // namespace
 
 void choose_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job) {
@@ -267,6 +314,7 @@ void choose_keys(Choices& choices, const RandomCluster& cluster, RandomJob& job)
   choose_expert_keys(choices, cluster, job);
   choose_optimizer(choices, cluster, job.plan);
   choose_types(choices, cluster, job);
+  if (may_serve(job) && choices.one_in(8)) choose_inference(choices, job);
 }
 
 }  // namespace stepsim

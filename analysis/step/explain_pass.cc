@@ -1,0 +1,89 @@
+// Compute of a pass that generates tokens: weights and cache read at the full bandwidth (I1), and
+// what kernels take beyond that. All causes but the last are sums over the kernels of the graph.
+// The last is the remainder that the run measured.
+
+#include <fmt/format.h>
+
+#include "analysis/step/explain_parts.h"
+#include "sim/base/quantity_text.h"
+#include "workload/model_counts.h"
+
+namespace stepsim {
+namespace {
+
+// Seconds of a mean rank.
+struct PassTimes {
+  double matmuls = 0;
+  double attention = 0;
+  double others = 0;
+  double launches = 0;
+};
+
+bool reads_cache(const Kernel& kernel) {
+  return kernel.kind == KernelKind::kAttentionDecode || kernel.kind == KernelKind::kLatentDecode ||
+         kernel.kind == KernelKind::kAttentionForward;
+}
+
+PassTimes times_of(const FinishedRun& run, const std::vector<ExplainedRole>& roles) {
+  PassTimes times;
+  for (const ExplainedRole& role : roles) {
+    for (const Op& op : run.graph.programs[role.program].ops) {
+      if (op.kind != OpKind::kCompute) continue;
+      for (const Kernel& kernel : run.graph.compute_works[op.work].kernels) {
+        const KernelTime time = time_of(kernel, run.cluster.chip);
+        double& sum = reads_cache(kernel)                  ? times.attention
+                      : kernel.kind == KernelKind::kMatmul ? times.matmuls
+                                                           : times.others;
+        sum += role.share * to_seconds(time.total - time.overhead);
+        times.launches += role.share * to_seconds(time.overhead);
+      }
+    }
+  }
+  return times;
+}
+
+}  // namespace
+
+ExplainedPart explain_generation(const FinishedRun& run, const std::vector<ExplainedRole>& roles) {
+  const ParallelPlan& plan = run.experiment.plan;
+  const ModelSpec& model = run.experiment.model;
+  const auto requests = static_cast<double>(plan.global_batch);
+  const auto chips = static_cast<double>(run.metrics.chips);
+  const double cache = static_cast<double>(run.metrics.pass->cache.value());
+  const double bandwidth = run.cluster.chip.memory_bandwidth.value();
+  const double weights =
+      static_cast<double>(plan.dp * parameter_count(model)) * mean_bytes_of(plan.weights());
+  const double predicted =
+      value_of("I1", {{"B", requests},
+                      {"kv", cache / requests},
+                      {"V", weights},
+                      {"P", static_cast<double>(active_parameter_count(model))},
+                      {"Nc", chips},
+                      {"W", bandwidth},
+                      {"C", run.metrics.peak_per_chip.value()}});
+  ExplainedPart part{
+      .name = "compute",
+      .formula = "I1",
+      .text =
+          fmt::format("{:.4g} B of cache and {:.4g} B of weights / ({} x {}), or arithmetic", cache,
+                      weights, run.metrics.chips, to_text(run.cluster.chip.memory_bandwidth)),
+      .predicted = predicted,
+      .simulated = to_seconds(run.result.breakdown.compute),
+      .causes = {}};
+  const PassTimes times = times_of(run, roles);
+  const double of_cache = cache / (chips * bandwidth);
+  const auto add = [&](const char* text, double amount) {
+    add_cause(part.causes, text, amount, part.simulated);
+  };
+  add("matmuls slower than that (bandwidth that small ones reach; experts without tokens)",
+      times.matmuls - (predicted - of_cache));
+  add("attention slower than that (blocks that fill the chip badly; heads on several chips)",
+      times.attention - of_cache);
+  add("kernels beside them (norms, rotation, activations, sampling)", times.others);
+  add("launches", times.launches);
+  add("slowed by concurrent communication and by stragglers",
+      part.simulated - times.matmuls - times.attention - times.others - times.launches);
+  return part;
+}
+
+}  // namespace stepsim

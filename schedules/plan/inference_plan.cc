@@ -1,0 +1,146 @@
+#include "schedules/plan/inference_plan.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schedules/plan/plan_schedule.h"
+
+namespace stepsim {
+namespace {
+
+// Keys that say nothing about a plan of training.
+void check_training(const ParallelPlan& plan, Rules& rules) {
+  const std::string but = ", but the plan is of training: leave it out, or give inference";
+  for (const auto& [field, value] :
+       {std::pair{"context", plan.context}, std::pair{"prefill_tokens", plan.prefill_tokens},
+        std::pair{"prefill_context", plan.prefill_context}}) {
+    rules.require(value == 0, field, "is " + std::to_string(value) + but);
+  }
+  rules.require(!plan.cache_type, "cache_dtype",
+                "is " + std::string(plan.cache_type ? name_of(*plan.cache_type) : "") + but);
+}
+
+// Keys that a pass without a backward can't have.
+void check_training_keys(const ParallelPlan& plan, Rules& rules) {
+  const auto refuse = [&rules](bool given, const char* field, const std::string& accepted) {
+    rules.require(!given, field, "says how to train, but the plan is of inference: " + accepted);
+  };
+  refuse(plan.zero != 0, "zero", "0");
+  refuse(plan.recompute != Recompute::kNone, "recompute", "none");
+  refuse(plan.lora_rank.has_value(), "lora_rank", "leave it out");
+  refuse(plan.own_schedule || plan.optimal_schedule ||
+             plan.schedule != ScheduleName::kOneForwardOneBackward || chunks_of(plan) > 1,
+         "schedule", "leave schedule and chunks out; a pass goes through the stages once");
+  refuse(plan.batch_p2p, "batch_p2p", "false");
+  refuse(plan.offloads(), "offload_optimizer", "no offload");
+  refuse(plan.overlap_expert_parallel, "overlap_expert_parallel", "false");
+  refuse(plan.clip_gradients, "clip_gradients", "false");
+}
+
+void check_unsupported(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const auto refuse = [&rules](bool given, const char* field, const std::string& message) {
+    rules.require(!given, field, message);
+  };
+  refuse(plan.cp > 1, "cp",
+         "is " + std::to_string(plan.cp) + ", but a cache is not divided over context ranks: 1");
+  refuse(plan.divides_width(), "tensor_width", "is not modelled in inference: 1");
+  refuse(plan.tensor_chunks > 1, "tensor_chunks", "is not modelled in inference: 1");
+  refuse(plan.dispatch == Dispatch::kTwoLevel, "dispatch",
+         "is two_level, which is not modelled in inference: all_to_all");
+  refuse(model.kind != ModelKind::kTransformer, "inference",
+         "needs a transformer; the model is an mlp_stack");
+}
+
+void check_experts_of_group(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (model.experts.routed == 0 || plan.tp <= 1) return;
+  rules.require(plan.ep * plan.etp == plan.tp, "ep",
+                "x etp is " + std::to_string(plan.ep) + " x " + std::to_string(plan.etp) +
+                    ", but with tensor ranks the experts are divided over them: ep x etp = tp = " +
+                    std::to_string(plan.tp) + ", or tp = 1 and ep over dp");
+}
+
+bool has(const ModelSpec& model, Mixer mixer) {
+  return std::ranges::any_of(kinds_of(model),
+                             [mixer](const BlockKind& kind) { return kind.mixer == mixer; });
+}
+
+bool looks_ahead(const ModelSpec& model) {
+  return !model.causal || has(model, Mixer::kTwoSided);
+}
+
+void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  const bool decodes = plan.inference == Inference::kDecode;
+  rules.require(!decodes || plan.context > 0, "context",
+                "must be given for decode: the tokens of a request that attention reads");
+  rules.require(plan.context == 0 || plan.context >= plan.sequence, "context",
+                "is " + std::to_string(plan.context) + ", less than the " +
+                    std::to_string(plan.sequence) +
+                    " new tokens of a request (sequence), which it includes");
+  rules.require(decodes || plan.prefill_tokens == 0, "prefill_tokens",
+                "is " + std::to_string(plan.prefill_tokens) +
+                    ", a part of a prompt beside requests that generate: needs inference=decode");
+  rules.require(
+      plan.prefill_context == 0 || plan.prefill_context >= plan.prefill_tokens, "prefill_context",
+      "is " + std::to_string(plan.prefill_context) + ", less than the " +
+          std::to_string(plan.prefill_tokens) + " tokens of prefill_tokens, which it includes");
+  rules.require(plan.prefill_context == 0 || plan.prefill_tokens > 0, "prefill_context",
+                "is " + std::to_string(plan.prefill_context) + ", but there are no prefill_tokens");
+  const bool has_positions = model.learned_positions > 0;
+  rules.require(
+      !has_positions || std::max(plan.context, plan.prefill_context) <= model.learned_positions,
+      "context",
+      "is " + std::to_string(plan.context) + " tokens, but the model has " +
+          std::to_string(model.learned_positions) + " learned positions");
+  if (!check(model).empty() || model.kind != ModelKind::kTransformer) return;
+  if (has(model, Mixer::kCross)) {
+    rules.require(false, "inference",
+                  "is not modelled for an encoder with a decoder: none, or another model");
+    return;
+  }
+  rules.require(!decodes || !looks_ahead(model), "inference",
+                "is decode, but tokens of this model see those behind them: prefill");
+  rules.require(!looks_ahead(model) || plan.context <= plan.sequence, "context",
+                "is " + std::to_string(plan.context) +
+                    ", but tokens of this model see those behind them, so nothing can lie in a "
+                    "cache: leave it out");
+}
+
+}  // namespace
+
+void complete_inference(const ModelSpec& model, ParallelPlan& plan) {
+  if (!plan.is_inference()) return;
+  if (plan.sequence == 0 && plan.inference == Inference::kDecode) plan.sequence = 1;
+  if (plan.inference == Inference::kPrefill && plan.context == 0) plan.context = plan.sequence;
+  if (plan.prefill_context == 0) plan.prefill_context = plan.prefill_tokens;
+  if (plan.dp >= 1 && plan.global_batch >= 1 && plan.global_batch % plan.dp == 0) {
+    plan.microbatch_size = plan.global_batch / plan.dp;
+  }
+  plan.sequence_parallel = false;
+  const bool has_experts = model.experts.routed > 0;
+  if (has_experts && plan.tp > 1 && plan.ep == 1 && plan.etp == 1) plan.etp = plan.tp;
+}
+
+RequestBatch requests_of(const ParallelPlan& plan) {
+  RequestBatch batch{.cache = plan.cached()};
+  batch.groups.push_back({.sequences = plan.microbatch_size,
+                          .queries = plan.sequence,
+                          .cached = plan.context - plan.sequence,
+                          .generates = plan.inference == Inference::kDecode});
+  if (plan.prefill_tokens > 0) {
+    batch.groups.push_back(
+        {.queries = plan.prefill_tokens, .cached = plan.prefill_context - plan.prefill_tokens});
+  }
+  return batch;
+}
+
+void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (!plan.is_inference()) return check_training(plan, rules);
+  check_training_keys(plan, rules);
+  check_unsupported(plan, model, rules);
+  check_experts_of_group(plan, model, rules);
+  check_requests(plan, model, rules);
+}
+
+}  // namespace stepsim

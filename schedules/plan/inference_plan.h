@@ -1,0 +1,26 @@
+// A pass of inference as a plan: inference=prefill or decode, batch requests of `sequence` new
+// tokens each, of which each then has `context` tokens. The pass is one micro-batch through all
+// stages.
+
+#pragma once
+
+#include "schedules/plan/parallel_plan.h"
+#include "schedules/plan/plan_rules.h"
+#include "workload/inference.h"
+#include "workload/model_spec.h"
+
+namespace stepsim {
+
+// Sets the keys that a pass of inference leaves no choice: one micro-batch of the whole batch, no
+// sequence parallelism, one new token where decode gives no other number, no context but its own
+// tokens where prefill gives none, and experts divided over the tensor group where the plan does
+// not divide them. Does nothing to plans of training.
+void complete_inference(const ModelSpec& model, ParallelPlan& plan);
+
+// Returns the requests of one replica. REQUIRES: plan.is_inference(), and no problem.
+RequestBatch requests_of(const ParallelPlan& plan);
+
+// Checks the keys of inference, and that keys of training are left alone.
+void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+
+}  // namespace stepsim

@@ -1,0 +1,222 @@
+// Passes of inference: caches, FLOPs and bytes counted by hand.
+
+#include "workload/inference.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/published_models.h"
+#include "workload/layers.h"
+
+namespace stepsim {
+namespace {
+
+// DeepSeek-V3's attention (arXiv 2412.19437).
+ModelSpec latent() {
+  return {
+      .name = "latent",
+      .layers = 61,
+      .hidden = 7168,
+      .intermediate = 18432,
+      .heads = 128,
+      .kv_heads = 128,
+      .head_dim = 192,
+      .vocabulary = 129280,
+      .latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128}};
+}
+
+RequestBatch decoding(std::int64_t sequences, std::int64_t keys) {
+  return {
+      .groups = {{.sequences = sequences, .queries = 1, .cached = keys - 1, .generates = true}}};
+}
+
+RequestBatch prompts(std::int64_t sequences, std::int64_t tokens, std::int64_t cached = 0) {
+  return {.groups = {{.sequences = sequences, .queries = tokens, .cached = cached}}};
+}
+
+const LayerOp& op(const Layer& layer, std::string_view name) {
+  const auto found = std::ranges::find(layer.ops, name, &LayerOp::name);
+  if (found == layer.ops.end()) throw std::logic_error("no op " + std::string(name));
+  return *found;
+}
+
+double flops_of(const ModelLayers& layers) {
+  double sum = 0;
+  const auto add = [&sum](const Layer& layer) {
+    for (const LayerOp& op : layer.ops) {
+      for (const Kernel& kernel : op.forward) {
+        if (kernel.kind != KernelKind::kElementwise) sum += kernel.flops.value();
+      }
+    }
+  };
+  for (const std::uint32_t kind : layers.kind_of_block) add(layers.blocks[kind]);
+  add(layers.head);
+  return sum;
+}
+
+// 2 x 80 layers x 8 heads x 128 x 2 bytes; of latents 61 layers x 576 x 2.
+TEST(InferenceTest, ACacheHasKeysAndValuesOrLatents) {
+  EXPECT_EQ(cache_bytes_per_token(llama3_70b(), DataType::kBf16), Bytes(327'680));
+  EXPECT_EQ(cache_bytes_per_token(llama3_70b(), DataType::kFp8), Bytes(163'840));
+  EXPECT_EQ(cache_bytes_per_token(latent(), DataType::kBf16), Bytes(70'272));
+}
+
+TEST(InferenceTest, ALayerWithAWindowKeepsNoMoreThanThat) {
+  ModelSpec model = llama3_70b();
+  model.window = 1024;
+  model.mixer_pattern = "LG";
+  ASSERT_EQ(check(model), std::vector<Problem>{});
+  const auto of = [&](Mixer mixer, std::int64_t tokens) {
+    return cache_size(model, {.mixer = mixer}, 1, DataType::kBf16, tokens);
+  };
+  const Bytes token(2 * 8 * 128 * 2);
+  EXPECT_EQ(of(Mixer::kGlobal, 8192), 8192 * token);
+  EXPECT_EQ(of(Mixer::kLocal, 8192), 1024 * token);
+  EXPECT_EQ(of(Mixer::kLocal, 100), 100 * token);
+}
+
+TEST(InferenceTest, HeadsOfTheCacheAreDividedAsFarAsTheyGo) {
+  const auto on_chip = [](std::int64_t tensor) {
+    return cache_size(llama3_70b(), {}, tensor, DataType::kBf16, 10);
+  };
+  EXPECT_EQ(on_chip(8), on_chip(1) / 8);
+  EXPECT_EQ(on_chip(16), on_chip(8));  // eight heads are on two chips each
+  EXPECT_EQ(cache_size(latent(), {}, 8, DataType::kBf16, 10),
+            cache_size(latent(), {}, 1, DataType::kBf16, 10));
+}
+
+// Weights: 2 FLOPs a parameter and token. Scores: 2 x keys x heads x (128 + 128) a token and layer.
+TEST(InferenceTest, KernelsComputeTheModelFlops) {
+  for (const RequestBatch& batch : {decoding(64, 8192), prompts(2, 512), prompts(1, 512, 1024)}) {
+    const ModelLayers layers = inference_layers(llama3_70b(), {}, batch);
+    EXPECT_NEAR(flops_of(layers) / inference_flops(llama3_70b(), batch), 1, 1e-3);
+  }
+  const double attention = 64 * 80 * 2.0 * 8192 * 64 * 256;
+  const double weights =
+      64 * 2.0 *
+      (80 * (8192.0 * (8192 + 2048) + 8192.0 * 8192 + 3 * 8192.0 * 28672) + 8192.0 * 128256);
+  EXPECT_NEAR(inference_flops(llama3_70b(), decoding(64, 8192)), attention + weights,
+              1e-4 * weights);
+}
+
+TEST(InferenceTest, GenerationReadsTheCacheOnce) {
+  const ModelLayers layers = inference_layers(llama3_70b(), {.tensor = 8}, decoding(64, 8192));
+  const std::vector<Kernel>& kernels = op(layers.block(0), "attention").forward;
+  ASSERT_EQ(kernels.size(), 1U);
+  EXPECT_EQ(kernels[0].kind, KernelKind::kAttentionDecode);
+  const Bytes cache = 64 * cache_size(llama3_70b(), {}, 8, DataType::kBf16, 8192);
+  EXPECT_NEAR(static_cast<double>(kernels[0].read.value()) / static_cast<double>(cache.value()), 1,
+              0.001);  // and the queries
+  EXPECT_EQ(op(layers.block(0), "qkv_projection").forward.front().m, 64);
+}
+
+TEST(InferenceTest, LatentsAreReadOnceForAllHeads) {
+  const ModelLayers layers = inference_layers(latent(), {}, decoding(8, 4096));
+  const std::vector<Kernel>& kernels = op(layers.block(0), "attention").forward;
+  ASSERT_EQ(kernels.size(), 1U);
+  EXPECT_EQ(kernels[0].kind, KernelKind::kLatentDecode);
+  const auto cache = static_cast<double>(8 * 4096 * 576 * 2);
+  EXPECT_NEAR(static_cast<double>(kernels[0].read.value()) / cache, 1, 0.1);
+}
+
+// A chunk of a prompt beside requests that generate: one matmul for all tokens, and a kernel of
+// attention for each group.
+TEST(InferenceTest, AChunkRunsBesideGeneration) {
+  RequestBatch batch = decoding(32, 2048);
+  batch.groups.push_back({.queries = 512, .cached = 512});
+  const ModelLayers layers = inference_layers(llama3_70b(), {}, batch);
+  EXPECT_EQ(op(layers.block(0), "qkv_projection").forward.front().m, 544);
+  const std::vector<Kernel>& kernels = op(layers.block(0), "attention").forward;
+  ASSERT_EQ(kernels.size(), 3U);  // generation, prompt, its keys and values into the cache
+  // Token i of the chunk sees 512 + i keys.
+  const double pairs = 512.0 * 512 + 512.0 * 512 / 2;
+  EXPECT_DOUBLE_EQ(kernels[1].flops.value(), 2 * pairs * 64 * 256);
+  EXPECT_EQ(op(layers.head, "unembedding").forward.front().m, 33);
+}
+
+TEST(InferenceTest, OnlyLastTokensOfPromptsBecomeLogits) {
+  const ModelLayers layers = inference_layers(llama3_70b(), {}, prompts(4, 1000));
+  EXPECT_EQ(op(layers.head, "unembedding").forward.front().m, 4);
+  EXPECT_EQ(layers.head.ops.back().name, "sampling");
+}
+
+TEST(InferenceTest, NothingIsKept) {
+  const ModelLayers layers = inference_layers(latent(), {.tensor = 4}, prompts(2, 128));
+  for (const Layer* const layer : {&layers.embedding, &layers.blocks[0], &layers.head}) {
+    EXPECT_EQ(layer->saved(), Bytes(0)) << layer->name;
+    for (const LayerOp& op : layer->ops) EXPECT_TRUE(op.input_gradient.empty()) << op.name;
+  }
+}
+
+ModelSpec experts() {
+  ModelSpec model = llama3_70b();
+  model.experts = {.routed = 64, .per_token = 4, .intermediate = 1024};
+  return model;
+}
+
+// 64 (1 - (1 - 4 / 64)^8) = 25.8 of 64 experts have one of eight tokens.
+TEST(InferenceTest, FewTokensReadTheWeightsOfFewExperts) {
+  const auto groups = [](std::int64_t tokens) {
+    const ModelLayers layers = inference_layers(experts(), {}, decoding(tokens, 100));
+    for (const LayerOp& op : layers.block(0).ops) {
+      if (op.region == Region::kExpert && !op.forward.empty()) return op.forward.front().batch;
+    }
+    return std::int64_t{0};
+  };
+  EXPECT_EQ(groups(8), 26);
+  EXPECT_EQ(groups(1), 4);
+  EXPECT_EQ(groups(4096), 64);
+}
+
+// The tensor group divides the experts: together its ranks compute each copy once.
+TEST(InferenceTest, ATensorGroupDividesTheExperts) {
+  const auto flops = [](const Shard& shard) {
+    double sum = 0;
+    const ModelLayers layers = inference_layers(experts(), shard, decoding(64, 100));
+    for (const LayerOp& op : layers.block(0).ops) {
+      for (const Kernel& kernel : op.forward) {
+        const bool is_expert = kernel.kind == KernelKind::kMatmul && kernel.batch > 1;
+        if (is_expert) sum += kernel.flops.value();
+      }
+      EXPECT_TRUE(shard.tensor == 1 || op.region != Region::kExpert) << op.name;
+    }
+    return sum;
+  };
+  const double whole = flops({});
+  EXPECT_GT(whole, 0);
+  EXPECT_NEAR(4 * flops({.tensor = 4, .expert = 4}), whole, 1e-6 * whole);
+  EXPECT_NEAR(4 * flops({.tensor = 4, .expert_tensor = 4}), whole, 1e-6 * whole);
+}
+
+// A state is read and written once a step, whatever came before.
+TEST(InferenceTest, AStateTakesTheSameMemoryForever) {
+  ModelSpec model = llama3_70b();
+  model.mixer_pattern = "S";
+  model.state = {.kind = StateKind::kMamba2,
+                 .heads = 128,
+                 .groups = 8,
+                 .key_dim = 128,
+                 .value_dim = 64,
+                 .convolution = 4};
+  ASSERT_EQ(check(model), std::vector<Problem>{});
+  const BlockKind kind{.mixer = Mixer::kState};
+  EXPECT_EQ(cache_size(model, kind, 1, DataType::kBf16, 10),
+            cache_size(model, kind, 1, DataType::kBf16, 100'000));
+  EXPECT_EQ(cache_bytes_per_token(model, DataType::kBf16), Bytes(0));
+  const ModelLayers layers = inference_layers(model, {}, decoding(16, 4096));
+  const Kernel& step = op(layers.block(0), "scan").forward.front();
+  const Bytes states(16 * 128 * 128 * 64 * 4);
+  EXPECT_GE(step.read, states);
+  EXPECT_GE(step.written, states);
+  EXPECT_LT(10 * step.read, 11 * states);
+}
+
+}  // namespace
+}  // namespace stepsim

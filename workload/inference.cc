@@ -1,0 +1,351 @@
+#include "workload/inference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "workload/attention.h"
+#include "workload/chunked_scan.h"
+#include "workload/head.h"
+#include "workload/kernels.h"
+#include "workload/layer_part.h"
+#include "workload/mixer.h"
+#include "workload/model_counts.h"
+#include "workload/sparse_attention.h"
+#include "workload/state_mixer.h"
+
+namespace stepsim {
+namespace {
+
+std::int64_t keys_and_values(const ModelSpec& own, std::int64_t kv_heads) {
+  return kv_heads * (own.head_dim + (own.values_are_keys ? 0 : own.v_dim()));
+}
+
+// Returns the pairs of a new token and a key that a request's attention scores, per head.
+double scored_pairs(const ModelSpec& model, const BlockKind& kind, const RequestGroup& group) {
+  if (kind.mixer == Mixer::kTwoSided) return pairs_of(model, kind, group.queries);
+  return pairs_of(model, kind, group.keys()) - pairs_of(model, kind, group.cached);
+}
+
+// ---- kernels that mix the tokens of a request ----
+
+// The kernels of one layer's attention for each group of requests.
+class MixedTokens {
+ public:
+  MixedTokens(const Part& part, const ModelSpec& model, const BlockKind& kind, DataType cache)
+      : part_(part), model_(model), kind_(kind), cache_(cache) {}
+
+  std::vector<Kernel> attention(const RequestGroup& group) const {
+    std::vector<Kernel> kernels;
+    if (group.generates) {
+      kernels.push_back(is_latent() ? over_latents(group) : over_cache(group));
+      return kernels;
+    }
+    if (is_latent() && !is_sparse() && group.cached > 0) kernels.push_back(cached_keys(group));
+    kernels.push_back(over_prompt(group));
+    kernels.push_back(write_cache(group));
+    return kernels;
+  }
+
+  std::vector<Kernel> index_scores(const RequestGroup& group) const {
+    return stepsim::index_scores(part_, group.sequences, group.queries, group.keys(),
+                                 pairs_of(model_, {.mixer = Mixer::kGlobal}, group.keys()) -
+                                     pairs_of(model_, {.mixer = Mixer::kGlobal}, group.cached));
+  }
+
+  // One step of the recurrence for each new token: the state is read and written.
+  Kernel state_step(const RequestGroup& group) const {
+    const StateSpec& state = model_.state;
+    const std::int64_t heads = std::max<std::int64_t>(1, state.heads / part_.shard.tensor);
+    const Bytes states = group.sequences * heads * state_size(state);
+    const std::int64_t values = group.tokens() * heads * (2 * state.key_dim + state.value_dim);
+    Kernel step = part_.elementwise("scan", {.elements = values});
+    step.flops = Flops(recurrence_flops(state, 1) * static_cast<double>(group.tokens()) /
+                       static_cast<double>(part_.shard.tensor));
+    step.read += states;
+    step.written += states;
+    return step;
+  }
+
+ private:
+  const ModelSpec& own() const { return part_.model; }
+  bool is_latent() const { return own().latent.kv_rank > 0; }
+  bool is_sparse() const { return kind_.mixer == Mixer::kSparse; }
+  DataType type() const { return part_.shard.types.activations; }
+
+  // Returns the keys that a query of a sparse layer looks at, at most.
+  std::int64_t read_keys(const RequestGroup& group) const {
+    return is_sparse() ? std::min(group.keys(), own().indexer.top_k) : group.keys();
+  }
+
+  Kernel over_cache(const RequestGroup& group) const {
+    return attention_decode("attention", {.type = type(), .stored = cache_},
+                            {.sequences = group.sequences,
+                             .heads = part_.heads,
+                             .kv_heads = part_.kv_heads,
+                             .queries = group.queries,
+                             .keys = read_keys(group),
+                             .window = kind_.mixer == Mixer::kLocal ? own().window : 0,
+                             .qk_dim = own().qk_dim(),
+                             .v_dim = own().v_dim()});
+  }
+
+  Kernel over_latents(const RequestGroup& group) const {
+    return latent_decode("attention", {.type = type(), .stored = cache_},
+                         {.sequences = group.sequences,
+                          .heads = part_.heads,
+                          .queries = group.queries,
+                          .keys = read_keys(group),
+                          .latent_dim = own().latent.kv_rank,
+                          .rope_dim = own().latent.rope_dim});
+  }
+
+  Kernel over_prompt(const RequestGroup& group) const {
+    AttentionShape shape = attention_shape(part_, kind_);
+    shape.sequences = group.sequences;
+    shape.queries = group.queries;
+    shape.keys = group.keys();
+    if (kind_.mixer == Mixer::kLocal) {
+      shape.keys = std::min(shape.keys, own().window + group.queries);
+    }
+    shape.pairs = scored_pairs(model_, kind_, group);
+    Kernel kernel = attention_forward("attention", type(), shape);
+    if (is_sparse()) {
+      kernel.read += gathered_size(part_, static_cast<double>(group.sequences) * shape.pairs);
+    }
+    return kernel;
+  }
+
+  // Keys and values of cached tokens come out of their latent vectors again.
+  Kernel cached_keys(const RequestGroup& group) const {
+    const LatentSpec& latent = own().latent;
+    const DataTypes& types = part_.shard.types;
+    return matmul("key_value_up_projection", {types.matmul, types.activations},
+                  {.m = group.sequences * group.cached,
+                   .n = part_.heads * (latent.nope_dim + latent.v_dim),
+                   .k = latent.kv_rank});
+  }
+
+  Kernel write_cache(const RequestGroup& group) const {
+    const std::int64_t width = is_latent() ? own().latent.kv_rank + own().latent.rope_dim
+                                           : keys_and_values(own(), part_.kv_heads);
+    const std::int64_t values = group.tokens() * (kind_.shares ? 0 : width);
+    return rounding("write_cache", type(), values, part_.size(values), bytes_of(values, cache_));
+  }
+
+  const Part& part_;  // of the layer's own sizes
+  const ModelSpec& model_;
+  const BlockKind& kind_;
+  DataType cache_;
+};
+
+// ---- ops ----
+
+// Nothing is kept; what an op reads and makes lives while it runs.
+void run_forward_only(LayerOp& op) {
+  Bytes made;
+  for (const Kernel& kernel : op.forward) made = std::max(made, kernel.written);
+  op.forward_workspace = std::max(op.forward_workspace, op.input + made);
+  op.again.clear();
+  op.input_gradient.clear();
+  op.weight_gradient.clear();
+  op.saved = op.saved_input = op.saved_inside = op.saved_result = Bytes(0);
+  op.backward_workspace = Bytes(0);
+  op.backward_reads_input = op.regathers_input = false;
+  op.reduced_values_per_token = 0;
+}
+
+Layer forward_only(Layer layer) {
+  for (LayerOp& op : layer.ops) run_forward_only(op);
+  return layer;
+}
+
+// Returns how many of a chip's experts have a token, on average: at least one, if any token comes.
+std::int64_t experts_in_use(const ModelSpec& model, std::int64_t on_chip, std::int64_t rows) {
+  const auto experts = static_cast<double>(model.experts.routed);
+  const double tokens =
+      static_cast<double>(rows) * experts / static_cast<double>(on_chip * model.experts.visited());
+  const double missed = 1 - static_cast<double>(model.experts.visited()) / experts;
+  const double share = 1 - std::pow(missed, tokens);
+  const auto used = static_cast<std::int64_t>(std::lround(static_cast<double>(on_chip) * share));
+  return std::clamp<std::int64_t>(used, 1, std::min(on_chip, std::max<std::int64_t>(1, rows)));
+}
+
+// Reads the weights of those experts only that have a token.
+void leave_out_experts(const ModelSpec& model, const DataTypes& types, LayerOp& op) {
+  for (Kernel& kernel : op.forward) {
+    if (kernel.kind != KernelKind::kMatmul || kernel.batch <= 1) continue;
+    const double products = 2 * static_cast<double>(kernel.n) * static_cast<double>(kernel.k);
+    const auto rows = static_cast<std::int64_t>(std::lround(kernel.flops.value() / products));
+    kernel = grouped_matmul(kernel.name, {types.matmul, types.activations},
+                            {.groups = experts_in_use(model, kernel.batch, rows),
+                             .rows = rows,
+                             .n = kernel.n,
+                             .k = kernel.k});
+  }
+}
+
+// All ranks of the tensor group have the tokens, so experts are matmuls of the T region like any
+// other. Router and permutation come first; then one run of T, with the shared experts.
+void divide_experts_over_tensor_group(Layer& block) {
+  const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
+  const auto first = std::ranges::find_if(block.ops, is_expert);
+  std::stable_partition(block.ops.begin(), first, [](const LayerOp& op) {
+    return !op.name.starts_with("shared_") || op.region != Region::kTensor;
+  });
+  for (LayerOp& op : block.ops) {
+    if (is_expert(op) || op.name == "unpermute") op.region = Region::kTensor;
+  }
+  block.routing.reset();
+}
+
+std::vector<Kernel> for_each_group(const RequestBatch& batch, const auto& kernels_of) {
+  std::vector<Kernel> all;
+  for (const RequestGroup& group : batch.groups) {
+    std::vector<Kernel> kernels = kernels_of(group);
+    std::ranges::move(kernels, std::back_inserter(all));
+  }
+  return all;
+}
+
+class PassLayers {
+ public:
+  PassLayers(const ModelSpec& model, const Shard& shard, const RequestBatch& batch)
+      : model_(model), shard_(shard), batch_(batch) {
+    shard_.sequences = batch.tokens();
+    shard_.sequence_length = 1;
+  }
+
+  ModelLayers build() const {
+    ModelLayers layers = build_layers(model_, shard_);
+    const std::vector<BlockKind> kinds = kinds_of(model_);
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      layers.blocks[i] = block(std::move(layers.blocks[i]), kinds[i], i);
+    }
+    layers.embedding = forward_only(std::move(layers.embedding));
+    layers.head = head();
+    layers.prediction.clear();
+    return layers;
+  }
+
+ private:
+  Layer block(Layer block, const BlockKind& kind, std::size_t number) const {
+    const ModelSpec own = as_in(model_, kind);
+    const Part part = part_of_model(own, shard_);
+    const MixedTokens mixed(part, model_, kind, batch_.cache);
+    for (LayerOp& op : block.ops) {
+      if (op.name == "attention") {
+        op.forward =
+            for_each_group(batch_, [&](const auto& group) { return mixed.attention(group); });
+      } else if (op.name == "index_scores") {
+        op.forward =
+            for_each_group(batch_, [&](const auto& group) { return mixed.index_scores(group); });
+      } else if (op.name == "scan") {
+        op.forward = for_each_group(batch_, [&](const auto& group) {
+          return group.generates ? std::vector<Kernel>{mixed.state_step(group)}
+                                 : scan_of(group, number);
+        });
+      } else if (op.region == Region::kExpert) {
+        leave_out_experts(model_, shard_.types, op);
+      }
+    }
+    if (block.routing && shard_.tensor > 1) divide_experts_over_tensor_group(block);
+    return forward_only(std::move(block));
+  }
+
+  // The chunked scan of a group by itself.
+  std::vector<Kernel> scan_of(const RequestGroup& group, std::size_t number) const {
+    Shard shard = shard_;
+    shard.sequences = group.sequences;
+    shard.sequence_length = group.queries;
+    const std::vector<LayerOp> ops = build_layers(model_, shard).blocks[number].ops;
+    return std::ranges::find(ops, "scan", &LayerOp::name)->forward;
+  }
+
+  Layer head() const {
+    Shard shard = shard_;
+    shard.sequences = batch_.outputs();
+    const Part part = part_of_model(model_, shard);
+    Layer layer = head_layer(part);
+    layer.ops.back() = LayerOp{.name = "sampling", .region = Region::kTensor};
+    const std::int64_t logits = batch_.outputs() * part.vocabulary * shard.tensor;
+    layer.ops.back().forward = {
+        elementwise("sampling", DataType::kFp32, {.elements = logits, .writes = 0, .flops = 5})};
+    layer.ops.back().crossing = logits * size_of(shard.types.communication);
+    return forward_only(std::move(layer));
+  }
+
+  const ModelSpec& model_;
+  Shard shard_;
+  const RequestBatch& batch_;
+};
+
+}  // namespace
+
+std::int64_t RequestBatch::tokens() const {
+  std::int64_t sum = 0;
+  for (const RequestGroup& group : groups) sum += group.tokens();
+  return sum;
+}
+
+std::int64_t RequestBatch::outputs() const {
+  std::int64_t sum = 0;
+  for (const RequestGroup& group : groups) sum += group.outputs();
+  return sum;
+}
+
+ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch) {
+  return PassLayers(model, shard, batch).build();
+}
+
+Bytes cache_size(const ModelSpec& model, const BlockKind& kind, std::int64_t tensor, DataType type,
+                 std::int64_t tokens) {
+  const ModelSpec own = as_in(model, kind);
+  Bytes size;
+  if (kind.has_state()) {
+    const std::int64_t parts = std::min(tensor, own.state.heads);
+    size += sequence_state_size(own.state, DataType::kBf16) / parts;
+  }
+  if (kind.mixer == Mixer::kSparse && !kind.shares) {
+    size += Bytes(tokens * own.indexer.head_dim);  // in fp8
+  }
+  if (!kind.attends() || (kind.shares && kind.mixer != Mixer::kSparse)) return size;
+  if (kind.mixer == Mixer::kLocal) tokens = std::min(tokens, own.window);
+  const std::int64_t width =
+      own.latent.kv_rank > 0
+          ? own.latent.kv_rank + own.latent.rope_dim
+          : keys_and_values(own, std::max<std::int64_t>(1, own.kv_heads / tensor));
+  return size + bytes_of(tokens * width, type);
+}
+
+Bytes cache_bytes_per_token(const ModelSpec& model, DataType type) {
+  Bytes sum;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const BlockKind kind = kind_of(model, layer);
+    sum += cache_size(model, kind, 1, type, 2) - cache_size(model, kind, 1, type, 1);
+  }
+  return sum;
+}
+
+double inference_flops(const ModelSpec& model, const RequestBatch& batch) {
+  const ForwardFlops one = forward_flops(model, 1);
+  double mixing = 0;
+  double at_one = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const BlockKind kind = kind_of(model, layer);
+    at_one += mixing_flops(model, kind, 1, false);
+    for (const RequestGroup& group : batch.groups) {
+      mixing +=
+          static_cast<double>(group.sequences) * (mixing_flops(model, kind, group.keys(), false) -
+                                                  mixing_flops(model, kind, group.cached, false));
+    }
+  }
+  double weights = -at_one;
+  for (const double layer : one.layers) weights += layer;
+  return weights * static_cast<double>(batch.tokens()) +
+         one.head * static_cast<double>(batch.outputs()) + mixing;
+}
+
+}  // namespace stepsim

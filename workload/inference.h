@@ -1,0 +1,82 @@
+// What one chip runs in a pass of inference, and what it keeps of each request.
+//
+// A pass computes new tokens of some requests. Requests that are alike form a group: prompts
+// (prefill, or a chunk of one), or requests that generate, with one new token or, under
+// speculation, a few. All tokens go through projections, MLPs and experts together; what mixes the
+// tokens of a request runs group by group:
+//
+//   prompt     FlashAttention of the new tokens over themselves and those in the cache; a chunked
+//              scan where a layer has a state
+//   generates  attention of a few queries over the cache (sim/chips/decode_attention.h). With
+//   latent
+//              attention queries and results are those of the latent vectors, and the projection
+//              out of them (key_value_up) multiplies queries and results instead: as many FLOPs
+//              (DeepSeek-V2, arXiv 2405.04434, section 2.1.2). A state is read and written once
+//
+// The head takes the last token of each request (all new ones of those that generate). The logits
+// are gathered over the tensor group, and a token is drawn.
+//
+// Experts: only weights are read of experts that have a token, of E experts on average
+// E (1 - (1 - k / E)^tokens). With tensor parallelism the experts are divided over the tensor group
+// too (ep x etp = tp), whose ranks all have the same tokens: nothing is sent to them, and their
+// results are summed with the group's.
+//
+// Nothing is kept for a backward. Not modelled: sequences of unequal length in a group (give the
+// mean), modules of multi-token prediction (a draft is a pass of its own), pages of the cache.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/chips/kernel.h"
+#include "workload/layers.h"
+#include "workload/model_spec.h"
+
+namespace stepsim {
+
+// Requests that are alike. REQUIRES: sequences and queries at least 1, cached at least 0.
+struct RequestGroup {
+  std::int64_t sequences = 1;
+  std::int64_t queries = 1;  // new tokens of each
+  std::int64_t cached = 0;   // tokens of each that lie in the cache before the pass; the mean
+  bool generates = false;
+
+  std::int64_t keys() const { return cached + queries; }
+  std::int64_t tokens() const { return sequences * queries; }
+  // Rows of logits that are read.
+  std::int64_t outputs() const { return generates ? tokens() : sequences; }
+  friend bool operator==(const RequestGroup&, const RequestGroup&) = default;
+};
+
+struct RequestBatch {
+  std::vector<RequestGroup> groups{};
+  DataType cache = DataType::kBf16;
+
+  std::int64_t tokens() const;
+  std::int64_t outputs() const;
+};
+
+// Returns the layers of a pass: forwards only. The head ends with the op "sampling", before which
+// the logits of the tensor group have to be gathered. REQUIRES: as build_layers(), of which shard's
+// sequences are set here; no context ranks, no sequence parallelism, no two-dimensional weights;
+// the model is a transformer without cross attention; with experts and tensor > 1 expert x
+// expert_tensor is tensor.
+ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch);
+
+// Returns the bytes that a layer of this kind keeps on one chip of a request that has `tokens`
+// tokens: keys and values (of the window, where it is shorter), a latent vector, keys of an
+// indexer, a state. Key-value heads fewer than `tensor`, and latents, are on several chips.
+Bytes cache_size(const ModelSpec& model, const BlockKind& kind, std::int64_t tensor, DataType type,
+                 std::int64_t tokens);
+
+// Returns what all layers keep of a further token of a request that is shorter than every window,
+// on all chips together, each value counted once.
+Bytes cache_bytes_per_token(const ModelSpec& model, DataType type);
+
+// Returns the model FLOPs of a pass: 2 x matmul parameters a token, of the head for its outputs
+// only, and the mixing of tokens as in model_flops() (model_counts.h), causal.
+double inference_flops(const ModelSpec& model, const RequestBatch& batch);
+
+}  // namespace stepsim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -31,12 +32,21 @@ double scored_pairs(const ModelSpec& model, const BlockKind& kind, const Request
 
 // ---- kernels that mix the tokens of a request ----
 
-// The kernels of one layer's attention for each group of requests.
+// The kernels of one kind of layer for a group of requests.
 class MixedTokens {
  public:
   MixedTokens(const Part& part, const ModelSpec& model, const BlockKind& kind, DataType cache)
       : part_(part), model_(model), kind_(kind), cache_(cache) {}
 
+  // Returns those of the op of this name; nullopt if the op does not mix tokens.
+  std::optional<std::vector<Kernel>> of(std::string_view op, const RequestGroup& group) const {
+    if (op == "attention") return attention(group);
+    if (op == "index_scores") return index_scores(group);
+    if (op == "scan") return scan(group);
+    return std::nullopt;
+  }
+
+ private:
   std::vector<Kernel> attention(const RequestGroup& group) const {
     std::vector<Kernel> kernels;
     if (group.generates) {
@@ -55,6 +65,15 @@ class MixedTokens {
                                      pairs_of(model_, {.mixer = Mixer::kGlobal}, group.cached));
   }
 
+  std::vector<Kernel> scan(const RequestGroup& group) const {
+    if (group.generates) return {state_step(group)};
+    Shard shard = part_.shard;
+    shard.sequences = group.sequences;
+    shard.sequence_length = group.queries;
+    const std::vector<LayerOp> ops = mixer_branch(part_of_model(own(), shard), kind_);
+    return std::ranges::find(ops, "scan", &LayerOp::name)->forward;
+  }
+
   // One step of the recurrence for each new token: the state is read and written.
   Kernel state_step(const RequestGroup& group) const {
     const StateSpec& state = model_.state;
@@ -69,7 +88,6 @@ class MixedTokens {
     return step;
   }
 
- private:
   const ModelSpec& own() const { return part_.model; }
   bool is_latent() const { return own().latent.kv_rank > 0; }
   bool is_sparse() const { return kind_.mixer == Mixer::kSparse; }
@@ -201,15 +219,6 @@ void divide_experts_over_tensor_group(Layer& block) {
   block.routing.reset();
 }
 
-std::vector<Kernel> for_each_group(const RequestBatch& batch, const auto& kernels_of) {
-  std::vector<Kernel> all;
-  for (const RequestGroup& group : batch.groups) {
-    std::vector<Kernel> kernels = kernels_of(group);
-    std::ranges::move(kernels, std::back_inserter(all));
-  }
-  return all;
-}
-
 class PassLayers {
  public:
   PassLayers(const ModelSpec& model, const Shard& shard, const RequestBatch& batch)
@@ -222,7 +231,7 @@ class PassLayers {
     ModelLayers layers = build_layers(model_, shard_);
     const std::vector<BlockKind> kinds = kinds_of(model_);
     for (std::size_t i = 0; i < kinds.size(); ++i) {
-      layers.blocks[i] = block(std::move(layers.blocks[i]), kinds[i], i);
+      layers.blocks[i] = block(std::move(layers.blocks[i]), kinds[i]);
     }
     layers.embedding = forward_only(std::move(layers.embedding));
     layers.head = head();
@@ -231,37 +240,23 @@ class PassLayers {
   }
 
  private:
-  Layer block(Layer block, const BlockKind& kind, std::size_t number) const {
+  Layer block(Layer block, const BlockKind& kind) const {
     const ModelSpec own = as_in(model_, kind);
     const Part part = part_of_model(own, shard_);
     const MixedTokens mixed(part, model_, kind, batch_.cache);
     for (LayerOp& op : block.ops) {
-      if (op.name == "attention") {
-        op.forward =
-            for_each_group(batch_, [&](const auto& group) { return mixed.attention(group); });
-      } else if (op.name == "index_scores") {
-        op.forward =
-            for_each_group(batch_, [&](const auto& group) { return mixed.index_scores(group); });
-      } else if (op.name == "scan") {
-        op.forward = for_each_group(batch_, [&](const auto& group) {
-          return group.generates ? std::vector<Kernel>{mixed.state_step(group)}
-                                 : scan_of(group, number);
-        });
+      if (mixed.of(op.name, batch_.groups.front())) {
+        op.forward.clear();
+        for (const RequestGroup& group : batch_.groups) {
+          std::vector<Kernel> kernels = *mixed.of(op.name, group);
+          std::ranges::move(kernels, std::back_inserter(op.forward));
+        }
       } else if (op.region == Region::kExpert) {
         leave_out_experts(model_, shard_.types, op);
       }
     }
     if (block.routing && shard_.tensor > 1) divide_experts_over_tensor_group(block);
     return forward_only(std::move(block));
-  }
-
-  // The chunked scan of a group by itself.
-  std::vector<Kernel> scan_of(const RequestGroup& group, std::size_t number) const {
-    Shard shard = shard_;
-    shard.sequences = group.sequences;
-    shard.sequence_length = group.queries;
-    const std::vector<LayerOp> ops = build_layers(model_, shard).blocks[number].ops;
-    return std::ranges::find(ops, "scan", &LayerOp::name)->forward;
   }
 
   Layer head() const {
@@ -298,6 +293,35 @@ std::int64_t RequestBatch::outputs() const {
 
 ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch) {
   return PassLayers(model, shard, batch).build();
+}
+
+TokenMixing::TokenMixing(const ModelSpec& model, const Shard& shard, DataType cache)
+    : model_(model), shard_(shard), cache_(cache) {
+  shard_.sequences = shard_.sequence_length = 1;
+  for (const BlockKind& kind : kinds_of(model)) {
+    kinds_.push_back({.kind = kind, .own = as_in(model, kind)});
+    for (const LayerOp& op : mixer_branch(part_of_model(kinds_.back().own, shard_), kind)) {
+      if (op.name == "attention" || op.name == "index_scores" || op.name == "scan") {
+        kinds_.back().ops.push_back(op.name);
+      }
+    }
+  }
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const auto found = std::ranges::find(kinds_, kind_of(model, layer), &Kind::kind);
+    ++found->layers;
+  }
+}
+
+std::vector<Kernel> TokenMixing::kernels(std::size_t kind, const RequestGroup& group) const {
+  const auto& [block, own, layers, ops] = kinds_[kind];
+  const Part part = part_of_model(own, shard_);
+  const MixedTokens mixed(part, model_, block, cache_);
+  std::vector<Kernel> all;
+  for (const std::string_view op : ops) {
+    std::vector<Kernel> kernels = *mixed.of(op, group);
+    std::ranges::move(kernels, std::back_inserter(all));
+  }
+  return all;
 }
 
 Bytes cache_size(const ModelSpec& model, const BlockKind& kind, std::int64_t tensor, DataType type,

@@ -26,7 +26,9 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/units.h"
@@ -64,6 +66,31 @@ struct RequestBatch {
 // the model is a transformer without cross attention; with experts and tensor > 1 expert x
 // expert_tensor is tensor.
 ModelLayers inference_layers(const ModelSpec& model, Shard shard, const RequestBatch& batch);
+
+// TokenMixing is the kernels that mix the tokens of a request, by which passes of as many tokens
+// and outputs differ from one another.
+class TokenMixing {
+ public:
+  // REQUIRES: as inference_layers(). `model` must outlive this.
+  TokenMixing(const ModelSpec& model, const Shard& shard, DataType cache);
+
+  std::size_t kinds() const { return kinds_.size(); }  // of layers: kinds_of(model)
+  std::int64_t layers_of(std::size_t kind) const { return kinds_[kind].layers; }
+  // Returns what a layer of this kind runs for a group.
+  std::vector<Kernel> kernels(std::size_t kind, const RequestGroup& group) const;
+
+ private:
+  struct Kind {
+    BlockKind kind{};
+    ModelSpec own{};  // as_in(model, kind)
+    std::int64_t layers = 0;
+    std::vector<std::string_view> ops{};
+  };
+  const ModelSpec& model_;
+  Shard shard_;
+  DataType cache_;
+  std::vector<Kind> kinds_{};
+};
 
 // Returns the bytes that a layer of this kind keeps on one chip of a request that has `tokens`
 // tokens: keys and values (of the window, where it is shorter), a latent vector, keys of an

@@ -123,6 +123,7 @@ void complete_inference(const ModelSpec& model, ParallelPlan& plan) {
 }
 
 RequestBatch requests_of(const ParallelPlan& plan) {
+  if (plan.own_requests) return *plan.own_requests;
   RequestBatch batch{.cache = plan.cached()};
   batch.groups.push_back({.sequences = plan.microbatch_size,
                           .queries = plan.sequence,

@@ -27,6 +27,7 @@
 #include "sim/chips/chip_spec.h"
 #include "sim/chips/kernel.h"
 #include "sim/network/places.h"
+#include "workload/inference.h"
 #include "workload/layers.h"
 #include "workload/model_spec.h"
 
@@ -149,7 +150,8 @@ struct ParallelPlan {
   std::int64_t context = 0;         // tokens of each request after the pass; 0: not given
   std::int64_t prefill_tokens = 0;  // new tokens of one more request, beside those that generate
   std::int64_t prefill_context = 0;
-  std::optional<DataType> cache_type{};  // unset: the activations' type
+  std::optional<DataType> cache_type{};        // unset: the activations' type
+  std::optional<RequestBatch> own_requests{};  // of a replica, instead of what the keys say
 
   // ---- tensor and context ranks ----
   bool sequence_parallel = true;
@@ -243,7 +245,10 @@ struct ParallelPlan {
   std::int64_t ranks() const { return tp * cp * dp * pp; }
   std::int64_t microbatches() const { return global_batch / (dp * microbatch_size); }
   // Returns the tokens of a micro-batch on a context rank.
-  std::int64_t tokens() const { return microbatch_size * (sequence / cp) + prefill_tokens; }
+  std::int64_t tokens() const {
+    return own_requests ? own_requests->tokens()
+                        : microbatch_size * (sequence / cp) + prefill_tokens;
+  }
   std::int64_t replicas() const { return cp * dp; }
   std::int64_t sharded_over() const { return shard.value_or(replicas()); }
   std::int64_t edp() const { return tp * cp * dp / (etp * ep); }

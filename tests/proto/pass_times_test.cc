@@ -1,0 +1,88 @@
+// PassTimes against passes that are simulated, for batches of every kind on clusters of the
+// catalog.
+
+#include "experiment/pass_times.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "experiment/build_cluster.h"
+#include "proto/load_experiment.h"
+
+namespace stepsim {
+namespace {
+
+Experiment serving(const std::string& model, const std::string& cluster, const std::string& plan) {
+  return load_experiment({.model = model,
+                          .cluster = cluster,
+                          .plan = "inference=decode,batch=16,context=100," + plan});
+}
+
+RequestGroup generating(std::int64_t sequences, std::int64_t cached) {
+  return {.sequences = sequences, .cached = cached, .generates = true};
+}
+RequestGroup prompt(std::int64_t tokens, std::int64_t cached = 0) {
+  return {.queries = tokens, .cached = cached};
+}
+
+std::vector<RequestBatch> batches() {
+  return {{.groups = {generating(1, 500)}},
+          {.groups = {generating(61, 3000)}},
+          {.groups = {generating(200, 1)}},
+          {.groups = {prompt(17)}},
+          {.groups = {prompt(3000, 1000)}},
+          {.groups = {prompt(700), prompt(900, 100)}},
+          {.groups = {generating(33, 2000), prompt(479, 512)}},
+          {.groups = {generating(250, 700), prompt(100), prompt(1698)}}};
+}
+
+// The largest relative error over batches().
+double worst_error(const Experiment& experiment) {
+  PassTimes times(experiment, cluster_for_steps(experiment), {});
+  double worst = 0;
+  for (const RequestBatch& batch : batches()) {
+    const double quick = to_seconds(times.of(batch));
+    const double exact = to_seconds(times.simulated(batch));
+    worst = std::max(worst, std::abs(quick / exact - 1));
+  }
+  return worst;
+}
+
+TEST(PassTimesTest, AreWithinHalfAPercentOfSimulatedPasses) {
+  EXPECT_LT(worst_error(serving("llama3-8b", "dgx-h100-8", "tp=8")), 0.005);
+  EXPECT_LT(worst_error(serving("llama3-8b", "dgx-h100-8", "tp=2,pp=4")), 0.005);
+  EXPECT_LT(worst_error(serving("gpt-oss-20b", "dgx-h100-8", "tp=8")), 0.005);
+  EXPECT_LT(worst_error(serving("deepseek-v2-lite", "dgx-h100-8", "tp=8")), 0.005);
+  EXPECT_LT(worst_error(serving("nemotron-h-8b", "dgx-h100-8", "tp=8")), 0.005);
+}
+
+TEST(PassTimesTest, ExactOnesAreSimulated) {
+  const Experiment experiment = serving("llama3-8b", "dgx-h100-8", "tp=8");
+  PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kExact);
+  for (const RequestBatch& batch : batches()) EXPECT_EQ(times.of(batch), times.simulated(batch));
+}
+
+TEST(PassTimesTest, FewPassesAreSimulated) {
+  const Experiment experiment = serving("llama3-8b", "dgx-h100-8", "tp=8");
+  PassTimes times(experiment, cluster_for_steps(experiment), {});
+  for (std::int64_t sequences = 1; sequences <= 256; ++sequences) {
+    for (std::int64_t cached = 100; cached < 5000; cached += 50) {
+      times.of({.groups = {generating(sequences, cached)}});
+    }
+  }
+  EXPECT_LT(times.simulations(), 300U);
+}
+
+TEST(PassTimesTest, ABatchOfThePlansKeysIsThatOfTheRun) {
+  const Experiment experiment = serving("llama3-8b", "dgx-h100-8", "tp=8");
+  PassTimes times(experiment, cluster_for_steps(experiment), {}, PassTimes::Precision::kExact);
+  EXPECT_EQ(times.of({.groups = {generating(16, 99)}}),
+            simulate_experiment(experiment, ExperimentOptions{}).runs.front().metrics.step_time);
+}
+
+}  // namespace
+}  // namespace stepsim

@@ -45,6 +45,7 @@ SimulationOptions simulation_options(const ExperimentOptions& options, const Par
                                .steps = options.steps.value_or(steps_of(plan)),
                                .recorded_ranks = options.recorded_ranks,
                                .record_links = options.record_links,
+                               .fold = options.fold,
                                .progress = options.progress,
                                .progress_context = options.progress_context};
   PacketOptions& packets = simulation.packets;

@@ -49,6 +49,9 @@ struct ExperimentOptions {
   std::uint64_t seed = 0;  // seed of the variation's jitter
   AttentionFlops attention_flops = AttentionFlops::kCausal;
   bool explains = false;  // the result is for explain(), which reads one rank of each program
+  // Simulates one of all ranks that do the same at the same time (docs/folding.md). Off: every
+  // rank, for the same result.
+  bool fold = true;
   // The algorithm of all collectives of an axis. Unset: the choice of the library and `auto`.
   std::array<std::optional<AlgorithmChoice>, kAxes> algorithms{};
 

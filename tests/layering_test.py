@@ -9,7 +9,8 @@ import sys
 
 SIM = ["sim/base", "sim/engine", "sim/chips", "sim/network", "sim/network/packets",
        "sim/collectives", "sim/collectives/algorithms", "sim/hardware", "sim/program",
-       "sim/run", "sim/run/ops", "sim/run/collectives", "sim/run/books"]
+       "sim/folding", "sim/run", "sim/run/ops", "sim/run/collectives", "sim/run/books",
+       "sim/run/folding"]
 UNDER_RUN = [room for room in SIM if not room.startswith("sim/run")]
 PROGRAM = ["sim/base", "sim/chips", "sim/program"]
 PIPELINE = ["schedules/pipeline", "schedules/pipeline/orders", "schedules/pipeline/replay",
@@ -18,7 +19,6 @@ SCHEDULES = PIPELINE + ["schedules/plan", "schedules/lowering"]
 TOPOLOGY = ["topology", "topology/kinds", "topology/graph"]
 SERVING = ["serving", "serving/cases", "serving/engines", "serving/kv", "serving/metrics",
            "serving/requests"]
-PASSES = ["serving/passes"]  # where chips come in
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
@@ -33,9 +33,11 @@ MAY_INCLUDE = {
     "sim/collectives/algorithms": ["sim/base", "sim/network", "sim/collectives"],
     "sim/hardware": ["sim/base", "sim/chips", "sim/network", "sim/collectives"],
     "sim/program": ["sim/base", "sim/chips", "sim/collectives"],
+    "sim/folding": ["sim/base"],
     "sim/run/ops": UNDER_RUN,
     "sim/run/books": UNDER_RUN + ["sim/run/ops"],
     "sim/run/collectives": UNDER_RUN + ["sim/run/ops"],
+    "sim/run/folding": UNDER_RUN + ["sim/run/ops", "sim/run/collectives"],
     "sim/run": SIM,
     "topology": SIM + ["topology/kinds", "topology/graph"],
     "topology/kinds": SIM + ["topology/graph"],
@@ -63,7 +65,6 @@ MAY_INCLUDE = {
     "serving/metrics": ["sim/base", "serving/requests"],
     "serving": ["sim/base", "sim/engine"] + SERVING[2:],
     "serving/cases": ["sim/base", "serving"] + SERVING[2:],
-    "serving/passes": LOADED + ["serving", "serving/engines", "serving/requests"],
     "analysis/formulas": ["sim/base"],
     "analysis/collective_forms": SIM + ["analysis/formulas"],
     "analysis/step": LOADED + ANALYSIS,
@@ -71,7 +72,7 @@ MAY_INCLUDE = {
     "analysis/calibration": LOADED + ["analysis/accuracy"],
     "analysis/studies": LOADED + ANALYSIS,
     "traces": ["analysis/step", "experiment"] + SIM + SERVING,
-    "cli": LOADED + PROTO + ANALYSIS + SERVING + PASSES
+    "cli": LOADED + PROTO + ANALYSIS + SERVING
     + ["analysis/accuracy", "analysis/calibration", "analysis/studies", "traces"],
 }
 FOLDERS = ["calibrate", "collective", "formula", "run", "schedule", "serve", "validate"]
@@ -82,6 +83,7 @@ MAY_INCLUDE["cli"] += [f"cli/{folder}" for folder in FOLDERS]
 FILES = {
     "sim/run/books": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],
     "sim/run/collectives": ["sim/run/simulation_options.h"],
+    "sim/run/folding": ["sim/run/simulation_options.h", "sim/run/simulation_result.h"],
     "schedules/plan": ["sim/network/places.h"],
     "schedules/lowering": ["sim/network/places.h", "sim/collectives/collective.h"],
     "traces": ["analysis/studies/plot.h"],

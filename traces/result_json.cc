@@ -163,12 +163,28 @@ std::string idle_chips_json(const std::vector<std::uint32_t>& chips, const Clust
   return '[' + text + ']';
 }
 
+std::string folding_json(const FoldStatistics& folding) {
+  JsonObject object(JsonObject::Layout::kOneLine);
+  object.add("ranks", std::to_string(folding.ranks));
+  object.add("classes", std::to_string(folding.classes));
+  object.add("factor", folding.factor());
+  if (!folding.why_not.empty()) {
+    object.add("why_not", json_quoted(folding.why_not));
+    return object.text();
+  }
+  object.add("roles", std::to_string(folding.roles));
+  object.add("variations", std::to_string(folding.variations));
+  object.add("places", std::to_string(folding.places()));
+  return object.text();
+}
+
 std::string simulator_json(const SimulatorStatistics& statistics) {
   JsonObject object(JsonObject::Layout::kLines, 1);
   object.add("ops", std::to_string(statistics.ops));
   object.add("events", std::to_string(statistics.events));
   object.add("rate_updates", std::to_string(statistics.rate_updates));
   object.add("packet_hops", std::to_string(statistics.packet_hops));
+  if (statistics.folding.ranks > 0) object.add("folding", folding_json(statistics.folding));
   object.add("wall_s", statistics.wall_s);
   object.add("cpu_s", statistics.cpu_s);
   object.add("peak_rss_bytes", std::to_string(statistics.peak_rss_bytes));

@@ -85,6 +85,16 @@ void check_packets(const po::variables_map& values, RunOptions& options,
   options.simulation.granularity = Granularity::kStepped;
 }
 
+void read_fold(const po::variables_map& values, ExperimentOptions& simulation,
+               std::vector<Problem>& problems) {
+  if (values.count("fold") == 0) return;
+  const std::string text = values["fold"].as<std::string>();
+  if (text != "on" && text != "off") {
+    problems.push_back({"--fold", "must be on or off, is \"" + text + "\""});
+  }
+  simulation.fold = text != "off";
+}
+
 void read_seed(const po::variables_map& values, ExperimentOptions& simulation,
                std::vector<Problem>& problems) {
   if (values.count("seed") == 0) return;
@@ -134,6 +144,7 @@ void read_simulation(const po::variables_map& values, RunOptions& options,
   read_fields_of_simulation(values, simulation, problems);
   check_packets(values, options, problems);
   read_seed(values, simulation, problems);
+  read_fold(values, simulation, problems);
   // A trace shows one rank of each program unless it is told which.
   const bool has_trace = !options.trace.empty();
   simulation.record_links = has_trace;
@@ -203,6 +214,9 @@ po::options_description run_option_list() {
   for (const auto& field : simulation_fields().fields()) add_flag(*field, options);
   add("yes", "packets only: run even if there are more than 10^9 packet-hops");
   add("seed", text("N"), "seed of the random numbers that jitter draws (default: 0)");
+  add("fold", text("on|off"),
+      "simulate one of all ranks that do the same at the same time, for the same result; off: "
+      "every rank (default: on)");
   add("trace", text("FILE"),
       "write a Chrome trace for ui.perfetto.dev; FILE ends in .json or .json.gz");
   add("trace-ranks", text("LIST"),

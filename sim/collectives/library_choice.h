@@ -46,6 +46,7 @@ struct GroupLinks {
   bool nvls = false;                   // the switch between the chips of a node adds and copies
   std::optional<Bandwidth> switch_adders{};  // limit on its operands; unset: none
   std::uint32_t cards() const { return of_smallest_node.value_or(members / nodes); }
+  friend bool operator==(const GroupLinks&, const GroupLinks&) = default;
 };
 
 // LibraryCost is what the library adds to the transfers of one collective or message.

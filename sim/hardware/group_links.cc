@@ -41,14 +41,16 @@ bool switches_can_add(DataType type) {
   return type == DataType::kFp32 || type == DataType::kBf16 || type == DataType::kFp16;
 }
 
+std::optional<Bandwidth> adder_of(const Cluster& cluster, DataType type) {
+  return if_given(cluster.chip.communication.reduction_of(type));
+}
+
 GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips,
                     std::optional<DataType> type) {
   const std::uint32_t of_node = chips_per_node(cluster.places);
   GroupLinks links{.members = static_cast<std::uint32_t>(chips.size()),
                    .memory = if_given(cluster.chip.memory_bandwidth)};
-  if (type) {
-    links.adder = if_given(cluster.chip.communication.reduction_of(*type));
-  }
+  if (type) links.adder = adder_of(cluster, *type);
   std::vector<std::uint32_t> nodes;
   for (const std::uint32_t chip : chips) nodes.push_back(chip / of_node);
   std::vector<LinkId> route;

@@ -21,6 +21,9 @@ std::uint32_t chips_per_node(const Places& places);
 // Returns whether switches can add numbers of this type (NVLS: floating point of 16 and 32 bits).
 bool switches_can_add(DataType type);
 
+// Returns the rate at which a compute unit of the chips adds numbers of this type; unset: no limit.
+std::optional<Bandwidth> adder_of(const Cluster& cluster, DataType type);
+
 // Looks at the routes between neighbours in the given order. `type` is the type of the elements
 // that the collective adds up; unset if it adds nothing. O(chips x length of a route).
 GroupLinks links_of(const Cluster& cluster, std::span<const std::uint32_t> chips,

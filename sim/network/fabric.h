@@ -51,7 +51,7 @@ struct LinkGroup {
 // weight * r.
 struct LinkUse {
   LinkId link;        // or a group: Fabric::link_id()
-  double weight = 1;  // in (0, 1]; a transfer names a link at most once
+  double weight = 1;  // above 0; at most 1 but for Transfer::alone. A transfer names a link once
 };
 
 class Fabric {

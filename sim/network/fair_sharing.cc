@@ -68,7 +68,7 @@ FairSharing::Slot FairSharing::add(TransferId id, Bytes bytes, std::span<const L
   double narrowest = kInfinite;
   for (std::size_t i = 0; i < size; ++i) {
     const LinkUse& use = uses[i];
-    assert(use.link.index() < links_.size() && use.weight > 0 && use.weight <= 1);
+    assert(use.link.index() < links_.size() && use.weight > 0);
     narrowest = std::min(narrowest, links_[use.link].capacity);
     use_links_[begin + i] = use.link;
     if (is_weighted) weights_[begin + i] = use.weight;
@@ -161,7 +161,7 @@ void FairSharing::place(Slot slot) {
     const double arriving = books_[index].arriving--;
     double share = link.capacity;
     if (link.crossing == 1) {
-      if (weight < 1) share /= weight;
+      if (weight != 1) share /= weight;
     } else {
       share = std::max((share - link.foreign) / (link.own_weight + arriving * weight),
                        share / (link.crossing * weight));

@@ -22,7 +22,9 @@ class LatencyBandwidthNetwork final : public Network {
     moving.bytes = transfer.bytes;
     moving.uses.assign(transfer.uses.begin(), transfer.uses.end());
     moving.is_active = false;
-    for (const LinkUse& use : transfer.uses) {
+    for (std::size_t i = 0; i < transfer.uses.size(); ++i) {
+      LinkUse use = transfer.uses[i];
+      if (!transfer.alone.empty()) use.weight = transfer.alone[i];
       assert(use.weight > 0 && use.weight <= 1);
       moving.bandwidth = std::min(moving.bandwidth, fabric_.width(use));
     }

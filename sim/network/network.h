@@ -46,6 +46,10 @@ struct Transfer {
   std::uint64_t order = 0;
   bool keeps_links = false;   // packets: true makes them stay on these links, whatever their groups
   Duration sender_latency{};  // packets: the part of `latency` that is not the links'
+  // Where a transfer stands for several that are alike (docs/folding.md), `uses` is what all of
+  // them together use of one link, which may be more than 1, and this what each uses. Empty: the
+  // same.
+  std::span<const double> alone{};
 };
 
 struct NetworkStatistics {

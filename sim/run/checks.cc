@@ -27,9 +27,8 @@ void check_streams(const Streams& streams) {
   }
 }
 
-void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
-                 Time end) {
-  const Fabric& fabric = cluster.fabric;
+void check_links(const Fabric& fabric, const std::vector<ExactBytes>& routed,
+                 const Network& network, Time end) {
   const auto check = [&](double expected, double carried, const std::string& where) {
     if (std::abs(carried - expected) > 1e-9 * expected + 1e-3) {
       throw std::logic_error("check failed: " + std::to_string(expected) +
@@ -39,24 +38,26 @@ void check_links(const Cluster& cluster, const std::vector<double>& routed, cons
   };
   for (std::uint32_t i = 0; i < fabric.links().size(); ++i) {
     if (fabric.group_of(LinkId(i))) continue;
-    check(routed[i], network.carried(LinkId(i), end), "link " + fabric.link_name(LinkId(i)));
+    check(routed[i].value(), network.carried(LinkId(i), end),
+          "link " + fabric.link_name(LinkId(i)));
   }
   for (std::uint32_t g = 0; g < fabric.groups().size(); ++g) {
     const std::vector<LinkId>& links = fabric.groups()[g].links;
     double carried = 0;
     for (const LinkId link : links) carried += network.carried(link, end);
-    check(static_cast<double>(links.size()) * routed[fabric.link_id(LinkGroupId(g)).index()],
-          carried, "the group of link " + fabric.link_name(links.front()));
+    check(
+        static_cast<double>(links.size()) * routed[fabric.link_id(LinkGroupId(g)).index()].value(),
+        carried, "the group of link " + fabric.link_name(links.front()));
   }
 }
 
-void check_sprayed_links(const Cluster& cluster, const std::vector<double>& routed,
+void check_sprayed_links(const Fabric& fabric, const std::vector<ExactBytes>& routed,
                          const Network& network, Time end) {
   double expected = 0;
   double carried = 0;
-  for (std::uint32_t i = 0; i < cluster.fabric.links().size(); ++i) {
-    if (!is_at_chip(cluster.fabric, LinkId(i))) continue;
-    expected += routed[i];
+  for (std::uint32_t i = 0; i < fabric.links().size(); ++i) {
+    if (!is_at_chip(fabric, LinkId(i))) continue;
+    expected += routed[i].value();
     carried += network.carried(LinkId(i), end);
   }
   if (std::abs(carried - expected) > 1e-9 * expected + 1e-3) {
@@ -80,13 +81,14 @@ void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kMostAxes
   }
 }
 
-void check_memory(const OpGraph& graph, const MemoryLedger& memory) {
-  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
-    const MemoryBytes& resident = graph.programs[graph.ranks[rank].program.index()].resident;
+void check_memory(const Job& job, const MemoryLedger& memory) {
+  for (std::uint32_t rank = 0; rank < job.ranks().size(); ++rank) {
+    const MemoryBytes& resident = job.program(RankId(rank)).resident;
     for (std::size_t category = 0; category < kMemoryCategories; ++category) {
       if (memory.balance(RankId(rank))[category] != resident[category]) {
         throw std::logic_error(
-            "check failed: rank " + std::to_string(rank) + " ends with " +
+            "check failed: rank " + std::to_string(job.representative(RankId(rank)).index()) +
+            " ends with " +
             std::to_string((memory.balance(RankId(rank))[category] - resident[category]).value()) +
             " bytes of " + std::string(name_of(static_cast<MemoryCategory>(category))) +
             " that nobody freed");
@@ -104,13 +106,13 @@ void check_path(const std::vector<Duration>& parts, Duration window) {
   }
 }
 
-void check_breakdowns(const SimulationResult& result) {
-  for (std::size_t rank = 0; rank < result.breakdowns.size(); ++rank) {
-    if (result.breakdowns[rank].sum() != result.window) {
-      throw std::logic_error("check failed: the breakdown of rank " + std::to_string(rank) +
-                             " adds up to " +
-                             std::to_string(result.breakdowns[rank].sum().count()) + " ps of " +
-                             std::to_string(result.window.count()));
+void check_breakdowns(const std::vector<Breakdown>& breakdowns, Duration window) {
+  for (std::size_t rank = 0; rank < breakdowns.size(); ++rank) {
+    if (breakdowns[rank].sum() != window) {
+      throw std::logic_error("check failed: the breakdown of simulated rank " +
+                             std::to_string(rank) + " adds up to " +
+                             std::to_string(breakdowns[rank].sum().count()) + " ps of " +
+                             std::to_string(window.count()));
     }
   }
 }

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/hardware/cluster.h"
+#include "sim/network/fabric.h"
 #include "sim/network/network.h"
 #include "sim/program/op_graph.h"
 #include "sim/run/books/memory_ledger.h"
+#include "sim/run/ops/exact_bytes.h"
+#include "sim/run/ops/job.h"
 #include "sim/run/ops/streams.h"
 #include "sim/run/simulation_result.h"
 
@@ -19,13 +21,14 @@ namespace stepsim {
 void check_streams(const Streams& streams);
 
 // Checks that the integral of every link's rate over time equals the bytes routed over it, within
-// 1e-9. Links of a group are checked together. `routed`: as Transport::routed_bytes().
-void check_links(const Cluster& cluster, const std::vector<double>& routed, const Network& network,
-                 Time end);
+// 1e-9. Links of a group are checked together. `fabric`: that of the network; `routed`: as
+// Transport::routed_bytes().
+void check_links(const Fabric& fabric, const std::vector<ExactBytes>& routed,
+                 const Network& network, Time end);
 
 // Checks the same for all links of chips together. Sprayed packets take other routes between the
 // same chips, which may be longer (Valiant routes of a dragonfly).
-void check_sprayed_links(const Cluster& cluster, const std::vector<double>& routed,
+void check_sprayed_links(const Fabric& fabric, const std::vector<ExactBytes>& routed,
                          const Network& network, Time end);
 
 // Checks that the bytes that each axis asked for are `steps` times the plan's. Without planned
@@ -35,12 +38,12 @@ void check_planned_bytes(const OpGraph& graph, const std::array<Bytes, kMostAxes
                          std::uint32_t steps);
 
 // Checks that every rank's memory is back at its resident bytes.
-void check_memory(const OpGraph& graph, const MemoryLedger& memory);
+void check_memory(const Job& job, const MemoryLedger& memory);
 
 // Checks that the parts of the critical path (picoseconds) add up to the window.
 void check_path(const std::vector<Duration>& parts, Duration window);
 
-// Checks that every rank's breakdown adds up to the window.
-void check_breakdowns(const SimulationResult& result);
+// Checks that every simulated rank's breakdown adds up to the window.
+void check_breakdowns(const std::vector<Breakdown>& breakdowns, Duration window);
 
 }  // namespace stepsim

@@ -22,16 +22,17 @@ std::unique_ptr<Network> make_packets(const Cluster& cluster, const SimulationOp
 
 }  // namespace
 
-std::unique_ptr<Network> make_network(const Cluster& cluster, const SimulationOptions& options) {
+std::unique_ptr<Network> make_network(const Cluster& cluster, const Fabric& fabric,
+                                      const SimulationOptions& options) {
   switch (options.fidelity) {
     case Fidelity::kFlow:
-      return make_flow_network(cluster.fabric);
+      return make_flow_network(fabric);
     case Fidelity::kPacket:
       return make_packets(cluster, options);
     case Fidelity::kLatencyBandwidth:
       break;
   }
-  return make_latency_bandwidth_network(cluster.fabric);
+  return make_latency_bandwidth_network(fabric);
 }
 
 }  // namespace stepsim

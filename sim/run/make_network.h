@@ -10,7 +10,9 @@
 
 namespace stepsim {
 
-// Throws std::logic_error for packets with pipelined collectives.
-std::unique_ptr<Network> make_network(const Cluster& cluster, const SimulationOptions& options);
+// `fabric`: the cluster's, or that of a folded job. Throws std::logic_error for packets with
+// pipelined collectives.
+std::unique_ptr<Network> make_network(const Cluster& cluster, const Fabric& fabric,
+                                      const SimulationOptions& options);
 
 }  // namespace stepsim

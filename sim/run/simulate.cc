@@ -15,17 +15,20 @@
 
 #include "sim/engine/event_queue.h"
 #include "sim/run/books/attribution.h"
-#include "sim/run/books/critical_path.h"
 #include "sim/run/books/memory_ledger.h"
 #include "sim/run/books/recorder.h"
 #include "sim/run/checks.h"
 #include "sim/run/collectives/collective_runs.h"
 #include "sim/run/deadlock_report.h"
+#include "sim/run/folding/fold.h"
 #include "sim/run/make_network.h"
 #include "sim/run/ops/channels.h"
 #include "sim/run/ops/communication_reports.h"
 #include "sim/run/ops/compute_runs.h"
+#include "sim/run/ops/critical_path.h"
 #include "sim/run/ops/host_runs.h"
+#include "sim/run/ops/job.h"
+#include "sim/run/ops/last_cause.h"
 #include "sim/run/ops/launches.h"
 #include "sim/run/ops/streams.h"
 #include "sim/run/ops/transport.h"
@@ -40,25 +43,30 @@ constexpr std::uint32_t kLaunched = 1;     // index: stream of a rank
 
 class Simulation {
  public:
-  Simulation(const OpGraph& graph, const Cluster& cluster, const SimulationOptions& options)
-      : graph_(graph),
+  // `fabric`: that of the cluster, or of a folded job.
+  Simulation(const Job& job, const Cluster& cluster, const Fabric& fabric,
+             const SimulationOptions& options)
+      : job_(job),
+        graph_(job.graph()),
         cluster_(cluster),
+        fabric_(fabric),
         options_(options),
-        network_(make_network(cluster, options)),
-        transport_(cluster, *network_, options.fidelity == Fidelity::kPacket),
-        streams_(graph, options.steps),
-        channels_(graph, streams_, transport_),
-        collectives_(graph, streams_, transport_, options.granularity, options.fidelity),
-        hosts_(graph, streams_, transport_),
-        compute_(graph, cluster.chip),
-        memory_(graph),
-        path_(streams_.count() + (graph.host ? graph.ranks.size() : 0),
-              graph.path_labels.size() + kMostAxes + (graph.host ? 1 : 0)),
-        attribution_(graph, streams_),
-        recorder_(graph, streams_, cluster, options),
+        network_(make_network(cluster, fabric, options)),
+        transport_(cluster, *network_, options.fidelity == Fidelity::kPacket, job.quotient()),
+        streams_(job, options.steps),
+        path_(streams_.count() + (graph_.host ? job.ranks().size() : 0),
+              graph_.path_labels.size() + kMostAxes + (graph_.host ? 1 : 0)),
+        last_cause_(job, streams_, path_),
+        channels_(job, streams_, last_cause_, transport_),
+        collectives_(job, streams_, last_cause_, transport_, options.granularity, options.fidelity),
+        hosts_(job, streams_, transport_),
+        compute_(job, cluster.chip),
+        memory_(job),
+        attribution_(job, streams_),
+        recorder_(job, streams_, cluster, options),
         random_(options.shuffle_seed.value_or(0)) {
     left_in_step_.assign(options.steps, streams_.ops_total() / options.steps);
-    if (graph.host) launches_.emplace(graph, streams_, cluster.chip, options.steps);
+    if (graph_.host) launches_.emplace(job, streams_, cluster.chip, options.steps);
   }
 
   void run() {
@@ -69,6 +77,7 @@ class Simulation {
       network_->settle(now());
       const std::optional<Time> next = next_instant();
       if (!next) {
+        if (job_.quotient() != nullptr) throw DeadlockError("a folded job doesn't finish");
         throw DeadlockError(deadlock_report(graph_, streams_, channels_, collectives_,
                                             launches_ ? &*launches_ : nullptr) +
                             network_->blocked_report());
@@ -142,10 +151,10 @@ class Simulation {
 
   void inherit_path(RankStreamId stream) {
     if (ready_at(stream, now()) == now()) {
-      return path_.inherit(stream, streams_.releaser(stream, now()));
+      return path_.start(stream, streams_.releaser(stream, now()));
     }
     const RankId rank = streams_.rank_of(stream);
-    path_.inherit(stream, host_path(rank));
+    path_.start(stream, host_path(rank));
     path_.add(stream, graph_.path_labels.size() + kMostAxes, launches_->busy_since(rank), now());
   }
 
@@ -211,12 +220,12 @@ class Simulation {
     } else if (const auto* message = std::get_if<MessageTransfer>(&owner)) {
       channels_.arrived(*message, reports_);
     } else {
-      hosts_.arrived(std::get<HostTransfer>(owner), reports_);
+      hosts_.arrived(std::get<HostTransfer>(owner), now(), reports_);
     }
   }
 
   void hand_on_reports() {
-    for (const Join& join : reports_.joins) path_.inherit(join.stream, join.from);
+    for (const Join& join : reports_.joins) path_.join(join.stream, join.from);
     for (const Join& arrow : reports_.arrows) {
       if (recorder_.records(streams_.rank_of(arrow.from))) recorder_.arrow(arrow);
     }
@@ -237,16 +246,16 @@ class Simulation {
     change_memory(stream, true);
     if (recorder_.records(streams_.rank_of(stream))) recorder_.ended(stream, moving, now());
     const std::uint32_t step = streams_.step(stream);
+    if (!streams_.ended_at_instant(stream, now())) path_.end(stream);
     streams_.end(stream, now(), woken_);
     if (launches_ && launches_->end(stream, now(), woken_)) {
-      path_.inherit(host_path(streams_.rank_of(stream)), stream);
+      path_.follow(host_path(streams_.rank_of(stream)), stream);
     }
-    if (--left_in_step_[step] == 0) end_step(stream);
+    if (--left_in_step_[step] == 0) end_step();
   }
 
-  void end_step(RankStreamId stream) {
+  void end_step() {
     step_ends_.push_back(now());
-    last_stream_ = stream;
     if (step_ends_.size() == 1 && options_.steps > 1) {
       path_.begin_window(now());
       attribution_.begin_window(now());
@@ -284,24 +293,26 @@ class Simulation {
   Bytes sent(Axis axis) const {
     return channels_.sent(axis) + collectives_.sent(axis) + hosts_.copied(axis);
   }
-  Flops flops_of_step() const;
   SimulatorStatistics statistics() const;
-  void check(const SimulationResult& result) const;
+  void check(const std::vector<Breakdown>& breakdowns, Duration window) const;
 
+  const Job& job_;
   const OpGraph& graph_;
   const Cluster& cluster_;
+  const Fabric& fabric_;
   const SimulationOptions& options_;
   EventQueue queue_;
   std::unique_ptr<Network> network_;
   Transport transport_;
   Streams streams_;
+  CriticalPath path_;
+  LastCause last_cause_;
   Channels channels_;
   CollectiveRuns collectives_;
   HostRuns hosts_;
   ComputeRuns compute_;
   std::optional<Launches> launches_;
   MemoryLedger memory_;
-  CriticalPath path_;
   Attribution attribution_;
   Recorder recorder_;
   std::mt19937 random_;
@@ -311,20 +322,9 @@ class Simulation {
   std::vector<TransferId> transfers_;
   std::vector<std::uint64_t> left_in_step_;
   std::vector<Time> step_ends_;
-  RankStreamId last_stream_;  // stream of the op that ended last
   std::uint64_t events_ = 0;
   std::uint64_t instants_ = 0;
 };
-
-Flops Simulation::flops_of_step() const {
-  Flops flops;
-  for (const RankData& rank : graph_.ranks) {
-    for (const Op& op : graph_.programs[rank.program.index()].ops) {
-      if (op.kind == OpKind::kCompute) flops += compute_.flops(ComputeWorkId(op.work));
-    }
-  }
-  return flops;
-}
 
 SimulatorStatistics Simulation::statistics() const {
   const NetworkStatistics network = network_->statistics();
@@ -335,18 +335,18 @@ SimulatorStatistics Simulation::statistics() const {
           .packet_hops = network.packet_hops};
 }
 
-void Simulation::check(const SimulationResult& result) const {
+void Simulation::check(const std::vector<Breakdown>& breakdowns, Duration window) const {
   check_streams(streams_);
   if (sprays()) {
-    check_sprayed_links(cluster_, transport_.routed_bytes(), *network_, now());
+    check_sprayed_links(fabric_, transport_.routed_bytes(), *network_, now());
   } else {
-    check_links(cluster_, transport_.routed_bytes(), *network_, now());
+    check_links(fabric_, transport_.routed_bytes(), *network_, now());
   }
   std::array<Bytes, kMostAxes> all_asked{};
   for (std::size_t i = 0; i < kMostAxes; ++i) all_asked[i] = asked(static_cast<Axis>(i));
   check_planned_bytes(graph_, all_asked, options_.steps);
-  check_memory(graph_, memory_);
-  check_breakdowns(result);
+  check_memory(job_, memory_);
+  check_breakdowns(breakdowns, window);
 }
 
 SimulationResult Simulation::result() {
@@ -356,27 +356,68 @@ SimulationResult Simulation::result() {
   result.steps = options_.steps;
   result.window = now() - (options_.steps > 1 ? step_ends_.front() : Time{});
   result.step_time = result.window / counted_steps;
-  result.breakdowns = attribution_.finish(now());
-  result.breakdown = mean_breakdown(result.breakdowns, counted_steps, result.step_time);
-  const std::vector<Duration> path = path_.parts(last_stream_);
+  collectives_.book_transfers();
+  const std::vector<Breakdown> breakdowns = attribution_.finish(now());
+  check(breakdowns, result.window);
+  result.breakdown = mean_breakdown(job_, breakdowns, counted_steps, result.step_time);
+  result.breakdowns = of_all_ranks(job_, breakdowns);
+  const std::vector<Duration> path = path_.parts(last_stream(job_, streams_, path_, now()));
   check_path(path, result.window);
   result.critical_path = path_of_step(graph_, path, counted_steps, result.step_time);
-  result.memory_peaks = memory_.peaks();
+  result.memory_peaks = of_all_ranks(job_, memory_.peaks());
   result.peak_rank = peak_rank(result.memory_peaks);
   result.host_peaks = hosts_.peaks();
   for (std::size_t i = 0; i < kMostAxes; ++i) {
     result.bytes_by_axis[i] = sent(static_cast<Axis>(i)) / std::int64_t{options_.steps};
   }
-  result.flops = flops_of_step();
-  result.links = link_totals(cluster_, *network_, transport_, sprays(), now());
+  result.flops = flops_of_step(graph_, compute_);
+  result.links = sprays() ? sprayed_totals(cluster_.fabric, *network_, now())
+                          : link_totals(cluster_, transport_, job_.quotient(), now());
   recorder_.finish(now(), *network_, result);
   result.statistics = statistics();
-  check(result);
   return result;
 }
 
 double cpu_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+// Returns nullopt if the job turns out not to finish, whose report names ranks of the whole job.
+std::optional<SimulationResult> simulate_folded(const OpGraph& graph, const Cluster& cluster,
+                                                const Quotient& quotient,
+                                                const SimulationOptions& options) {
+  try {
+    const Job job(graph, quotient);
+    const Fabric fabric = folded_fabric(cluster.fabric, quotient.links);
+    Simulation simulation(job, cluster, fabric, options);
+    simulation.run();
+    return simulation.result();
+  } catch (const DeadlockError&) {
+    return std::nullopt;
+  } catch (const MismatchError&) {
+    return std::nullopt;
+  }
+}
+
+SimulationResult simulate_all(const OpGraph& graph, const Cluster& cluster,
+                              const SimulationOptions& options) {
+  const Job job(graph);
+  Simulation simulation(job, cluster, cluster.fabric, options);
+  simulation.run();
+  return simulation.result();
+}
+
+SimulationResult simulate_as_asked(const OpGraph& graph, const Cluster& cluster,
+                                   const SimulationOptions& options) {
+  Fold folded{.statistics = {.ranks = graph.ranks.size(),
+                             .classes = graph.ranks.size(),
+                             .why_not = "it was not asked for"}};
+  if (options.fold) folded = fold(graph, cluster, options);
+  std::optional<SimulationResult> result;
+  if (folded.quotient) result = simulate_folded(graph, cluster, *folded.quotient, options);
+  if (!result) result = simulate_all(graph, cluster, options);
+  result->statistics.folding = folded.statistics;
+  return std::move(*result);
 }
 
 }  // namespace
@@ -385,9 +426,7 @@ SimulationResult simulate(const OpGraph& graph, const Cluster& cluster,
                           const SimulationOptions& options) {
   const auto wall = std::chrono::steady_clock::now();
   const double cpu = cpu_seconds();
-  Simulation simulation(graph, cluster, options);
-  simulation.run();
-  SimulationResult result = simulation.result();
+  SimulationResult result = simulate_as_asked(graph, cluster, options);
   result.statistics.cpu_s = cpu_seconds() - cpu;
   result.statistics.wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();

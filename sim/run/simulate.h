@@ -6,10 +6,11 @@
 //
 //   ops/          streams.h: when an op is ready; compute_runs.h: how long a run of kernels takes;
 //                 channels.h: sends and receives; host_runs.h: copies to the host; transport.h:
-//                 how transfers reach the network
+//                 how transfers reach the network; critical_path.h: the longest chain of causes
 //   collectives/  what a collective does, and how far each one has come
-//   books/        memory_ledger.h: what an op allocates; attribution.h and critical_path.h: where
-//                 the time went; recorder.h: timelines
+//   books/        memory_ledger.h: what an op allocates; attribution.h: where the time went;
+//                 recorder.h: timelines
+//   folding/      which ranks do the same at the same time, so that one of them is simulated
 //
 // At the end: summary.h, the totals; checks.h, the always-on checks; deadlock_report.h, why nothing
 // moves any more. Semantics: docs/architecture.md, "What a run means".

@@ -29,6 +29,9 @@ struct SimulationOptions {
   std::uint32_t steps = 1;
   std::vector<RankId> recorded_ranks{};  // ranks whose timelines are kept; empty: none
   bool record_links = false;             // keep link_series
+  // Simulates one of all ranks that do the same at the same time, where that gives the same result
+  // (docs/folding.md).
+  bool fold = false;
   // For tests: starts simultaneous ops in an order shuffled by this seed. No number may change, but
   // for the last digits of what links carried, and which of several causes of one instant stands on
   // the critical path.

@@ -88,6 +88,19 @@ struct LinkTotal {
   double utilization = 0;  // bytes with the library's overhead / (bandwidth x run time)
 };
 
+// How many of the ranks were simulated, and what made the others differ (docs/folding.md).
+struct FoldStatistics {
+  std::size_t ranks = 0;
+  std::size_t classes = 0;     // ranks simulated
+  std::size_t roles = 0;       // programs and stages: at least as many classes are needed
+  std::size_t variations = 0;  // more of them by stragglers
+  std::string why_not{};       // why every rank was simulated; empty: one of each class was
+
+  // Classes that differ only by their places in the network, and what that has led to.
+  std::size_t places() const { return why_not.empty() ? classes - roles - variations : 0; }
+  double factor() const { return static_cast<double>(ranks) / static_cast<double>(classes); }
+};
+
 struct SimulatorStatistics {
   std::uint64_t ops = 0;     // that ended
   std::uint64_t events = 0;  // taken from the queue or from the network
@@ -97,6 +110,7 @@ struct SimulatorStatistics {
   double wall_s = 0;
   double cpu_s = 0;
   std::int64_t peak_rss_bytes = 0;
+  FoldStatistics folding{};
 };
 
 struct SimulationResult {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
+#include <tuple>
 
 namespace stepsim {
 namespace {
@@ -18,26 +20,70 @@ void give_rest_to_largest(const std::vector<Duration*>& parts, Duration total) {
 class MeanOf {
  public:
   explicit MeanOf(std::int64_t count) : count_(count) {}
-  void add(Duration part) {
-    whole_ += part / count_;
-    rest_ += part.count() % count_;
+  void add(Duration part, std::int64_t times) {
+    whole_ += times * (part / count_);
+    rest_ += times * (part.count() % count_);
   }
-  Duration mean() const { return whole_ + Duration(rest_ / count_); }
+  Duration mean() const { return whole_ + Duration(static_cast<std::int64_t>(rest_ / count_)); }
 
  private:
+  __extension__ using Sum = __int128;
+
   std::int64_t count_;
   Duration whole_;
-  std::int64_t rest_ = 0;
+  Sum rest_ = 0;
 };
+
+// Returns the bytes over each link of the fabric, groups included, and the sum over the links of
+// each group that were named alone.
+class RoutedOver {
+ public:
+  RoutedOver(const Fabric& fabric, const std::vector<ExactBytes>& bytes, const Quotient* quotient)
+      : fabric_(fabric), bytes_(bytes), quotient_(quotient) {
+    for (const LinkGroup& group : fabric.groups()) {
+      ExactBytes sum;
+      for (const LinkId link : group.links) sum += of(link);
+      named_.push_back(sum.value());
+    }
+  }
+
+  // As bytes_over() of the fabric, in O(1).
+  double over(LinkId link) const {
+    const double alone = of(link).value();
+    const auto id = fabric_.group_of(link);
+    if (!id) return alone;
+    const LinkGroup& group = fabric_.group(*id);
+    const double spread = of(fabric_.link_id(*id)).value() -
+                          named_[id->index()] / static_cast<double>(group.links.size());
+    return alone + spread * (fabric_.link(link).bandwidth.value() / group.bandwidth.value());
+  }
+
+ private:
+  ExactBytes of(LinkId link) const {
+    return bytes_[quotient_ == nullptr ? link.index() : quotient_->links.class_of[link.index()]];
+  }
+
+  const Fabric& fabric_;
+  const std::vector<ExactBytes>& bytes_;
+  const Quotient* quotient_;
+  std::vector<double> named_;  // by group
+};
+
+double utilization(double bytes, const Fabric& fabric, LinkId link, Time end) {
+  const double seconds = to_seconds(end.since_start);
+  return seconds > 0 ? bytes / (fabric.link(link).bandwidth.value() * seconds) : 0;
+}
 
 }  // namespace
 
-Breakdown mean_breakdown(const std::vector<Breakdown>& of_ranks, std::int64_t steps,
+Breakdown mean_breakdown(const Job& job, const std::vector<Breakdown>& of_ranks, std::int64_t steps,
                          Duration step_time) {
-  const std::int64_t count = static_cast<std::int64_t>(of_ranks.size()) * steps;
+  const std::int64_t count = static_cast<std::int64_t>(job.graph().ranks.size()) * steps;
   const auto mean_of = [&](auto part) {
     MeanOf sum(count);
-    for (const Breakdown& of_rank : of_ranks) sum.add(part(of_rank));
+    for (std::uint32_t rank = 0; rank < of_ranks.size(); ++rank) {
+      sum.add(part(of_ranks[rank]), job.count(RankId(rank)));
+    }
     return sum.mean();
   };
   Breakdown mean{.compute = mean_of([](const Breakdown& b) { return b.compute; }),
@@ -78,17 +124,62 @@ RankId peak_rank(const std::vector<MemoryPeak>& peaks) {
   return RankId(static_cast<std::uint32_t>(largest - peaks.begin()));
 }
 
-std::vector<LinkTotal> link_totals(const Cluster& cluster, const Network& network,
-                                   const Transport& transport, bool sprayed, Time end) {
+Flops flops_of_step(const OpGraph& graph, const ComputeRuns& compute) {
+  std::vector<std::int64_t> ranks(graph.programs.size(), 0);
+  for (const RankData& rank : graph.ranks) ++ranks[rank.program.index()];
+  Flops flops;
+  for (std::size_t program = 0; program < ranks.size(); ++program) {
+    if (ranks[program] == 0) continue;
+    Flops of_program;
+    for (const Op& op : graph.programs[program].ops) {
+      if (op.kind == OpKind::kCompute) of_program += compute.flops(ComputeWorkId(op.work));
+    }
+    flops += static_cast<double>(ranks[program]) * of_program;
+  }
+  return flops;
+}
+
+RankStreamId last_stream(const Job& job, const Streams& streams, const CriticalPath& path,
+                         Time end) {
+  const auto role = [&](RankStreamId stream) {
+    const RankData& rank = job.ranks()[streams.rank_of(stream).index()];
+    const Stream& of_program = streams.stream(stream);
+    return std::tuple(rank.pp, rank.program, of_program.first_op + of_program.ops);
+  };
+  std::optional<RankStreamId> last;
+  for (std::uint32_t number = 0; number < streams.count(); ++number) {
+    const RankStreamId stream(number);
+    if (!streams.ended_at_instant(stream, end)) continue;
+    const bool precedes = !last || role(stream) < role(*last) ||
+                          (role(stream) == role(*last) && path.compare_ended(stream, *last) < 0);
+    if (precedes) last = stream;
+  }
+  return last.value_or(RankStreamId(0));
+}
+
+std::vector<LinkTotal> link_totals(const Cluster& cluster, const Transport& transport,
+                                   const Quotient* quotient, Time end) {
+  const Fabric& fabric = cluster.fabric;
+  const RoutedOver routed(fabric, transport.routed_bytes(), quotient);
+  const RoutedOver data(fabric, transport.data_bytes(), quotient);
   std::vector<LinkTotal> totals;
-  const double seconds = to_seconds(end.since_start);
-  for (std::uint32_t i = 0; i < cluster.fabric.links().size(); ++i) {
+  totals.reserve(fabric.links().size());
+  for (std::uint32_t i = 0; i < fabric.links().size(); ++i) {
+    const LinkId link(i);
+    totals.push_back({.link = link,
+                      .bytes = data.over(link),
+                      .utilization = utilization(routed.over(link), fabric, link, end)});
+  }
+  return totals;
+}
+
+std::vector<LinkTotal> sprayed_totals(const Fabric& fabric, const Network& network, Time end) {
+  std::vector<LinkTotal> totals;
+  for (std::uint32_t i = 0; i < fabric.links().size(); ++i) {
     const LinkId link(i);
     const double carried = network.carried(link, end);
-    const double capacity = cluster.fabric.link(link).bandwidth.value();
-    totals.push_back({.link = link,
-                      .bytes = sprayed ? carried : transport.data_of(link, carried),
-                      .utilization = seconds > 0 ? carried / (capacity * seconds) : 0});
+    totals.push_back(
+        {.link = link, .bytes = carried, .utilization = utilization(carried, fabric, link, end)});
   }
   return totals;
 }

@@ -365,16 +365,16 @@ Cluster six_nodes(const PathChoice& routing) {
 TEST(AdaptiveRoutingTest, BytesThatNobodyCarriedAreFound) {
   const Cluster cluster = six_nodes(kAdaptive);
   const Fabric& fabric = cluster.fabric;
-  const auto network = make_network(cluster, {});
-  const std::vector<double> nothing(fabric.links_and_groups());
-  EXPECT_NO_THROW(check_links(cluster, nothing, *network, Time{}));
+  const auto network = make_network(cluster, cluster.fabric, {});
+  const std::vector<ExactBytes> nothing(fabric.links_and_groups());
+  EXPECT_NO_THROW(check_links(fabric, nothing, *network, Time{}));
   for (std::size_t i = 0; i < nothing.size(); ++i) {
     if (i < fabric.links().size() && fabric.group_of(LinkId(static_cast<std::uint32_t>(i)))) {
       continue;  // counts with its group
     }
-    std::vector<double> routed = nothing;
-    routed[i] = 100;
-    EXPECT_THROW(check_links(cluster, routed, *network, Time{}), std::logic_error) << i;
+    std::vector<ExactBytes> routed = nothing;
+    routed[i] = ExactBytes(100_B);
+    EXPECT_THROW(check_links(fabric, routed, *network, Time{}), std::logic_error) << i;
   }
 }
 

@@ -14,8 +14,8 @@ const Stream& stream_of(const Program& program, OpId op) {
 
 }  // namespace
 
-Attribution::Attribution(const OpGraph& graph, const Streams& streams)
-    : graph_(graph), streams_(streams), ranks_(graph.ranks.size()) {
+Attribution::Attribution(const Job& job, const Streams& streams)
+    : job_(job), streams_(streams), ranks_(job.ranks().size()) {
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     for (const RankStreamId stream : streams.of(RankId(rank))) {
       if (streams.computes(stream)) ranks_[rank].compute_stream = stream;
@@ -124,7 +124,8 @@ std::vector<Breakdown> Attribution::finish(Time end) {
     }
     if (last != nullptr) walk(state, streams_.program_of(state.compute_stream), last);
     const Duration nothing_left = clipped(last != nullptr ? last->ended : state.since, end);
-    (graph_.pipeline_stages > 1 ? state.breakdown.bubble : state.breakdown.idle) += nothing_left;
+    (job_.graph().pipeline_stages > 1 ? state.breakdown.bubble : state.breakdown.idle) +=
+        nothing_left;
     result.push_back(state.breakdown);
   }
   return result;

@@ -20,6 +20,7 @@
 
 #include "sim/base/ids.h"
 #include "sim/program/op_graph.h"
+#include "sim/run/ops/job.h"
 #include "sim/run/ops/streams.h"
 #include "sim/run/simulation_result.h"
 
@@ -27,7 +28,7 @@ namespace stepsim {
 
 class Attribution {
  public:
-  Attribution(const OpGraph& graph, const Streams& streams);
+  Attribution(const Job& job, const Streams& streams);
 
   // The compute stream of `rank` starts its next op, which ends the gap. From `ready` on the op
   // waited for its host.
@@ -71,7 +72,7 @@ class Attribution {
   static const Ended* releaser(const RankState& state, const Program& program, OpId op,
                                std::uint32_t step, Time at);
 
-  const OpGraph& graph_;
+  const Job& job_;
   const Streams& streams_;
   Time window_start_;
   std::vector<RankState> ranks_;

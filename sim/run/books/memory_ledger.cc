@@ -2,10 +2,10 @@
 
 namespace stepsim {
 
-MemoryLedger::MemoryLedger(const OpGraph& graph) : states_(graph.ranks.size()) {
+MemoryLedger::MemoryLedger(const Job& job) : states_(job.ranks().size()) {
   for (std::size_t rank = 0; rank < states_.size(); ++rank) {
     State& state = states_[rank];
-    state.bytes = graph.programs[graph.ranks[rank].program.index()].resident;
+    state.bytes = job.program(RankId(static_cast<std::uint32_t>(rank))).resident;
     for (const Bytes bytes : state.bytes) state.total += bytes;
   }
 }

@@ -11,13 +11,14 @@
 
 #include "sim/base/ids.h"
 #include "sim/program/op_graph.h"
+#include "sim/run/ops/job.h"
 #include "sim/run/simulation_result.h"
 
 namespace stepsim {
 
 class MemoryLedger {
  public:
-  explicit MemoryLedger(const OpGraph& graph);
+  explicit MemoryLedger(const Job& job);
 
   // Books a change by an op of the rank's program. REQUIRES: `now` is not before an earlier change
   // of this rank; the changes of an op at an instant follow each other.

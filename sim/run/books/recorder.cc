@@ -5,14 +5,19 @@
 
 namespace stepsim {
 
-Recorder::Recorder(const OpGraph& graph, const Streams& streams, const Cluster& cluster,
+Recorder::Recorder(const Job& job, const Streams& streams, const Cluster& cluster,
                    const SimulationOptions& options)
-    : streams_(streams),
-      timeline_of_(graph.ranks.size()),
+    : job_(job),
+      streams_(streams),
+      recorded_(options.recorded_ranks),
+      timeline_of_(job.ranks().size()),
       entry_of_(streams.count()),
       links_(options.record_links ? cluster.fabric.links().size() : 0),
       bin_end_{bin_width_} {
-  for (const RankId rank : options.recorded_ranks) {
+  std::ranges::sort(recorded_);
+  recorded_.erase(std::unique(recorded_.begin(), recorded_.end()), recorded_.end());
+  for (const RankId recorded : recorded_) {
+    const RankId rank = job.simulated(recorded);
     if (records(rank)) continue;
     timelines_.push_back({.rank = rank, .ops = {}, .memory = {}});
     timeline_of_[rank.index()] = 0;
@@ -21,8 +26,7 @@ Recorder::Recorder(const OpGraph& graph, const Streams& streams, const Cluster& 
   for (std::uint32_t t = 0; t < timelines_.size(); ++t) {
     const std::uint32_t rank = timelines_[t].rank.index();
     timeline_of_[rank] = t;
-    timelines_[t].memory.push_back(
-        {.at = Time{}, .bytes = graph.programs[graph.ranks[rank].program.index()].resident});
+    timelines_[t].memory.push_back({.at = Time{}, .bytes = job.program(RankId(rank)).resident});
   }
   if (links_ > 0) {
     most_bins_ = std::clamp<std::size_t>(kMostSamples / links_, 16, kMostBins) / 2 * 2;
@@ -88,7 +92,11 @@ void Recorder::close_bin(const Network& network) {
 }
 
 void Recorder::finish(Time end, const Network& network, SimulationResult& result) {
-  result.timelines = std::move(timelines_);
+  for (const RankId rank : recorded_) {
+    const std::uint32_t simulated = *timeline_of_[job_.simulated(rank).index()];
+    result.timelines.push_back(timelines_[simulated]);
+    result.timelines.back().rank = rank;
+  }
   result.flows = std::move(flows_);
   if (links_ == 0) return;
   result.bin_width = bin_width_;

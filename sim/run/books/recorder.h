@@ -12,6 +12,7 @@
 #include "sim/network/network.h"
 #include "sim/program/op_graph.h"
 #include "sim/run/ops/communication_reports.h"
+#include "sim/run/ops/job.h"
 #include "sim/run/ops/streams.h"
 #include "sim/run/simulation_options.h"
 #include "sim/run/simulation_result.h"
@@ -23,9 +24,11 @@ class Recorder {
   static constexpr std::size_t kMostBins = 2000;
   static constexpr std::size_t kMostSamples = 16'000'000;  // over all links
 
-  Recorder(const OpGraph& graph, const Streams& streams, const Cluster& cluster,
+  // In a folded job a simulated rank is recorded if it stands for one of the recorded ranks.
+  Recorder(const Job& job, const Streams& streams, const Cluster& cluster,
            const SimulationOptions& options);
 
+  // Ranks are simulated ones.
   bool records(RankId rank) const { return timeline_of_[rank.index()].has_value(); }
 
   void started(RankStreamId stream, Time ready, Time now);  // before Streams::end()
@@ -43,10 +46,12 @@ class Recorder {
   Timeline& timeline(RankId rank) { return timelines_[*timeline_of_[rank.index()]]; }
   void close_bin(const Network& network);
 
+  const Job& job_;
   const Streams& streams_;
+  std::vector<RankId> recorded_;                           // ranks of the graph, ascending
   std::vector<std::optional<std::uint32_t>> timeline_of_;  // by rank: in timelines_, if recorded
   std::vector<std::uint32_t> entry_of_;  // by stream: index of the running op in Timeline::ops
-  std::vector<Timeline> timelines_;
+  std::vector<Timeline> timelines_;      // of simulated ranks
   std::vector<TimelineFlow> flows_;
 
   std::size_t links_ = 0;  // recorded links: all or none

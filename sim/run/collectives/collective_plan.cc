@@ -1,13 +1,13 @@
 #include "sim/run/collectives/collective_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "sim/collectives/choose_algorithm.h"
-#include "sim/collectives/round_ends.h"
+#include "sim/hardware/chip_route.h"
 #include "sim/hardware/group_links.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/run/collectives/collective_task.h"
@@ -15,130 +15,48 @@
 namespace stepsim {
 namespace {
 
-// Links of a tree of switches count as links of the node. If the tree spans several nodes, they
-// count as network links unless the link says that it is inside a node.
-HopKind hop_kind(const Transport& transport, const CollectiveMessage& message, std::uint32_t from,
-                 const std::vector<std::uint32_t>& chips) {
-  if (!message.link) return transport.hop_kind(chips[from], chips[message.to]);
-  return message.in_node ? transport.cluster().library.inside
-                         : transport.hop_kind(chips.front(), chips.back());
+bool asks_library(const Cluster& cluster) {
+  return !cluster.library.ideal() || cluster.chip.communication.nvls;
 }
 
-struct Load {  // bytes over a link, or over each link of a group
-  double data = 0;
-  double wire = 0;  // including the library's overhead
-};
-
-// Edges sums the messages of all rounds, edge by edge.
-class Edges {
+// LinkLoads adds up the bytes over each link, in whole bytes by kind of route, so that the sums are
+// the same in any order.
+class LinkLoads {
  public:
-  Edges(const Transport& transport, const std::vector<std::uint32_t>& chips, CollectivePlan& plan)
-      : transport_(transport), cluster_(transport.cluster()), chips_(chips), plan_(plan) {}
+  struct Load {
+    LinkId link;
+    double share = 1;  // of the bytes of its messages
+    std::array<Bytes, kHopKinds> bytes{};
+    Bytes added{};  // through an adder
 
-  void sum_up() {
-    const CollectiveAlgorithm& algorithm = *plan_.algorithm;
-    latency_of_round_.assign(algorithm.lanes(), std::vector<Duration>(algorithm.rounds()));
-    next_.resize(algorithm.endpoints());
-    hop_.resize(algorithm.endpoints());
-    Duration relayed{};
-    for (std::uint32_t lane = 0; lane < algorithm.lanes(); ++lane) {
-      for (std::uint32_t member = 0; member < algorithm.endpoints(); ++member) {
-        add_messages(lane, member);
+    // Data, or with `wire` the bytes that they take with the library's overhead.
+    double of(const std::array<double, kHopKinds>& wire) const {
+      double sum = 0;
+      for (std::size_t kind = 0; kind < kHopKinds; ++kind) {
+        sum += static_cast<double>(bytes[kind].value()) * wire[kind];
       }
-      if (algorithm.relays()) {
-        relayed = std::max(relayed, end_of_relay(algorithm.rounds(), next_, hop_));
-      }
+      return share * sum + static_cast<double>(added.value());
     }
-    plan_.latency = plan_.cost.start +
-                    (algorithm.relays() ? relayed : end_of_rounds(algorithm, latency_of_round_));
-    make_transfer();
+  };
+
+  LinkLoads(const EdgeWays& ways, const std::vector<Bytes>& bytes) {
+    std::vector<EdgeWays::Part> parts = ways.parts;
+    std::ranges::sort(parts, {}, [](const EdgeWays::Part& part) { return part.use.link; });
+    for (const EdgeWays::Part& part : parts) {
+      if (loads_.empty() || loads_.back().link != part.use.link) {
+        loads_.push_back({.link = part.use.link, .share = part.use.weight});
+      }
+      Load& load = loads_.back();
+      (part.of_adder ? load.added : load.bytes[static_cast<std::size_t>(ways.kinds[part.edge])]) +=
+          bytes[part.edge];
+    }
   }
+
+  auto begin() const { return loads_.begin(); }
+  auto end() const { return loads_.end(); }
 
  private:
-  // A member sends to few peers, and many rounds in a row to the same one. So the bytes are
-  // collected until the peer changes.
-  void add_messages(std::uint32_t lane, std::uint32_t member) {
-    const CollectiveAlgorithm& algorithm = *plan_.algorithm;
-    std::optional<std::uint32_t> peer;
-    std::int64_t bytes = 0;
-    Duration latency{};
-    std::size_t kind = 0;
-    uses_.clear();
-    const auto close_edge = [&] {
-      for (const LinkUse& use : uses_) {
-        const double of_link = static_cast<double>(bytes) * use.weight;
-        load_[use.link].data += of_link;
-        load_[use.link].wire += of_link * plan_.cost.wire[kind];
-      }
-      if (member < algorithm.members()) plan_.sent += Bytes(bytes);
-      bytes = 0;
-    };
-    for (std::uint32_t round = 0; round < algorithm.rounds(); ++round) {
-      const auto message = algorithm.message(lane, round, member);
-      if (!message) continue;
-      if (message->to != peer) {
-        close_edge();
-        peer = message->to;
-        uses_.clear();
-        kind = static_cast<std::size_t>(hop_kind(transport_, *message, member, chips_));
-        latency = way(*message, member) + plan_.cost.hop[kind];
-      }
-      bytes += message->bytes.value();
-      if (message->reduce && message->link) add_to_adder(*message);
-      Duration& of_round = latency_of_round_[lane][round];
-      of_round = std::max(of_round, latency);
-    }
-    close_edge();
-    if (peer) next_[member] = *peer;
-    hop_[member] = latency;
-  }
-
-  // Appends the links that a message uses and returns the latency of its route.
-  Duration way(const CollectiveMessage& message, std::uint32_t from) {
-    const Fabric& fabric = cluster_.fabric;
-    if (message.link) {  // the message names a link, which may belong to a group
-      uses_.push_back({*message.link, 1});
-      const LinkUse spread = fabric.spread(*message.link);
-      if (spread.link != *message.link) uses_.push_back(spread);
-      return fabric.link(*message.link).latency;
-    }
-    route_.clear();
-    const Duration latency = transport_.route(chips_[from], chips_[message.to], route_);
-    for (const LinkId link : route_) uses_.push_back(fabric.spread(link));
-    return latency;
-  }
-
-  // Bytes that a switch adds up go through its adder.
-  void add_to_adder(const CollectiveMessage& message) {
-    if (cluster_.adders.empty()) return;
-    const NodeId to = cluster_.fabric.link(*message.link).to;
-    if (to.index() >= cluster_.adders.size() || !cluster_.adders[to.index()]) return;
-    Load& adder = load_[*cluster_.adders[to.index()]];
-    adder.data += static_cast<double>(message.bytes.value());
-    adder.wire += static_cast<double>(message.bytes.value());
-  }
-
-  void make_transfer() {
-    double most = 0;
-    for (const auto& [link, bytes] : load_) most = std::max(most, bytes.wire);
-    plan_.bytes = bytes_rounded_up(most);
-    for (const auto& [link, bytes] : load_) {
-      if (bytes.data == 0) continue;
-      plan_.uses.push_back({link, bytes.wire / most});
-      if (!cluster_.library.ideal()) plan_.data.push_back(bytes.data);
-    }
-  }
-
-  const Transport& transport_;
-  const Cluster& cluster_;
-  const std::vector<std::uint32_t>& chips_;
-  CollectivePlan& plan_;
-  std::map<LinkId, Load> load_;
-  std::vector<LinkUse> uses_;  // of the current edge
-  std::vector<LinkId> route_;
-  std::vector<std::vector<Duration>> latency_of_round_;  // by lane
-  std::vector<std::uint32_t> next_;                      // next round of a lane, by member
-  std::vector<Duration> hop_;
+  std::vector<Load> loads_;
 };
 
 }  // namespace
@@ -154,7 +72,7 @@ ChosenCollective choose_collective(const OpGraph& graph, const Cluster& cluster,
   const GroupShape shape = describe(cluster, chosen.chips);
   const CollectiveTask task = task_of(graph, collective, group);
   AlgorithmChoice choice = collective.algorithm;
-  if (!cluster.library.ideal() || cluster.chip.communication.nvls) {
+  if (asks_library(cluster)) {
     const LibraryChoice with_library =
         choose_with_library(cluster.library, task, switches_can_add(collective.type), choice, shape,
                             links_of(cluster, chosen.chips, collective.type));
@@ -165,20 +83,183 @@ ChosenCollective choose_collective(const OpGraph& graph, const Cluster& cluster,
   return chosen;
 }
 
-CollectivePlan plan_collective(const OpGraph& graph, const Transport& transport,
-                               CollectiveWorkId work, GroupId group, Granularity granularity,
-                               Fidelity fidelity) {
-  ChosenCollective chosen = choose_collective(graph, transport.cluster(), work, group);
-  CollectivePlan plan{.algorithm = std::move(chosen.algorithm),
-                      .cost = chosen.cost,
-                      .taken = taken_of(transport.cluster().chip, chosen.cost)};
-  plan.at_once = granularity == Granularity::kPipelined ||
-                 (fidelity != Fidelity::kPacket && plan.algorithm->cuts_through());
-  if (plan.at_once) {
-    Edges(transport, chosen.chips, plan).sum_up();
-    plan.algorithm.reset();
+CollectivePlans::CollectivePlans(const OpGraph& graph, const Cluster& cluster,
+                                 Granularity granularity, Fidelity fidelity)
+    : graph_(graph),
+      cluster_(cluster),
+      granularity_(granularity),
+      fidelity_(fidelity),
+      kinds_(cluster_),
+      places_(graph.communicators.size()) {}
+
+CollectivePlan CollectivePlans::plan_of(CollectiveWorkId work, GroupId group) {
+  CollectivePlan plan;
+  plan.at_once = granularity_ == Granularity::kPipelined;
+  if (!plan.at_once) {
+    ChosenCollective chosen = choose_collective(graph_, cluster_, work, group);
+    plan.cost = chosen.cost;
+    plan.taken = taken_of(cluster_.chip, chosen.cost);
+    plan.at_once = fidelity_ != Fidelity::kPacket && chosen.algorithm->cuts_through();
+    if (!plan.at_once) plan.algorithm = std::move(chosen.algorithm);
   }
+  if (plan.at_once) make_transfer(work, group, plan);
   return plan;
+}
+
+void CollectivePlans::make_transfer(CollectiveWorkId work, GroupId group, CollectivePlan& plan) {
+  const std::uint32_t number = pattern_of(work, group);
+  const MessagePattern& common = pattern(number);
+  find_ways(common.edges, work_of(work).communicator, group, ways_);
+  plan.cost = common.cost;
+  plan.taken = common.taken;
+  plan.sent = common.sent;
+  plan.latency = latency_of(number, ways_.latencies);
+  const LinkLoads loads(ways_, common.bytes);
+  std::array<double, kHopKinds> data{};
+  data.fill(1);
+  double most = 0;
+  for (const LinkLoads::Load& load : loads) most = std::max(most, load.of(common.cost.wire));
+  plan.bytes = bytes_rounded_up(most);
+  for (const LinkLoads::Load& load : loads) {
+    const double bytes = load.of(data);
+    if (bytes == 0) continue;
+    plan.uses.push_back({load.link, load.of(common.cost.wire) / most});
+    if (!cluster_.library.ideal()) {
+      Bytes sum = load.added;
+      for (const Bytes part : load.bytes) sum += part;
+      plan.data.push_back(load.share == 1 ? ExactBytes(sum) : ExactBytes::of(sum, load.share));
+    }
+  }
+}
+
+const GroupKinds::Place& CollectivePlans::place_of(CommunicatorId communicator, GroupId group) {
+  std::vector<std::optional<GroupKinds::Place>>& places = places_[communicator.index()];
+  if (places.empty()) places.resize(graph_.communicators[communicator.index()].groups.size());
+  std::optional<GroupKinds::Place>& place = places[group.index()];
+  if (!place) {
+    chips_of(communicator, group);
+    place = kinds_.place_of(chips_);
+  }
+  return *place;
+}
+
+void CollectivePlans::chips_of(CommunicatorId communicator, GroupId group) {
+  chips_.clear();
+  for (const RankId rank : graph_.communicators[communicator.index()].groups[group.index()]) {
+    chips_.push_back(graph_.ranks[rank.index()].chip);
+  }
+}
+
+std::uint32_t CollectivePlans::pattern_of(CollectiveWorkId work, GroupId group) {
+  const CollectiveWork& asked = work_of(work);
+  const std::uint32_t kind = place_of(asked.communicator, group).kind;
+  const std::uint32_t own_matrix = asked.matrix_of_each_group ? group.index() : 0;
+  const std::uint64_t hash =
+      (static_cast<std::uint64_t>(asked.bytes.value()) * 0x9e3779b97f4a7c15U) ^
+      std::uint64_t{kind} << 32 ^ static_cast<std::uint64_t>(asked.op) << 8 ^ own_matrix;
+  const auto [first, last] = by_work_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    const Known& like = patterns_[known->second];
+    CollectiveWork same = like.work;
+    same.communicator = asked.communicator;
+    if (like.kind == kind && like.own_matrix == own_matrix && same == asked) return known->second;
+  }
+  const std::uint32_t number = add_pattern(work, group, kind);
+  patterns_[number].own_matrix = own_matrix;
+  by_work_.emplace(hash, number);
+  return number;
+}
+
+std::unique_ptr<CollectiveAlgorithm> CollectivePlans::algorithm_of(const Known& known,
+                                                                   LibraryCost& cost) const {
+  const GroupKind& kind = kinds_.kind(known.kind);
+  const CollectiveTask task = task_of(graph_, known.work, GroupId(known.own_matrix));
+  AlgorithmChoice choice = known.work.algorithm;
+  if (asks_library(cluster_)) {
+    GroupLinks links = kind.links;
+    links.adder = adder_of(cluster_, known.work.type);
+    const LibraryChoice with_library = choose_with_library(
+        cluster_.library, task, switches_can_add(known.work.type), choice, kind.shape, links);
+    choice = with_library.algorithm;
+    cost = with_library.cost;
+  }
+  return choose_algorithm(task, choice, kind.shape);
+}
+
+std::uint32_t CollectivePlans::add_pattern(CollectiveWorkId work, GroupId group,
+                                           std::uint32_t kind) {
+  const CollectiveWork& asked = work_of(work);
+  Known known{.work = asked,
+              .kind = kind,
+              .own_matrix = asked.matrix_of_each_group ? group.index() : 0,
+              .pattern = {},
+              .trips = {}};
+  const auto algorithm = algorithm_of(known, known.pattern.cost);
+  known.pattern.taken = taken_of(cluster_.chip, known.pattern.cost);
+  EdgeSums sums = sum_edges(*algorithm, [](const CollectiveEdge&) { return Duration{}; });
+  known.pattern.bytes = std::move(sums.bytes);
+  known.pattern.sent = sums.sent;
+  known.pattern.edges = number_of(std::move(sums.edges));
+  patterns_.push_back(std::move(known));
+  return static_cast<std::uint32_t>(patterns_.size() - 1);
+}
+
+std::uint32_t CollectivePlans::number_of(std::vector<CollectiveEdge> edges) {
+  const auto found = std::ranges::find(edges_, edges);
+  if (found == edges_.end()) {
+    edges_.push_back(std::move(edges));
+    return static_cast<std::uint32_t>(edges_.size() - 1);
+  }
+  return static_cast<std::uint32_t>(found - edges_.begin());
+}
+
+Duration CollectivePlans::latency_of(std::uint32_t pattern,
+                                     const std::vector<Duration>& latencies) {
+  Known& known = patterns_[pattern];
+  for (const Known::Trip& trip : known.trips) {
+    if (trip.latencies == latencies) return trip.all;
+  }
+  LibraryCost cost;
+  const auto algorithm = algorithm_of(known, cost);
+  const GroupKind& kind = kinds_.kind(known.kind);
+  std::size_t edge = 0;  // edges are asked for in the order in which they were numbered
+  const EdgeSums sums = sum_edges(*algorithm, [&](const CollectiveEdge& of) {
+    return latencies[edge++] + cost.hop[static_cast<std::size_t>(kinds_.hop_kind(kind, of))];
+  });
+  known.trips.push_back({.latencies = latencies, .all = cost.start + sums.latency});
+  return known.trips.back().all;
+}
+
+void CollectivePlans::find_ways(std::uint32_t edges, CommunicatorId communicator, GroupId group,
+                                EdgeWays& ways) {
+  const Fabric& fabric = cluster_.fabric;
+  const GroupKinds::Place& place = place_of(communicator, group);
+  const GroupKind& kind = kinds_.kind(place.kind);
+  chips_of(communicator, group);
+  ways.parts.clear();
+  ways.latencies.clear();
+  ways.kinds.clear();
+  for (std::uint32_t number = 0; number < edges_[edges].size(); ++number) {
+    const CollectiveEdge& edge = edges_[edges][number];
+    ways.kinds.push_back(kinds_.hop_kind(kind, edge));
+    if (!edge.link) {
+      route_.clear();
+      ways.latencies.push_back(route_of(cluster_, chips_[edge.from], chips_[edge.to], route_));
+      for (const LinkId link : route_) ways.parts.push_back({fabric.spread(link), number});
+      continue;
+    }
+    // The message takes this link, which may belong to a group.
+    const LinkId link = place.links[(*edge.link).index()];
+    ways.latencies.push_back(fabric.link(link).latency);
+    ways.parts.push_back({{link, 1}, number});
+    const LinkUse spread = fabric.spread(link);
+    if (spread.link != link) ways.parts.push_back({spread, number});
+    if (!edge.adds || cluster_.adders.empty()) continue;
+    const std::size_t to = fabric.link(link).to.index();
+    if (to < cluster_.adders.size() && cluster_.adders[to]) {
+      ways.parts.push_back({{*cluster_.adders[to], 1}, number, true});
+    }
+  }
 }
 
 }  // namespace stepsim

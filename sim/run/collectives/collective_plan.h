@@ -1,22 +1,31 @@
-// plan_collective() works out how a collective runs in one group of its communicator: the
+// CollectivePlans works out how each collective runs in each group of its communicator: the
 // algorithm, the library's costs and, if all edges are one transfer, that transfer.
 //
 // Two kinds of collective are one transfer. In pipelined collectives the weight of a link is the
 // sum of the bytes of all messages over it, and the latency is that of one trip through all rounds.
 // Both are summed from the messages that a stepped run sends. The other kind runs in switches that
 // add and copy while the data arrive, unless they run as packets.
+//
+// Most groups of a communicator are alike (group_kinds.h). The messages of a collective are added
+// up once for a kind of group: its MessagePattern. A group of the kind only looks up its routes.
 
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/base/ids.h"
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/library_choice.h"
 #include "sim/program/op_graph.h"
+#include "sim/run/collectives/collective_edges.h"
+#include "sim/run/collectives/group_kinds.h"
 #include "sim/run/ops/chip_share.h"
-#include "sim/run/ops/transport.h"
+#include "sim/run/ops/exact_bytes.h"
 #include "sim/run/simulation_options.h"
 
 namespace stepsim {
@@ -30,8 +39,8 @@ struct CollectivePlan {
   Bytes sent{};          // by all members together
   Bytes bytes{};         // on the link that carries most
   Duration latency{};
-  std::vector<LinkUse> uses{};
-  std::vector<double> data{};  // data bytes over each of these links; empty: all bytes are data
+  std::vector<LinkUse> uses{};     // in order of links
+  std::vector<ExactBytes> data{};  // data bytes over each of these links; empty: all are data
 };
 
 // The algorithm that runs in a group, its chips, and the costs that the library adds.
@@ -43,9 +52,80 @@ struct ChosenCollective {
 ChosenCollective choose_collective(const OpGraph& graph, const Cluster& cluster,
                                    CollectiveWorkId work, GroupId group);
 
-// O(messages of the algorithm x links of a route) if it is one transfer.
-CollectivePlan plan_collective(const OpGraph& graph, const Transport& transport,
-                               CollectiveWorkId work, GroupId group, Granularity granularity,
-                               Fidelity fidelity);
+// Everything that a pipelined collective has in common in all groups of a kind.
+struct MessagePattern {
+  std::uint32_t edges = 0;   // CollectivePlans::edges()
+  std::vector<Bytes> bytes;  // by edge
+  Bytes sent{};
+  LibraryCost cost{};
+  ChipShare taken{};
+};
+
+// EdgeWays are the ways of the messages of one group, edge by edge.
+struct EdgeWays {
+  struct Part {
+    LinkUse use;  // weight: share of the edge's bytes
+    std::uint32_t edge = 0;
+    bool of_adder = false;  // only what is added up, without the library's overhead
+  };
+  std::vector<Part> parts;
+  std::vector<Duration> latencies;  // by edge
+  std::vector<HopKind> kinds;       // by edge
+};
+
+class CollectivePlans {
+ public:
+  CollectivePlans(const OpGraph& graph, const Cluster& cluster, Granularity granularity,
+                  Fidelity fidelity);
+
+  // Costs O(different edges x links of a route) if it is one transfer, and O(messages) for the
+  // first group of each kind.
+  CollectivePlan plan_of(CollectiveWorkId work, GroupId group);
+
+  // The parts of a plan, for collectives that are one transfer.
+  const GroupKinds::Place& place_of(CommunicatorId communicator, GroupId group);
+  std::uint32_t pattern_of(CollectiveWorkId work, GroupId group);  // equal numbers: equal patterns
+  const MessagePattern& pattern(std::uint32_t number) const { return patterns_[number].pattern; }
+  const std::vector<CollectiveEdge>& edges(std::uint32_t number) const { return edges_[number]; }
+  // `ways` is overwritten. `edges`: of a pattern that the group runs.
+  void find_ways(std::uint32_t edges, CommunicatorId communicator, GroupId group, EdgeWays& ways);
+  // Returns the latency of a pattern in a group whose edges have these latencies.
+  Duration latency_of(std::uint32_t pattern, const std::vector<Duration>& latencies);
+
+ private:
+  struct Known {
+    CollectiveWork work;
+    std::uint32_t kind = 0;
+    std::uint32_t own_matrix = 0;  // number of the group where each has its own matrix
+    MessagePattern pattern;
+    struct Trip {
+      std::vector<Duration> latencies;
+      Duration all{};
+    };
+    std::vector<Trip> trips;
+  };
+
+  const CollectiveWork& work_of(CollectiveWorkId work) const {
+    return graph_.collective_works[work.index()];
+  }
+  std::unique_ptr<CollectiveAlgorithm> algorithm_of(const Known& known, LibraryCost& cost) const;
+  std::uint32_t add_pattern(CollectiveWorkId work, GroupId group, std::uint32_t kind);
+  std::uint32_t number_of(std::vector<CollectiveEdge> edges);
+  void chips_of(CommunicatorId communicator, GroupId group);
+  void make_transfer(CollectiveWorkId work, GroupId group, CollectivePlan& plan);
+
+  const OpGraph& graph_;
+  const Cluster& cluster_;
+  Granularity granularity_;
+  Fidelity fidelity_;
+  GroupKinds kinds_;
+  std::vector<std::vector<std::optional<GroupKinds::Place>>> places_;  // by communicator, group
+  std::deque<Known> patterns_;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> by_work_;  // by work and kind; compared
+  std::deque<std::vector<CollectiveEdge>> edges_;
+  std::vector<std::uint32_t> chips_;  // scratch: of one group
+  std::vector<LinkId> route_;         // scratch
+  EdgeWays ways_;                     // scratch
+};
 
 }  // namespace stepsim

@@ -28,18 +28,22 @@ Bytes least_bytes(CollectiveOp op, Bytes bytes, std::int64_t members) {
 
 }  // namespace
 
-CollectiveRuns::CollectiveRuns(const OpGraph& graph, const Streams& streams, Transport& transport,
-                               Granularity granularity, Fidelity fidelity)
-    : graph_(graph),
+CollectiveRuns::CollectiveRuns(const Job& job, const Streams& streams, const LastCause& last_cause,
+                               Transport& transport, Granularity granularity, Fidelity fidelity)
+    : job_(job),
+      graph_(job.graph()),
       streams_(streams),
+      last_cause_(last_cause),
       transport_(transport),
-      granularity_(granularity),
-      fidelity_(fidelity),
-      plans_(graph.collective_works.size()),
-      groups_(graph.communicators.size()) {
-  for (std::size_t c = 0; c < graph.communicators.size(); ++c) {
-    for (const std::vector<RankId>& group : graph.communicators[c].groups) {
-      groups_[c].emplace_back().posted.assign(group.size(), 0);
+      group_plans_(job.graph(), transport.cluster(), granularity, fidelity),
+      plans_(job.graph().collective_works.size()),
+      groups_(job.communicators().size()) {
+  for (std::uint32_t c = 0; c < groups_.size(); ++c) {
+    for (const std::vector<RankId>& group : job.communicators()[c].groups) {
+      const GroupId number(static_cast<std::uint32_t>(groups_[c].size()));
+      groups_[c].push_back({.members = job.members(CommunicatorId(c), number),
+                            .posted = std::vector<std::uint32_t>(group.size(), 0),
+                            .open = {}});
     }
   }
   for (std::uint32_t w = 0; w < plans_.size(); ++w) {
@@ -47,21 +51,48 @@ CollectiveRuns::CollectiveRuns(const OpGraph& graph, const Streams& streams, Tra
   }
 }
 
-const CollectivePlan& CollectiveRuns::plan_of(CollectiveWorkId work, GroupId group) {
-  std::unique_ptr<CollectivePlan>& plan = plans_[work.index()][group.index()];
-  if (!plan) {
-    plan = std::make_unique<CollectivePlan>(
-        plan_collective(graph_, transport_, work, group, granularity_, fidelity_));
+CollectiveRuns::Plan& CollectiveRuns::plan_of(CollectiveWorkId work, GroupId group) {
+  std::unique_ptr<Plan>& plan = plans_[work.index()][group.index()];
+  if (plan) return *plan;
+  const CommunicatorId communicator = work_of(work).communicator;
+  plan = std::make_unique<Plan>();
+  plan->members = job_.members(communicator, group);
+  plan->count = job_.count(communicator, group);
+  plan->of_group = group_plans_.plan_of(work, job_.representative(communicator, group));
+  if (plan->of_group.at_once) {
+    plan->links = transport_.fold().fold(plan->of_group.uses, plan->count);
   }
   return *plan;
+}
+
+void CollectiveRuns::book_transfers() {
+  for (const auto& of_work : plans_) {
+    for (const auto& plan : of_work) {
+      if (plan && plan->transfers > 0) book(*plan);
+    }
+  }
+}
+
+void CollectiveRuns::book(const Plan& plan) {
+  const std::vector<LinkUse>& uses = plan.of_group.uses;
+  std::vector<ExactBytes> routed;
+  for (const LinkUse& use : uses) routed.push_back(ExactBytes::of(plan.of_group.bytes, use.weight));
+  std::vector<ExactBytes> data = plan.of_group.data.empty() ? routed : plan.of_group.data;
+  if (transport_.fold().folds()) {
+    routed = transport_.fold().fold(uses, routed, plan.count);
+    data = transport_.fold().fold(uses, data, plan.count);
+  }
+  for (std::size_t i = 0; i < plan.links.uses.size(); ++i) {
+    transport_.book(plan.links.uses[i].link, plan.transfers * routed[i], plan.transfers * data[i]);
+  }
 }
 
 ChipShare CollectiveRuns::taken(RankStreamId stream) {
   const CollectiveWorkId work = posted_work(stream);
   const Communicator& communicator = communicator_of(work);
   const std::uint32_t group = communicator.seat_of[streams_.rank_of(stream).index()].group;
-  if (communicator.groups[group].size() == 1) return {};
-  return plan_of(work, GroupId(group)).taken;
+  if (state_of(work, GroupId(group)).members == 1) return {};
+  return plan_of(work, GroupId(group)).of_group.taken;
 }
 
 // --- Arrival -------------------------------------------------------------------------------------
@@ -71,7 +102,7 @@ void CollectiveRuns::post(RankStreamId stream, Time now, CommunicationReports& r
   const Communicator::Seat seat = communicator_of(work).seat_of[streams_.rank_of(stream).index()];
   GroupState& group = state_of(work, GroupId(seat.group));
   const auto members = static_cast<std::uint32_t>(group.posted.size());
-  if (members == 1) {  // a group of one costs nothing
+  if (group.members == 1) {  // a group of one costs nothing
     reports.ends.push_back({stream, now, false});
     return;
   }
@@ -81,12 +112,12 @@ void CollectiveRuns::post(RankStreamId stream, Time now, CommunicationReports& r
   if (run.work != work) check_agreement(run, stream);
   run.streams[seat.member] = stream;
   const bool later = run.arrived == 0 || now > run.last_at;
-  if (later || streams_.rank_of(stream) < streams_.rank_of(run.last)) {
+  if (later || last_cause_.precedes(stream, run.last)) {
     run.last = stream;
     run.last_at = now;
   }
   ++run.arrived;
-  if (!run.plan->at_once) {
+  if (!run.plan->of_group.at_once) {
     run.stepped.post(MemberId(seat.member), progress_);
     carry_on(id, now, reports);
   }
@@ -120,8 +151,8 @@ CollectiveRunId CollectiveRuns::open_run(CollectiveWorkId work, GroupId group,
   run.first = stream;
   const std::size_t members = state_of(work, group).posted.size();
   run.streams.assign(members, std::nullopt);
-  if (!run.plan->at_once) {
-    run.stepped.open(*run.plan->algorithm, static_cast<std::uint32_t>(members));
+  if (!run.plan->of_group.at_once) {
+    run.stepped.open(*run.plan->of_group.algorithm, static_cast<std::uint32_t>(members));
   }
   return id;
 }
@@ -146,7 +177,7 @@ void CollectiveRuns::check_agreement(const Run& run, RankStreamId stream) const 
 
 void CollectiveRuns::all_posted(CollectiveRunId id, Time now, CommunicationReports& reports) {
   const Run& run = runs_[id.index()];
-  const bool at_once = run.plan->at_once;
+  const bool at_once = run.plan->of_group.at_once;
   // A member that only had to send may have ended before the last one came.
   for (std::uint32_t member = 0; member < run.streams.size(); ++member) {
     const RankStreamId stream = *run.streams[member];
@@ -157,25 +188,32 @@ void CollectiveRuns::all_posted(CollectiveRunId id, Time now, CommunicationRepor
   const CollectiveWork& work = work_of(run.work);
   Bytes& asked = asked_[static_cast<std::size_t>(communicator_of(run.work).axis)];
   if (!work.byte_matrix) {
-    asked += least_bytes(work.op, work.bytes, static_cast<std::int64_t>(run.streams.size()));
+    asked += std::int64_t{run.plan->count} *
+             least_bytes(work.op, work.bytes, std::int64_t{run.plan->members});
   } else if (at_once) {
-    asked += run.plan->sent;
+    asked += std::int64_t{run.plan->count} * run.plan->of_group.sent;
   }
   if (at_once) start_at_once(id, now);
 }
 
 void CollectiveRuns::start_at_once(CollectiveRunId id, Time now) {
   const Run& run = runs_[id.index()];
-  const CollectivePlan& plan = *run.plan;
-  sent_[static_cast<std::size_t>(communicator_of(run.work).axis)] += plan.sent;
-  transport_.start(now, {.bytes = plan.bytes, .latency = plan.latency, .uses = plan.uses},
-                   CollectiveTransfer{.run = id}, plan.data);
+  Plan& plan = *run.plan;
+  ++plan.transfers;
+  sent_[static_cast<std::size_t>(communicator_of(run.work).axis)] +=
+      std::int64_t{plan.count} * plan.of_group.sent;
+  transport_.start(now,
+                   {.bytes = plan.of_group.bytes,
+                    .latency = plan.of_group.latency,
+                    .uses = plan.links.uses,
+                    .alone = plan.links.alone},
+                   CollectiveTransfer{.run = id});
 }
 
 void CollectiveRuns::arrived(const CollectiveTransfer& transfer, Time now,
                              CommunicationReports& reports) {
   Run& run = runs_[transfer.run.index()];
-  if (!run.plan->at_once) {
+  if (!run.plan->of_group.at_once) {
     run.stepped.arrived(transfer, progress_);
     carry_on(transfer.run, now, reports);
     return;
@@ -240,13 +278,13 @@ void CollectiveRuns::send(CollectiveRunId id, const SteppedCollective::Send& sen
   const TransferOrder order =
       is_member ? TransferOrder::of_collective(*run.streams[from], send.lane, send.round)
                 : TransferOrder::of_switch(send.from, send.lane, send.round);
-  const auto chip_of = [&](std::uint32_t of) { return graph_.ranks[ranks[of].index()].chip; };
-  const LibraryCost& cost = run.plan->cost;
+  const auto chip_of = [&](std::uint32_t of) { return job_.ranks()[ranks[of].index()].chip; };
+  const LibraryCost& cost = run.plan->of_group.cost;
   const bool first = send.round == 0;
   if (message.link) {
     const HopKind kind =
         message.in_node ? transport_.cluster().library.inside
-                        : transport_.hop_kind(chip_of(0), graph_.ranks[ranks.back().index()].chip);
+                        : transport_.hop_kind(chip_of(0), job_.ranks()[ranks.back().index()].chip);
     transport_.send(now, Transport::SwitchMessage{*message.link, kind, message.bytes, owner, order},
                     cost, first);
     return;
@@ -260,7 +298,7 @@ void CollectiveRuns::send(CollectiveRunId id, const SteppedCollective::Send& sen
 
 std::string CollectiveRuns::waits_for(RankStreamId stream, std::vector<RankId>& ranks) const {
   const CommunicatorId id = work_of(posted_work(stream)).communicator;
-  const Communicator& communicator = graph_.communicators[id.index()];
+  const Communicator& communicator = job_.communicators()[id.index()];
   const Communicator::Seat seat = communicator.seat_of[streams_.rank_of(stream).index()];
   const std::vector<std::uint32_t>& posted = groups_[id.index()][seat.group].posted;
   std::string text;

@@ -8,7 +8,8 @@
 //   stepped    every message of every round is a transfer: stepped_collective.h
 //
 // The plan of an algorithm in a group is worked out once per (work, group). Memory of a run is
-// O(members in flight).
+// O(members in flight). In a folded job a group has one member for each class of its members, and
+// its collectives stand for those of all groups like it.
 
 #pragma once
 
@@ -24,6 +25,7 @@
 #include "sim/run/collectives/collective_plan.h"
 #include "sim/run/collectives/stepped_collective.h"
 #include "sim/run/ops/communication_reports.h"
+#include "sim/run/ops/last_cause.h"
 #include "sim/run/ops/streams.h"
 #include "sim/run/ops/transfer_owner.h"
 #include "sim/run/ops/transport.h"
@@ -32,8 +34,8 @@ namespace stepsim {
 
 class CollectiveRuns {
  public:
-  CollectiveRuns(const OpGraph& graph, const Streams& streams, Transport& transport,
-                 Granularity granularity, Fidelity fidelity);
+  CollectiveRuns(const Job& job, const Streams& streams, const LastCause& last_cause,
+                 Transport& transport, Granularity granularity, Fidelity fidelity);
 
   // Posts the collective that `stream` starts. Throws MismatchError.
   void post(RankStreamId stream, Time now, CommunicationReports& reports);
@@ -49,26 +51,38 @@ class CollectiveRuns {
   // more; switches that add send less. An all-to-all with a matrix counts the bytes that it sent.
   Bytes asked(Axis axis) const { return asked_[static_cast<std::size_t>(axis)]; }
 
+  // Books the bytes of all collectives that were one transfer. Called once, after the run.
+  void book_transfers();
+
   // For the deadlock report: describes what the posted collective of `stream` still waits for, and
   // adds ranks that have not posted to `ranks`.
   std::string waits_for(RankStreamId stream, std::vector<RankId>& ranks) const;
 
  private:
+  // How a work runs in a group, and how often it has. A transfer's bytes are booked at the end.
+  struct Plan {
+    CollectivePlan of_group;
+    TransferLinks links;  // if it is one transfer
+    std::uint32_t members = 1;
+    std::uint32_t count = 1;  // groups that the simulated one stands for
+    std::uint64_t transfers = 0;
+  };
   struct Run {
-    const CollectivePlan* plan = nullptr;
+    Plan* plan = nullptr;
     CollectiveWorkId work;
     GroupId group;
     std::uint32_t arrived = 0;
     std::uint32_t done = 0;
     RankStreamId first;  // of the member that posted first
-    RankStreamId last;   // of the member that posted last; of equals the lowest rank
+    RankStreamId last;   // of the member that posted last; of equals LastCause's first
     Time last_at;
     std::vector<std::optional<RankStreamId>> streams;  // by member, once it has posted
     SteppedCollective stepped;                         // unless plan->at_once
   };
 
   struct GroupState {
-    std::vector<std::uint32_t> posted;                // collectives that each member has posted
+    std::uint32_t members = 1;          // ranks of the graph; `posted` has the simulated ones
+    std::vector<std::uint32_t> posted;  // collectives that each member has posted
     std::deque<std::optional<CollectiveRunId>> open;  // from number `first_open` on; unset: ended
     std::uint32_t first_open = 0;
   };
@@ -77,7 +91,7 @@ class CollectiveRuns {
     return graph_.collective_works[work.index()];
   }
   const Communicator& communicator_of(CollectiveWorkId work) const {
-    return graph_.communicators[work_of(work).communicator.index()];
+    return job_.communicators()[work_of(work).communicator.index()];
   }
   GroupState& state_of(CollectiveWorkId work, GroupId group) {
     return groups_[work_of(work).communicator.index()][group.index()];
@@ -85,11 +99,12 @@ class CollectiveRuns {
   CollectiveWorkId posted_work(RankStreamId stream) const {
     return CollectiveWorkId(streams_.op(stream).work);
   }
-  const CollectivePlan& plan_of(CollectiveWorkId work, GroupId group);
+  Plan& plan_of(CollectiveWorkId work, GroupId group);
   std::uint32_t stage_of(RankStreamId stream) const {
-    return graph_.ranks[streams_.rank_of(stream).index()].pp;
+    return job_.ranks()[streams_.rank_of(stream).index()].pp;
   }
 
+  void book(const Plan& plan);
   CollectiveRunId run_of(CollectiveWorkId work, GroupId group, std::uint32_t number,
                          RankStreamId stream);
   CollectiveRunId open_run(CollectiveWorkId work, GroupId group, RankStreamId stream);
@@ -102,13 +117,14 @@ class CollectiveRuns {
   void retire(CollectiveRunId id);
   std::string describe(RankStreamId stream, CollectiveWorkId work) const;
 
+  const Job& job_;
   const OpGraph& graph_;
   const Streams& streams_;
+  const LastCause& last_cause_;
   Transport& transport_;
-  Granularity granularity_;
-  Fidelity fidelity_;
-  std::vector<std::vector<std::unique_ptr<CollectivePlan>>> plans_;  // by work and group
-  std::vector<std::vector<GroupState>> groups_;                      // by communicator and group
+  CollectivePlans group_plans_;
+  std::vector<std::vector<std::unique_ptr<Plan>>> plans_;  // by work and group
+  std::vector<std::vector<GroupState>> groups_;            // by communicator and group
   std::vector<Run> runs_;
   std::vector<CollectiveRunId> free_;
   std::array<Bytes, kMostAxes> sent_{};

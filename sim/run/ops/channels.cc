@@ -6,8 +6,14 @@
 
 namespace stepsim {
 
-Channels::Channels(const OpGraph& graph, const Streams& streams, Transport& transport)
-    : graph_(graph), streams_(streams), transport_(transport), posted_(streams.count()) {}
+Channels::Channels(const Job& job, const Streams& streams, const LastCause& last_cause,
+                   Transport& transport)
+    : job_(job),
+      graph_(job.graph()),
+      streams_(streams),
+      last_cause_(last_cause),
+      transport_(transport),
+      posted_(streams.count()) {}
 
 std::size_t Channels::KeyHash::operator()(const Key& key) const {
   std::uint64_t hash = std::uint64_t{key.source.index()} << 32 | key.destination.index();
@@ -23,14 +29,19 @@ std::size_t Channels::KeyHash::operator()(const Key& key) const {
 
 Channels::Key Channels::key_of(RankStreamId stream, const Message& message) const {
   const RankId self = streams_.rank_of(stream);
-  const Communicator& communicator = graph_.communicators[message.communicator.index()];
-  const RankId peer = communicator.groups[communicator.seat_of[self.index()].group][message.peer];
+  const RankId peer = job_.simulated(peer_of(job_.representative(self), message));
   return {.source = message.is_send ? self : peer,
           .destination = message.is_send ? peer : self,
           .microbatch = message.microbatch,
           .boundary = message.boundary,
           .step = streams_.step(stream),
           .kind = message.kind};
+}
+
+// Returns the other side of a message of a rank of the graph.
+RankId Channels::peer_of(RankId in_graph, const Message& message) const {
+  const Communicator& communicator = graph_.communicators[message.communicator.index()];
+  return communicator.groups[communicator.seat_of[in_graph.index()].group][message.peer];
 }
 
 OpenMessageId Channels::open(const Key& key, Bytes bytes) {
@@ -56,7 +67,12 @@ void Channels::post(RankStreamId stream, Time now, CommunicationReports& reports
     Open& open = open_[id.index()];
     (message.is_send ? open.sender : open.receiver) = stream;
     if (open.bytes != message.bytes) throw MismatchError(describe_mismatch(open, message));
-    if (message.is_send) open.eager = message.eager;
+    if (message.is_send) {
+      const RankId from = job_.representative(streams_.rank_of(stream));
+      open.eager = message.eager;
+      open.from_chip = graph_.ranks[from.index()].chip;
+      open.to_chip = graph_.ranks[peer_of(from, message).index()].chip;
+    }
     if (open.arrived) {  // an eager send has ended already
       one_done(stream, reports);
       close(id);
@@ -70,15 +86,18 @@ void Channels::post(RankStreamId stream, Time now, CommunicationReports& reports
 }
 
 void Channels::move(OpenMessageId id, Axis axis, Time now) {
-  const Key& key = open_[id.index()].key;
-  const Bytes bytes = open_[id.index()].bytes;
-  sent_[static_cast<std::size_t>(axis)] += bytes;
+  const Open& open = open_[id.index()];
+  const Key& key = open.key;
+  const Bytes bytes = open.bytes;
+  const std::uint32_t count = job_.count(key.source);
+  sent_[static_cast<std::size_t>(axis)] += std::int64_t{count} * bytes;
   const auto hash = static_cast<std::uint32_t>(KeyHash()(key));
-  transport_.send(now, {.from_chip = graph_.ranks[key.source.index()].chip,
-                        .to_chip = graph_.ranks[key.destination.index()].chip,
+  transport_.send(now, {.from_chip = open.from_chip,
+                        .to_chip = open.to_chip,
                         .bytes = bytes,
                         .owner = MessageTransfer{id},
-                        .order = TransferOrder::of_message(key.source, hash)});
+                        .order = TransferOrder::of_message(key.source, hash),
+                        .count = count});
 }
 
 // Both sides are posted, `late` only now, so the other side continues because of it. (An eager send
@@ -88,11 +107,13 @@ void Channels::match(const Open& open, RankStreamId late, Time now, Communicatio
   const RankStreamId early = late == *open.sender ? *open.receiver : *open.sender;
   if (early == late || (open.eager && early == *open.sender)) return;
   Posted& waited = posted_[early.index()];
-  if (streams_.started_at(early) < now) {
-    waited.moving = now;
-    waited.waited_for_other_stage = other_stage(early, late);
-    reports.joins.push_back({.stream = early, .from = late});
-  }
+  if (streams_.started_at(early) == now) return;
+  const bool joins_again = waited.late && waited.moving == now;
+  if (joins_again && !last_cause_.precedes(late, *waited.late)) return;
+  waited.moving = now;
+  waited.late = late;
+  waited.waited_for_other_stage = other_stage(early, late);
+  reports.joins.push_back({.stream = early, .from = late});
 }
 
 void Channels::arrived(const MessageTransfer& transfer, CommunicationReports& reports) {
@@ -104,7 +125,7 @@ void Channels::arrived(const MessageTransfer& transfer, CommunicationReports& re
     open.arrived = true;
     return;
   }
-  if (*receiver != sender) one_done(*receiver, reports);
+  one_done(*receiver, reports);
   close(transfer.message);
 }
 
@@ -136,8 +157,8 @@ void Channels::close(OpenMessageId id) {
 }
 
 bool Channels::other_stage(RankStreamId a, RankStreamId b) const {
-  return graph_.ranks[streams_.rank_of(a).index()].pp !=
-         graph_.ranks[streams_.rank_of(b).index()].pp;
+  return job_.ranks()[streams_.rank_of(a).index()].pp !=
+         job_.ranks()[streams_.rank_of(b).index()].pp;
 }
 
 std::string Channels::waits_for(RankStreamId stream, std::vector<RankId>& ranks) const {

@@ -13,18 +13,18 @@ double fraction(std::int32_t millionths) {
 
 }  // namespace
 
-ComputeRuns::ComputeRuns(const OpGraph& graph, const ChipSpec& chip)
-    : graph_(graph),
+ComputeRuns::ComputeRuns(const Job& job, const ChipSpec& chip)
+    : job_(job),
       margin_(chip.communication.margin == 0 ? 0
                                              : static_cast<double>(chip.communication.margin) /
                                                    static_cast<double>(chip.communication.units)),
-      kernels_(graph.compute_works.size()),
-      durations_(graph.compute_works.size()),
-      flops_(graph.compute_works.size()),
-      states_(graph.ranks.size()) {
-  for (std::size_t work = 0; work < graph.compute_works.size(); ++work) {
+      kernels_(job.graph().compute_works.size()),
+      durations_(kernels_.size()),
+      flops_(kernels_.size()),
+      states_(job.ranks().size()) {
+  for (std::size_t work = 0; work < kernels_.size(); ++work) {
     Duration total{};
-    for (const Kernel& kernel : graph.compute_works[work].kernels) {
+    for (const Kernel& kernel : job.graph().compute_works[work].kernels) {
       kernels_[work].push_back(time_of(kernel, chip));
       total += kernels_[work].back().total;
       flops_[work] += kernel.flops;
@@ -37,7 +37,7 @@ Time ComputeRuns::start(RankId rank, ComputeWorkId work, double factor, Time now
   State& state = states_[rank.index()];
   state.work = work;
   state.left = 1;
-  state.factor = graph_.ranks[rank.index()].slowdown * factor;
+  state.factor = job_.ranks()[rank.index()].slowdown * factor;
   state.since = now;
   state.running = true;
   state.ends_at = now + pace(state, state.taken);

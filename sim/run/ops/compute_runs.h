@@ -18,12 +18,13 @@
 #include "sim/chips/chip_spec.h"
 #include "sim/program/op_graph.h"
 #include "sim/run/ops/chip_share.h"
+#include "sim/run/ops/job.h"
 
 namespace stepsim {
 
 class ComputeRuns {
  public:
-  ComputeRuns(const OpGraph& graph, const ChipSpec& chip);
+  ComputeRuns(const Job& job, const ChipSpec& chip);
 
   // Starts a run on `rank` and returns its end. It takes `factor` times as long as normally.
   Time start(RankId rank, ComputeWorkId work, double factor, Time now);
@@ -55,7 +56,7 @@ class ComputeRuns {
 
   Duration pace(const State& state, ChipShare taken);
 
-  const OpGraph& graph_;
+  const Job& job_;
   double margin_ = 0;  // fraction of the units that is left to communication
   std::vector<std::vector<KernelTime>> kernels_;  // by work
   std::vector<std::vector<Pace>> durations_;      // by work; first without communication

@@ -18,26 +18,33 @@ namespace stepsim {
 class HostRuns {
  public:
   // REQUIRES: if the graph has host works, the cluster has hosts.
-  HostRuns(const OpGraph& graph, const Streams& streams, Transport& transport);
+  HostRuns(const Job& job, const Streams& streams, Transport& transport);
 
   // Starts the host op of `stream`.
   void start(RankStreamId stream, Time now);
 
-  void arrived(const HostTransfer& transfer, CommunicationReports& reports);
+  void arrived(const HostTransfer& transfer, Time now, CommunicationReports& reports);
 
   Bytes copied(Axis axis) const { return copied_[static_cast<std::size_t>(axis)]; }  // both ways
-  const std::vector<Bytes>& peaks() const { return peaks_; }                         // by host
+  std::vector<Bytes> peaks() const;                                                  // by host
 
  private:
   const HostWork& work_of(RankStreamId stream) const;
   const HostPath& path_of(RankStreamId stream) const;
-  void hold(HostId host, Bytes change);
+  void hold(RankId rank, Bytes change, Time now);
 
+  // Changes of one instant count as one: a peak is looked at only when time moves on.
+  struct Held {
+    Bytes bytes;
+    Time changed_at;
+    Bytes peak;
+  };
+
+  const Job& job_;
   const OpGraph& graph_;
   const Streams& streams_;
   Transport& transport_;
-  std::vector<Bytes> held_;  // by HostId
-  std::vector<Bytes> peaks_;
+  std::vector<Held> held_;  // by host; in a folded job by class of hosts
   std::array<Bytes, kMostAxes> copied_{};
   std::vector<LinkUse> uses_;  // scratch
 };

@@ -27,22 +27,21 @@ Duration lead_of(const ComputeWork& work, const ChipSpec& chip, Duration launch)
 
 }  // namespace
 
-Launches::Launches(const OpGraph& graph, const Streams& streams, const ChipSpec& chip,
+Launches::Launches(const Job& job, const Streams& streams, const ChipSpec& chip,
                    std::uint32_t steps)
-    : graph_(graph),
-      streams_(streams),
-      cost_(*graph.host),
+    : streams_(streams),
+      cost_(*job.graph().host),
       steps_(steps),
-      hosts_(graph.ranks.size()),
+      hosts_(job.ranks().size()),
       queues_(streams.count()) {
   std::vector<Duration> leads;
-  for (const ComputeWork& work : graph.compute_works) {
+  for (const ComputeWork& work : job.graph().compute_works) {
     leads.push_back(lead_of(work, chip, cost_.launch));
   }
-  for (const Program& program : graph.programs) programs_.push_back(calls_of(program, leads));
+  for (const Program& program : job.graph().programs) programs_.push_back(calls_of(program, leads));
   std::vector<RankStreamId> nobody;
   for (std::uint32_t rank = 0; rank < hosts_.size(); ++rank) {
-    hosts_[rank].program = &programs_[graph.ranks[rank].program.index()];
+    hosts_[rank].program = &programs_[job.ranks()[rank].program.index()];
     hosts_[rank].first_stream = (*streams.of(RankId(rank)).begin()).index();
     launch(hosts_[rank], nobody);
   }

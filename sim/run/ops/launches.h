@@ -30,9 +30,9 @@ namespace stepsim {
 
 class Launches {
  public:
-  // Launches what hosts can at the start of a run. REQUIRES: graph.host; the programs have launches
-  // of all their ops.
-  Launches(const OpGraph& graph, const Streams& streams, const ChipSpec& chip, std::uint32_t steps);
+  // Launches what hosts can at the start of a run. REQUIRES: OpGraph::host; the programs have
+  // launches of all their ops.
+  Launches(const Job& job, const Streams& streams, const ChipSpec& chip, std::uint32_t steps);
 
   // Returns when the next op of `stream` may start for its host, which may be past. Unset: its host
   // waits itself, and will wake the stream. REQUIRES: the streams let it start.
@@ -95,7 +95,6 @@ class Launches {
   bool is_over(const Wait& wait) const { return streams_.ended(wait.stream) >= wait.ended; }
   void launch(Host& host, std::vector<RankStreamId>& woken);
 
-  const OpGraph& graph_;
   const Streams& streams_;
   HostCost cost_;
   std::uint32_t steps_;

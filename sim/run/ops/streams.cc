@@ -9,10 +9,10 @@
 
 namespace stepsim {
 
-Streams::Streams(const OpGraph& graph, std::uint32_t steps) : steps_(steps) {
-  first_of_rank_.reserve(graph.ranks.size() + 1);
-  for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
-    const Program& program = graph.programs[graph.ranks[rank].program.index()];
+Streams::Streams(const Job& job, std::uint32_t steps) : steps_(steps) {
+  first_of_rank_.reserve(job.ranks().size() + 1);
+  for (std::uint32_t rank = 0; rank < job.ranks().size(); ++rank) {
+    const Program& program = job.program(RankId(rank));
     if (program.streams.size() > std::numeric_limits<std::uint16_t>::max()) {
       throw std::length_error("a program may have up to 65535 streams");
     }
@@ -64,9 +64,9 @@ RankStreamId Streams::releaser(RankStreamId stream, Time now) const {
   for (const Dependency& dependency : state.program->dependencies_of(id_of_op(state))) {
     const State& depended_on = states_[first + dependency.stream.index()];
     const std::uint32_t op = depended_on.first_op + dependency.position;
+    const std::uint64_t until = needed(depended_on, dependency, state.step);
     if (depended_on.ended_at == now && (!best_op || op < *best_op) &&
-        depended_on.completed >= needed(depended_on, dependency, state.step) &&
-        depended_on.completed > 0) {
+        depended_on.completed >= until && depended_on.before < until) {
       best = RankStreamId(first + dependency.stream.index());
       best_op = op;
     }
@@ -85,6 +85,7 @@ void Streams::end(RankStreamId stream, Time now, std::vector<RankStreamId>& woke
   State& state = states_[stream.index()];
   assert(state.running);
   state.running = false;
+  if (state.ended_at != now) state.before = state.completed;
   state.ended_at = now;
   state.next_dependency = 0;
   ++state.completed;

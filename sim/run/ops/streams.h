@@ -7,7 +7,7 @@
 // time and is woken by the stream that ends it: O(1) amortised a dependency, memory
 // O(ranks x streams).
 //
-// Streams are named by their position among the streams of all ranks.
+// Streams are named by their position among the streams of all ranks of the job.
 
 #pragma once
 
@@ -17,6 +17,7 @@
 #include "sim/base/ids.h"
 #include "sim/base/units.h"
 #include "sim/program/op_graph.h"
+#include "sim/run/ops/job.h"
 
 namespace stepsim {
 
@@ -49,7 +50,7 @@ class RankStreams {
 class Streams {
  public:
   // REQUIRES: steps >= 1. Throws std::length_error above 65,535 streams a program.
-  Streams(const OpGraph& graph, std::uint32_t steps);
+  Streams(const Job& job, std::uint32_t steps);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(states_.size()); }
   // Returns the streams of a rank, in the order of its program.
@@ -90,9 +91,15 @@ class Streams {
   bool ready(RankStreamId stream);
 
   // Returns the stream whose op released the one that may start at `now`. Among the stream itself
-  // and those it depends on, it is the one that ended at `now`, lowest op id first; the stream
-  // itself at the start of a run.
+  // and those it depends on, it is the one whose awaited op ended at `now`, lowest op id first; the
+  // stream itself at the start of a run.
   RankStreamId releaser(RankStreamId stream, Time now) const;
+
+  // Returns whether an op of the stream has ended at `now`.
+  bool ended_at_instant(RankStreamId stream, Time now) const {
+    const State& state = states_[stream.index()];
+    return state.completed > 0 && state.ended_at == now;
+  }
 
   void start(RankStreamId stream, Time now);
 
@@ -123,6 +130,7 @@ class Streams {
     Time started_at;
     Time ended_at;
     std::uint64_t completed = 0;  // ops ended, over all steps
+    std::uint64_t before = 0;     // completed before the instant `ended_at`
     std::uint64_t waits_until = 0;
     std::uint64_t waiters = 0;  // local streams that may wait for this one: bit local % 64
     RankId rank;

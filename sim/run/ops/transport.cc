@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "sim/hardware/chip_route.h"
+
 namespace stepsim {
 namespace {
 
@@ -15,51 +17,52 @@ Bytes on_the_wire(Bytes bytes, double ratio) {
 
 }  // namespace
 
-void Transport::start(Time now, const Transfer& transfer, const TransferOwner& owner,
-                      std::span<const double> data) {
-  for (std::size_t i = 0; i < transfer.uses.size(); ++i) {
-    const LinkUse& use = transfer.uses[i];
-    const double bytes = static_cast<double>(transfer.bytes.value()) * use.weight;
-    const double of_data = data.empty() ? bytes : data[i];
-    book(use.link, bytes, of_data);
-    if (!by_packets_) continue;
-    const LinkUse spread = cluster_.fabric.spread(use.link);
-    if (spread.link != use.link) book(spread.link, bytes * spread.weight, of_data * spread.weight);
-  }
-  network_.start(now, table_.add(owner), transfer);
-}
-
-void Transport::book(LinkId link, double bytes, double data) {
-  routed_[link.index()] += bytes;
-  if (!data_.empty()) data_[link.index()] += data;
-}
-
-double Transport::data_of(LinkId link, double carried) const {
-  if (data_.empty()) return carried;
-  const auto group = cluster_.fabric.group_of(link);
-  if (!group) return data_[link.index()];
-  const std::uint32_t id = cluster_.fabric.link_id(*group).index();
-  return routed_[id] > 0 ? carried * (data_[id] / routed_[id]) : 0;
-}
-
 void Transport::send(Time now, const Message& message) {
   Way way;
-  route_message(message, way);
-  if (cluster_.library.ideal()) {
-    start_message(now, way, message.bytes, 1, message.owner, message.order);
-    return;
+  const KnownWay* const known = fold_.folds() ? &way_of(message) : nullptr;
+  if (known != nullptr) {
+    way.of_links = known->of_links;
+  } else {
+    route_message(message, way);
   }
-  const HopKind kind = hop_kind(message.from_chip, message.to_chip);
+  double wire = 1;
+  if (!cluster_.library.ideal()) {
+    const std::optional<Bandwidth> width = known != nullptr ? known->narrowest : narrowest();
+    const HopKind kind = hop_kind(message.from_chip, message.to_chip);
+    const LibraryCost cost =
+        cost_of_message(cluster_.library, message.bytes, kind, width.value_or(Bandwidth()));
+    const auto of_kind = static_cast<std::size_t>(kind);
+    way.of_library = cost.start + cost.hop[of_kind];
+    wire = cost.wire[of_kind];
+  }
+  if (known != nullptr) {
+    start_folded(now, way, known->links, message.bytes, wire, message.owner, message.order);
+  } else {
+    start_message(now, way, message.bytes, wire, message.owner, message.order);
+  }
+}
+
+std::optional<Bandwidth> Transport::narrowest() const {
   std::optional<Bandwidth> narrowest;
   for (const LinkId link : links_) {
     const Bandwidth width = cluster_.fabric.width(cluster_.fabric.spread(link));
     narrowest = std::min(narrowest.value_or(width), width);
   }
-  const LibraryCost cost =
-      cost_of_message(cluster_.library, message.bytes, kind, narrowest.value_or(Bandwidth()));
-  const auto of_kind = static_cast<std::size_t>(kind);
-  way.of_library = cost.start + cost.hop[of_kind];
-  start_message(now, way, message.bytes, cost.wire[of_kind], message.owner, message.order);
+  return narrowest;
+}
+
+const Transport::KnownWay& Transport::way_of(const Message& message) {
+  const std::uint64_t chips = std::uint64_t{message.from_chip} << 32 | message.to_chip;
+  const auto [place, is_new] = known_.try_emplace(chips);
+  KnownWay& known = place->second;
+  if (is_new) {
+    Way way;
+    route_message(message, way);
+    known.of_links = way.of_links;
+    known.narrowest = narrowest();
+    known.links = fold_.fold(uses_, message.count);
+  }
+  return known;
 }
 
 void Transport::send(Time now, const Message& message, const LibraryCost& cost, bool first) {
@@ -81,43 +84,66 @@ void Transport::send(Time now, const SwitchMessage& message, const LibraryCost& 
   start_message(now, way, message.bytes, cost.wire[kind], message.owner, message.order);
 }
 
+void Transport::send(Time now, const HostCopy& copy) {
+  const Way way{.of_links = copy.latency, .keeps_links = true};
+  if (fold_.folds()) {
+    start_folded(now, way, fold_.fold(copy.uses, copy.count), copy.bytes, 1, copy.owner,
+                 copy.order);
+    return;
+  }
+  uses_.assign(copy.uses.begin(), copy.uses.end());
+  start_message(now, way, copy.bytes, 1, copy.owner, copy.order);
+}
+
 void Transport::route_message(const Message& message, Way& way) {
   links_.clear();
-  way.of_links = route(message.from_chip, message.to_chip, links_);
+  way.of_links = route_of(cluster_, message.from_chip, message.to_chip, links_);
   uses_.clear();
   for (const LinkId link : links_) {
     uses_.push_back(by_packets_ ? LinkUse{link, 1} : cluster_.fabric.spread(link));
   }
 }
 
+void Transport::book(const LinkUse& use, Bytes routed, Bytes data) {
+  book(use.link, ExactBytes::of(routed, use.weight),
+       data_.empty() ? ExactBytes() : ExactBytes::of(data, use.weight));
+}
+
 void Transport::start_message(Time now, const Way& way, Bytes data, double wire,
                               const TransferOwner& owner, TransferOrder order) {
-  data_of_links_.clear();
-  if (!data_.empty()) {
-    for (const LinkUse& use : uses_) {
-      data_of_links_.push_back(use.weight * static_cast<double>(data.value()));
-    }
+  const Bytes bytes = on_the_wire(data, wire);
+  for (const LinkUse& use : uses_) {
+    book(use, bytes, data);
+    if (!by_packets_) continue;
+    const LinkUse spread = cluster_.fabric.spread(use.link);
+    if (spread.link != use.link) book(spread, bytes, data);
   }
   start(now,
-        {.bytes = on_the_wire(data, wire),
+        {.bytes = bytes,
          .latency = way.of_links + way.of_library,
          .uses = uses_,
          .order = order.key(),
          .keeps_links = way.keeps_links,
          .sender_latency = way.of_library},
-        owner, data_of_links_);
+        owner);
 }
 
-Duration Transport::route(std::uint32_t from_chip, std::uint32_t to_chip,
-                          std::vector<LinkId>& links) const {
-  const std::size_t before = links.size();
-  const std::vector<NodeId>& chips = cluster_.places.chips;
-  cluster_.router->route(chips[from_chip], chips[to_chip], 0, links);
-  Duration latency{};
-  for (std::size_t i = before; i < links.size(); ++i) {
-    latency += cluster_.fabric.link(links[i]).latency;
+void Transport::start_folded(Time now, const Way& way, const TransferLinks& links, Bytes data,
+                             double wire, const TransferOwner& owner, TransferOrder order) {
+  const Bytes bytes = on_the_wire(data, wire);
+  for (const LinkTrack& track : links.tracks) {
+    book(track.link, track.times * ExactBytes::of(bytes, track.weight),
+         track.times * ExactBytes::of(data, track.weight));
   }
-  return latency;
+  start(now,
+        {.bytes = bytes,
+         .latency = way.of_links + way.of_library,
+         .uses = links.uses,
+         .order = order.key(),
+         .keeps_links = way.keeps_links,
+         .sender_latency = way.of_library,
+         .alone = links.alone},
+        owner);
 }
 
 }  // namespace stepsim

@@ -15,6 +15,7 @@
 #include "tests/fuzz/random/changed_cluster.h"
 #include "tests/fuzz/random/choices.h"
 #include "tests/fuzz/random/collective_laws.h"
+#include "tests/fuzz/random/folding_laws.h"
 #include "tests/fuzz/random/random_run.h"
 #include "traces/result_json.h"
 
@@ -93,17 +94,7 @@ std::string_view line_at(std::string_view text, std::size_t place) {
   return text.substr(begin, end - begin);
 }
 
-// Leaves out what may differ: the totals of links are sums of doubles, and of several causes that
-// end in the same instant any may stand on the critical path.
-std::string text_to_compare(Json result) {
-  result.erase("links");
-  result.erase("critical_path");
-  return result.dump(1);
-}
-
-std::string broken_order(Json result, Json of_shuffled) {
-  const std::string json = text_to_compare(std::move(result));
-  const std::string shuffled = text_to_compare(std::move(of_shuffled));
+std::string broken_order(const std::string& json, const std::string& shuffled) {
   const auto [place, other] = std::ranges::mismatch(json, shuffled);
   if (place == json.end() && other == shuffled.end()) return "";
   const auto at = static_cast<std::size_t>(place - json.begin());
@@ -201,9 +192,10 @@ std::string broken_law(const LoadedExperiment& loaded, const Cluster& cluster,
   std::string broken = broken_parts(result);
   const SimulatedStep& step = done.runs.front();
   if (broken.empty()) broken = broken_limit(step);
-  if (broken.empty()) broken = broken_order(result, parsed(shuffled_json(loaded, cluster)));
+  if (broken.empty()) broken = broken_order(json, shuffled_json(loaded, cluster));
   if (broken.empty()) broken = broken_contention(loaded, cluster, step);
   Choices choices(digest_of(json));
+  if (broken.empty()) broken = broken_folding(loaded, choices);
   if (broken.empty() && choices.one_in(3)) broken = broken_scale(loaded, step);
   if (broken.empty() && choices.one_in(5)) broken = broken_record(loaded, json);
   if (broken.empty() && choices.one_in(2)) {

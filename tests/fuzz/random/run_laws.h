@@ -3,18 +3,18 @@
 //
 //   parts    breakdown and critical path add up to the step, categories of memory to the peak
 //   limits   no link carries more than it can, nothing computes faster than the chips' peaks
-//   order    ops that start in the same instant may start in any order: the same result, but for
-//            the last digits of what links carried, and which of several causes of one instant
-//            stands on the critical path
+//   order    ops that start in the same instant may start in any order: the same result, byte by
+//            byte
 //   shares   where communication takes nothing of the chips, links that are shared make no step
 //            shorter than links that each transfer has for itself
 //   scale    on a cluster that is three times as slow in all, a step takes three times as long,
 //            unless a picosecond more on each link changes the step by 0.1 % too
 //   record   the record of a run, run again, gives the same result, byte by byte
+//   folding  folding_laws.h
 //   and those of collective_laws.h
 //
-// A hash of the result decides which runs are held to the last three, each of which costs runs of
-// its own.
+// A hash of the result decides which runs are held to scale, record and those of collectives, each
+// of which costs runs of its own.
 
 #pragma once
 

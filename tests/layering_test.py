@@ -19,6 +19,7 @@ SCHEDULES = PIPELINE + ["schedules/plan", "schedules/lowering"]
 TOPOLOGY = ["topology", "topology/kinds", "topology/graph"]
 SERVING = ["serving", "serving/cases", "serving/engines", "serving/kv", "serving/metrics",
            "serving/requests"]
+PASSES = ["serving/passes"]  # where chips come in
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
@@ -65,6 +66,7 @@ MAY_INCLUDE = {
     "serving/metrics": ["sim/base", "serving/requests"],
     "serving": ["sim/base", "sim/engine"] + SERVING[2:],
     "serving/cases": ["sim/base", "serving"] + SERVING[2:],
+    "serving/passes": LOADED + ["serving", "serving/engines", "serving/requests"],
     "analysis/formulas": ["sim/base"],
     "analysis/collective_forms": SIM + ["analysis/formulas"],
     "analysis/step": LOADED + ANALYSIS,
@@ -72,7 +74,7 @@ MAY_INCLUDE = {
     "analysis/calibration": LOADED + ["analysis/accuracy"],
     "analysis/studies": LOADED + ANALYSIS,
     "traces": ["analysis/step", "experiment"] + SIM + SERVING,
-    "cli": LOADED + PROTO + ANALYSIS + SERVING
+    "cli": LOADED + PROTO + ANALYSIS + SERVING + PASSES
     + ["analysis/accuracy", "analysis/calibration", "analysis/studies", "traces"],
 }
 FOLDERS = ["calibrate", "collective", "formula", "run", "schedule", "serve", "validate"]

@@ -1,0 +1,54 @@
+#include "serving/passes/kv_room.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiment/simulate_experiment.h"
+#include "schedules/plan/plan_schedule.h"
+#include "workload/inference.h"
+
+namespace stepsim {
+namespace {
+
+// Returns what a token takes on a chip of the stage that keeps most.
+Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan) {
+  Bytes most;
+  std::int64_t layer = 0;
+  for (std::int64_t stage = 0; stage < stages_of(plan); ++stage) {
+    Bytes of_stage;
+    for (std::int64_t i = 0; i < layers_of(plan, stage, model.layers); ++i, ++layer) {
+      const auto size = [&](std::int64_t tokens) {
+        return cache_size(model, kind_of(model, layer), plan.tp, plan.cached(), tokens);
+      };
+      of_stage += size(2) - size(1);
+    }
+    most = std::max(most, of_stage);
+  }
+  return most;
+}
+
+}  // namespace
+
+KvRoom kv_room(const Experiment& experiment, const Cluster& cluster, std::int64_t budget,
+               std::int64_t block, double fraction) {
+  Experiment largest = experiment;
+  const std::int64_t tokens = (budget + experiment.plan.dp - 1) / experiment.plan.dp;
+  largest.plan.own_requests = {.groups = {{.queries = tokens}}, .cache = experiment.plan.cached()};
+  const SimulatedExperiment done = simulate_experiment(largest, cluster, {});
+  const SimulationResult& result = done.runs.front().result;
+  KvRoom room;
+  for (const MemoryPeak& peak : result.memory_peaks) {
+    const Bytes cache = peak.by_category[static_cast<std::size_t>(MemoryCategory::kCache)];
+    room.others = std::max(room.others, peak.bytes - cache);
+  }
+  const auto capacity = static_cast<double>(cluster.chip.memory_capacity.value());
+  room.available = Bytes(static_cast<std::int64_t>(std::floor(capacity * fraction))) - room.others;
+  room.of_block = block * cache_of_token(experiment.model, experiment.plan);
+  const bool has_cache = room.of_block > Bytes(0);
+  if (has_cache && room.available > Bytes(0)) {
+    room.blocks = experiment.plan.dp * (room.available.value() / room.of_block.value());
+  }
+  return room;
+}
+
+}  // namespace stepsim

@@ -45,7 +45,7 @@ class Simulation {
  public:
   // `fabric`: that of the cluster, or of a folded job.
   Simulation(const Job& job, const Cluster& cluster, const Fabric& fabric,
-             const SimulationOptions& options)
+             const SimulationOptions& options, CollectivePlans& plans)
       : job_(job),
         graph_(job.graph()),
         cluster_(cluster),
@@ -58,7 +58,7 @@ class Simulation {
               graph_.path_labels.size() + kMostAxes + (graph_.host ? 1 : 0)),
         last_cause_(job, streams_, path_),
         channels_(job, streams_, last_cause_, transport_),
-        collectives_(job, streams_, last_cause_, transport_, options.granularity, options.fidelity),
+        collectives_(job, streams_, last_cause_, transport_, plans),
         hosts_(job, streams_, transport_),
         compute_(job, cluster.chip),
         memory_(job),
@@ -385,11 +385,12 @@ double cpu_seconds() {
 // Returns nullopt if the job turns out not to finish, whose report names ranks of the whole job.
 std::optional<SimulationResult> simulate_folded(const OpGraph& graph, const Cluster& cluster,
                                                 const Quotient& quotient,
-                                                const SimulationOptions& options) {
+                                                const SimulationOptions& options,
+                                                CollectivePlans& plans) {
   try {
     const Job job(graph, quotient);
     const Fabric fabric = folded_fabric(cluster.fabric, quotient.links);
-    Simulation simulation(job, cluster, fabric, options);
+    Simulation simulation(job, cluster, fabric, options, plans);
     simulation.run();
     return simulation.result();
   } catch (const DeadlockError&) {
@@ -400,9 +401,9 @@ std::optional<SimulationResult> simulate_folded(const OpGraph& graph, const Clus
 }
 
 SimulationResult simulate_all(const OpGraph& graph, const Cluster& cluster,
-                              const SimulationOptions& options) {
+                              const SimulationOptions& options, CollectivePlans& plans) {
   const Job job(graph);
-  Simulation simulation(job, cluster, cluster.fabric, options);
+  Simulation simulation(job, cluster, cluster.fabric, options, plans);
   simulation.run();
   return simulation.result();
 }
@@ -412,10 +413,11 @@ SimulationResult simulate_as_asked(const OpGraph& graph, const Cluster& cluster,
   Fold folded{.statistics = {.ranks = graph.ranks.size(),
                              .classes = graph.ranks.size(),
                              .why_not = "it was not asked for"}};
-  if (options.fold) folded = fold(graph, cluster, options);
+  CollectivePlans plans(graph, cluster, options.granularity, options.fidelity);
+  if (options.fold) folded = fold(graph, cluster, options, plans);
   std::optional<SimulationResult> result;
-  if (folded.quotient) result = simulate_folded(graph, cluster, *folded.quotient, options);
-  if (!result) result = simulate_all(graph, cluster, options);
+  if (folded.quotient) result = simulate_folded(graph, cluster, *folded.quotient, options, plans);
+  if (!result) result = simulate_all(graph, cluster, options, plans);
   result->statistics.folding = folded.statistics;
   return std::move(*result);
 }

@@ -105,6 +105,11 @@ OpGraph by_role(OpGraph graph, std::vector<std::uint32_t> odd_ranks = {}) {
   return graph;
 }
 
+Fold folded_as(const OpGraph& graph, const Cluster& cluster, const SimulationOptions& options) {
+  CollectivePlans plans(graph, cluster, options.granularity, options.fidelity);
+  return fold(graph, cluster, options, plans);
+}
+
 // Returns the number of classes, after a comparison of the folded run with that of all ranks.
 std::size_t classes(const OpGraph& graph, const Cluster& cluster,
                     Fidelity fidelity = Fidelity::kFlow) {
@@ -121,7 +126,7 @@ std::size_t classes(const OpGraph& graph, const Cluster& cluster,
     EXPECT_EQ(folded.links[link].bytes, whole.links[link].bytes) << link;
     EXPECT_EQ(folded.links[link].utilization, whole.links[link].utilization) << link;
   }
-  return fold(graph, cluster, {.fidelity = fidelity, .fold = true}).statistics.classes;
+  return folded_as(graph, cluster, {.fidelity = fidelity}).statistics.classes;
 }
 
 TEST(FoldTest, RanksAlikeAreOneClass) {
@@ -182,7 +187,7 @@ TEST(FoldTest, WhatCantBeFoldedIsSaid) {
   OpGraph graph = by_role(job());
   const Cluster cluster = star();
   const auto why_not = [&](const SimulationOptions& options) {
-    const Fold folded = fold(graph, cluster, options);
+    const Fold folded = folded_as(graph, cluster, options);
     EXPECT_FALSE(folded.quotient);
     EXPECT_EQ(folded.statistics.classes, kRanks);
     return folded.statistics.why_not;

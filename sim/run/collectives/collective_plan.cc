@@ -196,7 +196,16 @@ std::uint32_t CollectivePlans::add_pattern(CollectiveWorkId work, GroupId group,
               .trips = {}};
   const auto algorithm = algorithm_of(known, known.pattern.cost);
   known.pattern.taken = taken_of(cluster_.chip, known.pattern.cost);
-  EdgeSums sums = sum_edges(*algorithm, [](const CollectiveEdge&) { return Duration{}; });
+  const GroupKinds::Place& place = place_of(asked.communicator, group);
+  chips_of(asked.communicator, group);
+  std::vector<Duration> latencies;
+  EdgeSums sums = sum_edges(*algorithm, [&](const CollectiveEdge& edge) {
+    latencies.push_back(route_of_edge(edge, place));
+    const HopKind hop = kinds_.hop_kind(kinds_.kind(kind), edge);
+    return latencies.back() + known.pattern.cost.hop[static_cast<std::size_t>(hop)];
+  });
+  known.trips.push_back(
+      {.latencies = std::move(latencies), .all = known.pattern.cost.start + sums.latency});
   known.pattern.bytes = std::move(sums.bytes);
   known.pattern.sent = sums.sent;
   known.pattern.edges = number_of(std::move(sums.edges));
@@ -230,6 +239,14 @@ Duration CollectivePlans::latency_of(std::uint32_t pattern,
   return known.trips.back().all;
 }
 
+Duration CollectivePlans::route_of_edge(const CollectiveEdge& edge,
+                                        const GroupKinds::Place& place) {
+  route_.clear();
+  if (!edge.link) return route_of(cluster_, chips_[edge.from], chips_[edge.to], route_);
+  route_.push_back(place.links[(*edge.link).index()]);
+  return cluster_.fabric.link(route_.front()).latency;
+}
+
 void CollectivePlans::find_ways(std::uint32_t edges, CommunicatorId communicator, GroupId group,
                                 EdgeWays& ways) {
   const Fabric& fabric = cluster_.fabric;
@@ -242,15 +259,13 @@ void CollectivePlans::find_ways(std::uint32_t edges, CommunicatorId communicator
   for (std::uint32_t number = 0; number < edges_[edges].size(); ++number) {
     const CollectiveEdge& edge = edges_[edges][number];
     ways.kinds.push_back(kinds_.hop_kind(kind, edge));
+    ways.latencies.push_back(route_of_edge(edge, place));
     if (!edge.link) {
-      route_.clear();
-      ways.latencies.push_back(route_of(cluster_, chips_[edge.from], chips_[edge.to], route_));
       for (const LinkId link : route_) ways.parts.push_back({fabric.spread(link), number});
       continue;
     }
     // The message takes this link, which may belong to a group.
-    const LinkId link = place.links[(*edge.link).index()];
-    ways.latencies.push_back(fabric.link(link).latency);
+    const LinkId link = route_.front();
     ways.parts.push_back({{link, 1}, number});
     const LinkUse spread = fabric.spread(link);
     if (spread.link != link) ways.parts.push_back({spread, number});

@@ -109,6 +109,9 @@ class CollectivePlans {
     return graph_.collective_works[work.index()];
   }
   std::unique_ptr<CollectiveAlgorithm> algorithm_of(const Known& known, LibraryCost& cost) const;
+  // Sets route_ to the links of an edge's messages, or to the one that they name, and returns their
+  // latency. REQUIRES: chips_ are those of the group.
+  Duration route_of_edge(const CollectiveEdge& edge, const GroupKinds::Place& place);
   std::uint32_t add_pattern(CollectiveWorkId work, GroupId group, std::uint32_t kind);
   std::uint32_t number_of(std::vector<CollectiveEdge> edges);
   void chips_of(CommunicatorId communicator, GroupId group);

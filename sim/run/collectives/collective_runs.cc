@@ -29,13 +29,13 @@ Bytes least_bytes(CollectiveOp op, Bytes bytes, std::int64_t members) {
 }  // namespace
 
 CollectiveRuns::CollectiveRuns(const Job& job, const Streams& streams, const LastCause& last_cause,
-                               Transport& transport, Granularity granularity, Fidelity fidelity)
+                               Transport& transport, CollectivePlans& plans)
     : job_(job),
       graph_(job.graph()),
       streams_(streams),
       last_cause_(last_cause),
       transport_(transport),
-      group_plans_(job.graph(), transport.cluster(), granularity, fidelity),
+      group_plans_(plans),
       plans_(job.graph().collective_works.size()),
       groups_(job.communicators().size()) {
   for (std::uint32_t c = 0; c < groups_.size(); ++c) {

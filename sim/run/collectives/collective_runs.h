@@ -34,8 +34,9 @@ namespace stepsim {
 
 class CollectiveRuns {
  public:
+  // `plans`: of the graph of the job.
   CollectiveRuns(const Job& job, const Streams& streams, const LastCause& last_cause,
-                 Transport& transport, Granularity granularity, Fidelity fidelity);
+                 Transport& transport, CollectivePlans& plans);
 
   // Posts the collective that `stream` starts. Throws MismatchError.
   void post(RankStreamId stream, Time now, CommunicationReports& reports);
@@ -122,7 +123,7 @@ class CollectiveRuns {
   const Streams& streams_;
   const LastCause& last_cause_;
   Transport& transport_;
-  CollectivePlans group_plans_;
+  CollectivePlans& group_plans_;
   std::vector<std::vector<std::unique_ptr<Plan>>> plans_;  // by work and group
   std::vector<std::vector<GroupState>> groups_;            // by communicator and group
   std::vector<Run> runs_;

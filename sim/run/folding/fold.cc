@@ -12,7 +12,6 @@
 #include "sim/folding/colour_graph.h"
 #include "sim/hardware/chip_route.h"
 #include "sim/hardware/group_links.h"
-#include "sim/run/collectives/collective_plan.h"
 #include "sim/run/folding/interner.h"
 
 namespace stepsim {
@@ -28,10 +27,10 @@ bool is_worth_it(std::size_t classes, std::size_t ranks) {
 
 class Drawing {
  public:
-  Drawing(const OpGraph& graph, const Cluster& cluster, const SimulationOptions& options)
+  Drawing(const OpGraph& graph, const Cluster& cluster, CollectivePlans& plans)
       : graph_(graph),
         cluster_(cluster),
-        plans_(graph, cluster, options.granularity, options.fidelity),
+        plans_(plans),
         link_vertices_(cluster.fabric.links_and_groups()) {}
 
   // Returns nullopt if messages of a rank could not be told apart.
@@ -360,7 +359,7 @@ class Drawing {
 
   const OpGraph& graph_;
   const Cluster& cluster_;
-  CollectivePlans plans_;
+  CollectivePlans& plans_;
   const std::uint32_t chips_per_node_ = chips_per_node(cluster_.places);
   ColourGraphBuilder builder_;
   Interner colour_numbers_;
@@ -402,13 +401,14 @@ std::size_t different(const OpGraph& graph, bool with_variation) {
 
 }  // namespace
 
-Fold fold(const OpGraph& graph, const Cluster& cluster, const SimulationOptions& options) {
+Fold fold(const OpGraph& graph, const Cluster& cluster, const SimulationOptions& options,
+          CollectivePlans& plans) {
   Fold result;
   FoldStatistics& statistics = result.statistics;
   statistics.ranks = statistics.classes = graph.ranks.size();
   statistics.why_not = obstacle(graph, options);
   if (!statistics.why_not.empty()) return result;
-  result.quotient = Drawing(graph, cluster, options).quotient();
+  result.quotient = Drawing(graph, cluster, plans).quotient();
   if (!result.quotient) {
     statistics.why_not = "a rank has messages with several ranks that are alike";
     return result;

@@ -22,6 +22,7 @@
 #include "sim/hardware/cluster.h"
 #include "sim/network/fabric.h"
 #include "sim/program/op_graph.h"
+#include "sim/run/collectives/collective_plan.h"
 #include "sim/run/simulation_options.h"
 #include "sim/run/simulation_result.h"
 
@@ -33,8 +34,9 @@ struct Fold {
 };
 
 // Cost: O(members of groups + different edges of their algorithms x links of a route), and O(E log
-// V) for the refinement.
-Fold fold(const OpGraph& graph, const Cluster& cluster, const SimulationOptions& options);
+// V) for the refinement. `plans`: of the same graph, cluster and options.
+Fold fold(const OpGraph& graph, const Cluster& cluster, const SimulationOptions& options,
+          CollectivePlans& plans);
 
 // Returns a fabric of one link for each class. A class of groups of links has one link of the
 // bandwidth of the average link.

@@ -30,6 +30,8 @@ std::vector<std::string> suffixes_of(OutputFormat format) {
       return {".json", ".json.gz"};
     case OutputFormat::kSvg:
       return {".svg"};
+    case OutputFormat::kCsv:
+      return {".csv", ".csv.gz"};
     case OutputFormat::kTextproto:
       return {".textproto"};
     case OutputFormat::kDot:

@@ -20,6 +20,7 @@ enum class OutputFormat {
   kChromeTrace,  // the same names
   kSvg,          // .svg
   kDot,          // .dot or .gv
+  kCsv,          // .csv, or .csv.gz
   kTextproto,    // .textproto
 };
 

@@ -5,6 +5,9 @@
 #include "experiment/cluster_fields.h"
 #include "experiment/simulation_fields.h"
 #include "schedules/plan/plan_fields.h"
+#include "serving/engines/engine_fields.h"
+#include "serving/engines/engine_table.h"
+#include "serving/requests/request_source.h"
 #include "sim/base/error.h"
 #include "sim/base/field_help.h"
 #include "sim/base/suggestion.h"
@@ -69,6 +72,21 @@ the cluster of the catalog that it is based on.
 
 )";
 
+constexpr const char* kEngineHead =
+    R"(Engines of `stepsim serve` and their keys, as in --engine sglang,chunk=4096,mixed-chunk=true:
+a name (vllm if there is none), then keys joined by commas, with dashes or underscores.
+An engine refuses keys that it does not have. The defaults below are those of vllm; what
+others change is listed with them. `stepsim help engine KEY` shows one key.
+
+)";
+
+constexpr const char* kRequestsHead =
+    R"(Keys of --requests, as in --requests poisson:rate=4,count=1000,input=1024,output=128.
+Each kind of requests has some of them: `stepsim help serve`. `stepsim help requests KEY`
+shows one.
+
+)";
+
 constexpr const char* kTopologyHead =
     R"(Topologies that a cluster can have. `stepsim help topologies KIND` shows the fields of
 one, `stepsim help topologies KIND FIELD` one field.
@@ -83,6 +101,20 @@ std::vector<const AnyField*> topologies() {
     if (is_kind) kinds.push_back(field.get());
   }
   return kinds;
+}
+
+// Returns a line for each engine: what it is, and what its defaults change.
+std::string list_of_engines() {
+  std::string text;
+  for (const EngineRow& row : engine_table()) {
+    std::string changes;
+    for (const FieldValue& value : engine_fields().changed(row.defaults)) {
+      changes += (changes.empty() ? "" : ",") + value.path + "=" + value.text;
+    }
+    text += fmt::format("  {:<9}{}\n{}", row.name, row.summary,
+                        changes.empty() ? "" : fmt::format("  {:<9}{}\n", "", changes));
+  }
+  return text + "\n";
 }
 
 // Returns the help of the field with that path; if there is none, of every field whose path ends
@@ -141,6 +173,15 @@ std::string library_help(std::span<const std::string> fields) {
 
 std::string cluster_help(std::span<const std::string> fields) {
   return field_help("cluster", kClusterHead, cluster_fields(), fields);
+}
+
+std::string engine_help(std::span<const std::string> keys) {
+  const std::string head = kEngineHead + list_of_engines();
+  return field_help("engine", head.c_str(), engine_fields(), keys);
+}
+
+std::string requests_help(std::span<const std::string> keys) {
+  return field_help("requests", kRequestsHead, request_fields(), keys);
 }
 
 std::string topology_help(std::span<const std::string> words) {

@@ -65,8 +65,8 @@ void Progress::draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
   draw(share, "simulated " + to_text(now.since_start));
 }
 
-void Progress::show(double share) {
-  draw(share, "searched");
+void Progress::show(double share, const std::string& done) {
+  draw(share, done);
 }
 
 void Progress::draw(double share, const std::string& done) {

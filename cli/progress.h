@@ -27,7 +27,8 @@ class Progress {
   void watch(SimulationOptions& options);
   void watch(ExperimentOptions& options);
 
-  void show(double share);  // of a search
+  // Shows a share of something else, such as a search, and what it is.
+  void show(double share, const std::string& done = "searched");
 
   void wipe();  // removes the line until it is drawn again
 

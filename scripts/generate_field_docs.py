@@ -57,6 +57,23 @@ Written by `scripts/generate_field_docs.py` from the program; change `sim/chips/
 
 """
 
+ENGINE = """# Keys of engines
+
+Keys of `stepsim serve --engine`, `--prefill` and `--decode`. An engine refuses keys that it does not have: `stepsim help
+engine` lists the engines with their defaults; those below are vllm's. [serving.md](serving.md) says what the engines do.
+
+Written by `scripts/generate_field_docs.py` from the program; change `serving/engines/engine_fields.cc` and
+`serving/requests/request_source.cc`, not this page.
+
+"""
+
+REQUESTS = """
+# Keys of requests
+
+Keys of `stepsim serve --requests`.
+
+"""
+
 HOST = """
 # Fields of hosts
 
@@ -99,6 +116,7 @@ PAGES = {
     "simulation-fields.md": [(SIMULATION, ["simulation"])],
     "model-fields.md": [(MODEL, ["model"])],
     "chip-fields.md": [(CHIP, ["chip"]), (HOST, ["host"])],
+    "engine-keys.md": [(ENGINE, ["engine"]), (REQUESTS, ["requests"])],
     "library-fields.md": [(LIBRARY, ["library"])],
     "cluster-fields.md": [(CLUSTER, ["cluster"])]
     + [(f"\n# Fields of `{kind}`\n\n", ["topologies", kind]) for kind in KINDS],

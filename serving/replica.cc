@@ -5,9 +5,30 @@
 
 namespace stepsim {
 
+std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& requests) {
+  if (options.kv_blocks) return *options.kv_blocks;
+  std::int64_t longest = 1;
+  for (const Request& request : requests.requests) {
+    longest = std::max(longest, std::int64_t{request.input_tokens} + request.output_tokens);
+  }
+  const auto count = static_cast<std::int64_t>(requests.requests.size());
+  const std::int64_t running = std::clamp<std::int64_t>(count, 1, options.sequences);
+  return running * ((longest + 2 * options.drafts + options.block - 1) / options.block);
+}
+
+EngineOptions with_useful_cache(EngineOptions options, const RequestList& requests) {
+  const bool shares = std::any_of(requests.requests.begin(), requests.requests.end(),
+                                  [](const Request& request) { return request.prefix_tokens > 0; });
+  options.prefix_cache = options.prefix_cache && (shares || options.kv_blocks);
+  return options;
+}
+
 Replica::Replica(EngineName name, const EngineOptions& options, std::int64_t kv_blocks,
                  StepCost& cost, IdTable<RequestId, Sequence>& sequences)
-    : state_(options, kv_blocks, sequences), engine_(row_of(name).make(options)), cost_(cost) {
+    : state_(options, kv_blocks, sequences),
+      engine_(row_of(name).make(options)),
+      cost_(cost),
+      reserves_answer_(row_of(name).reserves_answer(options)) {
   totals.kv_blocks = kv_blocks;
 }
 
@@ -42,15 +63,22 @@ std::optional<Time> Replica::begin_step(Time now) {
   }
   std::swap(step_, state_.batch());
   start_ = now;
-  end_ = std::max(now, *prepared_ + options.host_time) + pass_time();
+  launch_ = std::max(now, *prepared_ + options.host_time);
+  end_ = launch_ + pass_time();
   prepared_.reset();
   ++totals.steps;
   totals.busy += *end_ - now;
   return end_;
 }
 
-void Replica::prepare(Time now) {
-  if (state_.options().async && is_busy() && !prepared_ && form()) prepared_ = now;
+bool Replica::receive(RequestId request) {
+  const Sequence& sequence = state_.sequence(request);
+  const std::int64_t whole = sequence.prompt + sequence.to_emit + state_.options().drafts;
+  return state_.receive(request, reserves_answer_ ? whole : sequence.computed);
+}
+
+void Replica::prepare() {
+  if (state_.options().async && is_busy() && !prepared_ && form()) prepared_ = launch_;
 }
 
 }  // namespace stepsim

@@ -20,6 +20,14 @@
 
 namespace stepsim {
 
+// Returns the blocks of a replica's cache. Without kv_blocks there is room for as many of the
+// longest requests as may run.
+std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& requests);
+
+// Returns the options without a prefix cache where it can make no difference: no requests share a
+// beginning, and blocks can't run out.
+EngineOptions with_useful_cache(EngineOptions options, const RequestList& requests);
+
 class Replica {
  public:
   Replica(EngineName name, const EngineOptions& options, std::int64_t kv_blocks, StepCost& cost,
@@ -35,7 +43,7 @@ class Replica {
   std::optional<Time> begin_step(Time now);
   // Forms the next step beside the one that runs, if scheduling is asynchronous. preempted() says
   // who went.
-  void prepare(Time now);
+  void prepare();
   const Batch& step() const { return step_; }  // that runs, or has just ended
   Time step_start() const { return start_; }
   std::vector<RequestId>& preempted() { return preempted_; }
@@ -44,6 +52,8 @@ class Replica {
 
   // Requests that a prefill replica has handed over and whose blocks are still to be taken.
   std::deque<RequestId>& incoming() { return incoming_; }
+  // Takes the blocks. Returns false if they are not free.
+  bool receive(RequestId request);
 
   // Prompt tokens of requests that were routed here and have not ended.
   std::int64_t prompt_tokens = 0;
@@ -56,10 +66,13 @@ class Replica {
   EngineState state_;
   std::unique_ptr<Engine> engine_;
   StepCost& cost_;
+  bool reserves_answer_;
   Batch step_;
   Time start_{};
+  Time launch_{};  // when the host has given it to the chips
   std::optional<Time> end_{};
-  std::optional<Time> prepared_{};  // state_.batch() is the next step, known from then on
+  std::optional<Time>
+      prepared_{};  // state_.batch() is the next step; the host works on it from then on
   std::vector<RequestId> preempted_;
   std::deque<RequestId> incoming_;
 };

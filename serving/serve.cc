@@ -8,6 +8,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t kListedRequests = 20;
+constexpr std::int64_t kMostNamedBlocks = 1 << 27;
 
 // Returns why a replica can't serve such a request, or "".
 std::string why_not(const Request& request, const ReplicaGroup& group) {
@@ -19,7 +20,8 @@ std::string why_not(const Request& request, const ReplicaGroup& group) {
            std::to_string(*options.max_length) + " (max_length)";
   }
   // The last token is never put into the cache, but engines that reserve for it want its block.
-  const std::int64_t held = row_of(group.engine).reserves_answer ? whole : whole - 1;
+  const std::int64_t held =
+      row_of(group.engine).reserves_answer(options) ? whole + options.drafts : whole - 1;
   const std::int64_t blocks = (held + options.block - 1) / options.block;
   if (options.kv_blocks && blocks > *options.kv_blocks) {
     return "needs " + std::to_string(blocks) + " KV blocks of " + std::to_string(options.block) +
@@ -32,10 +34,30 @@ std::string why_not(const Request& request, const ReplicaGroup& group) {
   return "";
 }
 
+// Blocks with names take memory.
+void problems_of_cache(const RequestList& requests, const ReplicaGroup& group,
+                       std::vector<Problem>& problems) {
+  const EngineOptions options = with_useful_cache(group.options, requests);
+  if (!options.prefix_cache || kv_blocks_of(options, requests) * group.count <= kMostNamedBlocks) {
+    return;
+  }
+  problems.push_back(
+      {"--engine kv-blocks", "must be given with prefix-cache: all replicas have more than " +
+                                 std::to_string(kMostNamedBlocks) + " blocks"});
+}
+
 }  // namespace
 
 std::vector<Problem> check(const RequestList& requests, const ServingOptions& options) {
   std::vector<Problem> problems;
+  if (options.decode && (options.replicas.engine == EngineName::kStatic ||
+                         options.decode->engine == EngineName::kStatic)) {
+    problems.push_back({"--engine",
+                        "must be another engine than static for prefill and decode "
+                        "apart: requests come into its batches at their start only"});
+  }
+  problems_of_cache(requests, options.replicas, problems);
+  if (options.decode) problems_of_cache(requests, *options.decode, problems);
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < requests.requests.size(); ++i) {
     std::string why = why_not(requests.requests[i], options.replicas);

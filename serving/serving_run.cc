@@ -13,26 +13,6 @@ enum ServingEvent : std::uint32_t { kStepEnds, kRequestComes };
 
 constexpr std::int64_t kStepsBetweenProgress = 1 << 16;
 
-// Without a number of blocks the cache has room for as many of the longest requests as may run.
-std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& requests) {
-  if (options.kv_blocks) return *options.kv_blocks;
-  std::int64_t longest = 1;
-  for (const Request& request : requests.requests) {
-    longest = std::max(longest, std::int64_t{request.input_tokens} + request.output_tokens);
-  }
-  const auto count = static_cast<std::int64_t>(requests.requests.size());
-  const std::int64_t running = std::clamp<std::int64_t>(count, 1, options.sequences);
-  return running * ((longest + 2 * options.drafts + options.block - 1) / options.block);
-}
-
-// Names of blocks matter only if requests share a beginning, or may be preempted.
-EngineOptions with_useful_cache(EngineOptions options, const RequestList& requests) {
-  const bool shares = std::any_of(requests.requests.begin(), requests.requests.end(),
-                                  [](const Request& request) { return request.prefix_tokens > 0; });
-  options.prefix_cache = options.prefix_cache && (shares || options.kv_blocks);
-  return options;
-}
-
 }  // namespace
 
 ServingRun::ServingRun(const RequestList& requests, const ServingOptions& options,
@@ -258,7 +238,7 @@ void ServingRun::receive_incoming(std::uint32_t replica, Time now) {
   Replica& to = *replicas_[replica];
   while (!to.incoming().empty()) {
     const RequestId request = to.incoming().front();
-    if (!to.state().receive(request)) return;
+    if (!to.receive(request)) return;
     to.incoming().pop_front();
     change_part(request, RequestPart::kTransfer, now);
     costs_.transport->start(now, {.request = request,
@@ -334,7 +314,7 @@ void ServingRun::begin_step(std::uint32_t replica, Time now) {
     }
   }
   observe(replica, now);
-  which.prepare(now);
+  which.prepare();
   book_preempted(which, now);
 }
 

@@ -1,6 +1,5 @@
 #include "traces/chrome_trace.h"
 
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,59 +13,11 @@
 #include <utility>
 
 #include "traces/json_text.h"
+#include "traces/trace_events.h"
 #include "traces/trace_lanes.h"
 
 namespace stepsim {
 namespace {
-
-constexpr std::size_t kFlushAt = std::size_t{1} << 16;
-
-// Microseconds is a number of nanoseconds that prints as exact microseconds: 1234 as 1.234.
-struct Microseconds {
-  std::int64_t nanoseconds = 0;
-};
-
-// EventWriter writes the events of one trace to the file.
-class EventWriter {
- public:
-  explicit EventWriter(OutputFile& out) : out_(out) {
-    append(R"({{"displayTimeUnit":"ns","traceEvents":[)");
-  }
-
-  // Starts a new event. Its text follows with append().
-  void begin() {
-    if (buffer_.size() >= kFlushAt) flush();
-    append("{}", first_ ? "\n" : ",\n");
-    first_ = false;
-  }
-
-  template <typename... Arguments>
-  void append(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Arguments>(arguments)...);
-  }
-  void append_time(Microseconds time) {
-    fmt::format_to(std::back_inserter(buffer_), FMT_COMPILE("{}.{:03}"), time.nanoseconds / 1000,
-                   time.nanoseconds % 1000);
-  }
-  void append_text(std::string_view text) {
-    buffer_.append(text.data(), text.data() + text.size());
-  }
-
-  void end() {
-    append_text("\n]}\n");
-    flush();
-  }
-
- private:
-  void flush() {
-    out_.write({buffer_.data(), buffer_.size()});
-    buffer_.clear();
-  }
-
-  OutputFile& out_;
-  fmt::memory_buffer buffer_;
-  bool first_ = true;
-};
 
 class TraceWriter {
  public:
@@ -358,7 +309,7 @@ class TraceWriter {
   const OpGraph& graph_;
   const Cluster& cluster_;
   const SimulationResult& result_;
-  EventWriter events_;
+  TraceEvents events_;
   TraceSummary summary_;
   std::vector<std::string> names_;   // OpGraph::names, as JSON
   std::vector<RankLayout> layouts_;  // by timeline

@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/accuracy/csv_table.h"
 #include "experiment/uncertainty.h"
 #include "proto/catalog/measured_tables.h"
+#include "sim/base/csv_table.h"
 #include "sim/chips/chip_spec.h"
 
 namespace stepsim {

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/accuracy/csv_table.h"
+#include "sim/base/csv_table.h"
 #include "sim/base/error.h"
 
 namespace stepsim {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/accuracy/csv_table.h"
+#include "sim/base/csv_table.h"
 
 namespace stepsim {
 

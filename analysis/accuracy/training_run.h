@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/accuracy/csv_table.h"
 #include "analysis/accuracy/training_run_recompute.h"
 #include "experiment/experiment.h"
 #include "proto/catalog/measured_tables.h"
+#include "sim/base/csv_table.h"
 
 namespace stepsim {
 

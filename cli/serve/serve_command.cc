@@ -1,73 +1,143 @@
 #include "cli/serve/serve_command.h"
 
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
 #include <utility>
 
-#include "cli/command_line.h"
 #include "cli/outputs.h"
+#include "cli/progress.h"
 #include "cli/serve/serve_cases.h"
+#include "cli/serve/serve_options.h"
+#include "cli/standard_output.h"
 #include "proto/serving_case/read_cases.h"
+#include "traces/serving_report.h"
+#include "traces/serving_trace.h"
 
 namespace stepsim {
 namespace {
 
-namespace po = boost::program_options;
-
-po::options_description serve_option_list() {
-  po::options_description options("Options", 100, 50);
-  auto add = options.add_options();
-  add("cases", po::value<std::string>()->value_name("F.jsonl"),
-      "compute scheduler cases, one a line, and compare them with what they expect");
-  add_json_option(options);
-  add_input_option(options);
-  return options;
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-ExitStatus run_cases(const std::string& path, const std::string& json_path,
-                     std::vector<Problem> problems) {
+ExitStatus run_cases(const ServeOptions& options, std::vector<Problem> problems) {
   std::vector<SchedulerCase> cases;
   try {
-    cases = read_cases(path);
+    if (!options.cases.empty()) cases = read_cases(options.cases);
   } catch (const ConfigError& error) {
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());
   }
   throw_if_any(std::move(problems));
   const std::vector<ComputedCase> computed = compute(cases);
   Outputs outputs;
-  const std::string json = json_path.empty() ? "" : cases_json(computed);
-  outputs.write(json_path, json);
+  const std::string json = options.json.empty() ? "" : cases_json(computed);
+  outputs.write(options.json, json);
   outputs.commit();
-  outputs.print(json_path == "-" ? json : cases_report(computed));
+  outputs.print(options.json == "-" ? json : cases_report(computed));
   return outputs.end(status_of(computed));
+}
+
+// Makes the requests and finds what is wrong with them; all problems are thrown at once.
+RequestList checked_requests(const ServeOptions& options, std::vector<Problem> problems) {
+  RequestList list;
+  // Sources with problems can't be made.
+  if (problems.empty()) {
+    list = make_requests(options.sources);
+    problems = check(list, options.serving);
+  }
+  throw_if_any(std::move(problems));
+  return list;
+}
+
+void simulate(const ServeOptions& options, ServedRun& run) {
+  LinearStepTime cost(options.step_time);
+  LinearStepTime decode_cost(options.decode_step_time.value_or(options.step_time));
+  TimedKvTransport transport(options.transfer);
+  Progress progress;
+  const auto wall = std::chrono::steady_clock::now();
+  const double cpu = processor_seconds();
+  run.result = simulate_serving(
+      run.requests, options.serving,
+      {.replicas = cost, .decode = &decode_cost, .transport = &transport},
+      [&progress](double share) { progress.show(share, "of the requests answered"); });
+  run.metrics = metrics_of(run.requests, run.result, options.objective);
+  const auto tenants = static_cast<std::uint32_t>(run.requests.tenants.size());
+  for (std::uint32_t i = 0; tenants > 1 && i < tenants; ++i) {
+    run.tenants.push_back(metrics_of(run.requests, run.result, options.objective, TenantId(i)));
+  }
+  run.cpu_s = processor_seconds() - cpu;
+  run.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  run.peak_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+ExitStatus write_run(const ServeOptions& options, const ServedRun& run) {
+  Outputs outputs;
+  outputs.write(options.trace, [&run](OutputFile& file) { write_serving_trace(run.result, file); });
+  outputs.write(options.requests_out, [&run](OutputFile& file) { write_requests_csv(run, file); });
+  const std::string json = options.json.empty() ? "" : serving_json(run);
+  outputs.write(options.json, json);
+  outputs.commit();
+  outputs.print(options.json == "-" ? json : serving_report(run, shows_color(STDOUT_FILENO)));
+  return outputs.end(ExitStatus::kDone);
 }
 
 ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
-  const CommandLine line = read_command_line(arguments, serve_option_list(), problems);
-  for (const std::string& word : line.words) {
-    problems.push_back({word, "serve takes options only; see stepsim help serve"});
+  const ServeOptions options = read_serve_options(arguments, problems);
+  const bool has_cases = !options.cases.empty();
+  if (has_cases) return run_cases(options, std::move(problems));
+  const RequestList requests = checked_requests(options, std::move(problems));
+  const std::int64_t replicas =
+      options.serving.replicas.count + (options.serving.decode ? options.serving.decode->count : 0);
+  ServedRun run{.requests = requests,
+                .options = options.serving,
+                .objective = options.objective,
+                .chips = replicas * options.chips_per_replica};
+  try {
+    simulate(options, run);
+  } catch (const ServingStuck& stuck) {
+    print_error(fmt::format("stepsim: the requests are never all answered\n  {}\n", stuck.what()));
+    return ExitStatus::kNo;
   }
-  const std::string json = read_output_path(line, "json", OutputFormat::kJson, problems);
-  if (line.options.count("cases") == 0) {
-    problems.push_back({"--cases", "must be given: a file of scheduler cases"});
-    throw_if_any(std::move(problems));
-  }
-  return run_cases(line.value("cases"), json, std::move(problems));
+  return write_run(options, run);
 }
 
 }  // namespace
 
 constinit const Subcommand kServeSubcommand = {
     .name = "serve",
-    .arguments = "--cases F.jsonl [options]",
+    .arguments = "--requests KIND:KEYS --step-time TIME [options]",
     .summary = "let replicas of a model answer requests",
     .description =
-        R"(stepsim serve lets replicas of a model answer requests.
+        R"(stepsim serve lets replicas of a model answer requests: when each token comes, how full
+the KV cache is, and where the time of a request goes.
 
 Usage:
+  stepsim serve --requests KIND:KEYS --step-time TIME [options]
   stepsim serve --cases F.jsonl [--json F]
 
---cases computes small problems of vLLM's scheduler in whole microseconds and compares
-them with the answers in the file. Exit status 1 unless all are as expected.
+  stepsim serve --requests poisson:rate=4,count=1000,input=1024,output=uniform:103-128 \
+    --engine vllm,sequences=256,kv-blocks=20000 --step-time linear:base=8ms,token=20us,kv=2ns \
+    --slo ttft=2s,tpot=50ms
+
+Requests, by kind:
+  poisson:rate=R,count=N,input=LENGTH,output=LENGTH     at random, R a second
+  gamma:rate=R,burstiness=B,...                         in bunches (B < 1) or evenly (B > 1)
+  burst:count=N,size=S,every=TIME,...                   S at one instant; without size all at once
+  closed:concurrency=C,count=N,...                      C in the system at any time
+  file:trace.csv                                        arrival_s, input_tokens, output_tokens
+A LENGTH is a number, uniform:LOW-HIGH, lognormal:MEDIAN:SIGMA[:MOST] or empirical:FILE.csv.
+Further keys: `stepsim help requests`.
+
+--cases computes small problems of vLLM's scheduler in whole microseconds and compares them
+with the answers in the file. Exit status 1 unless all are as expected. docs/serving.md has
+the rules of the engines and the fields of the JSON.
 )",
     .options = serve_option_list,
     .run = run_serve_command,

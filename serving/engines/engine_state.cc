@@ -21,9 +21,7 @@ void EngineState::begin(std::int64_t budget) {
 }
 
 std::int32_t EngineState::drafts_of(const Sequence& sequence) const {
-  const bool is_decode =
-      sequence.known() - sequence.computed == 1 && sequence.known() > sequence.prompt;
-  return is_decode ? static_cast<std::int32_t>(options_.drafts) : 0;
+  return is_decoding(sequence) ? static_cast<std::int32_t>(options_.drafts) : 0;
 }
 
 std::int64_t EngineState::capped(const Sequence& sequence, std::int64_t tokens) const {
@@ -62,7 +60,7 @@ void EngineState::schedule(RequestId request, std::int64_t tokens) {
                          .tokens = count,
                          .drafts = std::max(count - uncomputed, 0),
                          .life = sequence.preemptions,
-                         .is_decode = uncomputed == 1 && sequence.known() > sequence.prompt,
+                         .is_decode = is_decoding(sequence),
                          .emits = count >= uncomputed};
   batch_.add(entry);
   budget_ -= tokens;
@@ -164,9 +162,9 @@ KvHolding EngineState::lend(RequestId request) {
   return holding;
 }
 
-bool EngineState::receive(RequestId request) {
+bool EngineState::receive(RequestId request, std::int64_t tokens) {
   Sequence& sequence = sequences_[request];
-  const std::int64_t needed = kv_.blocks_of(sequence.computed);
+  const std::int64_t needed = kv_.blocks_of(tokens);
   std::int64_t promised = 0;  // to admitted prefills
   for (const RequestId other : running_) {
     const Sequence& admitted = sequences_[other];

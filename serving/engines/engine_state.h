@@ -49,6 +49,10 @@ class EngineState {
 
   // The drafts that the request would have in this step: behind the last emitted token alone.
   std::int32_t drafts_of(const Sequence& sequence) const;
+  // Whether all but the newest token of an answer is computed: the next step emits another one.
+  static bool is_decoding(const Sequence& sequence) {
+    return sequence.known() - sequence.computed == 1 && sequence.known() > sequence.prompt;
+  }
   // Tokens that the request could compute in this step, without regard to blocks and budget.
   std::int64_t next_tokens(const Sequence& sequence) const;
   // The same within the budget and the threshold of long prefills.
@@ -92,9 +96,9 @@ class EngineState {
   // Takes the request out of running() and returns its blocks, which stay held.
   KvHolding lend(RequestId request);
   void take_back(KvHolding& holding) { kv_.release(holding); }
-  // Makes the request hold the blocks of what it has computed elsewhere. Returns false if they are
-  // not free beside what admitted prefills will still take.
-  bool receive(RequestId request);
+  // Makes a request that was computed elsewhere hold the blocks of `tokens` tokens. Returns false
+  // if they are not free beside what admitted prefills will still take.
+  bool receive(RequestId request, std::int64_t tokens);
   // A request whose blocks are all there joins as soon as there is room.
   void join(RequestId request) { ready_.push_back(request); }
   void join_ready();

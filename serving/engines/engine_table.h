@@ -21,7 +21,8 @@ struct EngineRow {
   std::string_view summary;
   EngineOptions defaults;
   std::span<const std::string_view> options;  // names of engine_fields.h
-  bool reserves_answer = false;               // blocks for the whole answer are taken at admission
+  // Whether blocks for the whole answer are taken at admission.
+  bool (*reserves_answer)(const EngineOptions& options);
   std::unique_ptr<Engine> (*make)(const EngineOptions& options);
 };
 

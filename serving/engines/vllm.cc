@@ -1,50 +1,14 @@
 #include "serving/engines/vllm.h"
 
 #include <algorithm>
-#include <cmath>
-#include <tuple>
+
+#include "serving/engines/preemption.h"
 
 namespace stepsim {
-namespace {
-
-// Blocks that waiting requests must leave free.
-std::int64_t watermark_blocks(const EngineState& state) {
-  if (state.running().empty()) return 0;
-  return static_cast<std::int64_t>(state.options().watermark *
-                                   static_cast<double>(state.kv().total()));
-}
-
-std::size_t victim_of(const EngineState& state) {
-  const std::vector<RequestId>& running = state.running();
-  if (state.options().policy != QueuePolicy::kPriority) return running.size() - 1;
-  const auto rank = [&state](RequestId request) {
-    const Sequence& sequence = state.sequence(request);
-    return std::tuple(sequence.priority, sequence.order);
-  };
-  const auto last =
-      std::max_element(running.begin(), running.end(),
-                       [&rank](RequestId a, RequestId b) { return rank(a) < rank(b); });
-  return static_cast<std::size_t>(last - running.begin());
-}
-
-}  // namespace
-
 void VllmEngine::form(EngineState& state) {
   state.begin(state.options().budget);
   schedule_running(state);
   if (state.batch().preempted.empty()) admit_waiting(state);
-}
-
-// Preempts until the blocks are free. Returns false if the request itself had to go. A victim that
-// stood before the request moves its position.
-bool VllmEngine::make_room(EngineState& state, std::size_t& position, std::int64_t tokens) {
-  const RequestId request = state.running()[position];
-  while (!state.grow(request, tokens)) {
-    const std::size_t victim = victim_of(state);
-    if (victim < position) --position;
-    if (state.preempt(victim) == request) return false;
-  }
-  return true;
 }
 
 void VllmEngine::schedule_running(EngineState& state) {

@@ -14,9 +14,8 @@ class VllmEngine final : public Engine {
   void form(EngineState& state) override;
 
  private:
-  bool make_room(EngineState& state, std::size_t& position, std::int64_t tokens);
-  void schedule_running(EngineState& state);
-  void admit_waiting(EngineState& state);
+  static void schedule_running(EngineState& state);
+  static void admit_waiting(EngineState& state);
 };
 
 }  // namespace stepsim

@@ -27,6 +27,12 @@ class RandomStream {
   constexpr std::uint64_t at(std::uint64_t position) const {
     return mixed(key_ + position * kGolden);
   }
+  // Returns another stream, which this one determines.
+  constexpr RandomStream next() const {
+    RandomStream stream = *this;
+    stream.key_ = mixed(key_ ^ kGolden);
+    return stream;
+  }
   // Uniform from 0 to count - 1, without a visible bias (2^-64 x count). REQUIRES: count > 0.
   constexpr std::uint64_t below(std::uint64_t count, std::uint64_t position) const {
     __extension__ typedef unsigned __int128 Wide;

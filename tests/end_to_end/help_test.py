@@ -75,6 +75,8 @@ class OutputNameTest(StepsimTest):
         ("topology", "dgx-h100-8"): ("--json", "--dot"),
         ("formula", "E7"): ("--json",),
         ("validate", "S3"): ("--json",),
+        ("serve", "--requests", "burst:count=1,input=1,output=1", "--step-time", "1ms"):
+            ("--json", "--trace"),
     }
     SUFFIXES = {"--json": ".json or .json.gz", "--trace": ".json or .json.gz", "--plot": ".svg",
                 "--dot": ".dot or .gv"}

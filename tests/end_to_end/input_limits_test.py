@@ -59,6 +59,7 @@ class InputLimitsTest(StepsimTest):
             ["accuracy", path],
             ["network", path],
             ["serve", "--cases", path],
+            ["serve", "--requests", "file:" + path, "--step-time", "1ms"],
             matrix,
             ["collective", "all-reduce", "--cluster", "dgx-h100-16", "--bytes", "1MiB",
              "--algorithm", path],

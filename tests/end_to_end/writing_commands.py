@@ -38,6 +38,8 @@ WRITING = {
     "network": (["network", "case.json", "--json", "r.json"], ["r.json"]),
     "schedule": (["schedule", "1f1b", "--stages", "2", "--microbatches", "4", "--trace", "t.json",
                   "--json", "r.json"], ["t.json", "r.json"]),
+    "serve": (["serve", "--requests", "burst:count=3,input=20,output=4", "--step-time", "1ms", "--trace",
+               "t.json", "--requests-out", "q.csv", "--json", "r.json"], ["t.json", "q.csv", "r.json"]),
     "serve cases": (["serve", "--cases", "cases.jsonl", "--json", "r.json"], ["r.json"]),
     "search": (["schedule", "optimal", "--stages", "3", "--microbatches", "3", "--memory-limit", "2",
                 "--json", "r.json"], ["r.json"]),

@@ -5,13 +5,13 @@
 #include <string>
 
 #include "analysis/accuracy/accuracy.h"
-#include "analysis/accuracy/csv_table.h"
 #include "proto/collective_files.h"
 #include "proto/json_value.h"
 #include "proto/load_experiment.h"
 #include "proto/network_case/network_case.h"
 #include "schedules/pipeline/replay/check_order.h"
 #include "schedules/pipeline/schedule_file.h"
+#include "sim/base/csv_table.h"
 #include "sim/base/error.h"
 #include "sim/base/quantity_text.h"
 #include "tests/fuzz/command_line_targets.h"
@@ -20,6 +20,7 @@
 #include "tests/fuzz/random/choices.h"
 #include "tests/fuzz/random/random_experiment.h"
 #include "tests/fuzz/random/random_run.h"
+#include "tests/fuzz/serving_targets.h"
 #include "tests/fuzz/target_parts.h"
 
 namespace stepsim {
@@ -123,6 +124,9 @@ constexpr FuzzTarget kTargets[] = {
     {"schedule_options", read_schedule_words},
     {"routing", read_expert_routing},
     {"ranks", read_ranks},
+    {"serving_cases", read_serving_cases},
+    {"serving_requests", read_serving_requests},
+    {"serve_options", read_serve_words},
     {"random_run", read_random_run},
 };
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "analysis/accuracy/accuracy.h"
-#include "analysis/accuracy/csv_table.h"
 #include "analysis/accuracy/nccl_log.h"
 #include "analysis/accuracy/training_run.h"
+#include "sim/base/csv_table.h"
 #include "tests/fuzz/input_on_disk.h"
 #include "tests/fuzz/target_parts.h"
 

@@ -8,12 +8,12 @@
 #include <map>
 #include <string>
 
-#include "analysis/accuracy/csv_table.h"
 #include "proto/catalog/catalog_reference.h"
 #include "proto/to_spec.h"
 #include "schedules/lowering/recompute.h"
 #include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/replay/replay.h"
+#include "sim/base/csv_table.h"
 #include "tests/support/reference_folder.h"
 #include "workload/layers.h"
 #include "workload/model_counts.h"

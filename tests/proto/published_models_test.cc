@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "analysis/accuracy/csv_table.h"
 #include "proto/load_experiment.h"
+#include "sim/base/csv_table.h"
 #include "tests/support/reference_folder.h"
 #include "workload/model_counts.h"
 

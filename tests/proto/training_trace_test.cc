@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/accuracy/csv_table.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
 #include "proto/load_experiment.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/plan_schedule.h"
+#include "sim/base/csv_table.h"
 #include "sim/run/simulate.h"
 #include "tests/support/reference_folder.h"
 

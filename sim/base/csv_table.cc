@@ -1,4 +1,4 @@
-#include "analysis/accuracy/csv_table.h"
+#include "sim/base/csv_table.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,0 +1,174 @@
+#include "cli/serve/serve_options.h"
+
+#include <algorithm>
+
+#include "cli/command_line.h"
+#include "sim/base/field_text.h"
+#include "sim/base/suggestion.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::int64_t kMostReplicas = 4096;
+constexpr std::int64_t kMostChips = 1 << 20;
+
+struct NumberOption {
+  const char* name;
+  std::int64_t low;
+  std::int64_t high;
+};
+
+std::optional<std::int64_t> read_number(const CommandLine& line, const NumberOption& option,
+                                        std::vector<Problem>& problems) {
+  if (line.options.count(option.name) == 0) return std::nullopt;
+  const std::string text = line.value(option.name);
+  const auto number = number_in<std::int64_t>(text);
+  if (number && *number >= option.low && *number <= option.high) return number;
+  problems.push_back({std::string("--") + option.name,
+                      "must be a whole number from " + std::to_string(option.low) + " to " +
+                          std::to_string(option.high) + ", is \"" + shortened(text) + "\""});
+  return std::nullopt;
+}
+
+void read_router(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
+  if (line.options.count("router") == 0) return;
+  const std::string text = line.value("router");
+  if (const auto policy = router_named(text)) {
+    options.serving.router = *policy;
+    return;
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kRouterPolicies; ++i) {
+    names.emplace_back(name_of(static_cast<RouterPolicy>(i)));
+  }
+  problems.push_back({"--router", "must be " + either_of(names) + ", is \"" + shortened(text) +
+                                      "\"" + did_you_mean(text, names)});
+}
+
+void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
+  const auto given = [&line](const char* option) { return line.options.count(option) != 0; };
+  const std::string engine = given("engine") ? line.value("engine") : "vllm";
+  ReplicaGroup group = read_engine(engine, problems);
+  group.count = read_number(line, {"replicas", 1, kMostReplicas}, problems).value_or(1);
+  options.serving.replicas = group;
+  if (given("prefill") != given("decode")) {
+    problems.push_back({given("prefill") ? "--decode" : "--prefill",
+                        "must be given too: prefill and decode apart need replicas for both"});
+  }
+  if (given("prefill") && given("replicas")) {
+    problems.push_back({"--replicas",
+                        "must not stand with --prefill and --decode, whose workers= "
+                        "say how many there are"});
+  }
+  for (const char* const option : {"transfer", "decode-step-time"}) {
+    if (!given(option) || given("decode")) continue;
+    problems.push_back({std::string("--") + option, "must stand with --prefill and --decode"});
+  }
+  if (given("prefill")) {
+    options.serving.replicas = read_group(line.value("prefill"), "--prefill", group, problems);
+  }
+  if (given("decode")) {
+    options.serving.decode = read_group(line.value("decode"), "--decode", group, problems);
+  }
+  if (given("transfer")) options.transfer = read_transfer(line.value("transfer"), problems);
+  if (given("decode-step-time")) {
+    options.decode_step_time =
+        read_step_time(line.value("decode-step-time"), "--decode-step-time", problems);
+  }
+}
+
+void read_run(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
+  if (line.options.count("requests") == 0) {
+    problems.push_back({"--requests",
+                        "must be given, as in poisson:rate=4,count=1000,input=1024,"
+                        "output=128; or --cases F.jsonl"});
+  } else {
+    for (const std::string& text : line.options["requests"].as<std::vector<std::string>>()) {
+      options.sources.push_back(read_request_source(text, problems));
+    }
+  }
+  if (line.options.count("step-time") == 0) {
+    problems.push_back({"--step-time",
+                        "must be given: a time, as in 10ms, or linear:base=5ms,"
+                        "token=2us,kv=1ns"});
+  } else {
+    options.step_time = read_step_time(line.value("step-time"), "--step-time", problems);
+  }
+  read_replicas(line, options, problems);
+  read_router(line, options, problems);
+  if (line.options.count("slo") != 0) {
+    options.objective = read_objective(line.value("slo"), problems);
+  }
+  options.chips_per_replica =
+      read_number(line, {"chips-per-replica", 1, kMostChips}, problems).value_or(1);
+  const auto seed = read_number(line, {"seed", 0, std::int64_t{1} << 53}, problems);
+  options.serving.seed = static_cast<std::uint64_t>(seed.value_or(1));
+  options.requests_out = read_output_path(line, "requests-out", OutputFormat::kCsv, problems);
+  options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
+  options.serving.records_steps = !options.trace.empty();
+  refuse_same_output(line, "json", "trace", problems);
+  refuse_same_output(line, "json", "requests-out", problems);
+  refuse_same_output(line, "requests-out", "trace", problems);
+}
+
+void refuse_beside_cases(const CommandLine& line, std::vector<Problem>& problems) {
+  for (const auto& [name, value] : line.options) {
+    const bool is_fine =
+        name == "cases" || name == "json" || name == "max-input" || name == "words";
+    if (!is_fine) problems.push_back({"--" + name, "must not stand with --cases"});
+  }
+}
+
+}  // namespace
+
+po::options_description serve_option_list() {
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  add("requests", po::value<std::vector<std::string>>()->value_name("KIND:KEYS"),
+      "what is asked: poisson:, gamma:, burst:, closed: or file:; given again for each further "
+      "tenant");
+  add("engine", text("[NAME,]KEYS"),
+      "scheduler of a replica and its keys (default: vllm; see stepsim help engine)");
+  add("step-time", text("TIME|linear:KEYS"),
+      "how long a step takes: always the same, or base, token (computed) and kv (token read)");
+  add("replicas", text("N"), "copies of the model behind the router (default: 1)");
+  add("router", text("POLICY"), "round-robin (default), least-tokens or prefix-aware");
+  add("prefill", text("workers=N,KEYS"), "replicas that compute prompts only; with --decode");
+  add("decode", text("workers=N,KEYS"), "replicas that take over behind the first token");
+  add("decode-step-time", text("TIME|linear:KEYS"), "of decode replicas (default: --step-time)");
+  add("transfer", text("TIME|linear:KEYS"),
+      "time for the KV cache of a prompt from prefill to decode: base, token (default: 0)");
+  add("slo", text("KEYS"), "objective that goodput counts by: ttft=2s,tpot=50ms,end-to-end=20s");
+  add("chips-per-replica", text("N"), "chips that tokens a second a chip counts (default: 1)");
+  add("seed", text("N"), "seed of the drafts that are accepted (default: 1)");
+  add("requests-out", text("F.csv"), "write what became of each request, a row each");
+  add("trace", text("FILE"), "write steps, queues and requests as Chrome trace JSON");
+  add("cases", text("F.jsonl"),
+      "compute scheduler cases, one a line, and compare them with what they expect");
+  add_json_option(options);
+  add_input_option(options);
+  return options;
+}
+
+ServeOptions read_serve_options(const std::vector<std::string>& arguments,
+                                std::vector<Problem>& problems) {
+  const CommandLine line = read_command_line(arguments, serve_option_list(), problems);
+  for (const std::string& word : line.words) {
+    problems.push_back({word, "serve takes options only; see stepsim help serve"});
+  }
+  ServeOptions options;
+  options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  if (line.options.count("cases") != 0) {
+    options.cases = line.value("cases");
+    if (options.cases.empty()) problems.push_back({"--cases", "must not be empty"});
+    refuse_beside_cases(line, problems);
+  } else {
+    read_run(line, options, problems);
+  }
+  return options;
+}
+
+}  // namespace stepsim

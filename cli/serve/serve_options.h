@@ -1,0 +1,39 @@
+// The arguments of `stepsim serve` as values. The fuzz targets of tests/ read them too.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/subcommand.h"
+#include "serving/requests/request_source.h"
+#include "serving/serving_metrics.h"
+#include "serving/serving_text.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+
+struct ServeOptions {
+  std::string cases;  // set: everything below but json is unused
+  std::vector<RequestSource> sources;
+  ServingOptions serving{};
+  ServiceObjective objective{};
+  LinearStepTime::Rates step_time{};
+  std::optional<LinearStepTime::Rates> decode_step_time{};  // unset: the same
+  TimedKvTransport::Rates transfer{};
+  std::int64_t chips_per_replica = 1;
+
+  std::string json;
+  std::string trace;
+  std::string requests_out;
+};
+
+OptionList serve_option_list();
+
+// Adds all problems that can be found without opening a file.
+ServeOptions read_serve_options(const std::vector<std::string>& arguments,
+                                std::vector<Problem>& problems);
+
+}  // namespace stepsim

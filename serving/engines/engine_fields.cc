@@ -1,0 +1,139 @@
+#include "serving/engines/engine_fields.h"
+
+#include <string>
+
+#include "serving/requests/request.h"
+#include "sim/base/quantity_field.h"
+
+namespace stepsim {
+
+template <>
+inline constexpr std::size_t kValuesOf<QueuePolicy> = kQueuePolicies;
+template <>
+inline constexpr std::size_t kValuesOf<Drafter> = kDrafters;
+template <>
+inline constexpr std::size_t kValuesOf<CapacityPolicy> = kCapacityPolicies;
+
+namespace {
+
+using Options = EngineOptions;
+
+constexpr double kMostBudget = 1 << 30;
+constexpr double kMostBlockTokens = 1 << 20;
+constexpr double kMostBlocks = 1 << 27;
+constexpr double kMostDrafts = 1024;
+constexpr double kMostHostSeconds = 1000;
+
+void add_step_fields(FieldTable<Options>& table) {
+  table.theme("A step");
+  table.add("budget", &Options::budget, Limits::between(1, kMostBudget),
+            {.help = "Tokens that a step computes at most (max_num_batched_tokens).",
+             .advice = "A larger one prefills sooner and makes the tokens of others wait longer."});
+  table.add("sequences", &Options::sequences,
+            Limits::between(1, static_cast<double>(kMostRequests)),
+            {.help = "Requests that run at one time, at most (max_num_seqs)."});
+  table.add("chunked_prefill", &Options::chunked_prefill,
+            {.help = "Cuts prompts that don't fit the budget of a step into chunks. Without it a "
+                     "prompt waits for a step that holds all of it."});
+  table.add("long_prefill_threshold", &Options::long_prefill_threshold,
+            Limits::between(1, kMostRequestTokens),
+            {.help = "Tokens that one request computes in a step, at most.", .unset = "no limit"});
+  table.add(
+      "max_length", &Options::max_length, Limits::between(2, kMostRequestTokens),
+      {.help = "Tokens of a prompt and its answer that the model takes.", .unset = "no limit"});
+  table.add("policy", &Options::policy,
+            {.help = "Who goes first: in order of arrival, by the priority of requests, or who "
+                     "finds most of its prompt in the prefix cache (sglang)."});
+  table.add("async", &Options::async,
+            {.help = "Forms a step while the one before runs: host_time hides behind it, and "
+                     "requests that arrive meanwhile come a step later."});
+  table.add("host_time", &Options::host_time, Limits::between(0, kMostHostSeconds),
+            {.help = "Time of the host between steps: scheduling, sampling, answers."});
+}
+
+void add_cache_fields(FieldTable<Options>& table) {
+  table.theme("KV cache");
+  table.add("block", &Options::block, Limits::between(1, kMostBlockTokens),
+            {.help = "Tokens of a KV block."});
+  table.add("kv_blocks", &Options::kv_blocks, Limits::between(1, kMostBlocks),
+            {.help = "Blocks of the KV cache of a replica.",
+             .unset = "room for the longest request, as often as sequences may run"});
+  table.add("prefix_cache", &Options::prefix_cache,
+            {.help = "Keeps blocks that are free until they are needed, and finds the beginnings "
+                     "of later requests in them. The least recently freed goes first."});
+  table.add("reserve_whole_sequence", &Options::reserve_whole_sequence,
+            {.help = "The gate: a request is admitted only if blocks for all of its known tokens "
+                     "are free, though only those of its first chunk are taken."});
+  table.add(
+      "watermark", &Options::watermark, Limits::between(0, 1),
+      {.help = "Share of the blocks that waiting requests must leave free while others run."});
+}
+
+void add_speculation_fields(FieldTable<Options>& table) {
+  table.theme("Speculation");
+  table.add("drafts", &Options::drafts, Limits::between(0, kMostDrafts),
+            {.help = "Drafts that are tried behind the newest token of a request."});
+  table.add("accepted", &Options::accepted, Limits::between(0, kMostDrafts),
+            {.help = "Drafts that are right every time.", .unset = "acceptance says it"});
+  table.add("acceptance", &Options::acceptance, Limits::between(0, 1),
+            {.help = "Probability that a draft is right if those before it are.",
+             .unset = "accepted says it"});
+  table.add("drafter", &Options::drafter,
+            {.help = "Where drafts come from. A draft model and MTP hold KV blocks ahead."});
+  table.add("draft_time", &Options::draft_time, Limits::between(0, kMostHostSeconds),
+            {.help = "Time to make one draft for all requests of a step; a step with drafts takes "
+                     "drafts x draft_time longer."});
+}
+
+void add_engine_fields(FieldTable<Options>& table) {
+  table.theme("Single engines");
+  table.add("chunk", &Options::chunk, Limits::between(1, kMostBudget),
+            {.help = "sglang: tokens of a prefill step (chunked_prefill_size)."});
+  table.add("max_prefill", &Options::max_prefill, Limits::between(1, kMostBudget),
+            {.help = "sglang: tokens that one step admits, at most; the first request is always "
+                     "taken."});
+  table.add("mixed_chunk", &Options::mixed_chunk,
+            {.help = "sglang: decodes go with the prefills."});
+  table.add("conservativeness", &Options::conservativeness, Limits::between(0, 100),
+            {.help = "sglang: how much room is kept for answers; 1 keeps 0.7 of them at first."});
+  table.add("capacity", &Options::capacity,
+            {.help = "trtllm: no-evict admits what surely ends; max-utilisation admits what fits "
+                     "now, and pauses requests."});
+}
+
+}  // namespace
+
+const FieldTable<EngineOptions>& engine_fields() {
+  static const FieldTable<EngineOptions> kTable = [] {
+    FieldTable<EngineOptions> table("Engine");
+    add_step_fields(table);
+    add_cache_fields(table);
+    add_speculation_fields(table);
+    add_engine_fields(table);
+    return table;
+  }();
+  return kTable;
+}
+
+std::vector<Problem> check_engine(const EngineOptions& options, std::string_view option) {
+  std::vector<Problem> problems;
+  const auto complain = [&](const char* key, std::string message) {
+    problems.push_back({std::string(option) + " " + key, std::move(message)});
+  };
+  if (options.drafts > 0 && options.accepted.has_value() == options.acceptance.has_value()) {
+    complain("drafts", "must stand with either accepted or acceptance");
+  }
+  if (options.drafts == 0 && (options.accepted || options.acceptance)) {
+    complain(options.accepted ? "accepted" : "acceptance", "must stand with drafts above 0");
+  }
+  if (options.accepted && *options.accepted > options.drafts) {
+    complain("accepted", "must be at most drafts, " + std::to_string(options.drafts) + ", is " +
+                             std::to_string(*options.accepted));
+  }
+  if (options.draft_time > Duration() && options.drafter == Drafter::kNGram) {
+    complain("draft-time", "must stand with drafter=draft-model or drafter=mtp");
+  }
+  return problems;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,41 @@
+#include "serving/engines/preemption.h"
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+namespace stepsim {
+namespace {
+
+std::size_t victim_of(const EngineState& state) {
+  const std::vector<RequestId>& running = state.running();
+  if (state.options().policy != QueuePolicy::kPriority) return running.size() - 1;
+  const auto rank = [&state](RequestId request) {
+    const Sequence& sequence = state.sequence(request);
+    return std::tuple(sequence.priority, sequence.order);
+  };
+  const auto last =
+      std::max_element(running.begin(), running.end(),
+                       [&rank](RequestId a, RequestId b) { return rank(a) < rank(b); });
+  return static_cast<std::size_t>(last - running.begin());
+}
+
+}  // namespace
+
+bool make_room(EngineState& state, std::size_t& position, std::int64_t tokens) {
+  const RequestId request = state.running()[position];
+  while (!state.grow(request, tokens)) {
+    const std::size_t victim = victim_of(state);
+    if (victim < position) --position;
+    if (state.preempt(victim) == request) return false;
+  }
+  return true;
+}
+
+std::int64_t watermark_blocks(const EngineState& state) {
+  if (state.running().empty()) return 0;
+  return static_cast<std::int64_t>(state.options().watermark *
+                                   static_cast<double>(state.kv().total()));
+}
+
+}  // namespace stepsim

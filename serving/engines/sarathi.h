@@ -1,0 +1,16 @@
+// Sarathi-Serve (Agrawal et al., OSDI 2024): stall-free batches. Decodes go first, then the chunks
+// of prompts that are under way, then new prompts, up to a small `budget`. The blocks of a whole
+// prompt are taken at admission. Who runs out of blocks preempts the last running request.
+
+#pragma once
+
+#include "serving/engines/engine.h"
+
+namespace stepsim {
+
+class SarathiEngine final : public Engine {
+ public:
+  void form(EngineState& state) override;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,47 @@
+#include "serving/engines/trtllm.h"
+
+#include <algorithm>
+
+#include "serving/engines/preemption.h"
+
+namespace stepsim {
+
+void TrtllmEngine::form(EngineState& state) {
+  state.begin(state.options().budget);
+  schedule_running(state, true);
+  schedule_running(state, false);
+  if (state.batch().preempted.empty()) admit_waiting(state);
+}
+
+void TrtllmEngine::schedule_running(EngineState& state, bool decodes) {
+  for (std::size_t i = 0; i < state.running().size() && state.budget() > 0; ++i) {
+    const RequestId request = state.running()[i];
+    const Sequence& sequence = state.sequence(request);
+    if (sequence.is_done() || EngineState::is_decoding(sequence) != decodes) continue;
+    const std::int64_t tokens = state.tokens_in_budget(sequence);
+    if (tokens <= 0) continue;
+    if (!make_room(state, i, tokens)) return;
+    state.schedule(request, tokens);
+  }
+}
+
+void TrtllmEngine::admit_waiting(EngineState& state) {
+  const EngineOptions& options = state.options();
+  while (!state.waiting().empty() && state.budget() > 0 && state.has_room()) {
+    const RequestId request = state.waiting().front();
+    const Sequence& sequence = state.sequence(request);
+    const KvPool::Hits hits = state.find_hits(request);
+    const std::int64_t computed = std::int64_t{hits.blocks} * state.kv().block_tokens();
+    const std::int64_t whole = sequence.known() - computed;
+    if (!options.chunked_prefill && whole > state.budget()) return;
+    const std::int64_t tokens = std::min(whole, state.budget());
+    const bool reserves = options.capacity == CapacityPolicy::kNoEvict;
+    // Drafts behind the last token need a place too.
+    const std::int64_t holds =
+        reserves ? sequence.prompt + sequence.to_emit + options.drafts : computed + tokens;
+    if (state.blocks_wanted(holds, hits) > state.kv().free()) return;
+    state.admit(0, hits, tokens, holds);
+  }
+}
+
+}  // namespace stepsim

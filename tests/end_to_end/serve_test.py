@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""stepsim serve, as a person runs it: serve_test.py PATH-TO-STEPSIM."""
+import collections
+import csv
+import json
+import pathlib
+
+from program import StepsimTest, main, stepsim
+from writing_commands import SCHEDULER_CASE
+
+CASES = pathlib.Path(__file__).resolve().parent.parent / "reference/serving/scheduler_cases.jsonl"
+RUN = ["serve", "--requests", "poisson:rate=20,count=200,input=100,output=uniform:5-30,seed=3",
+       "--step-time", "linear:base=8ms,token=20us,kv=2ns"]
+PARTS = ["queue", "prefill", "preempted", "transfer", "decode"]
+
+
+def nearest_rank(values, percent):
+    return sorted(values)[-(-len(values) * percent // 100) - 1]
+
+
+class CasesTest(StepsimTest):
+    def test_all_cases_of_the_oracle_are_as_expected(self):
+        result = stepsim("serve", "--cases", str(CASES), "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        cases = json.loads(result.stdout)["cases"]
+        self.assertEqual(len(cases), 150)
+        self.assertTrue(all(case["as_expected"] is True for case in cases))
+        given = [json.loads(line) for line in CASES.read_text().splitlines()]
+        for case, expected in zip(cases, given):
+            self.assertEqual({key: case[key] for key in expected["expected"]}, expected["expected"])
+
+    def cases(self, *cases):
+        return self.write("cases.jsonl", "\n".join(json.dumps(case) for case in cases))
+
+    def test_a_case_without_an_answer_is_only_computed(self):
+        open_case = {key: value for key, value in SCHEDULER_CASE.items() if key != "expected"}
+        result = stepsim("serve", "--cases", self.cases(open_case, SCHEDULER_CASE), "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        cases = json.loads(result.stdout)["cases"]
+        self.assertIsNone(cases[0]["as_expected"])
+        self.assertEqual((cases[0]["id"], cases[0]["end_us"]), (1, 20))
+        self.assertIs(cases[1]["as_expected"], True)
+
+    def test_another_answer_is_a_no(self):
+        wrong = {**SCHEDULER_CASE, "id": "w", "expected": {**SCHEDULER_CASE["expected"], "steps": 3}}
+        result = stepsim("serve", "--cases", self.cases(SCHEDULER_CASE, wrong))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("1 as expected, 1 not", result.stdout)
+        self.assertIn('"w": steps 2, expected 3', result.stdout)
+
+    def test_what_is_wrong_with_a_case_is_said_with_its_line(self):
+        engine = {**SCHEDULER_CASE["engine"], "watermark": 2, "kv_block": 1}
+        wrong = {**SCHEDULER_CASE, "engine": engine, "requests": [{"arrival_us": -1, "input_tokens": 1}]}
+        long = {**SCHEDULER_CASE,
+                "requests": [{"arrival_us": 0, "input_tokens": 1000, "output_tokens": 1}]}
+        path = self.cases(SCHEDULER_CASE, wrong, long)
+        self.expect_refused(
+            ["serve", "--cases", path],
+            f"{path}:2 engine.watermark: must be a number from 0 to 1, is 2",
+            f"{path}:2 engine.kv_block: no such field; did you mean kv_blocks?",
+            f"{path}:2 requests[0].arrival_us: must be a whole number from 0 to",
+            f"{path}:2 requests[0].output_tokens: is missing",
+            f"{path}:3 requests[0]: needs 63 KV blocks of 16 tokens, must need at most 10 (kv_blocks)")
+        self.expect_refused(["serve", "--cases", self.write("x.jsonl", "{")], "x.jsonl:1: parse error")
+        self.expect_refused(["serve", "--cases", self.write("x.jsonl", "\n")], "has no cases")
+
+
+class ServeTest(StepsimTest):
+    def run_all(self, *arguments):
+        files = [str(self.folder / name) for name in ("r.json", "r.csv", "t.json")]
+        result = stepsim(*arguments, "--json", files[0], "--requests-out", files[1], "--trace", files[2])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answer, table, trace = (pathlib.Path(file).read_text() for file in files)
+        return (json.loads(answer), list(csv.DictReader(table.splitlines())),
+                json.loads(trace)["traceEvents"], result.stdout)
+
+    def test_the_result_follows_from_its_rows(self):
+        answer, rows, _, report = self.run_all(*RUN, "--slo", "ttft=50ms,tpot=20ms")
+        self.assertEqual(answer["requests"], 200)
+        self.assertEqual(list(answer)[-1], "simulator")
+        in_ps = [{key: round(float(value) * 1e12) for key, value in row.items() if key.endswith("_s")}
+                 for row in rows]
+        ttft = [row["first_token_s"] - row["arrival_s"] for row in in_ps]
+        whole = [row["last_token_s"] - row["arrival_s"] for row in in_ps]
+        for key, values in (("ttft_s", ttft), ("end_to_end_s", whole)):
+            spread = answer[key]
+            for name, percent in (("p50", 50), ("p90", 90), ("p99", 99)):
+                self.assertAlmostEqual(spread[name], nearest_rank(values, percent) / 1e12, 12)
+            self.assertAlmostEqual(spread["mean"], sum(values) // len(values) / 1e12, 11)
+        for row, end_to_end in zip(in_ps, whole):
+            self.assertEqual(sum(row[f"{part}_s"] for part in PARTS), end_to_end)
+        self.assertAlmostEqual(sum(answer["parts_s"].values()), answer["end_to_end_s"]["mean"], 11)
+        length = (max(row["last_token_s"] for row in in_ps)
+                  - min(row["arrival_s"] for row in in_ps)) / 1e12
+        tokens = sum(int(row["output_tokens"]) for row in rows)
+        self.assertAlmostEqual(answer["output_tokens_per_s"], tokens / length, 6)
+        self.assertAlmostEqual(answer["output_tokens_per_s_per_chip"], tokens / length, 6)
+        good = sum(first <= 50e9 and (end - first) / max(int(row["output_tokens"]) - 1, 1) <= 20e9
+                   for row, first, end in zip(rows, ttft, whole))
+        self.assertAlmostEqual(answer["goodput_requests_per_s"], good / length, 6)
+        self.assertIn("200 requests on 1 replica of vllm", report)
+
+    def test_the_trace_has_steps_and_requests(self):
+        answer, _, events, _ = self.run_all(*RUN, "--replicas", "2")
+        kinds = collections.Counter(event["ph"] for event in events)
+        self.assertEqual(kinds["X"], answer["steps"])
+        self.assertEqual(kinds["b"], kinds["e"])
+        self.assertEqual(sum(event["name"] == "request 7" for event in events), 2)
+        names = {event["name"] for event in events if event["ph"] == "X"}
+        self.assertIn("prefill 1 x 100", names)
+        self.assertIn("decode 1", names)
+        self.assertEqual({event["name"] for event in events if event["ph"] == "C"},
+                         {"running requests", "waiting requests", "KV blocks"})
+        lanes = collections.defaultdict(list)
+        for event in events:
+            if event["ph"] == "X":
+                lanes[event["pid"]].append(event)
+        self.assertEqual(len(lanes), 2)
+        for slices in lanes.values():
+            for before, after in zip(slices, slices[1:]):
+                self.assertLessEqual(round(1000 * (before["ts"] + before["dur"])),
+                                     round(1000 * after["ts"]))
+
+    def test_the_same_command_gives_the_same_bytes(self):
+        arguments = [*RUN, "--requests", "gamma:rate=5,burstiness=0.3,count=100,output=9,tenant=b,"
+                     "input=lognormal:80:0.7:500", "--engine", "kv-blocks=60,drafts=2,acceptance=0.7",
+                     "--json", "-"]
+        texts = {stepsim(*arguments).stdout.partition('"simulator"')[0] for _ in range(2)}
+        self.assertEqual(len(texts), 1)
+        answer = json.loads(stepsim(*arguments).stdout)
+        self.assertEqual([tenant["tenant"] for tenant in answer["tenants"]], ["poisson", "b"])
+        self.assertEqual(sum(tenant["requests"] for tenant in answer["tenants"]), 300)
+
+    def test_prefill_and_decode_apart(self):
+        answer, rows, _, _ = self.run_all(*RUN, "--prefill", "workers=2", "--decode", "workers=1",
+                                          "--transfer", "linear:base=1ms,token=1us")
+        self.assertEqual([replica["prefill"] for replica in answer["replicas"]], [True, True, False])
+        self.assertEqual({row["transfer_s"] for row in rows}, {"0.001100000000"})
+
+    def test_every_problem_is_said_at_once(self):
+        self.expect_refused(
+            ["serve", "--requests", "poisson:rate=0,count=5,input=10,output=5", "--requests", "nothing",
+             "--engine", "orca,watermark=0.1,sequences=0", "--step-time", "0", "--router", "best",
+             "--slo", "ttft=fast", "--decode", "workers=2", "--replicas", "0"],
+            "9 problems in the input",
+            "--requests rate: must be at least 1e-06, is 0",
+            '--requests: must be a kind and its keys',
+            "--engine watermark: no such key of orca",
+            "--engine sequences: must be at least 1, is 0",
+            "--step-time: must be above 0",
+            '--router: must be round-robin, least-tokens or prefix-aware, is "best"',
+            "--slo ttft:",
+            "--prefill: must be given too",
+            "--replicas: must be a whole number from 1 to 4096")
+        self.expect_refused(["serve"], "--requests: must be given", "--step-time: must be given")
+        self.expect_refused(["serve", "--cases", "x", "--engine", "vllm"],
+                            "--engine: must not stand with --cases")
+
+    def test_requests_that_do_not_fit_are_refused_before_the_clock_starts(self):
+        self.expect_refused([*RUN, "--engine", "kv-blocks=7"], "requests[",
+                            "must need at most 7 (kv_blocks)")
+        self.expect_refused([*RUN, "--engine", "max-length=110"], "must have at most 110 (max_length)")
+        self.expect_refused([*RUN, "--engine", "budget=64,chunked-prefill=false"],
+                            "requests: 180 more are too long")
+
+    def test_requests_that_wait_for_ever_are_a_no(self):
+        result = stepsim("serve", "--requests", "burst:count=2,input=5,output=10", "--step-time", "10ms",
+                         "--engine", "budget=10,chunked-prefill=false,kv-blocks=2,block=10")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("the requests are never all answered", result.stderr)
+
+    def test_a_million_requests_take_seconds(self):
+        result = stepsim("serve", "--requests", "poisson:rate=100,count=1000000,input=1024,output=1",
+                         "--step-time", "1ms", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertLess(json.loads(result.stdout)["simulator"]["cpu_s"], 20)
+
+
+if __name__ == "__main__":
+    main()

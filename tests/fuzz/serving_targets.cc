@@ -1,0 +1,107 @@
+#include "tests/fuzz/serving_targets.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/serve/serve_options.h"
+#include "proto/serving_case/read_cases.h"
+#include "serving/requests/request_file.h"
+#include "tests/fuzz/input_on_disk.h"
+#include "tests/fuzz/target_parts.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t kMostServedTokens = 5'000;
+constexpr std::int64_t kMostServedBlocks = 100'000;
+constexpr std::int64_t kMostServedRequests = 500;
+
+// Steps are at most tokens of prompts in chunks, and of answers again and again.
+bool is_soon_served(const RequestList& list) {
+  std::int64_t tokens = 0;
+  for (const Request& request : list.requests) {
+    tokens += std::int64_t{request.input_tokens} + request.output_tokens;
+  }
+  return tokens <= kMostServedTokens;
+}
+
+bool is_small(const ReplicaGroup& group) {
+  return group.count <= 8 && group.options.kv_blocks.value_or(1) <= kMostServedBlocks;
+}
+
+bool is_small(const RequestSource& source) {
+  const auto is_file = [](const std::optional<Length>& length) {
+    return length && length->kind == LengthKind::kEmpirical;
+  };
+  return source.kind != ArrivalKind::kFile && !is_file(source.input) && !is_file(source.output) &&
+         source.count.value_or(0) <= kMostServedRequests;
+}
+
+void serve_if_small(const ServeOptions& options) {
+  if (!std::all_of(options.sources.begin(), options.sources.end(),
+                   [](const RequestSource& source) { return is_small(source); }) ||
+      !is_small(options.serving.replicas) ||
+      (options.serving.decode && !is_small(*options.serving.decode))) {
+    return;
+  }
+  const RequestList list = make_requests(options.sources);
+  if (!is_soon_served(list)) return;
+  throw_if_any(check(list, options.serving));
+  LinearStepTime cost(options.step_time);
+  TimedKvTransport transport(options.transfer);
+  try {
+    simulate_serving(list, options.serving,
+                     {.replicas = cost, .decode = &cost, .transport = &transport});
+  } catch (const ServingStuck&) {
+    const bool may_be =
+        !options.serving.replicas.options.chunked_prefill ||
+        (options.serving.decode && !options.serving.decode->options.chunked_prefill);
+    require(may_be, "requests are stuck though prompts may be cut");
+  }
+}
+
+}  // namespace
+
+void read_serving_cases(std::string_view input) {
+  const InputOnDisk file(input, ".jsonl");
+  for (const SchedulerCase& given : read_cases(file.path())) {
+    if (!is_soon_served(given.requests)) continue;
+    try {
+      const CaseAnswer answer = answer_of(given);
+      require(answer.peak_kv_blocks <= *given.engine.kv_blocks, "more blocks than there are");
+    } catch (const ServingStuck&) {
+      require(!given.engine.chunked_prefill, "requests are stuck though prompts may be cut");
+    }
+  }
+}
+
+void read_serving_requests(std::string_view input) {
+  const InputOnDisk file(input, ".csv");
+  const RequestRows rows = read_request_file(file.path(), "", true);
+  require(!rows.requests.empty(), "neither requests nor problems");
+  Time last;
+  for (const Request& request : rows.requests) {
+    require(request.arrival >= last && request.input_tokens > 0 && request.output_tokens > 0 &&
+                request.prefix_tokens <= request.input_tokens,
+            "a request that can't be");
+    last = request.arrival;
+  }
+}
+
+void read_serve_words(std::string_view input) {
+  const std::vector<std::string> words = parts_of(input, '\n', 30);
+  for (const std::string& word : words) {
+    for (const std::string_view beginning : {"--j", "--tra", "--requests-", "--max", "--c"}) {
+      const bool is_transfer = word.starts_with("--trans");
+      if (word.starts_with(beginning) && !is_transfer) throw_if_any({{word, "is for people"}});
+    }
+  }
+  std::vector<Problem> problems;
+  const ServeOptions options = read_serve_options(words, problems);
+  throw_if_any(std::move(problems));
+  serve_if_small(options);
+}
+
+}  // namespace stepsim

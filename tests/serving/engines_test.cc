@@ -1,0 +1,244 @@
+// What each engine does that the others don't, with numbers that a hand can compute.
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "serving/requests/request_source.h"
+#include "serving/serving_text.h"
+#include "tests/support/serving_case.h"
+
+namespace stepsim {
+namespace {
+
+using namespace literals;
+using Times = std::vector<std::int64_t>;
+
+ServingOptions options_of(const std::string& engine) {
+  std::vector<Problem> problems;
+  ServingOptions options;
+  options.replicas = read_engine(engine, problems);
+  throw_if_any(problems);
+  options.records_steps = true;
+  return options;
+}
+
+ServingResult run(const std::string& engine, const std::vector<AskedRequest>& asked) {
+  LinearStepTime cost({.base = 10ms});
+  const RequestList list = requests_of(asked);
+  const ServingOptions options = options_of(engine);
+  throw_if_any(check(list, options));
+  return simulate_serving(list, options, {.replicas = cost});
+}
+
+// "8+0 6+2": prefill tokens and decodes of each step.
+std::string steps_of(const ServingResult& result) {
+  std::string text;
+  for (const StepRecord& step : result.step_records) {
+    text += (text.empty() ? "" : " ") + std::to_string(step.chunk_tokens) + "+" +
+            std::to_string(step.decodes);
+  }
+  return text;
+}
+
+TEST(EnginesTest, SarathiLetsDecodesGoBeforeChunks) {
+  // r0 decodes while r1's prompt takes what the budget of 8 leaves.
+  const ServingResult result = run("sarathi,budget=8", {{0ms, 4, 4}, {10ms, 20, 1}});
+  EXPECT_EQ(steps_of(result), "4+0 7+1 7+1 6+1");
+}
+
+TEST(EnginesTest, SglangPrefillsAlone) {
+  // r1 arrives in r0's first step: its prompt goes alone, then both decode.
+  const ServingResult result = run("sglang,chunk=16", {{0ms, 4, 3}, {5ms, 20, 2}});
+  EXPECT_EQ(steps_of(result), "4+0 16+0 4+0 0+2 0+1");
+  EXPECT_EQ(steps_of(run("sglang,chunk=16,mixed-chunk=true", {{0ms, 4, 3}, {5ms, 20, 2}})),
+            "4+0 16+1 4+1 0+1");
+}
+
+TEST(EnginesTest, SglangKeepsRoomForAShareOfAnswers) {
+  // 0.7 x 10 tokens of r0's answer are kept: 40 + 7 + 20 + 7 > 70, so r1 waits for r0's end,
+  // though both prompts would fit. Without conservativeness both are admitted.
+  const std::vector<AskedRequest> asked = {{0ms, 40, 11}, {0ms, 20, 11}};
+  EXPECT_EQ(first_tokens_ms(run("sglang,kv-blocks=70", asked)).at(1), 120);
+  EXPECT_EQ(first_tokens_ms(run("sglang,kv-blocks=90,conservativeness=0", asked)).at(1), 10);
+}
+
+TEST(EnginesTest, SglangRetractsTheShortestAnswer) {
+  const ServingResult result = run("sglang,kv-blocks=30,conservativeness=0,prefix-cache=false",
+                                   {{0ms, 8, 20}, {50ms, 8, 12}});
+  EXPECT_EQ(result.requests[RequestId(0)].preemptions, 0);
+  EXPECT_EQ(result.requests[RequestId(1)].preemptions, 1);
+}
+
+TEST(EnginesTest, TrtllmWithoutEvictionAdmitsWhatSurelyEnds) {
+  // Two requests of 32 + 32 tokens take 2 blocks of 32 each; the cache has 3.
+  const std::vector<AskedRequest> asked = {{0ms, 32, 32}, {0ms, 32, 32}};
+  const ServingResult safe = run("trtllm,kv-blocks=3", asked);
+  EXPECT_EQ(safe.preemptions, 0);
+  EXPECT_EQ(first_tokens_ms(safe), Times({10, 330}));
+  const ServingResult full = run("trtllm,kv-blocks=3,capacity=max-utilisation", asked);
+  EXPECT_EQ(first_tokens_ms(full), Times({10, 10}));
+  EXPECT_EQ(full.preemptions, 1);
+}
+
+TEST(EnginesTest, TrtllmTakesWholePrompts) {
+  // 6 of r1's tokens don't fit beside r0's 4 in 8: they wait, unless prompts are cut.
+  const std::vector<AskedRequest> asked = {{0ms, 4, 2}, {0ms, 6, 1}};
+  EXPECT_EQ(steps_of(run("trtllm,budget=8", asked)), "4+0 6+1");
+  EXPECT_EQ(steps_of(run("trtllm,budget=8,chunked-prefill=true", asked)), "8+0 2+1");
+}
+
+TEST(EnginesTest, OrcaReservesWholeAnswers) {
+  const ServingResult result = run("orca,kv-blocks=19", {{0ms, 4, 6}, {0ms, 4, 6}, {0ms, 4, 5}});
+  EXPECT_EQ(first_tokens_ms(result), Times({10, 70, 70}));
+  EXPECT_EQ(result.peak_kv_blocks, 19);
+}
+
+TEST(EnginesTest, AStaticBatchEndsAsOne) {
+  const ServingResult result = run("static,sequences=2", {{0ms, 4, 1}, {0ms, 4, 5}, {0ms, 4, 1}});
+  EXPECT_EQ(end_to_end_ms(result), Times({10, 50, 60}));
+  EXPECT_EQ(steps_of(result), "8+0 0+1 0+1 0+1 0+1 4+0");
+}
+
+TEST(EnginesTest, HostTimeHidesBehindAsynchronousSteps) {
+  const std::vector<AskedRequest> asked = {{0ms, 4, 4}};
+  EXPECT_EQ(end_to_end_ms(run("vllm,host-time=2ms", asked)), Times({48}));
+  EXPECT_EQ(end_to_end_ms(run("vllm,host-time=2ms,async=true", asked)), Times({42}));
+  EXPECT_EQ(end_to_end_ms(run("vllm,host-time=15ms,async=true", asked)), Times({70}));
+}
+
+TEST(EnginesTest, AsynchronousStepsMissArrivalsMeanwhile) {
+  const std::vector<AskedRequest> asked = {{0ms, 4, 4}, {5ms, 4, 1}};
+  EXPECT_EQ(first_tokens_ms(run("vllm", asked)).at(1), 15);
+  EXPECT_EQ(first_tokens_ms(run("vllm,async=true", asked)).at(1), 25);
+}
+
+TEST(EnginesTest, PrioritiesGoFirstAndTakeRoom) {
+  RequestList list = requests_of({{0ms, 16, 20}, {0ms, 16, 20}, {1ms, 16, 1}});
+  list.requests[1].priority = -1;
+  list.requests[2].priority = -2;
+  ServingOptions options = options_of("vllm,sequences=1,policy=priority");
+  LinearStepTime cost({.base = 10ms});
+  const ServingResult result = simulate_serving(list, options, {.replicas = cost});
+  EXPECT_EQ(first_tokens_ms(result), Times({220, 10, 209}));
+}
+
+TEST(EnginesTest, ADraftModelTakesTimeAndBlocksAhead) {
+  const ServingResult result =
+      run("vllm,drafts=3,accepted=3,drafter=mtp,draft-time=1ms", {{0ms, 16, 9}});
+  EXPECT_EQ(end_to_end_ms(result), Times({10 + 2 * 13}));
+  EXPECT_EQ(result.peak_kv_blocks, 2);  // 16 + 4 + 4 tokens, and 3 ahead
+}
+
+TEST(EnginesTest, APreemptedRequestThatGrewTooLongIsStuck) {
+  // Without chunks 5 tokens of a prompt and 6 of an answer no longer fit a step of 10.
+  EXPECT_THROW(run("vllm,budget=10,chunked-prefill=false,kv-blocks=2,block=10",
+                   {{0ms, 5, 10}, {0ms, 5, 10}}),
+               ServingStuck);
+}
+
+// All engines serve the same random requests in a small cache: everything is answered, blocks and
+// parts add up (asserted inside), and nothing is faster than a step a token.
+TEST(EnginesTest, EveryEngineAnswersEverything) {
+  std::vector<Problem> problems;
+  const RequestSource source = read_request_source(
+      "gamma:rate=20,burstiness=0.3,count=2000,input=uniform:1-300,output=uniform:1-60,prefix=64,"
+      "prefixes=5",
+      problems);
+  ASSERT_TRUE(problems.empty());
+  const RequestList list = make_requests({&source, 1});
+  for (const char* const engine :
+       {"vllm,kv-blocks=100", "vllm,kv-blocks=60,async=true,host-time=1ms,policy=priority",
+        "vllm,kv-blocks=60,async=true,drafts=3,acceptance=0.6,drafter=mtp",
+        "vllm,kv-blocks=40,reserve-whole-sequence=false,watermark=0.05,budget=100",
+        "sglang,kv-blocks=1000,policy=longest-prefix",
+        "sglang,kv-blocks=700,mixed-chunk=true,"
+        "conservativeness=0.1,chunk=64,drafts=2,accepted=1",
+        "trtllm,kv-blocks=40", "trtllm,kv-blocks=20,capacity=max-utilisation,chunked-prefill=true",
+        "orca,kv-blocks=1000", "sarathi,kv-blocks=60", "static,kv-blocks=1000"}) {
+    ServingOptions options = options_of(engine);
+    ASSERT_TRUE(check(list, options).empty()) << engine;
+    LinearStepTime cost({.base = 1ms, .token = 10us});
+    const ServingResult result = simulate_serving(list, options, {.replicas = cost});
+    std::int64_t tokens = 0;
+    for (std::uint32_t i = 0; i < list.requests.size(); ++i) {
+      tokens += result.requests[RequestId(i)].tokens - list.requests[i].output_tokens;
+    }
+    EXPECT_EQ(tokens, 0) << engine;
+    EXPECT_LE(result.peak_kv_blocks, result.kv_blocks) << engine;
+  }
+}
+
+TEST(RouterTest, PoliciesChooseAsTheySay) {
+  const std::vector<AskedRequest> asked = {
+      {0ms, 100, 50}, {1ms, 10, 50}, {2ms, 10, 50}, {3ms, 200, 50}, {4ms, 10, 50}};
+  ServingOptions options = options_of("vllm");
+  options.replicas.count = 2;
+  LinearStepTime cost({.base = 10ms});
+  const auto replicas = [&](RouterPolicy policy) {
+    options.router = policy;
+    const ServingResult result = simulate_serving(requests_of(asked), options, {.replicas = cost});
+    Times of;
+    for (const RequestRecord& record : result.requests) of.push_back(record.replica);
+    return of;
+  };
+  EXPECT_EQ(replicas(RouterPolicy::kRoundRobin), Times({0, 1, 0, 1, 0}));
+  EXPECT_EQ(replicas(RouterPolicy::kLeastTokens), Times({0, 1, 1, 1, 0}));
+}
+
+TEST(RouterTest, APrefixIsSoughtWhereItIs) {
+  RequestList list = requests_of({{0ms, 64, 1, 64}, {1s, 64, 1, 64}, {2s, 64, 1, 64}});
+  list.requests[1].prefix = PrefixId(1);
+  list.requests[2].prefix = PrefixId(1);
+  ServingOptions options = options_of("vllm,kv-blocks=100");
+  options.replicas.count = 2;
+  options.router = RouterPolicy::kPrefixAware;
+  LinearStepTime cost({.base = 10ms});
+  const ServingResult first = simulate_serving(list, options, {.replicas = cost});
+  EXPECT_EQ(first.hit_tokens, 48);
+  list.requests[0].output_tokens = 150;  // keeps replica 0 busy, so prefix 1 lives on replica 1
+  const ServingResult second = simulate_serving(list, options, {.replicas = cost});
+  EXPECT_EQ(second.requests[RequestId(2)].replica, 1U);
+  EXPECT_EQ(second.hit_tokens, 48);
+}
+
+TEST(DisaggregatedTest, DecodesAdmitOnlyWhatFits) {
+  ServingOptions options = options_of("vllm,kv-blocks=100");
+  options.decode = options.replicas;
+  options.decode->options.kv_blocks = 3;  // one request of 32 + 10 tokens at a time
+  LinearStepTime cost({.base = 10ms});
+  TimedKvTransport transport({.base = 5ms});
+  const ServingResult result =
+      simulate_serving(requests_of({{0ms, 32, 10}, {0ms, 32, 10}}), options,
+                       {.replicas = cost, .decode = &cost, .transport = &transport});
+  const auto part = [&result](std::uint32_t request, RequestPart which) {
+    return result.requests[RequestId(request)].parts[static_cast<std::size_t>(which)];
+  };
+  EXPECT_EQ(first_tokens_ms(result), Times({10, 10}));
+  EXPECT_EQ(end_to_end_ms(result).at(0), 10 + 5 + 90);
+  EXPECT_EQ(part(1, RequestPart::kQueue), Duration(95ms));  // until the first has ended
+  EXPECT_EQ(part(1, RequestPart::kTransfer), Duration(5ms));
+  EXPECT_EQ(end_to_end_ms(result).at(1), 105 + 5 + 90);
+  EXPECT_TRUE(result.replicas[0].is_prefill);
+}
+
+TEST(DisaggregatedTest, EverythingIsAnswered) {
+  std::vector<Problem> problems;
+  const RequestSource source = read_request_source(
+      "closed:concurrency=40,count=1000,think=3ms,input=uniform:1-300,output=uniform:1-60",
+      problems);
+  const RequestList list = make_requests({&source, 1});
+  ServingOptions options = options_of("vllm,kv-blocks=60");
+  options.replicas.count = 3;
+  options.decode = read_group("workers=2,kv-blocks=50", "--decode", options.replicas, problems);
+  ASSERT_TRUE(problems.empty());
+  LinearStepTime cost({.base = 1ms, .token = 10us});
+  TimedKvTransport transport({.base = 1ms, .token = 5us});
+  const ServingResult result =
+      simulate_serving(list, options, {.replicas = cost, .decode = &cost, .transport = &transport});
+  EXPECT_GT(result.replicas[4].steps, 0);
+  EXPECT_GT(result.replicas[2].steps, 0);
+}
+
+}  // namespace
+}  // namespace stepsim

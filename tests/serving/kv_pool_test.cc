@@ -1,0 +1,90 @@
+#include "serving/kv/kv_pool.h"
+
+#include <gtest/gtest.h>
+
+namespace stepsim {
+namespace {
+
+PromptIdentity prompt(std::uint32_t request, std::int32_t shared) {
+  return {.request = RequestId(request), .prefix = PrefixId(7), .prefix_tokens = shared};
+}
+
+TEST(KvPoolTest, BlocksAreCounted) {
+  KvPool pool(10, 16, false);
+  KvHolding holding;
+  pool.take(holding, pool.blocks_of(33));
+  EXPECT_EQ(holding.blocks, 3);
+  EXPECT_EQ(pool.held(), 3);
+  pool.release(holding);
+  EXPECT_EQ(pool.free(), 10);
+}
+
+TEST(KvPoolTest, ABeginningIsFoundWhileItIsHeldAndAfterwards) {
+  KvPool pool(10, 4, true);
+  KvHolding first;
+  pool.take(first, 3);
+  pool.name_shared(first, prompt(0, 8), 12);  // 2 of the 3 blocks are shared
+  KvPool::Hits hits = pool.find(prompt(1, 8), 5);
+  EXPECT_EQ(hits.blocks, 2);
+  EXPECT_EQ(hits.of_them_free, 0);
+  pool.release(first);
+  hits = pool.find(prompt(1, 8), 5);
+  EXPECT_EQ(hits.blocks, 2);
+  EXPECT_EQ(hits.of_them_free, 2);
+  EXPECT_EQ(pool.find(prompt(1, 8), 1).blocks, 1);
+  EXPECT_EQ(pool.find(prompt(1, 7), 5).blocks, 1);  // 7 tokens fill one block
+
+  KvHolding second;
+  pool.share(second, prompt(1, 8), 2);
+  EXPECT_EQ(pool.held(), 2);
+  KvHolding third;
+  pool.share(third, prompt(2, 8), 2);
+  EXPECT_EQ(pool.held(), 2);  // the same blocks
+  pool.release(second);
+  EXPECT_EQ(pool.held(), 2);
+  pool.release(third);
+  EXPECT_EQ(pool.held(), 0);
+}
+
+TEST(KvPoolTest, TheEndOfTheOldestIsTakenFirst) {
+  KvPool pool(4, 4, true);
+  KvHolding old;
+  pool.take(old, 2);
+  pool.name_shared(old, prompt(0, 8), 8);
+  pool.release(old);  // free: 3rd, 4th, then block 1 of the prefix, block 0
+  KvHolding other;
+  pool.take(other, 3);
+  EXPECT_EQ(pool.find(prompt(1, 8), 2).blocks, 1);  // its end is gone, its beginning is not
+  KvHolding last;
+  pool.take(last, 1);
+  EXPECT_EQ(pool.find(prompt(1, 8), 2).blocks, 0);
+}
+
+TEST(KvPoolTest, ARequestFindsItsOwnBlocksAfterAPreemption) {
+  KvPool pool(4, 4, true);
+  KvHolding holding;
+  pool.take(holding, 3);
+  pool.name_all(holding, prompt(5, 0), 10);  // 2 full blocks
+  pool.release(holding);
+  EXPECT_EQ(pool.find(prompt(5, 0), 3).blocks, 2);
+  EXPECT_EQ(pool.find(prompt(6, 0), 3).blocks, 0);
+}
+
+TEST(KvPoolTest, BlocksOfOneNameStandInForEachOther) {
+  KvPool pool(3, 4, true);
+  KvHolding one;
+  KvHolding two;
+  pool.take(one, 1);
+  pool.take(two, 1);
+  pool.name_shared(one, prompt(0, 4), 4);
+  pool.name_shared(two, prompt(1, 4), 4);
+  pool.release(one);
+  KvHolding rest;
+  pool.take(rest, 2);  // the third block, then that of `one`
+  EXPECT_EQ(pool.find(prompt(2, 4), 1).blocks, 1);
+  pool.release(two);
+  EXPECT_EQ(pool.find(prompt(2, 4), 1).of_them_free, 1);
+}
+
+}  // namespace
+}  // namespace stepsim

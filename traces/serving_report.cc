@@ -1,0 +1,230 @@
+#include "traces/serving_report.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "sim/base/quantity_text.h"
+#include "traces/json_text.h"
+#include "traces/report_text.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t kFlushCsvAt = std::size_t{1} << 16;
+constexpr std::size_t kListedTenants = 20;
+
+bool has_objective(const ServiceObjective& objective) {
+  return objective.ttft || objective.tpot || objective.end_to_end;
+}
+
+std::string spread_json(const TimeSpread& spread) {
+  if (spread.count == 0) {
+    return R"({"mean": null, "p50": null, "p90": null, "p99": null})";
+  }
+  return fmt::format(R"({{"mean": {}, "p50": {}, "p90": {}, "p99": {}}})",
+                     exact_seconds(spread.mean), exact_seconds(spread.p50),
+                     exact_seconds(spread.p90), exact_seconds(spread.p99));
+}
+
+std::string parts_json(const ServingMetrics& metrics) {
+  std::string text;
+  for (std::size_t i = 0; i < kRequestParts; ++i) {
+    text += fmt::format("{}\"{}\": {}", i == 0 ? "{" : ", ", name_of(static_cast<RequestPart>(i)),
+                        exact_seconds(metrics.parts[i]));
+  }
+  return text + "}";
+}
+
+// The lines that a whole run and each tenant have.
+std::string metrics_json(const ServingMetrics& metrics, const ServedRun& run,
+                         std::string_view indent) {
+  const double tokens = metrics.per_second(metrics.output_tokens);
+  const auto field = [indent](std::string_view name, const std::string& value) {
+    return fmt::format("{}\"{}\": {},\n", indent, name, value);
+  };
+  return field("ttft_s", spread_json(metrics.ttft)) + field("tpot_s", spread_json(metrics.tpot)) +
+         (metrics.inter_token.count > 0 || &metrics == &run.metrics
+              ? field("inter_token_s", spread_json(metrics.inter_token))
+              : "") +
+         field("end_to_end_s", spread_json(metrics.end_to_end)) +
+         field("output_tokens_per_s", json_number(tokens)) +
+         field("output_tokens_per_s_per_chip",
+               json_number(tokens / static_cast<double>(run.chips))) +
+         field("requests_per_s", json_number(metrics.per_second(metrics.requests))) +
+         field("goodput_requests_per_s",
+               has_objective(run.objective) ? json_number(metrics.per_second(metrics.good_requests))
+                                            : "null") +
+         field("parts_s", parts_json(metrics));
+}
+
+std::string tenants_json(const ServedRun& run) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < run.tenants.size(); ++i) {
+    text += fmt::format("{}\n    {{\n{}      \"tenant\": \"{}\",\n      \"requests\": {}\n    }}",
+                        i == 0 ? "" : ",", metrics_json(run.tenants[i], run, "      "),
+                        json_escaped(run.requests.tenants[i].name), run.tenants[i].requests);
+  }
+  return text + (run.tenants.empty() ? "]" : "\n  ]");
+}
+
+std::string replicas_json(const ServedRun& run) {
+  std::string text = "[";
+  for (const ReplicaTotals& replica : run.result.replicas) {
+    text += fmt::format(
+        "{}\n    {{\"prefill\": {}, \"steps\": {}, \"busy_s\": {}, \"preemptions\": {}, "
+        "\"kv_blocks\": {{\"total\": {}, \"peak\": {}}}}}",
+        text.back() == '[' ? "" : ",", replica.is_prefill, replica.steps,
+        exact_seconds(replica.busy), replica.preemptions, replica.kv_blocks,
+        replica.peak_kv_blocks);
+  }
+  return text + "\n  ]";
+}
+
+std::string load_json(const LoadTimeline& load) {
+  const auto list = [&load](std::int64_t Load::*what) {
+    std::string text = "[";
+    for (const Load& bin : load.bins()) {
+      text += fmt::format("{}{}", text.back() == '[' ? "" : ", ", bin.*what);
+    }
+    return text + "]";
+  };
+  return fmt::format(
+      "{{\"bin_s\": {},\n    \"running\": {},\n    \"waiting\": {},\n    \"kv_blocks\": {}}}",
+      exact_seconds(load.width()), list(&Load::running), list(&Load::waiting),
+      list(&Load::kv_blocks));
+}
+
+void add_spread(ReportText& text, std::string_view name, const TimeSpread& spread) {
+  if (spread.count == 0) return;
+  text.line("  {:<{}}{:>12}{:>12}{:>12}{:>12}", name, kReportLabel, to_text(spread.mean),
+            to_text(spread.p50), to_text(spread.p90), to_text(spread.p99));
+}
+
+void add_parts(ReportText& text, const ServingMetrics& metrics) {
+  text.section("Where the time of a request goes");
+  for (std::size_t i = 0; i < kRequestParts; ++i) {
+    const Duration part = metrics.parts[i];
+    if (part == Duration()) continue;
+    text.line("  {:<{}}{:>12}{:>10.1f} %", name_of(static_cast<RequestPart>(i)), kReportLabel,
+              to_text(part), 100 * to_seconds(part) / to_seconds(metrics.end_to_end.mean));
+  }
+}
+
+void add_tenants(ReportText& text, const ServedRun& run) {
+  if (run.tenants.empty()) return;
+  text.section("Tenants", "requests  ttft p50  tpot p50  end to end p50");
+  for (std::size_t i = 0; i < run.tenants.size() && i < kListedTenants; ++i) {
+    const ServingMetrics& metrics = run.tenants[i];
+    text.line("  {:<{}}{:>10}{:>12}{:>12}{:>12}", run.requests.tenants[i].name.substr(0, 20),
+              kReportLabel, metrics.requests, to_text(metrics.ttft.p50), to_text(metrics.tpot.p50),
+              to_text(metrics.end_to_end.p50));
+  }
+}
+
+void add_throughput(ReportText& text, const ServedRun& run) {
+  const ServingMetrics& metrics = run.metrics;
+  text.section("Throughput");
+  text.line("  {:<{}}{:>12.6g} a second", "output tokens", kReportLabel,
+            metrics.per_second(metrics.output_tokens));
+  text.line("  {:<{}}{:>12.6g} a second", "requests", kReportLabel,
+            metrics.per_second(metrics.requests));
+  if (has_objective(run.objective)) {
+    text.line(
+        "  {:<{}}{:>12.6g} a second ({:.1f} % of the requests)", "goodput", kReportLabel,
+        metrics.per_second(metrics.good_requests),
+        100 * static_cast<double>(metrics.good_requests) / static_cast<double>(metrics.requests));
+  }
+}
+
+void add_engine(ReportText& text, const ServedRun& run) {
+  const ServingResult& result = run.result;
+  text.section("Replicas");
+  text.line("  {:<{}}{:>12}", "steps", kReportLabel, grouped(result.steps));
+  text.line("  {:<{}}{:>12} of {}", "KV blocks at the peak", kReportLabel,
+            grouped(result.peak_kv_blocks), grouped(result.kv_blocks));
+  text.line("  {:<{}}{:>12}", "preemptions", kReportLabel, grouped(result.preemptions));
+  if (result.hit_tokens > 0) {
+    text.line("  {:<{}}{:>12} tokens", "found in the cache", kReportLabel,
+              grouped(result.hit_tokens));
+  }
+  if (result.drafts_tried > 0) {
+    text.line("  {:<{}}{:>12} of {}", "drafts accepted", kReportLabel,
+              grouped(result.drafts_accepted), grouped(result.drafts_tried));
+  }
+}
+
+}  // namespace
+
+std::string serving_report(const ServedRun& run, bool color) {
+  ReportText text(color);
+  const ServingMetrics& metrics = run.metrics;
+  const std::size_t replicas = run.result.replicas.size();
+  text.line("{} requests on {} replica{} of {}: {} in all", grouped(metrics.requests), replicas,
+            replicas == 1 ? "" : "s", name_of(run.options.replicas.engine),
+            to_text(metrics.length));
+  text.section("Times", "      mean         p50         p90         p99");
+  add_spread(text, "to the first token", metrics.ttft);
+  add_spread(text, "an output token", metrics.tpot);
+  add_spread(text, "between tokens", metrics.inter_token);
+  add_spread(text, "end to end", metrics.end_to_end);
+  add_parts(text, metrics);
+  add_tenants(text, run);
+  add_throughput(text, run);
+  add_engine(text, run);
+  text.blank();
+  text.line("simulated in {:.3g} s CPU, {} at the peak", run.cpu_s,
+            to_text(Bytes(run.peak_rss_bytes)));
+  return text.text();
+}
+
+std::string serving_json(const ServedRun& run) {
+  const ServingResult& result = run.result;
+  return fmt::format(
+      "{{\n  \"requests\": {},\n  \"steps\": {},\n  \"engine\": \"{}\",\n  \"chips\": {},\n"
+      "  \"duration_s\": {},\n  \"output_tokens\": {},\n{}"
+      "  \"preemptions\": {},\n  \"kv_blocks\": {{\"total\": {}, \"peak\": {}}},\n"
+      "  \"prefix_hit_tokens\": {},\n  \"drafts\": {{\"tried\": {}, \"accepted\": {}}},\n"
+      "  \"tenants\": {},\n  \"replicas\": {},\n  \"load\": {},\n"
+      "  \"simulator\": {{\"events\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
+      "\"peak_rss_bytes\": {}}}\n}}\n",
+      run.metrics.requests, result.steps, name_of(run.options.replicas.engine), run.chips,
+      exact_seconds(run.metrics.length), run.metrics.output_tokens,
+      metrics_json(run.metrics, run, "  "), result.preemptions, result.kv_blocks,
+      result.peak_kv_blocks, result.hit_tokens, result.drafts_tried, result.drafts_accepted,
+      tenants_json(run), replicas_json(run), load_json(result.load), result.steps, run.wall_s,
+      run.cpu_s, run.peak_rss_bytes);
+}
+
+void write_requests_csv(const ServedRun& run, OutputFile& out) {
+  fmt::memory_buffer buffer;
+  const auto append = [&buffer](std::string_view text) {
+    buffer.append(text.data(), text.data() + text.size());
+  };
+  append("request,arrival_s,first_token_s,last_token_s,preemptions,longest_gap_s");
+  for (std::size_t part = 0; part < kRequestParts; ++part) {
+    fmt::format_to(std::back_inserter(buffer), ",{}_s", name_of(static_cast<RequestPart>(part)));
+  }
+  append(",input_tokens,output_tokens,tenant,replica\n");
+  for (std::size_t i = 0; i < run.requests.requests.size(); ++i) {
+    const RequestRecord& record = run.result.requests[RequestId(static_cast<std::uint32_t>(i))];
+    const Request& request = run.requests.requests[i];
+    fmt::format_to(std::back_inserter(buffer), "{},{},{},{},{},{}", i,
+                   exact_seconds(record.arrival.since_start),
+                   exact_seconds(record.first_token.since_start),
+                   exact_seconds(record.last_token.since_start), record.preemptions,
+                   exact_seconds(record.longest_gap));
+    for (const Duration part : record.parts) {
+      fmt::format_to(std::back_inserter(buffer), ",{}", exact_seconds(part));
+    }
+    fmt::format_to(std::back_inserter(buffer), ",{},{},{},{}\n", request.input_tokens,
+                   record.tokens, run.requests.tenants[request.tenant.index()].name,
+                   record.replica);
+    if (buffer.size() < kFlushCsvAt) continue;
+    out.write({buffer.data(), buffer.size()});
+    buffer.clear();
+  }
+  out.write({buffer.data(), buffer.size()});
+}
+
+}  // namespace stepsim

@@ -8,13 +8,14 @@ namespace stepsim {
 namespace {
 
 bool has_dense_layers(const ModelSpec& spec) {
+  if (spec.shared.blocks > 0) return true;
   if (!spec.mlp_pattern.empty()) return spec.mlp_pattern.find('D') != std::string::npos;
   return spec.experts.routed < 1 || spec.experts.first_dense > 0 || spec.experts.every != 1;
 }
 
 bool attends(const ModelSpec& spec) {
   return spec.mixer_pattern.empty() ||
-         spec.mixer_pattern.find_first_of("GLBINXgli") != std::string::npos;
+         spec.mixer_pattern.find_first_of("GLBINXZgli") != std::string::npos;
 }
 
 void check_given(const file::Model& model, const ModelSpec& spec, ProblemList& problems) {

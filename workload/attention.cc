@@ -99,13 +99,17 @@ std::vector<LayerOp> projections(const Part& part, const BlockKind& kind) {
   const QkvWidths widths = widths_of(part, kind);
   if (model.query_rank > 0) return narrow_queries(part, widths);
   std::vector<LayerOp> ops;
+  const std::int64_t inputs = (kind.mixer == Mixer::kShared ? 2 : 1) * part.hidden();
   ops.push_back(project_gathered(part, {.name = "qkv_projection",
-                                        .inputs = part.hidden(),
+                                        .inputs = inputs,
                                         .outputs = widths.all() + widths.gate,
                                         .bias = model.attention_bias || model.qkv_bias,
                                         .narrow = true}));
   for (const std::int64_t width : {widths.queries + widths.gate, widths.keys, widths.values}) {
     if (width > 0) ops.back().columns.push_back(width);
+  }
+  if (kind.mixer == Mixer::kShared) {
+    ops.back().crossing = part.tokens * inputs * size_of(part.shard.types.communication);
   }
   if (model.parallel_norms) {
     ops.back().reads = {"norm"};
@@ -275,6 +279,8 @@ LayerOp attention_of_kind(const Part& part, const BlockKind& kind) {
     gather_choice(part, op);
   } else if (kind.shares) {
     share_keys(part, op);
+  } else if (kind.lends && kind.mixer != Mixer::kTwoSided) {
+    op.lent = part.size(part.tokens * part.kv_heads * (part.model.head_dim + part.model.v_dim()));
   }
   return op;
 }

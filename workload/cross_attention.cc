@@ -14,8 +14,11 @@ LayerOp keys_and_values(const Part& part) {
                                        .outputs = part.kv_heads * (model.head_dim + model.v_dim()),
                                        .bias = model.attention_bias || model.qkv_bias,
                                        .narrow = true});
-  op.saved = op.saved_input = Bytes(0);
+  op.saved = op.saved_input = Bytes(0);  // the last layer of the encoder keeps it
   op.reads = {"cross_norm"};
+  // Each layer adds its gradient of the encoder's result to that of the layers behind it.
+  op.input_gradient.push_back(part.elementwise(
+      "encoder_gradient", {.elements = part.own_tokens * part.hidden(), .reads = 2, .flops = 1}));
   return op;
 }
 

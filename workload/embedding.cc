@@ -1,5 +1,8 @@
 #include "workload/embedding.h"
 
+#include <utility>
+#include <vector>
+
 namespace stepsim {
 namespace {
 
@@ -12,6 +15,41 @@ LayerOp position_embedding(const Part& part) {
   op.backward_workspace = 2 * part.own_stream();
   op.parameters = (part.model.learned_positions + part.model.extra_rows) * part.own_width();
   return op;
+}
+
+std::int64_t vectors_width(const Part& part) {
+  return part.model.layers * part.model.layer_embedding;
+}
+
+// The table of the layers' vectors is whole on every tensor rank.
+LayerOp look_up_vectors(const Part& part) {
+  const std::int64_t elements = part.own_tokens * vectors_width(part);
+  LayerOp op{.name = "layer_vectors"};
+  op.forward = {part.elementwise(op.name, {.elements = elements})};
+  op.weight_gradient = {
+      part.elementwise(op.name, {.elements = elements, .writes = 0, .accumulated = elements})};
+  op.saved = Bytes(part.own_tokens * kTokenIdBytes);
+  op.input = part.own_stream();
+  op.passed_on = op.input;
+  op.backward_workspace = part.size(elements);
+  op.parameters = part.model.vocabulary * vectors_width(part);
+  return op;
+}
+
+// What the embedding gives is projected for all layers, normalised a layer at a time, and added.
+std::vector<LayerOp> mix_vectors(const Part& part) {
+  const std::int64_t elements = part.own_tokens * vectors_width(part);
+  LayerOp project = project_own(part, {.name = "layer_vectors_projection",
+                                       .inputs = part.hidden(),
+                                       .outputs = vectors_width(part)});
+  keep_input(project, part.own_stream());
+  LayerOp scale{.name = "layer_vectors_norm", .parameters = part.model.layer_embedding};
+  make_rms_norm(part, elements, scale);
+  LayerOp add{.name = "layer_vectors_add"};
+  add.forward = {part.elementwise(add.name, {.elements = elements, .reads = 2, .flops = 1})};
+  add.input = part.size(elements);
+  add.reads = {"layer_vectors_norm", "layer_vectors"};
+  return {std::move(project), std::move(scale), std::move(add)};
 }
 
 LayerOp embedding_dropout(const Part& part) {
@@ -46,7 +84,36 @@ Layer embedding_layer(const Part& part) {
   if (part.model.learned_positions > 0) layer.ops.push_back(position_embedding(part));
   if (part.model.embedding_norm) layer.ops.push_back(norm(part, "embedding_norm"));
   if (part.model.dropout) layer.ops.push_back(embedding_dropout(part));
+  if (part.model.layer_embedding > 0) {
+    layer.ops.push_back(look_up_vectors(part));
+    for (LayerOp& op : mix_vectors(part)) layer.ops.push_back(std::move(op));
+  }
   return layer;
+}
+
+std::vector<LayerOp> layer_embedding_branch(const Part& part) {
+  const std::int64_t width = part.model.layer_embedding;
+  const std::int64_t elements = part.own_tokens * width;
+  LayerOp down = project_own(
+      part,
+      {.name = "layer_gate_projection", .inputs = part.hidden(), .outputs = width, .narrow = true});
+  keep_input(down, part.operand_size(part.own_tokens * part.hidden()));
+  down.input_gradient.push_back(part.elementwise(
+      "residual_gradient", {.elements = part.own_tokens * part.hidden(), .reads = 2, .flops = 1}));
+  LayerOp gate{.name = "layer_gate"};
+  gate.forward = {part.elementwise(gate.name, {.elements = elements, .reads = 2, .flops = 11})};
+  gate.input_gradient = {
+      part.elementwise(gate.name, {.elements = elements, .reads = 3, .writes = 2, .flops = 21})};
+  keep_input(gate, 2 * part.size(elements));
+  gate.backward_workspace = 3 * part.size(elements);
+  LayerOp up = project_own(
+      part,
+      {.name = "layer_up_projection", .inputs = width, .outputs = part.hidden(), .narrow = true});
+  keep_input(up, part.operand_size(elements));
+  LayerOp scale{.name = "layer_post_norm", .parameters = part.hidden()};
+  make_rms_norm(part, part.own_tokens * part.hidden(), scale);
+  return {std::move(down), std::move(gate), std::move(up), std::move(scale),
+          residual(part, "layer_residual", false)};
 }
 
 }  // namespace stepsim

@@ -21,8 +21,8 @@ namespace {
 
 std::string_view word_for(Mixer mixer) {
   constexpr std::array<std::string_view, kMixers> kWords = {
-      "mlp ",    "global ",  "local ",  "state ", "state and attention ",
-      "sparse ", "encoder ", "decoder "};
+      "mlp ",    "global ",  "local ",   "state ", "state and attention ",
+      "sparse ", "encoder ", "decoder ", "shared "};
   return kWords[static_cast<std::size_t>(mixer)];
 }
 
@@ -45,10 +45,18 @@ std::string name_of(const BlockKind& kind, const std::vector<BlockKind>& kinds) 
     name += word_for(kind.mlp);
   }
   if (kind.shares) name += "sharing ";
+  if (kind.borrows) name += "borrowing ";
+  if (kind.lends && differ(&BlockKind::lends)) name += "lending ";
   if (kind.mlp_width > 0 && differ(&BlockKind::mlp_width)) {
     name += std::to_string(kind.mlp_width) + " wide ";
   }
   return name + "block";
+}
+
+// The layers behind the encoder keep its result once, together.
+void lend_result(const Part& part, LayerOp& op) {
+  op.lent = part.own_stream();
+  op.saved += op.lent;
 }
 
 Layer block_layer(const ModelSpec& model, const Shard& shard, const BlockKind& kind,
@@ -61,6 +69,10 @@ Layer block_layer(const ModelSpec& model, const Shard& shard, const BlockKind& k
   if (kind.mlp == MlpKind::kDense) second = mlp_branch(part);
   std::ranges::move(second, std::back_inserter(layer.ops));
   if (kind.mlp == MlpKind::kExperts) layer.routing = token_routing(part);
+  if (model.layer_embedding > 0) {
+    std::ranges::move(layer_embedding_branch(part), std::back_inserter(layer.ops));
+  }
+  if (kind.mixer == Mixer::kTwoSided && kind.lends) lend_result(part, layer.ops.back());
   return layer;
 }
 
@@ -103,6 +115,16 @@ std::int64_t Layer::parameters(Region region) const {
   return sum_of(ops, &LayerOp::parameters, region);
 }
 
+std::int64_t Layer::borrowed() const {
+  return sum_of(ops, &LayerOp::borrowed);
+}
+
+Bytes Layer::lent() const {
+  Bytes sum;
+  for (const LayerOp& op : ops) sum += op.lent;
+  return sum;
+}
+
 std::int64_t Layer::frozen() const {
   return sum_of(ops, &LayerOp::frozen);
 }
@@ -123,6 +145,31 @@ std::int64_t unembedding_parameters(const ModelLayers& layers) {
     return op.parameters > 0 ? op.parameters : layers.embedding.ops.front().parameters;
   }
   return 0;
+}
+
+Bytes handed_on(const ModelSpec& model, const ModelLayers& layers, const Shard& shard,
+                std::int64_t layer) {
+  if (model.kind == ModelKind::kMlpStack) return Bytes(0);
+  const Part part = part_of_model(model, shard);
+  const std::int64_t tokens = layers.boundary.value() / part.size(model.hidden).value();
+  const std::int64_t own_tokens = part.gathers() ? tokens / shard.tensor : tokens;
+  Bytes bytes = part.size(own_tokens * model.layer_embedding * (model.layers - layer));
+  if (model.mixer_pattern.empty()) return bytes;
+  // The last layer of each kind before the boundary, if the first one behind it reads from it.
+  for (const Mixer mixer : {Mixer::kGlobal, Mixer::kLocal, Mixer::kSparse}) {
+    std::int64_t next = layer, owner = layer - 1;
+    while (next < model.layers && kind_of(model, next).mixer != mixer) ++next;
+    if (next == model.layers || !kind_of(model, next).shares) continue;
+    const auto owns = [&](const BlockKind& kind) { return kind.mixer == mixer && !kind.shares; };
+    while (owner > 0 && !owns(kind_of(model, owner))) --owner;
+    const std::int64_t choice = tokens * model.indexer.top_k * kTokenIdBytes;
+    bytes += mixer == Mixer::kSparse ? Bytes(choice) : layers.block(owner).lent();
+  }
+  const auto decodes = [&](std::int64_t at) { return kind_of(model, at).mixer == Mixer::kCross; };
+  if (layer < model.layers && decodes(layer) && decodes(layer - 1)) {
+    bytes += part.size(own_tokens * model.hidden);
+  }
+  return bytes;
 }
 
 ModelLayers build_layers(const ModelSpec& model, const Shard& shard) {

@@ -173,7 +173,10 @@ struct LayerOp {
   Bytes backward_workspace{};   // lives only while its backward runs: gradients, gathered input
   std::int64_t parameters = 0;  // on this chip. Those of the S region are on every tensor rank;
                                 // those of the E region only on the ranks that share its experts
+  std::int64_t borrowed = 0;    // further ones that an earlier layer owns
   std::int64_t frozen = 0;      // further ones that are not trained: memory, and nothing else
+  // Bytes among `saved` that later layers read, too: no recompute drops them.
+  Bytes lent{};
   // Bytes of the result before it, of all tokens, that cross the tensor group where the region
   // changes; 0: ModelLayers::tensor_boundary.
   Bytes crossing{};
@@ -219,6 +222,8 @@ struct Layer {
   std::optional<TokenRouting> routing{};
   std::int64_t parameters() const;
   std::int64_t parameters(Region region) const;
+  std::int64_t borrowed() const;
+  Bytes lent() const;
   std::int64_t frozen() const;
   std::int64_t frozen(Region region) const;
   Bytes saved() const;
@@ -250,6 +255,12 @@ struct ModelLayers {
     return blocks[kind_of_block[static_cast<std::size_t>(layer)]];
   }
 };
+
+// Returns what goes over the boundary of two pipeline stages before layer `layer`, on one chip,
+// besides the stream: keys and values, an encoder's result, choices of tokens and vectors of layers
+// that layers behind it read and layers before it have made. Both as tensor ranks have them.
+Bytes handed_on(const ModelSpec& model, const ModelLayers& layers, const Shard& shard,
+                std::int64_t layer);
 
 // Returns the parameters on this chip of the table that makes logits: the head's own, or the
 // embedding's. 0 if there is no head.

@@ -7,6 +7,7 @@
 #include "workload/attention.h"
 #include "workload/chunked_scan.h"
 #include "workload/cross_attention.h"
+#include "workload/shared_block.h"
 #include "workload/sparse_attention.h"
 #include "workload/state_mixer.h"
 
@@ -38,17 +39,19 @@ std::vector<LayerOp> mixer_branch(const Part& part, const BlockKind& kind) {
   const ModelSpec& model = part.model;
   std::vector<LayerOp> ops;
   if (kind.mixer == Mixer::kNone) return ops;
-  const std::string_view own_norm = kind.attends() ? "attention_norm" : "mixer_norm";
+  if (kind.mixer == Mixer::kShared) append(shared_block(part, kind), ops);
+  const bool begins_with_attention = kind.attends() && kind.mixer != Mixer::kShared;
+  const std::string_view own_norm = begins_with_attention ? "attention_norm" : "mixer_norm";
   ops.push_back(branch_norm(part, model.parallel_branches ? "norm" : own_norm));
   if (model.parallel_norms) ops.push_back(second_norm(part));
-  if (kind.attends()) append(attention_ops(part, kind), ops);
+  if (begins_with_attention) append(attention_ops(part, kind), ops);
   if (kind.mixer == Mixer::kBoth) {
     add_beside(part, state_ops(part), ops);
   } else if (kind.has_state()) {
     append(state_ops(part), ops);
   }
   if (model.parallel_branches) return ops;
-  if (kind.attends()) {
+  if (begins_with_attention) {
     add_post_norm(part, "attention_post_norm", ops);
     const bool state_bias = kind.has_state() && model.state.bias;
     ops.push_back(residual(part, "attention_residual", model.attention_bias || state_bias));

@@ -67,6 +67,16 @@ FieldTable<IndexerSpec> make_indexer_fields() {
   return table;
 }
 
+FieldTable<SharedSpec> make_shared_fields() {
+  FieldTable<SharedSpec> table("Shared");
+  table.add("blocks", &SharedSpec::blocks, sizes_or_none(),
+            {.help = "Blocks, which layers Z have in turn. 0: no layer shares weights."});
+  table.add("adapter_rank", &SharedSpec::adapter_rank, sizes_or_none(),
+            {.help = "Width of each layer's own low-rank path beside the first matrix of the "
+                     "shared MLP. 0: none."});
+  return table;
+}
+
 FieldTable<StateSpec> make_state_fields() {
   using State = StateSpec;
   FieldTable<StateSpec> table("State");
@@ -179,6 +189,9 @@ void add_shape(FieldTable<ModelSpec>& table) {
   table.add("extra_rows", &Model::extra_rows, sizes_or_none(),
             {.help = "Further rows of such tables: token types (BERT), positions that no token "
                      "takes (OPT), positions of a decoder (BART)."});
+  table.add("layer_embedding", &Model::layer_embedding, sizes_or_none(),
+            {.help = "Width of vectors that each layer looks up for itself and adds to the stream "
+                     "(Gemma 4 E2B). 0: none."});
   table.add("prediction_modules", &Model::prediction_modules, sizes_or_none(),
             {.help = "Modules of multi-token prediction behind the last layer (DeepSeek-V3)."});
 }
@@ -223,6 +236,7 @@ void add_attention(FieldTable<ModelSpec>& table) {
   static const FieldTable<LocalSpec> kLocal = make_local_fields();
   static const FieldTable<LatentSpec> kLatent = make_latent_fields();
   static const FieldTable<StateSpec> kState = make_state_fields();
+  static const FieldTable<SharedSpec> kShared = make_shared_fields();
   static const FieldTable<IndexerSpec> kIndexer = make_indexer_fields();
   static const FieldTable<ExpertSpec> kExperts = make_expert_fields();
   table.theme("Attention and experts");
@@ -252,14 +266,16 @@ void add_attention(FieldTable<ModelSpec>& table) {
              .rules = "chunked needs causal."});
   table.add(
       "mixer_pattern", &Model::mixer_pattern,
-      {.help = "How each layer mixes tokens: a letter a layer, repeated over the model, as "
-               "in LLLLLG. G: global attention; L: local, with the window; S: a state; B: "
-               "global attention and a state side by side; I: sparse attention with an "
-               "indexer; N: attention that is not causal, of an encoder; X: its decoder, with "
-               "cross attention to the last layer N; -: not at all. A small g or l reads the "
-               "keys and values of an earlier layer of its kind, a small i the choice of an "
-               "earlier indexer. Empty: all local if there is a window, otherwise global.",
-       .rules = "L needs window, S and B need state, I needs indexer."});
+      {.help =
+           "How each layer mixes tokens: a letter a layer, repeated over the model, as "
+           "in LLLLLG. G: global attention; L: local, with the window; S: a state; B: "
+           "global attention and a state side by side; I: sparse attention with an "
+           "indexer; N: attention that is not causal, of an encoder; X: its decoder, with "
+           "cross attention to the last layer N; Z: a block of shared weights, then a state; -: "
+           "not at all. A small g or l reads the "
+           "keys and values of an earlier layer of its kind, a small i the choice of an "
+           "earlier indexer. Empty: all local if there is a window, otherwise global.",
+       .rules = "L needs window; S, B and Z need state; I needs indexer; Z needs shared."});
   table.add("mlp_pattern", &Model::mlp_pattern,
             {.help = "What follows in each layer, the same way. D: a dense MLP; E: experts; -: "
                      "nothing. Empty: as experts.first_dense and experts.every say.",
@@ -281,6 +297,9 @@ void add_attention(FieldTable<ModelSpec>& table) {
   table.group("indexer", &Model::indexer, kIndexer,
               {.help = "The indexer of sparse attention (DeepSeek-V3.2), in layers I of "
                        "mixer_pattern."});
+  table.group("shared", &Model::shared, kShared,
+              {.help = "Blocks of attention and MLP whose weights the layers Z of mixer_pattern "
+                       "share (Zamba 2)."});
   table.group("experts", &Model::experts, kExperts,
               {.help = "Mixture of experts: a layer has a router and many small MLPs in place of "
                        "its MLP."});

@@ -49,18 +49,30 @@ void check_letters(const std::string& field, const std::string& pattern, std::st
 void check_mixers(const ModelSpec& model, Rules& rules) {
   const std::string& pattern = model.mixer_pattern;
   check_letters(
-      "mixer_pattern", pattern, "GLSBINXgli-",
+      "mixer_pattern", pattern, "GLSBINXZgli-",
       "G (global attention), L (local), S (a state), B (both), I (sparse), N (not causal), "
-      "X (with cross attention) or - (nothing), g and l (with the keys of an earlier "
+      "X (with cross attention), Z (shared weights, then a state) or - (nothing), g and l (with "
+      "the keys of an earlier "
       "layer), i (with its choice)",
       rules);
   rules.require(!has_letter(pattern, "Ll") || model.window != 0, "mixer_pattern",
                 "has local layers, but there is no window: window must be at least 1");
-  rules.require(!has_letter(pattern, "SB") || model.state.heads != 0, "mixer_pattern",
+  rules.require(!has_letter(pattern, "SBZ") || model.state.heads != 0, "mixer_pattern",
                 "has layers with a state, but state.heads is 0");
-  rules.require(model.state.heads == 0 || has_letter(pattern, "SB"), "state.heads",
+  rules.require(model.state.heads == 0 || has_letter(pattern, "SBZ"), "state.heads",
                 "is " + std::to_string(model.state.heads) +
-                    ", but mixer_pattern gives no layer a state (S or B)");
+                    ", but mixer_pattern gives no layer a state (S, B or Z)");
+  rules.require(!has_letter(pattern, "Z") || model.shared.blocks != 0, "mixer_pattern",
+                "has layers Z, but shared.blocks is 0");
+  rules.require(model.shared.blocks == 0 || has_letter(pattern, "Z"), "shared.blocks",
+                "is " + std::to_string(model.shared.blocks) +
+                    ", but mixer_pattern gives no layer a block of shared weights (Z)");
+  rules.require(!has_letter(pattern, "Z") || (model.pre_norms && !model.post_norms),
+                "mixer_pattern", "has layers Z, so pre_norms must be true and post_norms false");
+  rules.require(!has_letter(pattern, "Z") || (model.latent.kv_rank == 0 && model.query_rank == 0 &&
+                                              !model.parallel_branches),
+                "mixer_pattern",
+                "has layers Z, so latent, query_rank and parallel_branches must be left out");
   rules.require(!has_letter(pattern, "Ii") || model.indexer.heads != 0, "mixer_pattern",
                 "has sparse layers, but indexer.heads is 0");
   rules.require(model.indexer.heads == 0 || has_letter(pattern, "I"), "indexer.heads",
@@ -280,6 +292,8 @@ Mixer mixer_of(char letter) {
       return Mixer::kTwoSided;
     case 'X':
       return Mixer::kCross;
+    case 'Z':
+      return Mixer::kShared;
     case '-':
       return Mixer::kNone;
     default:
@@ -331,7 +345,8 @@ std::vector<Problem> check(const ModelSpec& model) {
   const bool attends = std::ranges::any_of(kinds, &BlockKind::attends);
   const bool has_mlp =
       std::ranges::any_of(kinds, [](const BlockKind& kind) { return kind.mlp == MlpKind::kDense; });
-  if (has_mlp || model.experts.routed > 0) rules.at_least("intermediate", 1, model.intermediate);
+  if (has_mlp || model.experts.routed > 0 || model.shared.blocks > 0)
+    rules.at_least("intermediate", 1, model.intermediate);
   if (attends) {
     rules.at_least("heads", 1, model.heads);
     rules.at_least("kv_heads", 1, model.kv_heads);
@@ -352,6 +367,36 @@ std::vector<Problem> check(const ModelSpec& model) {
   return rules.take();
 }
 
+namespace {
+
+char mixer_letter(const ModelSpec& model, std::int64_t layer) {
+  return model.mixer_pattern[static_cast<std::size_t>(layer) % model.mixer_pattern.size()];
+}
+
+// Returns whether an earlier layer owns the weights of this layer Z.
+bool borrows_weights(const ModelSpec& model, std::int64_t layer) {
+  std::int64_t before = 0;
+  for (std::int64_t earlier = layer - 1; earlier >= 0 && before < model.shared.blocks; --earlier) {
+    if (mixer_letter(model, earlier) == 'Z') ++before;
+  }
+  return before >= model.shared.blocks;
+}
+
+// Returns whether the next layer of the same family of letters reads what this one has made.
+bool lends(const ModelSpec& model, std::int64_t layer) {
+  const char letter = mixer_letter(model, layer);
+  const char reader = letter == 'G' ? 'g' : letter == 'L' ? 'l' : letter == 'N' ? 'X' : '-';
+  if (reader == '-' || model.mixer_pattern.find(reader) == std::string::npos) return false;
+  for (std::int64_t later = layer + 1; later < model.layers; ++later) {
+    const char next = mixer_letter(model, later);
+    if (next == reader) return true;
+    if (next == letter) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
 BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
   const ExpertSpec& experts = model.experts;
   const auto at = [layer](const std::string& pattern) {
@@ -362,6 +407,8 @@ BlockKind kind_of(const ModelSpec& model, std::int64_t layer) {
     const char letter = at(model.mixer_pattern);
     kind.mixer = mixer_of(letter);
     kind.shares = letter == 'g' || letter == 'l' || letter == 'i';
+    kind.borrows = letter == 'Z' && borrows_weights(model, layer);
+    kind.lends = lends(model, layer);
   }
   if (!model.mlp_pattern.empty()) {
     const char letter = at(model.mlp_pattern);

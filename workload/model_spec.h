@@ -111,6 +111,17 @@ struct LocalSpec {
   bool operator==(const LocalSpec&) const = default;
 };
 
+// Blocks of attention and MLP whose weights several layers share (Zamba 2, arXiv 2411.15242). Such
+// a block stands before the state of a layer Z: it reads the stream beside the embedding's output,
+// and a square projection of the layer's own brings its result into the state's input. Layers Z
+// have the blocks in turn; the first of each owns the weights.
+struct SharedSpec {
+  std::int64_t blocks = 0;        // 0: no layer shares weights
+  std::int64_t adapter_rank = 0;  // of each layer's own low-rank path beside the MLP's first matrix
+
+  bool operator==(const SharedSpec&) const = default;
+};
+
 // Sparse attention (DeepSeek-V3.2, arXiv 2512.02556): an indexer of narrow heads, in fp8, scores
 // all tokens for each query, and attention looks at the best top_k. With latent attention queries
 // and results are those of the latent vectors, which all heads share as keys and values.
@@ -165,6 +176,7 @@ struct ModelSpec {
   //
   //   G  global attention    L  local, with the window       S  a state
   //   B  both: global attention and a state side by side     -  not at all
+  //   Z  a block of shared weights, then a state
   //   I  sparse attention with an indexer
   //   N  attention that is not causal: the encoder of an encoder-decoder
   //   X  its decoder: causal attention, then cross attention to the last layer N
@@ -182,6 +194,10 @@ struct ModelSpec {
   LatentSpec latent{};
   StateSpec state{};
   IndexerSpec indexer{};
+  SharedSpec shared{};
+  // Width of vectors that each layer looks up for itself and adds to the stream through a gate and
+  // a projection (Gemma 4 E2B); 0: none.
+  std::int64_t layer_embedding = 0;
   ExpertSpec experts{};
   // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last
   // layer, each a projection, a block like the last one, and a loss; tables are those of the model.
@@ -205,9 +221,10 @@ enum class Mixer : std::uint8_t {
   kBoth,
   kSparse,
   kTwoSided,
-  kCross
+  kCross,
+  kShared
 };
-inline constexpr std::size_t kMixers = 8;
+inline constexpr std::size_t kMixers = 9;
 enum class MlpKind : std::uint8_t { kNone, kDense, kExperts };
 
 // BlockKind holds the properties in which layers of one model may differ.
@@ -216,9 +233,13 @@ struct BlockKind {
   bool shares = false;  // reads an earlier layer's keys and values, or with kSparse its choice
   MlpKind mlp = MlpKind::kDense;
   std::int64_t mlp_width = 0;  // of a dense MLP; 0: the model's
+  bool borrows = false;        // with kShared: an earlier layer owns the block's weights
+  bool lends = false;          // a later layer reads its keys and values, or the encoder's result
 
   bool attends() const { return mixer != Mixer::kNone && mixer != Mixer::kState; }
-  bool has_state() const { return mixer == Mixer::kState || mixer == Mixer::kBoth; }
+  bool has_state() const {
+    return mixer == Mixer::kState || mixer == Mixer::kBoth || mixer == Mixer::kShared;
+  }
   friend bool operator==(const BlockKind&, const BlockKind&) = default;
 };
 

@@ -133,12 +133,20 @@ void read_gemma4(Config& config, file::Model& model) {
     letters[layer] = letters[layer] == 'L' ? 'l' : 'g';
   }
   if (!letters.empty()) model.set_mixer_pattern(letters);
-  config.refuse_if(config.count_or("hidden_size_per_layer_input", "", 0) > 0,
-                   "hidden_size_per_layer_input",
-                   "embeddings of each layer are not modelled: must be 0");
-  config.refuse_if(sharing > 0 && config.flag_or("use_double_wide_mlp", false),
-                   "use_double_wide_mlp",
-                   "layers whose MLP is twice as wide are not modelled: must be false");
+  model.set_layer_embedding(config.count_or("hidden_size_per_layer_input", "layer_embedding", 0));
+  const std::int64_t rows =
+      config.size_or("vocab_size_per_layer_input", "layer_embedding", model.vocabulary());
+  config.refuse_if(model.layer_embedding() > 0 && rows != model.vocabulary(),
+                   "vocab_size_per_layer_input",
+                   "must be vocab_size (" + std::to_string(model.vocabulary()) + "), is " +
+                       std::to_string(rows));
+  if (sharing > 0 && config.flag_or("use_double_wide_mlp", false)) {
+    for (std::int64_t layer = 0; layer < model.layers(); ++layer) {
+      const bool wide = layer + sharing >= model.layers();
+      model.add_mlp_widths((wide ? 2 : 1) * model.intermediate());
+    }
+    model.set_intermediate(2 * model.intermediate());
+  }
   if (!config.flag_or("enable_moe_block", false)) {
     config.has("num_experts");
     return;

@@ -261,6 +261,67 @@ void read_qwen3_next(Config& config, file::Model& model) {
   read_dense_mlp(config, model);
 }
 
+void read_zamba2_attention(Config& config, file::Model& model) {
+  model.set_heads(config.size("num_attention_heads", "heads"));
+  model.set_kv_heads(config.size_or("num_key_value_heads", "kv_heads", model.heads()));
+  const std::int64_t inputs = 2 * model.hidden();
+  const std::int64_t width = config.size_or("attention_hidden_size", "head_dim", inputs);
+  config.refuse_if(
+      width != inputs && width * inputs > 0, "attention_hidden_size",
+      "must be 2 x hidden_size (" + std::to_string(inputs) + "), is " + std::to_string(width));
+  model.set_head_dim(config.has("attention_head_dim")
+                         ? config.size("attention_head_dim", "head_dim")
+                         : config.divide_over_heads(width, model.heads(), "num_attention_heads"));
+  model.set_rotary(config.flag_or("use_mem_rope", false));
+  for (const char* repeated : {"kv_channels", "num_query_groups", "ffn_hidden_size"}) {
+    config.has(repeated);
+  }
+}
+
+void read_zamba2_layers(Config& config, file::Model& model) {
+  const std::string words =
+      layer_letters(config, model, "layers_block_type", {{"mamba", 'S'}, {"hybrid", 'Z'}});
+  const std::vector<std::int64_t> hybrid = config.layers("hybrid_layer_ids", 0, model.layers() - 1);
+  const std::string listed = layers_where(
+      model, [&](std::int64_t layer) { return std::ranges::count(hybrid, layer) > 0; }, 'Z', 'S');
+  config.refuse_if(words.empty() && hybrid.empty(), "layers_block_type",
+                   "must be given: mamba or hybrid for each layer (or hybrid_layer_ids)");
+  config.refuse_if(!words.empty() && !hybrid.empty() && words != listed, "hybrid_layer_ids",
+                   "must list the layers that layers_block_type calls hybrid");
+  model.set_mixer_pattern(words.empty() ? listed : words);
+  model.set_mlp_pattern("-");
+  const std::int64_t blocks = config.size_or("num_mem_blocks", "shared.blocks", 1);
+  const bool adapts = config.flag_or("use_shared_mlp_adapter", true);
+  const std::int64_t rank = config.size_or("adapter_rank", "shared.adapter_rank", 128);
+  if (model.mixer_pattern().find('Z') == std::string::npos) return;
+  model.mutable_shared()->set_blocks(blocks);
+  if (adapts) model.mutable_shared()->set_adapter_rank(rank);
+}
+
+// Zamba 2: states, and before some of them a block of attention and MLP whose weights they share.
+void read_zamba2(Config& config, file::Model& model) {
+  model.set_layers(read_layers(config, "num_hidden_layers"));
+  model.set_hidden(config.size("hidden_size", "hidden"));
+  model.set_vocabulary(config.size("vocab_size", "vocabulary"));
+  read_zamba2_attention(config, model);
+  model.set_intermediate(config.size("intermediate_size", "intermediate"));
+  model.set_gated_mlp(true);
+  model.set_norm("rms");
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
+  model.set_mlp_bias(config.flag_or("add_bias_linear", false));
+  read_zamba2_layers(config, model);
+  config.expect("use_shared_attention_adapter", false,
+                " (adapters of shared attention are not modelled)");
+  read_mamba2(config, model,
+              {.heads = "n_mamba_heads",
+               .value_dim = "mamba_headdim",
+               .groups = "mamba_ngroups",
+               .key_dim = "mamba_d_state",
+               .convolution = "mamba_d_conv",
+               .chunk = "chunk_size",
+               .convolution_bias = "use_conv_bias"});
+}
+
 // Kimi's delta attention in most layers, latent attention in the others. The file counts layers
 // from 1.
 void read_kimi_linear(Config& config, file::Model& model) {
@@ -402,6 +463,7 @@ constexpr HuggingFaceFamily kStateFamilies[] = {
     {"qwen3_5_moe_text", read_qwen3_next},
     {"qwen3_5_text", read_qwen3_next},
     {"qwen3_next", read_qwen3_next},
+    {"zamba2", read_zamba2},
 };
 
 }  // namespace

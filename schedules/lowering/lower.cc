@@ -228,6 +228,11 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
     first_block.push_back(first_block.back() +
                           static_cast<std::int32_t>(layers_of(plan, stage, model.layers)));
   }
+  std::vector<Bytes> boundaries;
+  for (std::int32_t stage = 1; stage < stages; ++stage) {
+    boundaries.push_back(
+        message_size(model, plan, layers, first_block[static_cast<std::size_t>(stage)]));
+  }
   const std::int64_t table =
       layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters;
   const auto chunk_of = [&](const LoweredModel& lowered, std::int32_t stage) {
@@ -242,7 +247,8 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
       const std::uint32_t kind = layers.kind_of_block[static_cast<std::size_t>(number)];
       const BlockRecompute role =
           block_recompute(plan, number - first_block[at], first_block[at + 1] - first_block[at]);
-      add(lowered.blocks[kind].in(role), layers.blocks[kind].name, number);
+      add(lowered.blocks[kind].in(role), layers.blocks[kind].name, number,
+          layers.blocks[kind].borrowed());
     }
     if (stage < stages - 1) return chunk;
     add(lowered.head, "head", {}, model.tied_embeddings ? table : 0);
@@ -265,7 +271,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
                   .tables = tables,
                   .number = rank,
                   .chunks = {},
-                  .boundary = layers.boundary,
+                  .boundaries = boundaries,
                   .cache = Bytes(0),
                   .builder = ProgramBuilder(name_of(rank, roles[role], model, plan))};
     for (std::int32_t chunk = 0; chunk < schedule.chunks; ++chunk) {

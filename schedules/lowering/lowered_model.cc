@@ -185,6 +185,12 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .types = data_types(plan)};
 }
 
+Bytes message_size(const ModelSpec& model, const ParallelPlan& plan, const ModelLayers& layers,
+                   std::int64_t layer) {
+  const Bytes stream = plan.sequence_parallel ? layers.boundary / plan.tp : layers.boundary;
+  return stream + handed_on(model, layers, shard_of(plan, {}), layer);
+}
+
 LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
                          const ExpertExchange& exchange) {
   Shard shard = shard_of(plan, role);

@@ -49,6 +49,11 @@ struct LoweredModel {
 // Returns the share of the model that a rank with this role computes for a micro-batch.
 Shard shard_of(const ParallelPlan& plan, const Role& role);
 
+// Returns the bytes that a rank sends over the boundary of two stages before this layer, for a
+// micro-batch: the stream, and what handed_on() says.
+Bytes message_size(const ModelSpec& model, const ParallelPlan& plan, const ModelLayers& layers,
+                   std::int64_t layer);
+
 LoweredModel lower_model(const ModelSpec& model, const ParallelPlan& plan, const Role& role,
                          const ExpertExchange& exchange);
 

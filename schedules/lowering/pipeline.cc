@@ -19,9 +19,7 @@ void append(std::vector<Dependency>& all, std::vector<Dependency> more) {
 
 }  // namespace
 
-StageMessages::StageMessages(Stage& stage)
-    : stage_(stage),
-      bytes_(stage.plan.sequence_parallel ? stage.boundary / stage.plan.tp : stage.boundary) {
+StageMessages::StageMessages(Stage& stage) : stage_(stage) {
   if (stage.posting != nullptr) {
     batches_ = stage.builder.add_stream("messages");
     return;
@@ -73,6 +71,10 @@ std::optional<StageMessages::Way> StageMessages::way(const Handover& handover,
              .boundary = std::min(here, there)};
 }
 
+Bytes StageMessages::bytes_at(std::int32_t boundary) const {
+  return stage_.boundaries[static_cast<std::size_t>(boundary)];
+}
+
 Message StageMessages::message(const Handover& handover, const Way& way, bool is_send) const {
   return {.is_send = is_send,
           .kind = handover.kind,
@@ -80,7 +82,7 @@ Message StageMessages::message(const Handover& handover, const Way& way, bool is
           .peer = static_cast<std::uint32_t>(way.peer),
           .microbatch = handover.microbatch,
           .boundary = way.boundary,
-          .bytes = bytes_};
+          .bytes = bytes_at(way.boundary)};
 }
 
 std::int32_t StageMessages::boundary_of_line(std::int32_t boundary) const {
@@ -114,10 +116,10 @@ OpRef StageMessages::post(const std::vector<Message>& batch, std::vector<Depende
     const std::uint32_t index = stage_.tables.message(message);
     if (i == 0) op.work = index;
     op.memory_changes.push_back(
-        {.category = MemoryCategory::kBuffers, .at_end = false, .bytes = bytes_});
+        {.category = MemoryCategory::kBuffers, .at_end = false, .bytes = message.bytes});
     if (message.is_send) {
       op.memory_changes.push_back(
-          {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = bytes_});
+          {.category = MemoryCategory::kBuffers, .at_end = true, .bytes = message.bytes});
     }
   }
   op.label = stage_.label(name_of(batch), {}, batch[0].microbatch);
@@ -173,7 +175,7 @@ std::vector<Dependency> StageMessages::receive(const std::vector<Handover>& inpu
 
 Bytes StageMessages::buffer_of(const Handover& input) const {
   const auto from = way(input, false);
-  return from && from->peer != stage_.number ? bytes_ : Bytes(0);
+  return from && from->peer != stage_.number ? bytes_at(from->boundary) : Bytes(0);
 }
 
 void StageMessages::send(std::vector<Result> results) {

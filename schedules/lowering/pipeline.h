@@ -72,6 +72,7 @@ class StageMessages {
   };
   std::optional<Way> way(const Handover& handover, bool is_output) const;
 
+  Bytes bytes_at(std::int32_t boundary) const;  // of a message over this boundary
   Message message(const Handover& handover, const Way& way, bool is_send) const;
   StreamId stream_for(const std::vector<Message>& batch);
   OpRef post(const std::vector<Message>& batch, std::vector<Dependency> dependencies);
@@ -79,7 +80,6 @@ class StageMessages {
   using Line = std::tuple<bool, std::vector<std::uint32_t>, std::vector<MessageKind>, std::int32_t>;
   std::int32_t boundary_of_line(std::int32_t boundary) const;
   Stage& stage_;
-  Bytes bytes_;
   std::map<Line, StreamId> streams_;  // by direction, peers, kinds in a batch, and boundary
   std::map<std::tuple<MessageKind, std::int32_t, std::int32_t>, std::vector<Dependency>>
       handed_;                    // handed over on this rank, by kind, micro-batch and boundary

@@ -230,7 +230,7 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
     const Layer& layer = layers.blocks[block.kind];
     const std::int64_t routed = layer.parameters(Region::kExpert) + layer.frozen(Region::kExpert);
     experts.gathered_again += routed;
-    dense.gathered_again += layer.parameters() + layer.frozen() - routed;
+    dense.gathered_again += layer.parameters() + layer.borrowed() + layer.frozen() - routed;
   }
   for_each_layer(layers, [&](const Layer& layer) {
     const std::int64_t routed = layer.parameters(Region::kExpert);
@@ -245,7 +245,11 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
   const bool apart = shared && plan.pp > 1 && placement_of(plan) == Placement::kLoop;
   std::int64_t tied = 0;
   if (plan.zero == 3) {
-    // The table is gathered for every layer that reads it and reduced after each.
+    // The table is gathered for every layer that reads it and reduced after each, as are weights
+    // of an earlier layer.
+    for (std::size_t block = 0; block < layers.kind_of_block.size(); ++block) {
+      dense.layers[1 + block] += layers.blocks[layers.kind_of_block[block]].borrowed();
+    }
     const std::size_t head = 1 + layers.kind_of_block.size();
     if (model.tied_embeddings) dense.layers[head] += table;
     for (std::size_t module = 0; module < layers.prediction.size(); ++module) {
@@ -303,13 +307,17 @@ std::int64_t norm_bytes(const ParallelPlan& plan) {
   return reduced + plan.ranks() / plan.pp * 2 * (plan.pp - 1) * kGlobalState.value();
 }
 
-std::int64_t pipeline_bytes(const ParallelPlan& plan, const ModelLayers& layers) {
-  const std::int64_t message = layers.boundary.value() / (plan.sequence_parallel ? plan.tp : 1);
+// Only boundaries between different ranks count: a V turns on one rank, behind every pp stages.
+std::int64_t pipeline_bytes(const ModelSpec& model, const ParallelPlan& plan,
+                            const ModelLayers& layers) {
   if (plan.pp == 1) return 0;
-  const std::int64_t turns = placement_of(plan) == Placement::kV ? chunks_of(plan) - 1 : 0;
-  const std::int64_t boundaries =
-      stages_of(plan) - 1 - turns;  // boundaries between different ranks
-  return 2 * boundaries * plan.microbatches() * message * plan.tp * plan.cp * plan.dp;
+  std::int64_t layer = 0, bytes = 0;
+  for (std::int64_t stage = 0; stage + 1 < stages_of(plan); ++stage) {
+    layer += layers_of(plan, stage, model.layers);
+    const bool turns = placement_of(plan) == Placement::kV && (stage + 1) % plan.pp == 0;
+    if (!turns) bytes += message_size(model, plan, layers, layer).value();
+  }
+  return 2 * bytes * plan.microbatches() * plan.tp * plan.cp * plan.dp;
 }
 
 // Returns the bytes of a pass that has forwards only: an all-reduce of the stream behind each run
@@ -333,13 +341,14 @@ std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& l
 
 // Returns the bytes of a pass of inference. Of what a training step sends between stages and to
 // experts it has half: the way forward.
-std::array<Bytes, kMostAxes> bytes_of_pass(const ParallelPlan& plan, const ModelLayers& layers,
-                                           const Blocks& blocks, const ExpertExchange& exchange) {
+std::array<Bytes, kMostAxes> bytes_of_pass(const ModelSpec& model, const ParallelPlan& plan,
+                                           const ModelLayers& layers, const Blocks& blocks,
+                                           const ExpertExchange& exchange) {
   std::array<Bytes, kMostAxes> bytes{};
   bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes_of_pass(plan, layers));
   bytes[static_cast<std::size_t>(Axis::kExpert)] =
       Bytes(all_expert_bytes(plan, layers, blocks, exchange) / 2);
-  bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(plan, layers) / 2);
+  bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(model, plan, layers) / 2);
   return bytes;
 }
 
@@ -350,7 +359,7 @@ std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const Paralle
                                            const ExpertExchange& exchange) {
   const ModelLayers& layers = lowered.layers;
   const Blocks blocks = all_blocks(model, plan, layers);
-  if (plan.is_inference()) return bytes_of_pass(plan, layers, blocks, exchange);
+  if (plan.is_inference()) return bytes_of_pass(model, plan, layers, blocks, exchange);
   std::array<Bytes, kMostAxes> bytes{};
   bytes[static_cast<std::size_t>(Axis::kContext)] = Bytes(all_context_bytes(plan, lowered, blocks));
   bytes[static_cast<std::size_t>(Axis::kExpert)] =
@@ -358,7 +367,7 @@ std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const Paralle
   bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(plan, layers, blocks));
   bytes[static_cast<std::size_t>(Axis::kData)] = Bytes(data_bytes(model, plan, layers, blocks));
   bytes[static_cast<std::size_t>(Axis::kOther)] = Bytes(norm_bytes(plan));
-  bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(plan, layers));
+  bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(model, plan, layers));
   return bytes;
 }
 

@@ -10,11 +10,12 @@ LayerStep& first_compute(std::vector<LayerStep>& steps) {
   return *std::ranges::find(steps, LayerStep::Kind::kCompute, &LayerStep::kind);
 }
 
-// Returns the repeated forward with the bytes it now keeps. `held`: the part of them that was kept
-// all along.
+// Returns the repeated forward with the bytes it now keeps. `held` and LoweredLayer::lent, which
+// belongs to the step that keeps most, were kept all along.
 std::vector<LayerStep> forward_again(const LoweredLayer& layer, Bytes held) {
   std::vector<LayerStep> again = layer.forward;
   first_compute(again).kept -= held;
+  std::ranges::max_element(again, {}, &LayerStep::kept)->kept -= layer.lent;
   for (LayerStep& step : again) step.recomputes = true;
   return again;
 }
@@ -37,7 +38,7 @@ LoweredLayer recompute_fully(LoweredLayer layer, BlockRecompute role) {
   const Bytes held = keeps_input ? layer.input : Bytes(0);
   std::vector<LayerStep> again = forward_again(layer, held);
   for (LayerStep& step : layer.forward) step.kept = Bytes(0);
-  first_compute(layer.forward).kept = held;
+  first_compute(layer.forward).kept = held + layer.lent;
   if (has_own_visit(role)) {
     layer.again = std::move(again);
     return layer;

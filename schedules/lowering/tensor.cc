@@ -402,6 +402,7 @@ LoweredLayer lower_tensor(const Layer& layer, const ParallelPlan& plan, Bytes bo
           .sequence_parameters = plan.divides_width() ? 0 : layer.parameters(Region::kSequence),
           .frozen = layer.frozen(),
           .frozen_experts = layer.frozen(Region::kExpert),
+          .lent = layer.lent(),
           .input = first->saved};
 }
 

@@ -78,8 +78,8 @@ void check_width(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
   only(model.latent.kv_rank == 0, "plain attention only, not latent");
   only(model.state.heads == 0 && model.indexer.heads == 0 && model.local == LocalSpec{} &&
            !model.qk_norm_whole && model.attention_gate == AttentionGate::kNone &&
-           model.query_rank == 0 && !model.parallel_norms &&
-           model.mixer_pattern.find_first_of("gXN") == std::string::npos,
+           model.query_rank == 0 && !model.parallel_norms && model.layer_embedding == 0 &&
+           model.mixer_pattern.find_first_of("gXNZ") == std::string::npos,
        "layers that are alike and without gates, states and norms over all heads");
   only(model.prediction_modules == 0, "models without multi-token prediction");
   only(plan.tensor_chunks <= 1 && !plan.overlap_tensor,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """stepsim catalog and import, as a person runs it: catalog_test.py PATH-TO-STEPSIM."""
 import json
+import pathlib
 import re
 
 from program import SMALL, StepsimTest, main, stepsim
@@ -125,6 +126,14 @@ class ImportTest(StepsimTest):
         imported = stepsim("import", "hf", config, "--as", "llama").stdout
         self.assertIn("8,030,261,248 parameters", imported)
         self.assertIn('note: "read as llama, is copycat"', imported)
+
+    def test_a_model_described_by_hand_runs(self):
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs/adding-a-model.md").read_text()
+        fields = page.split("```\nmodel {\n")[1].split("\n}\n```")[0]
+        model = self.write("mine.textproto", fields)
+        shown = stepsim("run", "--model", model, "--cluster", "dgx-h100-64", "--plan",
+                        "dp=64,zero=3,global-batch=64,sequence=4096").stdout
+        self.assertIn("mine on dgx-h100-64", shown)
 
     def test_refuses_what_it_does_not_know(self):
         config = self.write("config.json", '{"model_type": "mamba3"}')

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,11 @@ std::vector<ModelSpec> attention_kinds() {
   models.back().mixer_pattern = "LG";
   models.back().local = {.heads = 16, .kv_heads = 2, .head_dim = 32, .value_dim = 16};
   models.back().values_are_keys = true;
+  models.push_back(named("layers of two widths"));
+  models.back().mlp_widths = {models.back().intermediate, models.back().intermediate / 2};
+  models.push_back(named("vectors of each layer, shared keys"));
+  models.back().layer_embedding = 16;
+  models.back().mixer_pattern = "GGgg";
   models.push_back(named("an encoder with windows"));
   models.back().causal = false;
   models.back().window = 32;
@@ -204,6 +210,87 @@ TEST(ModelKindsTest, EveryDenseKindRunsUnderEveryPlan) {
       }
     }
   }
+}
+
+// Weights of an earlier layer are gathered and reduced for each layer, but held, reduced and
+// updated once; one stage has them.
+TEST(ModelKindsTest, SharedWeightsRunOnOneStage) {
+  ModelSpec model = named("a shared block before a state");
+  model.layers = 6;
+  model.mixer_pattern = "SZ";
+  model.mlp_pattern = "-";
+  model.state = state_of(StateKind::kMamba2);
+  model.shared = {.blocks = 2, .adapter_rank = 16};
+  ParallelPlan stages;
+  stages.pp = 2;
+  stages.sequence = 256;
+  const std::vector<Problem> refused = check(stages, model, one_node(2, 100_GBps).places);
+  EXPECT_EQ(std::ranges::count(refused, "pp", &Problem::field), 1);
+  for (const Recompute recompute : {Recompute::kNone, Recompute::kFull, Recompute::kMatmuls}) {
+    for (const bool sequence_parallel : {false, true}) {
+      EXPECT_GT(run(model, 2, 2, 1, sequence_parallel, recompute).step_time, Duration(0));
+    }
+    ParallelPlan sharded;
+    sharded.dp = 4;
+    sharded.zero = 3;
+    sharded.global_batch = 8;
+    sharded.sequence = 256;
+    sharded.recompute = recompute;
+    const Cluster cluster = one_node(4, 100_GBps);
+    const OpGraph graph = lower(model, sharded, cluster.places, cluster.chip, {});
+    EXPECT_GT(simulate(graph, cluster, {}).step_time, Duration(0));
+    ParallelPlan divided = sharded;
+    divided.dp = 1;
+    divided.zero = 0;
+    divided.cp = 4;
+    divided.cp_mode = ContextMode::kAllGather;
+    const OpGraph rings = lower(model, divided, cluster.places, cluster.chip, {});
+    EXPECT_GT(simulate(rings, cluster, {}).step_time, Duration(0));
+  }
+}
+
+// Keys that later layers read, and an encoder's result, go over the boundaries of stages beside the
+// stream: planned_bytes() is checked in every run. They stay under full recompute.
+TEST(ModelKindsTest, WhatLaterLayersReadIsHandedOn) {
+  ParallelPlan plan;
+  plan.sequence = 256;
+  const auto message = [&plan](const ModelSpec& model, std::int64_t layer) {
+    return message_size(model, plan, build_layers(model, shard_of(plan, {})), layer);
+  };
+  ModelSpec model = named("keys");
+  model.layers = 4;
+  model.mixer_pattern = "GgGg";
+  const Bytes stream(2 * 256 * model.hidden);
+  const Bytes keys(2 * 256 * model.kv_heads * 2 * model.head_dim);
+  EXPECT_EQ(message(model, 1), stream + keys);
+  EXPECT_EQ(message(model, 2), stream);
+  EXPECT_EQ(message(model, 3), stream + keys);
+  model.mixer_pattern = "NNXX";
+  EXPECT_EQ(message(model, 1), stream);
+  EXPECT_EQ(message(model, 2), stream) << "the encoder's result itself";
+  EXPECT_EQ(message(model, 3), 2 * stream);
+  model.mixer_pattern = "G";
+  model.layer_embedding = 8;
+  EXPECT_EQ(message(model, 3), stream + Bytes(2 * 256 * 8)) << "the last layer's vector";
+
+  const auto kept = [&plan](const ModelSpec& shape) {
+    ParallelPlan full = plan;
+    full.recompute = Recompute::kFull;
+    Bytes sum;
+    for (const LayerStep& step :
+         lower_model(shape, full, {}, {}).blocks.front().in(BlockRecompute::kAlone).forward) {
+      sum += step.kept;
+    }
+    return sum;
+  };
+  model.layer_embedding = 0;
+  EXPECT_EQ(kept(model), stream);
+  model.mixer_pattern = "Gg";
+  EXPECT_EQ(kept(model), stream + keys);
+  model.mixer_pattern = "NNNX";
+  EXPECT_EQ(kept(model), stream);
+  model.mixer_pattern = "NX";
+  EXPECT_EQ(kept(model), 2 * stream) << "the encoder's result is kept once";
 }
 
 // Returns how many ops of a program wait for each op of the stream of this name.

@@ -42,6 +42,25 @@ void choose_state(Choices& choices, const ParallelPlan& plan, ModelSpec& model) 
   }
 }
 
+// A block of shared weights before every second state.
+void choose_shared(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
+  const bool plain = plan.pp == 1 && model.experts.routed == 0 && model.latent.kv_rank == 0 &&
+                     model.query_rank == 0 && model.pre_norms && !model.post_norms &&
+                     !model.parallel_branches && model.prediction_modules == 0;
+  if (!plain || !choices.one_in(2)) return;
+  model.mixer_pattern = choices.pick({"SZ", "Z"});
+  model.mlp_pattern = choices.one_in(2) ? "-" : "D";
+  model.shared = {.blocks = choices.pick({1, 2}), .adapter_rank = choices.pick({16, 0})};
+}
+
+// Each layer looks up vectors, and every second MLP is half as wide.
+void choose_widths(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
+  if (choices.one_in(10)) model.layer_embedding = 16;
+  if (model.intermediate % (2 * plan.tp) == 0 && choices.one_in(10)) {
+    model.mlp_widths = {model.intermediate, model.intermediate / 2};
+  }
+}
+
 void choose_sparse(Choices& choices, ModelSpec& model) {
   model.causal = true;
   model.window = 0;
@@ -76,8 +95,10 @@ void choose_mixers(Choices& choices, RandomJob& job) {
   model.parallel_norms = model.parallel_branches && choices.one_in(2);
   if (!latent && !model.parallel_branches && choices.one_in(12)) model.query_rank = 48;
   model.head_projection = choices.one_in(12);
+  choose_widths(choices, job.plan, model);
   if (choices.one_in(5)) {
     choose_state(choices, job.plan, model);
+    choose_shared(choices, job.plan, model);
   } else if (choices.one_in(8)) {
     choose_sparse(choices, model);
   } else if (model.window > 0 && !latent) {

@@ -4,7 +4,10 @@
 //   graph      everything before simulate() for Llama-3 405B on 16,384 H100s: the catalog's files,
 //              the cluster, and the op graph; alone, so that the process's peak of memory is its
 //              own
-//   training   Llama-3 70B on DGX H100s, tp 8, pp 4, dp 1 to 32: 32 to 1,024 ranks, one step
+//   folded     experiments of the catalog as `stepsim run` runs them: one of all ranks that are
+//   alike training   Llama-3 70B on DGX H100s, tp 8, pp 4, dp 1 to 32: 32 to 1,024 ranks, one step;
+//   every
+//              rank is simulated, here and below
 //   layers     Llama-3 8B on 8 H100s with 1,000 to 16,000 layers
 //   ring       one ring all-reduce of 64 MiB on a ring of 64 to 4,096 chips: stepped, with ranks
 //              that start at skewed times, pipelined
@@ -55,13 +58,23 @@ void graph(const std::string& experiment_name) {
              usage.ru_maxrss / 1000);
 }
 
+void folded(const std::string& experiment_name) {
+  const std::clock_t begin = std::clock();
+  const SimulatedExperiment done =
+      simulate_experiment(load_experiment({.experiment = experiment_name}));
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  const FoldStatistics& folding = done.runs.front().result.statistics.folding;
+  fmt::print("  {:<40} {:>6} ranks {:>5} classes {:>7.3f} s\n", experiment_name, folding.ranks,
+             folding.classes, seconds);
+}
+
 Point training(int dp) {
   const Experiment experiment =
       load_experiment({.experiment = "llama3-70b-dgx-h100-512",
                        .cluster = "dgx-h100-" + std::to_string(32 * dp),
                        .overrides = {"plan.dp=" + std::to_string(dp),
                                      "plan.global_batch=" + std::to_string(16 * dp)}});
-  const SimulatedExperiment done = simulate_experiment(experiment);
+  const SimulatedExperiment done = simulate_experiment(experiment, {.fold = false});
   const SimulatorStatistics& cost = done.runs.front().result.statistics;
   fmt::print("  {:>6} ranks {:>12} ops {:>8.3f} s {:>7.2f} M ops/s\n", done.graph.ranks.size(),
              cost.ops, cost.cpu_s, static_cast<double>(cost.ops) / cost.cpu_s / 1e6);
@@ -73,7 +86,8 @@ Point layers(int count) {
   const Experiment experiment =
       load_experiment({.experiment = "llama3-8b-dgx-h100-8",
                        .overrides = {"model.layers=" + std::to_string(count)}});
-  const SimulatorStatistics cost = simulate_experiment(experiment).runs.front().result.statistics;
+  const SimulatorStatistics cost =
+      simulate_experiment(experiment, {.fold = false}).runs.front().result.statistics;
   fmt::print("  {:>6} layers {:>11} ops {:>8.3f} s {:>7.2f} M ops/s\n", count, cost.ops, cost.cpu_s,
              static_cast<double>(cost.ops) / cost.cpu_s / 1e6);
   return {static_cast<double>(cost.ops), cost.cpu_s};
@@ -162,6 +176,12 @@ int main() {
   fmt::print("graph\n");
   stepsim::graph("llama3-405b-dgx-h100-16384");
   stepsim::graph("llama3-405b-128k-dgx-h100-16384");
+  fmt::print("folded\n");
+  for (const char* experiment :
+       {"llama3-70b-dgx-h100-512", "llama3-405b-dgx-h100-16384", "deepseek-v3-dgx-h800-2048",
+        "palm-540b-v4-12x16x16", "llama3-70b-v5p-16x16x16"}) {
+    stepsim::folded(experiment);
+  }
   stepsim::sweep("training", {1, 2, 4, 8, 16, 32}, stepsim::training);
   stepsim::sweep("layers", {1'000, 4'000, 16'000}, stepsim::layers);
   const auto ring = [](Granularity granularity, bool skewed) {

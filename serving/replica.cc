@@ -1,7 +1,10 @@
 #include "serving/replica.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+
+#include "serving/serve.h"
 
 namespace stepsim {
 
@@ -43,9 +46,23 @@ bool Replica::form() {
     preempted_.insert(preempted_.end(), batch.preempted.begin(), batch.preempted.end());
     totals.preemptions += static_cast<std::int64_t>(batch.preempted.size());
     again = batch.empty() && !batch.preempted.empty();
+    if (again) count_vain_start(batch.preempted.back());
   }
   totals.peak_kv_blocks = std::max(totals.peak_kv_blocks, state_.kv().held());
   return !state_.batch().empty();
+}
+
+// Drafts may need more blocks than there are. Computed again, a request emits its next token
+// without drafts, unless its last chunk is that token alone.
+void Replica::count_vain_start(RequestId request) {
+  constexpr std::int32_t kMostVainStarts = 3;
+  const std::int32_t emitted = state_.sequence(request).emitted;
+  if (vain_.request != request || vain_.emitted != emitted) vain_ = {request, emitted, 0};
+  if (++vain_.count <= kMostVainStarts) return;
+  throw ServingStuck("request " + std::to_string(request.index()) + " has " +
+                     std::to_string(state_.sequence(request).known()) +
+                     " tokens and starts again for ever: with its drafts it needs more than all " +
+                     std::to_string(state_.kv().total()) + " KV blocks");
 }
 
 Duration Replica::pass_time() const {

@@ -60,7 +60,9 @@ class Replica {
   ReplicaTotals totals{};
 
  private:
+  // Throws ServingStuck if a request that is alone gives way to nobody, again and again.
   bool form();
+  void count_vain_start(RequestId request);
   Duration pass_time() const;
 
   EngineState state_;
@@ -74,6 +76,14 @@ class Replica {
   std::optional<Time>
       prepared_{};  // state_.batch() is the next step; the host works on it from then on
   std::vector<RequestId> preempted_;
+
+  // Starts of one request that all ended, before another token, in its own preemption.
+  struct VainStarts {
+    RequestId request;
+    std::int32_t emitted = 0;
+    std::int32_t count = 0;
+  };
+  VainStarts vain_{};
   std::deque<RequestId> incoming_;
 };
 

@@ -61,8 +61,9 @@ struct ServingCosts {
   KvTransport* transport = nullptr;
 };
 
-// ServingStuck says that requests wait and nothing can ever run: a request that was preempted has
-// grown too long for a step (chunked prefill off).
+// ServingStuck says that requests will never be answered: one that was preempted has grown too long
+// for a step (chunked prefill off), or one starts again and again because its drafts need more
+// blocks than there are.
 struct ServingStuck : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

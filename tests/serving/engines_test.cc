@@ -137,6 +137,14 @@ TEST(EnginesTest, APreemptedRequestThatGrewTooLongIsStuck) {
                ServingStuck);
 }
 
+TEST(EnginesTest, ARequestWhoseDraftsNeverFitIsStuck) {
+  // 8 + 3 tokens fit 10 blocks of a token, but not 9 + 5 drafts. Computed again in chunks of 4, the
+  // ninth token is a chunk of its own, and its drafts are tried again. In one chunk there are none.
+  const std::string engine = "vllm,block=1,kv-blocks=10,drafts=5,accepted=0,prefix-cache=false";
+  EXPECT_THROW(run(engine + ",long-prefill-threshold=4", {{0ms, 8, 3}}), ServingStuck);
+  EXPECT_EQ(run(engine, {{0ms, 8, 3}}).preemptions, 2);
+}
+
 // All engines serve the same random requests in a small cache: everything is answered, blocks and
 // parts add up (asserted inside), and nothing is faster than a step a token.
 TEST(EnginesTest, EveryEngineAnswersEverything) {

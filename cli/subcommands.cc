@@ -13,6 +13,7 @@
 #include "cli/network_command.h"
 #include "cli/run/run_command.h"
 #include "cli/schedule/schedule_command.h"
+#include "cli/search/search_command.h"
 #include "cli/serve/serve_command.h"
 #include "cli/topology_command.h"
 #include "cli/validate/validate_command.h"
@@ -25,10 +26,10 @@ namespace stepsim {
 namespace {
 
 constexpr const Subcommand* kSubcommands[] = {
-    &kRunSubcommand,     &kCollectiveSubcommand, &kNetworkSubcommand,  &kScheduleSubcommand,
-    &kServeSubcommand,   &kTopologySubcommand,   &kFormulaSubcommand,  &kValidateSubcommand,
-    &kFiguresSubcommand, &kImportSubcommand,     &kAccuracySubcommand, &kCalibrateSubcommand,
-    &kCatalogSubcommand, &kHelpSubcommand,
+    &kRunSubcommand,       &kSearchSubcommand,  &kCollectiveSubcommand, &kNetworkSubcommand,
+    &kScheduleSubcommand,  &kServeSubcommand,   &kTopologySubcommand,   &kFormulaSubcommand,
+    &kValidateSubcommand,  &kFiguresSubcommand, &kImportSubcommand,     &kAccuracySubcommand,
+    &kCalibrateSubcommand, &kCatalogSubcommand, &kHelpSubcommand,
 };
 
 }  // namespace

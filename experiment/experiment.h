@@ -40,6 +40,11 @@ struct Experiment {
   Variation variation{};
 };
 
+// Returns every problem of a plan: for the model, for the chips at `places`, and for the chip and
+// the hosts of the cluster. Fields are "plan.tp". REQUIRES: as the next one.
+std::vector<Problem> check(const ParallelPlan& plan, const ModelSpec& model,
+                           const ClusterSpec& cluster, const Places& places);
+
 // Returns every problem of the plan and the variation: for the model, for the chips at `places`,
 // and for the hosts of the cluster. Fields are "plan.tp", "variation.jitter". Empty: the experiment
 // can run. REQUIRES: check(experiment.model) and check() of the cluster's parts are empty.

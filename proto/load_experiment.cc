@@ -240,8 +240,10 @@ void balance(Experiment& experiment, ProblemList& problems) {
   plan.balanced = false;
 }
 
-// Returns all but the record, and sets `message`, of which that is made.
-LoadedExperiment load(const ExperimentSource& source, file::Experiment& message) {
+// Returns all but the record, and sets `message`, of which that is made. `has_rules`: the plan must
+// keep the rules of plans.
+LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
+                      bool has_rules = true) {
   ProblemList problems;
   Loaded loaded = load_file(source.experiment, problems);
   message = std::move(loaded.message);
@@ -294,10 +296,12 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message)
               problems);
   if (has_plan) {
     experiment.plan = to_plan(message.plan(), problems);
-    if (has_model) complete_inference(experiment.model, experiment.plan);
-    if (has_model) balance(experiment, problems);
+    if (has_rules && has_model) {
+      complete_inference(experiment.model, experiment.plan);
+      balance(experiment, problems);
+    }
     if (!built) problems.mark_reported("plan.ranks");
-    problems.add(check_loaded(experiment, has_model, built));
+    if (has_rules) problems.add(check_loaded(experiment, has_model, built));
   }
   Publication publication = to_publication(message, problems);
   if (!is_as_written(source)) publication = forget_publication(message);
@@ -320,6 +324,11 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
   add_overrides(source, message);
   loaded.record = record_of(message, loaded.experiment);
   return loaded;
+}
+
+LoadedExperiment load_start(const ExperimentSource& source) {
+  file::Experiment message;
+  return load(source, message, false);
 }
 
 Experiment load_experiment(const ExperimentSource& source) {

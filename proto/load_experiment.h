@@ -41,6 +41,10 @@ struct LoadedExperiment {
 };
 LoadedExperiment load_with_topology(const ExperimentSource& source);
 
+// Loads an experiment whose plan is the start of others: its values are read, but the rules between
+// them, the model and the cluster are not checked. There is no record.
+LoadedExperiment load_start(const ExperimentSource& source);
+
 // Loads a cluster alone, and a communication library or a chip if not its own: catalog names or
 // files.
 ClusterSpec load_cluster(const std::string& cluster, const std::string& library = {},

@@ -72,12 +72,14 @@ MAY_INCLUDE = {
     "analysis/step": LOADED + ANALYSIS,
     "analysis/accuracy": LOADED,
     "analysis/calibration": LOADED + ["analysis/accuracy"],
+    "analysis/search": LOADED + ["analysis/step"],
     "analysis/studies": LOADED + ANALYSIS,
     "traces": ["analysis/step", "experiment"] + SIM + SERVING,
     "cli": LOADED + PROTO + ANALYSIS + SERVING + PASSES
-    + ["analysis/accuracy", "analysis/calibration", "analysis/studies", "traces"],
+    + ["analysis/accuracy", "analysis/calibration", "analysis/search", "analysis/studies",
+       "traces"],
 }
-FOLDERS = ["calibrate", "collective", "formula", "run", "schedule", "serve", "validate"]
+FOLDERS = ["calibrate", "collective", "formula", "run", "schedule", "search", "serve", "validate"]
 for folder in FOLDERS:
     MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli"]
 MAY_INCLUDE["cli"] += [f"cli/{folder}" for folder in FOLDERS]

@@ -7,6 +7,7 @@
 #include "cli/outputs.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
+#include "cli/run/nearest_plans.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_outputs.h"
 #include "cli/version.h"
@@ -16,6 +17,15 @@
 
 namespace stepsim {
 namespace {
+
+// Whether plans near this one are looked for: it doesn't fit, leaves no chip idle, and a simulation
+// takes at most seconds.
+bool wants_others(const StepReport& report) {
+  constexpr std::uint64_t kMostOps = 4'000'000;
+  const FinishedRun& run = report.run;
+  return !fits(run) && idle_chips(run.graph, run.cluster).empty() &&
+         run.result.statistics.ops <= kMostOps && run.options.fidelity != Fidelity::kPacket;
+}
 
 ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   RunRequest request = read_run_request(arguments);
@@ -40,6 +50,10 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   }
   Outputs outputs;
   write_outputs(options, reports, outputs);
+  if (!options.json_on_stdout() && wants_others(reports.front())) {
+    progress.wipe();
+    outputs.print(nearest_plans(experiment, cluster.places));
+  }
   const auto fit = [](const StepReport& report) { return fits(report.run); };
   const bool is_good = !options.require_fit || std::ranges::all_of(reports, fit);
   return outputs.end(is_good ? ExitStatus::kDone : ExitStatus::kNo);

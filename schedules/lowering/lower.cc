@@ -10,28 +10,17 @@
 #include "schedules/lowering/lowered_model.h"
 #include "schedules/lowering/offload.h"
 #include "schedules/lowering/planned_bytes.h"
+#include "schedules/lowering/stage_contents.h"
 #include "schedules/lowering/stage_lowering.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
 #include "schedules/plan/axis.h"
 #include "schedules/plan/communicators.h"
 #include "schedules/plan/expert_places.h"
-#include "schedules/plan/inference_plan.h"
 #include "schedules/plan/plan_schedule.h"
 #include "workload/experts.h"
 
 namespace stepsim {
 namespace {
-
-// Returns whether the last stage reads the embedding's table, which the first stage owns.
-bool shares_table(const ModelSpec& model) {
-  return model.tied_embeddings || model.prediction_modules > 0;
-}
-
-// Returns whether the table is shared and its two stages are on different ranks, so that each rank
-// holds one.
-bool copies_table(const ModelSpec& model, const PipelineSchedule& schedule) {
-  return shares_table(model) && schedule.size() > 1 && schedule.placement == Placement::kLoop;
-}
 
 // Adds the communicators of ranks with equal parameters: one for reductions and, with hybrid
 // sharding, one for sums over the groups that divide the state.
@@ -166,20 +155,6 @@ std::vector<RankData> place(const ModelSpec& model, const ParallelPlan& plan,
   return ranks;
 }
 
-// Returns what a chip keeps of the requests of a pass in the layers from `first` up to `end`.
-Bytes cache_of_layers(const ModelSpec& model, const ParallelPlan& plan, std::int64_t first,
-                      std::int64_t end) {
-  const RequestBatch batch = requests_of(plan);
-  Bytes sum;
-  for (std::int64_t layer = first; layer < end; ++layer) {
-    for (const RequestGroup& group : batch.groups) {
-      sum += group.sequences *
-             cache_size(model, kind_of(model, layer), plan.tp, batch.cache, group.keys());
-    }
-  }
-  return sum;
-}
-
 std::string name_of(std::int32_t stage, const Role& role, const ModelSpec& model,
                     const ParallelPlan& plan) {
   std::string name = "stage " + std::to_string(stage);
@@ -211,7 +186,6 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
   }
   std::vector<LoweredModel> models;
   for (const Role& role : roles) models.push_back(lower_model(model, plan, role, exchange));
-  const ModelLayers& layers = models.front().layers;
 
   OpGraph graph;
   graph.path_labels = {"forward", "backward", "recompute", "optimizer"};
@@ -222,46 +196,12 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
   std::optional<Posting> posting;
   if (const auto rule = posting_rule(plan)) posting = rule->post(schedule, costs);
   const PlanCommunicators communicators = add_communicators(model, plan, schedule, tables);
-  const std::int32_t stages = stage_count(schedule);
-  std::vector<std::int32_t> first_block{0};
-  for (std::int32_t stage = 0; stage < stages; ++stage) {
-    first_block.push_back(first_block.back() +
-                          static_cast<std::int32_t>(layers_of(plan, stage, model.layers)));
-  }
+  const ModelLayers& layers = models.front().layers;
+  const std::vector<std::int32_t> first_block = first_blocks(model, plan, schedule);
   std::vector<Bytes> boundaries;
-  for (std::int32_t stage = 1; stage < stages; ++stage) {
-    boundaries.push_back(
-        message_size(model, plan, layers, first_block[static_cast<std::size_t>(stage)]));
+  for (std::size_t stage = 1; stage + 1 < first_block.size(); ++stage) {
+    boundaries.push_back(message_size(model, plan, layers, first_block[stage]));
   }
-  const std::int64_t table =
-      layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters;
-  const auto chunk_of = [&](const LoweredModel& lowered, std::int32_t stage) {
-    const auto at = static_cast<std::size_t>(stage);
-    StageChunk chunk{.stage = stage, .units = {}};
-    const auto add = [&chunk](const LoweredLayer& layer, const std::string& name,
-                              std::optional<std::int32_t> block = {}, std::int64_t tied = 0) {
-      if (!layer.empty()) chunk.units.push_back({&layer, name, block, tied});
-    };
-    if (stage == 0) add(lowered.embedding, "embedding");
-    for (std::int32_t number = first_block[at]; number < first_block[at + 1]; ++number) {
-      const std::uint32_t kind = layers.kind_of_block[static_cast<std::size_t>(number)];
-      const BlockRecompute role =
-          block_recompute(plan, number - first_block[at], first_block[at + 1] - first_block[at]);
-      add(lowered.blocks[kind].in(role), layers.blocks[kind].name, number,
-          layers.blocks[kind].borrowed());
-    }
-    if (stage < stages - 1) return chunk;
-    add(lowered.head, "head", {}, model.tied_embeddings ? table : 0);
-    for (std::size_t module = 0; module < lowered.prediction.size(); ++module) {
-      const PredictionModule& layer = layers.prediction[module];
-      add(lowered.prediction[module].entry, layer.entry.name, {}, table);
-      add(lowered.blocks[layer.kind_of_block].in(block_recompute(plan, 0, 1)),
-          layers.blocks[layer.kind_of_block].name,
-          first_block.back() + static_cast<std::int32_t>(module));
-      add(lowered.prediction[module].head, layer.head.name, {}, unembedding_parameters(layers));
-    }
-    return chunk;
-  };
   std::vector<Bytes> on_host;  // by program: bytes copied to the host and back
   const auto write = [&](std::int32_t rank, std::size_t role) {
     Stage writing{.plan = plan,
@@ -274,18 +214,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
                   .boundaries = boundaries,
                   .cache = Bytes(0),
                   .builder = ProgramBuilder(name_of(rank, roles[role], model, plan))};
-    for (std::int32_t chunk = 0; chunk < schedule.chunks; ++chunk) {
-      writing.chunks.push_back(chunk_of(models[role], stage_of(schedule, rank, chunk)));
-    }
-    if (copies_table(model, schedule) && (writing.holds_first() || writing.holds_last())) {
-      writing.tied_parameters = table;
-    }
-    writing.shares_table =
-        shares_table(model) && stages > 1 && writing.holds_first() && writing.holds_last();
-    if (plan.is_inference()) {
-      writing.cache = cache_of_layers(model, plan, first_block[static_cast<std::size_t>(rank)],
-                                      first_block[static_cast<std::size_t>(rank) + 1]);
-    }
+    fill_stage(model, models[role], writing);
     on_host.push_back(offloaded_bytes(writing));
     return lower_stage(std::move(writing), chip.fixed_memory);
   };

@@ -41,7 +41,7 @@ WRITING = {
     "serve": (["serve", "--requests", "burst:count=3,input=20,output=4", "--step-time", "1ms", "--trace",
                "t.json", "--requests-out", "q.csv", "--json", "r.json"], ["t.json", "q.csv", "r.json"]),
     "serve cases": (["serve", "--cases", "cases.jsonl", "--json", "r.json"], ["r.json"]),
-    "search": (["schedule", "optimal", "--stages", "3", "--microbatches", "3", "--memory-limit", "2",
+    "optimal": (["schedule", "optimal", "--stages", "3", "--microbatches", "3", "--memory-limit", "2",
                 "--json", "r.json"], ["r.json"]),
     "topology": (["topology", "dgx-h100-8", "--dot", "p.dot", "--json", "r.json"],
                  ["p.dot", "r.json"]),
@@ -52,6 +52,9 @@ WRITING = {
     "figures": (["figures", "bubble", "--out", "."], ["bubble.svg"]),
     "accuracy": (["accuracy", "table.csv", "--json", "r.json"], ["r.json"]),
     "calibrate": (["calibrate", "table.csv", "--json", "r.json"], ["r.json"]),
+    "search": (["search", *RUN[1:5], "--global-batch", "1", "--sequence", "128", "--within", "tp=4,8",
+                "--csv", "t.csv", "--plot", "p.svg", "--experiment", "e.json", "--json", "r.json"],
+               ["r.json", "t.csv", "p.svg", "e.json"]),
     "catalog": (["catalog", "experiments", "--list", "--json", "r.json"], ["r.json"]),
 }
 # These print only.

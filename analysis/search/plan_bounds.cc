@@ -1,0 +1,321 @@
+#include "analysis/search/plan_bounds.h"
+
+#include <optional>
+#include <utility>
+
+#include "analysis/search/step_bound.h"
+#include "schedules/lowering/optimizer.h"
+#include "schedules/lowering/stage_contents.h"
+#include "schedules/plan/axis.h"
+#include "schedules/plan/communicators.h"
+#include "schedules/plan/expert_places.h"
+#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/plan_schedule.h"
+#include "workload/experts.h"
+
+namespace stepsim {
+
+namespace {
+
+// A plan without what changes no layer of one rank, as text.
+std::string share_key(ParallelPlan plan, bool has_matrix) {
+  if (!has_matrix) {
+    plan.dp = 1;
+    plan.order = ParallelPlan{}.order;
+    plan.map.clear();
+    plan.chips_per_domain.reset();
+  }
+  plan.pp = 1;
+  plan.global_batch = 0;
+  plan.schedule = ScheduleName::kOneForwardOneBackward;
+  plan.own_schedule.reset();
+  plan.schedule_file.clear();
+  plan.optimal_schedule = false;
+  plan.chunks.reset();
+  plan.layout.clear();
+  if (!plan.fsdp_copies) plan.zero = 0;
+  std::string key;
+  for (const auto& field : plan_fields().fields()) key += field->write(&plan).value_or("") + ",";
+  return key;
+}
+
+std::string mesh_key(const ParallelPlan& plan) {
+  std::string key;
+  for (const std::int64_t size :
+       {plan.tp, plan.cp, plan.dp, plan.pp, plan.ep, plan.etp, plan.chips_per_domain.value_or(0)}) {
+    key += std::to_string(size) + ",";
+  }
+  for (const PlanAxis axis : plan.order) key += std::string(name_of(axis)) + "-";
+  for (const AxisMapping& mapping : plan.map) {
+    key += std::string(name_of(mapping.axis)) + ":";
+    for (const std::string& level : mapping.levels) key += level + "+";
+  }
+  return key;
+}
+
+std::string order_key(const ParallelPlan& plan) {
+  std::string key(schedule_text(plan));
+  for (const std::int64_t number :
+       {plan.pp, plan.microbatches(), chunks_of(plan), plan.microbatch_group.value_or(0),
+        plan.memory_limit.value_or(0), std::int64_t{plan.overlap_expert_parallel}}) {
+    key += "," + std::to_string(number);
+  }
+  return key;
+}
+
+// Looks `key` up under the lock, and makes the value outside of it.
+template <typename Value, typename Make>
+std::shared_ptr<Value> remembered(std::mutex& mutex,
+                                  std::map<std::string, std::shared_ptr<Value>>& known,
+                                  const std::string& key, const Make& make) {
+  {
+    const std::scoped_lock lock(mutex);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+  }
+  std::shared_ptr<Value> made = make();
+  const std::scoped_lock lock(mutex);
+  return known.emplace(key, std::move(made)).first->second;
+}
+
+// Returns the rank of a pipeline rank's column.
+std::uint32_t rank_in_column(const ParallelPlan& plan, std::int64_t pipeline_rank) {
+  std::int64_t stride = 1;
+  for (const PlanAxis axis : plan.order) {
+    if (axis == PlanAxis::kPipeline) break;
+    stride *= plan.size_of(axis);
+  }
+  return static_cast<std::uint32_t>(pipeline_rank * stride);
+}
+
+std::vector<std::uint32_t> chips_of_group(const Communicator& partition, std::uint32_t rank,
+                                          const std::vector<std::uint32_t>& chips) {
+  std::vector<std::uint32_t> members;
+  for (const RankId member : partition.groups[partition.seat_of[rank].group]) {
+    members.push_back(chips[member.index()]);
+  }
+  return members;
+}
+
+bool moves_state(const ParallelPlan& plan) {
+  return plan.replicas() > 1 && !plan.shard && placement_of(plan) != Placement::kBidirectional;
+}
+
+// The pass over all layers of a chunk. `held`: bytes that FSDP and zero 2 hold besides while a
+// layer is visited.
+template <typename Held>
+PassCost pass_over(const StageChunk& chunk, PassPart part, LayerCosts& costs,
+                   const LaneGroups& groups, const Held& held) {
+  PassCost sum;
+  const Pass pass{.part = part, .microbatch = 0, .chunk = 0, .completes = {}};
+  const LoweredLayer* last = nullptr;
+  LayerCosts::Parts parts{};
+  for (const Stop& stop : stops_of(pass, chunk)) {
+    if (stop.unit->layer != last) parts = costs.of(*(last = stop.unit->layer), groups);
+    PassCost layer =
+        parts[static_cast<std::size_t>(stop.again ? LayerPart::kAgain : part_of(part))];
+    if (layer.peak > 0) {
+      layer.peak += held(*stop.unit, stop.again ? LayerVisit{} : pass.visit(*stop.unit->layer));
+    }
+    sum = then(sum, layer);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::shared_ptr<PlanBounds::Shares> PlanBounds::shares_of(const ParallelPlan& plan) {
+  const bool has_matrix = routes_by_matrix(model_, plan);
+  return remembered(mutex_, shares_, share_key(plan, has_matrix), [&] {
+    ExpertExchange exchange;
+    if (has_matrix) {
+      exchange = expert_exchange(
+          model_, plan, token_routing(part_of_model(model_, shard_of(plan, {}))), cluster_.places);
+    }
+    return std::make_shared<Shares>(Shares{lower_model(model_, plan, {}, exchange),
+                                           std::make_unique<LayerCosts>(cluster_.chip, times_)});
+  });
+}
+
+std::shared_ptr<const PlanBounds::Column> PlanBounds::column_of(const ParallelPlan& plan) {
+  return remembered(mutex_, columns_, mesh_key(plan), [&]() -> std::shared_ptr<const Column> {
+    const auto column = std::make_shared<Column>();
+    column->lanes.resize(static_cast<std::size_t>(plan.pp));
+    const std::vector<std::uint32_t> chips = place_ranks(plan, cluster_.places);
+    const auto each = [&](const Communicator& partition, const auto& take) {
+      for (std::int64_t rank = 0; rank < plan.pp; ++rank) {
+        take(static_cast<std::size_t>(rank),
+             times_.number_of(chips_of_group(partition, rank_in_column(plan, rank), chips)));
+      }
+    };
+    const auto lane = [&](const Communicator& partition, std::initializer_list<Lane> lanes) {
+      each(partition, [&](std::size_t rank, GroupNumber group) {
+        for (const Lane of : lanes) column->lanes[rank][static_cast<std::size_t>(of)] = group;
+      });
+    };
+    if (plan.tp > 1 && !plan.divides_width()) {
+      lane(partition(plan, "tp", Axis::kTensor, {PlanAxis::kTensor}), {Lane::kTensor});
+    }
+    if (plan.cp > 1) {
+      lane(partition(plan, "cp", Axis::kContext, {PlanAxis::kContext}), {Lane::kContext});
+    }
+    if (plan.ep > 1) {
+      lane(expert_partition(plan, "ep", Axis::kExpert, {ExpertAxis::kExpert}), {Lane::kExperts});
+    }
+    if (plan.etp > 1) {
+      lane(expert_partition(plan, "etp", Axis::kExpert, {ExpertAxis::kExpertTensor}),
+           {Lane::kExpertTensor});
+    }
+    each(partition(plan, "dp", Axis::kData, {PlanAxis::kContext, PlanAxis::kData}),
+         [&](std::size_t, GroupNumber group) { column->replicas.push_back(group); });
+    each(expert_partition(plan, "edp", Axis::kData, {ExpertAxis::kExpertData}),
+         [&](std::size_t, GroupNumber group) { column->expert_replicas.push_back(group); });
+    return column;
+  });
+}
+
+std::shared_ptr<const PipelineSchedule> PlanBounds::order_of(const ParallelPlan& plan) {
+  if (plans_by_cost(plan) || plan.optimal_schedule || plan.own_schedule) return nullptr;
+  return remembered(mutex_, orders_, order_key(plan), [&] {
+    return std::make_shared<const PipelineSchedule>(schedule_of(plan, PipelineCosts{}));
+  });
+}
+
+std::int64_t PlanBounds::replica_time(CollectiveOp op, std::int64_t parameters, DataType type,
+                                      bool experts, std::int32_t rank, const Column& column) {
+  const auto& groups = experts ? column.expert_replicas : column.replicas;
+  return times_
+      .of({.op = op, .bytes = parameters * size_of(type), .type = type},
+          groups[static_cast<std::size_t>(rank)])
+      .count();
+}
+
+RankCost PlanBounds::rank_cost(const ParallelPlan& plan, const PipelineSchedule& shape,
+                               Shares& shares, const Column* column, std::int32_t rank,
+                               bool replicas) {
+  const std::int64_t copies = placement_of(plan) == Placement::kBidirectional ? 2 : 1;
+  PlanCommunicators communicators;
+  communicators.dense.shards = plan.sharded_over() * copies;
+  communicators.experts.shards = model_.experts.routed > 0 ? plan.edp() * copies : 1;
+  communicators.upper_dense.shards = communicators.dense.shards;
+  communicators.upper_experts.shards = communicators.experts.shards;
+  OpGraph graph;
+  GraphTables tables(graph);
+  Stage stage{.plan = plan,
+              .communicators = communicators,
+              .schedule = shape,
+              .posting = nullptr,
+              .tables = tables,
+              .number = rank,
+              .chunks = {},
+              .boundaries = {},
+              .cache = Bytes(0),
+              .builder = ProgramBuilder("")};
+  fill_stage(model_, shares.lowered, stage);
+  stage.compute = stage.builder.add_stream("compute", true);
+  hold_model_state(stage, cluster_.chip.fixed_memory);
+
+  RankCost cost;
+  const bool updates = !plan.is_inference() && plan.optimizer == Optimizer::kAdam;
+  if (updates && !plan.offload_optimizer) {
+    add_adam(stage, stage.updated_parameters(), {});
+    for (const Kernel& kernel : graph.compute_works.back().kernels) {
+      cost.optimizer += time_of(kernel, cluster_.chip).total.count();
+    }
+  }
+  const DataType weights = plan.weights();
+  const auto shards = [&](bool experts) { return stage.groups(experts).shards; };
+  const auto held = [&](const StageUnit& unit, const LayerVisit& visit) {
+    std::int64_t bytes = 0;
+    for (const bool experts : {false, true}) {
+      if (shards(experts) <= 1 || plan.zero < 2) continue;
+      if (plan.zero == 3 && visit.reads_parameters) {
+        bytes += (unit.gathered(experts) * size_of(weights)).value();
+      }
+      // Zero 2 moves the gradients of a table that two layers of the rank read only after both.
+      const bool is_deferred = plan.zero == 2 && stage.shares_table && !unit.block;
+      if (!visit.makes_gradients || is_deferred) continue;
+      bytes += plan.gradient_bytes *
+               (plan.zero == 3 ? unit.reduced(experts) : unit.layer->parameters_of(experts));
+    }
+    return bytes;
+  };
+  const LaneGroups groups =
+      column == nullptr ? LaneGroups{} : column->lanes[static_cast<std::size_t>(rank)];
+  for (const StageChunk& chunk : stage.chunks) {
+    ChunkCost& chunk_cost = cost.chunks.emplace_back();
+    chunk_cost.stage = chunk.stage;
+    const auto pass = [&](PassPart part) {
+      return pass_over(chunk, part, *shares.costs, groups, held);
+    };
+    chunk_cost.forward = pass(PassPart::kForward);
+    if (plan.is_inference()) continue;
+    chunk_cost.backward = pass(PassPart::kBackward);
+    chunk_cost.input = pass(PassPart::kInputGradients);
+    chunk_cost.weight = pass(PassPart::kWeightGradients);
+  }
+  if (replicas && column != nullptr && moves_state(plan)) add_state(stage, *column, cost);
+  const MemoryBytes resident = std::move(stage.builder).build().resident;
+  for (const Bytes bytes : resident) cost.resident += bytes.value();
+  return cost;
+}
+
+// The traffic of the state that replicas divide.
+void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& cost) {
+  const ParallelPlan& plan = stage.plan;
+  for (std::size_t i = 0; i < stage.chunks.size(); ++i) {
+    for (const StageUnit& unit : stage.chunks[i].units) {
+      for (const bool experts : {false, true}) {
+        if (stage.groups(experts).shards <= 1) continue;
+        const auto time = [&](CollectiveOp op, std::int64_t parameters, DataType type) {
+          return replica_time(op, parameters, type, experts, stage.number, column);
+        };
+        ChunkCost& chunk = cost.chunks[i];
+        const auto at = static_cast<std::size_t>(experts);
+        if (plan.zero == 3) {
+          const std::int64_t visits = plan.reshard_after_forward ? 2 : 0;
+          chunk.gathers[at] +=
+              visits * time(CollectiveOp::kAllGather, unit.gathered(experts), plan.weights());
+          chunk.reductions[at] +=
+              time(CollectiveOp::kReduceScatter, unit.reduced(experts), stage.gradient_type());
+          continue;
+        }
+        // A layer that fills a bucket moves in one that is at least as large.
+        const std::int64_t parameters = unit.layer->parameters_of(experts);
+        if (parameters < plan.gradient_bucket_parameters) continue;
+        chunk.reductions[at] +=
+            time(plan.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
+                 parameters, stage.gradient_type());
+        if (plan.zero == 0) continue;
+        chunk.parameter_gathers[at] += time(CollectiveOp::kAllGather, parameters, plan.weights());
+      }
+    }
+  }
+}
+
+std::vector<RankCost> PlanBounds::ranks_of(const ParallelPlan& plan, Depth depth) {
+  const std::shared_ptr<Shares> shares = shares_of(plan);
+  const std::shared_ptr<const Column> column = depth == Depth::kMemory ? nullptr : column_of(plan);
+  PipelineSchedule shape{.microbatches = static_cast<std::int32_t>(plan.microbatches()),
+                         .chunks = static_cast<std::int32_t>(chunks_of(plan)),
+                         .placement = placement_of(plan)};
+  shape.ranks.resize(static_cast<std::size_t>(plan.pp));
+  std::vector<RankCost> ranks;
+  for (std::int32_t rank = 0; rank < shape.size(); ++rank) {
+    ranks.push_back(rank_cost(plan, shape, *shares, column.get(), rank, depth == Depth::kReplicas));
+  }
+  return ranks;
+}
+
+Bytes PlanBounds::memory(const ParallelPlan& plan) {
+  return least_memory(plan, ranks_of(plan, Depth::kMemory), order_of(plan).get());
+}
+
+Duration PlanBounds::quick(const ParallelPlan& plan) {
+  return quick_bound(plan, ranks_of(plan, Depth::kPasses), order_of(plan).get());
+}
+
+Duration PlanBounds::close(const ParallelPlan& plan) {
+  return close_bound(plan, ranks_of(plan, Depth::kReplicas), order_of(plan).get());
+}
+
+}  // namespace stepsim

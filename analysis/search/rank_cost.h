@@ -1,0 +1,40 @@
+// RankCost is what a pipeline rank of a plan costs at least: its passes, its optimizer, and the
+// bytes that it holds all the time.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "analysis/search/pass_cost.h"
+
+namespace stepsim {
+
+// What one chunk of a rank costs for a micro-batch.
+struct ChunkCost {
+  std::int32_t stage = 0;
+  PassCost forward{};
+  PassCost backward{};  // whole
+  PassCost input{};     // the two parts of a split backward
+  PassCost weight{};
+  // Picoseconds in which a micro-batch's data of replicas move, one after the other: FSDP's gathers
+  // (dense, experts) and reductions; with zero 2 and less the reductions of all micro-batches
+  // together.
+  std::array<std::int64_t, 2> gathers{};
+  std::array<std::int64_t, 2> reductions{};
+  std::array<std::int64_t, 2> parameter_gathers{};  // zero 1 and 2, once a step
+};
+
+struct RankCost {
+  std::int64_t resident = 0;   // bytes
+  std::int64_t optimizer = 0;  // picoseconds
+  std::vector<ChunkCost> chunks{};
+
+  std::int32_t first_stage() const {
+    return std::ranges::min_element(chunks, {}, &ChunkCost::stage)->stage;
+  }
+};
+
+}  // namespace stepsim

@@ -1,0 +1,107 @@
+// search_plans() finds the best plans of a space, and the front: the plans that no other beats in
+// step time, memory and chips together. What it says is what simulating all of them would say:
+//
+//   1  combinations that break a rule of plans are counted by rule; no rule is written down twice
+//   2  each other one gets lower bounds of memory and time (plan_bounds.h); what can't fit is out
+//   3  plans are simulated in the order of their bounds, until the bound of the next one is worse
+//      than the results of the best ones. Then none that is left can be better
+//   4  what is left may still be on the front, unless a simulated plan is better than its bounds in
+//      everything. Those are simulated, in the order of their bounds
+//
+// Rounds have a fixed number of plans, so any number of threads finds and simulates the same ones.
+// With a limit of time it stops earlier and says how much better a plan that it hasn't simulated
+// could be.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/search/search_space.h"
+#include "experiment/experiment.h"
+#include "experiment/uncertainty.h"
+#include "sim/network/places.h"
+#include "sim/run/simulation_result.h"
+
+namespace stepsim {
+
+enum class Objective : std::uint8_t { kStep, kMemory, kCost };
+inline constexpr std::size_t kObjectives = 3;
+std::string_view name_of(Objective objective);  // "step"
+
+// A cluster, with the model and what all plans on it have in common.
+struct SearchPlace {
+  Experiment base;  // its plan is the base of all
+  Places places;    // its chips
+  SearchSpace space;
+  std::optional<double> chip_hour{};  // price; unset: cost counts chip-hours
+};
+
+struct SearchProgress {
+  std::uint64_t considered = 0;
+  std::uint64_t all = 0;
+  std::uint64_t simulated = 0;
+  std::optional<double> best{};   // objective
+  std::optional<double> bound{};  // no plan that is left is better
+};
+
+struct SearchOptions {
+  Objective objective = Objective::kStep;
+  std::size_t top = 10;
+  std::optional<double> time_limit_s{};
+  std::size_t threads = 1;
+  // No further round of simulations begins after so many. Unset: no limit.
+  std::optional<std::uint64_t> most_simulated{};
+  bool wants_front = true;
+  std::vector<IntervalEntry> intervals{};  // of predictions
+  // Called now and then from the calling thread. May be empty.
+  std::function<void(const SearchProgress&)> progress{};
+};
+
+// A plan that was simulated.
+struct FoundPlan {
+  std::size_t place = 0;     // index of its SearchPlace
+  std::uint64_t number = 0;  // in its space
+  ParallelPlan plan{};
+  Duration step{};
+  std::optional<Interval> step_interval_s{};
+  Bytes peak{};
+  bool fits = false;  // in the memory of chips and hosts
+  double mfu = 0;
+  std::int64_t chips = 0;
+  double cost = 0;  // of a step; chip-hours where there is no price
+  Breakdown breakdown{};
+  std::vector<std::string> axes{};  // names of breakdown.exposed_communication
+};
+
+struct SearchResult {
+  std::uint64_t considered = 0;
+  std::map<std::string, std::uint64_t> excluded{};  // by reason; with `simulated`: all considered
+  std::map<std::string, std::string> examples{};  // by reason: what is wrong with a first such plan
+  bool has_plans = false;                         // some break no rule
+  std::uint64_t simulated = 0;
+  double bound_gap = 0;  // 0: the best plan is proven; 0.02: another may be 2 % better
+  bool front_is_whole = true;
+  std::vector<FoundPlan> best{};   // that fit, best first
+  std::vector<FoundPlan> front{};  // by step time
+  // Where nothing fits: the plans with the least memory.
+  std::vector<FoundPlan> nearest{};
+};
+
+SearchResult search_plans(const std::vector<SearchPlace>& places, const SearchOptions& options);
+
+// What one plan would give, and why it isn't among the best.
+struct PlanVerdict {
+  std::vector<Problem> problems{};  // rules that it breaks; then nothing else is set
+  std::optional<FoundPlan> found{};
+  Bytes memory_bound{};
+  Duration step_bound{};
+};
+PlanVerdict judge_plan(const SearchPlace& place, const ParallelPlan& plan,
+                       const SearchOptions& options);
+
+}  // namespace stepsim

@@ -1,0 +1,218 @@
+#include "analysis/search/search_space.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "schedules/plan/balanced_layout.h"
+#include "schedules/plan/inference_plan.h"
+#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/plan_schedule.h"
+#include "sim/base/suggestion.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::uint64_t kMostPlans = std::uint64_t{1} << 62;
+constexpr std::int64_t kMostOfARange = 4096;
+
+std::size_t place_in_table(std::string_view key) {
+  const auto& fields = plan_fields().fields();
+  const auto found =
+      std::ranges::find(fields, key, [](const auto& field) { return field->name(); });
+  return static_cast<std::size_t>(found - fields.begin());
+}
+
+std::vector<std::string> divisors(std::int64_t whole, std::int64_t most) {
+  std::vector<std::string> values;
+  for (std::int64_t part = 1; part <= std::min(whole, most); ++part) {
+    if (whole % part == 0) values.push_back(std::to_string(part));
+  }
+  return values;
+}
+
+std::vector<std::string> powers_of_two(std::int64_t most) {
+  std::vector<std::string> values;
+  for (std::int64_t value = 1; value <= most; value *= 2) values.push_back(std::to_string(value));
+  return values;
+}
+
+}  // namespace
+
+ParallelPlan balanced(ParallelPlan plan, const ModelSpec& model) {
+  if (!plan.balanced) return plan;
+  plan.balanced = false;
+  if (plan.pp < 1 || stages_of(plan) > model.layers || stages_of(plan) < 1) return plan;
+  plan.layout = balanced_layout(plan, model);
+  return plan;
+}
+
+std::vector<std::string> set_key(std::string_view key, std::string_view value, ParallelPlan& plan) {
+  if (key == "layout" && value == "equal") {
+    plan.layout.clear();
+    plan.balanced = false;
+    return {};
+  }
+  const AnyField* const field = plan_fields().find(key);
+  std::vector<std::string> messages = field->read(value, &plan);
+  if (!messages.empty()) return messages;
+  if (auto message = limit_problem(*field, &plan)) messages.push_back(std::move(*message));
+  return messages;
+}
+
+SearchSpace::SearchSpace(std::vector<Dimension> dimensions, bool derives_dp)
+    : dimensions_(std::move(dimensions)), derives_dp_(derives_dp) {
+  std::ranges::stable_sort(
+      dimensions_, {}, [](const Dimension& dimension) { return place_in_table(dimension.key); });
+  for (const Dimension& dimension : dimensions_) {
+    const std::uint64_t count = dimension.values.size();
+    size_ = count != 0 && size_ > kMostPlans / count ? kMostPlans : size_ * count;
+  }
+}
+
+PlanOrReason SearchSpace::plan(std::uint64_t number, const ParallelPlan& base,
+                               const ModelSpec& model, std::int64_t chips) const {
+  PlanOrReason result{.plan = base};
+  ParallelPlan& plan = *result.plan;
+  const auto refuse = [&](std::string reason, std::string message) {
+    result.plan.reset();
+    result.why = {std::move(reason), std::move(message)};
+    return result;
+  };
+  std::vector<std::size_t> digits(dimensions_.size());
+  for (std::size_t i = dimensions_.size(); i-- > 0;) {
+    digits[i] = number % dimensions_[i].values.size();
+    number /= dimensions_[i].values.size();
+  }
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    set_key(dimensions_[i].key, dimensions_[i].values[digits[i]], plan);
+  }
+  if (derives_dp_) {
+    const std::int64_t others = plan.tp * plan.cp * plan.pp;
+    if (others < 1 || chips % others != 0) {
+      return refuse("chips", "tp x cp x pp = " + std::to_string(others) + " does not divide the " +
+                                 std::to_string(chips) + " chips");
+    }
+    plan.dp = chips / others;
+  }
+  const bool divides =
+      plan.pp >= 1 && model.layers % std::max<std::int64_t>(1, stages_of(plan)) == 0;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    const Dimension& dimension = dimensions_[i];
+    if (!dimension.is_usual || digits[i] == 0) continue;
+    const auto same = [&] { return refuse("same as another", "another plan does the same"); };
+    const bool needs_stages = dimension.key == "schedule" || dimension.key == "chunks";
+    if (needs_stages && plan.pp == 1) return same();
+    if (dimension.key == "layout" && (divides || plan.pp == 1)) return same();
+    if (dimension.key == "zero" && plan.replicas() == 1) return same();
+  }
+  complete_inference(model, plan);
+  plan = balanced(std::move(plan), model);
+  return result;
+}
+
+std::vector<std::string> usual_keys(const ModelSpec& model) {
+  std::vector<std::string> keys = {"tp",        "cp",       "pp",     "zero",  "microbatch",
+                                   "recompute", "schedule", "chunks", "layout"};
+  if (model.experts.routed > 0) keys.emplace_back("ep");
+  return keys;
+}
+
+std::vector<std::string> usual_values(std::string_view key, const ModelSpec& model,
+                                      const Places& places, const ParallelPlan& base) {
+  const auto chips = static_cast<std::int64_t>(places.chips.size());
+  constexpr std::int64_t kMostTensor = 64;
+  constexpr std::int64_t kMostContext = 16;
+  constexpr std::int64_t kLeastTokens = 1024;  // of a context rank
+  constexpr std::int64_t kMostMicrobatch = 8;
+  if (key == "tp") return divisors(chips, kMostTensor);
+  if (key == "cp") {
+    return divisors(chips, std::clamp<std::int64_t>(base.sequence / kLeastTokens, 1, kMostContext));
+  }
+  if (key == "dp") return divisors(chips, chips);
+  if (key == "pp") return divisors(chips, std::max<std::int64_t>(1, model.layers));
+  if (key == "ep") return divisors(std::max<std::int64_t>(1, model.experts.routed), chips);
+  if (key == "zero") return {"0", "1", "2", "3"};
+  if (key == "microbatch") return powers_of_two(std::min(kMostMicrobatch, base.global_batch));
+  if (key == "recompute") return {"none", "selective", "full"};
+  if (key == "schedule") return {"1f1b", "interleaved_1f1b", "zb_h1", "zbv_hand"};
+  if (key == "chunks") return {"1", "2", "4"};
+  if (key == "layout") return {"equal", "balanced"};
+  const AnyField* const field = plan_fields().find(key);
+  if (field != nullptr && field->accepts() == Text<bool>::accepts()) return {"false", "true"};
+  return {};
+}
+
+namespace {
+
+// Returns the values of "1..8", or of a single one.
+std::vector<std::string> values_of(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return {std::string(text)};
+  const auto low = number_in<std::int64_t>(text.substr(0, dots));
+  const auto high = number_in<std::int64_t>(text.substr(dots + 2));
+  if (!low || !high || *low > *high || *high - *low >= kMostOfARange) return {std::string(text)};
+  std::vector<std::string> values;
+  for (std::int64_t value = *low; value <= *high; ++value) values.push_back(std::to_string(value));
+  return values;
+}
+
+std::string as_field(std::string_view key) {
+  std::string name(key);
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+// Adds a value to the last key that the text has named.
+void add_value(std::string_view text, const std::string& option, Dimension& to,
+               std::vector<Problem>& problems) {
+  if (text == "..") {
+    to.is_usual = true;
+    return;
+  }
+  for (std::string& value : values_of(text)) {
+    ParallelPlan plan;
+    plan.pp = 1;
+    for (std::string& message : set_key(to.key, value, plan)) {
+      problems.push_back({option + " " + to.key, std::move(message)});
+    }
+    if (std::ranges::count(to.values, value) == 0) to.values.push_back(std::move(value));
+  }
+}
+
+}  // namespace
+
+std::vector<Dimension> read_space(std::string_view text, std::string_view option,
+                                  std::vector<Problem>& problems) {
+  std::vector<Dimension> dimensions;
+  const std::string name(option);
+  bool is_known = false;  // the key of the values that are being read
+  for (const std::string_view part : split_text(text, ',')) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) {
+      if (dimensions.empty() && !is_known) {
+        problems.push_back({name, "must be keys and values, as in tp=1,2,4,8,zero=1; has \"" +
+                                      shortened(part) + "\""});
+      } else if (is_known) {
+        add_value(part, name, dimensions.back(), problems);
+      }
+      continue;
+    }
+    const std::string key = as_field(part.substr(0, equals));
+    is_known = plan_fields().find(key) != nullptr;
+    if (!is_known) {
+      problems.push_back({name, "has \"" + shortened(key) + "\", which is no key of a plan" +
+                                    did_you_mean(key, plan_fields().names())});
+      dimensions.push_back({});
+      continue;
+    }
+    if (std::ranges::count(dimensions, key, &Dimension::key) > 0) {
+      problems.push_back({name + " " + key, "is given twice"});
+    }
+    dimensions.push_back({.key = key, .values = {}});
+    add_value(part.substr(equals + 1), name, dimensions.back(), problems);
+  }
+  std::erase_if(dimensions, [](const Dimension& dimension) { return dimension.key.empty(); });
+  return dimensions;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,395 @@
+#include "analysis/search/step_bound.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "experiment/simulate_experiment.h"
+#include "schedules/pipeline/orders/fused_neighbours.h"
+#include "schedules/plan/plan_schedule.h"
+
+namespace stepsim {
+namespace {
+
+// Most bytes of activations and workspaces on a rank, in the order of its passes. Fused passes run
+// by turns, so only what they leave behind counts.
+std::int64_t activation_peak(const std::vector<PipelineOp>& order,
+                             const std::vector<ChunkCost>& chunks) {
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+  const auto pass = [&](const PassCost& cost) {
+    most = std::max(most, held + cost.peak);
+    held += cost.kept;
+    most = std::max(most, held);
+  };
+  for (const PipelineOp& op : order) {
+    const ChunkCost& chunk = chunks[static_cast<std::size_t>(op.chunk)];
+    switch (op.kind) {
+      case PipelineOpKind::kForward:
+        pass(chunk.forward);
+        break;
+      case PipelineOpKind::kBackward:
+        pass(chunk.backward);
+        break;
+      case PipelineOpKind::kBackwardInput:
+        pass(chunk.input);
+        break;
+      case PipelineOpKind::kBackwardWeight:
+        pass(chunk.weight);
+        break;
+      case PipelineOpKind::kForwardBackward: {
+        const ChunkCost& other = chunks[static_cast<std::size_t>(op.backward_chunk)];
+        held += chunk.forward.kept + other.input.kept + other.weight.kept;
+        most = std::max(most, held);
+        break;
+      }
+    }
+  }
+  return most;
+}
+
+// What the passes of a micro-batch on a chunk take of a rank, and at least. In fused ops one pass
+// runs while the other waits.
+struct Work {
+  std::int64_t forward = 0;
+  std::int64_t backward = 0;  // whole, however it is cut
+  std::int64_t input = 0;     // at least, of either way to cut it
+  std::int64_t weight = 0;
+};
+
+bool has_weight_passes(const PipelineSchedule& schedule) {
+  return std::ranges::any_of(schedule.ranks, [](const std::vector<PipelineOp>& ops) {
+    return std::ranges::count(ops, PipelineOpKind::kBackwardWeight, &PipelineOp::kind) > 0;
+  });
+}
+
+Work work_of(const ChunkCost& chunk, bool fused) {
+  const auto time = [&](const PassCost& cost) { return fused ? cost.compute : cost.chain; };
+  const std::int64_t split = time(chunk.input) + chunk.weight.compute;
+  const std::int64_t whole = time(chunk.backward);
+  Work work{.forward = time(chunk.forward), .backward = std::min(split, whole)};
+  work.input = std::min(time(chunk.input), work.backward);
+  work.weight = std::min(chunk.weight.compute, work.backward - work.input);
+  return work;
+}
+
+// Of a stage that two ranks hold.
+Work smaller(const Work& a, const Work& b) {
+  return {.forward = std::min(a.forward, b.forward),
+          .backward = std::min(a.backward, b.backward),
+          .input = std::min(a.input, b.input),
+          .weight = std::min(a.weight, b.weight)};
+}
+
+// The passes of all ranks, and what follows from them.
+struct StepBound {
+  // `order` is nullptr if it depends on times.
+  StepBound(const ParallelPlan& of_plan, const std::vector<RankCost>& of_ranks,
+            const PipelineSchedule* order)
+      : plan(of_plan),
+        ranks(of_ranks),
+        fused(order == nullptr || has_fused_ops(*order)),
+        weights_apart(order == nullptr || has_weight_passes(*order)) {
+    std::size_t stages = 0;
+    for (const RankCost& rank : ranks) {
+      for (const ChunkCost& chunk : rank.chunks) {
+        stages = std::max(stages, static_cast<std::size_t>(chunk.stage) + 1);
+      }
+    }
+    std::vector<std::optional<Work>> least(stages);
+    for (const RankCost& rank : ranks) {
+      for (const ChunkCost& chunk : rank.chunks) {
+        std::optional<Work>& of_stage = least[static_cast<std::size_t>(chunk.stage)];
+        const Work work = work_of(chunk, fused);
+        of_stage = of_stage ? smaller(*of_stage, work) : work;
+      }
+    }
+    for (const std::optional<Work>& work : least) by_stage.push_back(work.value_or(Work{}));
+    before.push_back({});
+    for (const Work& work : by_stage) {
+      Work sum = before.back();
+      sum.forward += work.forward;
+      sum.backward += work.backward;
+      sum.input += work.input;
+      before.push_back(sum);
+    }
+  }
+
+  bool is_mirrored() const { return placement_of(plan) == Placement::kBidirectional; }
+  std::int64_t microbatches_of_chunk() const {
+    return plan.microbatches() / (is_mirrored() ? 2 : 1);
+  }
+  const Work& sum_before(const RankCost& rank) const {
+    return before[static_cast<std::size_t>(rank.first_stage())];
+  }
+  Work own(const RankCost& rank) const {
+    Work sum;
+    for (const ChunkCost& chunk : rank.chunks) {
+      const Work& work = by_stage[static_cast<std::size_t>(chunk.stage)];
+      sum.forward += microbatches_of_chunk() * work.forward;
+      sum.backward += microbatches_of_chunk() * work.backward;
+      sum.input += microbatches_of_chunk() * work.input;
+      sum.weight += microbatches_of_chunk() * work.weight;
+    }
+    return sum;
+  }
+  // From the rank's first pass to the end of the step: its passes and then its optimizer, or the
+  // backwards of the stages before it, which wait for its last backward, but not for weight
+  // gradients that may come later.
+  std::int64_t from_first_pass(const RankCost& rank) const {
+    const Work work = own(rank);
+    const Work& first = sum_before(rank);
+    const std::int64_t all = work.forward + work.backward;
+    const std::int64_t behind = weights_apart ? first.input - work.weight : first.backward;
+    const std::int64_t last_optimizer = is_mirrored() ? 0 : ranks.front().optimizer;
+    return std::max(all + rank.optimizer, all + behind + last_optimizer);
+  }
+  std::int64_t quick() const {
+    std::int64_t most = 0;
+    for (const RankCost& rank : ranks) {
+      most = std::max(most, sum_before(rank).forward + from_first_pass(rank));
+    }
+    if (steps_of(plan) == 1) return most;
+    return of_two_steps(most, 0);
+  }
+  // The step after one that some rank ended last. `from_rank_0` and `from_others`: what it takes at
+  // least if that was rank 0, or another one.
+  std::int64_t of_two_steps(std::int64_t from_rank_0, std::int64_t from_others) const {
+    if (plan.post_validation || plan.offloads()) return 0;
+    if (is_mirrored()) from_rank_0 = 0;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      least = std::min(least, from_end_of(ranks[rank], rank == 0 ? from_rank_0 : from_others));
+    }
+    return least;
+  }
+  // The step after one that `rank` ended last.
+  std::int64_t from_end_of(const RankCost& rank, std::int64_t known) const {
+    // Gathers that the first forwards of the next step don't all wait for may have ended last.
+    if (plan.overlap_parameters) return own(rank).backward + rank.optimizer;
+    std::int64_t most = std::max(known, from_first_pass(rank));
+    if (plan.zero != 3) return most;
+    for (std::size_t experts = 0; experts < 2; ++experts) {
+      std::int64_t gathers = 0;
+      std::int64_t reductions = 0;
+      for (const ChunkCost& chunk : rank.chunks) {
+        gathers += chunk.gathers[experts];
+        reductions += chunk.reductions[experts];
+      }
+      const std::int64_t moved = microbatches_of_chunk() * std::max(gathers, reductions);
+      most = std::max(most, moved + rank.optimizer);
+    }
+    return most;
+  }
+
+  const ParallelPlan& plan;
+  const std::vector<RankCost>& ranks;
+  bool fused = false;
+  bool weights_apart = false;
+  std::vector<Work> by_stage{};
+  std::vector<Work> before{};  // sums of the stages before each
+};
+
+// The start of a rank's first backward; and, of the last backwards of its chunks, the first start.
+struct GradientTimes {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+GradientTimes gradient_times(const std::vector<PipelineOp>& order,
+                             const std::vector<std::int64_t>& starts, std::size_t chunks) {
+  std::vector<std::int64_t> last(chunks, 0);
+  std::optional<std::int64_t> first;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const bool is_weight = order[i].kind == PipelineOpKind::kBackwardWeight;
+    if (order[i].kind == PipelineOpKind::kForward || is_weight) continue;
+    const bool fused = order[i].kind == PipelineOpKind::kForwardBackward;
+    const std::int32_t chunk = fused ? order[i].backward_chunk : order[i].chunk;
+    if (!first) first = starts[i];
+    last[static_cast<std::size_t>(chunk)] = starts[i];
+  }
+  return {.first = first.value_or(0), .last = *std::ranges::min_element(last)};
+}
+
+// Plays an order with the times of `by_stage`. Every op starts as soon as its rank is free and its
+// inputs are there; messages take no time.
+class Play {
+ public:
+  // `skips_warm_up`: forwards before a rank's first backward take no time.
+  Play(const PipelineSchedule& order, const std::vector<Work>& by_stage, bool skips_warm_up)
+      : order_(order),
+        by_stage_(by_stage),
+        stages_(static_cast<std::size_t>(stage_count(order))),
+        forwards_(stages_ * static_cast<std::size_t>(order.microbatches), kNever),
+        backwards_(forwards_.size(), kNever),
+        starts_(order.ranks.size()),
+        free_(order.ranks.size(), 0),
+        warm_(order.ranks.size(), skips_warm_up) {
+    for (bool moves = true; moves;) {
+      moves = false;
+      for (std::size_t rank = 0; rank < order.ranks.size(); ++rank) moves |= advance(rank);
+    }
+  }
+
+  bool is_whole() const {
+    for (std::size_t rank = 0; rank < starts_.size(); ++rank) {
+      if (starts_[rank].size() != order_.ranks[rank].size()) return false;
+    }
+    return true;
+  }
+  const std::vector<std::int64_t>& starts(std::size_t rank) const { return starts_[rank]; }
+  std::int64_t end(std::size_t rank) const { return free_[rank]; }
+
+ private:
+  static constexpr std::int64_t kNever = -1;  // not yet run
+
+  std::size_t at(std::int32_t microbatch, std::int32_t stage) const {
+    return static_cast<std::size_t>(microbatch) * stages_ + static_cast<std::size_t>(stage);
+  }
+  std::int32_t stage_at(std::size_t rank, std::int32_t chunk) const {
+    return stage_of(order_, static_cast<std::int32_t>(rank), chunk);
+  }
+
+  bool advance(std::size_t rank) {
+    const std::vector<PipelineOp>& ops = order_.ranks[rank];
+    bool moved = false;
+    while (starts_[rank].size() < ops.size() && run(rank, ops[starts_[rank].size()])) moved = true;
+    return moved;
+  }
+
+  // When the inputs of a pass are there; kNever: not yet.
+  std::int64_t input_of_forward(std::int32_t microbatch, std::int32_t stage) const {
+    return stage == 0 ? 0 : forwards_[at(microbatch, stage - 1)];
+  }
+  std::int64_t input_of_backward(std::int32_t microbatch, std::int32_t stage) const {
+    const std::int64_t own = forwards_[at(microbatch, stage)];
+    if (own == kNever || stage + 1 == static_cast<std::int32_t>(stages_)) return own;
+    const std::int64_t next = backwards_[at(microbatch, stage + 1)];
+    return next == kNever ? kNever : std::max(own, next);
+  }
+
+  bool run(std::size_t rank, const PipelineOp& op) {
+    const std::int32_t stage = stage_at(rank, op.chunk);
+    const Work& work = by_stage_[static_cast<std::size_t>(stage)];
+    switch (op.kind) {
+      case PipelineOpKind::kForward:
+        return finish(rank, input_of_forward(op.microbatch, stage), warm_[rank] ? 0 : work.forward,
+                      &forwards_[at(op.microbatch, stage)], nullptr);
+      case PipelineOpKind::kBackward:
+      case PipelineOpKind::kBackwardInput: {
+        const bool is_whole = op.kind == PipelineOpKind::kBackward;
+        return finish(rank, input_of_backward(op.microbatch, stage),
+                      is_whole ? work.backward : work.input, &backwards_[at(op.microbatch, stage)],
+                      nullptr);
+      }
+      case PipelineOpKind::kBackwardWeight:
+        return finish(rank, backwards_[at(op.microbatch, stage)], work.backward - work.input,
+                      nullptr, nullptr);
+      case PipelineOpKind::kForwardBackward:
+        break;
+    }
+    const std::int32_t other = stage_at(rank, op.backward_chunk);
+    const std::int64_t forward = input_of_forward(op.microbatch, stage);
+    const std::int64_t backward = input_of_backward(op.backward_microbatch, other);
+    if (forward == kNever || backward == kNever) return false;
+    return finish(rank, std::max(forward, backward),
+                  work.forward + by_stage_[static_cast<std::size_t>(other)].backward,
+                  &forwards_[at(op.microbatch, stage)],
+                  &backwards_[at(op.backward_microbatch, other)]);
+  }
+
+  bool finish(std::size_t rank, std::int64_t input, std::int64_t time, std::int64_t* result,
+              std::int64_t* other_result) {
+    if (input == kNever) return false;
+    const std::int64_t start = std::max(input, free_[rank]);
+    starts_[rank].push_back(start);
+    free_[rank] = start + time;
+    if (result != nullptr) *result = free_[rank];
+    if (other_result != nullptr) *other_result = free_[rank];
+    const std::size_t next = starts_[rank].size();
+    const std::vector<PipelineOp>& ops = order_.ranks[rank];
+    if (next < ops.size() && ops[next].kind != PipelineOpKind::kForward) warm_[rank] = false;
+    return true;
+  }
+
+  const PipelineSchedule& order_;
+  const std::vector<Work>& by_stage_;
+  std::size_t stages_;
+  std::vector<std::int64_t> forwards_;   // ends, by micro-batch and stage
+  std::vector<std::int64_t> backwards_;  // the same of the gradients of inputs
+  std::vector<std::vector<std::int64_t>> starts_;
+  std::vector<std::int64_t> free_;
+  std::vector<bool> warm_;
+};
+
+// The end of a one-step run, by rank 0's first pass at 0.
+std::int64_t end_of_step(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
+                         const PipelineSchedule& order, const Play& play) {
+  std::int64_t most = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    std::int64_t done = play.end(rank);
+    const GradientTimes gradients =
+        gradient_times(order.ranks[rank], play.starts(rank), ranks[rank].chunks.size());
+    std::int64_t gathers = 0;
+    for (std::size_t experts = 0; experts < 2 && plan.zero < 3; ++experts) {
+      std::int64_t reductions = 0;
+      std::int64_t parameters = 0;
+      for (const ChunkCost& chunk : ranks[rank].chunks) {
+        reductions += chunk.reductions[experts];
+        parameters += chunk.parameter_gathers[experts];
+      }
+      // Zero 2 reduces every micro-batch, else all move after the last one has begun.
+      done = std::max(done, plan.zero == 2 ? gradients.first + plan.microbatches() * reductions
+                                           : gradients.last + reductions);
+      gathers = std::max(gathers, parameters);
+    }
+    done += ranks[rank].optimizer;
+    most = std::max(most, plan.overlap_parameters ? done : done + gathers);
+  }
+  return most;
+}
+
+// A step that another rank than rank 0 ended the one before. That rank's passes all come later, so
+// every other rank's first backward does, too, and what is behind it in the rank's order.
+std::int64_t end_without_warm_up(const std::vector<RankCost>& ranks, const Play& play) {
+  std::int64_t most = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    most = std::max(most, play.end(rank) + ranks[rank].optimizer);
+  }
+  return most;
+}
+
+}  // namespace
+
+Bytes least_memory(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
+                   const PipelineSchedule* order) {
+  std::int64_t memory = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    std::int64_t bytes = ranks[rank].resident;
+    if (order != nullptr && !plan.offload_activations) {
+      bytes += activation_peak(order->ranks[rank], ranks[rank].chunks);
+    }
+    memory = std::max(memory, bytes);
+  }
+  return Bytes(memory);
+}
+
+Duration quick_bound(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
+                     const PipelineSchedule* order) {
+  return Duration(StepBound(plan, ranks, order).quick());
+}
+
+Duration close_bound(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
+                     const PipelineSchedule* order) {
+  const StepBound bound(plan, ranks, order);
+  const std::int64_t quick = bound.quick();
+  if (order == nullptr) return Duration(quick);
+  const Play play(*order, bound.by_stage, false);
+  if (!play.is_whole()) return Duration(quick);
+  const std::int64_t whole = end_of_step(plan, ranks, *order, play);
+  if (steps_of(plan) == 1) return Duration(std::max(quick, whole));
+  const Play later(*order, bound.by_stage, true);
+  return Duration(bound.of_two_steps(whole, end_without_warm_up(ranks, later)));
+}
+
+}  // namespace stepsim

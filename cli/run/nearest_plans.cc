@@ -1,0 +1,70 @@
+#include "cli/run/nearest_plans.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "analysis/search/search.h"
+#include "schedules/plan/plan_fields.h"
+#include "sim/base/parallel.h"
+#include "traces/report_text.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t kListed = 3;
+constexpr std::uint64_t kMostSimulated = 8;
+
+// "zero=3, recompute=full, dp=8"
+std::string changes(const ParallelPlan& plan, const ParallelPlan& from) {
+  std::string text;
+  for (const FieldValue& value : plan_fields().changed(plan, from)) {
+    text += (text.empty() ? "" : ", ") + value.path + "=" + value.text;
+  }
+  return text;
+}
+
+std::vector<Dimension> space_around(const ParallelPlan& plan) {
+  const auto doubled = [](std::int64_t size) {
+    return std::vector<std::string>{std::to_string(size), std::to_string(2 * size)};
+  };
+  std::vector<Dimension> dimensions = {{"tp", doubled(plan.tp)},
+                                       {"cp", doubled(plan.cp)},
+                                       {"pp", doubled(plan.pp)},
+                                       {"zero", {}},
+                                       {"microbatch", {std::to_string(plan.microbatch_size)}}};
+  for (int zero = plan.zero; zero <= 3; ++zero) {
+    dimensions[3].values.push_back(std::to_string(zero));
+  }
+  if (plan.microbatch_size > 1) dimensions[4].values.emplace_back("1");
+  if (plan.recompute == Recompute::kNone) {
+    dimensions.push_back({"recompute", {"none", "selective", "full"}});
+  }
+  return dimensions;
+}
+
+}  // namespace
+
+std::string nearest_plans(const Experiment& experiment, const Places& places) {
+  std::vector<SearchPlace> around;
+  around.push_back({.base = experiment,
+                    .places = places,
+                    .space = SearchSpace(space_around(experiment.plan), true)});
+  around.front().base.variation = {};
+  const SearchResult result = search_plans(around, {.top = kListed,
+                                                    .threads = threads_of_machine(),
+                                                    .most_simulated = kMostSimulated,
+                                                    .wants_front = false});
+  if (result.best.empty()) return "";
+  ReportText text(false);
+  text.section("Plans near it that fit");
+  for (const FoundPlan& found : result.best) {
+    text.line("  {:>9.3f} s  {:>5.1f} GB  {}", to_seconds(found.step),
+              static_cast<double>(found.peak.value()) / 1e9, changes(found.plan, experiment.plan));
+  }
+  return text.text();
+}
+
+}  // namespace stepsim

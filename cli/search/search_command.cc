@@ -1,0 +1,124 @@
+#include "cli/search/search_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "cli/outputs.h"
+#include "cli/progress.h"
+#include "cli/search/search_options.h"
+#include "cli/search/search_text.h"
+#include "cli/standard_output.h"
+#include "cli/version.h"
+#include "traces/plot_svg.h"
+
+namespace stepsim {
+namespace {
+
+// Says on standard error how far the search is: on a terminal a line that changes, else a line
+// every 10 s.
+class SearchLine {
+ public:
+  explicit SearchLine(bool quiet) : quiet_(quiet) {}
+  ~SearchLine() { wipe(); }
+  SearchLine(const SearchLine&) = delete;
+  SearchLine& operator=(const SearchLine&) = delete;
+
+  void show(const SearchProgress& progress) {
+    const auto now = Clock::now();
+    if (quiet_ || now < next_) return;
+    next_ = now + (on_terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(10));
+    std::string text = fmt::format("search: {} of {} plans looked at, {} simulated",
+                                   progress.considered, progress.all, progress.simulated);
+    if (progress.best) text += fmt::format(", best {:.4g}", *progress.best);
+    if (progress.best && progress.bound) text += fmt::format(", bound {:.4g}", *progress.bound);
+    print_error(on_terminal_ ? "\r\033[K" + text : text + "\n");
+    drawn_ = on_terminal_;
+  }
+  void wipe() {
+    if (drawn_) print_error("\r\033[K");
+    drawn_ = false;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool quiet_;
+  bool on_terminal_ = isatty(STDERR_FILENO) == 1;
+  bool drawn_ = false;
+  Clock::time_point next_ =
+      Clock::now() + (on_terminal_ ? std::chrono::seconds(1) : std::chrono::seconds(10));
+};
+
+// Throws ConfigError if every plan breaks a rule: then the question is wrong.
+void require_plans(const SearchResult& result) {
+  if (result.has_plans || result.excluded.contains("not reached")) return;
+  std::vector<Problem> problems;
+  for (const auto& [reason, count] : result.excluded) {
+    const auto example = result.examples.find(reason);
+    const std::string such =
+        example == result.examples.end() ? "" : ", such as: " + example->second;
+    problems.push_back(
+        {"--within", fmt::format("leaves no plan that can run: {} of {} for the reason \"{}\"{}",
+                                 count, result.considered, reason, such)});
+  }
+  throw ConfigError(std::move(problems));
+}
+
+// The best plan as an experiment, complete in itself.
+std::string experiment_of(const SearchRequest& request, const FoundPlan& plan) {
+  ExperimentSource source = request.sources[plan.place];
+  source.plan = plan_text(plan.plan);
+  return record_json(load_with_topology(source).record, {}, version()) + "\n";
+}
+
+ExitStatus run_search_command(const std::vector<std::string>& arguments) {
+  SearchRequest request = read_search_request(arguments);
+  SearchLine line(request.quiet);
+  request.options.progress = [&](const SearchProgress& progress) { line.show(progress); };
+  const SearchResult result = search_plans(request.places, request.options);
+  std::optional<PlanVerdict> why;
+  if (request.why) why = judge_plan(request.places.front(), *request.why, request.options);
+  line.wipe();
+  require_plans(result);
+
+  Outputs outputs;
+  const std::string json = request.json.empty() ? "" : search_json(request, result, why);
+  outputs.write(request.json, json);
+  if (!request.csv.empty()) outputs.write(request.csv, search_csv(request, result));
+  if (!request.plot.empty()) outputs.write(request.plot, plot_svg(search_plot(request, result)));
+  if (!request.experiment.empty() && !result.best.empty()) {
+    outputs.write(request.experiment, experiment_of(request, result.best.front()));
+  }
+  outputs.commit();
+  outputs.print(
+      request.json == "-" ? json : search_report(request, result, why, shows_color(STDOUT_FILENO)));
+  return outputs.end(result.best.empty() ? ExitStatus::kNo : ExitStatus::kDone);
+}
+
+}  // namespace
+
+constinit const Subcommand kSearchSubcommand = {
+    .name = "search",
+    .arguments = "--model M --cluster C [options]",
+    .summary = "find the best plans of a model on a cluster",
+    .description =
+        R"(stepsim search finds the plans with which a step takes the least time, memory or cost, and the
+front: the plans that no other beats in time, memory and chips together.
+
+Usage:
+  stepsim search --model llama3-70b --cluster dgx-h100-512 --global-batch 1024 --sequence 8192
+  stepsim search --model llama3-8b --cluster dgx-h100-8 --global-batch 64 --sequence 8192
+                 --within tp=1,2,4,8,pp=1,2,zero=0..3 --fix microbatch=1
+
+With --within only those keys vary, and all others have their defaults or the values of --fix. dp
+follows from the chips unless it is given. What is listed is what simulating every plan would give:
+a plan that is not simulated breaks a rule, does not fit, or has a lower bound on its time that is
+above the results of others. An EXPERIMENT in front of the options gives its model, cluster and plan
+as the start. docs/search.md has a session.
+)",
+    .options = search_option_list,
+    .run = run_search_command,
+};
+
+}  // namespace stepsim

@@ -1,0 +1,33 @@
+// The options of `stepsim search`.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/search/search.h"
+#include "cli/subcommand.h"
+#include "proto/load_experiment.h"
+
+namespace stepsim {
+
+struct SearchRequest {
+  std::vector<SearchPlace> places;
+  std::vector<ExperimentSource> sources;  // of each place, without a plan
+  SearchOptions options;
+  std::optional<ParallelPlan> why{};  // on the first cluster
+  bool quiet = false;
+  bool has_price = false;
+  std::string json{};  // files to be written; empty: none; "-": standard output
+  std::string csv{};
+  std::string plot{};
+  std::string experiment{};  // of the best plan
+};
+
+// Throws ConfigError with all problems of the options, the model and the clusters.
+SearchRequest read_search_request(const std::vector<std::string>& arguments);
+
+OptionList search_option_list();
+
+}  // namespace stepsim

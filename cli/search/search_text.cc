@@ -1,0 +1,368 @@
+#include "cli/search/search_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "schedules/plan/plan_fields.h"
+#include "schedules/plan/plan_schedule.h"
+#include "sim/base/field_text.h"
+#include "sim/base/quantity_text.h"
+#include "traces/json_text.h"
+#include "traces/report_text.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kGigabyte = 1e9;
+
+std::string quoted_json(std::string_view text) {
+  return '"' + json_escaped(text) + '"';
+}
+
+// The value of a key as in files; "" if it is not set.
+std::string value_of_key(const ParallelPlan& plan, std::string_view key) {
+  const AnyField* const field = plan_fields().find(key);
+  if (key == "chunks") return std::to_string(chunks_of(plan));
+  return field->write(&plan).value_or("");
+}
+
+// ---- JSON ----
+
+std::string plan_json(const ParallelPlan& plan) {
+  constexpr std::array<std::string_view, 13> kAlways = {
+      "tp",   "cp",         "dp",       "pp",     "ep",        "global_batch",     "sequence",
+      "zero", "microbatch", "schedule", "chunks", "recompute", "sequence_parallel"};
+  std::set<std::string> shown(kAlways.begin(), kAlways.end());
+  for (const FieldValue& value : plan_fields().changed(plan)) shown.insert(value.path);
+  std::string text;
+  for (const auto& field : plan_fields().fields()) {
+    const std::string key(field->name());
+    if (!shown.contains(key)) continue;
+    const std::string value = value_of_key(plan, key);
+    const bool is_plain =
+        number_in<double>(value).has_value() || value == "true" || value == "false";
+    text += (text.empty() ? "" : ", ") + quoted_json(key) + ": " +
+            (is_plain ? value : quoted_json(value));
+  }
+  return '{' + text + '}';
+}
+
+std::string found_json(const SearchRequest& request, const FoundPlan& found) {
+  const std::string interval = found.step_interval_s
+                                   ? fmt::format("[{:.12f}, {:.12f}]", found.step_interval_s->low,
+                                                 found.step_interval_s->high)
+                                   : "null";
+  return fmt::format(
+      R"({{"cluster": {}, "plan": {}, "step_time_s": {}, "step_time_interval_s": {}, )"
+      R"("peak_bytes": {}, "fits": {}, "model_flops_utilization": {}, "chips": {}, "cost": {}}})",
+      quoted_json(request.places[found.place].base.cluster.name), plan_json(found.plan),
+      exact_seconds(found.step), interval, found.peak.value(), found.fits ? "true" : "false",
+      json_number(found.mfu), found.chips, json_number(found.cost));
+}
+
+std::string list_json(const SearchRequest& request, const std::vector<FoundPlan>& plans) {
+  std::string text;
+  for (const FoundPlan& plan : plans) {
+    text += (text.empty() ? "\n    " : ",\n    ") + found_json(request, plan);
+  }
+  return plans.empty() ? "[]" : '[' + text + "\n  ]";
+}
+
+std::string why_json(const SearchRequest& request, const PlanVerdict& why) {
+  std::string problems;
+  for (const Problem& problem : why.problems) {
+    problems += (problems.empty() ? "" : ", ") + quoted_json(problem.field + " " + problem.message);
+  }
+  return fmt::format(R"({{"plan": {}, "problems": [{}], "found": {}, "step_bound_s": {}, )"
+                     R"("memory_bound_bytes": {}}})",
+                     plan_json(*request.why), problems,
+                     why.found ? found_json(request, *why.found) : "null",
+                     why.problems.empty() ? exact_seconds(why.step_bound) : "null",
+                     why.problems.empty() ? std::to_string(why.memory_bound.value()) : "null");
+}
+
+// ---- the table ----
+
+const std::vector<FoundPlan>& listed(const SearchResult& result) {
+  return result.best.empty() ? result.nearest : result.best;
+}
+
+// What a step loses most to: "tp 12 %, bubble 8 %".
+std::string losses(const FoundPlan& plan) {
+  std::vector<std::pair<double, std::string>> parts;
+  const double step = to_seconds(plan.breakdown.sum());
+  const auto add = [&](Duration time, const std::string& name) {
+    parts.emplace_back(to_seconds(time) / step, name);
+  };
+  for (std::size_t axis = 0; axis < plan.axes.size(); ++axis) {
+    add(plan.breakdown.exposed_communication[axis], plan.axes[axis]);
+  }
+  add(plan.breakdown.bubble, "bubble");
+  add(plan.breakdown.idle, "idle");
+  add(plan.breakdown.launch, "launch");
+  std::ranges::stable_sort(parts, std::ranges::greater{}, &std::pair<double, std::string>::first);
+  std::string text;
+  for (std::size_t i = 0; i < 2 && parts[i].first >= 0.005; ++i) {
+    text += (text.empty() ? "" : ", ") +
+            fmt::format("{} {:.0f} %", parts[i].second, 100 * parts[i].first);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+struct Column {
+  std::string title;
+  std::vector<std::string> cells;
+  bool is_text = false;
+};
+
+std::string short_name(std::string_view key) {
+  return key == "microbatch" ? "mb" : std::string(key);
+}
+
+// The keys that the listed plans differ in, in the order of the table of keys.
+std::vector<std::string> varied_keys(const SearchRequest& request,
+                                     const std::vector<FoundPlan>& plans) {
+  std::set<std::string> keys = {"dp"};
+  for (const SearchPlace& place : request.places) {
+    for (const Dimension& dimension : place.space.dimensions()) keys.insert(dimension.key);
+  }
+  std::vector<std::string> varied;
+  for (const auto& field : plan_fields().fields()) {
+    const std::string key(field->name());
+    if (!keys.contains(key)) continue;
+    const std::string first = value_of_key(plans.front().plan, key);
+    if (std::ranges::any_of(
+            plans, [&](const FoundPlan& plan) { return value_of_key(plan.plan, key) != first; })) {
+      varied.push_back(key);
+    }
+  }
+  return varied;
+}
+
+std::vector<Column> columns_of(const SearchRequest& request, const std::vector<FoundPlan>& plans) {
+  std::vector<Column> columns;
+  const auto add = [&](std::string title, bool is_text, const auto& cell) {
+    Column column{.title = std::move(title), .cells = {}, .is_text = is_text};
+    for (const FoundPlan& plan : plans) column.cells.push_back(cell(plan));
+    columns.push_back(std::move(column));
+  };
+  add("step", false,
+      [](const FoundPlan& plan) { return fmt::format("{:.3f} s", to_seconds(plan.step)); });
+  add("MFU", false, [](const FoundPlan& plan) { return fmt::format("{:.1f} %", 100 * plan.mfu); });
+  add("memory", false, [](const FoundPlan& plan) {
+    return fmt::format("{:.1f} GB", static_cast<double>(plan.peak.value()) / kGigabyte);
+  });
+  if (request.has_price || request.options.objective == Objective::kCost) {
+    add(request.has_price ? "cost" : "chip-hours", false,
+        [](const FoundPlan& plan) { return fmt::format("{:.3f}", plan.cost); });
+  }
+  if (request.places.size() > 1) {
+    add("cluster", true,
+        [&](const FoundPlan& plan) { return request.places[plan.place].base.cluster.name; });
+  }
+  for (const std::string& key : varied_keys(request, plans)) {
+    add(short_name(key), !number_in<double>(value_of_key(plans.front().plan, key)).has_value(),
+        [&](const FoundPlan& plan) { return value_of_key(plan.plan, key); });
+  }
+  add("loses most to", true, losses);
+  return columns;
+}
+
+void add_table(const SearchRequest& request, const std::vector<FoundPlan>& plans,
+               ReportText& text) {
+  const std::vector<Column> columns = columns_of(request, plans);
+  const auto row = [&](const auto& cell) {
+    std::string line;
+    for (const Column& column : columns) {
+      std::size_t width = column.title.size();
+      for (const std::string& one : column.cells) width = std::max(width, one.size());
+      line += column.is_text ? fmt::format("  {:<{}}", cell(column), width)
+                             : fmt::format("  {:>{}}", cell(column), width);
+    }
+    text.line("{}", line);
+  };
+  row([](const Column& column) { return column.title; });
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    row([i](const Column& column) { return column.cells[i]; });
+  }
+}
+
+void add_counts(const SearchResult& result, ReportText& text) {
+  text.section("Plans", fmt::format("{} considered, {} simulated",
+                                    grouped(static_cast<std::int64_t>(result.considered)),
+                                    grouped(static_cast<std::int64_t>(result.simulated))));
+  std::vector<std::pair<std::string, std::uint64_t>> reasons(result.excluded.begin(),
+                                                             result.excluded.end());
+  std::ranges::stable_sort(reasons, std::ranges::greater{},
+                           &std::pair<std::string, std::uint64_t>::second);
+  for (const auto& [reason, count] : reasons) {
+    text.line("  {:<{}}{:>12}", reason, kReportLabel, grouped(static_cast<std::int64_t>(count)));
+  }
+}
+
+std::string proof(const SearchResult& result) {
+  if (result.bound_gap == 0) return "proven: no plan of the space is better";
+  return fmt::format("within {:.1f} % of the best possible", 100 * result.bound_gap);
+}
+
+void add_why(const SearchRequest& request, const SearchResult& result, const PlanVerdict& why,
+             ReportText& text) {
+  text.section("Why", plan_text(*request.why));
+  for (const Problem& problem : why.problems) {
+    text.wrapped(2, "It can't run: " + problem.field + " " + problem.message);
+  }
+  if (!why.problems.empty()) return;
+  if (!why.found) return text.wrapped(2, "It can't run: its ranks wait for each other forever.");
+  const FoundPlan& found = *why.found;
+  const Bytes capacity = request.places.front().base.cluster.chip.memory_capacity;
+  text.wrapped(2,
+               fmt::format("It gives {:.3f} s a step, {:.1f} % MFU, and needs {:.1f} GB of {:.1f} "
+                           "GB; it loses most to {}.",
+                           to_seconds(found.step), 100 * found.mfu,
+                           static_cast<double>(found.peak.value()) / kGigabyte,
+                           static_cast<double>(capacity.value()) / kGigabyte, losses(found)));
+  text.wrapped(2, fmt::format("Its bounds, without a simulation: at least {:.3f} s and {:.1f} GB.",
+                              to_seconds(why.step_bound),
+                              static_cast<double>(why.memory_bound.value()) / kGigabyte));
+  const auto is_same = [&](const FoundPlan& plan) {
+    return plan_fields().changed(plan.plan, found.plan).empty();
+  };
+  if (const auto at = std::ranges::find_if(result.best, is_same); at != result.best.end()) {
+    return text.wrapped(2,
+                        fmt::format("It is number {} of the list.", at - result.best.begin() + 1));
+  }
+  if (!found.fits) return text.wrapped(2, "It is not in the list because it does not fit.");
+  if (!result.best.empty()) {
+    const double ratio = to_seconds(found.step) / to_seconds(result.best.front().step);
+    text.wrapped(
+        2, ratio >= 1 ? fmt::format("It is {:.1f} % slower than the best plan.", 100 * (ratio - 1))
+                      : fmt::format("It is {:.1f} % faster than the best plan, but not in "
+                                    "the space that was searched.",
+                                    100 * (1 - ratio)));
+  }
+}
+
+}  // namespace
+
+std::string plan_text(const ParallelPlan& plan) {
+  std::string text;
+  const std::vector<FieldValue> values =
+      plan.software.empty() ? plan_fields().changed(plan) : plan_fields().in_force(plan);
+  for (const FieldValue& value : values) {
+    std::string key = value.path;
+    std::ranges::replace(key, '_', '-');
+    text += (text.empty() ? "" : ",") + key + "=" + value.text;
+  }
+  return text;
+}
+
+std::string search_report(const SearchRequest& request, const SearchResult& result,
+                          const std::optional<PlanVerdict>& why, bool color) {
+  ReportText text(color);
+  const Experiment& first = request.places.front().base;
+  std::string clusters;
+  for (const SearchPlace& place : request.places) {
+    clusters += (clusters.empty() ? "" : ", ") + place.base.cluster.name;
+  }
+  text.line("{} on {}: {} sequences of {} tokens", first.model.name, clusters,
+            grouped(first.plan.global_batch), grouped(first.plan.sequence));
+  if (result.best.empty()) {
+    text.section("Nothing fits", "the plans that need the least memory");
+  } else {
+    text.section("Best plans", proof(result));
+  }
+  const std::vector<FoundPlan>& plans = listed(result);
+  if (!plans.empty()) {
+    add_table(request, plans, text);
+    text.blank();
+    text.wrapped(2, fmt::format("{}: --plan {}", result.best.empty() ? "Nearest" : "Best",
+                                plan_text(plans.front().plan)));
+    if (plans.front().step_interval_s) {
+      text.wrapped(
+          2, fmt::format("8 of 10 measured steps of such runs would lie between {:.3f} and "
+                         "{:.3f} s.",
+                         plans.front().step_interval_s->low, plans.front().step_interval_s->high));
+    }
+  }
+  if (!result.front.empty()) {
+    text.section("Front", result.front_is_whole ? "no plan beats these in time, memory and chips"
+                                                : "of what was simulated until time was up");
+    add_table(request, result.front, text);
+  }
+  if (why) add_why(request, result, *why, text);
+  add_counts(result, text);
+  return text.text();
+}
+
+std::string search_json(const SearchRequest& request, const SearchResult& result,
+                        const std::optional<PlanVerdict>& why) {
+  std::string excluded;
+  for (const auto& [reason, count] : result.excluded) {
+    excluded += (excluded.empty() ? "" : ", ") + quoted_json(reason) + ": " + std::to_string(count);
+  }
+  return fmt::format(
+      "{{\n  \"objective\": \"{}\",\n  \"considered\": {},\n  \"excluded\": {{{}}},\n"
+      "  \"simulated\": {},\n  \"bound_gap\": {},\n  \"front_is_whole\": {},\n"
+      "  \"best\": {},\n  \"front\": {}{}\n}}\n",
+      name_of(request.options.objective), result.considered, excluded, result.simulated,
+      json_number(result.bound_gap), result.front_is_whole ? "true" : "false",
+      list_json(request, listed(result)), list_json(request, result.front),
+      why ? ",\n  \"why\": " + why_json(request, *why) : "");
+}
+
+std::string search_csv(const SearchRequest& request, const SearchResult& result) {
+  std::set<std::string> keys = {"dp"};
+  for (const SearchPlace& place : request.places) {
+    for (const Dimension& dimension : place.space.dimensions()) keys.insert(dimension.key);
+  }
+  std::vector<std::string> columns;
+  for (const auto& field : plan_fields().fields()) {
+    if (keys.contains(std::string(field->name()))) columns.emplace_back(field->name());
+  }
+  const auto cell = [](const std::string& text) {
+    return text.find(',') == std::string::npos ? text : '"' + text + '"';
+  };
+  std::string text = "rank,cluster";
+  for (const std::string& key : columns) text += "," + key;
+  text += ",step_time_s,peak_bytes,fits,model_flops_utilization,chips,cost\n";
+  std::size_t rank = 0;
+  for (const FoundPlan& plan : listed(result)) {
+    text += fmt::format("{},{}", ++rank, cell(request.places[plan.place].base.cluster.name));
+    for (const std::string& key : columns) text += "," + cell(value_of_key(plan.plan, key));
+    text += fmt::format(",{},{},{},{},{},{}\n", exact_seconds(plan.step), plan.peak.value(),
+                        plan.fits ? "true" : "false", json_number(plan.mfu), plan.chips,
+                        json_number(plan.cost));
+  }
+  return text;
+}
+
+Plot search_plot(const SearchRequest& request, const SearchResult& result) {
+  const Experiment& first = request.places.front().base;
+  Plot plot{.title = "Plans of " + first.model.name,
+            .subtitle = fmt::format("{} sequences of {} tokens, {} plans simulated",
+                                    first.plan.global_batch, first.plan.sequence, result.simulated),
+            .x = {.label = "step time", .unit = "s"},
+            .y = {.label = "memory of the fullest chip", .unit = "B"}};
+  const auto curve = [&](const std::string& label, PlotMark mark,
+                         const std::vector<FoundPlan>& plans, std::size_t place) {
+    PlotCurve made{.label = label, .mark = mark, .points = {}};
+    for (const FoundPlan& plan : plans) {
+      if (plan.place != place) continue;
+      made.points.push_back({to_seconds(plan.step), static_cast<double>(plan.peak.value())});
+    }
+    if (!made.points.empty()) plot.curves.push_back(std::move(made));
+  };
+  for (std::size_t place = 0; place < request.places.size(); ++place) {
+    const std::string& name = request.places[place].base.cluster.name;
+    curve(name + ": best plans", PlotMark::kPoints, listed(result), place);
+    curve(name + ": front", PlotMark::kLine, result.front, place);
+  }
+  return plot;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,38 @@
+// What `stepsim search` says: a table, JSON, CSV and a picture.
+//
+// The JSON is one object:
+//   objective         "step", "memory" or "cost"
+//   considered        combinations of values in the space
+//   excluded          {reason: count}; with `simulated` it adds up to `considered`
+//   simulated         plans that were simulated
+//   bound_gap         0: the best plan is proven; 0.02: another may be up to 2 % better
+//   front_is_whole    whether every plan that could be on the front was simulated
+//   best              [{cluster, plan {key: value}, step_time_s, step_time_interval_s, peak_bytes,
+//                     fits, model_flops_utilization, chips, cost}...], best first. Those that fit;
+//                     where none does, those with the least memory
+//   front             the same of the plans that no other beats in time, memory and chips
+//   why               the plan of --why: {plan, problems, found, step_bound_s, memory_bound_bytes}
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/search/search.h"
+#include "analysis/studies/plot.h"
+#include "cli/search/search_options.h"
+
+namespace stepsim {
+
+// Returns the keys of a plan that differ from the defaults, as --plan reads them.
+std::string plan_text(const ParallelPlan& plan);
+
+std::string search_report(const SearchRequest& request, const SearchResult& result,
+                          const std::optional<PlanVerdict>& why, bool color);
+std::string search_json(const SearchRequest& request, const SearchResult& result,
+                        const std::optional<PlanVerdict>& why);
+std::string search_csv(const SearchRequest& request, const SearchResult& result);
+Plot search_plot(const SearchRequest& request, const SearchResult& result);
+
+}  // namespace stepsim

@@ -1,0 +1,104 @@
+#include "schedules/lowering/stage_contents.h"
+
+#include "schedules/plan/inference_plan.h"
+#include "schedules/plan/plan_schedule.h"
+#include "workload/inference.h"
+
+namespace stepsim {
+namespace {
+
+// Returns whether the last stage reads the embedding's table, which the first stage owns.
+bool shares_table(const ModelSpec& model) {
+  return model.tied_embeddings || model.prediction_modules > 0;
+}
+
+std::int64_t table_of(const ModelLayers& layers) {
+  return layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters;
+}
+
+void add_unit(const LoweredLayer& layer, const std::string& name, StageChunk& chunk,
+              std::optional<std::int32_t> block = {}, std::int64_t tied = 0) {
+  if (!layer.empty()) chunk.units.push_back({&layer, name, block, tied});
+}
+
+// `before`: blocks in the stages before this one.
+void add_blocks(const LoweredModel& lowered, const ParallelPlan& plan, std::int32_t before,
+                std::int32_t count, StageChunk& chunk) {
+  for (std::int32_t index = 0; index < count; ++index) {
+    const std::uint32_t kind =
+        lowered.layers.kind_of_block[static_cast<std::size_t>(before + index)];
+    add_unit(lowered.blocks[kind].in(block_recompute(plan, index, count)),
+             lowered.layers.blocks[kind].name, chunk, before + index,
+             lowered.layers.blocks[kind].borrowed());
+  }
+}
+
+void add_end(const ModelSpec& model, const LoweredModel& lowered, const ParallelPlan& plan,
+             StageChunk& chunk) {
+  const ModelLayers& layers = lowered.layers;
+  const std::int64_t table = table_of(layers);
+  add_unit(lowered.head, "head", chunk, {}, model.tied_embeddings ? table : 0);
+  for (std::size_t module = 0; module < lowered.prediction.size(); ++module) {
+    const PredictionModule& layer = layers.prediction[module];
+    add_unit(lowered.prediction[module].entry, layer.entry.name, chunk, {}, table);
+    add_unit(lowered.blocks[layer.kind_of_block].in(block_recompute(plan, 0, 1)),
+             layers.blocks[layer.kind_of_block].name, chunk,
+             static_cast<std::int32_t>(model.layers) + static_cast<std::int32_t>(module));
+    add_unit(lowered.prediction[module].head, layer.head.name, chunk, {},
+             unembedding_parameters(layers));
+  }
+}
+
+// Returns what a chip keeps of the requests of a pass in the layers from `first` up to `end`.
+Bytes cache_of_layers(const ModelSpec& model, const ParallelPlan& plan, std::int64_t first,
+                      std::int64_t end) {
+  const RequestBatch batch = requests_of(plan);
+  Bytes sum;
+  for (std::int64_t layer = first; layer < end; ++layer) {
+    for (const RequestGroup& group : batch.groups) {
+      sum += group.sequences *
+             cache_size(model, kind_of(model, layer), plan.tp, batch.cache, group.keys());
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+bool copies_table(const ModelSpec& model, const PipelineSchedule& schedule) {
+  return shares_table(model) && schedule.size() > 1 && schedule.placement == Placement::kLoop;
+}
+
+std::vector<std::int32_t> first_blocks(const ModelSpec& model, const ParallelPlan& plan,
+                                       const PipelineSchedule& schedule) {
+  std::vector<std::int32_t> first{0};
+  for (std::int32_t stage = 0; stage < stage_count(schedule); ++stage) {
+    first.push_back(first.back() + static_cast<std::int32_t>(layers_of(plan, stage, model.layers)));
+  }
+  return first;
+}
+
+void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stage) {
+  const ParallelPlan& plan = stage.plan;
+  const std::int32_t stages = stage_count(stage.schedule);
+  const std::vector<std::int32_t> first_block = first_blocks(model, plan, stage.schedule);
+  for (std::int32_t index = 0; index < stage.schedule.chunks; ++index) {
+    StageChunk& chunk = stage.chunks.emplace_back();
+    chunk.stage = stage_of(stage.schedule, stage.number, index);
+    const auto at = static_cast<std::size_t>(chunk.stage);
+    if (chunk.stage == 0) add_unit(lowered.embedding, "embedding", chunk);
+    add_blocks(lowered, plan, first_block[at], first_block[at + 1] - first_block[at], chunk);
+    if (chunk.stage == stages - 1) add_end(model, lowered, plan, chunk);
+  }
+  if (copies_table(model, stage.schedule) && (stage.holds_first() || stage.holds_last())) {
+    stage.tied_parameters = table_of(lowered.layers);
+  }
+  stage.shares_table =
+      shares_table(model) && stages > 1 && stage.holds_first() && stage.holds_last();
+  if (plan.is_inference()) {
+    const auto at = static_cast<std::size_t>(stage.number);
+    stage.cache = cache_of_layers(model, plan, first_block[at], first_block[at + 1]);
+  }
+}
+
+}  // namespace stepsim

@@ -1,0 +1,290 @@
+// The bounds of plans against simulations of random ones, and the search against all of a space.
+
+#include "analysis/search/search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analysis/search/plan_bounds.h"
+#include "analysis/step/finished_run.h"
+#include "experiment/build_cluster.h"
+#include "experiment/simulate_experiment.h"
+#include "proto/load_experiment.h"
+#include "sim/base/field_text.h"
+#include "tests/fuzz/input_on_disk.h"
+#include "tests/fuzz/random/choices.h"
+#include "tests/fuzz/random/random_experiment.h"
+
+namespace stepsim {
+namespace {
+
+// 300, or as many as STEPSIM_SEARCH_SEEDS says.
+std::uint64_t seeds() {
+  const char* const text = std::getenv("STEPSIM_SEARCH_SEEDS");
+  return text == nullptr ? 300 : number_in<std::uint64_t>(text).value_or(300);
+}
+
+std::optional<LoadedExperiment> random_loaded(std::uint64_t seed) {
+  Choices choices(seed);
+  const InputOnDisk file(random_experiment(choices), ".json");
+  try {
+    return load_with_topology({.experiment = file.path()});
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+TEST(PlanBoundsTest, AreNeverAboveTheSimulation) {
+  std::uint64_t simulated = 0;
+  double sum_of_ratios = 0;
+  std::vector<std::uint64_t> all = {4090, 6355};  // zero 2 with a table that two layers read
+  for (std::uint64_t seed = 1; seed <= seeds(); ++seed) all.push_back(seed);
+  for (const std::uint64_t seed : all) {
+    std::optional<LoadedExperiment> loaded = random_loaded(seed);
+    if (!loaded) continue;
+    Experiment& experiment = loaded->experiment;
+    experiment.variation = {};
+    const Cluster cluster = cluster_for_steps(experiment, std::move(loaded->topology));
+    PlanBounds bounds(experiment.model, cluster);
+    std::optional<SimulatedExperiment> done;
+    try {
+      done = simulate_experiment(experiment, cluster);
+    } catch (const DeadlockError&) {
+      continue;
+    } catch (const ConfigError&) {
+      continue;  // a group can't run the algorithm of a collective
+    } catch (const std::range_error&) {
+      continue;  // longer than a time can be
+    }
+    const SimulationResult& result = done->runs.front().result;
+    const Bytes peak = result.memory_peaks[result.peak_rank.index()].bytes;
+    EXPECT_LE(bounds.memory(experiment.plan), peak) << "seed " << seed;
+    EXPECT_LE(bounds.quick(experiment.plan), result.step_time) << "seed " << seed;
+    EXPECT_LE(bounds.close(experiment.plan), result.step_time) << "seed " << seed;
+    ++simulated;
+    sum_of_ratios += to_seconds(bounds.close(experiment.plan)) / to_seconds(result.step_time);
+  }
+  EXPECT_GT(simulated, seeds() / 2);
+  RecordProperty("mean_of_bound_over_simulated",
+                 std::to_string(sum_of_ratios / static_cast<double>(simulated)));
+  // Bounds that are far below say little.
+  EXPECT_GT(sum_of_ratios / static_cast<double>(simulated), 0.5);
+}
+
+// ---- a space ----
+
+struct Question {
+  std::string model;
+  std::string cluster;
+  std::string start;
+  std::string within;
+};
+
+SearchPlace place_of(const Question& question) {
+  LoadedExperiment loaded =
+      load_start({.model = question.model, .cluster = question.cluster, .plan = question.start});
+  std::vector<Problem> problems;
+  std::vector<Dimension> dimensions = read_space(question.within, "--within", problems);
+  EXPECT_TRUE(problems.empty());
+  return {.base = std::move(loaded.experiment),
+          .places = std::move(loaded.topology.places),
+          .space = SearchSpace(std::move(dimensions), true)};
+}
+
+std::vector<Question> questions() {
+  return {{"llama3-8b", "dgx-h100-8", "global-batch=16,sequence=4096",
+           "tp=1,2,4,pp=1,2,4,zero=0,1,3,microbatch=1,2,recompute=none,full"},
+          {"llama3-8b", "v5p-2x2x2", "global-batch=16,sequence=4096",
+           "tp=1,2,4,cp=1,2,pp=1,2,zero=1,3,schedule=1f1b,interleaved_1f1b,zb_h1,zbv_hand,"
+           "chunks=1,2"},
+          {"mixtral-8x7b", "dgx-h100-16", "global-batch=16,sequence=2048",
+           "tp=1,2,pp=2,4,8,ep=1,2,4,8,zero=1,2,recompute=none,selective,full"}};
+}
+
+struct Whole {
+  std::vector<FoundPlan> fitting{};
+  std::vector<FoundPlan> front{};
+  std::uint64_t too_large = 0;
+};
+
+bool is_worse(const FoundPlan& plan, const FoundPlan& than) {
+  return plan.step >= than.step && plan.peak >= than.peak && plan.chips >= than.chips &&
+         (plan.step > than.step || plan.peak > than.peak || plan.chips > than.chips);
+}
+
+// Simulates all of a space, without any bound.
+Whole simulate_all(const SearchPlace& place) {
+  Whole whole;
+  for (std::uint64_t number = 0; number < place.space.size(); ++number) {
+    const PlanOrReason made =
+        place.space.plan(number, place.base.plan, place.base.model,
+                         static_cast<std::int64_t>(place.places.chips.size()));
+    if (!made.plan) continue;
+    Experiment experiment = place.base;
+    experiment.plan = *made.plan;
+    if (!check(experiment, place.places).empty()) continue;
+    const Cluster cluster = cluster_for_steps(experiment);
+    const SimulatedExperiment done = simulate_experiment(experiment, cluster);
+    const SimulatedStep& run = done.runs.front();
+    if (!fits({experiment, cluster, done.graph, run.options, run.result, run.metrics})) {
+      ++whole.too_large;
+      continue;
+    }
+    FoundPlan found;
+    found.number = number;
+    found.step = run.result.step_time;
+    found.peak = run.result.memory_peaks[run.result.peak_rank.index()].bytes;
+    found.chips = run.metrics.chips;
+    whole.fitting.push_back(std::move(found));
+  }
+  for (const FoundPlan& plan : whole.fitting) {
+    const bool is_beaten = std::ranges::any_of(
+        whole.fitting, [&](const FoundPlan& other) { return is_worse(plan, other); });
+    if (!is_beaten) whole.front.push_back(plan);
+  }
+  const auto by_time = [](const FoundPlan& plan) { return std::tuple(plan.step, plan.number); };
+  std::ranges::sort(whole.fitting, {}, by_time);
+  std::ranges::sort(whole.front, {}, [](const FoundPlan& plan) {
+    return std::tuple(plan.step, plan.peak, plan.chips, plan.number);
+  });
+  return whole;
+}
+
+void expect_equal(const std::vector<FoundPlan>& found, const std::vector<FoundPlan>& whole,
+                  std::size_t count) {
+  ASSERT_EQ(found.size(), count);
+  for (std::size_t i = 0; i < count; ++i) {
+    EXPECT_EQ(found[i].number, whole[i].number) << i;
+    EXPECT_EQ(found[i].step, whole[i].step) << i;
+    EXPECT_EQ(found[i].peak, whole[i].peak) << i;
+  }
+}
+
+TEST(SearchTest, FindsWhatSimulatingAllFinds) {
+  for (const Question& question : questions()) {
+    SCOPED_TRACE(question.model + " on " + question.cluster);
+    const SearchPlace place = place_of(question);
+    const Whole whole = simulate_all(place);
+    ASSERT_GE(whole.fitting.size(), 10U);
+    const SearchResult result = search_plans({place}, {.top = 5, .threads = 2});
+    expect_equal(result.best, whole.fitting, 5);
+    expect_equal(result.front, whole.front, whole.front.size());
+    EXPECT_EQ(result.bound_gap, 0);
+    EXPECT_TRUE(result.front_is_whole);
+    std::uint64_t counted = result.simulated;
+    for (const auto& [reason, count] : result.excluded) counted += count;
+    EXPECT_EQ(counted, result.considered);
+    EXPECT_EQ(result.considered, place.space.size());
+    EXPECT_LT(result.simulated, whole.fitting.size() + whole.too_large);
+  }
+}
+
+TEST(SearchTest, ListsEveryPlanThatFitsIfAsked) {
+  const SearchPlace place = place_of(questions().front());
+  const Whole whole = simulate_all(place);
+  const SearchResult result = search_plans({place}, {.top = 1000, .threads = 2});
+  expect_equal(result.best, whole.fitting, whole.fitting.size());
+}
+
+TEST(SearchTest, AnyNumberOfThreadsFindsTheSame) {
+  const SearchPlace place = place_of(questions().front());
+  const SearchResult one = search_plans({place}, {.top = 5, .threads = 1});
+  const SearchResult five = search_plans({place}, {.top = 5, .threads = 5});
+  EXPECT_EQ(one.simulated, five.simulated);
+  EXPECT_EQ(one.excluded, five.excluded);
+  expect_equal(five.best, one.best, one.best.size());
+  expect_equal(five.front, one.front, one.front.size());
+}
+
+TEST(SearchTest, MinimizesMemoryAndCost) {
+  const SearchPlace place = place_of(questions().front());
+  const SearchResult memory =
+      search_plans({place}, {.objective = Objective::kMemory, .top = 1, .threads = 2});
+  EXPECT_EQ(memory.best.front().peak, memory.front.back().peak);
+  const SearchResult step = search_plans({place}, {.top = 1, .threads = 2});
+  const SearchResult cost =
+      search_plans({place}, {.objective = Objective::kCost, .top = 1, .threads = 2});
+  EXPECT_EQ(cost.best.front().step, step.best.front().step);  // on equally many chips
+  EXPECT_NEAR(cost.best.front().cost, 8 * to_seconds(cost.best.front().step) / 3600, 1e-12);
+}
+
+TEST(SearchTest, SaysHowNearPlansAreThatDoNotFit) {
+  const SearchPlace place =
+      place_of({"llama3-70b", "dgx-h100-8", "global-batch=8,sequence=8192", "tp=1,2,4,8,zero=0,3"});
+  const SearchResult result = search_plans({place}, {.top = 5, .threads = 2});
+  EXPECT_TRUE(result.best.empty());
+  EXPECT_TRUE(result.front.empty());
+  ASSERT_EQ(result.nearest.size(), 3U);
+  EXPECT_FALSE(result.nearest.front().fits);
+  EXPECT_LE(result.nearest[0].peak, result.nearest[1].peak);
+}
+
+TEST(SearchTest, StopsInTimeAndSaysHowFarTheBestMayBe) {
+  const SearchPlace place = place_of(questions().front());
+  const SearchResult result = search_plans({place}, {.top = 5, .time_limit_s = 1e-9, .threads = 1});
+  EXPECT_EQ(result.bound_gap, 1);
+  EXPECT_EQ(result.excluded.at("not reached"), place.space.size());
+}
+
+TEST(SearchTest, JudgesOnePlan) {
+  const SearchPlace place = place_of(questions().front());
+  ParallelPlan plan = place.base.plan;
+  plan.tp = 3;
+  EXPECT_FALSE(judge_plan(place, plan, {}).problems.empty());
+  plan.tp = 8;
+  const PlanVerdict verdict = judge_plan(place, plan, {});
+  ASSERT_TRUE(verdict.found.has_value());
+  EXPECT_LE(verdict.step_bound, verdict.found->step);
+  EXPECT_LE(verdict.memory_bound, verdict.found->peak);
+}
+
+// ---- the space ----
+
+std::vector<std::string> problems_of(const std::string& text) {
+  std::vector<Problem> problems;
+  read_space(text, "--within", problems);
+  std::vector<std::string> fields;
+  for (const Problem& problem : problems) fields.push_back(problem.field);
+  return fields;
+}
+
+TEST(SearchSpaceTest, ReadsListsRangesAndUsualValues) {
+  std::vector<Problem> problems;
+  const std::vector<Dimension> read =
+      read_space("tp=1,2,zero=0..3,schedule=1f1b,zb_h1,pp=..,global-batch=8", "--within", problems);
+  EXPECT_TRUE(problems.empty());
+  ASSERT_EQ(read.size(), 5U);
+  EXPECT_EQ(read[0].values, (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(read[1].values, (std::vector<std::string>{"0", "1", "2", "3"}));
+  EXPECT_EQ(read[2].values, (std::vector<std::string>{"1f1b", "zb_h1"}));
+  EXPECT_TRUE(read[3].is_usual);
+  EXPECT_EQ(read[4].key, "global_batch");
+}
+
+TEST(SearchSpaceTest, NamesAllProblems) {
+  EXPECT_EQ(problems_of("tp=0,zero=7,shedule=1f1b,tp=2,4"),
+            (std::vector<std::string>{"--within tp", "--within zero", "--within", "--within tp"}));
+  EXPECT_EQ(problems_of("1,2"), (std::vector<std::string>{"--within", "--within"}));
+}
+
+TEST(SearchSpaceTest, UsualValuesDivideTheChips) {
+  const SearchPlace place = place_of(questions().back());
+  const auto values = [&](const std::string& key) {
+    return usual_values(key, place.base.model, place.places, place.base.plan);
+  };
+  EXPECT_EQ(values("tp"), (std::vector<std::string>{"1", "2", "4", "8", "16"}));
+  EXPECT_EQ(values("ep"), (std::vector<std::string>{"1", "2", "4", "8"}));
+  EXPECT_EQ(values("cp"), (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(values("overlap_parameters"), (std::vector<std::string>{"false", "true"}));
+  EXPECT_TRUE(values("sequence").empty());
+  EXPECT_EQ(std::ranges::count(usual_keys(place.base.model), "ep"), 1);
+}
+
+}  // namespace
+}  // namespace stepsim

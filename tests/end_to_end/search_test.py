@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""stepsim search: its outputs, its JSON, what is refused: search_test.py PATH-TO-STEPSIM"""
+import json
+import pathlib
+
+from program import StepsimTest, main, stepsim
+
+QUESTION = ["--model", "llama3-8b", "--cluster", "dgx-h100-8", "--global-batch", "16", "--sequence",
+            "4096"]
+SPACE = ["--within", "tp=1,2,4,8,pp=1,2,zero=0..3,recompute=none,full"]
+PLAN_FIELDS = {"cluster", "plan", "step_time_s", "step_time_interval_s", "peak_bytes", "fits",
+               "model_flops_utilization", "chips", "cost"}
+
+
+class SearchTest(StepsimTest):
+    def result(self, *arguments, status=0):
+        run = stepsim("search", *arguments, "--json", "-")
+        self.assertEqual(run.returncode, status, run.stderr)
+        return json.loads(run.stdout)
+
+    def test_json_has_the_fields_of_its_page(self):
+        result = self.result(*QUESTION, *SPACE, "--top", "3", "--gpu-hour", "2.5")
+        self.assertEqual(list(result), ["objective", "considered", "excluded", "simulated",
+                                        "bound_gap", "front_is_whole", "best", "front"])
+        self.assertEqual(result["considered"], 64)
+        self.assertEqual(result["considered"],
+                         result["simulated"] + sum(result["excluded"].values()))
+        self.assertEqual(result["bound_gap"], 0)
+        self.assertEqual(len(result["best"]), 3)
+        for plan in result["best"] + result["front"]:
+            self.assertEqual(set(plan), PLAN_FIELDS)
+            self.assertTrue(plan["fits"])
+            self.assertEqual(plan["chips"], 8)
+            self.assertAlmostEqual(plan["cost"], plan["step_time_s"] * 8 * 2.5 / 3600)
+            keys = plan["plan"]
+            self.assertEqual(keys["tp"] * keys["pp"] * keys["dp"] * keys["cp"], 8)
+            self.assertEqual(keys["global_batch"], 16)
+        times = [plan["step_time_s"] for plan in result["best"]]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(result["best"][0], result["front"][0])
+
+    def test_the_best_plan_runs_as_it_was_found(self):
+        experiment = str(self.folder / "best.json")
+        best = self.result(*QUESTION, *SPACE, "--experiment", experiment)["best"][0]
+        run = json.loads(stepsim("run", experiment, "--json", "-").stdout)
+        self.assertEqual(run["step_time_s"], best["step_time_s"])
+        self.assertEqual(run["memory"]["peak_bytes"], best["peak_bytes"])
+        self.assertEqual(run["step_time_interval_s"], best["step_time_interval_s"])
+
+    def test_any_number_of_jobs_gives_the_same_bytes(self):
+        texts = {stepsim("search", *QUESTION, *SPACE, "--jobs", jobs, "--json", "-").stdout
+                 for jobs in ["1", "2", "7"]}
+        self.assertEqual(len(texts), 1)
+
+    def test_a_table_and_a_picture_are_written(self):
+        csv, plot = str(self.folder / "a.csv"), str(self.folder / "a.svg")
+        run = stepsim("search", *QUESTION, *SPACE, "--csv", csv, "--plot", plot, "--top", "4")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("proven: no plan of the space is better", run.stdout)
+        lines = pathlib.Path(csv).read_text().splitlines()
+        self.assertEqual(lines[0], "rank,cluster,tp,dp,pp,zero,recompute,step_time_s,peak_bytes,"
+                                   "fits,model_flops_utilization,chips,cost")
+        self.assertEqual(len(lines), 5)
+        self.assertIn("</svg>", pathlib.Path(plot).read_text())
+
+    def test_why_says_what_a_plan_would_give(self):
+        why = self.result(*QUESTION, *SPACE, "--why", "tp=8,microbatch=2")["why"]
+        self.assertEqual(why["plan"]["microbatch"], 2)
+        self.assertLessEqual(why["step_bound_s"], why["found"]["step_time_s"])
+        self.assertLessEqual(why["memory_bound_bytes"], why["found"]["peak_bytes"])
+        broken = self.result(*QUESTION, *SPACE, "--why", "tp=5,dp=1")["why"]
+        self.assertIsNone(broken["found"])
+        self.assertTrue(broken["problems"][0].startswith("plan.tp"))
+        text = stepsim("search", *QUESTION, *SPACE, "--why", "zero=3").stdout
+        self.assertIn("of the list", text)
+
+    def test_clusters_come_side_by_side(self):
+        result = self.result("--model", "llama3-8b", "--cluster", "dgx-h100-8,dgx-b200-8",
+                             "--global-batch", "16", "--sequence", "4096", "--within", "tp=1,2",
+                             "--fix", "zero=3", "--minimize", "cost", "--gpu-hour", "2,6")
+        self.assertEqual({plan["cluster"] for plan in result["best"]},
+                         {"dgx-h100-8", "dgx-b200-8"})
+        costs = [plan["cost"] for plan in result["best"]]
+        self.assertEqual(costs, sorted(costs))
+
+    def test_usual_values_of_a_key(self):
+        result = self.result(*QUESTION, "--within", "tp=..,pp=1..2", "--fix", "zero=1", "--top",
+                             "100")
+        self.assertEqual({plan["plan"]["tp"] for plan in result["best"]}, {1, 2, 4, 8})
+
+    def test_where_nothing_fits_it_says_how_near(self):
+        result = self.result("--model", "llama3-70b", "--cluster", "dgx-h100-8", "--global-batch",
+                             "8", "--sequence", "8192", "--within", "tp=4,8,zero=0,3", status=1)
+        self.assertEqual(len(result["best"]), 3)
+        self.assertFalse(result["best"][0]["fits"])
+        self.assertEqual(result["front"], [])
+
+    def test_a_limit_of_time_says_how_far_the_best_may_be(self):
+        result = self.result(*QUESTION, "--time-limit", "1us", status=1)
+        self.assertEqual(result["bound_gap"], 1)
+        self.assertFalse(result["best"])
+
+    def test_all_problems_come_at_once(self):
+        self.expect_refused(["search"], "--model: must be given", "--cluster: must be given",
+                            "--global-batch: must be given", "--sequence: must be given")
+        self.expect_refused(
+            ["search", *QUESTION, "--within", "tp=0,zero=9,shedule=1f1b,dtype=..", "--fix",
+             "zero=1,foo=3", "--minimize", "speed", "--top", "0", "--gpu-hour", "1,2",
+             "--time-limit", "soon", "--csv", "a.svg", "--jobs", "none"],
+            "--within tp: must be at least 1", "--within zero: must be 0",
+            'has "shedule", which is no key of a plan; did you mean schedule?',
+            "--within zero: is given by --fix, too", "--fix foo: no field foo",
+            "--minimize: must be step, memory or cost", "--top: must be", "has 2 prices for 1",
+            "--time-limit: must be", "--csv: must end in .csv", "--jobs: must be")
+        self.expect_refused(["search", *QUESTION, "--within", "dtype=.."],
+                            "--within dtype: has no usual values")
+        self.expect_refused(["search", *QUESTION, "--within", "sequence=1,2"],
+                            "--within sequence: is part of the question")
+        self.expect_refused(["search", *QUESTION, "--within", "tp=3,5"],
+                            "--within: leaves no plan that can run")
+        self.expect_refused(["search", *QUESTION, *SPACE, "--json", "a.json", "--experiment",
+                             "a.json"], "a.json")
+
+
+if __name__ == "__main__":
+    main()

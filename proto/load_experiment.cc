@@ -230,6 +230,23 @@ bool require(bool has, const char* section, const char* flag, const ExperimentSo
   return false;
 }
 
+// Weights are served in the type in which the model was published, where the plan says nothing
+// else: those of 4 bits are of the experts, if it has some. The chip computes in that type if it
+// can.
+void take_published_types(bool gives_type, const ChipSpec& chip, Experiment& experiment) {
+  ParallelPlan& plan = experiment.plan;
+  const std::optional<DataType>& published = experiment.model.weight_type;
+  if (!plan.is_inference() || !published || plan.weight_type || plan.expert_weight_type) return;
+  constexpr std::int64_t kByte = 8;
+  if (experiment.model.experts.routed > 0 && bits_of(*published) < kByte) {
+    plan.expert_weight_type = published;
+  } else if (!gives_type && chip.peak_of(*published) > Throughput(0)) {
+    plan.type = *published;
+  } else {
+    plan.weight_type = published;
+  }
+}
+
 // Works out layout=balanced, if the sizes that it needs make sense.
 void balance(Experiment& experiment, ProblemList& problems) {
   ParallelPlan& plan = experiment.plan;
@@ -298,6 +315,9 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
     experiment.plan = to_plan(message.plan(), problems);
     if (has_rules && has_model) {
       complete_inference(experiment.model, experiment.plan);
+      if (has_cluster) {
+        take_published_types(message.plan().has_dtype(), experiment.cluster.chip, experiment);
+      }
       balance(experiment, problems);
     }
     if (!built) problems.mark_reported("plan.ranks");

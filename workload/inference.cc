@@ -1,6 +1,7 @@
 #include "workload/inference.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -180,28 +181,53 @@ Layer forward_only(Layer layer) {
   return layer;
 }
 
-// Returns how many of a chip's experts have a token, on average: at least one, if any token comes.
-std::int64_t experts_in_use(const ModelSpec& model, std::int64_t on_chip, std::int64_t rows) {
-  const auto experts = static_cast<double>(model.experts.routed);
-  const double tokens =
-      static_cast<double>(rows) * experts / static_cast<double>(on_chip * model.experts.visited());
-  const double missed = 1 - static_cast<double>(model.experts.visited()) / experts;
-  const double share = 1 - std::pow(missed, tokens);
-  const auto used = static_cast<std::int64_t>(std::lround(static_cast<double>(on_chip) * share));
-  return std::clamp<std::int64_t>(used, 1, std::min(on_chip, std::max<std::int64_t>(1, rows)));
+// Multiplies with weights that are narrower in memory than the operands.
+void read_narrow_weights(const DataTypes& types, std::optional<DataType> weights, LayerOp& op) {
+  if (!weights || bits_of(*weights) >= bits_of(types.matmul)) return;
+  for (Kernel& kernel : op.forward) {
+    if (kernel.kind != KernelKind::kMatmul) continue;
+    kernel.read = bytes_of(kernel.batch * kernel.m * kernel.k, types.matmul) +
+                  bytes_of(kernel.batch * kernel.n * kernel.k, *weights);
+    kernel.stored = *weights;
+  }
 }
 
-// Reads the weights of those experts only that have a token.
-void leave_out_experts(const ModelSpec& model, const DataTypes& types, LayerOp& op) {
-  for (Kernel& kernel : op.forward) {
-    if (kernel.kind != KernelKind::kMatmul || kernel.batch <= 1) continue;
-    const double products = 2 * static_cast<double>(kernel.n) * static_cast<double>(kernel.k);
-    const auto rows = static_cast<std::int64_t>(std::lround(kernel.flops.value() / products));
-    kernel = grouped_matmul(kernel.name, {types.matmul, types.activations},
-                            {.groups = experts_in_use(model, kernel.batch, rows),
-                             .rows = rows,
-                             .n = kernel.n,
-                             .k = kernel.k});
+// Returns whether the op multiplies with a matrix in the type of projections. Tables, the head and
+// the router stay in that of the activations; others multiply activations only.
+bool has_projection(const LayerOp& op) {
+  constexpr std::array<std::string_view, 8> kOthers = {
+      "embedding",       "position_embedding", "unembedding",  "router",
+      "head_projection", "attention",          "index_scores", "scan"};
+  const auto is_matmul = [](const Kernel& kernel) { return kernel.kind == KernelKind::kMatmul; };
+  return std::ranges::any_of(op.forward, is_matmul) && std::ranges::count(kOthers, op.name) == 0;
+}
+
+// All experts of the chip in one call, which chooses, sorts, multiplies and adds up. Without a
+// tensor group copies arrive sorted by the dispatch, and leave so.
+void join_experts(const ModelSpec& model, const Shard& shard, Layer& block) {
+  const auto is_expert = [](const LayerOp& op) { return op.region == Region::kExpert; };
+  const auto first = std::ranges::find_if(block.ops, is_expert);
+  const auto end = std::find_if_not(first, block.ops.end(), is_expert);
+  const std::int64_t senders = shard.tensor > 1 ? 1 : shard.expert * shard.expert_tensor;
+  const ExpertSpec& experts = model.experts;
+  LayerOp joined = *first;
+  joined.name = "experts";
+  joined.parameters = 0;
+  for (auto op = first; op != end; ++op) joined.parameters += op->parameters;
+  joined.forward = {experts_kernel("experts", shard.types.matmul, shard.types.expert_weights,
+                                   {.tokens = shard.sequences * shard.sequence_length * senders,
+                                    .experts = experts.routed / shard.expert,
+                                    .all = experts.routed,
+                                    .chosen = experts.visited(),
+                                    .hidden = experts.latent > 0 ? experts.latent : model.hidden,
+                                    .inter = experts.intermediate / shard.expert_tensor,
+                                    .gated = model.gated_mlp})};
+  *first = std::move(joined);
+  block.ops.erase(first + 1, end);
+  for (LayerOp& op : block.ops) {
+    std::erase_if(op.forward, [](const Kernel& kernel) { return kernel.name == "choose_experts"; });
+    const bool moves_rows = op.name == "permute" || op.name == "unpermute";
+    if (moves_rows && (shard.tensor > 1 || shard.expert == 1)) op.forward.clear();
   }
 }
 
@@ -214,7 +240,7 @@ void divide_experts_over_tensor_group(Layer& block) {
     return !op.name.starts_with("shared_") || op.region != Region::kTensor;
   });
   for (LayerOp& op : block.ops) {
-    if (is_expert(op) || op.name == "unpermute") op.region = Region::kTensor;
+    op.in_tensor_group = is_expert(op) || op.name == "unpermute";
   }
   block.routing.reset();
 }
@@ -251,10 +277,11 @@ class PassLayers {
           std::vector<Kernel> kernels = *mixed.of(op.name, group);
           std::ranges::move(kernels, std::back_inserter(op.forward));
         }
-      } else if (op.region == Region::kExpert) {
-        leave_out_experts(model_, shard_.types, op);
+      } else if (op.region != Region::kExpert && has_projection(op)) {
+        read_narrow_weights(shard_.types, shard_.types.weights, op);
       }
     }
+    if (block.routing) join_experts(model_, shard_, block);
     if (block.routing && shard_.tensor > 1) divide_experts_over_tensor_group(block);
     return forward_only(std::move(block));
   }
@@ -322,6 +349,18 @@ std::vector<Kernel> TokenMixing::kernels(std::size_t kind, const RequestGroup& g
     std::ranges::move(kernels, std::back_inserter(all));
   }
   return all;
+}
+
+Bytes weights_size(const Layer& layer, const DataTypes& types) {
+  Bytes size;
+  for (const LayerOp& op : layer.ops) {
+    const bool is_expert = op.region == Region::kExpert;
+    const DataType type = is_expert            ? types.expert_weights.value_or(types.weights)
+                          : has_projection(op) ? types.weights
+                                               : types.activations;
+    size += bytes_of(op.parameters, type);
+  }
+  return size;
 }
 
 Bytes cache_size(const ModelSpec& model, const BlockKind& kind, std::int64_t tensor, DataType type,

@@ -16,10 +16,10 @@
 // The head takes the last token of each request (all new ones of those that generate). The logits
 // are gathered over the tensor group, and a token is drawn.
 //
-// Experts: only weights are read of experts that have a token, of E experts on average
-// E (1 - (1 - k / E)^tokens). With tensor parallelism the experts are divided over the tensor group
-// too (ep x etp = tp), whose ranks all have the same tokens: nothing is sent to them, and their
-// results are summed with the group's.
+// Experts are one call of a serving library (sim/chips/expert_layer.h), which reads the weights of
+// those that have a token, of E experts on average E (1 - (1 - k / E)^tokens). With tensor
+// parallelism the experts are divided over the tensor group too (ep x etp = tp), whose ranks all
+// have the same tokens: nothing is sent to them, and their results are summed with the group's.
 //
 // Nothing is kept for a backward. Not modelled: sequences of unequal length in a group (give the
 // mean), modules of multi-token prediction (a draft is a pass of its own), pages of the cache.
@@ -91,6 +91,10 @@ class TokenMixing {
   DataType cache_;
   std::vector<Kind> kinds_{};
 };
+
+// Returns the bytes of a layer's weights: of projections and experts in their types, of tables,
+// norms and the router in that of the activations.
+Bytes weights_size(const Layer& layer, const DataTypes& types);
 
 // Returns the bytes that a layer of this kind keeps on one chip of a request that has `tokens`
 // tokens: keys and values (of the window, where it is shorter), a latent vector, keys of an

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace stepsim {
 namespace {
@@ -115,6 +116,32 @@ Kernel accumulating_grouped_matmul(std::string_view name, MatmulTypes types,
           .n = k,
           .k = rows_of_a_group(shape),
           .accumulates = true};
+}
+
+Kernel experts_kernel(std::string_view name, DataType type, std::optional<DataType> weights,
+                      const ExpertsShape& shape) {
+  const auto tokens = static_cast<double>(shape.tokens);
+  const auto experts = static_cast<double>(shape.experts);
+  const double chance = static_cast<double>(shape.chosen) / static_cast<double>(shape.all);
+  const double rows = tokens * chance * experts;
+  const double active = experts * (1 - std::pow(1 - chance, tokens));
+  const std::int64_t matrix = shape.hidden * shape.inter;
+  const std::int64_t matrices = shape.gated ? 3 : 2;
+  const std::int64_t in_use = std::max<std::int64_t>(1, std::llround(active));
+  return {.name = name,
+          .kind = KernelKind::kExperts,
+          .type = type,
+          .flops = Flops(2 * rows * static_cast<double>(matrices * matrix)),
+          .read = bytes_of(in_use * matrices * matrix, weights.value_or(type)) +
+                  bytes_of(shape.tokens * shape.hidden, type),
+          .written = bytes_of(shape.tokens * shape.hidden, DataType::kBf16),
+          .batch = shape.experts,
+          .m = shape.tokens,
+          .n = shape.inter,
+          .k = shape.hidden,
+          .choices = static_cast<std::uint16_t>(shape.chosen),
+          .gated = shape.gated,
+          .stored = weights};
 }
 
 double attention_pairs(std::int64_t length, bool causal, std::int64_t window) {

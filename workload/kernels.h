@@ -129,6 +129,21 @@ Kernel attention_decode(std::string_view name, const DecodeKernel& kernel,
 Kernel latent_decode(std::string_view name, const DecodeKernel& kernel,
                      const LatentDecodeShape& shape);
 
+// The experts of a layer in one call of a serving library, for tokens that choose among all.
+struct ExpertsShape {
+  std::int64_t tokens = 0;   // that choose, of all members of the experts' group
+  std::int64_t experts = 0;  // on this chip
+  std::int64_t all = 0;
+  std::int64_t chosen = 0;  // by each token, of all
+  std::int64_t hidden = 0;
+  std::int64_t inter = 0;  // of an expert, this chip's part
+  bool gated = true;
+};
+
+// `type`: of operands; `weights`: unset if the same. FLOPs and bytes are means over random choices.
+Kernel experts_kernel(std::string_view name, DataType type, std::optional<DataType> weights,
+                      const ExpertsShape& shape);
+
 // Returns the bytes of one fp32 log-sum-exp per query and head. The forward kernel leaves it for
 // the backward kernel, besides its inputs and output.
 Bytes log_sum_exp_size(const AttentionShape& shape);

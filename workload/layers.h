@@ -53,7 +53,8 @@ namespace stepsim {
 // Types by purpose. FP8 training multiplies in FP8 and keeps the rest wider:
 // {.matmul = DataType::kFp8, .dispatch = DataType::kFp8}.
 struct DataTypes {
-  DataType weights = DataType::kBf16;  // as held and gathered
+  DataType weights = DataType::kBf16;        // as held and gathered
+  std::optional<DataType> expert_weights{};  // of routed experts: inference; unset: as `weights`
   // The residual stream, attention, elementwise kernels, router, embedding, unembedding and loss.
   DataType activations = DataType::kBf16;
   // Operands of the projections and experts of a block; inputs that only those read are kept in it.
@@ -166,6 +167,8 @@ struct LayerOp {
   // The host reads a result of its forward, so it launches what comes behind only when that has
   // ended: numbers of tokens that decide the shapes behind it (Shard::host_reads_counts).
   bool host_reads = false;
+  // Inference: the tensor group divides an op of another region, too, and adds up the results.
+  bool in_tensor_group = false;
   // Columns of each matrix, if one matmul here stands for several that other software multiplies
   // one by one. Empty: it is a single matrix.
   std::vector<std::int64_t> columns{};
@@ -199,7 +202,7 @@ struct LayerOp {
 };
 
 inline bool is_tensor(const LayerOp& op) {
-  return op.region == Region::kTensor;
+  return op.region == Region::kTensor || op.in_tensor_group;
 }
 
 // Returns the op's matmul with weights, or nullptr if it has none: those of attention multiply

@@ -196,6 +196,11 @@ std::vector<OpExchange> expert_exchanges(const Layer& block, const ParallelPlan&
   OpExchange combine{.op = static_cast<std::size_t>(end - block.ops.begin()) - 1};
   combine.after_forward = travel.back();
   combine.before_backward = travel.there();
+  if (combine.op == dispatch.op) {  // inference: all experts in one op
+    dispatch.after_forward = std::move(combine.after_forward);
+    dispatch.before_backward = std::move(combine.before_backward);
+    return {std::move(dispatch)};
+  }
   if (!plan.overlap_shared_experts) return {std::move(dispatch), std::move(combine)};
   OpExchange shared{.op = static_cast<std::size_t>(std::ranges::find_if(block.ops, is_shared) -
                                                    block.ops.begin())};

@@ -17,20 +17,6 @@
 namespace stepsim {
 namespace {
 
-DataTypes data_types(const ParallelPlan& plan) {
-  return {.weights = plan.weights(),
-          .activations = plan.activations(),
-          .matmul = plan.type,
-          .gradients = plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
-          .communication = plan.communicated(),
-          .dispatch = plan.dispatched(),
-          .combine = plan.combined(),
-          .scale_block = plan.scale_block,
-          .scale_rows = plan.scale_rows,
-          .activation_input = plan.activation_input_type,
-          .attention_result_bits = plan.attention_result_bits};
-}
-
 // Adds placeholders for weight gradients. The matmuls of embedding and head hold one only while
 // their backward runs. The gradient of an embedding's table is made whole and then added.
 Layer with_placeholders(Layer layer, const ParallelPlan& plan) {
@@ -162,6 +148,21 @@ std::int64_t expert_roles(const ModelSpec& model, const ParallelPlan& plan) {
 }
 
 }  // namespace
+
+DataTypes data_types(const ParallelPlan& plan) {
+  return {.weights = plan.weights(),
+          .expert_weights = plan.expert_weight_type,
+          .activations = plan.activations(),
+          .matmul = plan.type,
+          .gradients = plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
+          .communication = plan.communicated(),
+          .dispatch = plan.dispatched(),
+          .combine = plan.combined(),
+          .scale_block = plan.scale_block,
+          .scale_rows = plan.scale_rows,
+          .activation_input = plan.activation_input_type,
+          .attention_result_bits = plan.attention_result_bits};
+}
 
 Shard shard_of(const ParallelPlan& plan, const Role& role) {
   return {.sequences = plan.microbatch_size,

@@ -46,6 +46,9 @@ struct LoweredModel {
   std::vector<LoweredModule> prediction;
 };
 
+// Returns the types of a plan, by purpose.
+DataTypes data_types(const ParallelPlan& plan);
+
 // Returns the share of the model that a rank with this role computes for a micro-batch.
 Shard shard_of(const ParallelPlan& plan, const Role& role);
 

@@ -45,6 +45,12 @@ OpRef add_compute(Stage& stage, const std::vector<Kernel>& kernels, const std::s
 
 void hold_model_state(Stage& stage, Bytes fixed_memory) {
   const ParallelPlan& plan = stage.plan;
+  if (plan.is_inference()) {
+    stage.builder.hold(MemoryCategory::kParameters, stage.weights);
+    stage.builder.hold(MemoryCategory::kCache, stage.cache);
+    stage.builder.hold(MemoryCategory::kFixedOverhead, fixed_memory);
+    return;
+  }
   for (const bool experts : {false, true}) {
     const std::int64_t held = stage.parameters_of(experts);
     const std::int64_t shards = stage.groups(experts).shards;
@@ -56,7 +62,6 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
     const std::int64_t weight = plan.shared_master ? master : size_of(plan.weights()).value();
     const std::int64_t frozen = stage.frozen_of(experts) * size_of(plan.weights()).value();
     hold(MemoryCategory::kParameters, held * weight + frozen, plan.zero == 3);
-    if (plan.is_inference()) continue;
     if (plan.hold_gradients) {
       hold(MemoryCategory::kGradients, held * plan.gradient_bytes, plan.zero >= 2);
     }
@@ -66,8 +71,7 @@ void hold_model_state(Stage& stage, Bytes fixed_memory) {
       hold(MemoryCategory::kOptimizer, held * state, plan.zero >= 1);
     }
   }
-  stage.builder.hold(MemoryCategory::kCache, stage.cache);
-  if (plan.gradient_placeholders && !plan.is_inference()) {
+  if (plan.gradient_placeholders) {
     stage.builder.hold(MemoryCategory::kBuffers, block_placeholders(stage));
   }
   stage.builder.hold(MemoryCategory::kFixedOverhead, fixed_memory);

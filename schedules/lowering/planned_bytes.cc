@@ -330,9 +330,8 @@ std::int64_t tensor_bytes_of_pass(const ParallelPlan& plan, const ModelLayers& l
       const LayerOp& op = layer.ops[i];
       sum += 2 * op.summed_values_per_token * plan.tokens() * size_of(DataType::kFp32).value();
       const bool is_last = i + 1 == layer.ops.size();
-      const bool leaves =
-          is_last ? &layer != &layers.head : layer.ops[i + 1].region != Region::kTensor;
-      if (op.region == Region::kTensor && leaves) sum += 2 * layers.tensor_boundary.value();
+      const bool leaves = is_last ? &layer != &layers.head : !is_tensor(layer.ops[i + 1]);
+      if (is_tensor(op) && leaves) sum += 2 * layers.tensor_boundary.value();
     }
   });
   const std::int64_t logits = layers.head.ops.back().crossing.value();

@@ -102,7 +102,9 @@ struct Stage {
   std::int32_t number = 0;  // rank in the pipeline
   std::vector<StageChunk> chunks;
   std::vector<Bytes> boundaries;  // bytes of a message behind each stage (message_size())
-  Bytes cache{};                  // what the rank keeps of the requests of a pass of inference
+  // Of a pass of inference: its weights, and what it keeps of the requests.
+  Bytes weights{};
+  Bytes cache{};
   std::int64_t tied_parameters =
       0;                      // size of an embedding table that this rank and another both hold
   bool shares_table = false;  // its first and its last chunk read one table

@@ -63,6 +63,20 @@ Bytes cache_of_layers(const ModelSpec& model, const ParallelPlan& plan, std::int
   return sum;
 }
 
+// Returns the weights of a pass: of the layers from `first` up to `end`, and of the stage's ends.
+Bytes weights_of(const ModelLayers& layers, std::int64_t first, std::int64_t end,
+                 const Stage& stage) {
+  const DataTypes types = data_types(stage.plan);
+  Bytes sum;
+  for (std::int64_t layer = first; layer < end; ++layer) {
+    sum += weights_size(layers.block(layer), types);
+  }
+  if (stage.holds_first()) sum += weights_size(layers.embedding, types);
+  if (stage.holds_last()) sum += weights_size(layers.head, types);
+  if (stage.copies_table()) sum += table_of(layers) * size_of(types.activations);
+  return sum;
+}
+
 }  // namespace
 
 bool copies_table(const ModelSpec& model, const PipelineSchedule& schedule) {
@@ -98,6 +112,7 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
   if (plan.is_inference()) {
     const auto at = static_cast<std::size_t>(stage.number);
     stage.cache = cache_of_layers(model, plan, first_block[at], first_block[at + 1]);
+    stage.weights = weights_of(lowered.layers, first_block[at], first_block[at + 1], stage);
   }
 }
 

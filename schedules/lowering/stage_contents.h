@@ -19,11 +19,10 @@ bool copies_table(const ModelSpec& model, const PipelineSchedule& schedule);
 std::vector<std::int32_t> first_blocks(const ModelSpec& model, const ParallelPlan& plan,
                                        const PipelineSchedule& schedule);
 
-// Sets the chunks of a stage, what it shares of the embedding's table, and the cache of a pass of
-// inference. Cost: linear in its
-// layers and in the stages of the pipeline. REQUIRES: plan, schedule and number are set; of the
-// schedule only the number of ranks, the chunks and the placement are read. `lowered` outlives the
-// stage.
+// Sets the chunks of a stage, what it shares of the embedding's table, and weights and cache of a
+// pass of inference. Cost: linear in its layers and in the stages of the pipeline. REQUIRES: plan,
+// schedule and number are set; of the schedule only the number of ranks, the chunks and the
+// placement are read. `lowered` outlives the stage.
 void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stage);
 
 }  // namespace stepsim

@@ -22,7 +22,7 @@ void check_stands_alone(const char* field, std::optional<DataType> given, Rules&
 }
 
 void check_formats_with_scales(const ParallelPlan& plan, Rules& rules) {
-  check_stands_alone("weight_dtype", plan.weight_type, rules);
+  if (!plan.is_inference()) check_stands_alone("weight_dtype", plan.weight_type, rules);
   check_stands_alone("activation_dtype", plan.activation_type, rules);
   check_stands_alone("communication_dtype", plan.communication_type, rules);
   check_stands_alone("dispatch_dtype", plan.dispatch_type, rules);

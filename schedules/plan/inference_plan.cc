@@ -18,6 +18,9 @@ void check_training(const ParallelPlan& plan, Rules& rules) {
         std::pair{"prefill_context", plan.prefill_context}}) {
     rules.require(value == 0, field, "is " + std::to_string(value) + but);
   }
+  rules.require(
+      !plan.expert_weight_type, "expert_weight_dtype",
+      "is " + std::string(plan.expert_weight_type ? name_of(*plan.expert_weight_type) : "") + but);
   rules.require(!plan.cache_type, "cache_dtype",
                 "is " + std::string(plan.cache_type ? name_of(*plan.cache_type) : "") + but);
 }
@@ -68,6 +71,13 @@ bool has(const ModelSpec& model, Mixer mixer) {
 
 bool looks_ahead(const ModelSpec& model) {
   return !model.causal || has(model, Mixer::kTwoSided);
+}
+
+void check_expert_weights(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (!plan.expert_weight_type) return;
+  const std::string is = "is " + std::string(name_of(*plan.expert_weight_type));
+  rules.require(model.experts.routed > 0, "expert_weight_dtype",
+                is + ", but the model has no routed experts: leave it out");
 }
 
 void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -141,6 +151,7 @@ void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& ru
   check_training_keys(plan, rules);
   check_unsupported(plan, model, rules);
   check_experts_of_group(plan, model, rules);
+  check_expert_weights(plan, model, rules);
   check_requests(plan, model, rules);
 }
 

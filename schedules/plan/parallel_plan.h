@@ -150,8 +150,9 @@ struct ParallelPlan {
   std::int64_t context = 0;         // tokens of each request after the pass; 0: not given
   std::int64_t prefill_tokens = 0;  // new tokens of one more request, beside those that generate
   std::int64_t prefill_context = 0;
-  std::optional<DataType> cache_type{};        // unset: the activations' type
-  std::optional<RequestBatch> own_requests{};  // of a replica, instead of what the keys say
+  std::optional<DataType> cache_type{};          // unset: the activations' type
+  std::optional<DataType> expert_weight_type{};  // unset: as other weights
+  std::optional<RequestBatch> own_requests{};    // of a replica, instead of what the keys say
 
   // ---- tensor and context ranks ----
   bool sequence_parallel = true;
@@ -254,7 +255,8 @@ struct ParallelPlan {
   std::int64_t edp() const { return tp * cp * dp / (etp * ep); }
   std::int64_t size_of(PlanAxis axis) const;
   std::int64_t size_of(ExpertAxis axis) const;
-  DataType weights() const { return weight_type.value_or(wide(type)); }
+  // Training holds weights of one byte in 16 bits too; what is served was made narrow before.
+  DataType weights() const { return weight_type.value_or(is_inference() ? type : wide(type)); }
   DataType activations() const { return activation_type.value_or(wide(type)); }
   DataType cached() const { return cache_type.value_or(activations()); }
   DataType communicated() const { return communication_type.value_or(activations()); }

@@ -163,6 +163,11 @@ void add_inference(Table& table) {
              .advice = "Later chunks of a long prompt attend to the earlier ones.",
              .rules = "At least prefill_tokens.",
              .unset = "prefill_tokens"});
+  table.add("expert_weight_dtype", &Plan::expert_weight_type,
+            {.help = "Type in which routed experts are held. The kernel widens it as it reads.",
+             .advice = "mxfp4 for gpt-oss.",
+             .rules = "Needs a model with experts.",
+             .unset = "weight_dtype; as the model was published, where it says so"});
   table.add("cache_dtype", &Plan::cache_type,
             {.help = "Type of keys and values, or latents, in the cache.",
              .advice = "fp8 halves the cache and what attention reads.",

@@ -51,6 +51,24 @@ DecodeTime decode_time(const Kernel& kernel, const ChipSpec& chip) {
   return time_of_decode(kernel, own == nullptr ? DecodeEfficiency{} : *own, target);
 }
 
+KernelTime time_of_separate_experts(const Kernel& kernel, const ExpertLayer& layer,
+                                    const ChipSpec& chip);
+
+// A chip without constants of a serving library multiplies all experts in two kernels, and moves
+// their rows in others.
+void set_times_of_experts(const Kernel& kernel, const ChipSpec& chip, KernelTime& time) {
+  const ExpertLayer layer = layer_of(kernel);
+  const ExpertEfficiency* own = find_experts(chip.serving.experts, layer);
+  if (own == nullptr) {
+    time = time_of_separate_experts(kernel, layer, chip);
+    return;
+  }
+  const ExpertTime experts = time_of_experts(layer, *own, serving_chip(chip, layer.type));
+  time.compute_s = experts.matmuls_s + experts.rows_s;
+  time.memory_s = 0;
+  time.overhead = experts.starts;
+}
+
 // Sets the times that the kernel takes at the clock of the peaks.
 void set_times(const Kernel& kernel, const ChipSpec& chip, KernelTime& time) {
   const Efficiency& efficiency = chip.efficiency;
@@ -89,6 +107,9 @@ void set_times(const Kernel& kernel, const ChipSpec& chip, KernelTime& time) {
         time.overhead = decode.around;
         break;
       }
+      case KernelKind::kExperts:
+        set_times_of_experts(kernel, chip, time);
+        break;
       case KernelKind::kElementwise:
         time.compute_s =
             flops / (chip.peak_of(DataType::kFp32).value() * efficiency.elementwise_fraction);
@@ -98,6 +119,50 @@ void set_times(const Kernel& kernel, const ChipSpec& chip, KernelTime& time) {
   if (const auto reached = efficiency.memory_fraction_of(kernel.elementwise)) {
     time.compute_s = std::max(time.compute_s, at_peak / *reached);
   }
+}
+
+KernelTime time_of_separate_experts(const Kernel& kernel, const ExpertLayer& layer,
+                                    const ChipSpec& chip) {
+  const auto active = std::max<std::int64_t>(1, std::llround(layer.load.active));
+  const auto rows = std::max<std::int64_t>(1, std::llround(layer.load.rows));
+  KernelTime sum;
+  const auto add = [&](const Kernel& part) {
+    KernelTime time;
+    set_times(part, chip, time);
+    const bool is_memory = time.memory_bound();
+    sum.memory_s += is_memory ? time.memory_s : 0;
+    sum.compute_s += is_memory ? 0 : time.compute_s;
+    sum.overhead += time.overhead;
+  };
+  const auto multiply = [&](std::int64_t columns, std::int64_t inner) {
+    Kernel product = kernel;
+    product.kind = KernelKind::kMatmul;
+    product.batch = active;
+    product.m = (rows + active - 1) / active;
+    product.n = columns;
+    product.k = inner;
+    product.flops = Flops(2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
+                          static_cast<double>(inner));
+    product.read = bytes_of(rows * inner, kernel.type) +
+                   bytes_of(active * columns * inner, kernel.stored.value_or(kernel.type));
+    product.written = bytes_of(rows * columns, DataType::kBf16);
+    add(product);
+  };
+  const auto move_rows = [&](std::int64_t reads, std::int64_t writes) {
+    add({.name = kernel.name,
+         .flops = Flops(static_cast<double>(rows)),
+         .read = bytes_of(rows * reads, DataType::kBf16),
+         .written = bytes_of(rows * writes, DataType::kBf16)});
+  };
+  const std::int64_t inputs = kernel.gated ? 2 : 1;
+  move_rows(layer.hidden, layer.hidden);  // sorts
+  multiply(inputs * layer.inter, layer.hidden);
+  move_rows(inputs * layer.inter, layer.inter);  // the activation
+  multiply(layer.hidden, layer.inter);
+  move_rows(layer.hidden, layer.hidden);  // adds up
+  sum.compute_s += sum.memory_s;          // one after the other
+  sum.memory_s = 0;
+  return sum;
 }
 
 // Returns the entry for `key`, or nullptr. The member `own` holds an entry's key.

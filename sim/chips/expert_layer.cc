@@ -92,6 +92,56 @@ ExpertLoad load_of(std::span<const std::int64_t> rows) {
   return load;
 }
 
+ExpertLoad expected_load(std::int64_t tokens, std::int64_t experts, double chance) {
+  const auto count = static_cast<double>(experts);
+  const double mean = static_cast<double>(tokens) * chance;
+  ExpertLoad load{.rows = count * mean};
+  // Beyond a few tiles the last one is half full.
+  constexpr double kMany = 2000;  // rows of an expert
+  if (mean > kMany) {
+    load.active = count;
+    for (std::size_t tile = 0; tile < kExpertTiles.size(); ++tile) {
+      load.tiles[tile] = count * (mean / static_cast<double>(kExpertTiles[tile]) + 0.5);
+    }
+    return load;
+  }
+  // The binomial distribution, from its logarithm, as it may begin below the least double.
+  const auto n = static_cast<double>(tokens);
+  const double odds = chance < 1 ? std::log(chance) - std::log1p(-chance) : 0;
+  const double spread = 10 * std::sqrt(mean) + 20;
+  const auto end = static_cast<std::int64_t>(std::min(n, mean + spread));
+  double log_of = n * (chance < 1 ? std::log1p(-chance) : 0);
+  for (std::int64_t rows = 0; rows <= end; ++rows) {
+    const double probability = chance < 1 ? std::exp(log_of) : (rows == tokens ? 1 : 0);
+    load.active += rows > 0 ? count * probability : 0;
+    for (std::size_t tile = 0; tile < kExpertTiles.size(); ++tile) {
+      const std::int64_t tiles = (rows + kExpertTiles[tile] - 1) / kExpertTiles[tile];
+      load.tiles[tile] += count * probability * static_cast<double>(tiles);
+    }
+    log_of += odds + std::log((n - static_cast<double>(rows)) / static_cast<double>(rows + 1));
+  }
+  return load;
+}
+
+ExpertLayer layer_of(const Kernel& kernel) {
+  assert(kernel.kind == KernelKind::kExperts && kernel.flops.value() > 0);
+  const double of_a_row =
+      2.0 * (kernel.gated ? 3 : 2) * static_cast<double>(kernel.n) * static_cast<double>(kernel.k);
+  const double copies = kernel.flops.value() / of_a_row;
+  const double chance =
+      copies / (static_cast<double>(kernel.m) * static_cast<double>(kernel.batch));
+  return {.tokens = kernel.m,
+          .top_k = kernel.choices,
+          .hidden = kernel.k,
+          .inter = kernel.n,
+          .gated = kernel.gated,
+          .type = kernel.type,
+          .weights = kernel.stored,
+          .load = expected_load(kernel.m, kernel.batch, std::min(1.0, chance)),
+          .library = kernel.library,
+          .repeated = kernel.repeated};
+}
+
 ExpertLoad mean_of(std::span<const ExpertLoad> loads) {
   assert(!loads.empty());
   ExpertLoad mean;

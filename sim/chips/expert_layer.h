@@ -54,6 +54,8 @@ struct ExpertLoad {
 
 // Returns the load of experts with these numbers of rows.
 ExpertLoad load_of(std::span<const std::int64_t> rows);
+// Returns the mean load of `experts` that each of `tokens` chooses with this chance, independently.
+ExpertLoad expected_load(std::int64_t tokens, std::int64_t experts, double chance);
 ExpertLoad mean_of(std::span<const ExpertLoad> loads);  // REQUIRES: at least one
 
 struct ExpertLayer {
@@ -93,6 +95,9 @@ struct ExpertTime {
   Duration starts{};
   Duration total{};
 };
+
+// Returns the layer that a kernel of kind kExperts stands for. REQUIRES: it has FLOPs.
+ExpertLayer layer_of(const Kernel& kernel);
 
 // Returns the first of `entries` whose keys match; nullptr if none does.
 const ExpertEfficiency* find_experts(const std::vector<ExpertEfficiency>& entries,

@@ -50,6 +50,7 @@ enum class KernelKind : std::uint8_t {
   kElementwise,        // norms, activations, residual additions, casts, optimizer updates
   kAttentionDecode,    // few queries a sequence over its cache of keys and values
   kLatentDecode,       // the same over a cache of latents, which are keys and values of all heads
+  kExperts,            // the experts of a layer, as a serving library runs them (expert_layer.h)
 };
 
 // Kinds of elementwise kernels. The access pattern of a kind decides how much of the memory's
@@ -73,7 +74,8 @@ struct Kernel {
   Bytes written{};
   // kMatmul: the shape. Attention: batch = sequences x heads, m = query length, n = key length,
   // k = head dimension. Decode: batch = sequences x heads of keys, m = queries that share them,
-  // n = keys of a sequence, k = width of a key. Otherwise 0.
+  // n = keys of a sequence, k = width of a key. Experts: batch = those on the chip, m = tokens that
+  // choose among all, n = width of an expert, k = width of a token. Otherwise 0.
   std::int64_t batch = 0;
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -83,8 +85,11 @@ struct Kernel {
   ElementwiseKind elementwise = ElementwiseKind::kPlain;  // kElementwise
   // Launches that it costs the host. 0: it belongs to a graph that an earlier kernel has launched.
   std::uint16_t launches = 1;
-  // Decode: the type of the cache. kMatmul: that of the second operand, where the kernel widens it
-  // as it reads (weights of 8 or 4 bits under 16-bit inputs). Unset: `type`.
+  std::uint16_t choices = 0;  // Experts: how many of all experts each token chooses
+  bool gated = false;         // Experts: three matrices each, not two
+  // Decode: the type of the cache. Experts: that of the weights. kMatmul: that of the second
+  // operand, where the kernel widens it as it reads (weights of 8 or 4 bits under 16-bit inputs).
+  // Unset: `type`.
   std::optional<DataType> stored{};
   std::string_view library{};  // Decode: whose kernel (DecodeEfficiency::library); "": the first
   bool repeated = false;       // Decode: the same data was read just before, as benchmarks do

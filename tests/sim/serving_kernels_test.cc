@@ -334,5 +334,30 @@ TEST(ServingKernelsTest, NarrowWeightsHaveMatmulConstantsOfTheirOwn) {
   }));
 }
 
+// Two tokens that each choose an expert with chance 1/4: none 9/16, one 6/16, both 1/16.
+TEST(ExpertLoadTest, IsTheMeanOverIndependentChoices) {
+  const ExpertLoad load = expected_load(2, 8, 0.25);
+  EXPECT_DOUBLE_EQ(load.rows, 4);
+  EXPECT_NEAR(load.active, 8 * 7.0 / 16, 1e-12);
+  for (const double tiles : load.tiles) EXPECT_NEAR(tiles, load.active, 1e-12);
+}
+
+TEST(ExpertLoadTest, ManyRowsLeaveTheLastTileHalfFull) {
+  const ExpertLoad counted = expected_load(63'000, 4, 1.0 / 32);  // 1,969 rows each
+  const ExpertLoad estimated = expected_load(65'000, 4, 1.0 / 32);
+  EXPECT_NEAR(counted.active, 4, 1e-9);
+  for (std::size_t tile = 0; tile < kExpertTiles.size(); ++tile) {
+    EXPECT_NEAR(counted.tiles[tile] / 63, estimated.tiles[tile] / 65,
+                0.01 * counted.tiles[tile] / 63);
+  }
+}
+
+TEST(ExpertLoadTest, ExpertsThatAllChooseHaveAllTokens) {
+  const ExpertLoad load = expected_load(100, 2, 1);
+  EXPECT_DOUBLE_EQ(load.rows, 200);
+  EXPECT_DOUBLE_EQ(load.active, 2);
+  EXPECT_DOUBLE_EQ(load.tiles.back(), 2);
+}
+
 }  // namespace
 }  // namespace stepsim

@@ -161,38 +161,58 @@ ModelSpec experts() {
   return model;
 }
 
+const Kernel& experts_of(const ModelLayers& layers) {
+  return op(layers.block(0), "experts").forward.front();
+}
+
 // 64 (1 - (1 - 4 / 64)^8) = 25.8 of 64 experts have one of eight tokens.
 TEST(InferenceTest, FewTokensReadTheWeightsOfFewExperts) {
-  const auto groups = [](std::int64_t tokens) {
+  const auto read = [](std::int64_t tokens) {
     const ModelLayers layers = inference_layers(experts(), {}, decoding(tokens, 100));
-    for (const LayerOp& op : layers.block(0).ops) {
-      if (op.region == Region::kExpert && !op.forward.empty()) return op.forward.front().batch;
-    }
-    return std::int64_t{0};
+    return (experts_of(layers).read - Bytes(tokens * 8192 * 2)) / (3 * 8192 * 1024 * 2);
   };
-  EXPECT_EQ(groups(8), 26);
-  EXPECT_EQ(groups(1), 4);
-  EXPECT_EQ(groups(4096), 64);
+  EXPECT_EQ(read(8), Bytes(26));
+  EXPECT_EQ(read(1), Bytes(4));
+  EXPECT_EQ(read(4096), Bytes(64));
 }
 
 // The tensor group divides the experts: together its ranks compute each copy once.
 TEST(InferenceTest, ATensorGroupDividesTheExperts) {
   const auto flops = [](const Shard& shard) {
-    double sum = 0;
     const ModelLayers layers = inference_layers(experts(), shard, decoding(64, 100));
-    for (const LayerOp& op : layers.block(0).ops) {
-      for (const Kernel& kernel : op.forward) {
-        const bool is_expert = kernel.kind == KernelKind::kMatmul && kernel.batch > 1;
-        if (is_expert) sum += kernel.flops.value();
-      }
-      EXPECT_TRUE(shard.tensor == 1 || op.region != Region::kExpert) << op.name;
-    }
-    return sum;
+    EXPECT_EQ(layers.block(0).routing.has_value(), shard.tensor == 1);
+    EXPECT_EQ(is_tensor(op(layers.block(0), "experts")), shard.tensor > 1);
+    return experts_of(layers).flops.value();
   };
   const double whole = flops({});
-  EXPECT_GT(whole, 0);
-  EXPECT_NEAR(4 * flops({.tensor = 4, .expert = 4}), whole, 1e-6 * whole);
-  EXPECT_NEAR(4 * flops({.tensor = 4, .expert_tensor = 4}), whole, 1e-6 * whole);
+  EXPECT_DOUBLE_EQ(whole, 2.0 * 64 * 4 * 3 * 8192 * 1024);
+  EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .expert = 4}), whole);
+  EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .expert_tensor = 4}), whole);
+}
+
+TEST(InferenceTest, WeightsTakeWhatTheirTypesTake) {
+  DataTypes types = all_of_type(DataType::kBf16);
+  const auto size = [&types] {
+    const ModelLayers layers = inference_layers(experts(), {.types = types}, decoding(1, 1));
+    return weights_size(layers.block(0), types).value();
+  };
+  const std::int64_t wide = size();
+  const std::int64_t of_experts = 64 * 3 * 8192 * 1024;
+  types.expert_weights = DataType::kFp8;
+  EXPECT_EQ(size(), wide - of_experts);
+  types.weights = DataType::kFp8;
+  const std::int64_t attention = 8192 * (8192 + 2048) + 8192 * 8192;
+  EXPECT_EQ(size(), wide - of_experts - attention);
+}
+
+TEST(InferenceTest, NarrowWeightsAreReadNarrow) {
+  DataTypes types = all_of_type(DataType::kBf16);
+  types.weights = DataType::kInt8;
+  const ModelLayers layers = inference_layers(llama3_70b(), {.types = types}, decoding(8, 100));
+  const Kernel& qkv = op(layers.block(0), "qkv_projection").forward.back();
+  EXPECT_EQ(qkv.stored, DataType::kInt8);
+  EXPECT_EQ(qkv.read, Bytes(8 * 8192 * 2 + 8192 * 10240));
+  EXPECT_EQ(op(layers.head, "unembedding").forward.back().stored, std::nullopt);
 }
 
 // A state is read and written once a step, whatever came before.

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <memory>
 #include <utility>
 
 #include "cli/outputs.h"
@@ -53,9 +54,11 @@ RequestList checked_requests(const ServeOptions& options, std::vector<Problem> p
   return list;
 }
 
-void simulate(const ServeOptions& options, ServedRun& run) {
-  LinearStepTime cost(options.step_time);
-  LinearStepTime decode_cost(options.decode_step_time.value_or(options.step_time));
+void simulate(const ServeOptions& options, ServedModel* model, ServedRun& run) {
+  LinearStepTime given(options.step_time.value_or(LinearStepTime::Rates{}));
+  LinearStepTime decode_given(options.decode_step_time.value_or(LinearStepTime::Rates{}));
+  StepCost& cost = options.step_time ? static_cast<StepCost&>(given) : model->cost();
+  StepCost& decode_cost = options.decode_step_time ? decode_given : cost;
   TimedKvTransport transport(options.transfer);
   Progress progress;
   const auto wall = std::chrono::steady_clock::now();
@@ -89,9 +92,16 @@ ExitStatus write_run(const ServeOptions& options, const ServedRun& run) {
 
 ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
-  const ServeOptions options = read_serve_options(arguments, problems);
+  ServeOptions options = read_serve_options(arguments, problems);
   const bool has_cases = !options.cases.empty();
   if (has_cases) return run_cases(options, std::move(problems));
+  std::unique_ptr<ServedModel> model;
+  if (options.model.given() && problems.empty()) {
+    model = std::make_unique<ServedModel>(options.model);
+    model->find_room(options.serving.replicas.options, problems);
+    if (options.serving.decode) model->find_room(options.serving.decode->options, problems);
+    options.chips_per_replica = model->chips();
+  }
   const RequestList requests = checked_requests(options, std::move(problems));
   const std::int64_t replicas =
       options.serving.replicas.count + (options.serving.decode ? options.serving.decode->count : 0);
@@ -100,7 +110,7 @@ ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
                 .objective = options.objective,
                 .chips = replicas * options.chips_per_replica};
   try {
-    simulate(options, run);
+    simulate(options, model.get(), run);
   } catch (const ServingStuck& stuck) {
     print_error(fmt::format("stepsim: the requests are never all answered\n  {}\n", stuck.what()));
     return ExitStatus::kNo;
@@ -112,15 +122,19 @@ ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
 
 constinit const Subcommand kServeSubcommand = {
     .name = "serve",
-    .arguments = "--requests KIND:KEYS --step-time TIME [options]",
+    .arguments = "--model NAME --cluster NAME --requests KIND:KEYS [options]",
     .summary = "let replicas of a model answer requests",
     .description =
         R"(stepsim serve lets replicas of a model answer requests: when each token comes, how full
 the KV cache is, and where the time of a request goes.
 
 Usage:
+  stepsim serve --model NAME --cluster NAME --plan KEYS --requests KIND:KEYS [options]
   stepsim serve --requests KIND:KEYS --step-time TIME [options]
   stepsim serve --cases F.jsonl [--json F]
+
+  stepsim serve --model llama3-70b --cluster dgx-h100-8 --plan tp=8 \
+    --requests poisson:rate=4,count=1000,input=1024,output=uniform:103-128
 
   stepsim serve --requests poisson:rate=4,count=1000,input=1024,output=uniform:103-128 \
     --engine vllm,sequences=256,kv-blocks=20000 --step-time linear:base=8ms,token=20us,kv=2ns \

@@ -79,6 +79,30 @@ void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<P
   }
 }
 
+void read_model(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
+  ServedModelSource& model = options.model;
+  model = {.model = line.value("model"),
+           .cluster = line.value("cluster"),
+           .plan = line.value("plan"),
+           .chip = line.value("chip"),
+           .library = line.value("library"),
+           .exact = line.options.count("exact-steps") != 0};
+  if (!model.given()) {
+    for (const char* const option : {"chip", "library", "exact-steps"}) {
+      if (line.options.count(option) == 0) continue;
+      problems.push_back({std::string("--") + option, "must stand with --model and --cluster"});
+    }
+    return;
+  }
+  for (const char* const option : {"model", "cluster"}) {
+    if (!line.value(option).empty()) continue;
+    problems.push_back({std::string("--") + option, "must be given, as --plan or another part is"});
+  }
+  if (line.options.count("chips-per-replica") != 0) {
+    problems.push_back({"--chips-per-replica", "must not stand with --model, whose plan says it"});
+  }
+}
+
 void read_run(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
   if (line.options.count("requests") == 0) {
     problems.push_back({"--requests",
@@ -89,10 +113,13 @@ void read_run(const CommandLine& line, ServeOptions& options, std::vector<Proble
       options.sources.push_back(read_request_source(text, problems));
     }
   }
+  read_model(line, options, problems);
   if (line.options.count("step-time") == 0) {
-    problems.push_back({"--step-time",
-                        "must be given: a time, as in 10ms, or linear:base=5ms,"
-                        "token=2us,kv=1ns"});
+    if (!options.model.given()) {
+      problems.push_back({"--step-time",
+                          "must be given: a time, as in 10ms, or linear:base=5ms,"
+                          "token=2us,kv=1ns; or --model and --cluster, which are simulated"});
+    }
   } else {
     options.step_time = read_step_time(line.value("step-time"), "--step-time", problems);
   }
@@ -132,8 +159,15 @@ po::options_description serve_option_list() {
       "tenant");
   add("engine", text("[NAME,]KEYS"),
       "scheduler of a replica and its keys (default: vllm; see stepsim help engine)");
+  add("model", text("NAME|FILE"), "the model that is served: steps are simulated passes");
+  add("cluster", text("NAME|FILE"), "the chips of a replica");
+  add("plan", text("KEYS"), "how a replica divides the model: tp=8, or dp=16,ep=16");
+  add("chip", text("NAME|FILE"), "replaces the cluster's chip");
+  add("library", text("NAME|FILE"), "replaces the cluster's communication library");
+  add("exact-steps", "simulate every step; else steps in between are interpolated");
   add("step-time", text("TIME|linear:KEYS"),
-      "how long a step takes: always the same, or base, token (computed) and kv (token read)");
+      "how long a step takes, instead of the model's: always the same, or base, token (computed) "
+      "and kv (token read)");
   add("replicas", text("N"), "copies of the model behind the router (default: 1)");
   add("router", text("POLICY"), "round-robin (default), least-tokens or prefix-aware");
   add("prefill", text("workers=N,KEYS"), "replicas that compute prompts only; with --decode");

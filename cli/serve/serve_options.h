@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/serve/served_model.h"
 #include "cli/subcommand.h"
 #include "serving/requests/request_source.h"
 #include "serving/serving_metrics.h"
@@ -20,8 +21,9 @@ struct ServeOptions {
   std::vector<RequestSource> sources;
   ServingOptions serving{};
   ServiceObjective objective{};
-  LinearStepTime::Rates step_time{};
-  std::optional<LinearStepTime::Rates> decode_step_time{};  // unset: the same
+  ServedModelSource model{};
+  std::optional<LinearStepTime::Rates> step_time{};         // unset: the model's
+  std::optional<LinearStepTime::Rates> decode_step_time{};  // unset: as the others
   TimedKvTransport::Rates transfer{};
   std::int64_t chips_per_replica = 1;
 

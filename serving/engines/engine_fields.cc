@@ -55,9 +55,15 @@ void add_cache_fields(FieldTable<Options>& table) {
   table.theme("KV cache");
   table.add("block", &Options::block, Limits::between(1, kMostBlockTokens),
             {.help = "Tokens of a KV block."});
-  table.add("kv_blocks", &Options::kv_blocks, Limits::between(1, kMostBlocks),
-            {.help = "Blocks of the KV cache of a replica.",
-             .unset = "room for the longest request, as often as sequences may run"});
+  table.add(
+      "kv_blocks", &Options::kv_blocks, Limits::between(1, kMostBlocks),
+      {.help = "Blocks of the KV cache of a replica.",
+       .unset = "with --model as many as fit (kv_fraction), else room for the longest request "
+                "as often as sequences may run"});
+  table.add("kv_fraction", &Options::kv_fraction, Limits::fraction(),
+            {.help = "Share of a chip's memory that the engine uses: what weights and the largest "
+                     "pass leave of it becomes KV blocks (gpu_memory_utilization).",
+             .advice = "Acts with --model, where kv_blocks is not given."});
   table.add("prefix_cache", &Options::prefix_cache,
             {.help = "Keeps blocks that are free until they are needed, and finds the beginnings "
                      "of later requests in them. The least recently freed goes first."});

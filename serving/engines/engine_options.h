@@ -36,6 +36,7 @@ struct EngineOptions {
   std::int64_t sequences = 1024;             // running at most
   std::int64_t block = 16;                   // tokens of a KV block
   std::optional<std::int64_t> kv_blocks{};   // unset: as many as are ever needed
+  double kv_fraction = 0.9;                  // of the memory, where a model says what it needs
   std::optional<std::int64_t> max_length{};  // of a sequence, prompt and answer
   bool prefix_cache = true;
   bool chunked_prefill = true;

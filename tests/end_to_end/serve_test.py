@@ -131,6 +131,37 @@ class ServeTest(StepsimTest):
         self.assertEqual([tenant["tenant"] for tenant in answer["tenants"]], ["poisson", "b"])
         self.assertEqual(sum(tenant["requests"] for tenant in answer["tenants"]), 300)
 
+    def test_steps_of_a_model_are_simulated(self):
+        served = ["serve", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan", "tp=8",
+                  "--requests", "burst:count=8,input=100,output=20", "--json", "-"]
+        result = stepsim(*served)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        data = json.loads(result.stdout)
+        # Eight prompts in one step, then 19 steps in which all decode.
+        self.assertEqual(data["steps"], 20)
+        run = stepsim("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                      "inference=decode,tp=8,batch=8,context=110", "--json", "-")
+        step = json.loads(run.stdout)["step_time_s"]
+        self.assertAlmostEqual(data["tpot_s"]["mean"] / step, 1, delta=0.01)
+        exact = json.loads(stepsim(*served, "--exact-steps").stdout)
+        self.assertAlmostEqual(data["end_to_end_s"]["mean"] / exact["end_to_end_s"]["mean"], 1,
+                               delta=0.005)
+        # 80 GiB x 0.9 less 2 GB of weights and 2 of libraries, in blocks of 16 x 16 KiB.
+        self.assertGreater(data["kv_blocks"]["total"], 250_000)
+        self.assertLess(data["kv_blocks"]["total"], 300_000)
+
+    def test_a_model_that_leaves_no_room_is_refused(self):
+        result = stepsim("serve", "--model", "llama3-70b", "--cluster", "dgx-h100-8", "--plan", "tp=1",
+                         "--requests", "burst:count=1,input=10,output=2")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--model: leaves no room for a KV cache", result.stderr)
+
+    def test_the_engine_decides_what_a_pass_computes(self):
+        result = stepsim("serve", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan",
+                         "tp=8,batch=4", "--requests", "burst:count=1,input=10,output=2")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--plan batch: must be left out", result.stderr)
+
     def test_prefill_and_decode_apart(self):
         answer, rows, _, _ = self.run_all(*RUN, "--prefill", "workers=2", "--decode", "workers=1",
                                           "--transfer", "linear:base=1ms,token=1us")

@@ -55,7 +55,7 @@ void serve_if_small(const ServeOptions& options) {
   const RequestList list = make_requests(options.sources);
   if (!is_soon_served(list)) return;
   throw_if_any(check(list, options.serving));
-  LinearStepTime cost(options.step_time);
+  LinearStepTime cost(options.step_time.value_or(LinearStepTime::Rates{.base = Duration(1000)}));
   TimedKvTransport transport(options.transfer);
   try {
     simulate_serving(list, options.serving,

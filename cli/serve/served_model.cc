@@ -1,0 +1,69 @@
+#include "cli/serve/served_model.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "experiment/build_cluster.h"
+#include "proto/load_experiment.h"
+#include "sim/base/field_text.h"
+#include "sim/base/quantity_text.h"
+
+namespace stepsim {
+namespace {
+
+// Returns the value of a key of the plan's text; "" if it has none.
+std::string_view value_of(std::string_view plan, std::string_view key) {
+  for (const std::string_view part : split_text(plan, ',')) {
+    if (part.starts_with(key) && part.substr(key.size()).starts_with('=')) {
+      return part.substr(key.size() + 1);
+    }
+  }
+  return "";
+}
+
+// Any pass of the plan will do: batches come from the engine.
+Experiment load(const ServedModelSource& source) {
+  std::vector<Problem> problems;
+  for (const char* const key : {"inference", "batch", "global_batch", "context", "sequence"}) {
+    if (value_of(source.plan, key).empty()) continue;
+    problems.push_back({"--plan " + std::string(key),
+                        "must be left out: the engine decides what a pass computes"});
+  }
+  throw_if_any(std::move(problems));
+  const std::string_view ranks = value_of(source.plan, "dp");
+  const std::string pass = fmt::format("inference=decode,context=2,batch={},allow_idle_chips=true",
+                                       ranks.empty() ? "1" : ranks);
+  return load_experiment({.model = source.model,
+                          .cluster = source.cluster,
+                          .plan = source.plan.empty() ? pass : pass + "," + source.plan,
+                          .chip = source.chip,
+                          .library = source.library});
+}
+
+}  // namespace
+
+ServedModel::ServedModel(const ServedModelSource& source)
+    : experiment_(load(source)),
+      times_(experiment_, cluster_for_steps(experiment_), {},
+             source.exact ? PassTimes::Precision::kExact : PassTimes::Precision::kInterpolated),
+      cost_(times_, experiment_.plan.dp) {}
+
+void ServedModel::find_room(EngineOptions& engine, std::vector<Problem>& problems) {
+  if (engine.kv_blocks) return;
+  const KvRoom room = kv_room(experiment_, cluster_for_steps(experiment_), engine.budget,
+                              engine.block, engine.kv_fraction);
+  if (room.of_block == Bytes(0)) return;  // states only
+  if (room.blocks > 0) {
+    engine.kv_blocks = room.blocks;
+    return;
+  }
+  problems.push_back(
+      {"--model", fmt::format("leaves no room for a KV cache: weights and the largest pass take {} "
+                              "of the {} that kv-fraction={} gives: more chips (tp), narrower "
+                              "weights (weight_dtype), or a smaller budget",
+                              to_text(room.others), to_text(room.available + room.others),
+                              engine.kv_fraction)});
+}
+
+}  // namespace stepsim

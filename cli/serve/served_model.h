@@ -1,0 +1,49 @@
+// ServedModel is the model, cluster and plan of `stepsim serve`: what a step of a replica takes,
+// how many chips a replica has, and how many blocks of a cache fit beside its weights.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/pass_times.h"
+#include "serving/engines/engine_options.h"
+#include "serving/passes/kv_room.h"
+#include "serving/passes/simulated_step_cost.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+
+// The arguments as texts. Empty: not given.
+struct ServedModelSource {
+  std::string model;
+  std::string cluster;
+  std::string plan;
+  std::string chip;
+  std::string library;
+  bool exact = false;  // simulate every step
+
+  bool given() const { return !model.empty() || !cluster.empty() || !plan.empty(); }
+};
+
+class ServedModel {
+ public:
+  // Throws ConfigError with all problems.
+  explicit ServedModel(const ServedModelSource& source);
+
+  StepCost& cost() { return cost_; }
+  std::int64_t chips() const { return experiment_.plan.ranks(); }
+  // Gives the engine as many blocks as fit, unless it says how many it has. Adds a problem if not
+  // one does.
+  void find_room(EngineOptions& engine, std::vector<Problem>& problems);
+
+ private:
+  Experiment experiment_;
+  PassTimes times_;
+  SimulatedStepCost cost_;
+};
+
+}  // namespace stepsim

@@ -63,6 +63,7 @@ std::string class_of(const Kernel& kernel) {
       return kernel.batch > 1 ? "experts" : "dense";
     case KernelKind::kAttentionDecode:
     case KernelKind::kLatentDecode:
+    case KernelKind::kExperts:
       ADD_FAILURE() << name << ": no step of training generates tokens";
       break;
     case KernelKind::kElementwise:

@@ -274,17 +274,16 @@ class Play {
     switch (op.kind) {
       case PipelineOpKind::kForward:
         return finish(rank, input_of_forward(op.microbatch, stage), warm_[rank] ? 0 : work.forward,
-                      &forwards_[at(op.microbatch, stage)], nullptr);
+                      &forwards_[at(op.microbatch, stage)]);
       case PipelineOpKind::kBackward:
       case PipelineOpKind::kBackwardInput: {
         const bool is_whole = op.kind == PipelineOpKind::kBackward;
         return finish(rank, input_of_backward(op.microbatch, stage),
-                      is_whole ? work.backward : work.input, &backwards_[at(op.microbatch, stage)],
-                      nullptr);
+                      is_whole ? work.backward : work.input, &backwards_[at(op.microbatch, stage)]);
       }
       case PipelineOpKind::kBackwardWeight:
         return finish(rank, backwards_[at(op.microbatch, stage)], work.backward - work.input,
-                      nullptr, nullptr);
+                      nullptr);
       case PipelineOpKind::kForwardBackward:
         break;
     }
@@ -292,20 +291,28 @@ class Play {
     const std::int64_t forward = input_of_forward(op.microbatch, stage);
     const std::int64_t backward = input_of_backward(op.backward_microbatch, other);
     if (forward == kNever || backward == kNever) return false;
-    return finish(rank, std::max(forward, backward),
-                  work.forward + by_stage_[static_cast<std::size_t>(other)].backward,
-                  &forwards_[at(op.microbatch, stage)],
-                  &backwards_[at(op.backward_microbatch, other)]);
+    return finish_both(rank, std::max(forward, backward), work.forward,
+                       by_stage_[static_cast<std::size_t>(other)].backward,
+                       forwards_[at(op.microbatch, stage)],
+                       backwards_[at(op.backward_microbatch, other)]);
   }
 
-  bool finish(std::size_t rank, std::int64_t input, std::int64_t time, std::int64_t* result,
-              std::int64_t* other_result) {
+  // The passes of a fused op run by turns, so each result may be there before the other's.
+  bool finish_both(std::size_t rank, std::int64_t input, std::int64_t forward,
+                   std::int64_t backward, std::int64_t& forward_end, std::int64_t& backward_end) {
+    if (!finish(rank, input, forward + backward, nullptr)) return false;
+    const std::int64_t start = starts_[rank].back();
+    forward_end = start + forward;
+    backward_end = start + backward;
+    return true;
+  }
+
+  bool finish(std::size_t rank, std::int64_t input, std::int64_t time, std::int64_t* result) {
     if (input == kNever) return false;
     const std::int64_t start = std::max(input, free_[rank]);
     starts_[rank].push_back(start);
     free_[rank] = start + time;
     if (result != nullptr) *result = free_[rank];
-    if (other_result != nullptr) *other_result = free_[rank];
     const std::size_t next = starts_[rank].size();
     const std::vector<PipelineOp>& ops = order_.ranks[rank];
     if (next < ops.size() && ops[next].kind != PipelineOpKind::kForward) warm_[rank] = false;

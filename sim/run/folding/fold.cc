@@ -166,11 +166,12 @@ class Drawing {
           group_works_.push_back({.work = work});
         }
       }
-      const auto of_communicator =
-          std::ranges::subrange(group_works_.begin() + begin, group_works_.end());
-      std::ranges::sort(of_communicator, {}, &Work::work);
-      const auto rest = std::ranges::unique(of_communicator, {}, &Work::work);
-      group_works_.erase(rest.begin(), rest.end());
+      const auto first = group_works_.begin() + begin;
+      std::sort(first, group_works_.end(),
+                [](const Work& a, const Work& b) { return a.work < b.work; });
+      const auto rest = std::unique(first, group_works_.end(),
+                                    [](const Work& a, const Work& b) { return a.work == b.work; });
+      group_works_.erase(rest, group_works_.end());
     }
     for (Work& work : group_works_) work.pattern = plans_.pattern_of(work.work, group);
   }

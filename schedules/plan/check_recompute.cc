@@ -80,6 +80,10 @@ void check_groups(const ParallelPlan& plan, const ModelSpec& model, Rules& rules
 }  // namespace
 
 void check_recompute(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  rules.require(plan.recompute != Recompute::kAlternate || model.shared.blocks == 0 || plan.tp <= 1,
+                "recompute",
+                "is alternate, which is not modelled for blocks of shared weights with tp above 1: "
+                "matmuls, full or none");
   check_groups(plan, model, rules);
   rules.require(!plan.recompute_layers || plan.recompute != Recompute::kNone, "recompute_layers",
                 "is " + std::to_string(plan.recompute_layers.value_or(0)) +

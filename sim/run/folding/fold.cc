@@ -219,7 +219,8 @@ class Drawing {
       for (; end < loads_.size() && loads_[end].first == loads_[begin].first; ++end) {
         list_.push_back(loads_[end].second);
       }
-      builder_.add_edge(vertex, vertex_of(loads_[begin].first), label_numbers_.number_of(list_));
+      const std::uint32_t label = label_numbers_.number_of(list_);  // vertex_of() uses list_ too
+      builder_.add_edge(vertex, vertex_of(loads_[begin].first), label);
       begin = end;
     }
   }
@@ -295,7 +296,8 @@ class Drawing {
       builder_.add_edge(rank, host_vertices_[path.host.index()], on_host);
       const auto join = [&](Joint way, const std::vector<LinkId>& links) {
         for (std::size_t place = 0; place < links.size(); ++place) {
-          builder_.add_edge(rank, vertex_of(links[place]), number_of(way, {place}));
+          const std::uint32_t label = number_of(way, {place});
+          builder_.add_edge(rank, vertex_of(links[place]), label);
         }
       };
       join(Joint::kOut, path.out);

@@ -52,6 +52,7 @@ class PassTimes {
   // Simulates the pass.
   Duration simulated(const RequestBatch& batch);
 
+  const Cluster& cluster() const { return cluster_; }
   std::uint64_t simulations() const { return simulations_; }
 
  private:

@@ -67,23 +67,12 @@ double model_flops_of(const Experiment& experiment, AttentionFlops convention) {
          flops_not_trained(experiment);
 }
 
-// Returns the tokens of a step. Of a pass that generates, those that come out; of prompts, all new
-// ones.
-std::int64_t tokens_of(const ParallelPlan& plan) {
-  return plan.global_batch * plan.sequence;
-}
-
 PassMetrics measure_pass(const Experiment& experiment, const SimulationResult& result) {
   const ParallelPlan& plan = experiment.plan;
   const ModelSpec& model = experiment.model;
   const RequestBatch batch = requests_of(plan);
-  PassMetrics metrics{.cache_per_token = cache_bytes_per_token(model, batch.cache)};
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    for (const RequestGroup& group : batch.groups) {
-      metrics.cache += plan.dp * group.sequences *
-                       cache_size(model, kind_of(model, layer), 1, batch.cache, group.keys());
-    }
-  }
+  PassMetrics metrics{.cache_per_token = cache_bytes_per_token(model, batch.cache),
+                      .cache = plan.dp * cache_of_layers(model, batch, 1, 0, model.layers)};
   if (plan.inference != Inference::kDecode || model.experts.routed > 0) return metrics;
   const MemoryBytes& held = result.memory_peaks[result.peak_rank.index()].by_category;
   const Bytes read = held[static_cast<std::size_t>(MemoryCategory::kParameters)] +
@@ -108,7 +97,7 @@ StepMetrics measure(const Experiment& experiment, const SimulationResult& result
 
   const double seconds = to_seconds(result.step_time);
   const auto chips = static_cast<double>(metrics.chips);
-  metrics.tokens_per_s = static_cast<double>(tokens_of(plan)) / seconds;
+  metrics.tokens_per_s = static_cast<double>(plan.global_batch * plan.sequence) / seconds;
   metrics.tokens_per_s_per_chip = metrics.tokens_per_s / chips;
   const double available_flops = seconds * chips * metrics.peak_per_chip.value();
   metrics.model_flops_utilization = metrics.model_flops / available_flops;

@@ -74,7 +74,7 @@ Work work_of(const ChunkCost& chunk, bool fused) {
   return work;
 }
 
-// Of a stage that two ranks hold.
+// Returns the least of each part, for a stage that two ranks hold.
 Work smaller(const Work& a, const Work& b) {
   return {.forward = std::min(a.forward, b.forward),
           .backward = std::min(a.backward, b.backward),

@@ -51,8 +51,8 @@ ServedModel::ServedModel(const ServedModelSource& source)
 
 void ServedModel::find_room(EngineOptions& engine, std::vector<Problem>& problems) {
   if (engine.kv_blocks) return;
-  const KvRoom room = kv_room(experiment_, cluster_for_steps(experiment_), engine.budget,
-                              engine.block, engine.kv_fraction);
+  const KvRoom room =
+      kv_room(experiment_, times_.cluster(), engine.budget, engine.block, engine.kv_fraction);
   if (room.of_block == Bytes(0)) return;  // states only
   if (room.blocks > 0) {
     engine.kv_blocks = room.blocks;

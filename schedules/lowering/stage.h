@@ -102,7 +102,7 @@ struct Stage {
   std::int32_t number = 0;  // rank in the pipeline
   std::vector<StageChunk> chunks;
   std::vector<Bytes> boundaries;  // bytes of a message behind each stage (message_size())
-  // Of a pass of inference: its weights, and what it keeps of the requests.
+  // Only a pass of inference has these: its weights, and what it keeps of the requests.
   Bytes weights{};
   Bytes cache{};
   std::int64_t tied_parameters =

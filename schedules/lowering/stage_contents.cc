@@ -49,20 +49,6 @@ void add_end(const ModelSpec& model, const LoweredModel& lowered, const Parallel
   }
 }
 
-// Returns what a chip keeps of the requests of a pass in the layers from `first` up to `end`.
-Bytes cache_of_layers(const ModelSpec& model, const ParallelPlan& plan, std::int64_t first,
-                      std::int64_t end) {
-  const RequestBatch batch = requests_of(plan);
-  Bytes sum;
-  for (std::int64_t layer = first; layer < end; ++layer) {
-    for (const RequestGroup& group : batch.groups) {
-      sum += group.sequences *
-             cache_size(model, kind_of(model, layer), plan.tp, batch.cache, group.keys());
-    }
-  }
-  return sum;
-}
-
 // Returns the weights of a pass: of the layers from `first` up to `end`, and of the stage's ends.
 Bytes weights_of(const ModelLayers& layers, std::int64_t first, std::int64_t end,
                  const Stage& stage) {
@@ -111,7 +97,8 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
       shares_table(model) && stages > 1 && stage.holds_first() && stage.holds_last();
   if (plan.is_inference()) {
     const auto at = static_cast<std::size_t>(stage.number);
-    stage.cache = cache_of_layers(model, plan, first_block[at], first_block[at + 1]);
+    stage.cache =
+        cache_of_layers(model, requests_of(plan), plan.tp, first_block[at], first_block[at + 1]);
     stage.weights = weights_of(lowered.layers, first_block[at], first_block[at + 1], stage);
   }
 }

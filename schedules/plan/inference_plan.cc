@@ -146,6 +146,18 @@ RequestBatch requests_of(const ParallelPlan& plan) {
   return batch;
 }
 
+Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::int64_t tensor,
+                      std::int64_t first, std::int64_t end) {
+  Bytes sum;
+  for (std::int64_t layer = first; layer < end; ++layer) {
+    for (const RequestGroup& group : batch.groups) {
+      sum += group.sequences *
+             cache_size(model, kind_of(model, layer), tensor, batch.cache, group.keys());
+    }
+  }
+  return sum;
+}
+
 void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
   if (!plan.is_inference()) return check_training(plan, rules);
   check_training_keys(plan, rules);

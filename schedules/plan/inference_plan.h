@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <cstdint>
+
 #include "schedules/plan/parallel_plan.h"
 #include "schedules/plan/plan_rules.h"
 #include "workload/inference.h"
@@ -19,6 +21,11 @@ void complete_inference(const ModelSpec& model, ParallelPlan& plan);
 
 // Returns the requests of one replica. REQUIRES: plan.is_inference(), and no problem.
 RequestBatch requests_of(const ParallelPlan& plan);
+
+// Returns what a chip of a group of `tensor` keeps of the requests in the layers from `first` up to
+// `end`.
+Bytes cache_of_layers(const ModelSpec& model, const RequestBatch& batch, std::int64_t tensor,
+                      std::int64_t first, std::int64_t end);
 
 // Checks the keys of inference, and that keys of training are left alone.
 void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);

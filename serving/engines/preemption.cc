@@ -32,6 +32,18 @@ bool make_room(EngineState& state, std::size_t& position, std::int64_t tokens) {
   return true;
 }
 
+void schedule_running(EngineState& state, bool decodes) {
+  for (std::size_t i = 0; i < state.running().size() && state.budget() > 0; ++i) {
+    const RequestId request = state.running()[i];
+    const Sequence& sequence = state.sequence(request);
+    if (sequence.is_done() || EngineState::is_decoding(sequence) != decodes) continue;
+    const std::int64_t tokens = state.tokens_in_budget(sequence);
+    if (tokens <= 0) continue;
+    if (!make_room(state, i, tokens)) return;
+    state.schedule(request, tokens);
+  }
+}
+
 std::int64_t watermark_blocks(const EngineState& state) {
   if (state.running().empty()) return 0;
   return static_cast<std::int64_t>(state.options().watermark *

@@ -15,6 +15,10 @@ namespace stepsim {
 // itself. A victim that stood before the request moves its position.
 bool make_room(EngineState& state, std::size_t& position, std::int64_t tokens);
 
+// Schedules running requests within the budget, in order: those that decode, or the others. Ends at
+// one that preempted itself.
+void schedule_running(EngineState& state, bool decodes);
+
 // Blocks that waiting requests must leave free: none while nothing runs.
 std::int64_t watermark_blocks(const EngineState& state);
 

@@ -7,18 +7,6 @@
 namespace stepsim {
 namespace {
 
-void schedule_those(EngineState& state, bool decodes) {
-  for (std::size_t i = 0; i < state.running().size() && state.budget() > 0; ++i) {
-    const RequestId request = state.running()[i];
-    const Sequence& sequence = state.sequence(request);
-    if (sequence.is_done() || EngineState::is_decoding(sequence) != decodes) continue;
-    const std::int64_t tokens = state.tokens_in_budget(sequence);
-    if (tokens <= 0) continue;
-    if (!make_room(state, i, tokens)) return;
-    state.schedule(request, tokens);
-  }
-}
-
 void admit_prompts(EngineState& state) {
   while (!state.waiting().empty() && state.budget() > 0 && state.has_room()) {
     const RequestId request = state.waiting().front();
@@ -32,8 +20,8 @@ void admit_prompts(EngineState& state) {
 
 void SarathiEngine::form(EngineState& state) {
   state.begin(state.options().budget);
-  schedule_those(state, true);
-  schedule_those(state, false);
+  schedule_running(state, true);
+  schedule_running(state, false);
   if (state.batch().preempted.empty()) admit_prompts(state);
 }
 

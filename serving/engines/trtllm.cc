@@ -13,18 +13,6 @@ void TrtllmEngine::form(EngineState& state) {
   if (state.batch().preempted.empty()) admit_waiting(state);
 }
 
-void TrtllmEngine::schedule_running(EngineState& state, bool decodes) {
-  for (std::size_t i = 0; i < state.running().size() && state.budget() > 0; ++i) {
-    const RequestId request = state.running()[i];
-    const Sequence& sequence = state.sequence(request);
-    if (sequence.is_done() || EngineState::is_decoding(sequence) != decodes) continue;
-    const std::int64_t tokens = state.tokens_in_budget(sequence);
-    if (tokens <= 0) continue;
-    if (!make_room(state, i, tokens)) return;
-    state.schedule(request, tokens);
-  }
-}
-
 void TrtllmEngine::admit_waiting(EngineState& state) {
   const EngineOptions& options = state.options();
   while (!state.waiting().empty() && state.budget() > 0 && state.has_room()) {

@@ -16,7 +16,6 @@ class TrtllmEngine final : public Engine {
   void form(EngineState& state) override;
 
  private:
-  static void schedule_running(EngineState& state, bool decodes);
   static void admit_waiting(EngineState& state);
 };
 

@@ -2,7 +2,7 @@
 // (experiment/pass_times.h): requests that decode are a group with their mean context, each chunk
 // of a prompt is a group of its own.
 //
-// Of a plan with several data-parallel ranks the replica is all of them: each takes an equal part
+// A replica is all data-parallel ranks of its plan: each takes an equal part
 // of the requests that decode, and the chunks in turn. Not modelled: ranks that wait for the
 // fullest.
 

@@ -266,11 +266,13 @@ class InterruptTest(WritingTest):
 
     def test_setting_up_ends_at_once(self):
         # Neither building a cluster nor lowering a plan nor a search asks whether to go on.
-        for arguments in (["topology", "dgx-h100-16384"],
-                          ["schedule", "optimal", "--stages", "8", "--microbatches", "32",
-                           "--memory-limit", "5"],
-                          ["run", "llama3-405b-dgx-h100-16384"], program.LONG):
-            for wait_s in (0.05, 0.2):
+        for arguments, waits_s in (
+                (["topology", "dgx-h100-16384"], (0, 0.05)),
+                (["schedule", "optimal", "--stages", "8", "--microbatches", "32", "--memory-limit", "5"],
+                 (0.05, 0.2)),
+                (["run", "llama3-405b-dgx-h100-16384", "--fold", "off"], (0.05, 0.2, 1)),
+                (program.LONG, (0.05, 0.2))):
+            for wait_s in waits_s:
                 with self.subTest(arguments, wait=wait_s):
                     process = self.start(*arguments)
                     self.wait_until(lambda: self.catches(process))

@@ -27,7 +27,6 @@ namespace po = boost::program_options;
 
 constexpr std::chrono::seconds kQuiet(2);
 constexpr std::size_t kListedReasons = 20;
-constexpr std::size_t kMostThreads = 1024;
 
 po::options_description accuracy_option_list() {
   po::options_description options("Options", 100, 50);
@@ -212,16 +211,6 @@ void warn_of_columns(const CsvTable& table) {
                           name_of(*kind_of(table)), fmt::join(unknown, ", nor ")));
 }
 
-std::size_t read_threads(const CommandLine& line, std::vector<Problem>& problems) {
-  if (line.options.count("threads") == 0) return threads_of_machine();
-  const std::string text = line.value("threads");
-  const auto threads = number_in<std::size_t>(text);
-  if (threads && *threads >= 1 && *threads <= kMostThreads) return *threads;
-  problems.push_back(
-      {"--threads", fmt::format("must be a whole number, 1 to {}, is \"{}\"", kMostThreads, text)});
-  return 1;
-}
-
 ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, accuracy_option_list(), problems);
@@ -256,7 +245,7 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
     if (!most) problems.push_back({"--most-ops", "must be a whole number, is \"" + text + "\""});
     limits.most_ops = most.value_or(limits.most_ops);
   }
-  limits.threads = read_threads(line, problems);
+  limits.threads = read_threads(line, "threads", problems);
   throw_if_any(std::move(problems));
   for (const CsvTable& table : tables) warn_of_columns(table);
 

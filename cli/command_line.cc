@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
+#include "sim/base/parallel.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/small_letters.h"
 #include "sim/base/suggestion.h"
@@ -22,6 +23,7 @@ namespace po = boost::program_options;
 
 constexpr const char* kWords = "words";
 constexpr const char* kMaxInput = "max-input";
+constexpr std::int64_t kMostThreads = 1024;
 
 std::vector<std::string> suffixes_of(OutputFormat format) {
   switch (format) {
@@ -143,6 +145,25 @@ void add_input_option(po::options_description& options) {
       kMaxInput, po::value<std::string>()->value_name("SIZE"),
       "read files of up to SIZE, also once they are decompressed (default: 16MiB; "
       "256MiB for tables and steps of algorithms, 1GiB for network cases)");
+}
+
+std::optional<std::int64_t> read_whole_number(const CommandLine& line, const std::string& option,
+                                              std::int64_t low, std::int64_t high,
+                                              std::vector<Problem>& problems) {
+  if (line.options.count(option) == 0) return std::nullopt;
+  const std::string text = line.value(option);
+  const auto number = number_in<std::int64_t>(text);
+  if (number && *number >= low && *number <= high) return number;
+  problems.push_back({"--" + option, "must be a whole number, " + std::to_string(low) + " to " +
+                                         std::to_string(high) + ", is \"" + shortened(text) +
+                                         "\""});
+  return std::nullopt;
+}
+
+std::size_t read_threads(const CommandLine& line, const std::string& option,
+                         std::vector<Problem>& problems) {
+  const auto threads = read_whole_number(line, option, 1, kMostThreads, problems);
+  return threads ? static_cast<std::size_t>(*threads) : threads_of_machine();
 }
 
 std::string read_output_path(const CommandLine& line, const std::string& option,

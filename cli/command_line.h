@@ -8,6 +8,9 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +46,15 @@ void add_json_option(boost::program_options::options_description& options);
 
 // Adds --max-input, which every subcommand that reads files has.
 void add_input_option(boost::program_options::options_description& options);
+
+// Returns the whole number of an option that is given. One out of `low` to `high` is a problem.
+std::optional<std::int64_t> read_whole_number(const CommandLine& line, const std::string& option,
+                                              std::int64_t low, std::int64_t high,
+                                              std::vector<Problem>& problems);
+
+// Returns how many threads an option asks for, 1 to 1,024; those of the machine if it is not given.
+std::size_t read_threads(const CommandLine& line, const std::string& option,
+                         std::vector<Problem>& problems);
 
 // Returns the name of a file to be written: "" if the option is not given, "-" for standard output
 // (JSON only), or a file that can be written now. Otherwise it adds a problem. It also adds one if

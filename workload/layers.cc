@@ -165,6 +165,12 @@ Bytes handed_on(const ModelSpec& model, const ModelLayers& layers, const Shard& 
     const std::int64_t choice = tokens * model.indexer.top_k * kTokenIdBytes;
     bytes += mixer == Mixer::kSparse ? Bytes(choice) : layers.block(owner).lent();
   }
+  // Shared blocks read the embedding's output.
+  for (std::int64_t later = layer; model.shared.blocks > 0 && later < model.layers; ++later) {
+    if (kind_of(model, later).mixer != Mixer::kShared) continue;
+    bytes += part.size(own_tokens * model.hidden);
+    break;
+  }
   const auto decodes = [&](std::int64_t at) { return kind_of(model, at).mixer == Mixer::kCross; };
   if (layer < model.layers && decodes(layer) && decodes(layer - 1)) {
     bytes += part.size(own_tokens * model.hidden);

@@ -231,8 +231,8 @@ RankCost PlanBounds::rank_cost(const ParallelPlan& plan, const PipelineSchedule&
       if (plan.zero == 3 && visit.reads_parameters) {
         bytes += (unit.gathered(experts) * size_of(weights)).value();
       }
-      // Zero 2 moves the gradients of a table that two layers of the rank read only after both.
-      const bool is_deferred = plan.zero == 2 && stage.shares_table && !unit.block;
+      // Zero 2 moves gradients that two chunks of the rank make only after both.
+      const bool is_deferred = plan.zero == 2 && unit.waits_for_chunks;
       if (!visit.makes_gradients || is_deferred) continue;
       bytes += plan.gradient_bytes *
                (plan.zero == 3 ? unit.reduced(experts) : unit.layer->parameters_of(experts));

@@ -15,28 +15,16 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::size_t kMostThreadsOfFits = 1024;
 constexpr std::int64_t kMostRanksOfLog = 1 << 20;
 constexpr double kUsualAllowance = 2;  // points of a hundred
-
-std::optional<std::int64_t> read_count(const CommandLine& line, const std::string& option,
-                                       std::vector<Problem>& problems) {
-  if (line.options.count(option) == 0) return std::nullopt;
-  const std::string text = line.value(option);
-  const auto count = number_in<std::int64_t>(text);
-  if (count && *count >= 1 && *count <= kMostRanksOfLog) return count;
-  problems.push_back({"--" + option, fmt::format("must be a whole number, 1 to {}, is \"{}\"",
-                                                 kMostRanksOfLog, text)});
-  return std::nullopt;
-}
 
 CalibrationChoice read_choice(const CommandLine& line, std::vector<Problem>& problems) {
   CalibrationChoice choice{.may_mix = line.options.count("check") != 0,
                            .cluster = line.value("cluster"),
                            .facts = {.op = line.value("op")}};
   std::ranges::replace(choice.facts.op, '-', '_');
-  choice.facts.ranks = read_count(line, "ranks", problems);
-  choice.facts.nodes = read_count(line, "nodes", problems);
+  choice.facts.ranks = read_whole_number(line, "ranks", 1, kMostRanksOfLog, problems);
+  choice.facts.nodes = read_whole_number(line, "nodes", 1, kMostRanksOfLog, problems);
   if (line.options.count("hardware") != 0) {
     const std::string names = line.value("hardware");
     for (const std::string_view name : split_text(names, ',')) {
@@ -55,16 +43,6 @@ double read_allowance(const CommandLine& line, std::vector<Problem>& problems) {
   if (points && *points >= 0 && *points <= 100) return *points / 100;
   problems.push_back({"--allow", "must be a number, 0 to 100, is \"" + text + "\""});
   return 0;
-}
-
-std::size_t read_threads_of_fits(const CommandLine& line, std::vector<Problem>& problems) {
-  if (line.options.count("threads") == 0) return threads_of_machine();
-  const std::string text = line.value("threads");
-  const auto threads = number_in<std::size_t>(text);
-  if (threads && *threads >= 1 && *threads <= kMostThreadsOfFits) return *threads;
-  problems.push_back({"--threads", fmt::format("must be a whole number, 1 to {}, is \"{}\"",
-                                               kMostThreadsOfFits, text)});
-  return 1;
 }
 
 }  // namespace
@@ -107,7 +85,7 @@ CalibrateRequest read_calibrate_request(const std::vector<std::string>& argument
     problems.push_back({"FILE", "must be given, one or more: tables (.csv) or logs of nccl-tests"});
   }
   request.allowed = read_allowance(line, problems);
-  request.threads = read_threads_of_fits(line, problems);
+  request.threads = read_threads(line, "threads", problems);
   request.chip_file = read_output_path(line, "write-chip", OutputFormat::kTextproto, problems);
   request.library_file =
       read_output_path(line, "write-library", OutputFormat::kTextproto, problems);

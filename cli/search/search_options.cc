@@ -25,18 +25,6 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr std::int64_t kMostListed = 1'000'000;
-constexpr std::int64_t kMostThreads = 1024;
-
-std::int64_t read_number(const CommandLine& line, const std::string& option, std::int64_t usual,
-                         std::int64_t most, std::vector<Problem>& problems) {
-  if (line.options.count(option) == 0) return usual;
-  const std::string text = line.value(option);
-  const auto number = number_in<std::int64_t>(text);
-  if (number && *number >= 1 && *number <= most) return *number;
-  problems.push_back(
-      {"--" + option, fmt::format("must be a whole number, 1 to {}, is \"{}\"", most, text)});
-  return usual;
-}
 
 Objective read_objective(const CommandLine& line, std::vector<Problem>& problems) {
   if (line.options.count("minimize") == 0) return Objective::kStep;
@@ -275,11 +263,10 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
     problems.push_back({line.words[1], "there can be only one EXPERIMENT"});
   require_options(line, problems);
   request.options.objective = read_objective(line, problems);
-  request.options.top =
-      static_cast<std::size_t>(read_number(line, "top", 10, kMostListed, problems));
+  request.options.top = static_cast<std::size_t>(
+      read_whole_number(line, "top", 1, kMostListed, problems).value_or(10));
   request.options.time_limit_s = read_time_limit(line, problems);
-  request.options.threads = static_cast<std::size_t>(read_number(
-      line, "jobs", static_cast<std::int64_t>(threads_of_machine()), kMostThreads, problems));
+  request.options.threads = read_threads(line, "jobs", problems);
   request.quiet = line.options.count("quiet") != 0;
   const std::string fix = line.value("fix");
   const std::set<std::string> fixed = keys_of(fix);

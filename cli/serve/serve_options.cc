@@ -14,24 +14,6 @@ namespace po = boost::program_options;
 constexpr std::int64_t kMostReplicas = 4096;
 constexpr std::int64_t kMostChips = 1 << 20;
 
-struct NumberOption {
-  const char* name;
-  std::int64_t low;
-  std::int64_t high;
-};
-
-std::optional<std::int64_t> read_number(const CommandLine& line, const NumberOption& option,
-                                        std::vector<Problem>& problems) {
-  if (line.options.count(option.name) == 0) return std::nullopt;
-  const std::string text = line.value(option.name);
-  const auto number = number_in<std::int64_t>(text);
-  if (number && *number >= option.low && *number <= option.high) return number;
-  problems.push_back({std::string("--") + option.name,
-                      "must be a whole number from " + std::to_string(option.low) + " to " +
-                          std::to_string(option.high) + ", is \"" + shortened(text) + "\""});
-  return std::nullopt;
-}
-
 void read_router(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
   if (line.options.count("router") == 0) return;
   const std::string text = line.value("router");
@@ -51,7 +33,7 @@ void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<P
   const auto given = [&line](const char* option) { return line.options.count(option) != 0; };
   const std::string engine = given("engine") ? line.value("engine") : "vllm";
   ReplicaGroup group = read_engine(engine, problems);
-  group.count = read_number(line, {"replicas", 1, kMostReplicas}, problems).value_or(1);
+  group.count = read_whole_number(line, "replicas", 1, kMostReplicas, problems).value_or(1);
   options.serving.replicas = group;
   if (given("prefill") != given("decode")) {
     problems.push_back({given("prefill") ? "--decode" : "--prefill",
@@ -129,8 +111,8 @@ void read_run(const CommandLine& line, ServeOptions& options, std::vector<Proble
     options.objective = read_objective(line.value("slo"), problems);
   }
   options.chips_per_replica =
-      read_number(line, {"chips-per-replica", 1, kMostChips}, problems).value_or(1);
-  const auto seed = read_number(line, {"seed", 0, std::int64_t{1} << 53}, problems);
+      read_whole_number(line, "chips-per-replica", 1, kMostChips, problems).value_or(1);
+  const auto seed = read_whole_number(line, "seed", 0, std::int64_t{1} << 53, problems);
   options.serving.seed = static_cast<std::uint64_t>(seed.value_or(1));
   options.requests_out = read_output_path(line, "requests-out", OutputFormat::kCsv, problems);
   options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);

@@ -138,12 +138,13 @@ void DataParallel::forward_begins(const StageUnit& unit) {
 std::vector<Dependency> DataParallel::finish_gradients() {
   std::vector<Dependency> done;
   for (Part& part : parts_) {
-    if (!part.experts && stage_.copies_table()) {
+    for (const HeldWeights& held : stage_.shared) {
+      if (part.experts || !held.is_copy) continue;
       before_backward_.reset();  // the copy's whole gradient is held all the time
-      hold_whole_gradients(part, stage_.tied_parameters);
-      part.buckets.push_back({.parameters = stage_.tied_parameters,
-                              .divided = part_of(stage_.tied_parameters, part.groups->shards),
-                              .units = {},
+      hold_whole_gradients(part, held.parameters);
+      part.buckets.push_back({.parameters = held.parameters,
+                              .divided = part_of(held.parameters, part.groups->shards),
+                              .units = {held.reader},
                               .ready = *stage_.front().last_compute,
                               .is_last = true});
     }
@@ -172,11 +173,7 @@ void DataParallel::gather_parameters(OpRef optimizer) {
           {after(optimizer)});
       if (!stage_.plan.overlap_parameters) continue;
       for (const FirstForward& forward : first_forwards_) {
-        const bool in_bucket = std::ranges::count(bucket.units, forward.unit) > 0;
-        // The last layer reads the copy of a table.
-        const bool copy =
-            bucket.units.empty() && forward.unit == &stage_.chunks.back().units.back();
-        if (in_bucket || copy) {
+        if (std::ranges::count(bucket.units, forward.unit) > 0) {
           stage_.builder.add_dependency(forward.op, after_previous_step(*last));
         }
       }

@@ -16,8 +16,7 @@
 // stages uses one communicator and the second half another, because each rank holds a stage of each
 // half and completes the two in its own order.
 //
-// If the first and the last stage both hold a table (tied embeddings), the table is a bucket of its
-// own on the stage that has the copy.
+// A copy of weights that another rank of the pipeline owns is a bucket of its own.
 
 #pragma once
 

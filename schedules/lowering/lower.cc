@@ -10,6 +10,7 @@
 #include "schedules/lowering/lowered_model.h"
 #include "schedules/lowering/offload.h"
 #include "schedules/lowering/planned_bytes.h"
+#include "schedules/lowering/shared_weights.h"
 #include "schedules/lowering/stage_contents.h"
 #include "schedules/lowering/stage_lowering.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
@@ -116,9 +117,9 @@ PlanCommunicators add_communicators(const ModelSpec& model, const ParallelPlan& 
     result.experts = add_experts("edp");
     if (copies) result.upper_experts = add_experts("edp upper");
   }
-  if (copies_table(model, schedule)) {
-    result.tied_embedding =
-        tables.communicator(first_and_last_stage(plan, "tied embedding", Axis::kData));
+  for (const SharedWeights& weights : shared_weights(model, plan)) {
+    result.shared.push_back(
+        tables.communicator(some_stages(plan, weights.name, Axis::kData, weights.holders)));
   }
   // Replicas with whole gradients compute the same norm.
   const bool alike = plan.zero == 0 && plan.ep == 1;

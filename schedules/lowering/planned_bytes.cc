@@ -7,6 +7,7 @@
 #include "schedules/lowering/expert.h"
 #include "schedules/lowering/post_validation.h"
 #include "schedules/lowering/recompute.h"
+#include "schedules/lowering/shared_weights.h"
 #include "schedules/lowering/stage.h"
 #include "schedules/lowering/weight_stationary.h"
 #include "schedules/plan/axis.h"
@@ -122,8 +123,8 @@ Again sent_again(const Layer& block, const ParallelPlan& plan, Bytes boundary,
 
 using Blocks = std::vector<PlannedBlock>;
 
-std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
-                          const Blocks& blocks) {
+std::int64_t tensor_bytes(const ModelSpec& model, const ParallelPlan& plan,
+                          const ModelLayers& layers, const Blocks& blocks) {
   if (plan.tp == 1) return 0;
   const Bytes boundary = layers.tensor_boundary;
   std::int64_t microbatch = crossings(layers.embedding, plan, boundary, true, false) +
@@ -159,6 +160,11 @@ std::int64_t tensor_bytes(const ParallelPlan& plan, const ModelLayers& layers,
       norms +=
           copies * 2 * part_of(layer.parameters(Region::kSequence), parts) * plan.gradient_bytes;
     });
+    for (const SharedWeights& weights : shared_weights(model, plan)) {
+      const std::int64_t parameters = sequence_parameters_of(weights, model, layers);
+      const auto copied = static_cast<std::int64_t>(weights.holders.size()) - 1;
+      norms += copied * 2 * part_of(parameters, parts) * plan.gradient_bytes;
+    }
   }
   const auto losses = static_cast<std::int64_t>(1 + layers.prediction.size());
   for (const LayerOp& op : layers.head.ops) {  // loss: fp32 values of every token, all-reduced
@@ -175,7 +181,7 @@ struct Replicated {
   std::vector<std::int64_t> layers;
   std::int64_t frozen = 0;          // parameters of all layers that FSDP gathers and nobody trains
   std::int64_t gathered_again = 0;  // parameters that FSDP gathers a third time for recompute
-  std::int64_t copied = 0;  // bytes of a table that another rank holds too, reduced once per step
+  std::vector<std::int64_t> copied{};  // parameters that another rank owns, reduced once per step
   std::int64_t replicas = 1;
   std::int64_t shards = 1;
 };
@@ -200,10 +206,9 @@ std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state)
     sum += groups * (state.shards - 1) * parameters * a_parameter;
     sum += state.shards * 2 * (groups - 1) * part_of(parameters, state.shards) * g;
   }
-  if (state.copied > 0) {
+  if (!state.copied.empty()) {
     Replicated copy = state;
-    copy.layers = {state.copied};
-    copy.copied = 0;
+    copy.layers = std::exchange(copy.copied, {});
     copy.frozen = 0;
     ParallelPlan once = plan;
     once.zero = std::min(plan.zero, 1);
@@ -239,11 +244,8 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
     experts.frozen += layer.frozen(Region::kExpert);
     if (routed > 0) experts.layers.push_back(routed);
   });
-  // The last stage reads the embedding's table too.
-  const bool shared = model.tied_embeddings || model.prediction_modules > 0;
-  const std::int64_t table = shared ? layers.embedding.ops.front().parameters : 0;
-  const bool apart = shared && plan.pp > 1 && placement_of(plan) == Placement::kLoop;
-  std::int64_t tied = 0;
+  const std::int64_t table = shares_table(model) ? layers.embedding.ops.front().parameters : 0;
+  std::int64_t summed = 0;  // over the holders of shared weights
   if (plan.zero == 3) {
     // The table is gathered for every layer that reads it and reduced after each, as are weights
     // of an earlier layer.
@@ -256,14 +258,17 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
       dense.layers[head + 3 * module + 1] += table;
       dense.layers[head + 3 * module + 3] += unembedding_parameters(layers);
     }
-  } else if (apart) {
-    dense.copied = table;
   }
-  if (apart) {
+  for (const SharedWeights& weights : shared_weights(model, plan)) {
+    const std::int64_t parameters = parameters_of(weights, model, layers);
     const std::int64_t parts = plan.zero >= 2 ? plan.sharded_over() : 1;
-    tied = 2 * part_of(table, parts) * plan.gradient_bytes * plan.replicas();
+    const auto copied = static_cast<std::int64_t>(weights.holders.size()) - 1;
+    summed += 2 * copied * part_of(parameters, parts) * plan.gradient_bytes * plan.replicas();
+    if (plan.zero < 3) {
+      dense.copied.insert(dense.copied.end(), static_cast<std::size_t>(copied), parameters);
+    }
   }
-  return plan.tp * (replicated_bytes(plan, dense) + tied) +
+  return plan.tp * (replicated_bytes(plan, dense) + summed) +
          plan.etp * plan.ep * replicated_bytes(plan, experts);
 }
 
@@ -363,7 +368,7 @@ std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const Paralle
   bytes[static_cast<std::size_t>(Axis::kContext)] = Bytes(all_context_bytes(plan, lowered, blocks));
   bytes[static_cast<std::size_t>(Axis::kExpert)] =
       Bytes(all_expert_bytes(plan, layers, blocks, exchange));
-  bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(plan, layers, blocks));
+  bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(model, plan, layers, blocks));
   bytes[static_cast<std::size_t>(Axis::kData)] = Bytes(data_bytes(model, plan, layers, blocks));
   bytes[static_cast<std::size_t>(Axis::kOther)] = Bytes(norm_bytes(plan));
   bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(model, plan, layers));

@@ -9,7 +9,8 @@ bool Stage::holds(std::int32_t stage) const {
 }
 
 std::int64_t Stage::parameters_of(bool experts) const {
-  std::int64_t sum = !experts && copies_table() ? tied_parameters : 0;
+  std::int64_t sum = 0;
+  for (const HeldWeights& held : shared) sum += !experts && held.is_copy ? held.parameters : 0;
   for (const StageChunk& chunk : chunks) {
     for (const StageUnit& unit : chunk.units) sum += unit.layer->parameters_of(experts);
   }
@@ -38,6 +39,9 @@ std::int64_t Stage::sequence_parameters(std::int64_t parts) const {
     for (const StageUnit& unit : chunk.units) {
       sum += part_of(unit.layer->sequence_parameters, parts);
     }
+  }
+  for (const HeldWeights& held : shared) {
+    if (held.is_copy) sum += part_of(held.sequence_parameters, parts);
   }
   return sum;
 }

@@ -53,7 +53,7 @@ struct ReplicaGroups {
 struct PlanCommunicators {
   std::array<std::optional<CommunicatorId>, kLanes> lanes;  // by Lane
   std::optional<CommunicatorId> pipeline;
-  std::optional<CommunicatorId> tied_embedding;
+  std::vector<CommunicatorId> shared;  // as shared_weights()
   std::optional<CommunicatorId>
       norm;  // ranks whose gradients differ; with post-validation: of one stage
   ReplicaGroups dense;
@@ -69,14 +69,24 @@ struct StageUnit {
   const LoweredLayer* layer = nullptr;
   std::string name;                     // "block"
   std::optional<std::int32_t> block{};  // index of the block in the model, if it is one
-  std::int64_t tied_parameters =
-      0;  // size of a table that this layer reads and another layer holds
+  std::int64_t tied_parameters = 0;     // that this layer reads and another layer owns
+  bool waits_for_chunks = false;        // another chunk of the rank adds gradients to its weights
 
   // Returns the parameters that FSDP gathers for this layer, and those whose gradients it reduces.
   std::int64_t gathered(bool experts) const { return reduced(experts) + layer->frozen_of(experts); }
   std::int64_t reduced(bool experts) const {
     return layer->parameters_of(experts) + (experts ? 0 : tied_parameters);
   }
+};
+
+// HeldWeights are weights that other ranks of the pipeline hold too.
+struct HeldWeights {
+  std::string name;
+  std::size_t number = 0;  // in PlanCommunicators::shared
+  std::int64_t parameters = 0;
+  std::int64_t sequence_parameters = 0;  // those of them in the S region
+  bool is_copy = false;                  // another rank's layers count them
+  const StageUnit* reader = nullptr;     // of a copy: the unit that reads it first
 };
 
 // StageChunk is a global stage of the pipeline that the rank holds, or a copy of one.
@@ -105,9 +115,7 @@ struct Stage {
   // Only a pass of inference has these: its weights, and what it keeps of the requests.
   Bytes weights{};
   Bytes cache{};
-  std::int64_t tied_parameters =
-      0;                      // size of an embedding table that this rank and another both hold
-  bool shares_table = false;  // its first and its last chunk read one table
+  std::vector<HeldWeights> shared{};
   ProgramBuilder builder;
   StreamId compute{};
 
@@ -126,9 +134,7 @@ struct Stage {
     return has_copies() && stage >= stage_count(schedule) / 2;
   }
 
-  // Returns whether the rank holds a copy of an embedding table that is not among its own layers.
-  bool copies_table() const { return tied_parameters > 0 && !holds_first(); }
-  std::int64_t parameters_of(bool experts) const;  // dense: includes the copied table
+  std::int64_t parameters_of(bool experts) const;  // dense: includes copies of shared weights
   std::int64_t frozen_of(bool experts) const;
   // Returns the parameters that this rank's optimizer updates.
   std::int64_t updated_parameters() const;

@@ -1,16 +1,14 @@
 #include "schedules/lowering/stage_contents.h"
 
+#include <algorithm>
+
+#include "schedules/lowering/shared_weights.h"
 #include "schedules/plan/inference_plan.h"
 #include "schedules/plan/plan_schedule.h"
 #include "workload/inference.h"
 
 namespace stepsim {
 namespace {
-
-// Returns whether the last stage reads the embedding's table, which the first stage owns.
-bool shares_table(const ModelSpec& model) {
-  return model.tied_embeddings || model.prediction_modules > 0;
-}
 
 std::int64_t table_of(const ModelLayers& layers) {
   return layers.embedding.ops.empty() ? 0 : layers.embedding.ops.front().parameters;
@@ -50,8 +48,8 @@ void add_end(const ModelSpec& model, const LoweredModel& lowered, const Parallel
 }
 
 // Returns the weights of a pass: of the layers from `first` up to `end`, and of the stage's ends.
-Bytes weights_of(const ModelLayers& layers, std::int64_t first, std::int64_t end,
-                 const Stage& stage) {
+Bytes weights_of(const ModelSpec& model, const ModelLayers& layers, std::int64_t first,
+                 std::int64_t end, const Stage& stage) {
   const DataTypes types = data_types(stage.plan);
   Bytes sum;
   for (std::int64_t layer = first; layer < end; ++layer) {
@@ -59,15 +57,70 @@ Bytes weights_of(const ModelLayers& layers, std::int64_t first, std::int64_t end
   }
   if (stage.holds_first()) sum += weights_size(layers.embedding, types);
   if (stage.holds_last()) sum += weights_size(layers.head, types);
-  if (stage.copies_table()) sum += table_of(layers) * size_of(types.activations);
+  for (const SharedWeights& weights : shared_weights(model, stage.plan)) {
+    if (!weights.held_by(stage.number) || weights.owner == stage.number) continue;
+    sum += pass_size_of(weights, model, layers, types);
+  }
   return sum;
 }
 
-}  // namespace
-
-bool copies_table(const ModelSpec& model, const PipelineSchedule& schedule) {
-  return shares_table(model) && schedule.size() > 1 && schedule.placement == Placement::kLoop;
+// Returns whether another chunk of the rank adds gradients to what the unit owns: a table that the
+// head reads, or a block that layers share.
+bool waits_for_chunks(const StageUnit& unit, const ModelSpec& model,
+                      const std::vector<std::optional<std::int64_t>>& blocks, const Stage& stage,
+                      const StageChunk& chunk) {
+  if (chunk.stage == 0 && !unit.block) {
+    return shares_table(model) && stage_count(stage.schedule) > 1 && stage.holds_last();
+  }
+  const auto block_of = [&](const StageUnit& one) -> std::optional<std::int64_t> {
+    if (!one.block || *one.block >= model.layers) return {};
+    return blocks[static_cast<std::size_t>(*one.block)];
+  };
+  const std::optional<std::int64_t> block = block_of(unit);
+  if (!block || unit.tied_parameters > 0) return false;
+  return std::ranges::any_of(stage.chunks, [&](const StageChunk& other) {
+    return &other != &chunk && std::ranges::any_of(other.units, [&](const StageUnit& u) {
+      return block_of(u) == block;
+    });
+  });
 }
+
+// Returns the unit of the stage that first reads a copy of weights.
+const StageUnit* first_reader(const SharedWeights& weights,
+                              const std::vector<std::optional<std::int64_t>>& blocks,
+                              const Stage& stage) {
+  if (!weights.block) return &stage.chunks.back().units.back();
+  for (const StageChunk& chunk : stage.chunks) {
+    for (const StageUnit& unit : chunk.units) {
+      if (unit.block && blocks[static_cast<std::size_t>(*unit.block)] == weights.block)
+        return &unit;
+    }
+  }
+  return nullptr;
+}
+
+void fill_shared(const ModelSpec& model, const ModelLayers& layers, Stage& stage) {
+  const std::vector<std::optional<std::int64_t>> blocks = shared_blocks(model);
+  for (StageChunk& chunk : stage.chunks) {
+    for (StageUnit& unit : chunk.units) {
+      unit.waits_for_chunks = waits_for_chunks(unit, model, blocks, stage, chunk);
+    }
+  }
+  const std::vector<SharedWeights> shared = shared_weights(model, stage.plan);
+  for (std::size_t number = 0; number < shared.size(); ++number) {
+    const SharedWeights& weights = shared[number];
+    if (!weights.held_by(stage.number)) continue;
+    const bool is_copy = weights.owner != stage.number;
+    stage.shared.push_back({.name = weights.name,
+                            .number = number,
+                            .parameters = parameters_of(weights, model, layers),
+                            .sequence_parameters = sequence_parameters_of(weights, model, layers),
+                            .is_copy = is_copy,
+                            .reader = is_copy ? first_reader(weights, blocks, stage) : nullptr});
+  }
+}
+
+}  // namespace
 
 std::vector<std::int32_t> first_blocks(const ModelSpec& model, const ParallelPlan& plan,
                                        const PipelineSchedule& schedule) {
@@ -90,16 +143,12 @@ void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stag
     add_blocks(lowered, plan, first_block[at], first_block[at + 1] - first_block[at], chunk);
     if (chunk.stage == stages - 1) add_end(model, lowered, plan, chunk);
   }
-  if (copies_table(model, stage.schedule) && (stage.holds_first() || stage.holds_last())) {
-    stage.tied_parameters = table_of(lowered.layers);
-  }
-  stage.shares_table =
-      shares_table(model) && stages > 1 && stage.holds_first() && stage.holds_last();
+  fill_shared(model, lowered.layers, stage);
   if (plan.is_inference()) {
     const auto at = static_cast<std::size_t>(stage.number);
     stage.cache =
         cache_of_layers(model, requests_of(plan), plan.tp, first_block[at], first_block[at + 1]);
-    stage.weights = weights_of(lowered.layers, first_block[at], first_block[at + 1], stage);
+    stage.weights = weights_of(model, lowered.layers, first_block[at], first_block[at + 1], stage);
   }
 }
 

@@ -11,16 +11,12 @@
 
 namespace stepsim {
 
-// Returns whether the embedding's table is read by the last stage too, and that stage is on another
-// rank than the first, so that each of the two ranks holds a table.
-bool copies_table(const ModelSpec& model, const PipelineSchedule& schedule);
-
 // Returns the first block of each global stage, and the number of all blocks.
 std::vector<std::int32_t> first_blocks(const ModelSpec& model, const ParallelPlan& plan,
                                        const PipelineSchedule& schedule);
 
-// Sets the chunks of a stage, what it shares of the embedding's table, and weights and cache of a
-// pass of inference. Cost: linear in its layers and in the stages of the pipeline. REQUIRES: plan,
+// Sets the chunks of a stage, the weights that it shares, and weights and cache of a pass of
+// inference. Cost: linear in its layers and in the stages of the pipeline. REQUIRES: plan,
 // schedule and number are set; of the schedule only the number of ranks, the chunks and the
 // placement are read. `lowered` outlives the stage.
 void fill_stage(const ModelSpec& model, const LoweredModel& lowered, Stage& stage);

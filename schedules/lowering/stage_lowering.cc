@@ -99,7 +99,7 @@ class StageLowering {
     const auto rank = static_cast<std::size_t>(stage_.number);
     append(ready, messages_->post_batches(stage_.schedule.ranks[rank].size()));
     sum_sequence_gradients(ready);
-    sum_tied_gradients(ready);
+    sum_shared_gradients(ready);
     std::vector<Dependency> valid = add_gradient_norm(stage_, ready);
     if (validation_) valid = validation_->add_to_partial_state(valid);
     const OpRef optimizer = add_optimizer(ready, valid);
@@ -230,27 +230,28 @@ class StageLowering {
     if (!visit.makes_gradients) return;
     const StageChunk& chunk = chunk_of(pass);
     const bool is_last = pass.completes_gradients_of(*unit.layer);
-    // The head's gradient of the shared table may still be missing.
-    if (is_last && stage_.shares_table && chunk.stage == 0 && !unit.block) {
+    if (is_last && unit.waits_for_chunks) {
       deferred_.push_back({&unit, chunk.stage});
     } else {
       replicated_->leave(unit, chunk.stage, is_last);
     }
   }
 
-  // The two copies of a table each have the gradients of their own layer only, so they are summed.
-  void sum_tied_gradients(std::vector<Dependency>& ready) {
-    if (stage_.tied_parameters == 0) return;
+  // Each copy has the gradients of its own rank's layers only, so they are summed.
+  void sum_shared_gradients(std::vector<Dependency>& ready) {
+    if (stage_.shared.empty()) return;
     std::vector<Dependency> dependencies = ready;
     dependencies.push_back(after(*stage_.front().last_compute));
-    ready.push_back(after(stage_.add_collective(
-        stage_.builder.add_stream("tied embedding"),
-        {.communicator = *stage_.communicators.tied_embedding,
-         .op = CollectiveOp::kAllReduce,
-         .bytes =
-             Bytes(part_of(stage_.tied_parameters, gradient_parts()) * stage_.plan.gradient_bytes),
-         .type = stage_.gradient_type()},
-        Axis::kData, stage_.label("reduce tied embedding"), std::move(dependencies))));
+    for (const HeldWeights& held : stage_.shared) {
+      const Bytes bytes(part_of(held.parameters, gradient_parts()) * stage_.plan.gradient_bytes);
+      ready.push_back(after(
+          stage_.add_collective(stage_.builder.add_stream(held.name),
+                                {.communicator = stage_.communicators.shared[held.number],
+                                 .op = CollectiveOp::kAllReduce,
+                                 .bytes = bytes,
+                                 .type = stage_.gradient_type()},
+                                Axis::kData, stage_.label("reduce " + held.name), dependencies)));
+    }
   }
 
   // Returns the number of parts that dense gradients are divided into.

@@ -121,10 +121,11 @@ std::string nearest_chunks(const ParallelPlan& plan, std::int64_t layers) {
 }  // namespace
 
 void check_stages(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  rules.require(model.shared.blocks == 0 || plan.pp <= 1, "pp",
-                "is " + std::to_string(plan.pp) +
-                    ", but layers of the whole model share weights (Z of mixer_pattern), which "
-                    "one stage has: 1");
+  rules.require(
+      model.shared.blocks == 0 || plan.pp <= 1 || placement_of(plan) != Placement::kBidirectional,
+      "schedule",
+      "has two copies of each stage, but layers of several stages share weights (Z of "
+      "mixer_pattern): a schedule with one copy, or pp=1");
   if (!plan.layout.empty()) return check_layout(plan, model, rules);
   if (stages_of(plan) == plan.pp) {
     if (plan.pp >= 1 && plan.dp >= 1 && model.layers >= 1) {

@@ -116,9 +116,14 @@ Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas) {
   return pairs;
 }
 
-Communicator first_and_last_stage(const ParallelPlan& plan, std::string name, Axis purpose) {
+Communicator some_stages(const ParallelPlan& plan, std::string name, Axis purpose,
+                         const std::vector<std::int32_t>& stages) {
   Communicator communicator = partition(plan, std::move(name), purpose, {PlanAxis::kPipeline});
-  for (std::vector<RankId>& group : communicator.groups) group = {group.front(), group.back()};
+  for (std::vector<RankId>& group : communicator.groups) {
+    std::vector<RankId> some;
+    for (const std::int32_t stage : stages) some.push_back(group[static_cast<std::size_t>(stage)]);
+    group = std::move(some);
+  }
   communicator.seat_of.clear();
   seat_everybody(communicator, static_cast<std::size_t>(plan.ranks()));
   return communicator;

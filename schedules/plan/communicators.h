@@ -35,8 +35,9 @@ Communicator everybody(const ParallelPlan& plan, std::string name, Axis purpose)
 // even; the groups of `replicas` lie within stages.
 Communicator mirrored(const ParallelPlan& plan, const Communicator& replicas);
 
-// Returns pairs {first, last pipeline stage} of ranks with otherwise equal coordinates. Ranks of
-// other stages belong to no group. REQUIRES: plan.pp >= 2.
-Communicator first_and_last_stage(const ParallelPlan& plan, std::string name, Axis purpose);
+// Returns groups of these ranks of the pipeline, with otherwise equal coordinates. Other ranks
+// belong to no group. REQUIRES: `stages` ascend, and are below plan.pp.
+Communicator some_stages(const ParallelPlan& plan, std::string name, Axis purpose,
+                         const std::vector<std::int32_t>& stages);
 
 }  // namespace stepsim

@@ -293,6 +293,7 @@ class Simulation {
   Bytes sent(Axis axis) const {
     return channels_.sent(axis) + collectives_.sent(axis) + hosts_.copied(axis);
   }
+  std::vector<LinkTotal> totals_of_links() const;
   SimulatorStatistics statistics() const;
   void check(const std::vector<Breakdown>& breakdowns, Duration window) const;
 
@@ -325,6 +326,14 @@ class Simulation {
   std::uint64_t events_ = 0;
   std::uint64_t instants_ = 0;
 };
+
+std::vector<LinkTotal> Simulation::totals_of_links() const {
+  if (sprays()) return sprayed_totals(fabric_, *network_, now());
+  if (options_.fidelity == Fidelity::kPacket) {
+    return packet_totals(cluster_, transport_, *network_, now());
+  }
+  return link_totals(cluster_, transport_, job_.quotient(), now());
+}
 
 SimulatorStatistics Simulation::statistics() const {
   const NetworkStatistics network = network_->statistics();
@@ -371,8 +380,7 @@ SimulationResult Simulation::result() {
     result.bytes_by_axis[i] = sent(static_cast<Axis>(i)) / std::int64_t{options_.steps};
   }
   result.flops = flops_of_step(graph_, compute_);
-  result.links = sprays() ? sprayed_totals(cluster_.fabric, *network_, now())
-                          : link_totals(cluster_, transport_, job_.quotient(), now());
+  result.links = totals_of_links();
   recorder_.finish(now(), *network_, result);
   result.statistics = statistics();
   return result;

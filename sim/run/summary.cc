@@ -173,6 +173,26 @@ std::vector<LinkTotal> link_totals(const Cluster& cluster, const Transport& tran
   return totals;
 }
 
+std::vector<LinkTotal> packet_totals(const Cluster& cluster, const Transport& transport,
+                                     const Network& network, Time end) {
+  const Fabric& fabric = cluster.fabric;
+  std::vector<LinkTotal> totals = link_totals(cluster, transport, nullptr, end);
+  for (const LinkGroup& group : fabric.groups()) {
+    double data = 0;
+    double all = 0;
+    for (const LinkId link : group.links) {
+      data += totals[link.index()].bytes;
+      all += network.carried(link, end);
+    }
+    for (const LinkId link : group.links) {
+      const double carried = network.carried(link, end);
+      totals[link.index()].bytes = all > 0 ? carried * (data / all) : 0;
+      totals[link.index()].utilization = utilization(carried, fabric, link, end);
+    }
+  }
+  return totals;
+}
+
 std::vector<LinkTotal> sprayed_totals(const Fabric& fabric, const Network& network, Time end) {
   std::vector<LinkTotal> totals;
   for (std::uint32_t i = 0; i < fabric.links().size(); ++i) {

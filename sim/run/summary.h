@@ -55,6 +55,10 @@ RankId peak_rank(const std::vector<MemoryPeak>& peaks);
 std::vector<LinkTotal> link_totals(const Cluster& cluster, const Transport& transport,
                                    const Quotient* quotient, Time end);
 
+// Returns the same of packets, which choose among the links of a group by their queues.
+std::vector<LinkTotal> packet_totals(const Cluster& cluster, const Transport& transport,
+                                     const Network& network, Time end);
+
 // Returns the same where packets took other links than those of the routes. All bytes on a link
 // count as data.
 std::vector<LinkTotal> sprayed_totals(const Fabric& fabric, const Network& network, Time end);

@@ -182,7 +182,7 @@ class ServeTest(StepsimTest):
             '--router: must be round-robin, least-tokens or prefix-aware, is "best"',
             "--slo ttft:",
             "--prefill: must be given too",
-            "--replicas: must be a whole number from 1 to 4096")
+            "--replicas: must be a whole number, 1 to 4096")
         self.expect_refused(["serve"], "--requests: must be given", "--step-time: must be given")
         self.expect_refused(["serve", "--cases", "x", "--engine", "vllm"],
                             "--engine: must not stand with --cases")

@@ -9,6 +9,7 @@
 
 #include "schedules/lowering/lower.h"
 #include "schedules/lowering/lowered_model.h"
+#include "schedules/lowering/shared_weights.h"
 #include "sim/run/simulate.h"
 #include "tests/support/small_model.h"
 #include "topology/small_clusters.h"
@@ -212,20 +213,21 @@ TEST(ModelKindsTest, EveryDenseKindRunsUnderEveryPlan) {
   }
 }
 
-// Weights of an earlier layer are gathered and reduced for each layer, but held, reduced and
-// updated once; one stage has them.
-TEST(ModelKindsTest, SharedWeightsRunOnOneStage) {
+// Layers "SZSZSZ": the first two layers Z own a block each, the third reads the first block again.
+ModelSpec with_shared_blocks() {
   ModelSpec model = named("a shared block before a state");
   model.layers = 6;
   model.mixer_pattern = "SZ";
   model.mlp_pattern = "-";
   model.state = state_of(StateKind::kMamba2);
   model.shared = {.blocks = 2, .adapter_rank = 16};
-  ParallelPlan stages;
-  stages.pp = 2;
-  stages.sequence = 256;
-  const std::vector<Problem> refused = check(stages, model, one_node(2, 100_GBps).places);
-  EXPECT_EQ(std::ranges::count(refused, "pp", &Problem::field), 1);
+  return model;
+}
+
+// Weights of an earlier layer are gathered and reduced for each layer, but held, reduced and
+// updated once.
+TEST(ModelKindsTest, SharedWeightsRunOnOneStage) {
+  const ModelSpec model = with_shared_blocks();
   for (const Recompute recompute : {Recompute::kNone, Recompute::kFull, Recompute::kMatmuls}) {
     for (const bool sequence_parallel : {false, true}) {
       EXPECT_GT(run(model, 2, 2, 1, sequence_parallel, recompute).step_time, Duration(0));
@@ -247,6 +249,69 @@ TEST(ModelKindsTest, SharedWeightsRunOnOneStage) {
     const OpGraph rings = lower(model, divided, cluster.places, cluster.chip, {});
     EXPECT_GT(simulate(rings, cluster, {}).step_time, Duration(0));
   }
+}
+
+TEST(ModelKindsTest, SharedWeightsAreHeldByEachStageThatReadsThem) {
+  ModelSpec model = with_shared_blocks();
+  ParallelPlan plan;
+  plan.pp = 3;
+  plan.sequence = 256;
+  std::vector<SharedWeights> shared = shared_weights(model, plan);
+  ASSERT_EQ(shared.size(), 1U);  // the second block is read by the second stage only
+  EXPECT_EQ(shared[0].holders, (std::vector<std::int32_t>{0, 2}));
+  EXPECT_EQ(shared[0].owner, 0);
+  const ModelLayers layers = build_layers(model, shard_of(plan, {}));
+  const std::int64_t own = layers.block(1).parameters() - layers.block(5).parameters();
+  EXPECT_GT(own, 0);
+  EXPECT_EQ(parameters_of(shared[0], model, layers), own);
+  model.tied_embeddings = true;
+  shared = shared_weights(model, plan);
+  ASSERT_EQ(shared.size(), 2U);
+  EXPECT_EQ(shared[0].name, "tied embedding");
+  plan.pp = 1;
+  EXPECT_TRUE(shared_weights(model, plan).empty());
+  model.layers = 12;
+  plan.pp = 2;
+  plan.schedule = ScheduleName::kDualPipe;
+  const std::vector<Problem> refused = check(plan, model, one_node(2, 100_GBps).places);
+  EXPECT_EQ(std::ranges::count(refused, "schedule", &Problem::field), 1);
+}
+
+// Every run compares the bytes sent with planned_bytes() and checks that memory is freed.
+TEST(ModelKindsTest, SharedWeightsRunOverStages) {
+  ModelSpec model = with_shared_blocks();
+  model.layers = 12;
+  const Cluster cluster = one_node(8, 100_GBps);
+  int runs = 0;
+  for (const bool tied : {false, true}) {
+    for (const ScheduleName schedule :
+         {ScheduleName::kOneForwardOneBackward, ScheduleName::kInterleaved,
+          ScheduleName::kZeroBubbleVAuto, ScheduleName::kZeroBubbleH1}) {
+      for (const int zero : {0, 1, 2, 3}) {
+        for (const bool tensor : {false, true}) {
+          if (zero == 3 && tensor) continue;
+          ParallelPlan plan;
+          plan.pp = 2;
+          plan.tp = tensor ? 2 : 1;
+          plan.dp = tensor ? 2 : 4;
+          plan.sequence_parallel = tensor;
+          plan.sequence = 256;
+          plan.global_batch = 16;
+          plan.zero = zero;
+          plan.schedule = schedule;
+          if (schedule == ScheduleName::kInterleaved) plan.chunks = 3;
+          model.tied_embeddings = tied;
+          const std::vector<Problem> problems = check(plan, model, cluster.places);
+          if (!problems.empty()) continue;
+          SCOPED_TRACE(std::to_string(zero));
+          const OpGraph graph = lower(model, plan, cluster.places, cluster.chip, {});
+          EXPECT_GT(simulate(graph, cluster, {}).step_time, Duration(0));
+          ++runs;
+        }
+      }
+    }
+  }
+  EXPECT_GE(runs, 24);
 }
 
 // Keys that later layers read, and an encoder's result, go over the boundaries of stages beside the

@@ -190,6 +190,26 @@ TEST(PacketSimulateTest, SprayingOverValiantRoutesRuns) {
   EXPECT_NO_THROW(simulate(all_reduce(12), cluster, options));
 }
 
+TEST(PacketSimulateTest, PacketsThatChooseTheirLinksAreCountedWhereTheyWent) {
+  const Cluster cluster = cluster_of(LeafSpineSpec{.leaves = 4,
+                                                   .hosts_per_leaf = 1,
+                                                   .spines = 2,
+                                                   .host_bandwidth = 50_GBps,
+                                                   .oversubscription = 1,
+                                                   .routing = {.rule = PathRule::kAdaptive}});
+  const SimulationResult result = simulate(all_reduce(4), cluster, kPackets);
+  double from_chips = 0;
+  double to_spines = 0;
+  for (const LinkTotal& total : result.links) {
+    const std::string name = cluster.fabric.link_name(total.link);
+    EXPECT_LE(total.utilization, 1 + 1e-6) << name;
+    if (name.starts_with("chip")) from_chips += total.bytes;
+    if (name.find(">spine") != std::string::npos) to_spines += total.bytes;
+  }
+  EXPECT_GT(from_chips, 0);
+  EXPECT_NEAR(to_spines, from_chips, 1e-6 * from_chips);
+}
+
 // --- Estimate ------------------------------------------------------------------------------------
 
 TEST(PacketEstimateTest, IsExactForSmallCollectives) {

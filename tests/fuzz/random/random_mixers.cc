@@ -43,8 +43,8 @@ void choose_state(Choices& choices, const ParallelPlan& plan, ModelSpec& model) 
 }
 
 // A block of shared weights before every second state.
-void choose_shared(Choices& choices, const ParallelPlan& plan, ModelSpec& model) {
-  const bool plain = plan.pp == 1 && model.experts.routed == 0 && model.latent.kv_rank == 0 &&
+void choose_shared(Choices& choices, ModelSpec& model) {
+  const bool plain = model.experts.routed == 0 && model.latent.kv_rank == 0 &&
                      model.query_rank == 0 && model.pre_norms && !model.post_norms &&
                      !model.parallel_branches && model.prediction_modules == 0;
   if (!plain || !choices.one_in(2)) return;
@@ -98,7 +98,7 @@ void choose_mixers(Choices& choices, RandomJob& job) {
   choose_widths(choices, job.plan, model);
   if (choices.one_in(5)) {
     choose_state(choices, job.plan, model);
-    choose_shared(choices, job.plan, model);
+    choose_shared(choices, model);
   } else if (choices.one_in(8)) {
     choose_sparse(choices, model);
   } else if (model.window > 0 && !latent) {

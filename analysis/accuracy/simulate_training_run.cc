@@ -63,6 +63,7 @@ RunPrediction simulate_first_that_fits(TrainingRun& run, const RunLimits& limits
   std::optional<RunPrediction> first;
   for (const RecomputeGuess& guess : run.recomputes) {
     experiment.plan.recompute = guess.kind;
+    experiment.plan.recompute_keep = guess.keep;
     experiment.plan.recompute_layers = guess.layers;
     const RunPrediction prediction = simulate_run(experiment, cluster, limits);
     if (prediction.fits) {

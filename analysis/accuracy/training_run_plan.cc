@@ -33,6 +33,13 @@ void set_keys(const Software& software, ParallelPlan& plan) {
   throw_if_any(std::move(problems));
 }
 
+// MaxText counts the batch of a chip, whatever part of a replica a chip is.
+bool is_batch_of_a_chip(const RowReader& row) {
+  const std::string_view metrics = row.text("other_metrics");
+  constexpr std::string_view kKey = "per_device_batch_size=";
+  return metrics.starts_with(kKey) || contains(metrics, ";" + std::string(kKey));
+}
+
 void read_sizes(RowReader& row, std::int64_t chips, ParallelPlan& plan) {
   plan.tp = row.integer_or("tp", 1);
   plan.cp = row.integer_or("cp", 1);
@@ -43,10 +50,12 @@ void read_sizes(RowReader& row, std::int64_t chips, ParallelPlan& plan) {
   plan.sequence = row.need("seq_len");
   plan.global_batch = row.need("global_batch");
   plan.microbatch_size = row.integer_or("micro_batch", 1);
+  if (is_batch_of_a_chip(row)) plan.microbatch_size *= plan.tp * plan.cp;
   if (row.text("micro_batch").empty()) row.assume("micro_batch: 1");
 }
 
 void read_attention(const RowReader& row, const ModelSpec& model, ParallelPlan& plan) {
+  if (plan.tp == 1) plan.overlap_tensor = false;
   if (plan.tp > 1) {
     // Without sequence parallelism all tensor ranks would send the same tokens to the experts,
     // which no training does.
@@ -218,6 +227,9 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   read_layout(row, model.layers, plan);
   read_type(row, plan);
   guesses = read_recompute(row, model.layers, plan);
+  if (software.recomputes_as_needed && model.experts.routed == 0) {
+    recompute_as_needed(plan, guesses);
+  }
   read_overlap(row, plan);
   // Padded to their capacity, experts have as many tokens in every layer.
   if (plan.host_launch_cost && model.experts.capacity_factor > 0) plan.host_reads_counts = false;

@@ -215,4 +215,14 @@ std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers,
   return {};
 }
 
+void recompute_as_needed(ParallelPlan& plan, std::vector<RecomputeGuess>& guesses) {
+  const auto leave_out = [](Recompute& kind, std::vector<KeptResult>& keep) {
+    if (kind != Recompute::kFull) return;
+    kind = Recompute::kAllBut;
+    keep = {KeptResult::kDown};
+  };
+  leave_out(plan.recompute, plan.recompute_keep);
+  for (RecomputeGuess& guess : guesses) leave_out(guess.kind, guess.keep);
+}
+
 }  // namespace stepsim

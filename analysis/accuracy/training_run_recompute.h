@@ -27,11 +27,17 @@ struct RecomputeGuess {
   std::string words;
   Recompute kind = Recompute::kNone;
   std::optional<std::int64_t> layers{};  // ParallelPlan::recompute_layers
+  std::vector<KeptResult> keep{};        // ParallelPlan::recompute_keep
 };
 
 // Sets the plan's keys for recompute and the offload of activations. Returns guesses, cheapest
 // first, if the row leaves open what is recomputed, otherwise nothing. `layers`: of the model.
 // REQUIRES: the plan's sizes and type have been read.
 std::vector<RecomputeGuess> read_recompute(RowReader& row, std::int64_t layers, ParallelPlan& plan);
+
+// Makes full recompute, of the plan and of the guesses, leave out the last matmul of each block,
+// whose result no backward reads. Its place is the input of the next block, so nothing more is
+// kept. REQUIRES: the model is dense.
+void recompute_as_needed(ParallelPlan& plan, std::vector<RecomputeGuess>& guesses);
 
 }  // namespace stepsim

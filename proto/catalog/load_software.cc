@@ -80,7 +80,8 @@ std::vector<Software> load_software() {
     table.push_back({.name = entry.name(),
                      .sources = {entry.source().begin(), entry.source().end()},
                      .plan = keys_of(entry.plan()),
-                     .dropout = entry.dropout()});
+                     .dropout = entry.dropout(),
+                     .recomputes_as_needed = entry.recomputes_as_needed()});
   }
   return table;
 }

@@ -36,6 +36,7 @@ struct Software {
   std::vector<std::string> sources;  // beginnings of a source_id, or parts of a source_ref
   std::vector<std::pair<std::string, std::string>> plan;  // keys of a plan and their values
   bool dropout = false;                                   // dropout of models without a gated MLP
+  bool recomputes_as_needed = false;  // full recompute leaves out a block's last matmul
 };
 std::vector<Software> load_software();
 
@@ -53,6 +54,15 @@ std::vector<MeasuredModel> load_measured_models();
 
 // Returns every model of the catalog.
 std::vector<ModelSpec> load_catalog_models();
+
+// PredictedRun is a measured training run beside its prediction (catalog/predictions).
+struct PredictedRun {
+  std::string group;   // sources drawn alike: "llm-foundry, A100"
+  std::string source;  // "llm_foundry_a100"
+  double measured_s = 0;
+  double predicted_s = 0;
+};
+std::vector<PredictedRun> load_predicted_runs();  // in order of groups
 
 // Returns how far predictions were off, most specific situation first (catalog/uncertainty).
 std::vector<IntervalEntry> load_intervals();

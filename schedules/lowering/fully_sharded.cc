@@ -32,10 +32,10 @@ void FullySharded::enter(const StageUnit& unit, const LayerVisit& visit, std::in
       part.gathers.emplace_back();
       if (!has_it && unit.gathered(part.experts) > 0) gather(part, unit, microbatch);
     }
-    constexpr std::size_t kMostUnreduced = 2;
-    if (visit.makes_gradients && part.reductions.size() >= kMostUnreduced) {
+    const std::size_t most_unreduced = stage_.plan.overlap_gradients ? 2 : 1;
+    if (visit.makes_gradients && part.reductions.size() >= most_unreduced) {
       stage_.front().waits.push_back(
-          after(part.reductions[part.reductions.size() - kMostUnreduced]));
+          after(part.reductions[part.reductions.size() - most_unreduced]));
     }
   }
   if (visit.reads_parameters && !has_it) gathered_.push_back(&unit);

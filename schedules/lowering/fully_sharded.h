@@ -4,7 +4,8 @@
 //
 // At most 1 + prefetch layers are gathered at a time: a gather waits until the layer that many
 // places earlier has been visited. At most two layers have gradients that are not reduced yet: a
-// backward waits for the reduction of the layer before the last one.
+// backward waits for the reduction of the layer before the last one, or, without
+// overlap_gradients, of the last one, so that nothing computes beside a reduction.
 //
 // Without reshard_after_forward a layer is gathered by its first forward of a step and released
 // after its last backward. That is one gather per step for any number of micro-batches, and the

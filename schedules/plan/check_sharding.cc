@@ -48,10 +48,10 @@ void check_overlap_of_replicas(const ParallelPlan& plan, Rules& rules) {
   rules.require(plan.prefetch == usual.prefetch || plan.zero == 3, "prefetch",
                 "is " + std::to_string(plan.prefetch) + ", but " + zero_is +
                     ": only FSDP (zero = 3) gathers layers ahead; leave it out");
-  const bool reduces_at_once = plan.zero == 2 || plan.zero == 3;
-  rules.require(plan.overlap_gradients || !reduces_at_once, "overlap_gradients",
-                "is false, but " + zero_is +
-                    ", which divides gradients while the backward goes on: true, or zero 0 or 1");
+  rules.require(
+      plan.overlap_gradients || plan.zero != 2, "overlap_gradients",
+      "is false, but " + zero_is +
+          ", which divides gradients while the backward goes on: true, or zero 0, 1 or 3");
   rules.require(!plan.overlap_parameters || plan.zero == 1 || plan.zero == 2, "overlap_parameters",
                 "is true, but " + zero_is +
                     ": parameters are gathered after the optimizer with zero = 1 or 2 only");

@@ -347,9 +347,11 @@ void add_data(Table& table) {
              .rules = "With zero = 3 it counts for offload_optimizer only, and is at least "
                       "1000000."});
   table.add("overlap_gradients", &Plan::overlap_gradients,
-            {.help = "Full buckets are reduced while the last backward goes on.",
-             .advice = "It hides most of the reduction and slows the compute beside it on GPUs.",
-             .rules = "zero 2 and 3 always do."});
+            {.help = "Full buckets are reduced while the last backward goes on. FSDP reduces each "
+                     "layer after its backward; with false, the backward before waits for that.",
+             .advice = "It hides most of the reduction and slows the compute beside it on GPUs. "
+                       "XLA's programs for TPU v4 to v6e hide gathers, but not reduce-scatters.",
+             .rules = "zero 2 always does."});
   table.add("overlap_parameters", &Plan::overlap_parameters,
             {.help = "Updated parameters are gathered beside the next step's forward. Two steps "
                      "are simulated.",

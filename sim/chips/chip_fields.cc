@@ -157,6 +157,12 @@ void add_attention_rows(FieldTable<Efficiency>& table) {
   table.add("attention_head_ramp", &Efficiency::attention_head_ramp, Limits::at_least(0),
             {.help = "Ramp of the head dimension d: d / (d + ramp), scaled to 1 at d = 128.",
              .advice = "Fit it to heads of 64. 0: heads of every size are equally efficient."});
+  table.add("attention_matrix_width", &Efficiency::attention_matrix_width, Limits::between(1, 4096),
+            {.help = "Width of a matrix unit that attention's products fill with the head "
+                     "dimension: heads of 128 use half of a unit of 256.",
+             .advice = "Give it where units are wide (TPUs). The fractions are then those of heads "
+                       "that fill the unit.",
+             .unset = "heads of every size fill it"});
 }
 
 void add_memory_rows(FieldTable<Efficiency>& table) {

@@ -14,6 +14,15 @@ namespace {
 constexpr double kQueryBlock = 128;
 constexpr double kFittedHead = 128;
 
+// Returns the share of a matrix unit's columns that heads of this size use: both products of
+// attention have the head dimension as a side.
+double filled_width(std::int64_t head, const Efficiency& efficiency) {
+  if (!efficiency.attention_matrix_width || head < 1) return 1;
+  const std::int64_t width = *efficiency.attention_matrix_width;
+  const std::int64_t passes = (head + width - 1) / width;
+  return static_cast<double>(head) / static_cast<double>(passes * width);
+}
+
 // Returns the factor by which the ramps reduce an attention kernel's fraction of peak.
 double attention_ramps(const Kernel& kernel, const Efficiency& efficiency) {
   const auto keys = static_cast<double>(kernel.n);
@@ -24,7 +33,8 @@ double attention_ramps(const Kernel& kernel, const Efficiency& efficiency) {
       efficiency.attention_tile_ramp * static_cast<double>(efficiency.matmul.compute_units);
   const double head_ramp = efficiency.attention_head_ramp;
   return keys / (keys + efficiency.attention_length_ramp) * blocks / (blocks + units) * head /
-         (head + head_ramp) * (kFittedHead + head_ramp) / kFittedHead;
+         (head + head_ramp) * (kFittedHead + head_ramp) / kFittedHead *
+         filled_width(kernel.k, efficiency);
 }
 
 double attention_fraction(const Kernel& kernel, const Efficiency& efficiency) {

@@ -9,8 +9,9 @@
 //              where types differ
 //   attention  a fraction of peak for the forward and one for the backward kernel, of long
 //              sequences of heads of 128, times ramps: s / (s + length_ramp) of the keys,
-//              t / (t + tile_ramp x units) of the blocks of 128 queries, and
-//              d / (d + head_ramp), 1 at d = 128, of the head dimension
+//              t / (t + tile_ramp x units) of the blocks of 128 queries,
+//              d / (d + head_ramp), 1 at d = 128, of the head dimension, and the share of a matrix
+//              unit's width that heads of d fill
 //   decode     attention of serving over its cache: sim/chips/decode_attention.h, by library and
 //              type of the cache. A chip without such kernels has the constants of one without
 //              losses
@@ -27,6 +28,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,6 +65,7 @@ struct Efficiency {
   double attention_length_ramp = 0;
   double attention_tile_ramp = 0;
   double attention_head_ramp = 0;
+  std::optional<std::int64_t> attention_matrix_width{};  // unset: heads of any size fill it
   double elementwise_fraction = 1;
   double memory_fraction = 1;
   std::vector<ElementwiseEfficiency> elementwise_of{};  // kinds with values of their own

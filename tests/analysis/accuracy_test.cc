@@ -738,6 +738,48 @@ CsvTable run_on(const std::string& chip, int chips, const std::string& type,
           ",1,1,1,3,none,\"" + type + "\",1.0\n"));
 }
 
+// Two tensor ranks with a batch of 3 each compute 6 sequences at once.
+TEST(TrainingRunTest, MaxTextCountsTheBatchOfAChip) {
+  const auto microbatch = [](const std::string& metrics) {
+    const TrainingRun run = run_of(read_csv(write_table(
+        "batch.csv",
+        "source_id,chip,chip_count,model,layers,hidden,ffn,heads,vocab,seq_len,gated_mlp,"
+        "attention,global_batch,micro_batch,tp,pp,zero_stage,recompute,dtype,step_time_s,"
+        "other_metrics\nmaxtext_v5e,TPU v5e,16,small,2,1024,4096,8,32000,1024,yes,fused,48,3,2,1,3,"
+        "full,bf16,1.0,\"" +
+            metrics + "\"\n")));
+    EXPECT_EQ(run.problem, "");
+    EXPECT_FALSE(run.experiment.plan.overlap_gradients) << "reduce-scatters of XLA on TPUs";
+    return run.experiment.plan.microbatch_size;
+  };
+  EXPECT_EQ(microbatch("remat_policy=full;per_device_batch_size=3"), 6);
+  EXPECT_EQ(microbatch("eval_per_device_batch_size=3"), 3);
+}
+
+// Checkpoints of PyTorch that are not reentrant end before a block's last matmul; Megatron's are
+// whole.
+TEST(TrainingRunTest, SomeSoftwareRecomputesWhatIsNeededAlone) {
+  const auto plan_with = [](const std::string& source, const std::string& recompute) {
+    TrainingRun run = run_of(read_csv(write_table(
+        "needed.csv",
+        "source_id,chip,chip_count,model,layers,hidden,ffn,heads,vocab,seq_len,gated_mlp,"
+        "attention,global_batch,micro_batch,tp,pp,zero_stage,recompute,dtype,step_time_s\n" +
+            source + ",H100,8,small,4,1024,4096,8,32000,1024,yes,fused,8,1,1,1,3," + recompute +
+            ",bf16,1.0\n")));
+    EXPECT_EQ(run.problem, "");
+    return run;
+  };
+  const std::vector<KeptResult> last{KeptResult::kDown};
+  const TrainingRun whole = plan_with("fms_fsdp", "full");
+  EXPECT_EQ(whole.experiment.plan.recompute, Recompute::kAllBut);
+  EXPECT_EQ(whole.experiment.plan.recompute_keep, last);
+  const TrainingRun guessed = plan_with("fms_fsdp", "selective AC (fraction of blocks not stated)");
+  ASSERT_FALSE(guessed.recomputes.empty());
+  EXPECT_EQ(guessed.recomputes.front().kind, Recompute::kAllBut);
+  EXPECT_EQ(guessed.recomputes.front().keep, last);
+  EXPECT_EQ(plan_with("nemo", "full").experiment.plan.recompute, Recompute::kFull);
+}
+
 // A chip as a table calls it becomes one of the catalog, in a cluster of its own, and computes in
 // its own formats.
 TEST(TrainingRunTest, EveryChipOfTheMarketHasACluster) {

@@ -51,7 +51,7 @@ std::vector<ReadByHand> messages_read_by_hand() {
       {file::SoftwareTable::descriptor(), "proto/catalog/load_software.cc", {"software"}},
       {file::Software::descriptor(),
        "proto/catalog/load_software.cc",
-       {"name", "source", "plan", "dropout", "fixed_memory", "chip"}},
+       {"name", "source", "plan", "dropout", "fixed_memory", "chip", "recomputes_as_needed"}},
       {file::UncertaintyTable::descriptor(), "proto/catalog/load_intervals.cc", {"interval"}},
       {file::MeasuredInterval::descriptor(),
        "proto/catalog/load_intervals.cc",

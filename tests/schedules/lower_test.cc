@@ -258,6 +258,21 @@ TEST(LowerTest, HybridShardingGathersInTheGroupAndSumsAcross) {
   }
 }
 
+// A reduction that nothing computes beside costs its whole time in every layer.
+TEST(LowerTest, FsdpWithoutOverlapComputesNothingBesideReductions) {
+  ParallelPlan plan = plan_of(1, 4, 1, 3);
+  plan.sequence = 4096;  // a backward takes longer than a reduction
+  const Cluster cluster = one_node(4, 100_GBps);
+  const auto step = [&] { return run(small_model(), plan, cluster, {.steps = 2}).step_time; };
+  const Duration beside = step();
+  plan.overlap_gradients = false;
+  const double sent_by_each = static_cast<double>(parameter_count(small_model()) * 4) * 3 / 4;
+  const double reductions = sent_by_each * static_cast<double>(plan.microbatches()) / 100e9;
+  const double longer = to_seconds(step() - beside);
+  EXPECT_GT(longer, 0.7 * reductions) << "all but what had been exposed";
+  EXPECT_LT(longer, 1.3 * reductions);
+}
+
 // F5: if the backward reuses gathered weights, FSDP sends what ZeRO-2 does, 2 P elements a step.
 TEST(LowerTest, ParametersThatStayGatheredAreGatheredOnceAStep) {
   const std::int64_t parameters = parameter_count(small_model());

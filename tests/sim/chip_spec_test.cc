@@ -253,6 +253,23 @@ TEST(ChipSpecTest, AttentionReachesHalfAtEachRamp) {
   EXPECT_EQ(time_of(kernel, chip).total, Duration(120us));
 }
 
+// Heads of 128 use half of the columns of a unit of 256, heads of 384 three quarters of two passes.
+TEST(ChipSpecTest, NarrowHeadsLeavePartOfAWideMatrixUnitIdle) {
+  ChipSpec chip = round_chip();
+  Kernel kernel = cube();
+  kernel.kind = KernelKind::kAttentionForward;
+  const auto time_with_heads_of = [&](std::int64_t head) {
+    kernel.k = head;
+    return time_of(kernel, chip).total;
+  };
+  EXPECT_EQ(time_with_heads_of(128), Duration(20us));
+  chip.efficiency.attention_matrix_width = 256;
+  EXPECT_EQ(time_with_heads_of(256), Duration(20us));
+  EXPECT_EQ(time_with_heads_of(128), Duration(40us));
+  EXPECT_EQ(time_with_heads_of(64), Duration(80us));
+  EXPECT_NEAR(to_seconds(time_with_heads_of(384)), 20e-6 / 0.75, 1e-9);
+}
+
 // 100 TFLOP/s at 8 J a TFLOP are 800 W at the full clock; 100 W are left for them: a clock of 1/2.
 TEST(ChipSpecTest, PowerLimitsTheClockOfArithmeticAlone) {
   ChipSpec chip = round_chip();

@@ -138,7 +138,7 @@ void choose_fully_sharded(Choices& choices, ParallelPlan& plan) {
 
 void choose_buckets(Choices& choices, ParallelPlan& plan) {
   plan.gradient_bucket_parameters = choices.pick({40'000'000, 100'000, 1, 1'000'000});
-  if (plan.zero < 2) plan.overlap_gradients = !choices.one_in(4);
+  if (plan.zero != 2) plan.overlap_gradients = !choices.one_in(4);
   if (plan.zero > 0) plan.overlap_parameters = choices.one_in(4);
 }
 

@@ -94,7 +94,7 @@ FILES = {
     # They name what they simulate by files and names of the catalog, and see nothing else of proto.
     "analysis/accuracy": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
     "analysis/calibration": ["proto/load_experiment.h"],
-    "analysis/studies": ["proto/load_experiment.h"],
+    "analysis/studies": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
     "workload": ["sim/collectives/byte_matrix.h"],
 }
 # Headers with few users: simulate_experiment() alone lowers and simulates in a row.

@@ -24,5 +24,6 @@ std::vector<Figure> figures();
 // Each file has one function:
 std::vector<Figure> training_figures();    // training_figures.cc
 std::vector<Figure> collective_figures();  // collective_figures.cc
+std::vector<Figure> accuracy_figures();    // accuracy_figure.cc: data of the catalog
 
 }  // namespace stepsim

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Writes what measured training runs say into the repository: the tables of docs/accuracy.md, and the points of
+its picture (catalog/predictions/step_times.csv, which `stepsim figures` draws).
+
+    stepsim accuracy TABLE.csv --most-ops 100000000 --json FOLDER/TABLE.json     for each of the three tables
+    scripts/write_accuracy_docs.py FOLDER
+
+The results are named calibration.json, public_validation.json and new_public.json.
+"""
+import collections
+import json
+import math
+import pathlib
+import statistics
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "accuracy.md"
+POINTS = ROOT / "catalog" / "predictions" / "step_times.csv"
+TABLES = ["calibration", "public_validation", "new_public"]
+METRICS = {"step_time_s": "step time", "memory_bytes": "memory"}
+HEAD = ["| source | metric | rows | left out | median | 90th percentile | mean | in the interval |",
+        "|---|---|---|---|---|---|---|---|"]
+# The first that a source and a chip of the catalog begin with.
+GROUPS = [(("llm_foundry",), ("",), "llm-foundry, A100"),
+          (("vtrain",), ("",), "vTrain (Megatron-LM), A100"),
+          (("",), ("v100", "a100"), "Megatron-LM, NeMo, torchtitan, fms-fsdp, V100 and A100"),
+          (("torchtitan", "fms"), ("",), "torchtitan and fms-fsdp, H100 and H200"),
+          (("",), ("tpu",), "MaxText, TPU v4 to v6e"),
+          (("",), ("h100", "h200"), "Megatron Core, NeMo, MaxText, H100 and H200"),
+          (("",), ("",), "Megatron Core, NeMo, Primus, B200 to GB300 and AMD")]
+
+
+class Group:
+    def __init__(self):
+        self.errors, self.left_out, self.inside, self.intervals = [], 0, 0, 0
+
+    def add(self, row):
+        if row["predicted"] is None or row["implausible"]:
+            self.left_out += 1
+            return
+        self.errors.append(row["predicted"] / row["measured"] - 1)
+        if row["interval"]:
+            self.intervals += 1
+            self.inside += row["interval"][0] <= row["measured"] <= row["interval"][1]
+
+    def line(self, name, metric):
+        sizes = sorted(abs(error) for error in self.errors)
+        tail = sizes[math.ceil(0.9 * len(sizes)) - 1]  # nearest rank
+        covered = f"{100 * self.inside / self.intervals:.0f} %" if self.intervals else ""
+        return (f"| {name} | {METRICS[metric]} | {len(sizes)} | {self.left_out} | {100 * statistics.median(sizes):.1f} % "
+                f"| {100 * tail:.1f} % | {100 * statistics.mean(self.errors):+.1f} % | {covered} |")
+
+
+def table_of(rows):
+    sources, totals = collections.defaultdict(Group), collections.defaultdict(Group)
+    for row in rows:
+        is_vague = row["grade"] == "C"
+        sources[row["source_id"], row["metric"], is_vague].add(row)
+        totals[row["metric"], is_vague].add(row)
+    lines, none = list(HEAD), []
+    for (source, metric, is_vague), group in sources.items():
+        name = source.replace("_", " ")
+        if group.errors:
+            lines.append(group.line(name + (" (grade C)" if is_vague else ""), metric))
+        elif metric == "step_time_s":
+            none.append(f"{name} {group.left_out}")
+    for (metric, is_vague), group in totals.items():
+        if group.errors:
+            lines.append(group.line("all" + (" of grade C" if is_vague else ""), metric))
+    if none:
+        lines += ["", "No row of these runs: " + ", ".join(none) + "."]
+    return "\n".join(lines)
+
+
+def group_of(row):
+    return next(name for sources, chips, name in GROUPS
+                if row["source_id"].startswith(sources) and row["chip"].startswith(chips))
+
+
+def points(rows):
+    for row in rows:
+        if row["metric"] == "step_time_s" and row["predicted"] and not row["implausible"] and row["grade"] != "C":
+            yield f"{group_of(row)};{row['source_id']};{row['measured']:.4g};{row['predicted']:.4g}"
+
+
+def main(folder):
+    page = PAGE.read_text(encoding="utf-8")
+    lines = []
+    for table in TABLES:
+        rows = json.loads((pathlib.Path(folder) / f"{table}.json").read_text(encoding="utf-8"))["rows"]
+        begin = page.index(f"<!-- {table} -->")
+        end = page.index("<!-- end -->", begin)
+        page = f"{page[:begin]}<!-- {table} -->\n{table_of(rows)}\n{page[end:]}"
+        lines += points(rows)
+    PAGE.write_text(page, encoding="utf-8")
+    POINTS.parent.mkdir(exist_ok=True)
+    order = list(dict.fromkeys(name for _, _, name in GROUPS))
+    lines.sort(key=lambda line: order.index(line.split(";")[0]))
+    POINTS.write_text("\n".join(["group;source;measured_s;predicted_s", *lines]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -17,12 +17,13 @@
 #include "sim/base/error.h"
 #include "sim/run/simulate.h"
 #include "tests/support/reference_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stepsim {
 namespace {
 
 std::string write_table(const std::string& name, const std::string& text) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / name;
+  const std::filesystem::path path = temporary_folder() / name;
   std::ofstream(path) << text;
   return path.string();
 }

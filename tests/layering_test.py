@@ -67,19 +67,21 @@ MAY_INCLUDE = {
     "serving": ["sim/base", "sim/engine"] + SERVING[2:],
     "serving/cases": ["sim/base", "serving"] + SERVING[2:],
     "serving/passes": LOADED + ["serving", "serving/engines", "serving/requests"],
+    "serving/search": LOADED + SERVING + PASSES,
     "analysis/formulas": ["sim/base"],
     "analysis/collective_forms": SIM + ["analysis/formulas"],
     "analysis/step": LOADED + ANALYSIS,
-    "analysis/accuracy": LOADED,
+    "analysis/accuracy": LOADED + SERVING + PASSES,
     "analysis/calibration": LOADED + ["analysis/accuracy"],
     "analysis/search": LOADED + ["analysis/step"],
     "analysis/studies": LOADED + ANALYSIS,
     "traces": ["analysis/step", "experiment"] + SIM + SERVING,
-    "cli": LOADED + PROTO + ANALYSIS + SERVING + PASSES
+    "cli": LOADED + PROTO + ANALYSIS + SERVING + PASSES + ["serving/search"]
     + ["analysis/accuracy", "analysis/calibration", "analysis/search", "analysis/studies",
        "traces"],
 }
-FOLDERS = ["calibrate", "collective", "formula", "run", "schedule", "search", "serve", "validate"]
+FOLDERS = ["calibrate", "collective", "formula", "run", "schedule", "search", "serve",
+           "serve_search", "validate"]
 for folder in FOLDERS:
     MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli"]
 MAY_INCLUDE["cli"] += [f"cli/{folder}" for folder in FOLDERS]

@@ -42,7 +42,7 @@ WRITING = {
                "t.json", "--requests-out", "q.csv", "--json", "r.json"], ["t.json", "q.csv", "r.json"]),
     "serve-search": (["serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--layouts", "tp=8",
                       "--input", "64", "--output", "4", "--most-requests", "2", "--svg", "p.svg", "--json",
-                      "r.json"], ["p.svg", "r.json"]),
+                      "r.json"], ["r.json", "p.svg"]),
     "serve cases": (["serve", "--cases", "cases.jsonl", "--json", "r.json"], ["r.json"]),
     "optimal": (["schedule", "optimal", "--stages", "3", "--microbatches", "3", "--memory-limit", "2",
                 "--json", "r.json"], ["r.json"]),

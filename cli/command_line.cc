@@ -36,6 +36,8 @@ std::vector<std::string> suffixes_of(OutputFormat format) {
       return {".csv", ".csv.gz"};
     case OutputFormat::kTextproto:
       return {".textproto"};
+    case OutputFormat::kStore:
+      return {".sqlite", ".sqlite3", ".db"};
     case OutputFormat::kDot:
       break;
   }

@@ -25,6 +25,7 @@ enum class OutputFormat {
   kDot,          // .dot or .gv
   kCsv,          // .csv, or .csv.gz
   kTextproto,    // .textproto
+  kStore,        // .sqlite, .sqlite3 or .db
 };
 
 struct CommandLine {

@@ -3,6 +3,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <string_view>
 
 #include "traces/partial_file.h"
@@ -11,6 +14,11 @@ namespace stepsim {
 namespace {
 
 constexpr int kInterrupts[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+// A signal may come at any time: the bytes are in place before their number is.
+std::array<char, 500> words_of_work;
+std::atomic<std::size_t> size_of_words = 0;
+static_assert(std::atomic<std::size_t>::is_always_lock_free);
 
 sigset_t all_interrupts() {
   sigset_t all;
@@ -31,9 +39,15 @@ void say(std::string_view text) {
 void end_at_once(int signal) {
   remove_partial_files();
   if (isatty(STDERR_FILENO) != 0) say("\r\033[K");  // the line of Progress
-  say(published_files() == 0
-          ? "stepsim: interrupted, nothing was written\n"
-          : "stepsim: interrupted; files that were written before are complete\n");
+  if (const std::size_t size = size_of_words; size > 0) {
+    say("stepsim: interrupted; ");
+    say({words_of_work.data(), size});
+    say("\n");
+  } else {
+    say(published_files() == 0
+            ? "stepsim: interrupted, nothing was written\n"
+            : "stepsim: interrupted; files that were written before are complete\n");
+  }
   _exit(128 + signal);
 }
 
@@ -55,6 +69,13 @@ void catch_interrupts() {
   }
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
+}
+
+void set_interrupt_words(std::string_view words) {
+  size_of_words = 0;
+  const std::size_t size = std::min(words.size(), words_of_work.size());
+  std::copy_n(words.begin(), size, words_of_work.begin());
+  size_of_words = size;
 }
 
 HeldInterrupts::HeldInterrupts() {

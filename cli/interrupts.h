@@ -9,11 +9,16 @@
 #pragma once
 
 #include <csignal>
+#include <string_view>
 
 namespace stepsim {
 
 // Call it before anything is written.
 void catch_interrupts();
+
+// Gives what an interrupted process says of its work, such as how to go on: at most 500 bytes.
+// Without it, it says whether files were written.
+void set_interrupt_words(std::string_view words);
 
 // While one lives, interrupts wait: what happens meanwhile happens in full. Keep it short.
 class HeldInterrupts {

@@ -6,6 +6,7 @@
 #include "cli/calibrate/calibrate_command.h"
 #include "cli/catalog_command.h"
 #include "cli/collective/collective_command.h"
+#include "cli/compare/compare_command.h"
 #include "cli/figures_command.h"
 #include "cli/formula/formula_command.h"
 #include "cli/help.h"
@@ -15,7 +16,7 @@
 #include "cli/schedule/schedule_command.h"
 #include "cli/search/search_command.h"
 #include "cli/serve/serve_command.h"
-#include "cli/serve_search/serve_search_command.h"
+#include "cli/sweep/sweep_command.h"
 #include "cli/topology_command.h"
 #include "cli/validate/validate_command.h"
 #include "proto/catalog/catalog.h"
@@ -27,10 +28,11 @@ namespace stepsim {
 namespace {
 
 constexpr const Subcommand* kSubcommands[] = {
-    &kRunSubcommand,      &kSearchSubcommand,    &kCollectiveSubcommand,  &kNetworkSubcommand,
-    &kScheduleSubcommand, &kServeSubcommand,     &kServeSearchSubcommand, &kTopologySubcommand,
-    &kFormulaSubcommand,  &kValidateSubcommand,  &kFiguresSubcommand,     &kImportSubcommand,
-    &kAccuracySubcommand, &kCalibrateSubcommand, &kCatalogSubcommand,     &kHelpSubcommand,
+    &kRunSubcommand,        &kSearchSubcommand,   &kSweepSubcommand,     &kCompareSubcommand,
+    &kCollectiveSubcommand, &kNetworkSubcommand,  &kScheduleSubcommand,  &kServeSubcommand,
+    &kTopologySubcommand,   &kFormulaSubcommand,  &kValidateSubcommand,  &kFiguresSubcommand,
+    &kImportSubcommand,     &kAccuracySubcommand, &kCalibrateSubcommand, &kCatalogSubcommand,
+    &kHelpSubcommand,
 };
 
 }  // namespace

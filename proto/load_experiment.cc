@@ -283,6 +283,9 @@ LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
   }
   if (replaces_a_part(source, overrides)) message.clear_name();
   if (!loaded.usable) throw_if_any(problems.all());
+  if (message.over_size() > 0 && !source.has_axes) {
+    problems.add("over", "has axes, which only stepsim sweep follows");
+  }
 
   const file::Chip own_chip = message.cluster().chip();
   has_model = require(message.has_model(), "model", "--model", source, problems) &&
@@ -344,6 +347,14 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
   add_overrides(source, message);
   loaded.record = record_of(message, loaded.experiment);
   return loaded;
+}
+
+std::vector<std::string> load_axes(const std::string& experiment) {
+  if (!looks_like_file(experiment)) return {};
+  ProblemList problems;
+  const Loaded loaded = load_file(experiment, problems);
+  throw_if_any(problems.all());
+  return {loaded.message.over().begin(), loaded.message.over().end()};
 }
 
 LoadedExperiment load_start(const ExperimentSource& source) {

@@ -27,6 +27,7 @@ struct ExperimentSource {
   std::string chip = {};        // --chip: catalog name or file; replaces the cluster's chip
   std::string library = {};     // --library: the same of the cluster's library
   std::vector<std::string> overrides = {};
+  bool has_axes = false;  // the file may have axes (`over`), which stepsim sweep reads
 };
 
 Experiment load_experiment(const ExperimentSource& source);
@@ -40,6 +41,9 @@ struct LoadedExperiment {
   Publication publication{};     // published figures; empty once flags change the experiment
 };
 LoadedExperiment load_with_topology(const ExperimentSource& source);
+
+// Returns the axes that the file of an experiment has: "plan.tp=1,2,4"; none for a name.
+std::vector<std::string> load_axes(const std::string& experiment);
 
 // Loads an experiment whose plan is the start of others: its values are read, but the rules between
 // them, the model and the cluster are not checked. There is no record.

@@ -163,6 +163,67 @@ std::string where_to_look(const Descriptor& message, const std::vector<std::stri
   return is_suggested ? "" : "; it has: " + comma_separated(names);
 }
 
+// Adds the path of every group under `message` that has a field of that name.
+void find_groups(const Message& message, const std::string& path, std::string_view name,
+                 std::vector<std::string>& found) {
+  if (message.GetDescriptor()->FindFieldByName(std::string(name)) != nullptr) {
+    found.push_back(path);
+  }
+  const Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (!is_message(*field)) continue;
+    const std::string below = path + (path.empty() ? "" : ".") + field->name();
+    if (!field->is_repeated()) {
+      find_groups(reflection.GetMessage(message, field), below, name, found);
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      find_groups(reflection.GetRepeatedMessage(message, field, i),
+                  below + "[" + std::to_string(i) + "]", name, found);
+    }
+  }
+}
+
+// Returns the group at the end of a path; nullptr if it is not there, or no group.
+const Message* group_at(const Message& root, std::string_view path) {
+  const Message* message = &root;
+  if (path.empty()) return message;
+  for (const std::string_view name : split_text(path, '.')) {
+    const FieldOrProblem found = find_field(*message->GetDescriptor(), name);
+    if (found.field == nullptr || !is_message(*found.field) || found.field->is_repeated() ||
+        !message->GetReflection()->HasField(*message, found.field)) {
+      return nullptr;
+    }
+    message = &message->GetReflection()->GetMessage(*message, found.field);
+  }
+  return message;
+}
+
+struct PathOrProblem {
+  std::string path;
+  std::string problem;
+};
+
+// Replaces two dots in a path by what lies between.
+PathOrProblem filled_in(const Message& root, std::string_view path) {
+  const std::size_t dots = path.find("..");
+  if (dots == std::string_view::npos) return {std::string(path), ""};
+  const std::string_view rest = path.substr(dots + 2);
+  std::string name(rest.substr(0, std::min(rest.find('.'), rest.find('['))));
+  std::replace(name.begin(), name.end(), '-', '_');
+  std::vector<std::string> groups;
+  const std::string start(path.substr(0, dots));
+  if (const Message* const group = group_at(root, start)) find_groups(*group, start, name, groups);
+  if (groups.size() == 1) {
+    return {groups[0] + (groups[0].empty() ? "" : ".") + std::string(rest), ""};
+  }
+  const std::string what = shortened(name, kMostShown);
+  if (groups.empty()) return {"", "no group of " + start + " that is there has a field " + what};
+  return {"", "several groups have a field " + what + ", name one: " + comma_separated(groups)};
+}
+
 struct StepsOrProblem {
   std::vector<Step> steps;
   std::string problem;
@@ -269,7 +330,9 @@ std::string plain_text(const Message& message, const FieldDescriptor& field, int
 }
 
 std::optional<std::string> set_field(Message& root, std::string_view path, std::string_view value) {
-  StepsOrProblem read = read_path(*root.GetDescriptor(), path);
+  const PathOrProblem whole = filled_in(root, path);
+  if (!whole.problem.empty()) return whole.problem;
+  StepsOrProblem read = read_path(*root.GetDescriptor(), whole.path);
   if (!read.problem.empty()) return read.problem;
   const FieldDescriptor& field = *read.steps.back().field;
   read.steps.pop_back();

@@ -3,9 +3,12 @@
 //   set_field(experiment, "plan.tp", "8");
 //   set_field(experiment, "cluster.torus.axes[2].size", "8");
 //
-// A path is field names joined by dots; dashes count as underscores. An element of a list has its
-// index behind the name; the index after the last one appends. Setting a member of a oneof replaces
-// the other members.
+//   set_field(experiment, "cluster..nic_bandwidth", "400Gbps");
+//
+// A path is field names joined by dots; dashes count as underscores. Two dots stand for whatever
+// lies between: the field must be in one of the groups that are there, and in no two of them. An
+// element of a list has its index behind the name; the index after the last one appends. Setting a
+// member of a oneof replaces the other members.
 
 #pragma once
 

@@ -298,6 +298,23 @@ std::string legend(const Plot& plot, const std::vector<std::string_view>& colors
   return text;
 }
 
+std::string opening(double height, const std::string& title, const std::string& subtitle) {
+  std::string text = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
+      "0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#202020\">\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+      kWidth, height);
+  text += text_at(kLeft, 26, "start", title, " font-size=\"16\" font-weight=\"bold\"");
+  text += text_at(kLeft, 46, "start", subtitle, " fill=\"#606060\"");
+  return text;
+}
+
+std::string bar_between(double from, double to, double y, double height, std::string_view color) {
+  return fmt::format(
+      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
+      std::min(from, to), y, std::abs(to - from), height, color);
+}
+
 }  // namespace
 
 std::string plot_svg(const Plot& plot) {
@@ -306,13 +323,7 @@ std::string plot_svg(const Plot& plot) {
   const std::vector<std::string_view> colors = colors_of(plot);
   const double height =
       kTop + kInnerHeight + 66 + kLegendLine * static_cast<double>(plot.curves.size());
-  std::string text = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
-      "0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#202020\">\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      kWidth, height);
-  text += text_at(kLeft, 26, "start", plot.title, " font-size=\"16\" font-weight=\"bold\"");
-  text += text_at(kLeft, 46, "start", plot.subtitle, " fill=\"#606060\"");
+  std::string text = opening(height, plot.title, plot.subtitle);
   text += axes(plot, x, y);
   const auto is_bars = [](const PlotCurve& curve) { return curve.mark == PlotMark::kBars; };
   const auto bars =
@@ -324,6 +335,39 @@ std::string plot_svg(const Plot& plot) {
                            : curve_text(curve, x, y, colors[i]);
   }
   return text + legend(plot, colors) + "</svg>\n";
+}
+
+std::string tornado_svg(const Tornado& tornado) {
+  constexpr double kNames = 150;  // pixels
+  constexpr double kRow = 30;
+  constexpr double kBar = 16;
+  Scale x{.low = 0, .high = 0, .from = kNames, .to = kWidth - kRight};
+  for (const TornadoRow& row : tornado.rows) {
+    x.low = std::min({x.low, row.less, row.more});
+    x.high = std::max({x.high, row.less, row.more});
+  }
+  if (x.low == x.high) x.high = x.low + 1;
+  set_linear_ticks(x);
+  const double bottom = kTop + kRow * static_cast<double>(tornado.rows.size());
+  std::string text = opening(bottom + 96, tornado.title, tornado.subtitle);
+  for (const double tick : x.ticks) {
+    text += line_between(x.at(tick), bottom + 4, x.at(tick), kTop, "#d9d9d9");
+    text += text_at(x.at(tick), bottom + 19, "middle", tick_text(tick, tornado.x.unit));
+  }
+  double y = kTop + (kRow - kBar) / 2;
+  for (const TornadoRow& row : tornado.rows) {
+    text += text_at(kNames - 8, y + kBar - 4, "end", row.name);
+    text += bar_between(x.at(0), x.at(row.less), y, kBar, kColors[1]);
+    text += bar_between(x.at(0), x.at(row.more), y, kBar, kColors[0]);
+    y += kRow;
+  }
+  text += line_between(x.at(0), bottom, x.at(0), kTop, "#404040");
+  text += text_at((x.from + x.to) / 2, bottom + 40, "middle", axis_title(tornado.x));
+  text += bar_between(kNames, kNames + 26, bottom + 57, 10, kColors[1]);
+  text += text_at(kNames + 34, bottom + 66, "start", tornado.less);
+  text += bar_between(kNames, kNames + 26, bottom + 76, 10, kColors[0]);
+  text += text_at(kNames + 34, bottom + 85, "start", tornado.more);
+  return text + "</svg>\n";
 }
 
 }  // namespace stepsim

@@ -15,11 +15,28 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/studies/plot.h"
 
 namespace stepsim {
 
 std::string plot_svg(const Plot& plot);
+
+// A tornado: a row of two horizontal bars from 0 for each thing that can change, the first on top.
+struct TornadoRow {
+  std::string name;
+  double less = 0;  // what less of it changes
+  double more = 0;
+};
+struct Tornado {
+  std::string title{};
+  std::string subtitle{};
+  PlotAxis x{};
+  std::string less{};  // labels of the bars: "10 % less"
+  std::string more{};
+  std::vector<TornadoRow> rows{};
+};
+std::string tornado_svg(const Tornado& tornado);
 
 }  // namespace stepsim

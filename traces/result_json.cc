@@ -34,9 +34,13 @@ class JsonObject {
 
   // `value` is JSON text.
   void add(std::string_view key, std::string_view value) {
+    add_members(fmt::format(R"("{}": {})", key, value));
+  }
+  // `members` is JSON text with their keys.
+  void add_members(std::string_view members) {
     if (!text_.empty()) text_ += layout_ == Layout::kLines ? "," : ", ";
     if (layout_ == Layout::kLines) new_line(depth_ + 1);
-    text_ += fmt::format(R"("{}": {})", key, value);
+    text_ += members;
   }
   void add(std::string_view key, double value) { add(key, std::string_view(json_number(value))); }
   void add(std::string_view key, Duration value) {
@@ -193,7 +197,7 @@ std::string simulator_json(const SimulatorStatistics& statistics) {
 
 }  // namespace
 
-std::string result_json(const StepReport& report) {
+std::string result_json(const StepReport& report, const std::vector<std::string>& what_if) {
   const FinishedRun& run = report.run;
   const StepMetrics& metrics = run.metrics;
   const SimulationResult& result = run.result;
@@ -253,6 +257,7 @@ std::string result_json(const StepReport& report) {
   object.add("bytes_by_axis", by_axis.text());
   if (!report.experiment_json.empty()) object.add("experiment", report.experiment_json);
   if (report.explanation) object.add("explain", explanation_json(*report.explanation));
+  for (const std::string& members : what_if) object.add_members(members);
   object.add("simulator", simulator_json(result.statistics));
   return object.text() + '\n';
 }

@@ -20,6 +20,7 @@
 //   experiment              what was run: proto/experiment_record.h; absent if it isn't known
 //   explain                 {step, parts, traffic, limits, memory}: explain_report.h; absent
 //                           without --explain
+//   sensitivity, breakeven  what if the hardware were another: docs/what-if.md; absent unless asked
 //   simulator               {ops, events, rate_updates, wall_s, cpu_s, peak_rss_bytes}
 //
 // Breakdown and critical path each add up to step_time_s; memory categories add up to peak_bytes.
@@ -29,12 +30,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/step/step_report.h"
 
 namespace stepsim {
 
-// The result ends in a newline.
-std::string result_json(const StepReport& report);
+// The result ends in a newline. `what_if` are members to stand before `simulator`: JSON text, such
+// as "sensitivity": [...].
+std::string result_json(const StepReport& report, const std::vector<std::string>& what_if = {});
 
 }  // namespace stepsim

@@ -10,10 +10,12 @@
 #include "cli/run/nearest_plans.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_outputs.h"
+#include "cli/run/what_if.h"
 #include "cli/version.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
 #include "proto/catalog/measured_tables.h"
+#include "sim/base/parallel.h"
 
 namespace stepsim {
 namespace {
@@ -27,9 +29,33 @@ bool wants_others(const StepReport& report) {
          run.result.statistics.ops <= kMostOps && run.options.fidelity != Fidelity::kPacket;
 }
 
+// Throws ConfigError if the experiment has no such lever.
+Lever lever_for_breakeven(const RunRequest& request) {
+  if (request.options.breakeven.empty()) return {};
+  std::vector<Problem> problems;
+  Lever lever = lever_named(levers_of(request.record.fields), request.options.breakeven,
+                            "--breakeven", problems);
+  throw_if_any(std::move(problems));
+  return lever;
+}
+
+WhatIfFindings what_if_of(const RunRequest& request, const Lever& breakeven) {
+  const RunOptions& options = request.options;
+  WhatIfFindings found;
+  if (!options.sensitivity && options.breakeven.empty()) return found;
+  const WhatIf what_if(options.source, options.simulation);
+  if (options.sensitivity) {
+    found.sensitivity =
+        find_sensitivity(what_if, levers_of(request.record.fields), threads_of_machine());
+  }
+  if (!options.breakeven.empty()) found.breakeven = find_breakeven(what_if, breakeven);
+  return found;
+}
+
 ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   RunRequest request = read_run_request(arguments);
   const RunOptions& options = request.options;
+  const Lever breakeven = lever_for_breakeven(request);
   const Experiment& experiment = request.experiment;
   const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
   Progress progress;
@@ -48,8 +74,9 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
     const FinishedRun run{experiment, cluster, done.graph, step.options, step.result, step.metrics};
     reports.push_back(report_on(run, asked, options.simulation.explains));
   }
+  const WhatIfFindings what_if = what_if_of(request, breakeven);
   Outputs outputs;
-  write_outputs(options, reports, outputs);
+  write_outputs(options, reports, what_if, outputs);
   if (!options.json_on_stdout() && wants_others(reports.front())) {
     progress.wipe();
     outputs.print(nearest_plans(experiment, cluster.places));

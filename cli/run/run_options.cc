@@ -132,6 +132,12 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   refuse_same_output(line, "trace", "json", problems);
+  options.sensitivity_plot =
+      read_output_path(line, "plot-sensitivity", OutputFormat::kSvg, problems);
+  refuse_same_output(line, "trace", "plot-sensitivity", problems);
+  refuse_same_output(line, "json", "plot-sensitivity", problems);
+  options.sensitivity = values.count("sensitivity") != 0 || !options.sensitivity_plot.empty();
+  options.breakeven = text("breakeven");
   options.require_fit = values.count("require-fit") != 0;
   options.yes = values.count("yes") != 0;
   return options;
@@ -151,6 +157,10 @@ void read_simulation(const po::variables_map& values, RunOptions& options,
   simulation.record_each_role = has_trace && values.count("trace-ranks") == 0;
   if (!has_trace && values.count("trace-ranks") != 0) {
     problems.push_back({"--trace-ranks", "needs --trace, which says where the trace goes"});
+  }
+  if (simulation.fidelities.size() > 1 && (options.sensitivity || !options.breakeven.empty())) {
+    problems.push_back({options.sensitivity ? "--sensitivity" : "--breakeven",
+                        "is of one run: give one --fidelity instead of all"});
   }
   if (has_trace && simulation.fidelities.size() > 1) {
     problems.push_back({"--trace", "shows one run: give one --fidelity instead of all"});
@@ -222,6 +232,11 @@ po::options_description run_option_list() {
   add("trace-ranks", text("LIST"),
       "ranks in the trace: 0,8-15 (default: one of each pipeline stage)");
   add_json_option(options);
+  add("sensitivity",
+      "also say what 10 % less and 10 % more of each thing that one could buy would change");
+  add("plot-sensitivity", text("FILE"), "the same as a picture; FILE ends in .svg");
+  add("breakeven", text("NAME"),
+      "also say from where on more of one of these no longer helps: nic_bandwidth");
   add("require-fit", "exit with status 1 if the plan does not fit in memory");
   add_input_option(options);
   return options;

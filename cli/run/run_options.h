@@ -17,6 +17,9 @@ struct RunOptions {
   std::string trace;             // file; empty: none
   std::string json;              // file, or "-" for standard output; empty: none
   bool require_fit = false;
+  bool sensitivity = false;      // what 10 % of each lever changes
+  std::string sensitivity_plot;  // file; empty: none
+  std::string breakeven;         // name of a lever; empty: none
 
   bool json_on_stdout() const { return json == "-"; }
   bool has_packets() const { return simulation.fidelities.back() == Fidelity::kPacket; }

@@ -6,6 +6,7 @@
 
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/run/what_if_text.h"
 #include "traces/chrome_trace.h"
 #include "traces/explain_report.h"
 #include "traces/fidelity_comparison.h"
@@ -28,25 +29,45 @@ std::string text_of(const std::vector<StepReport>& reports, const ReportOptions&
   return text;
 }
 
+std::string text_of(const WhatIfFindings& what_if, bool color) {
+  std::string text;
+  if (what_if.sensitivity) text += sensitivity_report(*what_if.sensitivity, color);
+  if (what_if.breakeven) text += breakeven_report(*what_if.breakeven, color);
+  return text;
+}
+
+std::vector<std::string> members_of(const WhatIfFindings& what_if) {
+  std::vector<std::string> members;
+  if (what_if.sensitivity) members.push_back(sensitivity_json(*what_if.sensitivity));
+  if (what_if.breakeven) members.push_back(breakeven_json(*what_if.breakeven));
+  return members;
+}
+
 }  // namespace
 
 void write_outputs(const RunOptions& options, const std::vector<StepReport>& reports,
-                   Outputs& outputs) {
+                   const WhatIfFindings& what_if, Outputs& outputs) {
   const FinishedRun& run = reports.front().run;
   outputs.write(options.trace, [&run](OutputFile& trace) {
     write_chrome_trace(run.graph, run.cluster, run.result, trace);
   });
   std::string json;
   if (!options.json.empty()) {
-    json = reports.size() > 1 ? comparison_json(reports) : result_json(reports.front());
+    json = reports.size() > 1 ? comparison_json(reports)
+                              : result_json(reports.front(), members_of(what_if));
   }
   outputs.write(options.json, json);
+  if (what_if.sensitivity) {
+    const Tornado tornado = tornado_of(*what_if.sensitivity, run.experiment.name);
+    outputs.write(options.sensitivity_plot, tornado_svg(tornado));
+  }
   outputs.commit();
   outputs.print(options.json_on_stdout()
                     ? json
                     : text_of(reports, {.color = shows_color(STDOUT_FILENO),
                                         .trace_path = outputs.if_written(options.trace),
-                                        .json_path = outputs.if_written(options.json)}));
+                                        .json_path = outputs.if_written(options.json)}) +
+                          text_of(what_if, shows_color(STDOUT_FILENO)));
 }
 
 }  // namespace stepsim

@@ -11,16 +11,20 @@ import sys
 import tempfile
 
 MEASURED = pathlib.Path(__file__).resolve().parent.parent / "reference" / "measured"
+# What follows each: the option that says how many threads.
 COMMANDS = [
-    ["accuracy", MEASURED / "training_runs_memory.csv", "--json", "result.json"],
-    ["calibrate", MEASURED / "matmuls.csv", "--check", "--allow", "3", "--json", "result.json"],
+    (["accuracy", MEASURED / "training_runs_memory.csv", "--json", "result.json"], "--threads"),
+    (["calibrate", MEASURED / "matmuls.csv", "--check", "--allow", "3", "--json", "result.json"],
+     "--threads"),
+    (["sweep", "llama3-8b-dgx-h100-8", "--over", "plan.global_batch=8,16,24", "--over",
+      "plan.zero=0..3", "--store", "s.sqlite", "--json", "result.json"], "--jobs"),
 ]
 
 
-def result(binary, command, threads, folder):
+def result(binary, command, option, threads, folder):
     """What the command printed, and its JSON."""
     folder.mkdir()
-    done = subprocess.run([binary, *command, "--threads", str(threads)], cwd=folder, text=True,
+    done = subprocess.run([binary, *command, option, str(threads)], cwd=folder, text=True,
                           capture_output=True,
                           env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"})
     if done.returncode != 0:
@@ -34,9 +38,9 @@ def main(release, sanitized):
     release, sanitized = map(os.path.abspath, (release, sanitized))
     different = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for command in COMMANDS:
-            one = result(release, command, 1, pathlib.Path(scratch) / f"{command[0]}-1")
-            four = result(sanitized, command, 4, pathlib.Path(scratch) / f"{command[0]}-4")
+        for command, option in COMMANDS:
+            one = result(release, command, option, 1, pathlib.Path(scratch) / f"{command[0]}-1")
+            four = result(sanitized, command, option, 4, pathlib.Path(scratch) / f"{command[0]}-4")
             if one != four:
                 different += 1
                 print(f"{command[0]}: differs on four threads")

@@ -25,7 +25,10 @@ SCHEDULER_CASE = {
                  "requests": [{"first_token_us": 10, "last_token_us": 20, "preemptions": 0,
                                "longest_gap_us": 10}]},
 }
-INPUTS = {"case.json": json.dumps(CASE), "cases.jsonl": json.dumps(SCHEDULER_CASE), "table.csv": TABLE}
+RESULT = {"step_time_s": 1.5, "breakdown_s": {"compute": 1, "exposed_communication": {"tp": 0.5}, "bubble": 0,
+          "idle": 0}}
+INPUTS = {"case.json": json.dumps(CASE), "cases.jsonl": json.dumps(SCHEDULER_CASE), "table.csv": TABLE,
+          "result.json": json.dumps(RESULT)}
 
 RUN = ["run", "--model", "mlp-stack:D=1024,F=4096,layers=2", "--cluster", "dgx-h100-8", "--plan",
        "tp=8,global-batch=1,sequence=128"]
@@ -40,9 +43,6 @@ WRITING = {
                   "--json", "r.json"], ["t.json", "r.json"]),
     "serve": (["serve", "--requests", "burst:count=3,input=20,output=4", "--step-time", "1ms", "--trace",
                "t.json", "--requests-out", "q.csv", "--json", "r.json"], ["t.json", "q.csv", "r.json"]),
-    "serve-search": (["serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--layouts", "tp=8",
-                      "--input", "64", "--output", "4", "--most-requests", "2", "--svg", "p.svg", "--json",
-                      "r.json"], ["r.json", "p.svg"]),
     "serve cases": (["serve", "--cases", "cases.jsonl", "--json", "r.json"], ["r.json"]),
     "optimal": (["schedule", "optimal", "--stages", "3", "--microbatches", "3", "--memory-limit", "2",
                 "--json", "r.json"], ["r.json"]),
@@ -58,6 +58,11 @@ WRITING = {
     "search": (["search", *RUN[1:5], "--global-batch", "1", "--sequence", "128", "--within", "tp=4,8",
                 "--csv", "t.csv", "--plot", "p.svg", "--experiment", "e.json", "--json", "r.json"],
                ["r.json", "t.csv", "p.svg", "e.json"]),
+    "sweep": (["sweep", *RUN[1:], "--over", "plan.sequence=128,256", "--jobs", "1", "--csv", "t.csv", "--plot", "p.svg",
+               "--json", "r.json"], ["r.json", "t.csv", "p.svg"]),
+    "compare": (["compare", "result.json", "result.json", "--json", "r.json"], ["r.json"]),
+    "sensitivity": ([*RUN, "--sensitivity", "--breakeven", "flops", "--plot-sensitivity", "p.svg", "--json",
+                     "r.json"], ["r.json", "p.svg"]),
     "catalog": (["catalog", "experiments", "--list", "--json", "r.json"], ["r.json"]),
 }
 # These print only.

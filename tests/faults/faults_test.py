@@ -6,7 +6,7 @@
 
 fault_injection.cc says what can fail and how. Each failure must end with the right status and the right
 words, every output must be the older one or the whole new one, and nothing may be left behind. --every N
-tries the first 50 calls and every N-th of the others, from the K-th on, of two large commands every
+tries the first 50 calls and every N-th of the others, from the K-th on, of the large commands every
 10 N-th; 1 tries all.
 """
 import argparse
@@ -24,8 +24,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "end_to_
 from writing_commands import INPUTS, PRINTING, WRITING, write_inputs
 
 COMMANDS = WRITING | PRINTING
-# These allocate 200,000 times. Of a sample they get a tenth.
-LARGE = ["figures", "catalog"]
+# These allocate 200,000 times, or take long. Of a sample they get a tenth.
+LARGE = ["figures", "catalog", "sensitivity"]
 KINDS = ["memory", "memory-gone", "call", "call-gone", "call-part"]
 DENSE = 50
 OLDER = b"older\n"

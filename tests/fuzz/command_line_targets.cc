@@ -12,11 +12,13 @@
 #include "cli/formula/formula_answer.h"
 #include "cli/rank_list.h"
 #include "cli/schedule/schedule_options.h"
+#include "cli/sweep/sweep_axes.h"
 #include "proto/load_experiment.h"
 #include "proto/plan_text.h"
 #include "proto/to_spec.h"
 #include "schedules/pipeline/replay/check_order.h"
 #include "sim/base/field_text.h"
+#include "store/result_store.h"
 #include "tests/fuzz/input_on_disk.h"
 #include "tests/fuzz/target_parts.h"
 #include "topology/topology.h"
@@ -86,6 +88,29 @@ void read_plan_keys(std::string_view input) {
 void read_overrides(std::string_view input) {
   static const InputOnDisk base(kSmallExperiment, "-base.textproto");
   load_experiment({.experiment = base.path(), .overrides = parts_of(input, '\n', 20)});
+}
+
+// Points of the axes, and some of them loaded.
+void read_sweep_axes(std::string_view input) {
+  static const InputOnDisk base(kSmallExperiment, "-base.textproto");
+  std::vector<Problem> problems;
+  const SweepSpace space(parts_of(input, '\n', 20), "--over", problems);
+  throw_if_any(std::move(problems));
+  const std::uint64_t last = space.size() - 1;
+  require(space.values(last).size() == space.paths().size(), "a point has no value for each path");
+  for (const std::uint64_t point : {std::uint64_t{0}, last / 2, last}) {
+    load_experiment({.experiment = base.path(), .overrides = space.overrides(point)});
+  }
+}
+
+// The file of another process, which may be no store, damaged or made to hurt.
+void read_result_store(std::string_view input) {
+  const InputOnDisk file(input, ".sqlite");
+  ResultStore store(file.path(), "0.1.0", Database::Mode::kRead);
+  for (const StoredSweep& sweep : store.sweeps()) store.points(sweep);
+  for (const std::string& key : store.keys()) {
+    require(store.result(key).has_value(), "a result is listed and is not there");
+  }
 }
 
 void read_formula_words(std::string_view input) {

@@ -110,6 +110,8 @@ constexpr FuzzTarget kTargets[] = {
     {"library", [](std::string_view in) { read_part_of_cluster("library", in); }},
     {"plan_keys", read_plan_keys},
     {"overrides", read_overrides},
+    {"sweep_axes", read_sweep_axes},
+    {"result_store", read_result_store},
     {"network_case", read_network_case},
     {"schedule", read_schedule},
     {"algorithm", read_steps},

@@ -1,0 +1,107 @@
+#include "cli/run/what_if_text.h"
+
+#include <fmt/format.h>
+
+#include "sim/base/quantity_text.h"
+#include "traces/json_text.h"
+#include "traces/report_text.h"
+
+namespace stepsim {
+namespace {
+
+double percent(const WhatIfRun& run, const WhatIfRun& now) {
+  return 100 * (to_seconds(run.step) / to_seconds(now.step) - 1);
+}
+
+std::string change_of_step(const WhatIfRun& run, const WhatIfRun& now, bool changes_path) {
+  return fmt::format("{:+.2f} %{}{}", percent(run, now), changes_path ? " *" : "  ",
+                     run.fits == now.fits ? ""
+                     : run.fits           ? " fits"
+                                          : " too large");
+}
+
+std::string_view truth(bool value) {
+  return value ? "true" : "false";
+}
+
+}  // namespace
+
+std::string sensitivity_report(const Sensitivity& sensitivity, bool color) {
+  ReportText text(color);
+  text.section("Sensitivity", "what a step would take, each simulated");
+  text.line("  {:<20}{:>15}{:>18}{:>18}{:>14}", "", "now", "10 % less  ", "10 % more  ",
+            "path's slope");
+  bool changes = false;
+  for (const LeverEffect& effect : sensitivity.effects) {
+    changes = changes || effect.less_changes_path || effect.more_changes_path;
+    text.line("  {:<20}{:>15}{:>18}{:>18}{:>14.4f}", effect.lever.name, effect.lever.text(1),
+              change_of_step(effect.less, sensitivity.now, effect.less_changes_path),
+              change_of_step(effect.more, sensitivity.now, effect.more_changes_path), effect.slope);
+  }
+  text.wrapped(2,
+               "The slope is that of the critical path as it is: percent of the step for each "
+               "percent more.");
+  if (changes) {
+    text.wrapped(2, "*: the critical path changes on the way, so the slope does not hold so far.");
+  }
+  return text.text();
+}
+
+std::string breakeven_report(const Breakeven& breakeven, bool color) {
+  ReportText text(color);
+  const Lever& lever = breakeven.lever;
+  const bool is_time = lever.kind == LeverKind::kTime;
+  text.section("Breakeven", lever.name);
+  const auto line = [&](std::string_view name, const std::string& value, const WhatIfRun& run) {
+    text.line("  {:<20}{:>15}{:>15.4f} s", name, value, to_seconds(run.step));
+  };
+  line("now", lever.text(1), breakeven.now);
+  line("breakeven", lever.text(breakeven.factor), breakeven.there);
+  line(is_time ? "none" : "endless", "", breakeven.endless);
+  text.wrapped(2, fmt::format("{} than {} helps by less than 1 %.", is_time ? "Less" : "More",
+                              lever.text(breakeven.factor)));
+  return text.text();
+}
+
+std::string sensitivity_json(const Sensitivity& sensitivity) {
+  std::string rows;
+  for (const LeverEffect& effect : sensitivity.effects) {
+    std::string fields;
+    for (const LeverField& field : effect.lever.fields) {
+      fields += (fields.empty() ? "" : ", ") + ('"' + json_escaped(field.path) + '"');
+    }
+    rows += fmt::format(
+        R"({}{{"name": "{}", "fields": [{}], "value": "{}", )"
+        R"("less_10_percent_step_time_s": {}, "more_10_percent_step_time_s": {}, "slope": {:.6f}, )"
+        R"("path_changes": [{}, {}], "fits": [{}, {}]}})",
+        rows.empty() ? "\n    " : ",\n    ", json_escaped(effect.lever.name), fields,
+        json_escaped(effect.lever.fields.front().value), exact_seconds(effect.less.step),
+        exact_seconds(effect.more.step), effect.slope, truth(effect.less_changes_path),
+        truth(effect.more_changes_path), truth(effect.less.fits), truth(effect.more.fits));
+  }
+  return "\"sensitivity\": [" + rows + (rows.empty() ? "]" : "\n  ]");
+}
+
+std::string breakeven_json(const Breakeven& breakeven) {
+  return fmt::format(
+      R"("breakeven": {{"name": "{}", "factor": {:.6f}, "value": "{}", "step_time_s": {}, )"
+      R"("step_time_there_s": {}, "step_time_endless_s": {}}})",
+      json_escaped(breakeven.lever.name), breakeven.factor,
+      json_escaped(breakeven.lever.text(breakeven.factor)), exact_seconds(breakeven.now.step),
+      exact_seconds(breakeven.there.step), exact_seconds(breakeven.endless.step));
+}
+
+Tornado tornado_of(const Sensitivity& sensitivity, const std::string& name) {
+  Tornado tornado{.title = "What 10 % changes",
+                  .subtitle = name,
+                  .x = {.label = "change of the step", .unit = "%"},
+                  .less = "10 % less",
+                  .more = "10 % more"};
+  for (const LeverEffect& effect : sensitivity.effects) {
+    tornado.rows.push_back({effect.lever.name, percent(effect.less, sensitivity.now),
+                            percent(effect.more, sensitivity.now)});
+  }
+  return tornado;
+}
+
+}  // namespace stepsim

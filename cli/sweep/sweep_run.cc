@@ -1,0 +1,259 @@
+#include "cli/sweep/sweep_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "cli/experiment_result.h"
+#include "cli/version.h"
+#include "proto/catalog/measured_tables.h"
+#include "proto/json_value.h"
+#include "sim/base/error.h"
+#include "sim/base/parallel.h"
+#include "sim/run/simulate.h"
+
+namespace stepsim {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The problems of a point in one line.
+std::string text_of(const ConfigError& error) {
+  std::string text;
+  for (const Problem& problem : error.problems()) {
+    std::string_view field = problem.field;
+    if (field.starts_with("--set ")) field.remove_prefix(6);
+    text += (text.empty() ? "" : "; ") + std::string(field) + ": " + problem.message;
+  }
+  return text;
+}
+
+// A point that has been read, and can be run unless it has a problem.
+struct ReadPoint {
+  std::optional<LoadedExperiment> loaded{};
+  std::string key{};
+  std::string problem{};
+};
+
+ReadPoint read_point(const SweepRequest& request, std::uint64_t number) {
+  ExperimentSource source = request.source;
+  for (std::string& text : request.space.overrides(number)) {
+    source.overrides.push_back(std::move(text));
+  }
+  ReadPoint point;
+  try {
+    point.loaded = load_with_topology(source);
+  } catch (const ConfigError& error) {
+    point.problem = text_of(error);
+    return point;
+  }
+  if (point.loaded->simulation.fidelities.size() > 1) {
+    point.problem = "simulation.fidelity: must be one network model";
+    return point;
+  }
+  // How the fields came to their values doesn't matter.
+  ExperimentRecord record{.fields = point.loaded->record.fields, .overrides = {}};
+  point.key = key_of_experiment(record_json(record, point.loaded->simulation, version()));
+  return point;
+}
+
+std::string inputs_json(const SweepRequest& request, const std::vector<std::string>& values) {
+  const std::vector<std::string> paths = request.space.paths();
+  Json object = Json::object();
+  for (std::size_t i = 0; i < paths.size(); ++i) object[paths[i]] = values[i];
+  return json_text(object);
+}
+
+// Returns why simulating it fails, or puts the result in place.
+std::string run_point(LoadedExperiment loaded, const std::vector<IntervalEntry>& intervals,
+                      std::string& json) {
+  try {
+    json = experiment_result(std::move(loaded), intervals);
+    return "";
+  } catch (const DeadlockError&) {
+    return "the step never ends: `stepsim run` says which ranks wait for each other";
+  } catch (const std::range_error& error) {
+    return error.what();
+  }
+}
+
+class PointRuns {
+ public:
+  PointRuns(const SweepRequest& request, ResultStore* store,
+            const std::function<void(const SweepCounts&)>& progress)
+      : request_(request), store_(store), progress_(progress) {
+    for (std::uint64_t i = request.shard.index; i < request.space.size();
+         i += request.shard.count) {
+      rows_.push_back({.number = static_cast<std::int64_t>(i), .values = request.space.values(i)});
+    }
+    counts_.points = rows_.size();
+    keys_.resize(rows_.size());
+    if (store_ == nullptr) return;
+    const auto points = static_cast<std::int64_t>(request.space.size());
+    sweep_ = store_->sweep_of(request.description, points);
+    stored_ = store_->keys();
+    for (StoredPoint& point : store_->points({request.description, points})) {
+      stored_points_[point.number] = std::move(point);
+    }
+  }
+
+  SweepResult run() {
+    const auto start = Clock::now();
+    for_each_in_parallel(rows_.size(), request_.jobs, [&](std::size_t i) { do_point(i); });
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].problem.empty() && rows_[i].cells.empty()) take_from_twin(i);
+    }
+    counts_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return {{request_.space.paths(), std::move(rows_)}, counts_};
+  }
+
+ private:
+  void do_point(std::size_t i) {
+    SweepRow& row = rows_[i];
+    ReadPoint point = read_point(request_, static_cast<std::uint64_t>(row.number));
+    row.problem = point.problem;
+    keys_[i] = point.key;
+    if (!row.problem.empty()) return finish(i, std::nullopt, &SweepCounts::refused);
+    switch (claim(i)) {
+      case Claim::kTaken:
+        return finish(i, std::nullopt, &SweepCounts::stored);
+      case Claim::kStored:
+        return take_from_store(i);
+      case Claim::kOwn:
+        break;
+    }
+    const auto start = Clock::now();
+    std::string json;
+    row.problem = run_point(std::move(*point.loaded), intervals_, json);
+    if (!row.problem.empty()) return finish(i, std::nullopt, &SweepCounts::refused);
+    row.cells = cells_of_result(json);
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    finish(i, StoredResult{keys_[i], std::move(json), seconds, std::string(version())},
+           &SweepCounts::run);
+  }
+
+  enum class Claim { kOwn, kTaken, kStored };
+  // Says who has the result of a point: the store, another point of this sweep, or nobody yet.
+  Claim claim(std::size_t i) {
+    const std::lock_guard lock(mutex_);
+    if (stored_.contains(keys_[i])) return Claim::kStored;
+    return owner_.try_emplace(keys_[i], i).second ? Claim::kOwn : Claim::kTaken;
+  }
+
+  void take_from_store(std::size_t i) {
+    std::optional<StoredResult> result;
+    {
+      const std::lock_guard lock(store_mutex_);
+      result = store_->result(keys_[i]);
+    }
+    if (!result) throw ConfigError({{store_->path(), "is damaged: a result is not there"}});
+    rows_[i].cells = cells_of_result(result->json);
+    finish(i, std::nullopt, &SweepCounts::stored);
+  }
+
+  void take_from_twin(std::size_t i) {
+    const SweepRow& owner = rows_[owner_.at(keys_[i])];
+    rows_[i].cells = owner.cells;
+    rows_[i].problem = owner.problem;
+  }
+
+  // Returns whether the store has the point as it is now.
+  bool is_stored(const StoredPoint& point) const {
+    const auto at = stored_points_.find(point.number);
+    return at != stored_points_.end() && at->second.key == point.key &&
+           at->second.problem == point.problem && at->second.inputs == point.inputs;
+  }
+
+  // Puts a point and its result on the disk, and then counts it. Points that end while others are
+  // being written wait, and are written together.
+  void finish(std::size_t i, std::optional<StoredResult> result,
+              std::uint64_t SweepCounts::*counter) {
+    if (store_ == nullptr) {
+      const std::lock_guard lock(mutex_);
+      ++(counts_.*counter);
+      return progress_(counts_);
+    }
+    StoredPoint point{.number = rows_[i].number,
+                      .inputs = inputs_json(request_, rows_[i].values),
+                      .problem = rows_[i].problem};
+    if (point.problem.empty()) point.key = keys_[i];
+    std::unique_lock lock(mutex_);
+    if (result) waiting_results_.push_back(std::move(*result));
+    if (!is_stored(point)) waiting_points_.push_back(std::move(point));
+    waiting_counters_.push_back(counter);
+    if (is_writing_) return;
+    is_writing_ = true;
+    while (!waiting_counters_.empty()) write_waiting(lock);
+    is_writing_ = false;
+  }
+
+  void write_waiting(std::unique_lock<std::mutex>& lock) {
+    const auto points = std::exchange(waiting_points_, {});
+    const auto results = std::exchange(waiting_results_, {});
+    const auto counters = std::exchange(waiting_counters_, {});
+    lock.unlock();
+    if (!points.empty() || !results.empty()) {
+      const std::lock_guard store_lock(store_mutex_);
+      store_->put(sweep_, points, results);
+    }
+    lock.lock();
+    for (const auto counter : counters) ++(counts_.*counter);
+    progress_(counts_);
+  }
+
+  const SweepRequest& request_;
+  ResultStore* const store_;
+  const std::function<void(const SweepCounts&)>& progress_;
+  const std::vector<IntervalEntry> intervals_ = load_intervals();
+  std::vector<SweepRow> rows_;     // each written by the thread that does it
+  std::vector<std::string> keys_;  // of the rows; so are these
+  std::int64_t sweep_ = 0;
+  std::unordered_set<std::string> stored_;  // keys of what the store had
+  std::map<std::int64_t, StoredPoint> stored_points_;
+
+  std::mutex store_mutex_;
+  std::mutex mutex_;  // guards the rest
+  std::unordered_map<std::string, std::size_t> owner_;
+  SweepCounts counts_;
+  bool is_writing_ = false;
+  std::vector<StoredPoint> waiting_points_;
+  std::vector<StoredResult> waiting_results_;
+  std::vector<std::uint64_t SweepCounts::*> waiting_counters_;
+};
+
+// Throws ConfigError if the question has no answer at all.
+void require_points(const SweepRequest& request, const SweepResult& result) {
+  if (request.shard.count > 1 || result.counts.refused < result.counts.points) return;
+  constexpr std::size_t kListed = 10;
+  std::vector<Problem> problems;
+  std::unordered_set<std::string> seen;
+  for (const SweepRow& row : result.table.rows) {
+    if (problems.size() == kListed || !seen.insert(row.problem).second) continue;
+    std::string point;
+    for (const std::string& text :
+         request.space.overrides(static_cast<std::uint64_t>(row.number))) {
+      point += (point.empty() ? "" : " ") + text;
+    }
+    problems.push_back({"--over " + point, "no point can run: " + row.problem});
+  }
+  throw_if_any(std::move(problems));
+}
+
+}  // namespace
+
+SweepResult run_points(const SweepRequest& request, ResultStore* store,
+                       const std::function<void(const SweepCounts&)>& progress) {
+  SweepResult result = PointRuns(request, store, progress).run();
+  require_points(request, result);
+  return result;
+}
+
+}  // namespace stepsim

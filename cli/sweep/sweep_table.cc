@@ -1,0 +1,308 @@
+#include "cli/sweep/sweep_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "proto/json_value.h"
+#include "schedules/plan/axis.h"
+#include "sim/base/field_text.h"
+#include "sim/base/quantity_text.h"
+#include "traces/json_text.h"
+#include "traces/report_text.h"
+
+namespace stepsim {
+namespace {
+
+// A column and where its value is in a result.
+struct SweepColumn {
+  std::string name;
+  std::vector<std::string> path;
+};
+
+std::vector<SweepColumn> make_columns() {
+  std::vector<SweepColumn> columns = {
+      {"step_time_s", {"step_time_s"}},
+      {"tokens_per_s", {"tokens_per_s"}},
+      {"tokens_per_s_per_chip", {"tokens_per_s_per_chip"}},
+      {"model_flops_utilization", {"model_flops_utilization"}},
+      {"hardware_flops_utilization", {"hardware_flops_utilization"}},
+      {"chips", {"chips"}},
+      {"peak_bytes", {"memory", "peak_bytes"}},
+      {"capacity_bytes", {"memory", "capacity_bytes"}},
+      {"fits", {"memory", "fits"}},
+      {"compute_s", {"breakdown_s", "compute"}},
+  };
+  for (const char* axis : {"tp", "cp", "ep", "dp", "pp", "host", "other"}) {
+    columns.push_back(
+        {fmt::format("exposed_{}_s", axis), {"breakdown_s", "exposed_communication", axis}});
+  }
+  columns.push_back({"bubble_s", {"breakdown_s", "bubble"}});
+  columns.push_back({"idle_s", {"breakdown_s", "idle"}});
+  columns.push_back({"launch_s", {"breakdown_s", "launch"}});
+  return columns;
+}
+
+const std::vector<SweepColumn>& columns_of_table() {
+  static const std::vector<SweepColumn> columns = make_columns();
+  return columns;
+}
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
+  return quoted + '"';
+}
+
+std::size_t column_named(std::string_view name) {
+  const auto& columns = columns_of_table();
+  const auto at = std::ranges::find(columns, name, &SweepColumn::name);
+  return static_cast<std::size_t>(at - columns.begin());
+}
+
+std::optional<double> number_of(const SweepRow& row, std::size_t column) {
+  if (row.cells.empty()) return std::nullopt;
+  return number_in<double>(row.cells[column]);
+}
+
+// ---- the picture ----
+
+struct PlainValue {
+  double number = 0;
+  std::string unit{};
+};
+
+std::optional<PlainValue> plain_value_of(const std::string& text) {
+  if (const auto number = number_in<double>(text)) return PlainValue{*number, ""};
+  if (const auto rate = parse_bandwidth(text)) return PlainValue{rate->value(), "B/s"};
+  if (const auto time = parse_duration(text)) return PlainValue{to_seconds(*time), "s"};
+  if (const auto flops = parse_throughput(text)) return PlainValue{flops->value(), "FLOP/s"};
+  if (const auto size = parse_bytes(text)) {
+    return PlainValue{static_cast<double>(size->value()), "B"};
+  }
+  return std::nullopt;
+}
+
+// Values that span more than a factor of ten are spread by their logarithms.
+bool spans_decades(const std::vector<PlotCurve>& curves) {
+  double least = 0;
+  double most = 0;
+  for (const PlotCurve& curve : curves) {
+    for (const PlotPoint& point : curve.points) {
+      if (point.x <= 0) return false;
+      least = most == 0 ? point.x : std::min(least, point.x);
+      most = std::max(most, point.x);
+    }
+  }
+  return most > 10 * least;
+}
+
+std::string unit_of_column(std::string_view column) {
+  if (column.ends_with("_per_s") || column.ends_with("_per_chip")) return "";
+  if (column.ends_with("_s")) return "s";
+  return column.ends_with("_bytes") ? "B" : "";
+}
+
+// The values of a row but that of x, or that of the series alone.
+std::string label_of(const SweepTable& table, const SweepRow& row, std::size_t x,
+                     std::optional<std::size_t> series) {
+  std::string label;
+  for (std::size_t i = 0; i < table.paths.size(); ++i) {
+    if (i == x || (series && i != *series)) continue;
+    label += (label.empty() ? "" : ", ") + table.paths[i] + "=" + row.values[i];
+  }
+  return label;
+}
+
+// ---- the report ----
+
+struct ReportColumn {
+  std::string title;
+  std::vector<std::string> cells{};
+};
+
+std::string fixed(const SweepRow& row, std::string_view column, double scale, int digits,
+                  std::string_view unit) {
+  const auto number = number_of(row, column_named(column));
+  return number ? fmt::format("{:.{}f} {}", *number * scale, digits, unit) : "-";
+}
+
+void add_fastest(const SweepTable& table, ReportText& text) {
+  constexpr std::size_t kListed = 10;
+  const std::size_t step = column_named("step_time_s");
+  const std::size_t fits = column_named("fits");
+  std::vector<const SweepRow*> rows;
+  for (const SweepRow& row : table.rows) {
+    if (number_of(row, step) && row.cells[fits] != "false") rows.push_back(&row);
+  }
+  if (rows.empty()) return;
+  std::ranges::stable_sort(rows, {}, [&](const SweepRow* row) { return *number_of(*row, step); });
+  if (rows.size() > kListed) rows.resize(kListed);
+  std::vector<ReportColumn> columns = {{"step"}, {"MFU"}, {"memory"}};
+  for (const std::string& path : table.paths) columns.push_back({path});
+  for (const SweepRow* row : rows) {
+    columns[0].cells.push_back(fixed(*row, "step_time_s", 1, 3, "s"));
+    columns[1].cells.push_back(fixed(*row, "model_flops_utilization", 100, 1, "%"));
+    columns[2].cells.push_back(fixed(*row, "peak_bytes", 1e-9, 1, "GB"));
+    for (std::size_t i = 0; i < row->values.size(); ++i) {
+      columns[3 + i].cells.push_back(row->values[i]);
+    }
+  }
+  text.section("Fastest that fit");
+  const auto line = [&](const auto& cell) {
+    std::string whole;
+    for (const ReportColumn& column : columns) {
+      std::size_t width = column.title.size();
+      for (const std::string& one : column.cells) width = std::max(width, one.size());
+      whole += fmt::format("  {:>{}}", cell(column), width);
+    }
+    text.line("{}", whole);
+  };
+  line([](const ReportColumn& column) { return column.title; });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    line([i](const ReportColumn& column) { return column.cells[i]; });
+  }
+}
+
+void add_problems(const SweepTable& table, ReportText& text) {
+  constexpr std::size_t kListed = 5;
+  std::map<std::string, std::int64_t> counts;
+  for (const SweepRow& row : table.rows) {
+    if (!row.problem.empty()) ++counts[row.problem];
+  }
+  if (counts.empty()) return;
+  std::vector<std::pair<std::string, std::int64_t>> sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater{},
+                           &std::pair<std::string, std::int64_t>::second);
+  text.section("Can't run");
+  for (std::size_t i = 0; i < std::min(kListed, sorted.size()); ++i) {
+    text.wrapped(2, fmt::format("{}: {}", grouped(sorted[i].second), sorted[i].first));
+  }
+  if (sorted.size() > kListed) {
+    text.line("  and {} more reasons: --csv lists all", sorted.size() - kListed);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> sweep_columns() {
+  std::vector<std::string> names;
+  for (const SweepColumn& column : columns_of_table()) names.push_back(column.name);
+  return names;
+}
+
+std::vector<std::string> cells_of_result(std::string_view json) {
+  const JsonOrProblem read = parse_json(json);
+  if (!read.value) throw ConfigError({{"result", "is damaged: " + read.problem}});
+  std::vector<std::string> cells;
+  for (const SweepColumn& column : columns_of_table()) {
+    const Json* value = &*read.value;
+    for (const std::string& name : column.path) {
+      if (value != nullptr) {
+        const auto at = value->find(name);
+        value = value->is_object() && at != value->end() ? &*at : nullptr;
+      }
+    }
+    cells.push_back(value != nullptr && value->is_primitive() ? json_text(*value) : "");
+  }
+  return cells;
+}
+
+std::string sweep_csv(const SweepTable& table) {
+  std::string text;
+  for (const std::string& path : table.paths) text += csv_cell(path) + ",";
+  for (const SweepColumn& column : columns_of_table()) text += column.name + ",";
+  text += "problem\n";
+  for (const SweepRow& row : table.rows) {
+    for (const std::string& value : row.values) text += csv_cell(value) + ",";
+    for (std::size_t i = 0; i < columns_of_table().size(); ++i) {
+      text += (row.cells.empty() ? "" : csv_cell(row.cells[i])) + ",";
+    }
+    text += csv_cell(row.problem) + "\n";
+  }
+  return text;
+}
+
+std::string sweep_json(const SweepTable& table) {
+  const auto quoted = [](std::string_view text) { return '"' + json_escaped(text) + '"'; };
+  std::string text = "{\n  \"points\": [";
+  bool is_first = true;
+  for (const SweepRow& row : table.rows) {
+    text +=
+        fmt::format("{}\n    {{\"number\": {}, \"inputs\": {{", is_first ? "" : ",", row.number);
+    is_first = false;
+    for (std::size_t i = 0; i < row.values.size(); ++i) {
+      text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", quoted(table.paths[i]),
+                          quoted(row.values[i]));
+    }
+    text += "}";
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const std::string& cell = row.cells[i];
+      text += fmt::format(", \"{}\": {}", columns_of_table()[i].name, cell.empty() ? "null" : cell);
+    }
+    text += fmt::format(", \"problem\": {}}}", row.problem.empty() ? "null" : quoted(row.problem));
+  }
+  return text + (table.rows.empty() ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+Plot sweep_plot(const SweepTable& table, const SweepPlot& asked) {
+  const auto at = [&](const std::string& path) {
+    const auto found = std::ranges::find(table.paths, path);
+    if (found == table.paths.end()) {
+      throw ConfigError({{"--plot", "must be over a field that varies, is over \"" + path + "\""}});
+    }
+    return static_cast<std::size_t>(found - table.paths.begin());
+  };
+  const std::size_t x = asked.x.empty() ? 0 : at(asked.x);
+  const std::optional<std::size_t> series =
+      asked.series.empty() ? std::nullopt : std::optional(at(asked.series));
+  const std::string y = asked.y.empty() ? "step_time_s" : asked.y;
+  std::map<std::string, std::size_t> curve_of;
+  Plot plot{.title = y + " over " + table.paths[x],
+            .subtitle = fmt::format("{} points", table.rows.size()),
+            .x = {.label = table.paths[x]},
+            .y = {.label = y, .unit = unit_of_column(y)},
+            .curves = {}};
+  for (const SweepRow& row : table.rows) {
+    const auto position = plain_value_of(row.values[x]);
+    if (!position) {
+      throw ConfigError({{"x", "must be numbers or quantities, but " + table.paths[x] + " has \"" +
+                                   row.values[x] + "\""}});
+    }
+    plot.x.unit = position->unit;
+    const auto number = number_of(row, column_named(y));
+    if (!number) continue;
+    const std::string label = label_of(table, row, x, series);
+    const auto [entry, is_new] = curve_of.try_emplace(label, plot.curves.size());
+    if (is_new) plot.curves.push_back({.label = label, .mark = PlotMark::kLineAndPoints});
+    plot.curves[entry->second].points.push_back({position->number, *number});
+  }
+  for (PlotCurve& curve : plot.curves) {
+    std::ranges::stable_sort(curve.points, {}, &PlotPoint::x);
+  }
+  plot.x.log = spans_decades(plot.curves);
+  return plot;
+}
+
+std::string sweep_report(const SweepTable& table, const SweepCounts& counts, bool color) {
+  ReportText text(color);
+  const auto number = [](std::uint64_t count) { return grouped(static_cast<std::int64_t>(count)); };
+  text.line("{} points", number(counts.points));
+  const auto line = [&](const char* name, std::uint64_t count) {
+    if (count > 0) text.line("  {:<{}}{:>12}", name, kReportLabel, number(count));
+  };
+  line("run", counts.run);
+  line("in the store before", counts.stored);
+  line("can't run", counts.refused);
+  line("not run yet", counts.missing);
+  add_fastest(table, text);
+  add_problems(table, text);
+  return text.text();
+}
+
+}  // namespace stepsim

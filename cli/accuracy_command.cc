@@ -37,6 +37,10 @@ po::options_description accuracy_option_list() {
       "skip training runs of more than N ops (default: 40000000, about half a minute)");
   add("threads", po::value<std::string>()->value_name("N"),
       "predict this many training runs at once (default: as many as the machine has cores)");
+  add("plan", po::value<std::string>()->value_name("KEYS"),
+      "further keys for the plans of serving runs");
+  add("engine", po::value<std::string>()->value_name("KEYS"),
+      "further keys for the engines of serving runs");
   add("rows", "print every row in addition to the summary");
   add_json_option(options);
   add_input_option(options);
@@ -125,12 +129,19 @@ std::string shortened(const std::string& text, std::size_t width) {
   return text.substr(0, head) + "..." + text.substr(text.size() - (width - 3 - head));
 }
 
+std::size_t metric_width(const std::vector<AccuracyRow>& rows) {
+  std::size_t width = 13;
+  for (const AccuracyRow& row : rows) width = std::max(width, row.metric.size());
+  return width;
+}
+
 std::string rows_table(const std::vector<AccuracyRow>& rows) {
-  std::string text = fmt::format("{:<44} {:<16} {:<13} {:>12} {:>12} {:>9}\n", "row", "chip",
-                                 "metric", "measured", "predicted", "error");
+  const std::size_t width = metric_width(rows);
+  std::string text = fmt::format("{:<44} {:<16} {:<{}} {:>12} {:>12} {:>9}\n", "row", "chip",
+                                 "metric", width, "measured", "predicted", "error");
   for (const AccuracyRow& row : rows) {
-    text += fmt::format("{:<44} {:<16} {:<13} {:>12.5g} ", shortened(row.id, 44),
-                        shortened(row.chip, 16), row.metric, row.measured);
+    text += fmt::format("{:<44} {:<16} {:<{}} {:>12.5g} ", shortened(row.id, 44),
+                        shortened(row.chip, 16), row.metric, width, row.measured);
     text += row.predicted
                 ? fmt::format("{:>12.5g} {:>+7.1f} %", *row.predicted, 100 * row.relative_error())
                 : "skipped: " + row.skipped;
@@ -143,12 +154,14 @@ std::string rows_table(const std::vector<AccuracyRow>& rows) {
 }
 
 std::string summary_table(const std::vector<AccuracyRow>& rows) {
-  std::string text = fmt::format("{:<44} {:<13} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "source",
-                                 "metric", "rows", "skipped", "median", "p90", "mean", "covered");
+  const std::size_t width = metric_width(rows);
+  std::string text =
+      fmt::format("{:<44} {:<{}} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "source", "metric", width,
+                  "rows", "skipped", "median", "p90", "mean", "covered");
   for (const AccuracySummary& line : summarise(rows)) {
-    text += fmt::format("{:<44} {:<13} {:>6} {:>8} ",
+    text += fmt::format("{:<44} {:<{}} {:>6} {:>8} ",
                         shortened(line.source_id + (line.under_specified ? " (grade C)" : ""), 44),
-                        line.metric, line.rows, line.skipped);
+                        line.metric, width, line.rows, line.skipped);
     text += line.rows == 0 ? std::string("       -        -        -")
                            : fmt::format("{:>6.1f} % {:>6.1f} % {:>+6.1f} %",
                                          100 * line.median_absolute_relative_error,
@@ -258,6 +271,9 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
                 {.library = library,
                  .most_ops = limits.most_ops,
                  .threads = limits.threads,
+                 .serving_plan = line.value("plan"),
+                 .serving_engine = line.value("engine"),
+                 .change_chip = {},
                  .progress = [&progress](std::size_t done, std::size_t) {
                    progress.at(done);
                    return true;

@@ -16,6 +16,7 @@
 #include "cli/schedule/schedule_command.h"
 #include "cli/search/search_command.h"
 #include "cli/serve/serve_command.h"
+#include "cli/serve_search/serve_search_command.h"
 #include "cli/sweep/sweep_command.h"
 #include "cli/topology_command.h"
 #include "cli/validate/validate_command.h"
@@ -28,11 +29,11 @@ namespace stepsim {
 namespace {
 
 constexpr const Subcommand* kSubcommands[] = {
-    &kRunSubcommand,        &kSearchSubcommand,   &kSweepSubcommand,     &kCompareSubcommand,
-    &kCollectiveSubcommand, &kNetworkSubcommand,  &kScheduleSubcommand,  &kServeSubcommand,
-    &kTopologySubcommand,   &kFormulaSubcommand,  &kValidateSubcommand,  &kFiguresSubcommand,
-    &kImportSubcommand,     &kAccuracySubcommand, &kCalibrateSubcommand, &kCatalogSubcommand,
-    &kHelpSubcommand,
+    &kRunSubcommand,         &kSearchSubcommand,   &kSweepSubcommand,    &kCompareSubcommand,
+    &kCollectiveSubcommand,  &kNetworkSubcommand,  &kScheduleSubcommand, &kServeSubcommand,
+    &kServeSearchSubcommand, &kTopologySubcommand, &kFormulaSubcommand,  &kValidateSubcommand,
+    &kFiguresSubcommand,     &kImportSubcommand,   &kAccuracySubcommand, &kCalibrateSubcommand,
+    &kCatalogSubcommand,     &kHelpSubcommand,
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-enum ServingEvent : std::uint32_t { kStepEnds, kRequestComes };
+enum ServingEvent : std::uint32_t { kStepEnds, kRequestComes, kRequestReady };
 
 constexpr std::int64_t kStepsBetweenProgress = 1 << 16;
 
@@ -114,6 +114,8 @@ void ServingRun::run_instant(Time now) {
     const Event event = queue_.pop();
     if (event.kind() == kStepEnds) {
       ending_.push_back(event.index());
+    } else if (event.kind() == kRequestReady) {
+      ready_.emplace_back(event.index());
     } else {
       called_.emplace_back(event.index());
     }
@@ -265,6 +267,8 @@ void ServingRun::end_transfers(Time now) {
 // ---- arrivals ----
 
 void ServingRun::take_arrivals(Time now) {
+  for (const RequestId request : ready_) line_up(request);
+  ready_.clear();
   while (next_open_ < open_.size() &&
          requests_.requests[open_[next_open_].index()].arrival == now) {
     arrive(open_[next_open_++], now);
@@ -282,6 +286,12 @@ void ServingRun::arrive(RequestId request, Time now) {
   if (options_.records_steps) {
     result_.part_records.push_back({request, now, RequestPart::kQueue});
   }
+  const Duration front = options_.replicas.options.front_time;
+  if (front == Duration()) return line_up(request);
+  queue_.schedule(now + front, Event(kRequestReady, request.index()));
+}
+
+void ServingRun::line_up(RequestId request) {
   const std::size_t chosen = router_.choose(request, first_);
   first_[chosen]->prompt_tokens += sequences_[request].prompt;
   first_[chosen]->state().arrive(request);

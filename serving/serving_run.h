@@ -55,6 +55,7 @@ class ServingRun {
 
   void take_arrivals(Time now);
   void arrive(RequestId request, Time now);
+  void line_up(RequestId request);
   void begin_steps(Time now);
   void begin_step(std::uint32_t replica, Time now);
   void book_preempted(Replica& replica, Time now);
@@ -82,6 +83,7 @@ class ServingRun {
   std::vector<RequestId> open_;  // with an arrival, in order of time
   std::size_t next_open_ = 0;
   std::deque<RequestId> called_;  // of closed loops, at this instant
+  std::vector<RequestId> ready_;  // that a scheduler sees from this instant on
   IdTable<TenantId, LoopState> loops_;
   std::vector<std::uint32_t> ending_;   // replicas whose step ends at this instant
   std::vector<std::uint32_t> touched_;  // replicas that may begin a step

@@ -67,21 +67,22 @@ MAY_INCLUDE = {
     "serving": ["sim/base", "sim/engine"] + SERVING[2:],
     "serving/cases": ["sim/base", "serving"] + SERVING[2:],
     "serving/passes": LOADED + ["serving", "serving/engines", "serving/requests"],
+    "serving/search": LOADED + SERVING + PASSES,
     "analysis/formulas": ["sim/base"],
     "analysis/collective_forms": SIM + ["analysis/formulas"],
     "analysis/step": LOADED + ANALYSIS,
-    "analysis/accuracy": LOADED,
+    "analysis/accuracy": LOADED + SERVING + PASSES,
     "analysis/calibration": LOADED + ["analysis/accuracy"],
     "analysis/search": LOADED + ["analysis/step"],
     "analysis/studies": LOADED + ANALYSIS,
     "traces": ["analysis/step", "experiment"] + SIM + SERVING,
     "store": ["sim/base", "traces"],
-    "cli": LOADED + PROTO + ANALYSIS + SERVING + PASSES
+    "cli": LOADED + PROTO + ANALYSIS + SERVING + PASSES + ["serving/search"]
     + ["analysis/accuracy", "analysis/calibration", "analysis/search", "analysis/studies",
        "store", "traces"],
 }
-FOLDERS = ["calibrate", "collective", "compare", "formula", "run", "schedule", "search", "serve", "sweep",
-           "validate"]
+FOLDERS = ["calibrate", "collective", "compare", "formula", "run", "schedule", "search", "serve",
+           "serve_search", "sweep", "validate"]
 for folder in FOLDERS:
     MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli"]
 MAY_INCLUDE["cli"] += [f"cli/{folder}" for folder in FOLDERS]

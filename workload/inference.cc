@@ -214,14 +214,18 @@ void join_experts(const ModelSpec& model, const Shard& shard, Layer& block) {
   joined.name = "experts";
   joined.parameters = 0;
   for (auto op = first; op != end; ++op) joined.parameters += op->parameters;
-  joined.forward = {experts_kernel("experts", shard.types.matmul, shard.types.expert_weights,
+  const DataType type = shard.types.experts.value_or(shard.types.matmul);
+  const DataType held = shard.types.expert_weights.value_or(shard.types.weights);
+  const auto narrower = bits_of(held) < bits_of(type) ? std::optional(held) : std::nullopt;
+  joined.forward = {experts_kernel("experts", type, narrower,
                                    {.tokens = shard.sequences * shard.sequence_length * senders,
                                     .experts = experts.routed / shard.expert,
                                     .all = experts.routed,
                                     .chosen = experts.visited(),
                                     .hidden = experts.latent > 0 ? experts.latent : model.hidden,
                                     .inter = experts.intermediate / shard.expert_tensor,
-                                    .gated = model.gated_mlp})};
+                                    .gated = model.gated_mlp,
+                                    .spread = shard.expert_spread})};
   *first = std::move(joined);
   block.ops.erase(first + 1, end);
   for (LayerOp& op : block.ops) {

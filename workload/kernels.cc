@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/chips/expert_layer.h"
+
 namespace stepsim {
 namespace {
 
@@ -124,7 +126,7 @@ Kernel experts_kernel(std::string_view name, DataType type, std::optional<DataTy
   const auto experts = static_cast<double>(shape.experts);
   const double chance = static_cast<double>(shape.chosen) / static_cast<double>(shape.all);
   const double rows = tokens * chance * experts;
-  const double active = experts * (1 - std::pow(1 - chance, tokens));
+  const double active = active_experts(shape.tokens, shape.experts, chance, shape.spread);
   const std::int64_t matrix = shape.hidden * shape.inter;
   const std::int64_t matrices = shape.gated ? 3 : 2;
   const std::int64_t in_use = std::max<std::int64_t>(1, std::llround(active));
@@ -140,6 +142,7 @@ Kernel experts_kernel(std::string_view name, DataType type, std::optional<DataTy
           .n = shape.inter,
           .k = shape.hidden,
           .choices = static_cast<std::uint16_t>(shape.chosen),
+          .spread = static_cast<float>(shape.spread),
           .gated = shape.gated,
           .stored = weights};
 }

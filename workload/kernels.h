@@ -138,6 +138,7 @@ struct ExpertsShape {
   std::int64_t hidden = 0;
   std::int64_t inter = 0;  // of an expert, this chip's part
   bool gated = true;
+  double spread = 1;  // the most popular expert over the least: expert_layer.h
 };
 
 // `type`: of operands; `weights`: unset if the same. FLOPs and bytes are means over random choices.

@@ -55,6 +55,7 @@ namespace stepsim {
 struct DataTypes {
   DataType weights = DataType::kBf16;        // as held and gathered
   std::optional<DataType> expert_weights{};  // of routed experts: inference; unset: as `weights`
+  std::optional<DataType> experts{};  // in which routed experts compute: inference; unset: `matmul`
   // The residual stream, attention, elementwise kernels, router, embedding, unembedding and loss.
   DataType activations = DataType::kBf16;
   // Operands of the projections and experts of a block; inputs that only those read are kept in it.
@@ -109,6 +110,7 @@ struct Shard {
   // The part, 0 to expert - 1, that this chip holds: a block of neighbouring experts. All parts are
   // alike unless the model's routing is skewed.
   std::int64_t expert_rank = 0;
+  double expert_spread = 1;  // the most popular expert over the least: inference (expert_layer.h)
   // One kernel from q, k and v to the output, or a matmul, softmax, (dropout) and a matmul, which
   // keep the scores: 2 bytes a pair and head, 5 with dropout.
   bool fused_attention = true;

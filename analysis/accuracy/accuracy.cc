@@ -6,6 +6,7 @@
 
 #include "analysis/accuracy/predict_collectives.h"
 #include "analysis/accuracy/predict_kernels.h"
+#include "analysis/accuracy/predict_served_runs.h"
 #include "analysis/accuracy/predict_serving_kernels.h"
 #include "analysis/accuracy/predict_training_runs.h"
 #include "sim/run/simulate.h"
@@ -27,7 +28,8 @@ const std::vector<Header>& headers() {
       {TableKind::kKernels, {"hardware", "op", "m", "n", "k", "time_us"}},
       {TableKind::kServingCollectives,
        {"chip", "table", "op", "kernel", "num_gpus", "message_elements", "latency_ms"}},
-      {TableKind::kServingKernels, {"chip", "table", "kernel", "dtype", "kv_dtype", "latency_ms"}}};
+      {TableKind::kServingKernels, {"chip", "table", "kernel", "dtype", "kv_dtype", "latency_ms"}},
+      {TableKind::kServedRuns, {"model", "chip", "chips", "framework", "isl", "osl"}}};
   return kHeaders;
 }
 
@@ -98,6 +100,8 @@ std::string_view name_of(TableKind kind) {
       return "serving kernels";
     case TableKind::kServingCollectives:
       return "serving collectives";
+    case TableKind::kServedRuns:
+      return "serving runs";
     case TableKind::kTrainingRuns:
       break;
   }
@@ -154,6 +158,8 @@ std::vector<AccuracyRow> predict(const CsvTable& table, const std::vector<Hardwa
       return predict_serving_collectives(table, hardware, options);
     case TableKind::kServingKernels:
       return predict_serving_kernels(table, hardware, options);
+    case TableKind::kServedRuns:
+      return predict_served_runs(table, hardware, options);
     case TableKind::kTrainingRuns:
       break;
   }

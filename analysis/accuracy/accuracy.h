@@ -6,8 +6,8 @@
 //   for (const AccuracySummary& line : summarise(rows)) ...
 //
 // There are several kinds of table, distinguished by their header (docs/accuracy.md lists the
-// columns): collectives, kernels, both of serving, and training runs. A row that cannot be
-// simulated is kept, with the reason.
+// columns): collectives, kernels, both of serving, serving runs, and training runs. A row that
+// cannot be simulated is kept, with the reason.
 
 #pragma once
 
@@ -30,6 +30,7 @@ enum class TableKind : std::uint8_t {
   kKernels,
   kServingCollectives,
   kServingKernels,
+  kServedRuns,
   kTrainingRuns
 };
 std::string_view name_of(TableKind kind);  // "collectives", "kernels", "serving kernels", ...
@@ -50,7 +51,7 @@ struct AccuracyRow {
   std::string id;  // from the table, or "<file>:<line>"
   std::string source_id;
   std::string chip;    // the name in the catalog, or the table's if it is not there
-  std::string metric;  // "step_time_s", "memory_bytes", "time_s"
+  std::string metric;  // "step_time_s", "memory_bytes", "time_s", "tpot_mean_s", ...
   double measured = 0;
   std::optional<double> predicted;
   std::string skipped;  // why there is no prediction
@@ -67,14 +68,16 @@ struct AccuracyRow {
 };
 
 struct PredictOptions {
-  std::string library;                  // replaces the chips' own library; empty: keep it
+  std::string library{};                // replaces the chips' own library; empty: keep it
   std::uint64_t most_ops = 40'000'000;  // longer training runs are skipped, as they take minutes
   std::size_t threads = 1;              // at least 1; the rows are the same with any number
+  std::string serving_plan{};    // keys that the plans of serving runs get: "expert_spread=20"
+  std::string serving_engine{};  // keys that their engines get: "host-time=1ms"
   // Changes the chip of each training run before it is simulated, from any thread. May be empty.
   std::function<void(ChipSpec& chip)> change_chip{};
   // Called when records are done, one call at a time, but from any thread. Returning false ends the
   // run with SimulationInterrupted. May be empty.
-  std::function<bool(std::size_t done, std::size_t records)> progress;
+  std::function<bool(std::size_t done, std::size_t records)> progress{};
 };
 
 // Returns rows in the order of the table. A training run has one row per measured metric. REQUIRES:

@@ -51,6 +51,64 @@ const Columns& columns_of_serving_kernels() {
   return kColumns;
 }
 
+const Columns& columns_of_served_runs() {
+  static const Columns kColumns = {"split",
+                                   "grade",
+                                   "model",
+                                   "model_id",
+                                   "chip",
+                                   "chips",
+                                   "nodes",
+                                   "mode",
+                                   "framework",
+                                   "framework_version",
+                                   "precision",
+                                   "kv_dtype",
+                                   "spec_decode",
+                                   "tp",
+                                   "pp",
+                                   "ep",
+                                   "attention_dp",
+                                   "moe_tp",
+                                   "prefill_workers",
+                                   "prefill_tp",
+                                   "prefill_ep",
+                                   "prefill_dp",
+                                   "prefill_chips",
+                                   "decode_workers",
+                                   "decode_tp",
+                                   "decode_ep",
+                                   "decode_dp",
+                                   "decode_chips",
+                                   "isl",
+                                   "osl",
+                                   "length_dist",
+                                   "load",
+                                   "concurrency",
+                                   "batch",
+                                   "request_rate_per_s",
+                                   "num_requests",
+                                   "output_tok_per_s",
+                                   "total_tok_per_s",
+                                   "output_tok_per_s_per_chip",
+                                   "total_tok_per_s_per_chip",
+                                   "ttft_mean_s",
+                                   "ttft_median_s",
+                                   "ttft_p99_s",
+                                   "tpot_mean_s",
+                                   "tpot_median_s",
+                                   "tpot_p99_s",
+                                   "itl_mean_s",
+                                   "itl_median_s",
+                                   "itl_p99_s",
+                                   "e2e_mean_s",
+                                   "e2e_median_s",
+                                   "e2e_p99_s",
+                                   "date",
+                                   "provenance"};
+  return kColumns;
+}
+
 const Columns& columns_of_runs() {
   static const Columns kColumns = {"chip",
                                    "chip_count",
@@ -117,6 +175,9 @@ Columns columns_of(TableKind kind) {
       break;
     case TableKind::kServingKernels:
       add(columns_of_serving_kernels());
+      break;
+    case TableKind::kServedRuns:
+      add(columns_of_served_runs());
       break;
     case TableKind::kTrainingRuns:
       add(columns_of_runs());

@@ -54,18 +54,54 @@ RequestList checked_requests(const ServeOptions& options, std::vector<Problem> p
   return list;
 }
 
-void simulate(const ServeOptions& options, ServedModel* model, ServedRun& run) {
+// The models of the replicas; null without a model. `decode`: of decode replicas that have a plan
+// of their own.
+struct ServedModels {
+  std::unique_ptr<ServedModel> replicas;
+  std::unique_ptr<ServedModel> decode;
+
+  ServedModel& of_decode() { return decode ? *decode : *replicas; }
+};
+
+// Replicas are on neighbouring chips of the cluster, those that prefill first. Throws ConfigError.
+std::unique_ptr<KvTransport> make_transport(const ServeOptions& options, ServedModels& models) {
+  const auto& decode = options.serving.decode;
+  if (!options.transfer_over_network || !decode) {
+    return std::make_unique<TimedKvTransport>(options.transfer);
+  }
+  std::vector<ReplicaPlace> places;
+  std::int64_t next = 0;
+  const auto add = [&](ServedModel& model, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i, next += model.chips()) {
+      places.push_back(model.place(static_cast<std::uint32_t>(next)));
+    }
+  };
+  add(*models.replicas, options.serving.replicas.count);
+  add(models.of_decode(), decode->count);
+  const Cluster& cluster = models.replicas->cluster();
+  const auto chips = static_cast<std::int64_t>(cluster.places.chips.size());
+  if (next > chips) {
+    throw ConfigError(
+        {{"--cluster", fmt::format("has {} chips, but all replicas have {}: transfers "
+                                   "over the network need a cluster of them all",
+                                   chips, next)}});
+  }
+  return std::make_unique<NetworkKvTransport>(cluster, std::move(places));
+}
+
+void simulate(const ServeOptions& options, ServedModels& models, ServedRun& run) {
   LinearStepTime given(options.step_time.value_or(LinearStepTime::Rates{}));
   LinearStepTime decode_given(options.decode_step_time.value_or(LinearStepTime::Rates{}));
-  StepCost& cost = options.step_time ? static_cast<StepCost&>(given) : model->cost();
-  StepCost& decode_cost = options.decode_step_time ? decode_given : cost;
-  TimedKvTransport transport(options.transfer);
+  StepCost& cost = options.step_time ? static_cast<StepCost&>(given) : models.replicas->cost();
+  StepCost& own = models.decode && !options.step_time ? models.decode->cost() : cost;
+  StepCost& decode_cost = options.decode_step_time ? decode_given : own;
+  const std::unique_ptr<KvTransport> transport = make_transport(options, models);
   Progress progress;
   const auto wall = std::chrono::steady_clock::now();
   const double cpu = processor_seconds();
   run.result = simulate_serving(
       run.requests, options.serving,
-      {.replicas = cost, .decode = &decode_cost, .transport = &transport},
+      {.replicas = cost, .decode = &decode_cost, .transport = transport.get()},
       [&progress](double share) { progress.show(share, "of the requests answered"); });
   run.metrics = metrics_of(run.requests, run.result, options.objective);
   const auto tenants = static_cast<std::uint32_t>(run.requests.tenants.size());
@@ -95,22 +131,32 @@ ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
   ServeOptions options = read_serve_options(arguments, problems);
   const bool has_cases = !options.cases.empty();
   if (has_cases) return run_cases(options, std::move(problems));
-  std::unique_ptr<ServedModel> model;
+  ServedModels models;
   if (options.model.given() && problems.empty()) {
-    model = std::make_unique<ServedModel>(options.model);
-    model->find_room(options.serving.replicas.options, problems);
-    if (options.serving.decode) model->find_room(options.serving.decode->options, problems);
-    options.chips_per_replica = model->chips();
+    models.replicas = std::make_unique<ServedModel>(options.model);
+    if (!options.decode_plan.empty()) {
+      ServedModelSource decode = options.model;
+      decode.plan = options.decode_plan;
+      models.decode = std::make_unique<ServedModel>(decode);
+    }
+    models.replicas->find_room(options.serving.replicas.options, problems);
+    if (options.serving.decode) {
+      models.of_decode().find_room(options.serving.decode->options, problems);
+    }
+    options.chips_per_replica = models.replicas->chips();
   }
   const RequestList requests = checked_requests(options, std::move(problems));
-  const std::int64_t replicas =
-      options.serving.replicas.count + (options.serving.decode ? options.serving.decode->count : 0);
+  const auto& decode = options.serving.decode;
+  const std::int64_t chips_of_decode =
+      models.decode ? models.decode->chips() : options.chips_per_replica;
+  const std::int64_t chips = options.serving.replicas.count * options.chips_per_replica +
+                             (decode ? decode->count * chips_of_decode : 0);
   ServedRun run{.requests = requests,
                 .options = options.serving,
                 .objective = options.objective,
-                .chips = replicas * options.chips_per_replica};
+                .chips = chips};
   try {
-    simulate(options, model.get(), run);
+    simulate(options, models, run);
   } catch (const ServingStuck& stuck) {
     print_error(fmt::format("stepsim: the requests are never all answered\n  {}\n", stuck.what()));
     return ExitStatus::kNo;

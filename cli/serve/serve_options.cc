@@ -44,7 +44,7 @@ void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<P
                         "must not stand with --prefill and --decode, whose workers= "
                         "say how many there are"});
   }
-  for (const char* const option : {"transfer", "decode-step-time"}) {
+  for (const char* const option : {"transfer", "decode-step-time", "decode-plan"}) {
     if (!given(option) || given("decode")) continue;
     problems.push_back({std::string("--") + option, "must stand with --prefill and --decode"});
   }
@@ -54,7 +54,11 @@ void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<P
   if (given("decode")) {
     options.serving.decode = read_group(line.value("decode"), "--decode", group, problems);
   }
-  if (given("transfer")) options.transfer = read_transfer(line.value("transfer"), problems);
+  options.transfer_over_network = line.value("transfer") == "network";
+  if (given("transfer") && !options.transfer_over_network) {
+    options.transfer = read_transfer(line.value("transfer"), problems);
+  }
+  options.decode_plan = line.value("decode-plan");
   if (given("decode-step-time")) {
     options.decode_step_time =
         read_step_time(line.value("decode-step-time"), "--decode-step-time", problems);
@@ -70,9 +74,12 @@ void read_model(const CommandLine& line, ServeOptions& options, std::vector<Prob
            .library = line.value("library"),
            .exact = line.options.count("exact-steps") != 0};
   if (!model.given()) {
-    for (const char* const option : {"chip", "library", "exact-steps"}) {
+    for (const char* const option : {"chip", "library", "exact-steps", "decode-plan"}) {
       if (line.options.count(option) == 0) continue;
       problems.push_back({std::string("--") + option, "must stand with --model and --cluster"});
+    }
+    if (line.value("transfer") == "network") {
+      problems.push_back({"--transfer", "must be a time without --model and --cluster"});
     }
     return;
   }
@@ -155,8 +162,10 @@ po::options_description serve_option_list() {
   add("prefill", text("workers=N,KEYS"), "replicas that compute prompts only; with --decode");
   add("decode", text("workers=N,KEYS"), "replicas that take over behind the first token");
   add("decode-step-time", text("TIME|linear:KEYS"), "of decode replicas (default: --step-time)");
-  add("transfer", text("TIME|linear:KEYS"),
-      "time for the KV cache of a prompt from prefill to decode: base, token (default: 0)");
+  add("decode-plan", text("KEYS"), "how a decode replica divides the model (default: --plan)");
+  add("transfer", text("network|TIME|linear:KEYS"),
+      "how the KV cache of a prompt comes from prefill to decode: as flows over the cluster's "
+      "network, or in a time: base, token (default: 0)");
   add("slo", text("KEYS"), "objective that goodput counts by: ttft=2s,tpot=50ms,end-to-end=20s");
   add("chips-per-replica", text("N"), "chips that tokens a second a chip counts (default: 1)");
   add("seed", text("N"), "seed of the drafts that are accepted (default: 1)");

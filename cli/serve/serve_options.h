@@ -24,7 +24,9 @@ struct ServeOptions {
   ServedModelSource model{};
   std::optional<LinearStepTime::Rates> step_time{};         // unset: the model's
   std::optional<LinearStepTime::Rates> decode_step_time{};  // unset: as the others
-  TimedKvTransport::Rates transfer{};
+  std::string decode_plan;  // of decode replicas; empty: as the others
+  bool transfer_over_network = false;
+  TimedKvTransport::Rates transfer{};  // else
   std::int64_t chips_per_replica = 1;
 
   std::string json;

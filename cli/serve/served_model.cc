@@ -66,4 +66,12 @@ void ServedModel::find_room(EngineOptions& engine, std::vector<Problem>& problem
                               engine.kv_fraction)});
 }
 
+ReplicaPlace ServedModel::place(std::uint32_t first) const {
+  const ParallelPlan& plan = experiment_.plan;
+  return {.first = first,
+          .ranks = static_cast<std::uint32_t>(plan.ranks() / plan.dp),
+          .groups = static_cast<std::uint32_t>(plan.dp),
+          .token = cache_of_token(experiment_.model, plan)};
+}
+
 }  // namespace stepsim

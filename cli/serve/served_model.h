@@ -12,6 +12,7 @@
 #include "experiment/pass_times.h"
 #include "serving/engines/engine_options.h"
 #include "serving/passes/kv_room.h"
+#include "serving/passes/network_kv_transport.h"
 #include "serving/passes/simulated_step_cost.h"
 #include "sim/base/error.h"
 
@@ -39,6 +40,10 @@ class ServedModel {
   // Gives the engine as many blocks as fit, unless it says how many it has. Adds a problem if not
   // one does.
   void find_room(EngineOptions& engine, std::vector<Problem>& problems);
+
+  const Cluster& cluster() const { return times_.cluster(); }
+  // Where a replica is whose first chip is `first`.
+  ReplicaPlace place(std::uint32_t first) const;
 
  private:
   Experiment experiment_;

@@ -147,11 +147,18 @@ std::int64_t expert_roles(const ModelSpec& model, const ParallelPlan& plan) {
   return model.experts.load.empty() ? 1 : plan.ep;
 }
 
+// Experts that compute in a narrow type are held in it, unless the plan says another.
+std::optional<DataType> expert_weights(const ParallelPlan& plan) {
+  if (plan.expert_weight_type || !plan.expert_type) return plan.expert_weight_type;
+  return bits_of(*plan.expert_type) < bits_of(plan.weights()) ? plan.expert_type : std::nullopt;
+}
+
 }  // namespace
 
 DataTypes data_types(const ParallelPlan& plan) {
   return {.weights = plan.weights(),
-          .expert_weights = plan.expert_weight_type,
+          .expert_weights = expert_weights(plan),
+          .experts = plan.expert_type,
           .activations = plan.activations(),
           .matmul = plan.type,
           .gradients = plan.gradient_bytes == 4 ? DataType::kFp32 : DataType::kBf16,
@@ -174,6 +181,7 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
           .expert = plan.ep,
           .expert_tensor = plan.etp,
           .expert_rank = role.expert_rank,
+          .expert_spread = plan.expert_spread,
           .fused_attention = plan.fused_attention,
           .fused_elementwise = plan.fused_elementwise,
           .transpose_weights = plan.transpose_weights,

@@ -118,8 +118,8 @@ void check_margin(const ParallelPlan& plan, const ChipSpec& chip, Rules& rules) 
                     std::to_string(units - 1));
 }
 
-void check_type(const ParallelPlan& plan, const ChipSpec& chip, Rules& rules) {
-  if (chip.peak_of(plan.type) > Throughput(0)) return;
+void check_type(const char* field, DataType wanted, const ChipSpec& chip, Rules& rules) {
+  if (chip.peak_of(wanted) > Throughput(0)) return;
   std::string supported;
   for (int i = 0; i < kDataTypes; ++i) {
     const auto type = static_cast<DataType>(i);
@@ -127,8 +127,8 @@ void check_type(const ParallelPlan& plan, const ChipSpec& chip, Rules& rules) {
       supported += (supported.empty() ? "" : ", ") + std::string(name_of(type));
     }
   }
-  rules.require(false, "dtype",
-                "is " + std::string(name_of(plan.type)) + ", but " + chip.name +
+  rules.require(false, field,
+                "is " + std::string(name_of(wanted)) + ", but " + chip.name +
                     " has a peak throughput for " + supported + " only");
 }
 
@@ -168,7 +168,8 @@ void check_types(const ParallelPlan& plan, const ModelSpec& model, Rules& rules)
 
 std::vector<Problem> check(const ParallelPlan& plan, const ChipSpec& chip) {
   Rules rules;
-  check_type(plan, chip, rules);
+  check_type("dtype", plan.type, chip, rules);
+  if (plan.expert_type) check_type("expert_dtype", *plan.expert_type, chip, rules);
   check_margin(plan, chip, rules);
   return rules.take();
 }

@@ -21,6 +21,9 @@ void check_training(const ParallelPlan& plan, Rules& rules) {
   rules.require(
       !plan.expert_weight_type, "expert_weight_dtype",
       "is " + std::string(plan.expert_weight_type ? name_of(*plan.expert_weight_type) : "") + but);
+  rules.require(!plan.expert_type, "expert_dtype",
+                "is " + std::string(plan.expert_type ? name_of(*plan.expert_type) : "") + but);
+  rules.require(plan.expert_spread == 1, "expert_spread", "is not 1" + but);
   rules.require(!plan.cache_type, "cache_dtype",
                 "is " + std::string(plan.cache_type ? name_of(*plan.cache_type) : "") + but);
 }
@@ -73,11 +76,18 @@ bool looks_ahead(const ModelSpec& model) {
   return !model.causal || has(model, Mixer::kTwoSided);
 }
 
-void check_expert_weights(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
-  if (!plan.expert_weight_type) return;
-  const std::string is = "is " + std::string(name_of(*plan.expert_weight_type));
-  rules.require(model.experts.routed > 0, "expert_weight_dtype",
-                is + ", but the model has no routed experts: leave it out");
+void check_expert_keys(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
+  if (model.experts.routed > 0) return;
+  const auto refuse = [&rules](bool given, const char* field, const std::string& value) {
+    rules.require(!given, field,
+                  "is " + value + ", but the model has no routed experts: leave it out");
+  };
+  const auto text = [](const std::optional<DataType>& type) {
+    return std::string(type ? name_of(*type) : "");
+  };
+  refuse(plan.expert_weight_type.has_value(), "expert_weight_dtype", text(plan.expert_weight_type));
+  refuse(plan.expert_type.has_value(), "expert_dtype", text(plan.expert_type));
+  refuse(plan.expert_spread != 1, "expert_spread", "not 1");
 }
 
 void check_requests(const ParallelPlan& plan, const ModelSpec& model, Rules& rules) {
@@ -163,7 +173,7 @@ void check_inference(const ParallelPlan& plan, const ModelSpec& model, Rules& ru
   check_training_keys(plan, rules);
   check_unsupported(plan, model, rules);
   check_experts_of_group(plan, model, rules);
-  check_expert_weights(plan, model, rules);
+  check_expert_keys(plan, model, rules);
   check_requests(plan, model, rules);
 }
 

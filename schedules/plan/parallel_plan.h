@@ -152,7 +152,9 @@ struct ParallelPlan {
   std::int64_t prefill_context = 0;
   std::optional<DataType> cache_type{};          // unset: the activations' type
   std::optional<DataType> expert_weight_type{};  // unset: as other weights
-  std::optional<RequestBatch> own_requests{};    // of a replica, instead of what the keys say
+  std::optional<DataType> expert_type{};       // in which experts compute; unset: as other matmuls
+  double expert_spread = 1;                    // the most popular expert over the least
+  std::optional<RequestBatch> own_requests{};  // of a replica, instead of what the keys say
 
   // ---- tensor and context ranks ----
   bool sequence_parallel = true;

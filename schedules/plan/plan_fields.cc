@@ -168,6 +168,20 @@ void add_inference(Table& table) {
              .advice = "mxfp4 for gpt-oss.",
              .rules = "Needs a model with experts.",
              .unset = "weight_dtype; as the model was published, where it says so"});
+  table.add(
+      "expert_dtype", &Plan::expert_type,
+      {.help = "Type in which the matmuls of routed experts compute.",
+       .advice = "nvfp4 under dtype=bf16 for checkpoints whose experts alone are in nvfp4; "
+                 "mxfp8 for gpt-oss on chips that multiply it with mxfp4.",
+       .rules = "Needs inference and a model with experts. The chip has a peak throughput for "
+                "it.",
+       .unset = "dtype"});
+  table.add("expert_spread", &Plan::expert_spread, Limits::between(1, 10'000),
+            {.help = "How many times as often as the least popular expert the most popular one is "
+                     "chosen. Logarithms of the chances in between are evenly spaced.",
+             .advice = "More than 1 lets few tokens visit fewer experts, whose weights are read. "
+                       "Experts of published models are 5 to 20 apart.",
+             .rules = "Needs inference and a model with experts."});
   table.add("cache_dtype", &Plan::cache_type,
             {.help = "Type of keys and values, or latents, in the cache.",
              .advice = "fp8 halves the cache and what attention reads.",

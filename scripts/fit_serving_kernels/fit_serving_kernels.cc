@@ -341,7 +341,7 @@ void fit_and_print(const Part& part, const Target& target, std::vector<std::stri
 // ---- experts ----
 
 // start (us), peak_fraction, inner_ramp, operand_bandwidth (TB/s), memory_fraction, row_bytes,
-// remote_rows, expert_start (ns)
+// remote_rows, expert_start (ns), remote_start (us)
 ExpertEfficiency expert_efficiency(const Constants& x, std::int64_t least_rows) {
   ExpertEfficiency result{.start = microseconds(x[0]),
                           .peak_fraction = x[1],
@@ -351,7 +351,8 @@ ExpertEfficiency expert_efficiency(const Constants& x, std::int64_t least_rows) 
                           .memory_fraction = x[4],
                           .row_bytes = x[5],
                           .remote_rows = x[6],
-                          .expert_start = microseconds(x[7] * 1e-3)};
+                          .expert_start = microseconds(x[7] * 1e-3),
+                          .remote_start = microseconds(x[8])};
   return result;
 }
 
@@ -402,14 +403,14 @@ std::vector<Timing> expert_timings(const std::vector<Row>& rows, const Target& t
 
 void fit_and_print_experts(const std::string& library, const std::vector<Row>& rows,
                            const Target& target) {
-  static const Search kSearch{.starts = {{25, 0.7, 200, 12, 0.85, 4, 0.5, 5},
-                                         {20, 0.9, 500, 20, 0.9, 4, 0.5, 20},
-                                         {40, 0.3, 50, 8, 0.8, 10, 0.2, 100},
-                                         {27, 0.21, 5, 10.5, 0.94, 9, 0.95, 30},
-                                         {18, 0.95, 850, 20, 0.9, 4.3, 0.5, 6},
-                                         {50, 0.5, 3000, 25, 0.5, 7, 0.35, 150}},
-                              .low = {2, 0.05, 0, 1, 0.3, 0, 0, 0},
-                              .high = {90, 1, 4000, 80, 0.945, 40, 1, 2000}};
+  static const Search kSearch{.starts = {{25, 0.7, 200, 12, 0.85, 4, 0.5, 5, 5},
+                                         {20, 0.9, 500, 20, 0.9, 4, 0.5, 20, 5},
+                                         {40, 0.3, 50, 8, 0.8, 10, 0.2, 100, 5},
+                                         {27, 0.21, 5, 10.5, 0.94, 9, 0.95, 30, 5},
+                                         {18, 0.95, 850, 20, 0.9, 4.3, 0.5, 6, 5},
+                                         {50, 0.5, 3000, 25, 0.5, 7, 0.35, 150, 5}},
+                              .low = {2, 0.05, 0, 1, 0.3, 0, 0, 0, 0},
+                              .high = {90, 1, 4000, 80, 0.945, 40, 1, 2000, 90}};
   Found best{.x = {}, .loss = 1e9};
   std::int64_t least = 16;
   std::vector<Timing> timings;
@@ -432,7 +433,7 @@ void fit_and_print_experts(const std::string& library, const std::vector<Row>& r
             << " operand_bandwidth: \"" << number(x[3])
             << "TB/s\"\n    memory_fraction: " << number(x[4]) << " row_bytes: " << number(x[5])
             << " remote_rows: " << number(x[6]) << " expert_start: \"" << number(x[7])
-            << "ns\"\n  }\n"
+            << "ns\" remote_start: \"" << number(x[8]) << "us\"\n  }\n"
             << std::flush;
 }
 

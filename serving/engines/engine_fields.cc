@@ -49,6 +49,11 @@ void add_step_fields(FieldTable<Options>& table) {
                      "requests that arrive meanwhile come a step later."});
   table.add("host_time", &Options::host_time, Limits::between(0, kMostHostSeconds),
             {.help = "Time of the host between steps: scheduling, sampling, answers."});
+  table.add(
+      "front_time", &Options::front_time, Limits::between(0, kMostHostSeconds),
+      {.help = "Time from a request's arrival until the scheduler sees it: HTTP, and the text "
+               "made into tokens.",
+       .advice = "With --prefill and --decode that of the prefill replicas counts."});
 }
 
 void add_cache_fields(FieldTable<Options>& table) {

@@ -46,6 +46,7 @@ struct EngineOptions {
   QueuePolicy policy = QueuePolicy::kArrival;
   bool async = false;
   Duration host_time{};
+  Duration front_time{};  // from a request's arrival to its place in the queue
 
   std::int64_t drafts = 0;
   std::optional<std::int64_t> accepted{};

@@ -12,37 +12,29 @@
 namespace stepsim {
 namespace {
 
-constexpr std::string_view kVllmOptions[] = {"budget",
-                                             "sequences",
-                                             "chunked_prefill",
-                                             "long_prefill_threshold",
-                                             "max_length",
-                                             "policy",
-                                             "async",
-                                             "host_time",
-                                             "block",
-                                             "kv_blocks",
-                                             "kv_fraction",
-                                             "prefix_cache",
-                                             "reserve_whole_sequence",
-                                             "watermark",
-                                             "drafts",
-                                             "accepted",
-                                             "acceptance",
-                                             "drafter",
-                                             "draft_time"};
+constexpr std::string_view kVllmOptions[] = {"budget",          "sequences",
+                                             "chunked_prefill", "long_prefill_threshold",
+                                             "max_length",      "policy",
+                                             "async",           "host_time",
+                                             "front_time",      "block",
+                                             "kv_blocks",       "kv_fraction",
+                                             "prefix_cache",    "reserve_whole_sequence",
+                                             "watermark",       "drafts",
+                                             "accepted",        "acceptance",
+                                             "drafter",         "draft_time"};
 constexpr std::string_view kSglangOptions[] = {
-    "sequences",   "max_length",   "policy",      "host_time",   "block",           "kv_blocks",
-    "kv_fraction", "prefix_cache", "drafts",      "accepted",    "acceptance",      "drafter",
-    "draft_time",  "chunk",        "max_prefill", "mixed_chunk", "conservativeness"};
+    "sequences", "max_length",  "policy",       "host_time",   "front_time",  "block",
+    "kv_blocks", "kv_fraction", "prefix_cache", "drafts",      "accepted",    "acceptance",
+    "drafter",   "draft_time",  "chunk",        "max_prefill", "mixed_chunk", "conservativeness"};
 constexpr std::string_view kTrtllmOptions[] = {
-    "budget",     "sequences", "chunked_prefill", "max_length",   "policy", "host_time",
-    "block",      "kv_blocks", "kv_fraction",     "prefix_cache", "drafts", "accepted",
-    "acceptance", "drafter",   "draft_time",      "capacity"};
-constexpr std::string_view kSarathiOptions[] = {"budget", "sequences", "max_length",  "host_time",
-                                                "block",  "kv_blocks", "kv_fraction", "watermark"};
-constexpr std::string_view kSimpleOptions[] = {"sequences", "max_length", "host_time",
-                                               "block",     "kv_blocks",  "kv_fraction"};
+    "budget",     "sequences",  "chunked_prefill", "max_length",  "policy",       "host_time",
+    "front_time", "block",      "kv_blocks",       "kv_fraction", "prefix_cache", "drafts",
+    "accepted",   "acceptance", "drafter",         "draft_time",  "capacity"};
+constexpr std::string_view kSarathiOptions[] = {"budget",    "sequences",   "max_length",
+                                                "host_time", "front_time",  "block",
+                                                "kv_blocks", "kv_fraction", "watermark"};
+constexpr std::string_view kSimpleOptions[] = {
+    "sequences", "max_length", "host_time", "front_time", "block", "kv_blocks", "kv_fraction"};
 
 template <class Made>
 std::unique_ptr<Engine> make(const EngineOptions&) {

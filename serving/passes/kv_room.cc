@@ -8,9 +8,6 @@
 #include "workload/inference.h"
 
 namespace stepsim {
-namespace {
-
-// Returns what a token takes on a chip of the stage that keeps most.
 Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan) {
   Bytes most;
   std::int64_t layer = 0;
@@ -26,8 +23,6 @@ Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan) {
   }
   return most;
 }
-
-}  // namespace
 
 KvRoom kv_room(const Experiment& experiment, const Cluster& cluster, std::int64_t budget,
                std::int64_t block, double fraction) {

@@ -18,6 +18,9 @@ struct KvRoom {
   Bytes others{};           // there: weights, buffers of the largest pass, context and libraries
 };
 
+// Returns what a token takes in the cache on a chip of the stage that keeps most.
+Bytes cache_of_token(const ModelSpec& model, const ParallelPlan& plan);
+
 // `budget`: most tokens of a step; `block`: tokens of a block; `fraction`: share of the memory that
 // the engine uses (vLLM: gpu_memory_utilization, SGLang: mem_fraction_static). A layer with a
 // window keeps its blocks like any other (vLLM's without hybrid allocation), and a state is a part

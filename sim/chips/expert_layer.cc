@@ -92,8 +92,9 @@ ExpertLoad load_of(std::span<const std::int64_t> rows) {
   return load;
 }
 
-ExpertLoad expected_load(std::int64_t tokens, std::int64_t experts, double chance) {
-  const auto count = static_cast<double>(experts);
+namespace {
+
+ExpertLoad load_of_alike(std::int64_t tokens, double count, double chance) {
   const double mean = static_cast<double>(tokens) * chance;
   ExpertLoad load{.rows = count * mean};
   // Beyond a few tiles the last one is half full.
@@ -123,6 +124,45 @@ ExpertLoad expected_load(std::int64_t tokens, std::int64_t experts, double chanc
   return load;
 }
 
+// Calls visit(experts, chance) for groups of experts that are about as popular. No chance is above
+// 1, so the mean may fall.
+template <class Visit>
+void for_each_popularity(std::int64_t experts, double chance, double spread, const Visit& visit) {
+  constexpr int kGroups = 8;
+  const auto count = static_cast<double>(experts);
+  if (spread <= 1) return visit(count, chance);
+  const double step = std::pow(spread, 1.0 / kGroups);
+  double sum = 0;
+  for (int i = 0; i < kGroups; ++i) sum += std::pow(step, i + 0.5);
+  for (int i = 0; i < kGroups; ++i) {
+    visit(count / kGroups, std::min(1.0, chance * kGroups * std::pow(step, i + 0.5) / sum));
+  }
+}
+
+}  // namespace
+
+ExpertLoad expected_load(std::int64_t tokens, std::int64_t experts, double chance, double spread) {
+  ExpertLoad load;
+  for_each_popularity(experts, chance, spread, [&](double count, double own) {
+    const ExpertLoad group = load_of_alike(tokens, count, own);
+    load.rows += group.rows;
+    load.active += group.active;
+    for (std::size_t tile = 0; tile < kExpertTiles.size(); ++tile) {
+      load.tiles[tile] += group.tiles[tile];
+    }
+  });
+  load.rows = static_cast<double>(experts) * static_cast<double>(tokens) * chance;
+  return load;
+}
+
+double active_experts(std::int64_t tokens, std::int64_t experts, double chance, double spread) {
+  double active = 0;
+  for_each_popularity(experts, chance, spread, [&](double count, double own) {
+    active += count * (1 - std::pow(1 - own, static_cast<double>(tokens)));
+  });
+  return active;
+}
+
 ExpertLayer layer_of(const Kernel& kernel) {
   assert(kernel.kind == KernelKind::kExperts && kernel.flops.value() > 0);
   const double of_a_row =
@@ -137,7 +177,8 @@ ExpertLayer layer_of(const Kernel& kernel) {
           .gated = kernel.gated,
           .type = kernel.type,
           .weights = kernel.stored,
-          .load = expected_load(kernel.m, kernel.batch, std::min(1.0, chance)),
+          .load = expected_load(kernel.m, kernel.batch, std::min(1.0, chance),
+                                static_cast<double>(kernel.spread)),
           .library = kernel.library,
           .repeated = kernel.repeated};
 }
@@ -177,6 +218,8 @@ ExpertTime time_of_experts(const ExpertLayer& layer, const ExpertEfficiency& eff
                 efficiency.row_bytes / chip.bandwidth;
   time.starts = efficiency.start +
                 duration_from_seconds(layer.load.active * to_seconds(efficiency.expert_start));
+  constexpr double kRounding = 1e-3;
+  if (remote > kRounding * routed) time.starts += efficiency.remote_start;
   time.total = time.starts + duration_from_seconds(time.matmuls_s + time.rows_s);
   return time;
 }

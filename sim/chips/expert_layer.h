@@ -14,7 +14,8 @@
 //   memory   the weights of experts that have a row, once; rows in and out
 //   matmul = cbrt(tiles^3 + memory^3)
 //
-//   time = start + first matmul + second matmul + active experts x expert_start
+//   time = start (+ remote_start where other chips have experts) + first matmul + second matmul +
+//   active experts x expert_start
 //          + (rows + remote_rows x rows of other chips' experts) (hidden + inter) row_bytes
 //            / bandwidth
 //
@@ -54,8 +55,13 @@ struct ExpertLoad {
 
 // Returns the load of experts with these numbers of rows.
 ExpertLoad load_of(std::span<const std::int64_t> rows);
-// Returns the mean load of `experts` that each of `tokens` chooses with this chance, independently.
-ExpertLoad expected_load(std::int64_t tokens, std::int64_t experts, double chance);
+// Returns the mean load of `experts` that each of `tokens` chooses with this mean chance,
+// independently. The most popular is chosen `spread` times as often as the least; logarithms of
+// chances in between are evenly spaced.
+ExpertLoad expected_load(std::int64_t tokens, std::int64_t experts, double chance,
+                         double spread = 1);
+// Returns the experts that have a row, on average, of the same.
+double active_experts(std::int64_t tokens, std::int64_t experts, double chance, double spread);
 ExpertLoad mean_of(std::span<const ExpertLoad> loads);  // REQUIRES: at least one
 
 struct ExpertLayer {
@@ -87,6 +93,7 @@ struct ExpertEfficiency {
   double row_bytes = 0;
   double remote_rows = 0;
   Duration expert_start{};
+  Duration remote_start{};
 };
 
 struct ExpertTime {

@@ -86,6 +86,7 @@ struct Kernel {
   // Launches that it costs the host. 0: it belongs to a graph that an earlier kernel has launched.
   std::uint16_t launches = 1;
   std::uint16_t choices = 0;  // Experts: how many of all experts each token chooses
+  float spread = 1;           // Experts: the most popular one over the least (expert_layer.h)
   bool gated = false;         // Experts: three matrices each, not two
   // Decode: the type of the cache. Experts: that of the weights. kMatmul: that of the second
   // operand, where the kernel widens it as it reads (weights of 8 or 4 bits under 16-bit inputs).

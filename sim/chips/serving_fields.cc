@@ -104,6 +104,8 @@ void add_expert_times(FieldTable<ExpertEfficiency>& table) {
              .advice = "1 where the library keeps a place for every token and expert."});
   table.add("expert_start", &Experts::expert_start,
             {.help = "Time for each expert that has a row."});
+  table.add("remote_start", &Experts::remote_start,
+            {.help = "Time that a layer takes longer where other chips have experts too."});
 }
 
 FieldTable<ExpertEfficiency> make_expert_fields() {

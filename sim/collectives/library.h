@@ -133,7 +133,7 @@ struct CommunicationLibrary {
   HopKind inside = HopKind::kNvlink;  // between chips of a node; from the topology, not from files
   std::optional<std::int64_t> most_channels{};  // unset: no limit
   bool copy_engines = false;
-  // Kernels of serving inside a node, where the library has them. No step of training takes them.
+  // Kernels of serving inside a node, where the library has them.
   std::optional<DirectAllReduce> direct_all_reduce{};
   std::optional<TokenExchange> dispatch{};
   std::optional<TokenExchange> combine{};

@@ -337,6 +337,24 @@ bool is_best_in_switch(const CollectiveTask& task, bool floating, const GroupSha
          n / links.switch_adders->value() <= passes * (n - 1) / n / value_or_none(links.inside);
 }
 
+// Returns the library's own kernel for a small all-reduce in one node; nullopt if it has none.
+std::optional<LibraryChoice> by_direct_kernel(const CommunicationLibrary& library,
+                                              const CollectiveTask& task, bool floating,
+                                              const GroupShape& shape, const GroupLinks& links) {
+  const bool can = library.direct_all_reduce && task.op == CollectiveOp::kAllReduce && floating &&
+                   links.nodes == 1 && task.bytes > Bytes(0) &&
+                   refusal(task.op, AlgorithmChoice::kNvls, shape).empty();
+  if (!can) return std::nullopt;
+  const auto time = time_of_all_reduce(*library.direct_all_reduce, links.members, task.bytes);
+  if (!time) return std::nullopt;
+  const Duration moving = duration_from_seconds(seconds_of(task.bytes, links.inside));
+  return LibraryChoice{
+      .algorithm = AlgorithmChoice::kNvls,
+      .cost = {.start = std::max(Duration(), *time - moving), .has_trips = true},
+      .protocol = "direct",
+      .why = library.name + " has a kernel of its own for all-reduces of this size in a node"};
+}
+
 }  // namespace
 
 LibraryChoice choose_with_library(const CommunicationLibrary& library, const CollectiveTask& task,
@@ -352,6 +370,10 @@ LibraryChoice choose_with_library(const CommunicationLibrary& library, const Col
     return {.algorithm = chosen.choice, .cost = {}, .protocol = {}, .why = std::move(chosen.why)};
   }
   if (moves_messages(task.op)) return by_messages(library, task, chosen, links);
+  if (asked == AlgorithmChoice::kAuto) {
+    auto direct = by_direct_kernel(library, task, floating, shape, links);
+    if (direct) return *std::move(direct);
+  }
 
   const bool free_choice = asked == AlgorithmChoice::kAuto && is_ring_op(task.op);
   const bool trees = free_choice && task.op == CollectiveOp::kAllReduce && links.nodes > 1 &&

@@ -13,6 +13,10 @@
 //
 // The channels that the protocol opens decide how much of the chips it holds (library.h).
 //
+// A library of serving takes its own kernel for an all-reduce of one node whose switch adds and
+// copies, up to the size that it says (direct_kernels.h): the time is the kernel's closed form, of
+// which the bytes of one reading take their part of the links.
+//
 // Without a library (ideal) it chooses by closed forms. In a node whose switch adds and copies, the
 // switch takes one trip and S/W, or (n - 1) / n of it if shards are sent. Nothing is faster, unless
 // the switch adds slowly. Otherwise it chooses as choose_algorithm.h does.
@@ -57,6 +61,7 @@ struct LibraryCost {
   // Held on each member's chip from the start to the end:
   std::int64_t channels = 0;  // compute units
   Bandwidth memory{};         // of device memory, read and written, while data move
+  bool has_trips = false;     // `start` holds the latencies of the links too
   friend bool operator==(const LibraryCost&, const LibraryCost&) = default;
 };
 

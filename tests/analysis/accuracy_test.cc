@@ -17,12 +17,13 @@
 #include "sim/base/error.h"
 #include "sim/run/simulate.h"
 #include "tests/support/reference_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stepsim {
 namespace {
 
 std::string write_table(const std::string& name, const std::string& text) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / name;
+  const std::filesystem::path path = temporary_folder() / name;
   std::ofstream(path) << text;
   return path.string();
 }
@@ -215,6 +216,79 @@ TEST(AccuracyTest, ServingKernelsThatCantBeTimedSayWhy) {
 
 // A sample of the table that the libraries are fitted to, 24 rows of each kernel. Asked are medians
 // of 15 % for DeepEP.
+// A sample of published runs of Llama-3.1-8B, Qwen3-32B and gpt-oss-120b. Docs/accuracy.md has the
+// errors of whole tables.
+TEST(AccuracyTest, ServingRunsAreNearWhatWasMeasured) {
+  const CsvTable table = read_csv((reference_folder() / "measured" / "serving_runs.csv").string());
+  EXPECT_EQ(kind_of(table), TableKind::kServedRuns);
+  EXPECT_EQ(unknown_columns(table), std::vector<std::string>{});
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {.threads = 2});
+  std::vector<AccuracyRow> tpot;
+  for (AccuracyRow row : rows) {
+    EXPECT_TRUE(row.predicted) << row.id << ": " << row.skipped;
+    row.source_id = "sample";
+    if (row.metric == "tpot_mean_s") tpot.push_back(row);
+  }
+  const AccuracySummary summary = summarise(tpot).front();
+  EXPECT_EQ(summary.rows, table.records.size());
+  EXPECT_LT(summary.median_absolute_relative_error, 0.12);
+  EXPECT_LT(summary.p90_absolute_relative_error, 0.35);
+}
+
+constexpr const char* kServedRunColumns =
+    "id,model,chip,chips,framework,precision,tp,mode,isl,osl,load,concurrency,tpot_mean_s\n";
+
+TEST(AccuracyTest, ServingRunsThatCantBeReadSayWhy) {
+  const CsvTable table = read_csv(write_table(
+      "served.csv", std::string(kServedRunColumns) +
+                        "a,llama-3.1-8b-instruct,h100,1,vllm,bf16,1,agg,64,8,closed,2,0.01\n"
+                        "b,no-such-model,h100,1,vllm,bf16,1,agg,64,8,closed,2,0.01\n"
+                        "c,llama-3.1-8b,abacus,1,vllm,bf16,1,agg,64,8,closed,2,0.01\n"
+                        "d,llama-3.1-8b,h100,1,unheard-of,bf16,1,agg,64,8,closed,2,0.01\n"
+                        "e,llama-3.1-8b,h100,1,vllm,bf16,1,agg,64,8,closed,,0.01\n"
+                        "f,llama-3.1-405b,h100,1,vllm,bf16,1,agg,64,8,closed,2,0.01\n"
+                        "g,llama-3.1-8b,h100,1,vllm,bf16,1,agg,64,8,closed,2,soon\n"
+                        "h,llama-3.1-8b,h100,1,vllm,bf16,1,agg,64,8,closed,2,\n"
+                        "i,llama-3.1-8b,h100,1,vllm,bf16,2,agg,64,8,closed,2,0.01\n"));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_EQ(rows.size(), 9U);
+  EXPECT_TRUE(rows[0].predicted) << rows[0].skipped;
+  EXPECT_EQ(rows[0].assumed, std::vector<std::string>{"num_requests: 10 x concurrency"});
+  const std::vector<std::string> reasons = {"model \"no-such-model\" is not in the catalog",
+                                            "the catalog has no cluster of \"abacus\"",
+                                            "framework \"unheard-of\" is unknown",
+                                            "concurrency is not given",
+                                            "memory: ",
+                                            "tpot_mean_s is \"soon\", must be a number above 0",
+                                            "none of its figures is predicted",
+                                            "2 ranks on 1 chips"};
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    EXPECT_FALSE(rows[i + 1].predicted) << rows[i + 1].id;
+    EXPECT_TRUE(rows[i + 1].skipped.starts_with(reasons[i])) << rows[i + 1].skipped;
+  }
+}
+
+TEST(AccuracyTest, ServingRunsTakeFurtherKeys) {
+  const CsvTable table = read_csv(
+      write_table("served.csv", std::string(kServedRunColumns) +
+                                    "a,llama-3.1-8b,h100,1,vllm,bf16,1,agg,64,8,closed,2,0.01\n"
+                                    "b,gpt-oss-120b,h100,2,vllm,fp4,2,agg,64,8,closed,2,0.01\n"));
+  const auto tpot = [&](const std::string& plan, const std::string& engine) {
+    std::vector<double> values;
+    for (const AccuracyRow& row :
+         predict(table, load_hardware(), {.serving_plan = plan, .serving_engine = engine})) {
+      values.push_back(row.predicted.value_or(0));
+    }
+    return values;
+  };
+  const std::vector<double> plain = tpot("", "");
+  EXPECT_NEAR(tpot("", "host-time=1ms")[0], plain[0] + 1e-3, 1e-9);
+  const std::vector<double> spread = tpot("expert_spread=1000", "");
+  EXPECT_EQ(spread[0], plain[0]) << "no experts";
+  EXPECT_LT(spread[1], plain[1]);
+  EXPECT_THROW(tpot("", "haste=1"), ConfigError);
+}
+
 TEST(AccuracyTest, ServingCollectivesAreNearWhatTheirTableSays) {
   const CsvTable table =
       read_csv((reference_folder() / "measured" / "serving_collectives.csv").string());

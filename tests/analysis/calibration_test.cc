@@ -18,13 +18,14 @@
 #include "proto/changed_entry.h"
 #include "proto/load_experiment.h"
 #include "tests/support/reference_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "workload/kernels.h"
 
 namespace stepsim {
 namespace {
 
 std::string write_file(const std::string& name, const std::string& text) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / name;
+  const std::filesystem::path path = temporary_folder() / name;
   std::ofstream(path) << text;
   return path.string();
 }

@@ -13,6 +13,7 @@
 
 #include "proto/network_case/name_table.h"
 #include "sim/base/error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stepsim {
 namespace {
@@ -21,9 +22,7 @@ using namespace literals;
 
 class NetworkCaseFileTest : public ::testing::Test {
  protected:
-  NetworkCaseFileTest()
-      : folder_(std::filesystem::path(::testing::TempDir()) /
-                ("network_case_" + std::to_string(::getpid()))) {
+  NetworkCaseFileTest() : folder_(temporary_folder() / "network_case") {
     std::filesystem::create_directories(folder_);
   }
   ~NetworkCaseFileTest() override { std::filesystem::remove_all(folder_); }

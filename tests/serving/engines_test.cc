@@ -107,6 +107,13 @@ TEST(EnginesTest, HostTimeHidesBehindAsynchronousSteps) {
   EXPECT_EQ(end_to_end_ms(run("vllm,host-time=15ms,async=true", asked)), Times({70}));
 }
 
+// The second request comes at 5 ms and is seen at 8: the step at 10 ms takes it.
+TEST(EnginesTest, ARequestIsSeenAfterTheFrontTime) {
+  const std::vector<AskedRequest> asked = {{0ms, 4, 4}, {5ms, 4, 1}};
+  EXPECT_EQ(end_to_end_ms(run("vllm,front-time=3ms", asked)), Times({43, 18}));
+  EXPECT_EQ(first_tokens_ms(run("vllm,front-time=3ms", asked)), Times({13, 18}));
+}
+
 TEST(EnginesTest, AsynchronousStepsMissArrivalsMeanwhile) {
   const std::vector<AskedRequest> asked = {{0ms, 4, 4}, {5ms, 4, 1}};
   EXPECT_EQ(first_tokens_ms(run("vllm", asked)).at(1), 15);

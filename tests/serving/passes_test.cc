@@ -8,6 +8,7 @@
 #include "experiment/build_cluster.h"
 #include "proto/load_experiment.h"
 #include "serving/passes/kv_room.h"
+#include "serving/passes/network_kv_transport.h"
 #include "serving/passes/simulated_step_cost.h"
 
 namespace stepsim {
@@ -88,6 +89,50 @@ TEST(KvRoomTest, AModelThatFillsTheChipLeavesNoBlock) {
   const KvRoom room = kv_room(experiment, cluster_for_steps(experiment), 8192, 16, 0.9);
   EXPECT_EQ(room.blocks, 0);
   EXPECT_LT(room.available, Bytes(0));
+}
+
+// Two nodes with a card of 50 GB/s for each chip: 8 messages of 100 tokens x 1 MB take 2 ms, beside
+// the trip. Two caches that leave one replica together share its cards.
+TEST(NetworkKvTransportTest, CachesShareTheNetwork) {
+  const Cluster cluster = build_cluster(load_cluster("dgx-h100-16"));
+  const std::vector<ReplicaPlace> places = {{.first = 0, .ranks = 8, .token = Bytes(1'000'000)},
+                                            {.first = 8, .ranks = 8, .token = Bytes(1'000'000)}};
+  const auto ends = [&](std::uint32_t count) {
+    NetworkKvTransport transport(cluster, places);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      transport.start(Time{}, {.request = RequestId(i), .from = 0, .to = 1, .tokens = 100});
+    }
+    std::vector<KvTransfer> arrived;
+    Time last{};
+    while (const auto next = transport.next_event()) {
+      last = *next;
+      transport.advance(last, arrived);
+    }
+    EXPECT_EQ(arrived.size(), count);
+    return to_seconds(last - Time{});
+  };
+  const double alone = ends(1);
+  EXPECT_GT(alone, 2e-3);
+  EXPECT_LT(alone, 2.01e-3);
+  EXPECT_NEAR(ends(2), alone + 2e-3, 1e-9);
+}
+
+// A group of 4 chips sends to one of 8, each of which holds half as much: 8 messages of 100 MB, two
+// from each sender. They leave by the cards of the receivers' rails, one on each: 2 ms.
+TEST(NetworkKvTransportTest, LayoutsMayDiffer) {
+  const Cluster cluster = build_cluster(load_cluster("dgx-h100-16"));
+  NetworkKvTransport transport(cluster,
+                               {{.first = 0, .ranks = 4, .groups = 2, .token = Bytes(2'000'000)},
+                                {.first = 8, .ranks = 8, .token = Bytes(1'000'000)}});
+  transport.start(Time{}, {.request = RequestId(1), .from = 0, .to = 1, .tokens = 100});
+  std::vector<KvTransfer> arrived;
+  Time last{};
+  while (const auto next = transport.next_event()) {
+    last = *next;
+    transport.advance(last, arrived);
+  }
+  EXPECT_EQ(arrived.size(), 1U);
+  EXPECT_NEAR(to_seconds(last - Time{}), 2e-3, 2e-5);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "serving/requests/exact_math.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stepsim {
 namespace {
@@ -33,7 +34,7 @@ std::vector<Problem> problems_of(const std::string& text) {
 }
 
 std::string written(const std::string& name, const std::string& text) {
-  const std::string path = (std::filesystem::temp_directory_path() / name).string();
+  const std::string path = (temporary_folder() / name).string();
   std::ofstream(path) << text;
   return path;
 }

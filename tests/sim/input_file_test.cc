@@ -15,15 +15,16 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/temporary_folder.h"
+
 namespace stepsim {
 namespace {
 
 class InputFileTest : public ::testing::Test {
  protected:
   InputFileTest()
-      : folder_(std::filesystem::path(::testing::TempDir()) /
-                (std::string("stepsim_input_") +
-                 ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+      : folder_(temporary_folder() /
+                ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::create_directories(folder_);
   }
   ~InputFileTest() override {

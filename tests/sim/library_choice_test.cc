@@ -115,6 +115,38 @@ TEST(LibraryChoiceTest, KernelsOfAllToAllsThatNodesShareServeNoOthers) {
   EXPECT_EQ(start_of(&shared), 3us) << "sent as messages";
 }
 
+// One reading of 8 KB by 7 others at 70 GB/s: 3 us + 2 x 0.5 us (two doublings more than 2 members)
+// + 0.8 us. Beyond 8 KB it is a ring.
+TEST(LibraryChoiceTest, AServingLibraryHasAKernelForSmallAllReduces) {
+  Cluster cluster = node_of(8, true);
+  cluster.library = {.name = "made up",
+                     .timings = {{.path = LibraryPath::kRing}, {.path = LibraryPath::kMessages}},
+                     .direct_all_reduce = DirectAllReduce{.up_to = Bytes(8000),
+                                                          .one_start = 3us,
+                                                          .one_doubling = 500ns,
+                                                          .one_bandwidth = 70_GBps,
+                                                          .two_start = 1s,
+                                                          .two_bandwidth = 70_GBps}};
+  CollectiveWork work{.communicator = CommunicatorId(0),
+                      .op = CollectiveOp::kAllReduce,
+                      .bytes = Bytes(8000),
+                      .type = DataType::kBf16};
+  for (const Granularity granularity : {Granularity::kPipelined, Granularity::kStepped}) {
+    EXPECT_DOUBLE_EQ(simulated(cluster, work, granularity), 4.8e-6);
+  }
+  const auto algorithm = [&](std::int64_t bytes, DataType type) {
+    const std::vector<std::uint32_t> members = all_chips(cluster);
+    return choose_with_library(cluster.library,
+                               {.op = CollectiveOp::kAllReduce, .bytes = Bytes(bytes)},
+                               switches_can_add(type), AlgorithmChoice::kAuto,
+                               describe(cluster, members), links_of(cluster, members, type))
+        .algorithm;
+  };
+  EXPECT_EQ(algorithm(8000, DataType::kBf16), AlgorithmChoice::kNvls);
+  EXPECT_EQ(algorithm(8002, DataType::kBf16), AlgorithmChoice::kRing);
+  EXPECT_EQ(algorithm(8000, DataType::kInt8), AlgorithmChoice::kRing);
+}
+
 // Level by level an all-reduce crosses the network 2 x (nodes - 1) times: 398 us over 200 nodes of
 // 8, with 1 us a hop there and nothing inside. A tree with a fixed time is taken if it is faster.
 TEST(LibraryChoiceTest, LevelByLevelEachNodeIsEnteredOncePerPass) {

@@ -342,6 +342,24 @@ TEST(ExpertLoadTest, IsTheMeanOverIndependentChoices) {
   for (const double tiles : load.tiles) EXPECT_NEAR(tiles, load.active, 1e-12);
 }
 
+// Eight experts, the chances of which lie evenly between 1 and 4 on a scale of logarithms.
+TEST(ExpertLoadTest, PopularExpertsGetMoreOfTheRows) {
+  const ExpertLoad even = expected_load(2, 8, 0.25);
+  const ExpertLoad spread = expected_load(2, 8, 0.25, 4);
+  EXPECT_DOUBLE_EQ(spread.rows, even.rows);
+  double sum = 0;
+  for (int i = 0; i < 8; ++i) sum += std::pow(4, (i + 0.5) / 8);
+  double active = 0;
+  for (int i = 0; i < 8; ++i) {
+    const double chance = 0.25 * 8 * std::pow(4, (i + 0.5) / 8) / sum;
+    active += 1 - (1 - chance) * (1 - chance);
+  }
+  EXPECT_NEAR(spread.active, active, 1e-9);
+  EXPECT_LT(spread.active, even.active);
+  EXPECT_NEAR(active_experts(2, 8, 0.25, 4), active, 1e-9);
+  EXPECT_NEAR(active_experts(2, 8, 0.25, 1), even.active, 1e-9);
+}
+
 TEST(ExpertLoadTest, ManyRowsLeaveTheLastTileHalfFull) {
   const ExpertLoad counted = expected_load(63'000, 4, 1.0 / 32);  // 1,969 rows each
   const ExpertLoad estimated = expected_load(65'000, 4, 1.0 / 32);

@@ -14,16 +14,17 @@
 
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace stepsim {
 
 class ExperimentCase : public ::testing::Test {
  protected:
   ExperimentCase()
-      : folder_(std::filesystem::path(::testing::TempDir()) /
-                (std::string("stepsim_") +
-                 ::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name() + "_" +
-                 ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+      : folder_(temporary_folder() /
+                (std::string(
+                     ::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name()) +
+                 "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
     std::filesystem::create_directories(folder_);
   }
   ~ExperimentCase() override { std::filesystem::remove_all(folder_); }

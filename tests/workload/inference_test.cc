@@ -190,6 +190,28 @@ TEST(InferenceTest, ATensorGroupDividesTheExperts) {
   EXPECT_DOUBLE_EQ(4 * flops({.tensor = 4, .expert_tensor = 4}), whole);
 }
 
+TEST(InferenceTest, ExpertsMayComputeInATypeOfTheirOwn) {
+  DataTypes types = all_of_type(DataType::kBf16);
+  types.experts = DataType::kFp8;
+  types.expert_weights = DataType::kFp8;
+  const Kernel narrow = experts_of(inference_layers(experts(), {.types = types}, decoding(8, 1)));
+  EXPECT_EQ(narrow.type, DataType::kFp8);
+  EXPECT_EQ(narrow.stored, std::nullopt);
+  types.expert_weights = DataType::kInt4;
+  const Kernel wider = experts_of(inference_layers(experts(), {.types = types}, decoding(8, 1)));
+  EXPECT_EQ(wider.stored, DataType::kInt4);
+  EXPECT_LT(wider.read, narrow.read);
+}
+
+// With chances 16 apart the weights of fewer experts are read, of the same FLOPs.
+TEST(InferenceTest, PopularExpertsAreSharedByMoreTokens) {
+  const auto kernel = [](double spread) {
+    return experts_of(inference_layers(experts(), {.expert_spread = spread}, decoding(8, 1)));
+  };
+  EXPECT_LT(kernel(16).read, kernel(1).read);
+  EXPECT_EQ(kernel(16).flops.value(), kernel(1).flops.value());
+}
+
 TEST(InferenceTest, WeightsTakeWhatTheirTypesTake) {
   DataTypes types = all_of_type(DataType::kBf16);
   const auto size = [&types] {

@@ -202,6 +202,7 @@ std::uint32_t CollectivePlans::add_pattern(CollectiveWorkId work, GroupId group,
   EdgeSums sums = sum_edges(*algorithm, [&](const CollectiveEdge& edge) {
     latencies.push_back(route_of_edge(edge, place));
     const HopKind hop = kinds_.hop_kind(kinds_.kind(kind), edge);
+    if (known.pattern.cost.has_trips) return Duration();
     return latencies.back() + known.pattern.cost.hop[static_cast<std::size_t>(hop)];
   });
   known.trips.push_back(
@@ -233,6 +234,7 @@ Duration CollectivePlans::latency_of(std::uint32_t pattern,
   const GroupKind& kind = kinds_.kind(known.kind);
   std::size_t edge = 0;  // edges are asked for in the order in which they were numbered
   const EdgeSums sums = sum_edges(*algorithm, [&](const CollectiveEdge& of) {
+    if (cost.has_trips) return Duration();
     return latencies[edge++] + cost.hop[static_cast<std::size_t>(kinds_.hop_kind(kind, of))];
   });
   known.trips.push_back({.latencies = latencies, .all = cost.start + sums.latency});

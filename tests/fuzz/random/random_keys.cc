@@ -299,6 +299,7 @@ void choose_inference(Choices& choices, RandomJob& job) {
     plan.prefill_tokens = choices.between(1, longest / 2);
     plan.prefill_context = plan.prefill_tokens + choices.between(0, longest / 2);
   }
+  if (has_experts(job) && choices.one_in(3)) plan.expert_spread = choices.pick({1.5, 40.0});
   complete_inference(job.model, plan);
   job.plan = std::move(plan);
 }

@@ -1,0 +1,280 @@
+#include "cli/serve_search/serve_search_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/studies/plot.h"
+#include "cli/command_line.h"
+#include "cli/outputs.h"
+#include "cli/progress.h"
+#include "cli/serve_search/serve_layouts.h"
+#include "serving/search/serve_search.h"
+#include "serving/serving_text.h"
+#include "sim/base/error.h"
+#include "sim/base/field_text.h"
+#include "sim/base/parallel.h"
+#include "traces/json_text.h"
+#include "traces/plot_svg.h"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr double kMostPrice = 1e9;
+constexpr std::int64_t kMostAtATime = 1 << 16;
+
+struct ServeSearchRequest {
+  LayoutSource source;
+  ServeSearchOptions options;
+  std::optional<double> chip_hour{};
+  std::string json;
+  std::string svg;
+};
+
+po::options_description serve_search_option_list() {
+  po::options_description options("Options", 100, 50);
+  auto add = options.add_options();
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  add("model", text("NAME|FILE"), "the model that is served");
+  add("cluster", text("NAME|FILE"), "the chips of a replica, at most");
+  add("chip", text("NAME|FILE"), "replaces the cluster's chip");
+  add("library", text("NAME|FILE"), "replaces the cluster's communication library");
+  add("plan", text("KEYS"), "keys of all layouts, such as dtype=fp8,weight_dtype=fp8");
+  add("layouts", text("KEYS;KEYS"),
+      "layouts to compare (default: tp and pp in powers of two; with experts also dp = ep)");
+  add("chips", text("N"), "most chips of a replica (default: those of the cluster)");
+  add("engine", text("[NAME,]KEYS"), "scheduler and its keys (default: vllm)");
+  add("input", text("LENGTH"), "tokens of a prompt: 1024, uniform:512-1024, ...");
+  add("output", text("LENGTH"), "tokens of an answer");
+  add("slo", text("KEYS"), "objective: ttft=2s,tpot=50ms,end-to-end=20s");
+  add("share", text("X"), "share of requests that must meet it (default: 0.9)");
+  add("most-requests", text("N"), "most requests at a time (default: 1024)");
+  add("chip-hour", text("PRICE"), "price of a chip for an hour: gives that of a million tokens");
+  add("threads", text("N"), "layouts at once (default: as many as the machine has cores)");
+  add("svg", text("FILE"), "draw tokens a second a chip over those a user");
+  add_json_option(options);
+  add_input_option(options);
+  return options;
+}
+
+template <class Number>
+std::optional<Number> read_within(const CommandLine& line, const char* option, Number low,
+                                  Number high, std::vector<Problem>& problems) {
+  if (line.options.count(option) == 0) return std::nullopt;
+  const std::string text = line.value(option);
+  const auto number = number_in<Number>(text);
+  if (number && *number >= low && *number <= high) return number;
+  problems.push_back({std::string("--") + option,
+                      fmt::format("must be {} to {}, is \"{}\"", low, high, shortened(text))});
+  return std::nullopt;
+}
+
+Length read_length(const CommandLine& line, const char* option, std::vector<Problem>& problems) {
+  const auto length = Text<Length>::read(line.value(option));
+  if (length) return *length;
+  problems.push_back({std::string("--") + option, "must be " + Text<Length>::accepts() + ", is \"" +
+                                                      shortened(line.value(option)) + "\""});
+  return {};
+}
+
+ServeSearchRequest read_request(const std::vector<std::string>& arguments) {
+  std::vector<Problem> problems;
+  const CommandLine line = read_command_line(arguments, serve_search_option_list(), problems);
+  for (const std::string& word : line.words) {
+    problems.push_back({word, "serve-search takes options only; see stepsim help serve-search"});
+  }
+  for (const char* const option : {"model", "cluster"}) {
+    if (line.value(option).empty())
+      problems.push_back({std::string("--") + option, "must be given"});
+  }
+  ServeSearchRequest request;
+  request.source = {.model = line.value("model"),
+                    .cluster = line.value("cluster"),
+                    .plan = line.value("plan"),
+                    .layouts = line.value("layouts"),
+                    .chip = line.value("chip"),
+                    .library = line.value("library")};
+  constexpr std::int64_t kMostChips = 1 << 14;
+  request.source.most_chips =
+      read_within<std::int64_t>(line, "chips", 1, kMostChips, problems).value_or(0);
+  ServeSearchOptions& options = request.options;
+  options.engine =
+      read_engine(line.options.count("engine") != 0 ? line.value("engine") : "vllm", problems);
+  options.input = read_length(line, "input", problems);
+  options.output = read_length(line, "output", problems);
+  if (line.options.count("slo") != 0) {
+    options.objective = read_objective(line.value("slo"), problems);
+  }
+  options.share = read_within(line, "share", 0.0, 1.0, problems).value_or(options.share);
+  options.most_requests =
+      read_within<std::int64_t>(line, "most-requests", 1, kMostAtATime, problems)
+          .value_or(options.most_requests);
+  options.threads =
+      static_cast<std::size_t>(read_within<std::int64_t>(line, "threads", 1, 1024, problems)
+                                   .value_or(static_cast<std::int64_t>(threads_of_machine())));
+  request.chip_hour = read_within(line, "chip-hour", 0.0, kMostPrice, problems);
+  request.json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  request.svg = read_output_path(line, "svg", OutputFormat::kSvg, problems);
+  refuse_same_output(line, "json", "svg", problems);
+  throw_if_any(std::move(problems));
+  return request;
+}
+
+// ---- what it says ----
+
+struct Answer {
+  const ServeSearchRequest& request;
+  const std::vector<ServedLayout>& layouts;
+  const std::vector<std::string>& refused;
+  const ServeSearchResult& result;
+};
+
+std::string price_text(const Answer& answer, const LoadPoint& point) {
+  if (!answer.request.chip_hour) return "";
+  return fmt::format("{:>12.3f}", price_of_million_tokens(point, *answer.request.chip_hour));
+}
+
+std::string point_line(const Answer& answer, const LoadPoint& point) {
+  return fmt::format("  {:<22} {:>5} {:>9} {:>12.1f} {:>12.1f} {:>9.3f} {:>9.2f} {:>7.0f} %{}\n",
+                     answer.layouts[point.layout].plan, point.chips, point.concurrency,
+                     point.tokens_per_s_per_chip, point.tokens_per_s_per_user,
+                     to_seconds(point.ttft), 1e3 * to_seconds(point.tpot), 100 * point.good,
+                     price_text(answer, point));
+}
+
+std::string report_of(const Answer& answer) {
+  const ServeSearchResult& result = answer.result;
+  const std::string head =
+      fmt::format("  {:<22} {:>5} {:>9} {:>12} {:>12} {:>9} {:>9} {:>9}{}\n", "layout", "chips",
+                  "requests", "tokens/s/chip", "a user", "TTFT s", "TPOT ms", "good",
+                  answer.request.chip_hour ? fmt::format("{:>12}", "million at") : "");
+  std::string text = "Serves most requests a chip within the objective\n";
+  text += result.best ? head + point_line(answer, result.points[*result.best])
+                      : "  none of the layouts does\n";
+  text += "\nFront of tokens a second a chip and a user\n" + head;
+  for (const std::size_t i : result.front) text += point_line(answer, result.points[i]);
+  if (result.smallest) {
+    const ServedLayout& smallest = answer.layouts[*result.smallest];
+    text += fmt::format("\nThe fewest chips that hold the model and a cache: {} ({})\n",
+                        smallest.experiment.plan.ranks(), smallest.plan);
+  }
+  if (!result.unusable.empty() || !answer.refused.empty()) text += "\nNot served\n";
+  for (const UnusableLayout& layout : result.unusable) {
+    text += fmt::format("  {:<22} {}\n", answer.layouts[layout.layout].plan, layout.why);
+  }
+  for (const std::string& refused : answer.refused) text += "  " + refused + "\n";
+  return text;
+}
+
+std::string point_json(const Answer& answer, const LoadPoint& point) {
+  const auto price = answer.request.chip_hour
+                         ? json_number(price_of_million_tokens(point, *answer.request.chip_hour))
+                         : std::string("null");
+  return fmt::format(
+      "{{\"plan\": \"{}\", \"chips\": {}, \"concurrency\": {}, \"requests_per_s_per_chip\": {}, "
+      "\"output_tokens_per_s_per_chip\": {}, \"output_tokens_per_s_per_user\": {}, "
+      "\"ttft_mean_s\": {}, \"tpot_mean_s\": {}, \"good\": {}, \"meets\": {}, "
+      "\"price_of_million_tokens\": {}}}",
+      json_escaped(answer.layouts[point.layout].plan), point.chips, point.concurrency,
+      json_number(point.requests_per_s_per_chip), json_number(point.tokens_per_s_per_chip),
+      json_number(point.tokens_per_s_per_user), json_number(to_seconds(point.ttft)),
+      json_number(to_seconds(point.tpot)), json_number(point.good), point.meets, price);
+}
+
+std::string json_of(const Answer& answer) {
+  const ServeSearchResult& result = answer.result;
+  std::string text = "{\n  \"best\": ";
+  text += result.best ? point_json(answer, result.points[*result.best]) : "null";
+  text += ",\n  \"front\": [";
+  for (const std::size_t i : result.front) {
+    text += (text.back() == '[' ? "\n    " : ",\n    ") + point_json(answer, result.points[i]);
+  }
+  text += "\n  ],\n  \"points\": [";
+  for (const LoadPoint& point : result.points) {
+    text += (text.back() == '[' ? "\n    " : ",\n    ") + point_json(answer, point);
+  }
+  text += "\n  ],\n  \"fewest_chips\": ";
+  text += result.smallest ? std::to_string(answer.layouts[*result.smallest].experiment.plan.ranks())
+                          : "null";
+  text += ",\n  \"not_served\": [";
+  for (const UnusableLayout& layout : result.unusable) {
+    text +=
+        fmt::format("{}\n    {{\"plan\": \"{}\", \"why\": \"{}\"}}", text.back() == '[' ? "" : ",",
+                    json_escaped(answer.layouts[layout.layout].plan), json_escaped(layout.why));
+  }
+  return text + "\n  ]\n}\n";
+}
+
+Plot plot_of(const Answer& answer) {
+  Plot plot{
+      .title = "Serving " + answer.layouts.front().experiment.model.name,
+      .subtitle = "on " + answer.request.source.cluster + ", more and more requests at a time",
+      .x = {.label = "tokens a second a user", .unit = ""},
+      .y = {.label = "tokens a second a chip", .unit = "", .log = true}};
+  const auto place = [](const LoadPoint& point) {
+    return PlotPoint{point.tokens_per_s_per_user, point.tokens_per_s_per_chip};
+  };
+  PlotCurve front{.label = "front", .mark = PlotMark::kLine};
+  for (const std::size_t i : answer.result.front) {
+    front.points.push_back(place(answer.result.points[i]));
+  }
+  plot.curves.push_back(std::move(front));
+  for (const LoadPoint& point : answer.result.points) {
+    const std::string& plan = answer.layouts[point.layout].plan;
+    if (plot.curves.back().label != plan) {
+      plot.curves.push_back({.label = plan, .mark = PlotMark::kPoints});
+    }
+    plot.curves.back().points.push_back(place(point));
+  }
+  return plot;
+}
+
+ExitStatus run_serve_search_command(const std::vector<std::string>& arguments) {
+  ServeSearchRequest request = read_request(arguments);
+  std::vector<std::string> refused;
+  const std::vector<ServedLayout> layouts = load_layouts(request.source, refused);
+  Progress progress;
+  request.options.progress = [&progress](std::size_t done, std::size_t all) {
+    progress.show(static_cast<double>(done) / static_cast<double>(all), "of the layouts");
+  };
+  const ServeSearchResult result = search_serving(layouts, request.options);
+  const Answer answer{request, layouts, refused, result};
+  Outputs outputs;
+  const std::string json = request.json.empty() ? "" : json_of(answer);
+  outputs.write(request.json, json);
+  if (!request.svg.empty()) outputs.write(request.svg, plot_svg(plot_of(answer)));
+  outputs.commit();
+  outputs.print(request.json == "-" ? json : report_of(answer));
+  return outputs.end(result.best ? ExitStatus::kDone : ExitStatus::kNo);
+}
+
+}  // namespace
+
+constinit const Subcommand kServeSearchSubcommand = {
+    .name = "serve-search",
+    .arguments = "--model M --cluster C --input N --output N [options]",
+    .summary = "find the layouts that serve most requests a chip",
+    .description =
+        R"(stepsim serve-search serves a model in several layouts, each at 1, 2, 4, ... requests at a time
+until more of them bring no more tokens. It says which serves most requests a second and chip within
+an objective, and which points no other beats in tokens a second a chip and a user.
+
+Usage:
+  stepsim serve-search --model llama3-70b --cluster dgx-h100-8 --input 1024 --output 256 \
+    --slo ttft=2s,tpot=50ms --chip-hour 2.5 --svg front.svg
+  stepsim serve-search --model llama3-70b --cluster dgx-h100-8 --input 1024 --output 256 \
+    --layouts "tp=8;tp=4,pp=2" --plan dtype=fp8,weight_dtype=fp8
+
+Exit status 1 if no layout meets the objective.
+)",
+    .options = serve_search_option_list,
+    .run = run_serve_search_command,
+};
+
+}  // namespace stepsim

@@ -1,0 +1,56 @@
+#include "serving/passes/network_kv_transport.h"
+
+#include <algorithm>
+
+#include "sim/hardware/chip_route.h"
+
+namespace stepsim {
+namespace {
+
+std::uint32_t first_of_group(const ReplicaPlace& place, RequestId request) {
+  return place.first + request.index() % place.groups * place.ranks;
+}
+
+}  // namespace
+
+void NetworkKvTransport::start(Time now, const KvTransfer& transfer) {
+  const ReplicaPlace& from = replicas_[transfer.from];
+  const ReplicaPlace& to = replicas_[transfer.to];
+  const std::uint32_t messages = std::max(from.ranks, to.ranks);
+  const Bytes whole = std::int64_t{to.ranks} * transfer.tokens * to.token;
+  const Bytes each = (whole + Bytes(messages - 1)) / std::int64_t{messages};
+  const std::uint32_t sender = first_of_group(from, transfer.request);
+  const std::uint32_t receiver = first_of_group(to, transfer.request);
+  under_way_[started_] = {transfer, messages};
+  for (std::uint32_t i = 0; i < messages; ++i) {
+    route_.clear();
+    uses_.clear();
+    const Duration latency = route_of(cluster_, sender + i * from.ranks / messages,
+                                      receiver + i * to.ranks / messages, route_);
+    for (const LinkId link : route_) uses_.push_back(cluster_.fabric.spread(link));
+    const TransferId id(messages_++);
+    transfer_of_[id] = started_;
+    network_.start(now, id, {.bytes = each, .latency = latency, .uses = uses_});
+  }
+  network_.settle(now);
+  ++started_;
+}
+
+void NetworkKvTransport::advance(Time now, std::vector<KvTransfer>& arrived) {
+  while (const std::optional<Time> next = network_.next_event()) {
+    if (*next > now) break;
+    done_.clear();
+    network_.advance(*next, done_);
+    network_.settle(*next);
+    for (const TransferId id : done_) {
+      const auto message = transfer_of_.find(id);
+      const auto transfer = under_way_.find(message->second);
+      transfer_of_.erase(message);
+      if (--transfer->second.messages > 0) continue;
+      arrived.push_back(transfer->second.transfer);
+      under_way_.erase(transfer);
+    }
+  }
+}
+
+}  // namespace stepsim

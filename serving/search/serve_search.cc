@@ -1,0 +1,205 @@
+#include "serving/search/serve_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <utility>
+
+#include "experiment/build_cluster.h"
+#include "experiment/pass_times.h"
+#include "serving/passes/kv_room.h"
+#include "serving/passes/simulated_step_cost.h"
+#include "serving/requests/request_source.h"
+#include "serving/serving_run.h"
+#include "sim/base/parallel.h"
+#include "sim/base/quantity_text.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kWorthMore = 1.01;  // tokens that twice the requests must bring
+
+struct SearchedLayout {
+  std::vector<LoadPoint> points;
+  std::string why;  // there are none
+};
+
+class LayoutSearch {
+ public:
+  LayoutSearch(const ServedLayout& layout, std::size_t number, const ServeSearchOptions& options)
+      : layout_(layout),
+        number_(number),
+        options_(options),
+        times_(layout.experiment, cluster_for_steps(layout.experiment), {}),
+        cost_(times_, layout.experiment.plan.dp) {
+    serving_.replicas = options.engine;
+    serving_.replicas.count = 1;
+    serving_.seed = options.seed;
+  }
+
+  SearchedLayout run() {
+    SearchedLayout found{.points = {}, .why = find_room()};
+    double most = 0;
+    for (std::int64_t requests = 1; found.why.empty() && requests <= options_.most_requests;
+         requests *= 2) {
+      if (!add_point(requests, found)) break;
+      const double tokens = found.points.back().tokens_per_s_per_chip;
+      if (tokens < kWorthMore * most) break;
+      most = tokens;
+    }
+    if (found.why.empty()) halve_to_the_last_that_meets(found);
+    return found;
+  }
+
+ private:
+  bool add_point(std::int64_t requests, SearchedLayout& found) {
+    const RequestList list = asked(requests);
+    const std::vector<Problem> problems = check(list, serving_);
+    if (problems.empty()) {
+      found.points.push_back(serve(list, requests));
+      return true;
+    }
+    found.why = problems.front().field + ": " + problems.front().message;
+    return false;
+  }
+
+  // Narrows the most requests that meet the objective down to a part in kParts.
+  void halve_to_the_last_that_meets(SearchedLayout& found) {
+    constexpr std::int64_t kParts = 16;
+    const auto fails = [](const LoadPoint& point) { return !point.meets; };
+    const auto first = std::ranges::find_if(found.points, fails);
+    if (first == found.points.begin() || first == found.points.end()) return;
+    std::int64_t low = std::prev(first)->concurrency;
+    std::int64_t high = first->concurrency;
+    while (kParts * (high - low) > high && high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (!add_point(middle, found)) return;
+      (found.points.back().meets ? low : high) = middle;
+    }
+    std::ranges::stable_sort(found.points, {}, &LoadPoint::concurrency);
+  }
+
+  std::string find_room() {
+    EngineOptions& engine = serving_.replicas.options;
+    if (engine.kv_blocks) return "";
+    const KvRoom room = kv_room(layout_.experiment, times_.cluster(), engine.budget, engine.block,
+                                engine.kv_fraction);
+    if (room.of_block == Bytes(0)) return "";
+    if (room.blocks == 0) {
+      return fmt::format("memory: weights and the largest pass take {} of {} a chip",
+                         to_text(room.others), to_text(room.others + room.available));
+    }
+    engine.kv_blocks = room.blocks;
+    return "";
+  }
+
+  RequestList asked(std::int64_t requests) const {
+    RequestSource source;
+    source.kind = ArrivalKind::kClosed;
+    source.concurrency = requests;
+    source.count = requests * options_.rounds;
+    source.input = options_.input;
+    source.output = options_.output;
+    source.seed = options_.seed;
+    return make_requests(std::array{source});
+  }
+
+  LoadPoint serve(const RequestList& list, std::int64_t requests) {
+    ServingResult result = simulate_serving(list, serving_, {.replicas = cost_});
+    const ServingMetrics metrics = metrics_of(list, result, options_.objective);
+    const std::int64_t chips = layout_.experiment.plan.ranks();
+    const auto of_chip = [chips](double rate) { return rate / static_cast<double>(chips); };
+    LoadPoint point{.layout = number_, .chips = chips, .concurrency = requests};
+    point.requests_per_s_per_chip = of_chip(metrics.per_second(metrics.requests));
+    point.tokens_per_s_per_chip = of_chip(metrics.per_second(metrics.output_tokens));
+    point.ttft = metrics.ttft.mean;
+    point.tpot = metrics.tpot.mean;
+    if (point.tpot > Duration()) point.tokens_per_s_per_user = 1 / to_seconds(point.tpot);
+    point.good = static_cast<double>(metrics.good_requests) / static_cast<double>(metrics.requests);
+    point.meets = point.good >= options_.share;
+    return point;
+  }
+
+  const ServedLayout& layout_;
+  std::size_t number_;
+  const ServeSearchOptions& options_;
+  PassTimes times_;
+  SimulatedStepCost cost_;
+  ServingOptions serving_{};
+};
+
+SearchedLayout search_layout(const ServedLayout& layout, std::size_t number,
+                             const ServeSearchOptions& options) {
+  try {
+    return LayoutSearch(layout, number, options).run();
+  } catch (const ServingStuck& stuck) {
+    return {.points = {}, .why = stuck.what()};
+  }
+}
+
+// Returns the points that no other beats, the fastest for users last.
+std::vector<std::size_t> front_of(const std::vector<LoadPoint>& points) {
+  std::vector<std::size_t> order(points.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, [&points](std::size_t a, std::size_t b) {
+    return std::pair(points[a].tokens_per_s_per_user, points[a].tokens_per_s_per_chip) >
+           std::pair(points[b].tokens_per_s_per_user, points[b].tokens_per_s_per_chip);
+  });
+  std::vector<std::size_t> front;
+  double most = 0;
+  for (const std::size_t i : order) {
+    if (points[i].tokens_per_s_per_chip <= most) continue;
+    most = points[i].tokens_per_s_per_chip;
+    front.push_back(i);
+  }
+  std::ranges::reverse(front);
+  return front;
+}
+
+std::optional<std::size_t> best_of(const std::vector<LoadPoint>& points) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!points[i].meets) continue;
+    const auto rank = [&points](std::size_t point) {
+      return std::pair(points[point].requests_per_s_per_chip, -points[point].chips);
+    };
+    if (!best || rank(i) > rank(*best)) best = i;
+  }
+  return best;
+}
+
+}  // namespace
+
+ServeSearchResult search_serving(const std::vector<ServedLayout>& layouts,
+                                 const ServeSearchOptions& options) {
+  std::vector<SearchedLayout> searched(layouts.size());
+  std::mutex reporting;
+  std::size_t done = 0;
+  for_each_in_parallel(layouts.size(), options.threads, [&](std::size_t i) {
+    searched[i] = search_layout(layouts[i], i, options);
+    const std::lock_guard lock(reporting);
+    if (options.progress) options.progress(++done, layouts.size());
+  });
+  ServeSearchResult result;
+  for (std::size_t i = 0; i < searched.size(); ++i) {
+    if (searched[i].points.empty()) {
+      result.unusable.push_back({i, searched[i].why});
+      continue;
+    }
+    const auto chips = [&](std::size_t layout) { return layouts[layout].experiment.plan.ranks(); };
+    if (!result.smallest || chips(i) < chips(*result.smallest)) result.smallest = i;
+    result.points.insert(result.points.end(), searched[i].points.begin(), searched[i].points.end());
+  }
+  result.front = front_of(result.points);
+  result.best = best_of(result.points);
+  return result;
+}
+
+double price_of_million_tokens(const LoadPoint& point, double chip_hour) {
+  constexpr double kSecondsAnHour = 3600;
+  return chip_hour / kSecondsAnHour / point.tokens_per_s_per_chip * 1e6;
+}
+
+}  // namespace stepsim

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,9 +23,15 @@
 namespace stepsim {
 namespace {
 
-void append(std::vector<Dependency>& all, const std::vector<Dependency>& more) {
+void add_waits(const std::vector<Dependency>& more, std::vector<Dependency>& all) {
   all.insert(all.end(), more.begin(), more.end());
 }
+
+// Indices of a step's work and name in the graph.
+struct WorkAndName {
+  std::uint32_t work = 0;
+  std::uint32_t name = 0;
+};
 
 // Walk is the way of a pass through the layers of its chunk, and the next step on it.
 struct Walk {
@@ -32,6 +40,12 @@ struct Walk {
   std::vector<std::pair<std::uint32_t, OpRef>> tickets{};  // tickets of the layer being written
   std::size_t stop = 0;
   std::size_t step = 0;
+  const LayerStep* first_step = nullptr;                       // of the layer being written
+  std::vector<std::optional<WorkAndName>>* indices = nullptr;  // of its steps, as far as known
+
+  std::optional<WorkAndName>& indices_of(const LayerStep& written) const {
+    return (*indices)[static_cast<std::size_t>(&written - first_step)];
+  }
 };
 
 constexpr std::string_view kWeightGradient = "weight gradient";
@@ -71,8 +85,8 @@ class StageLowering {
 
   // Writes the op of this number in the rank's order.
   void write(std::size_t number, const PipelineOp& op, const Completes& completes) {
-    append(stage_.front().waits, messages_->post_batches(number));
-    if (validation_) append(stage_.front().waits, validation_->waits_before(number));
+    add_waits(messages_->post_batches(number), stage_.front().waits);
+    if (validation_) add_waits(validation_->waits_before(number), stage_.front().waits);
     const auto pass = [&](PassPart part) { return Pass{part, op.microbatch, op.chunk, completes}; };
     switch (op.kind) {
       case PipelineOpKind::kForward:
@@ -97,7 +111,7 @@ class StageLowering {
     std::vector<Dependency> ready =
         sharded_ ? sharded_->reduced() : replicated_->finish_gradients();
     const auto rank = static_cast<std::size_t>(stage_.number);
-    append(ready, messages_->post_batches(stage_.schedule.ranks[rank].size()));
+    add_waits(messages_->post_batches(stage_.schedule.ranks[rank].size()), ready);
     sum_sequence_gradients(ready);
     sum_shared_gradients(ready);
     std::vector<Dependency> valid = add_gradient_norm(stage_, ready);
@@ -130,7 +144,7 @@ class StageLowering {
   }
 
   void alone(const Pass& pass) {
-    append(stage_.front().waits, messages_->receive({pass.input()}));
+    add_waits(messages_->receive({pass.input()}), stage_.front().waits);
     stage_.front().unread = messages_->buffer_of(pass.input());
     run(pass);
     messages_->send({result_of(pass)});
@@ -138,7 +152,7 @@ class StageLowering {
 
   void together(const Pass& forward, const Pass& backward) {
     std::vector<Dependency> waits = messages_->receive({forward.input(), backward.input()});
-    append(waits, stage_.take_waits());
+    add_waits(stage_.take_waits(), waits);
     const std::optional<OpRef> last_compute = stage_.front().last_compute;
     std::array<Walk, 2> walks;
     std::array<bool, 2> unfinished = {true, true};
@@ -180,6 +194,8 @@ class StageLowering {
       const std::vector<LayerStep>& steps = pass.steps_of(*unit.layer, again);
       const LayerVisit visit = again ? LayerVisit{} : pass.visit(*unit.layer);
       if (walk.step == 0) {
+        walk.first_step = steps.data();
+        walk.indices = &indices_of(unit, steps, pass);
         if (sharded_) sharded_->enter(unit, visit, pass.microbatch);
         if (replicated_ && pass.is_forward()) replicated_->forward_begins(unit);
         if (replicated_ && visit.makes_gradients) replicated_->enter(unit);
@@ -279,6 +295,15 @@ class StageLowering {
 
   // ---- steps ----
 
+  // All micro-batches share the works and names of a layer's steps.
+  std::vector<std::optional<WorkAndName>>& indices_of(const StageUnit& unit,
+                                                      const std::vector<LayerStep>& steps,
+                                                      const Pass& pass) {
+    auto& indices = indices_[{&unit, steps.data(), pass.is_forward()}];
+    indices.resize(steps.size());
+    return indices;
+  }
+
   // Weight gradients among the steps of B do not wait for B's collectives.
   static bool is_aside(const LayerStep& step, const Pass& pass) {
     return step.weight_gradient && pass.part == PassPart::kBackwardByParts;
@@ -298,20 +323,23 @@ class StageLowering {
     auto lane = static_cast<std::size_t>(step.lane);
     constexpr auto kBackward = static_cast<std::size_t>(Lane::kTensorBackward);
     if (step.lane == Lane::kTensor && lanes_[kBackward] && !pass.is_forward()) lane = kBackward;
-    std::vector<Dependency> dependencies;
-    if (!is_aside(step, pass)) dependencies = stage_.front().waits;
-    if (stage_.front().last_compute) dependencies.push_back(after(*stage_.front().last_compute));
-    const OpRef done = stage_.add_collective(
-        *lanes_[lane],
-        {.communicator = *stage_.communicators.lanes[lane],
-         .op = step.collective,
-         .bytes = step.bytes,
-         .type = step.type,
-         .algorithm = step.algorithm,
-         .byte_matrix = step.byte_matrix},
-        axis_of(step.lane),
-        stage_.label(std::string(name_of(step.collective)), unit.block, pass.microbatch),
-        std::move(dependencies));
+    std::optional<WorkAndName>& known = walk.indices_of(step);
+    if (!known) {
+      known = {.work = stage_.tables.collective({.communicator = *stage_.communicators.lanes[lane],
+                                                 .op = step.collective,
+                                                 .bytes = step.bytes,
+                                                 .type = step.type,
+                                                 .algorithm = step.algorithm,
+                                                 .byte_matrix = step.byte_matrix}),
+               .name = stage_.tables.name(std::string(name_of(step.collective)))};
+    }
+    OpDraft& op = empty_draft(*lanes_[lane], OpKind::kCollective);
+    op.axis = axis_of(step.lane);
+    op.work = known->work;
+    op.label = {.name = known->name, .layer = unit.block, .microbatch = pass.microbatch};
+    if (!is_aside(step, pass)) op.dependencies = stage_.front().waits;
+    if (stage_.front().last_compute) op.dependencies.push_back(after(*stage_.front().last_compute));
+    const OpRef done = stage_.builder.add(op);
     if (background && !step.ticket) {
       gathered_again_.push_back(done);
     } else if (background) {
@@ -323,19 +351,36 @@ class StageLowering {
     }
   }
 
-  void compute(const LayerStep& step, const StageUnit& unit, const Walk& walk) {
-    const Pass& pass = walk.pass;
-    OpDraft op{.stream = stage_.compute, .kind = OpKind::kCompute};
-    op.host_waits = step.host_waits;
+  // One draft serves all steps, so that its lists keep their room.
+  OpDraft& empty_draft(StreamId stream, OpKind kind) {
+    draft_.stream = stream;
+    draft_.kind = kind;
+    draft_.axis = {};
+    draft_.dependencies.clear();
+    draft_.memory_changes.clear();
+    draft_.host_waits = false;
+    return draft_;
+  }
+
+  WorkAndName indices_of_compute(const LayerStep& step, const StageUnit& unit, const Pass& pass) {
     PathLabel path = pass.is_forward() ? PathLabel::kForward : PathLabel::kBackward;
     if (step.recomputes) path = PathLabel::kRecompute;
-    op.work = stage_.tables.compute(step.kernels, static_cast<std::uint32_t>(path));
     // An op without kernels takes no time. It marks when the data of a collective begin to be held.
     const std::string_view what = step.kernels.empty() ? "arrival" : step.kernels.front().name;
-    op.label = stage_.label(
-        unit.name + " " + word_for(path, step.weight_gradient) + ": " + std::string(what),
-        unit.block, pass.microbatch);
-    if (!is_aside(step, pass)) op.dependencies = stage_.take_waits();
+    return {.work = stage_.tables.compute(step.kernels, static_cast<std::uint32_t>(path)),
+            .name = stage_.tables.name(unit.name + " " + word_for(path, step.weight_gradient) +
+                                       ": " + std::string(what))};
+  }
+
+  void compute(const LayerStep& step, const StageUnit& unit, const Walk& walk) {
+    const Pass& pass = walk.pass;
+    std::optional<WorkAndName>& known = walk.indices_of(step);
+    if (!known) known = indices_of_compute(step, unit, pass);
+    OpDraft& op = empty_draft(stage_.compute, OpKind::kCompute);
+    op.host_waits = step.host_waits;
+    op.work = known->work;
+    op.label = {.name = known->name, .layer = unit.block, .microbatch = pass.microbatch};
+    if (!is_aside(step, pass)) std::swap(op.dependencies, stage_.front().waits);
     if (step.needs_background) {
       op.dependencies.push_back(after(gathered_again_.front()));
       gathered_again_.pop_front();
@@ -354,11 +399,15 @@ class StageLowering {
         {.category = MemoryCategory::kBuffers,
          .at_end = true,
          .bytes = std::exchange(stage_.front().unread, Bytes(0))}};
-    stage_.front().last_compute = newest_compute_ = stage_.builder.add(std::move(op));
+    stage_.front().last_compute = newest_compute_ = stage_.builder.add(op);
     if (!stage_.first_compute) stage_.first_compute = stage_.front().last_compute;
   }
 
+  using StepsOfUnit = std::tuple<const StageUnit*, const LayerStep*, bool>;  // bool: of a forward
+
   Stage& stage_;
+  std::map<StepsOfUnit, std::vector<std::optional<WorkAndName>>> indices_;
+  OpDraft draft_{};
   std::array<std::optional<StreamId>, kLanes> lanes_;
   std::optional<StageMessages> messages_;
   std::optional<PostValidation> validation_;

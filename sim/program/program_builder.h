@@ -47,7 +47,7 @@ class ProgramBuilder {
   explicit ProgramBuilder(std::string name) { program_.name = std::move(name); }
 
   StreamId add_stream(std::string name, bool computes = false);
-  OpRef add(OpDraft op);
+  OpRef add(const OpDraft& op);
 
   // Adds a change to an op that exists already. For example, a buffer is freed by its last reader,
   // which is known only later.
@@ -56,7 +56,7 @@ class ProgramBuilder {
   // Adds a dependency on an op that comes later in the program (in the previous step).
   void add_dependency(OpRef op, Dependency dependency);
 
-  void wait_on_host(OpRef op) { drafts_[op.stream.index()][op.position].host_waits = true; }
+  void wait_on_host(OpRef op) { waited_for_.push_back(op); }
 
   // The host launches the ops in the order in which they were added. build() then fills
   // Program::launches, with one launch an op.
@@ -68,11 +68,32 @@ class ProgramBuilder {
   Program build() &&;
 
  private:
+  // The ops of a stream, with the ends of their ranges in its own tables.
+  struct StreamDraft {
+    std::vector<Op> ops{};
+    std::vector<OpLabel> labels{};
+    std::vector<Dependency> dependencies{};
+    std::vector<MemoryChange> memory_changes{};
+  };
+  // What was added to an op that was no longer the last of its stream.
+  struct LateDependency {
+    OpRef op;
+    Dependency item;
+  };
+  struct LateChange {
+    OpRef op;
+    MemoryChange item;
+  };
+
+  bool is_last(OpRef op) const;  // of its stream
   void add_launches();
 
   Program program_;
-  std::vector<std::vector<OpDraft>> drafts_;  // by stream
-  std::vector<OpRef> added_;                  // only launched_by_host_
+  std::vector<StreamDraft> drafts_;  // by stream
+  std::vector<LateDependency> late_dependencies_;
+  std::vector<LateChange> late_changes_;
+  std::vector<OpRef> waited_for_;  // by the host
+  std::vector<OpRef> added_;       // only launched_by_host_
   bool launched_by_host_ = false;
 };
 

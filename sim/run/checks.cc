@@ -4,6 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace stepsim {
 namespace {
@@ -29,17 +30,17 @@ void check_streams(const Streams& streams) {
 
 void check_links(const Fabric& fabric, const std::vector<ExactBytes>& routed,
                  const Network& network, Time end) {
-  const auto check = [&](double expected, double carried, const std::string& where) {
+  const auto check = [&](double expected, double carried, std::string_view what, LinkId link) {
     if (std::abs(carried - expected) > 1e-9 * expected + 1e-3) {
       throw std::logic_error("check failed: " + std::to_string(expected) +
-                             " bytes were routed over " + where + ", but its rate adds up to " +
+                             " bytes were routed over " + std::string(what) +
+                             fabric.link_name(link) + ", but its rate adds up to " +
                              std::to_string(carried));
     }
   };
   for (std::uint32_t i = 0; i < fabric.links().size(); ++i) {
     if (fabric.group_of(LinkId(i))) continue;
-    check(routed[i].value(), network.carried(LinkId(i), end),
-          "link " + fabric.link_name(LinkId(i)));
+    check(routed[i].value(), network.carried(LinkId(i), end), "link ", LinkId(i));
   }
   for (std::uint32_t g = 0; g < fabric.groups().size(); ++g) {
     const std::vector<LinkId>& links = fabric.groups()[g].links;
@@ -47,7 +48,7 @@ void check_links(const Fabric& fabric, const std::vector<ExactBytes>& routed,
     for (const LinkId link : links) carried += network.carried(link, end);
     check(
         static_cast<double>(links.size()) * routed[fabric.link_id(LinkGroupId(g)).index()].value(),
-        carried, "the group of link " + fabric.link_name(links.front()));
+        carried, "the group of link ", links.front());
   }
 }
 

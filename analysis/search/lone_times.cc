@@ -1,5 +1,8 @@
 #include "analysis/search/lone_times.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "schedules/plan/axis.h"
 #include "sim/base/error.h"
 #include "sim/program/program_builder.h"
@@ -14,7 +17,39 @@ GroupNumber LoneTimes::number_of(const std::vector<std::uint32_t>& chips) {
   return place->second;
 }
 
-Duration LoneTimes::of(const Work& work, GroupNumber group) {
+void add_loads(const LinkLoads& more, std::int64_t times, LinkLoads& sum) {
+  if (times == 0) return;
+  for (const LinkLoad& load : more) {
+    auto place = std::ranges::lower_bound(sum, load.link, {}, &LinkLoad::link);
+    if (place == sum.end() || place->link != load.link) place = sum.insert(place, {load.link, 0});
+    place->busy += times * load.busy;
+  }
+}
+
+namespace {
+
+// The loads of the first of the links that carry most: other collectives of the group have the same
+// ones.
+LinkLoads busiest(const SimulationResult& result) {
+  constexpr double kLeastShare = 0.5;
+  constexpr std::size_t kMostLinks = 16;
+  double most = 0;
+  for (const LinkTotal& total : result.links) most = std::max(most, total.utilization);
+  const auto end = static_cast<double>(result.end.since_start.count());
+  LinkLoads loads;
+  for (const LinkTotal& total : result.links) {
+    if (most == 0 || loads.size() == kMostLinks) break;
+    if (total.utilization < kLeastShare * most) continue;
+    // One less for what the division rounds.
+    const auto busy = static_cast<std::int64_t>(total.utilization * end * (1 - 1e-12));
+    loads.push_back({.link = total.link.index(), .busy = std::max<std::int64_t>(0, busy - 1)});
+  }
+  return loads;
+}
+
+}  // namespace
+
+const LoneTimes::Lone& LoneTimes::of(const Work& work, GroupNumber group) {
   const Key key{work.op, work.bytes, work.type, work.algorithm, group};
   std::vector<std::uint32_t> chips;
   {
@@ -22,13 +57,13 @@ Duration LoneTimes::of(const Work& work, GroupNumber group) {
     if (const auto found = times_.find(key); found != times_.end()) return found->second;
     chips = groups_[group];
   }
-  const Duration time = simulated(work, chips);
+  Lone lone = simulated(work, chips);
   const std::scoped_lock lock(mutex_);
-  times_.emplace(key, time);
-  return time;
+  return times_.try_emplace(key, std::move(lone)).first->second;
 }
 
-Duration LoneTimes::simulated(const Work& work, const std::vector<std::uint32_t>& chips) const {
+LoneTimes::Lone LoneTimes::simulated(const Work& work,
+                                     const std::vector<std::uint32_t>& chips) const {
   if (chips.size() < 2 || work.bytes == Bytes(0)) return {};
   OpGraph graph;
   graph.path_labels = {"compute"};
@@ -55,7 +90,8 @@ Duration LoneTimes::simulated(const Work& work, const std::vector<std::uint32_t>
   builder.add(std::move(op));
   graph.programs.push_back(std::move(builder).build());
   try {
-    return simulate(graph, cluster_, {}).end.since_start;
+    const SimulationResult result = simulate(graph, cluster_, {});
+    return {.time = result.end.since_start, .loads = busiest(result)};
   } catch (const ConfigError&) {
     return {};  // the group can't run the algorithm, which the plan's own simulation reports
   }

@@ -65,7 +65,7 @@ PassCost LayerCosts::cost(const std::vector<LayerStep>& steps, std::optional<boo
                           .type = step.type,
                           .algorithm = step.algorithm},
                          *group)
-                     .count();
+                     .time.count();
     }
     sum = then(sum, one);
   }

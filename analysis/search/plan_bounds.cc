@@ -180,13 +180,12 @@ std::shared_ptr<const PipelineSchedule> PlanBounds::order_of(const ParallelPlan&
   });
 }
 
-std::int64_t PlanBounds::replica_time(CollectiveOp op, std::int64_t parameters, DataType type,
-                                      bool experts, std::int32_t rank, const Column& column) {
+const LoneTimes::Lone& PlanBounds::replica_traffic(CollectiveOp op, std::int64_t parameters,
+                                                   DataType type, bool experts, std::int32_t rank,
+                                                   const Column& column) {
   const auto& groups = experts ? column.expert_replicas : column.replicas;
-  return times_
-      .of({.op = op, .bytes = parameters * size_of(type), .type = type},
-          groups[static_cast<std::size_t>(rank)])
-      .count();
+  return times_.of({.op = op, .bytes = parameters * size_of(type), .type = type},
+                   groups[static_cast<std::size_t>(rank)]);
 }
 
 RankCost PlanBounds::rank_cost(const ParallelPlan& plan, const PipelineSchedule& shape,
@@ -266,17 +265,22 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
     for (const StageUnit& unit : stage.chunks[i].units) {
       for (const bool experts : {false, true}) {
         if (stage.groups(experts).shards <= 1) continue;
-        const auto time = [&](CollectiveOp op, std::int64_t parameters, DataType type) {
-          return replica_time(op, parameters, type, experts, stage.number, column);
+        // Returns the time of one, and counts what `times` a micro-batch or a step occupy.
+        const auto time = [&](CollectiveOp op, std::int64_t parameters, DataType type,
+                              std::int64_t times, LinkLoads& loads) {
+          const LoneTimes::Lone& lone =
+              replica_traffic(op, parameters, type, experts, stage.number, column);
+          add_loads(lone.loads, times, loads);
+          return lone.time.count();
         };
         ChunkCost& chunk = cost.chunks[i];
         const auto at = static_cast<std::size_t>(experts);
         if (plan.zero == 3) {
           const std::int64_t visits = plan.reshard_after_forward ? 2 : 0;
-          chunk.gathers[at] +=
-              visits * time(CollectiveOp::kAllGather, unit.gathered(experts), plan.weights());
-          chunk.reductions[at] +=
-              time(CollectiveOp::kReduceScatter, unit.reduced(experts), stage.gradient_type());
+          chunk.gathers[at] += visits * time(CollectiveOp::kAllGather, unit.gathered(experts),
+                                             plan.weights(), visits, cost.loads_of_microbatch);
+          chunk.reductions[at] += time(CollectiveOp::kReduceScatter, unit.reduced(experts),
+                                       stage.gradient_type(), 1, cost.loads_of_microbatch);
           continue;
         }
         // A layer that fills a bucket moves in one that is at least as large.
@@ -284,9 +288,11 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
         if (parameters < plan.gradient_bucket_parameters) continue;
         chunk.reductions[at] +=
             time(plan.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-                 parameters, stage.gradient_type());
+                 parameters, stage.gradient_type(), 1,
+                 plan.zero == 2 ? cost.loads_of_microbatch : cost.loads_of_step);
         if (plan.zero == 0) continue;
-        chunk.parameter_gathers[at] += time(CollectiveOp::kAllGather, parameters, plan.weights());
+        chunk.parameter_gathers[at] +=
+            time(CollectiveOp::kAllGather, parameters, plan.weights(), 1, cost.loads_of_step);
       }
     }
   }

@@ -9,7 +9,7 @@
 //            other, the passes behind its last one, its optimizer. A pass takes its kernels at full
 //            speed and the collectives that they wait for, each as if alone (pass_cost.h)
 //   close    the schedule played with these passes, then gradients, optimizer and gathers of
-//            parameters; for FSDP the traffic of its gathers and reductions as well
+//            parameters; what all of this traffic occupies a link, at least
 //
 // A step that overlaps with the next one (steps_of() is 2) is measured from the end of the first
 // step to the end of the second. The rank that ended the first one still has all of its passes to
@@ -75,8 +75,8 @@ class PlanBounds {
   RankCost rank_cost(const ParallelPlan& plan, const PipelineSchedule& shape, Shares& shares,
                      const Column* column, std::int32_t rank, bool replicas);
   void add_state(const Stage& stage, const Column& column, RankCost& cost);
-  std::int64_t replica_time(CollectiveOp op, std::int64_t parameters, DataType type, bool experts,
-                            std::int32_t rank, const Column& column);
+  const LoneTimes::Lone& replica_traffic(CollectiveOp op, std::int64_t parameters, DataType type,
+                                         bool experts, std::int32_t rank, const Column& column);
 
   const ModelSpec& model_;
   const Cluster& cluster_;

@@ -30,6 +30,9 @@ struct ChunkCost {
 struct RankCost {
   std::int64_t resident = 0;   // bytes
   std::int64_t optimizer = 0;  // picoseconds
+  // Of the traffic of its replicas: of one micro-batch, and of what moves once a step.
+  LinkLoads loads_of_microbatch{};
+  LinkLoads loads_of_step{};
   std::vector<ChunkCost> chunks{};
 
   std::int32_t first_stage() const {

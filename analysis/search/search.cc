@@ -1,19 +1,14 @@
 #include "analysis/search/search.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <memory>
 #include <queue>
 #include <tuple>
 #include <utility>
 
-#include "analysis/search/plan_bounds.h"
-#include "analysis/step/finished_run.h"
-#include "experiment/build_cluster.h"
-#include "experiment/simulate_experiment.h"
+#include "analysis/search/plan_bench.h"
 #include "sim/base/parallel.h"
-#include "sim/hardware/group_links.h"
 
 namespace stepsim {
 namespace {
@@ -22,116 +17,10 @@ constexpr std::size_t kBlock = 1024;        // plans between two looks at the cl
 constexpr std::size_t kRoundOfBounds = 64;  // plans whose bounds are made closer at a time
 constexpr std::size_t kRoundOfRuns = 8;     // plans that are simulated at a time
 constexpr std::size_t kNearest = 3;
+constexpr int kNear = 2;                           // times the step of the fastest plan
+constexpr std::uint64_t kOpsOfFront = 30'000'000;  // some 10 s on one core
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr double kSecondsOfHour = 3600;
-
-using Clock = std::chrono::steady_clock;
-using TimePoint = Clock::time_point;
-
-// What became of a simulation: a plan's result, ranks that wait for each other forever or can't run
-// a collective, or neither as time was up.
-struct Simulated {
-  std::optional<FoundPlan> plan{};
-  bool cannot_run = false;
-};
-
-// The hardware of plans that offload, or leave units to communication, is another.
-struct Hardware {
-  Cluster cluster;
-  std::unique_ptr<PlanBounds> bounds;
-};
-
-// Bench does what needs the hardware of one place. Several threads may use it.
-class Bench {
- public:
-  explicit Bench(const SearchPlace& place) : place_(place) {}
-
-  // Returns the first problem; unset: the plan can run.
-  std::optional<Problem> problem_of(const ParallelPlan& plan) const {
-    std::vector<Problem> problems = problems_of(plan);
-    if (problems.empty()) return std::nullopt;
-    return std::move(problems.front());
-  }
-  std::vector<Problem> problems_of(const ParallelPlan& plan) const {
-    return check(plan, place_.base.model, place_.base.cluster, place_.places);
-  }
-
-  Bytes memory(const ParallelPlan& plan) { return hardware(plan).bounds->memory(plan); }
-  Duration quick(const ParallelPlan& plan) { return hardware(plan).bounds->quick(plan); }
-  Duration close(const ParallelPlan& plan) { return hardware(plan).bounds->close(plan); }
-
-  // Ends without a plan if the deadline comes first.
-  Simulated simulated(const ParallelPlan& plan, const SearchOptions& options,
-                      std::optional<TimePoint> deadline = {}) {
-    Experiment experiment = place_.base;
-    experiment.plan = plan;
-    const Cluster& cluster = hardware(plan).cluster;
-    ExperimentOptions run;
-    if (deadline) {
-      run.progress_context = &*deadline;
-      run.progress = [](void* context, Time, std::uint64_t, std::uint64_t) {
-        return Clock::now() < *static_cast<const TimePoint*>(context);
-      };
-    }
-    try {
-      const SimulatedExperiment done = simulate_experiment(experiment, cluster, run);
-      return {.plan = found(experiment, cluster, done, options)};
-    } catch (const DeadlockError&) {
-      return {.cannot_run = true};
-    } catch (const ConfigError&) {
-      return {.cannot_run = true};  // a group can't run the algorithm of a collective
-    } catch (const SimulationInterrupted&) {
-      return {};
-    }
-  }
-
-  Bytes capacity() const { return place_.base.cluster.chip.memory_capacity; }
-  const SearchPlace& place() const { return place_; }
-  double cost(Duration step, std::int64_t chips) const {
-    return to_seconds(step) * static_cast<double>(chips) / kSecondsOfHour *
-           place_.chip_hour.value_or(1);
-  }
-
- private:
-  Hardware& hardware(const ParallelPlan& plan) {
-    const std::scoped_lock lock(mutex_);
-    std::unique_ptr<Hardware>& made = hardware_[{plan.offloads(), plan.sm_margin}];
-    if (!made) {
-      Experiment experiment = place_.base;
-      experiment.plan = plan;
-      const TopologySpec& topology = experiment.cluster.topology;
-      made = std::make_unique<Hardware>(Hardware{
-          cluster_for_steps(experiment, build_topology(topology, experiment.cluster.faults)),
-          nullptr});
-      made->bounds = std::make_unique<PlanBounds>(place_.base.model, made->cluster);
-    }
-    return *made;
-  }
-
-  FoundPlan found(const Experiment& experiment, const Cluster& cluster,
-                  const SimulatedExperiment& done, const SearchOptions& options) const {
-    const SimulatedStep& run = done.runs.front();
-    const SimulationResult& result = run.result;
-    const FinishedRun finished{experiment,  cluster,    done.graph,
-                               run.options, run.result, run.metrics};
-    const Situation situation = situation_of(experiment, chips_per_node(cluster.places));
-    return {.plan = experiment.plan,
-            .step = result.step_time,
-            .step_interval_s = interval_of(options.intervals, PredictedMetric::kStepTime, situation,
-                                           to_seconds(result.step_time)),
-            .peak = result.memory_peaks[result.peak_rank.index()].bytes,
-            .fits = fits(finished),
-            .mfu = run.metrics.model_flops_utilization,
-            .chips = run.metrics.chips,
-            .cost = cost(result.step_time, run.metrics.chips),
-            .breakdown = result.breakdown,
-            .axes = done.graph.axes};
-  }
-
-  const SearchPlace& place_;
-  std::mutex mutex_;  // guards hardware_
-  std::map<std::pair<bool, std::int64_t>, std::unique_ptr<Hardware>> hardware_;
-};
+constexpr double kHour = 3600;  // seconds
 
 // A plan that breaks no rule.
 struct Candidate {
@@ -153,12 +42,30 @@ struct Node {
   }
 };
 
+// The same, with the largest lead first, and plans of useful speed before all others.
+struct Lead {
+  bool is_near = false;  // to the fastest plan
+  double lead = 0;
+  std::size_t candidate = 0;
+  friend bool operator<(const Lead& a, const Lead& b) {
+    return std::tuple(a.is_near, a.lead, b.candidate) < std::tuple(b.is_near, b.lead, a.candidate);
+  }
+};
+
+// Grows with the chips and then with the step, by less than one chip.
+double chips_then_step(std::int64_t chips, Duration step) {
+  const double seconds = to_seconds(step);
+  return static_cast<double>(chips) + seconds / (seconds + kHour);
+}
+
 double value_of(const FoundPlan& plan, Objective objective) {
   switch (objective) {
     case Objective::kStep:
       return to_seconds(plan.step);
     case Objective::kMemory:
       return static_cast<double>(plan.peak.value());
+    case Objective::kChips:
+      return chips_then_step(plan.chips, plan.step);
     case Objective::kCost:
       break;
   }
@@ -175,18 +82,20 @@ class Search {
  public:
   Search(const std::vector<SearchPlace>& places, const SearchOptions& options) : options_(options) {
     if (options.time_limit_s) {
-      deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                     std::chrono::duration<double>(*options.time_limit_s));
+      deadline_ = SearchClock::now() + std::chrono::duration_cast<SearchClock::duration>(
+                                           std::chrono::duration<double>(*options.time_limit_s));
     }
-    for (const SearchPlace& place : places) benches_.push_back(std::make_unique<Bench>(place));
+    for (const SearchPlace& place : places) benches_.push_back(std::make_unique<PlanBench>(place));
     for (const SearchPlace& place : places) all_ += place.space.size();
   }
 
   SearchResult run() {
     for (std::size_t place = 0; place < benches_.size(); ++place) bound_all(place);
     find_best();
-    if (fitting_.empty()) find_nearest();
-    if (options_.wants_front) find_front();
+    if (fitting_.empty() && !is_speed_missing()) find_nearest();
+    if (fitting_.empty() && is_speed_missing()) find_least_step();
+    if (options_.front != FrontEffort::kNone) find_front();
+    judge_front();
     count_left();
     std::ranges::sort(fitting_, {}, [&](const FoundPlan& plan) { return order_of(plan); });
     result_.front = front();
@@ -204,61 +113,84 @@ class Search {
 
   bool is_late() const {
     if (options_.most_simulated && result_.simulated >= *options_.most_simulated) return true;
-    return deadline_ && Clock::now() >= *deadline_;
+    return deadline_ && SearchClock::now() >= *deadline_;
   }
 
   ParallelPlan plan_of(const Candidate& candidate) const {
-    return *plan_or_reason(candidate.place, candidate.number).plan;
-  }
-  PlanOrReason plan_or_reason(std::size_t place, std::uint64_t number) const {
-    const SearchPlace& at = benches_[place]->place();
-    return at.space.plan(number, at.base.plan, at.base.model,
-                         static_cast<std::int64_t>(at.places.chips.size()));
+    const SearchPlace& at = benches_[candidate.place]->place();
+    return *at.space
+                .plan(candidate.number, at.base.plan, at.base.model,
+                      static_cast<std::int64_t>(at.places.chips.size()))
+                .plan;
   }
 
   // ---- 1 and 2: rules and bounds ----
 
+  // A combination of values that is looked at, and what became of it.
+  struct Look {
+    std::uint64_t number = 0;
+    ParallelPlan plan{};
+    NoPlan why{};
+    std::optional<Candidate> candidate{};
+  };
+
+  void exclude(const NoPlan& why) {
+    result_.considered += why.numbers;
+    result_.excluded[why.reason] += why.numbers;
+    result_.examples.try_emplace(why.reason, why.message);
+  }
+
+  // Returns the next combinations from `next` on that are plans, and counts the others.
+  std::vector<Look> next_plans(const SearchPlace& at, std::uint64_t& next) {
+    std::vector<Look> looks;
+    while (next < at.space.size() && looks.size() < kBlock) {
+      PlanOrReason made = at.space.draft(next, at.base.plan, at.base.model,
+                                         static_cast<std::int64_t>(at.places.chips.size()));
+      if (made.plan) {
+        looks.push_back({.number = next++, .plan = std::move(*made.plan)});
+      } else {
+        exclude(made.why);
+        next += made.why.numbers;
+      }
+    }
+    return looks;
+  }
+
+  void look_at(std::size_t place, Look& look) {
+    PlanBench& bench = *benches_[place];
+    look.plan = balanced(std::move(look.plan), bench.place().base.model);
+    if (const auto problem = bench.problem_of(look.plan)) {
+      const std::string key = problem->field.substr(problem->field.find('.') + 1);
+      look.why = {.reason = "rule of " + key, .message = key + " " + problem->message};
+      return;
+    }
+    look.candidate = {.place = place,
+                      .number = look.number,
+                      .chips = look.plan.ranks(),
+                      .memory = bench.memory(look.plan)};
+    if (look.candidate->memory > bench.capacity()) return;
+    look.candidate->step = bench.quick(look.plan);
+  }
+
   void bound_all(std::size_t place) {
-    struct Looked {
-      NoPlan why{};
-      std::optional<Candidate> candidate{};
-    };
-    const std::uint64_t size = benches_[place]->place().space.size();
-    for (std::uint64_t first = 0; first < size; first += kBlock) {
+    const SearchPlace& at = benches_[place]->place();
+    for (std::uint64_t next = 0; next < at.space.size();) {
       if (is_late()) {
-        result_.considered += size - first;
-        result_.excluded["not reached"] += size - first;
+        result_.considered += at.space.size() - next;
+        result_.excluded["not reached"] += at.space.size() - next;
         has_unbounded_ = true;
         return;
       }
-      const std::size_t count = std::min<std::uint64_t>(kBlock, size - first);
-      std::vector<Looked> looked(count);
-      for_each_in_parallel(count, options_.threads, [&](std::size_t i) {
-        const PlanOrReason made = plan_or_reason(place, first + i);
-        if (!made.plan) {
-          looked[i].why = made.why;
-          return;
-        }
-        if (const auto problem = benches_[place]->problem_of(*made.plan)) {
-          const std::string key = problem->field.substr(problem->field.find('.') + 1);
-          looked[i].why = {"rule of " + key, key + " " + problem->message};
-          return;
-        }
-        looked[i].candidate = {.place = place,
-                               .number = first + i,
-                               .chips = made.plan->ranks(),
-                               .memory = benches_[place]->memory(*made.plan)};
-        if (looked[i].candidate->memory > benches_[place]->capacity()) return;
-        looked[i].candidate->step = benches_[place]->quick(*made.plan);
-      });
-      for (const Looked& one : looked) {
-        ++result_.considered;
-        if (one.candidate) {
+      std::vector<Look> looks = next_plans(at, next);
+      for_each_in_parallel(looks.size(), options_.threads,
+                           [&](std::size_t i) { look_at(place, looks[i]); });
+      for (const Look& look : looks) {
+        if (look.candidate) {
+          ++result_.considered;
           result_.has_plans = true;
-          keep(*one.candidate);
+          keep(*look.candidate);
         } else {
-          ++result_.excluded[one.why.reason];
-          result_.examples.try_emplace(one.why.reason, one.why.message);
+          exclude(look.why);
         }
       }
       report(false);
@@ -287,6 +219,8 @@ class Search {
         return to_seconds(candidate.step);
       case Objective::kMemory:
         return static_cast<double>(candidate.memory.value());
+      case Objective::kChips:
+        return chips_then_step(candidate.chips, candidate.step);
       case Objective::kCost:
         break;
     }
@@ -316,7 +250,9 @@ class Search {
       std::vector<std::size_t> round;
       while (round.size() < kRoundOfRuns && !queue.empty() && queue.top().bound <= threshold() &&
              candidates_[queue.top().candidate].is_close) {
-        round.push_back(queue.top().candidate);
+        if (!is_too_slow(candidates_[queue.top().candidate])) {
+          round.push_back(queue.top().candidate);
+        }
         queue.pop();
       }
       simulate(round);
@@ -329,6 +265,15 @@ class Search {
     result_.bound_gap = best == kInfinite ? 1 : best == 0 ? 0 : std::max(0.0, 1 - bound / best);
   }
 
+  void make_close(const std::vector<std::size_t>& round) {
+    for_each_in_parallel(round.size(), options_.threads, [&](std::size_t i) {
+      Candidate& candidate = candidates_[round[i]];
+      candidate.step =
+          std::max(candidate.step, benches_[candidate.place]->close(plan_of(candidate)));
+      candidate.is_close = true;
+    });
+  }
+
   // Takes plans with quick bounds from the queue and puts them back with close ones.
   template <typename May, typename BoundOf>
   void bring_closer(std::priority_queue<Node>& queue, const May& may, const BoundOf& bound) {
@@ -338,18 +283,13 @@ class Search {
       round.push_back(queue.top().candidate);
       queue.pop();
     }
-    for_each_in_parallel(round.size(), options_.threads, [&](std::size_t i) {
-      Candidate& candidate = candidates_[round[i]];
-      candidate.step =
-          std::max(candidate.step, benches_[candidate.place]->close(plan_of(candidate)));
-      candidate.is_close = true;
-    });
+    make_close(round);
     for (const std::size_t i : round) queue.push({bound(candidates_[i]), i});
     report(false);
   }
 
   void simulate(const std::vector<std::size_t>& round) {
-    std::vector<Simulated> done(round.size());
+    std::vector<SimulatedPlan> done(round.size());
     for_each_in_parallel(round.size(), options_.threads, [&](std::size_t i) {
       const Candidate& candidate = candidates_[round[i]];
       done[i] = benches_[candidate.place]->simulated(plan_of(candidate), options_, deadline_);
@@ -360,6 +300,7 @@ class Search {
       if (done[i].cannot_run) ++result_.excluded["can't run"];
       if (!candidate.is_done) unfinished_bound_ = std::min(unfinished_bound_, bound_of(candidate));
       if (!done[i].plan) continue;
+      result_.ops += done[i].ops;
       done[i].plan->place = candidate.place;
       done[i].plan->number = candidate.number;
       take(std::move(*done[i].plan));
@@ -371,6 +312,10 @@ class Search {
     ++result_.simulated;
     if (!plan.fits) {
       result_.nearest.push_back(std::move(plan));
+      return;
+    }
+    if (options_.most_step && plan.step > *options_.most_step) {
+      slower_.push_back(std::move(plan));
       return;
     }
     const double value = value_of(plan, options_.objective);
@@ -388,6 +333,29 @@ class Search {
   }
 
   // ---- nothing fits ----
+
+  bool is_too_slow(const Candidate& candidate) const {
+    return options_.most_step && candidate.step > *options_.most_step;
+  }
+  // Plans may fit, but none is as fast as asked.
+  bool is_speed_missing() const {
+    return !slower_.empty() || std::ranges::any_of(candidates_, [&](const Candidate& candidate) {
+      return is_too_slow(candidate);
+    });
+  }
+  void find_least_step() {
+    Duration least = Duration::max();
+    for (const Candidate& candidate : candidates_) {
+      if (!candidate.is_done) least = std::min(least, candidate.step);
+    }
+    for (const FoundPlan& plan : slower_) least = std::min(least, plan.step);
+    if (!has_unbounded_) result_.least_step = least;
+    std::ranges::sort(slower_, {}, [](const FoundPlan& plan) {
+      return std::tuple(plan.step, plan.place, plan.number);
+    });
+    result_.nearest = std::move(slower_);
+    if (result_.nearest.size() > kNearest) result_.nearest.resize(kNearest);
+  }
 
   void find_nearest() {
     for (const Candidate& candidate : too_large_) {
@@ -415,35 +383,88 @@ class Search {
     });
   }
 
-  void find_front() {
-    const auto bound = [](const Candidate& candidate) { return to_seconds(candidate.step); };
-    std::priority_queue<Node> queue;
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      if (!candidates_[i].is_done) queue.push({bound(candidates_[i]), i});
+  // How far a plan with these bounds may be in front: each plan of the front with at most its chips
+  // has at least so much more time or memory, as a share. Never grows when the front does.
+  double lead(const Candidate& candidate) const {
+    double least = kInfinite;
+    for (const FoundPlan& plan : front_) {
+      if (plan.chips > candidate.chips) continue;
+      least = std::min(least, std::max(ratio(plan.step.count(), candidate.step.count()),
+                                       ratio(plan.peak.value(), candidate.memory.value())));
     }
+    return least - 1;
+  }
+  Lead lead_of(std::size_t candidate) const {
+    Duration fastest = Duration::max();
+    for (const FoundPlan& plan : front_) fastest = std::min(fastest, plan.step);
+    const Candidate& at = candidates_[candidate];
+    return {at.step / kNear <= fastest, lead(at), candidate};
+  }
+  static double ratio(std::int64_t of, std::int64_t to) {
+    return static_cast<double>(of) / static_cast<double>(std::max<std::int64_t>(1, to));
+  }
+
+  bool may_go_on_with_front() const {
+    return !is_late() && (options_.front == FrontEffort::kWhole || ops_of_front_ < kOpsOfFront);
+  }
+
+  // Gives a plan and the next ones of the queue close bounds.
+  void bring_leads_closer(std::size_t first, std::priority_queue<Lead>& queue) {
+    std::vector<std::size_t> round = {first};
+    while (round.size() < kRoundOfBounds && !queue.empty() &&
+           !candidates_[queue.top().candidate].is_close) {
+      const std::size_t next = queue.top().candidate;
+      queue.pop();
+      if (!is_beaten(candidates_[next])) round.push_back(next);
+    }
+    make_close(round);
+    for (const std::size_t i : round) queue.push(lead_of(i));
+  }
+
+  // Simulates what may be furthest in front first. Leads in the queue are those of an earlier
+  // front.
+  void find_front() {
+    std::priority_queue<Lead> queue;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (!candidates_[i].is_done && !is_too_slow(candidates_[i])) queue.push(lead_of(i));
+    }
+    const std::uint64_t ops_before = result_.ops;
     std::vector<std::size_t> round;
     while (!queue.empty() || !round.empty()) {
-      if (is_late()) {
-        result_.front_is_whole = false;
-        return;
-      }
+      ops_of_front_ = result_.ops - ops_before;
+      if (!may_go_on_with_front()) break;
       if (round.size() == kRoundOfRuns || queue.empty()) {
         std::erase_if(round, [&](std::size_t i) { return is_beaten(candidates_[i]); });
         simulate(std::exchange(round, {}));
         continue;
       }
       const std::size_t next = queue.top().candidate;
-      if (is_beaten(candidates_[next])) {
-        queue.pop();
-      } else if (!candidates_[next].is_close) {
-        bring_closer(
-            queue, [&](const Node& node) { return !is_beaten(candidates_[node.candidate]); },
-            bound);
+      queue.pop();
+      Candidate& candidate = candidates_[next];
+      if (is_beaten(candidate) || is_too_slow(candidate)) continue;
+      if (const Lead now = lead_of(next); !queue.empty() && now < queue.top()) {
+        queue.push(now);
+      } else if (!candidate.is_close) {
+        bring_leads_closer(next, queue);
       } else {
-        queue.pop();
         round.push_back(next);
       }
     }
+  }
+
+  // Says how far the front may be off for plans that were not simulated to their end.
+  void judge_front() {
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.is_done || is_beaten(candidate) || is_too_slow(candidate)) continue;
+      result_.front_is_whole = false;
+      result_.front_gap = std::max(result_.front_gap, std::min(1.0, lead(candidate)));
+      auto& until = result_.front_whole_until;
+      until = until ? std::min(*until, candidate.step) : candidate.step;
+    }
+    if (!has_unbounded_) return;
+    result_.front_is_whole = false;
+    result_.front_gap = 1;
+    result_.front_whole_until.reset();
   }
 
   std::vector<FoundPlan> front() {
@@ -457,6 +478,10 @@ class Search {
   void count_left() {
     for (const Candidate& candidate : candidates_) {
       if (candidate.is_done) continue;
+      if (is_too_slow(candidate)) {
+        ++result_.excluded["slower than asked"];
+        continue;
+      }
       const bool is_worse = fitting_.size() >= options_.top && bound_of(candidate) > threshold() &&
                             (result_.front_is_whole || is_beaten(candidate));
       ++result_.excluded[is_worse ? "worse by its bound" : "not reached"];
@@ -473,14 +498,16 @@ class Search {
   }
 
   const SearchOptions& options_;
-  std::optional<TimePoint> deadline_{};
-  std::vector<std::unique_ptr<Bench>> benches_;
+  std::optional<SearchClock::time_point> deadline_{};
+  std::vector<std::unique_ptr<PlanBench>> benches_;
   std::uint64_t all_ = 0;
   std::vector<Candidate> candidates_;
   std::vector<Candidate> too_large_;  // a few, least memory first
   bool has_unbounded_ = false;
+  std::uint64_t ops_of_front_ = 0;       // of the simulations for the front
   double unfinished_bound_ = kInfinite;  // least, of plans whose simulation was not finished
   std::vector<FoundPlan> fitting_;
+  std::vector<FoundPlan> slower_;    // that fit, but take longer than asked
   std::vector<double> best_values_;  // of fitting_, ascending
   std::vector<FoundPlan> front_;     // no plan of fitting_ beats them
   std::optional<double> next_bound_{};
@@ -490,7 +517,7 @@ class Search {
 }  // namespace
 
 std::string_view name_of(Objective objective) {
-  constexpr std::array<std::string_view, kObjectives> kNames = {"step", "memory", "cost"};
+  constexpr std::array<std::string_view, kObjectives> kNames = {"step", "memory", "cost", "chips"};
   return kNames[static_cast<std::size_t>(objective)];
 }
 
@@ -500,7 +527,7 @@ SearchResult search_plans(const std::vector<SearchPlace>& places, const SearchOp
 
 PlanVerdict judge_plan(const SearchPlace& place, const ParallelPlan& plan,
                        const SearchOptions& options) {
-  Bench bench(place);
+  PlanBench bench(place);
   PlanVerdict verdict{.problems = bench.problems_of(plan)};
   if (!verdict.problems.empty()) return verdict;
   verdict.memory_bound = bench.memory(plan);

@@ -6,7 +6,7 @@
 //   3  plans are simulated in the order of their bounds, until the bound of the next one is worse
 //      than the results of the best ones. Then none that is left can be better
 //   4  what is left may still be on the front, unless a simulated plan is better than its bounds in
-//      everything. Those are simulated, in the order of their bounds
+//      everything. Those are simulated, first the one that may be furthest in front
 //
 // Rounds have a fixed number of plans, so any number of threads finds and simulates the same ones.
 // With a limit of time it stops earlier and says how much better a plan that it hasn't simulated
@@ -29,9 +29,14 @@
 
 namespace stepsim {
 
-enum class Objective : std::uint8_t { kStep, kMemory, kCost };
-inline constexpr std::size_t kObjectives = 3;
+// kChips: the fewest, and of equally many the fastest.
+enum class Objective : std::uint8_t { kStep, kMemory, kCost, kChips };
+inline constexpr std::size_t kObjectives = 4;
 std::string_view name_of(Objective objective);  // "step"
+
+// What is simulated for the front, besides what was for the best plans. kQuick: a fixed number of
+// ops, the same on any machine; in small spaces that is the whole front.
+enum class FrontEffort : std::uint8_t { kQuick, kWhole, kNone };
 
 // A cluster, with the model and what all plans on it have in common.
 struct SearchPlace {
@@ -52,11 +57,12 @@ struct SearchProgress {
 struct SearchOptions {
   Objective objective = Objective::kStep;
   std::size_t top = 10;
+  std::optional<Duration> most_step{};  // slower plans are none
   std::optional<double> time_limit_s{};
   std::size_t threads = 1;
   // No further round of simulations begins after so many. Unset: no limit.
   std::optional<std::uint64_t> most_simulated{};
-  bool wants_front = true;
+  FrontEffort front = FrontEffort::kQuick;
   std::vector<IntervalEntry> intervals{};  // of predictions
   // Called now and then from the calling thread. May be empty.
   std::function<void(const SearchProgress&)> progress{};
@@ -73,7 +79,8 @@ struct FoundPlan {
   bool fits = false;  // in the memory of chips and hosts
   double mfu = 0;
   std::int64_t chips = 0;
-  double cost = 0;  // of a step; chip-hours where there is no price
+  double cost = 0;                 // of a step; chip-hours where there is no price
+  std::optional<double> joules{};  // of a step, at most; unset where the chip doesn't say its power
   Breakdown breakdown{};
   std::vector<std::string> axes{};  // names of breakdown.exposed_communication
 };
@@ -84,12 +91,19 @@ struct SearchResult {
   std::map<std::string, std::string> examples{};  // by reason: what is wrong with a first such plan
   bool has_plans = false;                         // some break no rule
   std::uint64_t simulated = 0;
-  double bound_gap = 0;  // 0: the best plan is proven; 0.02: another may be 2 % better
+  std::uint64_t ops = 0;  // of all simulations
+  double bound_gap = 0;   // 0: the best plan is proven; 0.02: another may be 2 % better
   bool front_is_whole = true;
-  std::vector<FoundPlan> best{};   // that fit, best first
-  std::vector<FoundPlan> front{};  // by step time
-  // Where nothing fits: the plans with the least memory.
+  // Where it isn't: a plan that wasn't simulated may have so much less time and memory than each of
+  // the front, as a share of its own; at most 1.
+  double front_gap = 0;
+  std::optional<Duration> front_whole_until{};  // no such plan has a shorter step
+  std::vector<FoundPlan> best{};                // that fit, best first
+  std::vector<FoundPlan> front{};               // by step time
+  // Where nothing fits: the plans with the least memory. Where what fits is slower than asked: the
+  // fastest that were simulated, if any, and what every plan takes at least.
   std::vector<FoundPlan> nearest{};
+  std::optional<Duration> least_step{};
 };
 
 SearchResult search_plans(const std::vector<SearchPlace>& places, const SearchOptions& options);

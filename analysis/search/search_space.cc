@@ -69,19 +69,39 @@ SearchSpace::SearchSpace(std::vector<Dimension> dimensions, bool derives_dp)
   }
 }
 
+std::uint64_t SearchSpace::numbers_alike(std::uint64_t number,
+                                         std::initializer_list<std::string_view> keys) const {
+  std::uint64_t alike = 1;
+  for (std::size_t i = dimensions_.size(); i-- > 0;) {
+    if (std::ranges::count(keys, dimensions_[i].key) > 0) break;
+    alike *= dimensions_[i].values.size();
+  }
+  return alike - number % alike;
+}
+
 PlanOrReason SearchSpace::plan(std::uint64_t number, const ParallelPlan& base,
                                const ModelSpec& model, std::int64_t chips) const {
+  PlanOrReason made = draft(number, base, model, chips);
+  if (made.plan) made.plan = balanced(std::move(*made.plan), model);
+  return made;
+}
+
+PlanOrReason SearchSpace::draft(std::uint64_t number, const ParallelPlan& base,
+                                const ModelSpec& model, std::int64_t chips) const {
   PlanOrReason result{.plan = base};
   ParallelPlan& plan = *result.plan;
-  const auto refuse = [&](std::string reason, std::string message) {
+  // `keys`: the reason depends on nothing else.
+  const auto refuse = [&](std::string reason, std::string message,
+                          std::initializer_list<std::string_view> keys) {
     result.plan.reset();
-    result.why = {std::move(reason), std::move(message)};
+    result.why = {std::move(reason), std::move(message), numbers_alike(number, keys)};
     return result;
   };
   std::vector<std::size_t> digits(dimensions_.size());
+  std::uint64_t rest = number;
   for (std::size_t i = dimensions_.size(); i-- > 0;) {
-    digits[i] = number % dimensions_[i].values.size();
-    number /= dimensions_[i].values.size();
+    digits[i] = rest % dimensions_[i].values.size();
+    rest /= dimensions_[i].values.size();
   }
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     set_key(dimensions_[i].key, dimensions_[i].values[digits[i]], plan);
@@ -89,8 +109,10 @@ PlanOrReason SearchSpace::plan(std::uint64_t number, const ParallelPlan& base,
   if (derives_dp_) {
     const std::int64_t others = plan.tp * plan.cp * plan.pp;
     if (others < 1 || chips % others != 0) {
-      return refuse("chips", "tp x cp x pp = " + std::to_string(others) + " does not divide the " +
-                                 std::to_string(chips) + " chips");
+      return refuse("chips",
+                    "tp x cp x pp = " + std::to_string(others) + " does not divide the " +
+                        std::to_string(chips) + " chips",
+                    {"tp", "cp", "pp"});
     }
     plan.dp = chips / others;
   }
@@ -99,14 +121,19 @@ PlanOrReason SearchSpace::plan(std::uint64_t number, const ParallelPlan& base,
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     const Dimension& dimension = dimensions_[i];
     if (!dimension.is_usual || digits[i] == 0) continue;
-    const auto same = [&] { return refuse("same as another", "another plan does the same"); };
+    const auto same = [&](std::initializer_list<std::string_view> keys) {
+      return refuse("same as another", "another plan does the same", keys);
+    };
     const bool needs_stages = dimension.key == "schedule" || dimension.key == "chunks";
-    if (needs_stages && plan.pp == 1) return same();
-    if (dimension.key == "layout" && (divides || plan.pp == 1)) return same();
-    if (dimension.key == "zero" && plan.replicas() == 1) return same();
+    if (needs_stages && plan.pp == 1) return same({"pp", dimension.key});
+    if (dimension.key == "layout" && (divides || plan.pp == 1)) {
+      return same({"pp", "schedule", "chunks", dimension.key});
+    }
+    if (dimension.key == "zero" && plan.replicas() == 1) {
+      return same({"tp", "cp", "dp", "pp", dimension.key});
+    }
   }
   complete_inference(model, plan);
-  plan = balanced(std::move(plan), model);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ struct Dimension {
 struct NoPlan {
   std::string reason;   // a few words, the same for many plans: "rule of tp"
   std::string message;  // what is wrong with this one
+  // SearchSpace::draft(): so many numbers, from this one on, have no plan for the same reason.
+  std::uint64_t numbers = 1;
 };
 
 // A plan of the space, or why there is none.
@@ -54,8 +57,15 @@ class SearchSpace {
   // chips that dp divides. REQUIRES: find_problems() of the values is empty.
   PlanOrReason plan(std::uint64_t number, const ParallelPlan& base, const ModelSpec& model,
                     std::int64_t chips) const;
+  // The same, but for layout=balanced: balanced() works that out.
+  PlanOrReason draft(std::uint64_t number, const ParallelPlan& base, const ModelSpec& model,
+                     std::int64_t chips) const;
 
  private:
+  // Returns how many numbers from this one on have the same values of `keys`.
+  std::uint64_t numbers_alike(std::uint64_t number,
+                              std::initializer_list<std::string_view> keys) const;
+
   std::vector<Dimension> dimensions_;  // in the order of plan_fields()
   bool derives_dp_;
   std::uint64_t size_ = 1;

@@ -169,17 +169,27 @@ struct StepBound {
     // Gathers that the first forwards of the next step don't all wait for may have ended last.
     if (plan.overlap_parameters) return own(rank).backward + rank.optimizer;
     std::int64_t most = std::max(known, from_first_pass(rank));
-    if (plan.zero != 3) return most;
+    const std::int64_t times = plan.zero >= 2 ? microbatches_of_chunk() : 1;
     for (std::size_t experts = 0; experts < 2; ++experts) {
       std::int64_t gathers = 0;
       std::int64_t reductions = 0;
+      std::int64_t behind = 0;
       for (const ChunkCost& chunk : rank.chunks) {
         gathers += chunk.gathers[experts];
         reductions += chunk.reductions[experts];
+        behind += chunk.parameter_gathers[experts];
       }
-      const std::int64_t moved = microbatches_of_chunk() * std::max(gathers, reductions);
-      most = std::max(most, moved + rank.optimizer);
+      const std::int64_t moved = std::max(microbatches_of_chunk() * gathers, times * reductions);
+      most = std::max(most, moved + rank.optimizer + behind);
     }
+    return std::max(most, traffic(rank) + (plan.zero == 3 ? rank.optimizer : 0));
+  }
+  // What the traffic of the rank's replicas occupies its busiest link.
+  std::int64_t traffic(const RankCost& rank) const {
+    LinkLoads loads = rank.loads_of_step;
+    add_loads(rank.loads_of_microbatch, microbatches_of_chunk(), loads);
+    std::int64_t most = 0;
+    for (const LinkLoad& load : loads) most = std::max(most, load.busy);
     return most;
   }
 
@@ -330,8 +340,9 @@ class Play {
 };
 
 // The end of a one-step run, by rank 0's first pass at 0.
-std::int64_t end_of_step(const ParallelPlan& plan, const std::vector<RankCost>& ranks,
-                         const PipelineSchedule& order, const Play& play) {
+std::int64_t end_of_step(const StepBound& bound, const PipelineSchedule& order, const Play& play) {
+  const ParallelPlan& plan = bound.plan;
+  const std::vector<RankCost>& ranks = bound.ranks;
   std::int64_t most = 0;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     std::int64_t done = play.end(rank);
@@ -351,7 +362,8 @@ std::int64_t end_of_step(const ParallelPlan& plan, const std::vector<RankCost>& 
       gathers = std::max(gathers, parameters);
     }
     done += ranks[rank].optimizer;
-    most = std::max(most, plan.overlap_parameters ? done : done + gathers);
+    most = std::max(
+        {most, plan.overlap_parameters ? done : done + gathers, bound.traffic(ranks[rank])});
   }
   return most;
 }
@@ -393,7 +405,7 @@ Duration close_bound(const ParallelPlan& plan, const std::vector<RankCost>& rank
   if (order == nullptr) return Duration(quick);
   const Play play(*order, bound.by_stage, false);
   if (!play.is_whole()) return Duration(quick);
-  const std::int64_t whole = end_of_step(plan, ranks, *order, play);
+  const std::int64_t whole = end_of_step(bound, *order, play);
   if (steps_of(plan) == 1) return Duration(std::max(quick, whole));
   const Play later(*order, bound.by_stage, true);
   return Duration(bound.of_two_steps(whole, end_without_warm_up(ranks, later)));

@@ -56,7 +56,7 @@ std::string nearest_plans(const Experiment& experiment, const Places& places) {
   const SearchResult result = search_plans(around, {.top = kListed,
                                                     .threads = threads_of_machine(),
                                                     .most_simulated = kMostSimulated,
-                                                    .wants_front = false});
+                                                    .front = FrontEffort::kNone});
   if (result.best.empty()) return "";
   ReportText text(false);
   text.section("Plans near it that fit");

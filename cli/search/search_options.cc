@@ -15,7 +15,6 @@
 #include "schedules/plan/plan_fields.h"
 #include "schedules/plan/plan_schedule.h"
 #include "sim/base/field_text.h"
-#include "sim/base/parallel.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 
@@ -48,6 +47,55 @@ std::optional<double> read_time_limit(const CommandLine& line, std::vector<Probl
   problems.push_back({"--time-limit", "must be " + std::string(accepted_duration()) +
                                           ", above 0, is \"" + text + "\""});
   return std::nullopt;
+}
+
+FrontEffort read_front(const CommandLine& line, std::vector<Problem>& problems) {
+  const std::string text = line.options.count("front") == 0 ? "quick" : line.value("front");
+  if (text == "quick") return FrontEffort::kQuick;
+  if (text == "whole") return FrontEffort::kWhole;
+  if (text != "none") {
+    const std::vector<std::string> kinds = {"quick", "whole", "none"};
+    problems.push_back({"--front", "must be quick, whole or none, is \"" + text + "\"" +
+                                       did_you_mean(text, kinds)});
+  }
+  return FrontEffort::kNone;
+}
+
+std::optional<Duration> read_most_step(const CommandLine& line, std::vector<Problem>& problems) {
+  if (line.options.count("step-at-most") == 0) return std::nullopt;
+  const std::string text = line.value("step-at-most");
+  const auto step = parse_duration(text);
+  if (step && *step > Duration()) return step;
+  problems.push_back({"--step-at-most", "must be " + std::string(accepted_duration()) +
+                                            ", above 0, is \"" + text + "\""});
+  return std::nullopt;
+}
+
+// Adds the clusters of "dgx-h100-64..512", whose sizes double, or one of another name.
+void add_clusters(std::string_view text, std::vector<std::string>& names,
+                  std::vector<Problem>& problems) {
+  const std::size_t dots = text.find("..");
+  const std::size_t digits = text.substr(0, dots).find_last_not_of("0123456789") + 1;
+  if (dots == std::string_view::npos) return names.emplace_back(text), void();
+  const auto low = number_in<std::int64_t>(text.substr(digits, dots - digits));
+  const auto high = number_in<std::int64_t>(text.substr(dots + 2));
+  if (!low || !high || *low < 1 || *low > *high) {
+    problems.push_back(
+        {"--cluster",
+         "must name sizes that double, such as dgx-h100-64..512, has \"" + shortened(text) + "\""});
+    return;
+  }
+  for (std::int64_t size = *low; size <= *high; size *= 2) {
+    names.push_back(std::string(text.substr(0, digits)) + std::to_string(size));
+    if (size > *high / 2) break;
+  }
+}
+
+std::vector<std::string> read_clusters(const CommandLine& line, std::vector<Problem>& problems) {
+  std::vector<std::string> names;
+  const std::string text = line.value("cluster");
+  for (const std::string_view part : split_text(text, ',')) add_clusters(part, names, problems);
+  return names;
 }
 
 // One price for all clusters, or one for each.
@@ -235,10 +283,13 @@ po::options_description search_option_list() {
       "stands "
       "for the usual values (default: the usual keys with their usual values)");
   add("fix", text("KEYS"), "keys with one value, such as zero=1,dtype=fp8");
-  add("minimize", text("step|memory|cost"), "what is best (default: step)");
+  add("minimize", text("step|memory|cost|chips"), "what is best (default: step)");
+  add("step-at-most", text("TIME"), "leave out plans whose step takes longer");
   add("gpu-hour", text("PRICE[,PRICE]"), "price of a chip for an hour, one for each cluster");
   add("top", text("N"), "list the N best plans (default: 10)");
   add("time-limit", text("TIME"), "stop after this time, and say how far the best may be from it");
+  add("front", text("quick|whole|none"),
+      "how far the front is looked for (default: quick, which is the whole one in small spaces)");
   add("why", text("KEYS"), "say why this plan is not in the list, and what it gives");
   add("jobs", text("N"),
       "simulate this many plans at once (default: as many as the machine has cores)");
@@ -267,21 +318,22 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
       read_whole_number(line, "top", 1, kMostListed, problems).value_or(10));
   request.options.time_limit_s = read_time_limit(line, problems);
   request.options.threads = read_threads(line, "jobs", problems);
+  request.options.front = read_front(line, problems);
+  request.options.most_step = read_most_step(line, problems);
   request.quiet = line.options.count("quiet") != 0;
   const std::string fix = line.value("fix");
   const std::set<std::string> fixed = keys_of(fix);
   const std::vector<Dimension> dimensions = read_dimensions(line, fixed, problems);
   const bool has_within = line.options.count("within") != 0;
 
-  const std::string names = line.value("cluster");
-  const std::vector<std::string_view> clusters = split_text(names, ',');
+  const std::vector<std::string> clusters = read_clusters(line, problems);
   const std::vector<std::optional<double>> prices = read_prices(line, clusters.size(), problems);
   request.has_price = line.options.count("gpu-hour") != 0;
   read_outputs(line, request, problems);
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     ExperimentSource source{.experiment = line.words.empty() ? "" : line.words.front(),
                             .model = line.value("model"),
-                            .cluster = std::string(clusters[i]),
+                            .cluster = clusters[i],
                             .plan = start_text(line),
                             .chip = line.value("chip"),
                             .library = line.value("library")};

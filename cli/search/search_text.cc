@@ -19,6 +19,7 @@ namespace stepsim {
 namespace {
 
 constexpr double kGigabyte = 1e9;
+constexpr double kKilowattHour = 3.6e6;  // joules
 
 std::string quoted_json(std::string_view text) {
   return '"' + json_escaped(text) + '"';
@@ -59,10 +60,12 @@ std::string found_json(const SearchRequest& request, const FoundPlan& found) {
                                    : "null";
   return fmt::format(
       R"({{"cluster": {}, "plan": {}, "step_time_s": {}, "step_time_interval_s": {}, )"
-      R"("peak_bytes": {}, "fits": {}, "model_flops_utilization": {}, "chips": {}, "cost": {}}})",
+      R"("peak_bytes": {}, "fits": {}, "model_flops_utilization": {}, "chips": {}, "cost": {}, )"
+      R"("energy_joules": {}}})",
       quoted_json(request.places[found.place].base.cluster.name), plan_json(found.plan),
       exact_seconds(found.step), interval, found.peak.value(), found.fits ? "true" : "false",
-      json_number(found.mfu), found.chips, json_number(found.cost));
+      json_number(found.mfu), found.chips, json_number(found.cost),
+      found.joules ? json_number(*found.joules) : "null");
 }
 
 std::string list_json(const SearchRequest& request, const std::vector<FoundPlan>& plans) {
@@ -160,6 +163,12 @@ std::vector<Column> columns_of(const SearchRequest& request, const std::vector<F
   if (request.has_price || request.options.objective == Objective::kCost) {
     add(request.has_price ? "cost" : "chip-hours", false,
         [](const FoundPlan& plan) { return fmt::format("{:.3f}", plan.cost); });
+  }
+  const auto has_power = [](const FoundPlan& plan) { return plan.joules.has_value(); };
+  if (request.places.size() > 1 && std::ranges::any_of(plans, has_power)) {
+    add("energy", false, [](const FoundPlan& plan) {
+      return plan.joules ? fmt::format("{:.3f} kWh", *plan.joules / kKilowattHour) : "";
+    });
   }
   if (request.places.size() > 1) {
     add("cluster", true,
@@ -261,6 +270,13 @@ std::string plan_text(const ParallelPlan& plan) {
   return text;
 }
 
+std::string meaning_of_front(const SearchResult& result) {
+  if (result.front_is_whole) return "no plan beats these in time, memory and chips";
+  if (!result.front_whole_until) return "of what was simulated";
+  return fmt::format("no plan beats these in time, memory and chips, up to {:.3f} s",
+                     to_seconds(*result.front_whole_until));
+}
+
 std::string search_report(const SearchRequest& request, const SearchResult& result,
                           const std::optional<PlanVerdict>& why, bool color) {
   ReportText text(color);
@@ -272,7 +288,10 @@ std::string search_report(const SearchRequest& request, const SearchResult& resu
   text.line("{} on {}: {} sequences of {} tokens", first.model.name, clusters,
             grouped(first.plan.global_batch), grouped(first.plan.sequence));
   if (result.best.empty()) {
-    text.section("Nothing fits", "the plans that need the least memory");
+    text.section(result.least_step ? "Nothing is fast enough" : "Nothing fits",
+                 result.least_step ? fmt::format("every plan that may fit takes at least {:.3f} s",
+                                                 to_seconds(*result.least_step))
+                                   : "the plans that need the least memory");
   } else {
     text.section("Best plans", proof(result));
   }
@@ -290,8 +309,7 @@ std::string search_report(const SearchRequest& request, const SearchResult& resu
     }
   }
   if (!result.front.empty()) {
-    text.section("Front", result.front_is_whole ? "no plan beats these in time, memory and chips"
-                                                : "of what was simulated until time was up");
+    text.section("Front", meaning_of_front(result));
     add_table(request, result.front, text);
   }
   if (why) add_why(request, result, *why, text);
@@ -308,9 +326,12 @@ std::string search_json(const SearchRequest& request, const SearchResult& result
   return fmt::format(
       "{{\n  \"objective\": \"{}\",\n  \"considered\": {},\n  \"excluded\": {{{}}},\n"
       "  \"simulated\": {},\n  \"bound_gap\": {},\n  \"front_is_whole\": {},\n"
+      "  \"front_gap\": {},\n  \"front_whole_until_s\": {},\n"
       "  \"best\": {},\n  \"front\": {}{}\n}}\n",
       name_of(request.options.objective), result.considered, excluded, result.simulated,
       json_number(result.bound_gap), result.front_is_whole ? "true" : "false",
+      json_number(result.front_gap),
+      result.front_whole_until ? exact_seconds(*result.front_whole_until) : "null",
       list_json(request, listed(result)), list_json(request, result.front),
       why ? ",\n  \"why\": " + why_json(request, *why) : "");
 }
@@ -329,14 +350,14 @@ std::string search_csv(const SearchRequest& request, const SearchResult& result)
   };
   std::string text = "rank,cluster";
   for (const std::string& key : columns) text += "," + key;
-  text += ",step_time_s,peak_bytes,fits,model_flops_utilization,chips,cost\n";
+  text += ",step_time_s,peak_bytes,fits,model_flops_utilization,chips,cost,energy_joules\n";
   std::size_t rank = 0;
   for (const FoundPlan& plan : listed(result)) {
     text += fmt::format("{},{}", ++rank, cell(request.places[plan.place].base.cluster.name));
     for (const std::string& key : columns) text += "," + cell(value_of_key(plan.plan, key));
-    text += fmt::format(",{},{},{},{},{},{}\n", exact_seconds(plan.step), plan.peak.value(),
+    text += fmt::format(",{},{},{},{},{},{},{}\n", exact_seconds(plan.step), plan.peak.value(),
                         plan.fits ? "true" : "false", json_number(plan.mfu), plan.chips,
-                        json_number(plan.cost));
+                        json_number(plan.cost), plan.joules ? json_number(*plan.joules) : "");
   }
   return text;
 }

@@ -7,9 +7,12 @@
 //   simulated         plans that were simulated
 //   bound_gap         0: the best plan is proven; 0.02: another may be up to 2 % better
 //   front_is_whole    whether every plan that could be on the front was simulated
+//   front_gap         0 then; 0.02: one that wasn't may have 2 % less time and memory than each of
+//                     the front
+//   front_whole_until_s   the front is whole up to this step time; null: all of it
 //   best              [{cluster, plan {key: value}, step_time_s, step_time_interval_s, peak_bytes,
-//                     fits, model_flops_utilization, chips, cost}...], best first. Those that fit;
-//                     where none does, those with the least memory
+//                     fits, model_flops_utilization, chips, cost, energy_joules}...], best first.
+//                     Those that fit; where none does, those with the least memory
 //   front             the same of the plans that no other beats in time, memory and chips
 //   why               the plan of --why: {plan, problems, found, step_bound_s, memory_bound_bytes}
 

@@ -233,6 +233,45 @@ TEST(SearchTest, StopsInTimeAndSaysHowFarTheBestMayBe) {
   EXPECT_EQ(result.excluded.at("not reached"), place.space.size());
 }
 
+// A front that stops early says by how much others may be ahead of it.
+TEST(SearchTest, AnUnfinishedFrontKnowsItsGap) {
+  const SearchPlace place = place_of(questions().front());
+  const SearchResult all = search_plans({place}, {.top = 1, .front = FrontEffort::kWhole});
+  const SearchResult some = search_plans({place}, {.top = 1, .most_simulated = 10});
+  ASSERT_FALSE(some.front_is_whole);
+  EXPECT_GT(some.front_gap, 0);
+  for (const FoundPlan& plan : all.front) {
+    const auto is_near = [&](const FoundPlan& other) {
+      return to_seconds(other.step) <= to_seconds(plan.step) * (1 + some.front_gap) &&
+             static_cast<double>(other.peak.value()) <=
+                 static_cast<double>(plan.peak.value()) * (1 + some.front_gap);
+    };
+    EXPECT_TRUE(some.front_gap == 1 || std::ranges::any_of(some.front, is_near));
+  }
+  EXPECT_EQ(all.front_gap, 0);
+}
+
+TEST(SearchTest, FewestChipsComeFirstAndThenTheFastest) {
+  const SearchPlace small = place_of(questions().front());
+  Question larger = questions().front();
+  larger.cluster = "dgx-h100-16";
+  const std::vector<SearchPlace> places = {place_of(larger), small};
+  const SearchResult any = search_plans(places, {.objective = Objective::kChips, .top = 3});
+  EXPECT_EQ(any.best.front().chips, 8);
+  const SearchResult fastest = search_plans({small}, {.top = 3});
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(any.best[i].step, fastest.best[i].step);
+  // No plan of 8 chips is as fast as this.
+  const Duration most = fastest.best.front().step - Duration(1);
+  const SearchResult fast =
+      search_plans(places, {.objective = Objective::kChips, .top = 3, .most_step = most});
+  for (const FoundPlan& plan : fast.best) EXPECT_EQ(plan.chips, 16);
+  for (const FoundPlan& plan : fast.best) EXPECT_LE(plan.step, most);
+  const SearchResult none = search_plans({small}, {.top = 3, .most_step = most});
+  EXPECT_TRUE(none.best.empty());
+  ASSERT_TRUE(none.least_step.has_value());
+  EXPECT_LE(*none.least_step, fastest.best.front().step);
+}
+
 TEST(SearchTest, JudgesOnePlan) {
   const SearchPlace place = place_of(questions().front());
   ParallelPlan plan = place.base.plan;
@@ -245,7 +284,62 @@ TEST(SearchTest, JudgesOnePlan) {
   EXPECT_LE(verdict.memory_bound, verdict.found->peak);
 }
 
+// A gather of 1 GB over two nodes is limited by links, not by latencies: the busiest are busy for
+// most of it.
+TEST(LoneTimesTest, BusyLinksAreSoForNoLongerThanTheCollective) {
+  const SearchPlace place =
+      place_of({"llama3-8b", "dgx-h100-16", "global-batch=16,sequence=4096,dp=16", "zero=1"});
+  const Cluster cluster = cluster_for_steps(place.base);
+  LoneTimes times(cluster);
+  std::vector<std::uint32_t> chips(16);
+  for (std::uint32_t i = 0; i < 16; ++i) chips[i] = i;
+  const GroupNumber group = times.number_of(chips);
+  const LoneTimes::Lone& lone =
+      times.of({.op = CollectiveOp::kAllGather, .bytes = Bytes(1'024'000'000)}, group);
+  ASSERT_FALSE(lone.loads.empty());
+  for (const LinkLoad& load : lone.loads) {
+    EXPECT_LE(load.busy, lone.time.count());
+    EXPECT_GT(load.busy, lone.time.count() / 3);
+  }
+}
+
+TEST(LoneTimesTest, LoadsAddUpByLink) {
+  LinkLoads sum = {{.link = 2, .busy = 10}, {.link = 5, .busy = 1}};
+  add_loads({{.link = 1, .busy = 3}, {.link = 5, .busy = 4}}, 2, sum);
+  ASSERT_EQ(sum.size(), 3U);
+  EXPECT_EQ(sum[0].busy, 6);
+  EXPECT_EQ(sum[1].busy, 10);
+  EXPECT_EQ(sum[2].busy, 9);
+}
+
 // ---- the space ----
+
+// What is passed over at once is what is refused one by one.
+TEST(SearchSpaceTest, PassesOverWhatIsRefusedForOneReason) {
+  for (const Question& question : questions()) {
+    SearchPlace place = place_of(question);
+    std::vector<Dimension> dimensions = place.space.dimensions();
+    for (Dimension& dimension : dimensions) dimension.is_usual = true;
+    const SearchSpace space(std::move(dimensions), true);
+    const auto look = [&](std::uint64_t number) {
+      return space.draft(number, place.base.plan, place.base.model,
+                         static_cast<std::int64_t>(place.places.chips.size()));
+    };
+    std::uint64_t longest = 0;
+    for (std::uint64_t number = 0; number < space.size(); ++number) {
+      const PlanOrReason made = look(number);
+      if (made.plan) continue;
+      longest = std::max(longest, made.why.numbers);
+      ASSERT_LE(number + made.why.numbers, space.size());
+      for (std::uint64_t next = number; next < number + made.why.numbers; ++next) {
+        const PlanOrReason other = look(next);
+        ASSERT_FALSE(other.plan.has_value()) << next;
+        EXPECT_EQ(other.why.reason, made.why.reason);
+      }
+    }
+    EXPECT_GT(longest, 1U);
+  }
+}
 
 std::vector<std::string> problems_of(const std::string& text) {
   std::vector<Problem> problems;

@@ -9,7 +9,7 @@ QUESTION = ["--model", "llama3-8b", "--cluster", "dgx-h100-8", "--global-batch",
             "4096"]
 SPACE = ["--within", "tp=1,2,4,8,pp=1,2,zero=0..3,recompute=none,full"]
 PLAN_FIELDS = {"cluster", "plan", "step_time_s", "step_time_interval_s", "peak_bytes", "fits",
-               "model_flops_utilization", "chips", "cost"}
+               "model_flops_utilization", "chips", "cost", "energy_joules"}
 
 
 class SearchTest(StepsimTest):
@@ -21,7 +21,8 @@ class SearchTest(StepsimTest):
     def test_json_has_the_fields_of_its_page(self):
         result = self.result(*QUESTION, *SPACE, "--top", "3", "--gpu-hour", "2.5")
         self.assertEqual(list(result), ["objective", "considered", "excluded", "simulated",
-                                        "bound_gap", "front_is_whole", "best", "front"])
+                                        "bound_gap", "front_is_whole", "front_gap",
+                                        "front_whole_until_s", "best", "front"])
         self.assertEqual(result["considered"], 64)
         self.assertEqual(result["considered"],
                          result["simulated"] + sum(result["excluded"].values()))
@@ -59,7 +60,8 @@ class SearchTest(StepsimTest):
         self.assertIn("proven: no plan of the space is better", run.stdout)
         lines = pathlib.Path(csv).read_text().splitlines()
         self.assertEqual(lines[0], "rank,cluster,tp,dp,pp,zero,recompute,step_time_s,peak_bytes,"
-                                   "fits,model_flops_utilization,chips,cost")
+                                   "fits,model_flops_utilization,chips,cost,"
+                                   "energy_joules")
         self.assertEqual(len(lines), 5)
         self.assertIn("</svg>", pathlib.Path(plot).read_text())
 
@@ -82,6 +84,38 @@ class SearchTest(StepsimTest):
                          {"dgx-h100-8", "dgx-b200-8"})
         costs = [plan["cost"] for plan in result["best"]]
         self.assertEqual(costs, sorted(costs))
+
+    def test_how_few_chips_are_fast_enough(self):
+        question = ["--model", "llama3-8b", "--cluster", "dgx-h100-8..32", "--global-batch", "32",
+                    "--sequence", "4096", "--within", "tp=1,2,4,zero=1,3", "--minimize", "chips"]
+        every = self.result(*question, "--top", "100")["best"]
+        self.assertEqual({plan["chips"] for plan in every}, {8, 16, 32})
+        fastest = min(plan["step_time_s"] for plan in every if plan["chips"] == 8)
+        result = self.result(*question, "--step-at-most", str(fastest * 0.999))
+        self.assertEqual(result["best"][0]["chips"], 16)
+        self.assertEqual(result["considered"],
+                         result["simulated"] + sum(result["excluded"].values()))
+        chips = [(plan["chips"], plan["step_time_s"]) for plan in result["best"]]
+        self.assertEqual(chips, sorted(chips))
+        least = min(plan["step_time_s"] for plan in every)
+        run = stepsim("search", *question, "--step-at-most", str(least * 0.5))
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("Nothing is fast enough", run.stdout)
+
+    def test_energy_is_said_where_the_chip_has_its_power(self):
+        question = ["--model", "llama3-8b", "--cluster", "dgx-b200-8", *QUESTION[4:]]
+        for plan in self.result(*question, *SPACE)["best"]:
+            self.assertGreater(plan["energy_joules"], 8 * 300 * plan["step_time_s"])
+            self.assertLessEqual(plan["energy_joules"], 8 * 1000 * plan["step_time_s"] * 1.000001)
+
+    def test_a_front_may_be_left_out(self):
+        whole, none = (self.result(*QUESTION, *SPACE, "--front", front, "--top", "1")
+                       for front in ["whole", "none"])
+        self.assertLess(none["simulated"], whole["simulated"])
+        self.assertEqual(none["best"], whole["best"])
+        self.assertFalse(none["front_is_whole"])
+        self.assertTrue(whole["front_is_whole"])
+        self.assertIsNone(whole["front_whole_until_s"])
 
     def test_usual_values_of_a_key(self):
         result = self.result(*QUESTION, "--within", "tp=..,pp=1..2", "--fix", "zero=1", "--top",
@@ -106,12 +140,17 @@ class SearchTest(StepsimTest):
         self.expect_refused(
             ["search", *QUESTION, "--within", "tp=0,zero=9,shedule=1f1b,dtype=..", "--fix",
              "zero=1,foo=3", "--minimize", "speed", "--top", "0", "--gpu-hour", "1,2",
-             "--time-limit", "soon", "--csv", "a.svg", "--jobs", "none"],
+             "--time-limit", "soon", "--csv", "a.svg", "--jobs", "none", "--front", "all",
+             "--step-at-most", "0s"],
             "--within tp: must be at least 1", "--within zero: must be 0",
             'has "shedule", which is no key of a plan; did you mean schedule?',
             "--within zero: is given by --fix, too", "--fix foo: no field foo",
-            "--minimize: must be step, memory or cost", "--top: must be", "has 2 prices for 1",
-            "--time-limit: must be", "--csv: must end in .csv", "--jobs: must be")
+            "--minimize: must be step, memory, cost or chips", "--top: must be", "has 2 prices for 1",
+            "--time-limit: must be", "--csv: must end in .csv", "--jobs: must be",
+            "--front: must be quick, whole or none", "--step-at-most: must be")
+        self.expect_refused(["search", "--model", "llama3-8b", "--cluster", "dgx-h100-64..8",
+                             "--global-batch", "16", "--sequence", "4096"],
+                            "--cluster: must name sizes that double")
         self.expect_refused(["search", *QUESTION, "--within", "dtype=.."],
                             "--within dtype: has no usual values")
         self.expect_refused(["search", *QUESTION, "--within", "sequence=1,2"],

@@ -1,0 +1,104 @@
+#include "analysis/search/plan_bench.h"
+
+#include <algorithm>
+
+#include "analysis/step/finished_run.h"
+#include "experiment/build_cluster.h"
+#include "sim/hardware/group_links.h"
+
+namespace stepsim {
+namespace {
+
+constexpr double kSecondsOfHour = 3600;
+
+// Returns the energy of all chips that run: what they draw without arithmetic and for each
+// operation, at most their limit. Operands count as 16 bits wide, at the clock of the peaks.
+std::optional<double> most_joules(const ChipSpec& chip, const SimulationResult& result) {
+  if (!chip.power) return std::nullopt;
+  const PowerLimit& power = *chip.power;
+  const double seconds = to_seconds(result.step_time);
+  const auto ranks = static_cast<double>(result.breakdowns.size());
+  const double limit = ranks * seconds * power.limit_watts;
+  if (power.joules_per_teraflop == 0) return limit;
+  return std::min(limit, ranks * seconds * power.idle_watts +
+                             power.joules_per_teraflop * 1e-12 * result.flops.value());
+}
+
+}  // namespace
+
+std::vector<Problem> PlanBench::problems_of(const ParallelPlan& plan) const {
+  return check(plan, place_.base.model, place_.base.cluster, place_.places);
+}
+
+std::optional<Problem> PlanBench::problem_of(const ParallelPlan& plan) const {
+  std::vector<Problem> problems = problems_of(plan);
+  if (problems.empty()) return std::nullopt;
+  return std::move(problems.front());
+}
+
+double PlanBench::cost(Duration step, std::int64_t chips) const {
+  return to_seconds(step) * static_cast<double>(chips) / kSecondsOfHour *
+         place_.chip_hour.value_or(1);
+}
+
+SimulatedPlan PlanBench::simulated(const ParallelPlan& plan, const SearchOptions& options,
+                                   std::optional<SearchClock::time_point> deadline) {
+  Experiment experiment = place_.base;
+  experiment.plan = plan;
+  const Cluster& cluster = hardware(plan).cluster;
+  ExperimentOptions run;
+  if (deadline) {
+    run.progress_context = &*deadline;
+    run.progress = [](void* context, Time, std::uint64_t, std::uint64_t) {
+      return SearchClock::now() < *static_cast<const SearchClock::time_point*>(context);
+    };
+  }
+  try {
+    const SimulatedExperiment done = simulate_experiment(experiment, cluster, run);
+    return {.plan = found(experiment, cluster, done, options),
+            .ops = done.runs.front().result.statistics.ops};
+  } catch (const DeadlockError&) {
+    return {.cannot_run = true};
+  } catch (const ConfigError&) {
+    return {.cannot_run = true};  // a group can't run the algorithm of a collective
+  } catch (const SimulationInterrupted&) {
+    return {};
+  }
+}
+
+PlanBench::Hardware& PlanBench::hardware(const ParallelPlan& plan) {
+  const std::scoped_lock lock(mutex_);
+  std::unique_ptr<Hardware>& made = hardware_[{plan.offloads(), plan.sm_margin}];
+  if (!made) {
+    Experiment experiment = place_.base;
+    experiment.plan = plan;
+    const TopologySpec& topology = experiment.cluster.topology;
+    made = std::make_unique<Hardware>(
+        Hardware{cluster_for_steps(experiment, build_topology(topology, experiment.cluster.faults)),
+                 nullptr});
+    made->bounds = std::make_unique<PlanBounds>(place_.base.model, made->cluster);
+  }
+  return *made;
+}
+
+FoundPlan PlanBench::found(const Experiment& experiment, const Cluster& cluster,
+                           const SimulatedExperiment& done, const SearchOptions& options) const {
+  const SimulatedStep& run = done.runs.front();
+  const SimulationResult& result = run.result;
+  const FinishedRun finished{experiment, cluster, done.graph, run.options, run.result, run.metrics};
+  const Situation situation = situation_of(experiment, chips_per_node(cluster.places));
+  return {.plan = experiment.plan,
+          .step = result.step_time,
+          .step_interval_s = interval_of(options.intervals, PredictedMetric::kStepTime, situation,
+                                         to_seconds(result.step_time)),
+          .peak = result.memory_peaks[result.peak_rank.index()].bytes,
+          .fits = fits(finished),
+          .mfu = run.metrics.model_flops_utilization,
+          .chips = run.metrics.chips,
+          .cost = cost(result.step_time, run.metrics.chips),
+          .joules = most_joules(cluster.chip, result),
+          .breakdown = result.breakdown,
+          .axes = done.graph.axes};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,69 @@
+// PlanBench does what a search needs the hardware of one place for: rules, bounds and simulations
+// of its plans. Several threads may use it.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analysis/search/plan_bounds.h"
+#include "analysis/search/search.h"
+#include "experiment/simulate_experiment.h"
+
+namespace stepsim {
+
+using SearchClock = std::chrono::steady_clock;
+
+// What became of a simulation: a plan's result, ranks that wait for each other forever or can't run
+// a collective, or neither as time was up.
+struct SimulatedPlan {
+  std::optional<FoundPlan> plan{};
+  bool cannot_run = false;
+  std::uint64_t ops = 0;
+};
+
+class PlanBench {
+ public:
+  // REQUIRES: `place` outlives it.
+  explicit PlanBench(const SearchPlace& place) : place_(place) {}
+
+  // Returns the first problem; unset: the plan can run.
+  std::optional<Problem> problem_of(const ParallelPlan& plan) const;
+  std::vector<Problem> problems_of(const ParallelPlan& plan) const;
+
+  // Bounds (plan_bounds.h).
+  Bytes memory(const ParallelPlan& plan) { return hardware(plan).bounds->memory(plan); }
+  Duration quick(const ParallelPlan& plan) { return hardware(plan).bounds->quick(plan); }
+  Duration close(const ParallelPlan& plan) { return hardware(plan).bounds->close(plan); }
+
+  // Ends without a plan if the deadline comes first.
+  SimulatedPlan simulated(const ParallelPlan& plan, const SearchOptions& options,
+                          std::optional<SearchClock::time_point> deadline = {});
+
+  Bytes capacity() const { return place_.base.cluster.chip.memory_capacity; }
+  const SearchPlace& place() const { return place_; }
+  double cost(Duration step, std::int64_t chips) const;  // of a step
+
+ private:
+  // The hardware of plans that offload, or leave units to communication, is another.
+  struct Hardware {
+    Cluster cluster;
+    std::unique_ptr<PlanBounds> bounds;
+  };
+
+  Hardware& hardware(const ParallelPlan& plan);
+  FoundPlan found(const Experiment& experiment, const Cluster& cluster,
+                  const SimulatedExperiment& done, const SearchOptions& options) const;
+
+  const SearchPlace& place_;
+  std::mutex mutex_;  // guards hardware_
+  std::map<std::pair<bool, std::int64_t>, std::unique_ptr<Hardware>> hardware_;
+};
+
+}  // namespace stepsim

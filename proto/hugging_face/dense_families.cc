@@ -17,12 +17,6 @@ void read_plain(Config& config, file::Model& model, const DecoderDefaults& defau
   read_dense_mlp(config, model);
 }
 
-void read_llama(Config& config, file::Model& model) {
-  read_plain(config, model);
-  model.set_attention_bias(config.flag_or("attention_bias", false));
-  model.set_mlp_bias(config.flag_or("mlp_bias", false));
-}
-
 // Layers without rotary embedding have the same matrices and kernels but for the rotation.
 void read_smollm3(Config& config, file::Model& model) {
   read_plain(config, model, {.tied = true});
@@ -37,17 +31,6 @@ void read_smollm3(Config& config, file::Model& model) {
   }
 }
 
-void read_mistral(Config& config, file::Model& model) {
-  read_plain(config, model);
-  read_window(config, model, 0, "");
-}
-
-// Projections of q, k, v and of gate and up are one matrix each in the file: the shape is the same.
-void read_phi3(Config& config, file::Model& model) {
-  read_plain(config, model);
-  read_window(config, model, 0, "");
-}
-
 void read_starcoder2(Config& config, file::Model& model) {
   read_plain(config, model, {.tied = true});
   model.set_gated_mlp(false);
@@ -57,17 +40,6 @@ void read_starcoder2(Config& config, file::Model& model) {
   model.set_mlp_bias(bias);
   read_window(config, model, 0, "");
   if (config.number_or("residual_dropout", 0) > 0) model.set_dropout(true);
-}
-
-void read_qwen2(Config& config, file::Model& model) {
-  read_plain(config, model);
-  model.set_qkv_bias(true);
-  read_qwen_window(config, model);
-}
-
-void read_qwen3(Config& config, file::Model& model) {
-  read_qwen3_attention(config, model);
-  read_dense_mlp(config, model);
 }
 
 // Qwen 2 with modules of multi-token prediction.
@@ -252,6 +224,25 @@ void read_stablelm(Config& config, file::Model& model) {
   model.set_norm("layer");
   model.set_qkv_bias(config.flag_or("use_qkv_bias", false));
   model.set_parallel_branches(config.flag_or("use_parallel_residual", false));
+  model.set_qk_norm(config.flag_or("qk_layernorm", false));
+}
+
+// Persimmon: biases everywhere, squared ReLU, so no gate.
+void read_persimmon(Config& config, file::Model& model) {
+  read_plain(config, model);
+  set_gpt_block(model);
+  model.set_qk_norm(config.flag_or("qk_layernorm", true));
+}
+
+// Phi-3-small: biases everywhere, gate and up projection in one matrix. Its sparse layers attend to
+// blocks of tokens; they are counted as attention to all.
+void read_phi3_small(Config& config, file::Model& model) {
+  read_decoder(config, model, {.tied = true});
+  set_gpt_block(model);
+  model.set_gated_mlp(true);
+  model.set_intermediate(config.size("ff_intermediate_size", "intermediate"));
+  const std::int64_t every = config.count_or("dense_attention_every_n_layers", "", 0);
+  if (every > 1) model.set_note("its block-sparse attention is counted as attention to all tokens");
 }
 
 // ---- decoders that only rename keys, or leave parts out ----
@@ -342,14 +333,6 @@ void read_minicpm3(Config& config, file::Model& model) {
   model.set_attention_bias(config.flag_or("attention_bias", false));
 }
 
-void read_minicpm(Config& config, file::Model& model) {
-  if (config.has("kv_lora_rank")) return read_minicpm3(config, model);
-  read_plain(config, model, {.tied = true});
-  model.set_attention_bias(config.flag_or("attention_bias", false));
-  if (config.count_or("num_experts", "experts.routed", 0) == 0) return;
-  read_experts(config, model, {.intermediate = "intermediate_size"});
-}
-
 // EXAONE 3: Llama's with other names.
 void read_exaone3(Config& config, file::Model& model) {
   config.has("num_hidden_layers");
@@ -405,7 +388,9 @@ constexpr HuggingFaceFamily kDenseFamilies[] = {
     {"olmo", read_olmo},
     {"olmo2", read_olmo2},
     {"olmo3", read_olmo3},
+    {"persimmon", read_persimmon},
     {"phi3", read_phi3},
+    {"phi3small", read_phi3_small},
     {"phi4mm", read_phi4mm},
     {"qwen", read_qwen1},
     {"qwen2", read_qwen2},
@@ -454,6 +439,42 @@ void read_qwen3_attention(HuggingFaceConfig& config, file::Model& model) {
   model.set_attention_bias(config.flag_or("attention_bias", false));
   config.expect("use_qk_norm", true, " (queries and keys are normalised)");
   read_qwen_window(config, model);
+}
+
+void read_llama(HuggingFaceConfig& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  model.set_mlp_bias(config.flag_or("mlp_bias", false));
+}
+
+void read_mistral(HuggingFaceConfig& config, file::Model& model) {
+  read_plain(config, model);
+  read_window(config, model, 0, "");
+}
+
+// Projections of q, k, v and of gate and up are one matrix each in the file: the shape is the same.
+void read_phi3(HuggingFaceConfig& config, file::Model& model) {
+  read_plain(config, model);
+  read_window(config, model, 0, "");
+}
+
+void read_qwen2(HuggingFaceConfig& config, file::Model& model) {
+  read_plain(config, model);
+  model.set_qkv_bias(true);
+  read_qwen_window(config, model);
+}
+
+void read_qwen3(HuggingFaceConfig& config, file::Model& model) {
+  read_qwen3_attention(config, model);
+  read_dense_mlp(config, model);
+}
+
+void read_minicpm(HuggingFaceConfig& config, file::Model& model) {
+  if (config.has("kv_lora_rank")) return read_minicpm3(config, model);
+  read_plain(config, model, {.tied = true});
+  model.set_attention_bias(config.flag_or("attention_bias", false));
+  if (config.count_or("num_experts", "experts.routed", 0) == 0) return;
+  read_experts(config, model, {.intermediate = "intermediate_size"});
 }
 
 }  // namespace stepsim

@@ -85,10 +85,7 @@ void read_mlp_types(Config& config, file::Model& model) {
   model.mutable_experts()->clear_first_dense();
 }
 
-// The file's head_dim is only the rotary part, or is absent, so it is computed.
-void read_deepseek(Config& config, file::Model& model) {
-  read_decoder(config, model, {.head_dim = 1});
-  read_latent(config, model);
+void read_deepseek_mlps(Config& config, file::Model& model) {
   read_dense_mlp(config, model);
   model.set_attention_bias(config.flag_or("attention_bias", false));
   if (config.count_or("n_routed_experts", "experts.routed", 0) == 0) return;
@@ -96,6 +93,12 @@ void read_deepseek(Config& config, file::Model& model) {
   read_shared_experts(config, model, "n_shared_experts");
   model.mutable_experts()->set_first_dense(first_dense_layers(config, model));
   config.expect("moe_layer_freq", 1, " (all layers behind the dense ones have experts)");
+}
+
+// DeepSeekMoE, with plain attention.
+void read_deepseek_moe(Config& config, file::Model& model) {
+  read_decoder(config, model);
+  read_deepseek_mlps(config, model);
 }
 
 void read_deepseek_v3(Config& config, file::Model& model) {
@@ -146,22 +149,6 @@ void read_dots1(Config& config, file::Model& model) {
   config.expect("moe_layer_freq", 1, " (all layers behind the dense ones have experts)");
 }
 
-// Ling. Its first version has neither norms of queries and keys nor dense layers.
-void read_bailing(Config& config, file::Model& model) {
-  read_decoder(config, model);
-  const bool bias = config.flag_or("use_bias", false);
-  model.set_attention_bias(bias);
-  model.set_mlp_bias(bias);
-  model.set_qkv_bias(config.flag_or("use_qkv_bias", false));
-  model.set_qk_norm(config.flag_or("use_qk_norm", false));
-  config.has("sliding_window");  // max_window_layers: no layer has one
-  read_experts(config, model);
-  read_shared_experts(config, model, "num_shared_experts");
-  read_first_dense(config, model);
-  model.set_prediction_modules(
-      config.count_or("num_nextn_predict_layers", "prediction_modules", 0));
-}
-
 // Llama 4: three of four layers look at chunks and rotate, the fourth at all without rotation. Some
 // layers have one shared expert as wide as a routed one, the others a wider MLP.
 void read_llama4(Config& config, file::Model& model) {
@@ -200,48 +187,6 @@ void read_minimax_m2(Config& config, file::Model& model) {
       config.count_or("shared_intermediate_size", "experts.shared_intermediate", 0);
   model.mutable_experts()->set_shared_intermediate(shared);
   leave_out_prediction(config, model, "num_mtp_modules");
-}
-
-// Sparse attention that chooses blocks of keys.
-void read_minimax_m3(Config& config, file::Model& model) {
-  read_decoder(config, model);
-  model.set_qk_norm(config.flag_or("use_qk_norm", true));
-  Config sparse = config.nested("sparse_attention_config");
-  file::Indexer& indexer = *model.mutable_indexer();
-  indexer.set_heads(sparse.size("sparse_num_index_heads", "indexer.heads"));
-  indexer.set_head_dim(sparse.size("sparse_index_dim", "indexer.head_dim"));
-  indexer.set_top_k(sparse.size("sparse_topk_blocks", "indexer.top_k") *
-                    sparse.size("sparse_block_size", "indexer.top_k"));
-  model.set_mixer_pattern(layer_letters(sparse, model, "sparse_attention_freq", "GI"));
-  read_experts(config, model);
-  file::Experts& experts = *model.mutable_experts();
-  experts.set_shared_intermediate(
-      config.count_or("n_shared_experts", "experts.shared_intermediate", 0) *
-      config.count_or("shared_intermediate_size", "experts.shared_intermediate", 0));
-  model.set_mlp_pattern(layer_letters(config, model, "moe_layer_freq", "DE"));
-  config.count_or("first_k_dense_replace", "", 0);  // what moe_layer_freq says
-  leave_out_prediction(config, model, "num_nextn_predict_layers");
-  config.has("num_mtp_modules");  // the same
-  config.has("intermediate_size");
-  model.set_intermediate(config.size("dense_intermediate_size", "intermediate"));
-}
-
-void read_ernie_moe(Config& config, file::Model& model) {
-  read_decoder(config, model, {.tied = true});
-  const bool bias = config.flag_or("use_bias", false);
-  model.set_attention_bias(bias);
-  model.set_mlp_bias(bias);
-  read_experts(config, model, {.routed = {"moe_num_experts"}, .per_token = {"moe_k"}});
-  read_shared_experts(config, model, "moe_num_shared_experts");
-  const std::int64_t first = config.count_or("moe_layer_start_index", "mlp_pattern", 1);
-  const std::int64_t last = config.integer_or("moe_layer_end_index", -1);
-  const std::int64_t every = config.period_or("moe_layer_interval", "mlp_pattern", 1);
-  const auto has_experts = [&](std::int64_t layer) {
-    return layer >= first && (last < 0 || layer <= last) && (layer + 1) % every == 0;
-  };
-  model.set_mlp_pattern(layers_where(model, has_experts, 'E', 'D'));
-  read_dense_mlp(config, model);
-  leave_out_prediction(config, model, "num_nextn_predict_layers");
 }
 
 void read_granite_moe(Config& config, file::Model& model) {
@@ -307,10 +252,18 @@ void read_hunyuan_moe(Config& config, file::Model& model) {
       config.uniform("num_shared_expert", "experts.shared_intermediate") * experts.intermediate());
 }
 
+// Grok 2 has a dense MLP beside the experts, and tables of its own for input and output.
 void read_grok(Config& config, file::Model& model) {
-  read_decoder(config, model, {.tied = true});
+  const bool has_dense = config.flag_or("residual_moe", false);
+  read_decoder(config, model, {.tied = !has_dense});
   model.set_post_norms(true);
-  read_experts(config, model, {.intermediate = "intermediate_size"});
+  config.has("moe_intermediate_size");
+  config.has("intermediate_size");
+  read_experts(config, model,
+               {.intermediate = config.either("moe_intermediate_size", "intermediate_size")});
+  if (!has_dense) return;
+  read_dense_mlp(config, model);
+  model.mutable_experts()->set_shared_intermediate(model.intermediate());
 }
 
 // A dense MLP as wide as the stream stands beside the experts. (It reads the layer's input through
@@ -475,6 +428,7 @@ constexpr HuggingFaceFamily kExpertFamilies[] = {
     {"bailing_moe", read_bailing},
     {"bailing_moe_v2", read_bailing},
     {"dbrx", read_dbrx},
+    {"deepseek", read_deepseek_moe},
     {"deepseek_v2", read_deepseek},
     {"deepseek_v3", read_deepseek_v3},
     {"deepseek_v32", read_deepseek_v32},
@@ -487,12 +441,14 @@ constexpr HuggingFaceFamily kExpertFamilies[] = {
     {"gpt_oss", read_gpt_oss},
     {"granitemoe", read_granite_moe},
     {"granitemoeshared", read_granite_moe},
+    {"git", read_grok},  // as Grok 2 names itself
     {"grok-1", read_grok},
     {"hunyuan", read_hunyuan_moe},
     {"hunyuan_v1_moe", read_hunyuan_moe},
     {"kimi_k2", read_deepseek_v3},
     {"llama4_text", read_llama4},
     {"longcat_flash", read_longcat},
+    {"mimo_v2", read_mimo_v2},
     {"mimo_v2_flash", read_mimo_v2},
     {"minimax_m2", read_minimax_m2},
     {"minimax_m3", read_minimax_m3},
@@ -511,6 +467,74 @@ constexpr HuggingFaceFamily kExpertFamilies[] = {
 
 std::span<const HuggingFaceFamily> expert_families() {
   return kExpertFamilies;
+}
+
+// Ling. Its first version has neither norms of queries and keys nor dense layers.
+void read_bailing(HuggingFaceConfig& config, file::Model& model) {
+  read_decoder(config, model);
+  const bool bias = config.flag_or("use_bias", false);
+  model.set_attention_bias(bias);
+  model.set_mlp_bias(bias);
+  model.set_qkv_bias(config.flag_or("use_qkv_bias", false));
+  model.set_qk_norm(config.flag_or("use_qk_norm", false));
+  config.has("sliding_window");  // max_window_layers: no layer has one
+  read_experts(config, model);
+  read_shared_experts(config, model, "num_shared_experts");
+  read_first_dense(config, model);
+  model.set_prediction_modules(
+      config.count_or("num_nextn_predict_layers", "prediction_modules", 0));
+}
+
+// With latent attention the file's head_dim is only the rotary part, or is absent, so it is
+// computed. Small models of DeepSeek-VL2 have plain attention.
+void read_deepseek(HuggingFaceConfig& config, file::Model& model) {
+  if (!config.flag_or("use_mla", true)) return read_deepseek_moe(config, model);
+  read_decoder(config, model, {.head_dim = 1});
+  read_latent(config, model);
+  read_deepseek_mlps(config, model);
+}
+
+void read_ernie_moe(HuggingFaceConfig& config, file::Model& model) {
+  read_decoder(config, model, {.tied = true});
+  const bool bias = config.flag_or("use_bias", false);
+  model.set_attention_bias(bias);
+  model.set_mlp_bias(bias);
+  read_experts(config, model, {.routed = {"moe_num_experts"}, .per_token = {"moe_k"}});
+  read_shared_experts(config, model, "moe_num_shared_experts");
+  const std::int64_t first = config.count_or("moe_layer_start_index", "mlp_pattern", 1);
+  const std::int64_t last = config.integer_or("moe_layer_end_index", -1);
+  const std::int64_t every = config.period_or("moe_layer_interval", "mlp_pattern", 1);
+  const auto has_experts = [&](std::int64_t layer) {
+    return layer >= first && (last < 0 || layer <= last) && (layer + 1) % every == 0;
+  };
+  model.set_mlp_pattern(layers_where(model, has_experts, 'E', 'D'));
+  read_dense_mlp(config, model);
+  leave_out_prediction(config, model, "num_nextn_predict_layers");
+}
+
+// Sparse attention that chooses blocks of keys.
+void read_minimax_m3(HuggingFaceConfig& config, file::Model& model) {
+  read_decoder(config, model);
+  model.set_qk_norm(config.flag_or("use_qk_norm", true));
+  Config sparse = config.nested("sparse_attention_config");
+  file::Indexer& indexer = *model.mutable_indexer();
+  indexer.set_heads(sparse.size("sparse_num_index_heads", "indexer.heads"));
+  indexer.set_head_dim(sparse.size("sparse_index_dim", "indexer.head_dim"));
+  indexer.set_top_k(sparse.size("sparse_topk_blocks", "indexer.top_k") *
+                    sparse.size("sparse_block_size", "indexer.top_k"));
+  model.set_mixer_pattern(layer_letters(sparse, model, "sparse_attention_freq", "GI"));
+  config.has("intermediate_size");
+  read_experts(config, model,
+               {.intermediate = config.either("moe_intermediate_size", "intermediate_size")});
+  file::Experts& experts = *model.mutable_experts();
+  experts.set_shared_intermediate(
+      config.count_or("n_shared_experts", "experts.shared_intermediate", 0) *
+      config.count_or("shared_intermediate_size", "experts.shared_intermediate", 0));
+  model.set_mlp_pattern(layer_letters(config, model, "moe_layer_freq", "DE"));
+  config.has("first_k_dense_replace");  // what moe_layer_freq says
+  leave_out_prediction(config, model, "num_nextn_predict_layers");
+  config.has("num_mtp_modules");  // the same
+  model.set_intermediate(config.size("dense_intermediate_size", "intermediate"));
 }
 
 }  // namespace stepsim

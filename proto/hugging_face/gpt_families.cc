@@ -1,6 +1,7 @@
 // Decoders that come from GPT-2: layer norms, MLPs without a gate, mostly with biases.
 
 #include <algorithm>
+#include <string>
 
 #include "proto/hugging_face/families.h"
 #include "proto/hugging_face/family_parts.h"
@@ -16,7 +17,7 @@ void read_falcon(Config& config, file::Model& model) {
   model.set_hidden(config.size("hidden_size", "hidden"));
   model.set_heads(config.size(config.either("num_attention_heads", "n_head"), "heads"));
   model.set_vocabulary(config.size("vocab_size", "vocabulary"));
-  const bool is_new = config.flag_or("new_decoder_architecture", false);
+  const bool is_new = config.flag_or("new_decoder_architecture", config.has("n_head_kv"));
   const bool one_key = config.flag_or("multi_query", true);
   const std::int64_t grouped =
       config.size_or(config.either("num_kv_heads", "n_head_kv"), "kv_heads", model.heads());
@@ -135,6 +136,27 @@ void read_gpt_bigcode(Config& config, file::Model& model) {
   if (config.number_or("resid_pdrop", 0.1) > 0) model.set_dropout(true);
 }
 
+// GPT-Neo: GPT-2 with a window in every second layer. Only results of attention have a bias, which
+// is not counted.
+void read_gpt_neo(Config& config, file::Model& model) {
+  model.set_layers(read_layers(config, "num_layers"));
+  model.set_hidden(config.size("hidden_size", "hidden"));
+  model.set_heads(config.size("num_heads", "heads"));
+  model.set_kv_heads(model.heads());
+  model.set_head_dim(config.divide_over_heads(model.hidden(), model.heads(), "num_heads"));
+  model.set_vocabulary(config.size("vocab_size", "vocabulary"));
+  model.set_intermediate(config.size_or("intermediate_size", "intermediate", 4 * model.hidden()));
+  set_gpt_block(model);
+  model.set_attention_bias(false);
+  model.set_learned_positions(config.size("max_position_embeddings", "learned_positions"));
+  model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
+  const std::string letters =
+      layer_letters(config, model, "attention_layers", {{"global", 'G'}, {"local", 'L'}});
+  model.set_mixer_pattern(letters.empty() ? "GL" : letters);
+  model.set_window(config.size_or("window_size", "window", 256));
+  if (model.mixer_pattern().find('L') == std::string::npos) model.clear_window();
+}
+
 // MPT: ALiBi or learned positions, no biases.
 void read_mpt(Config& config, file::Model& model) {
   model.set_layers(read_layers(config, "n_layers"));
@@ -167,9 +189,12 @@ void read_mpt(Config& config, file::Model& model) {
 constexpr HuggingFaceFamily kGptFamilies[] = {
     {"bloom", read_bloom},
     {"codegen", read_gptj},
+    {"RefinedWeb", read_falcon},  // Falcon before transformers had it
+    {"RefinedWebModel", read_falcon},
     {"falcon", read_falcon},
     {"gpt2", read_gpt2},
     {"gpt_bigcode", read_gpt_bigcode},
+    {"gpt_neo", read_gpt_neo},
     {"gpt_neox", read_gpt_neox},
     {"gptj", read_gptj},
     {"mpt", read_mpt},

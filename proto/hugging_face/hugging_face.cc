@@ -1,6 +1,7 @@
 #include "proto/hugging_face/hugging_face.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "proto/hugging_face/hugging_face_families.h"
+#include "proto/hugging_face/text_part.h"
 #include "proto/hugging_face/weight_types.h"
 #include "proto/json_value.h"
 #include "sim/base/suggestion.h"
@@ -16,7 +18,8 @@ namespace stepsim {
 namespace {
 
 std::size_t shared_start(std::string_view one, std::string_view other) {
-  const auto [end, unused] = std::ranges::mismatch(one, other);
+  const auto lower = [](unsigned char letter) { return std::tolower(letter); };
+  const auto [end, unused] = std::ranges::mismatch(one, other, {}, lower, lower);
   return static_cast<std::size_t>(end - one.begin());
 }
 
@@ -65,46 +68,16 @@ JsonOrProblem parse_config(const std::string& text) {
   return read.value ? read : parse_json(without_constants_of_python(text));
 }
 
-// The model of the text inside a model of several parts, and what it leaves out.
-struct TextPart {
-  Json object;
-  std::string inside{};  // ": text_config"
-  std::string left_out{};
-};
-
-// Returns the key of the object that holds the text's model, or nullptr.
-const char* wrapper_in(const Json& object) {
-  for (const char* wrapper : {"thinker_config", "text_config", "language_config", "llm_config"}) {
-    const auto found = object.find(wrapper);
-    if (found != object.end() && found->is_object()) return wrapper;
-  }
-  return nullptr;
-}
-
-void note_other_parts(const Json& object, std::string& left_out) {
-  for (const auto& [key, what] :
-       {std::pair{"vision_config", "vision"}, std::pair{"audio_config", "audio"},
-        std::pair{"talker_config", "speech"}, std::pair{"embd_layer", "vision and audio"}}) {
-    const auto found = object.find(key);
-    if (found == object.end() || !found->is_object()) continue;
-    left_out += (left_out.empty() ? "its " : " and ") + std::string(what);
-  }
-}
-
-TextPart text_part(Json object) {
-  TextPart part{std::move(object)};
-  note_other_parts(part.object, part.left_out);
-  while (const char* const wrapper = wrapper_in(part.object)) {
-    part.inside += ": " + std::string(wrapper);
-    const Json outer = std::move(part.object);
-    part.object = outer[wrapper];
-    note_other_parts(part.object, part.left_out);
-    // These keys may stand outside.
-    for (const char* key : {"model_type", "tie_word_embeddings", "quantization_config"}) {
-      if (!part.object.contains(key) && outer.contains(key)) part.object[key] = outer[key];
+// A model of several parts whose text doesn't name its own family has the name of the whole.
+const HuggingFaceFamily* family_named(const Json& type) {
+  if (!type.is_string()) return nullptr;
+  const std::string name = type.get<std::string>();
+  for (const std::string& spelling : {name, name + "_text"}) {
+    for (const HuggingFaceFamily& family : hugging_face_families()) {
+      if (spelling == family.model_type) return &family;
     }
   }
-  return part;
+  return nullptr;
 }
 
 void add_note(const std::string& note, file::Model& model) {
@@ -112,13 +85,21 @@ void add_note(const std::string& note, file::Model& model) {
   model.set_note(model.note() + (model.note().empty() ? "" : "; ") + note);
 }
 
+// Modules of multi-token prediction that a family doesn't read are left out, and said so.
+void note_prediction(HuggingFaceConfig& config, file::Model& model) {
+  for (const char* key : {"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers"}) {
+    if (!config.asked().contains(key) && config.count_or(key, "prediction_modules", 0) > 0) {
+      add_note("its modules of multi-token prediction are not counted", model);
+    }
+  }
+}
+
 }  // namespace
 
 bool is_hugging_face(const SourceText& source) {
   if (source.extension != ".json") return false;
   const std::optional<Json> object = parse_config(source.text).value;
-  return object && object->is_object() &&
-         (object->contains("model_type") || wrapper_in(*object) != nullptr);
+  return object && object->is_object() && has_text_part(*object);
 }
 
 void read_hugging_face(const SourceText& source, const std::string& as, file::Model& model,
@@ -137,13 +118,13 @@ void read_hugging_face(const SourceText& source, const std::string& as, file::Mo
   const std::string name = source.name + part.inside;
   const Json type = part.object.value("model_type", Json());
   const Json read_as = as.empty() ? type : Json(as);
-  for (const HuggingFaceFamily& family : hugging_face_families()) {
-    if (read_as != Json(family.model_type)) continue;
+  if (const HuggingFaceFamily* const family = family_named(read_as)) {
     HuggingFaceConfig config(name, part.object, problems);
-    family.read(config, model);
+    family->read(config, model);
     read_weight_type(config, model);
-    config.refuse_unread(family.model_type, keys_of_families());
-    if (!part.left_out.empty()) add_note(part.left_out + " part is not counted", model);
+    note_prediction(config, model);
+    config.refuse_unread(family->model_type, keys_of_families());
+    add_note(part.note, model);
     if (read_as != type) {
       add_note("read as " + as + (type.is_string() ? ", is " + type.get<std::string>() : ""),
                model);

@@ -9,9 +9,12 @@
 namespace stepsim {
 namespace {
 
-// Returns whether a value says nothing: null, false, 0, or an empty list.
+// Returns whether a value says nothing: null, false, 0, or a list of one word for all layers.
 bool is_nothing(const Json& value) {
-  return value.is_null() || value == false || value == 0 || (value.is_array() && value.empty());
+  if (!value.is_array()) return value.is_null() || value == false || value == 0;
+  return value.empty() ||
+         (value.front().is_string() &&
+          std::ranges::all_of(value, [&](const Json& word) { return word == value.front(); }));
 }
 
 }  // namespace
@@ -166,6 +169,24 @@ HuggingFaceConfig HuggingFaceConfig::nested(std::string_view key) {
   const bool is_object = has(key) && at(key).is_object();
   if (!is_object) refuse(key, "", "must be given: an object in braces");
   return {name_ + ": " + std::string(key), is_object ? at(key) : kEmpty, problems_};
+}
+
+HuggingFaceConfig HuggingFaceConfig::with_first_entries(const Keys& lists, Json& object) {
+  if (lists_) return listing(all_, problems_);
+  object = object_;
+  for (const std::string& key : lists) {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_array() || found->empty()) continue;
+    const Json first = found->front();
+    *found = first;
+  }
+  return {name_, object, problems_};
+}
+
+std::vector<std::string> HuggingFaceConfig::keys() const {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : object_.items()) names.push_back(key);
+  return names;
 }
 
 std::vector<HuggingFaceConfig> HuggingFaceConfig::objects(std::string_view key) {

@@ -65,6 +65,14 @@ class HuggingFaceConfig {
   // Returns the keys of an object under this key; an empty one if it is missing, which is a
   // problem.
   HuggingFaceConfig nested(std::string_view key);
+  // Returns the same keys, those of `lists` as the first entry of their list where they have one.
+  // REQUIRES: `object` outlives the result.
+  HuggingFaceConfig with_first_entries(const Keys& lists, Json& object);
+  // What was asked of the other counts as asked of this.
+  void take_asked(const HuggingFaceConfig& other) {
+    read_.insert(other.read_.begin(), other.read_.end());
+  }
+  std::vector<std::string> keys() const;  // of the object
   // Returns the first key of the object, or "".
   std::string first_key() const { return object_.empty() ? "" : object_.begin().key(); }
   // Requires that the key is absent or has this value, because models cannot express another one.

@@ -31,7 +31,87 @@ constexpr std::string_view kOrdinaryKeys[] = {"max_position_embeddings",
                                               "max_seq_len",
                                               "n_ctx",
                                               "rotary_pct",
-                                              "use_cache"};
+                                              "use_cache",
+                                              "norm_type",
+                                              "post_layer_norm",
+                                              "scale_emb",
+                                              "rms_norm",
+                                              "pad_vocab_size_multiple",
+                                              "ssm_cfg",
+                                              "attn_cfg",
+                                              "version",
+                                              "d_inner"};
+
+// Sizes under another family's name, which files often give besides their own, and sizes of a part
+// whose own key (n_routed_experts, mamba_d_state) is not here: alone they bring nothing in.
+constexpr std::string_view kRepeatedKeys[] = {"hidden_size",
+                                              "d_model",
+                                              "dim",
+                                              "n_embd",
+                                              "n_embed",
+                                              "num_hidden_layers",
+                                              "num_layers",
+                                              "n_layer",
+                                              "n_layers",
+                                              "num_attention_heads",
+                                              "num_heads",
+                                              "n_head",
+                                              "n_heads",
+                                              "head_dim",
+                                              "attention_head_dim",
+                                              "num_query_groups",
+                                              "num_kv_heads",
+                                              "n_head_kv",
+                                              "num_key_value_heads",
+                                              "intermediate_size",
+                                              "hidden_dim",
+                                              "ffn_dim",
+                                              "d_ff",
+                                              "ffn_hidden_size",
+                                              "n_inner",
+                                              "ff_intermediate_size",
+                                              "num_experts_per_tok",
+                                              "num_experts_per_token",
+                                              "experts_per_token",
+                                              "moe_topk",
+                                              "moe_intermediate_size",
+                                              "num_shared_expert",
+                                              "num_shared_experts",
+                                              "n_shared_experts",
+                                              "first_k_dense_replace",
+                                              "moe_layer_freq",
+                                              "decoder_sparse_step",
+                                              "mlp_only_layers",
+                                              "moe_layer_interval",
+                                              "moe_layer_start_index",
+                                              "moe_layer_end_index",
+                                              "shared_expert_intermediate_size",
+                                              "moe_shared_expert_intermediate_size",
+                                              "shared_intermediate_size",
+                                              "cla_share_factor",
+                                              "expand",
+                                              "mamba_expand",
+                                              "mamba_chunk_size",
+                                              "mamba_conv_bias",
+                                              "mamba_d_conv",
+                                              "mamba_d_head",
+                                              "mamba_dt_rank",
+                                              "mamba_n_groups",
+                                              "mamba_n_heads",
+                                              "mamba_proj_bias",
+                                              "chunk_size",
+                                              "conv_kernel",
+                                              "use_conv_bias",
+                                              "time_step_rank",
+                                              "no_rope_layers",
+                                              "no_rope_layer_interval",
+                                              "sliding_window_pattern",
+                                              "global_attn_every_n_layers",
+                                              "num_nextn_predict_layers",
+                                              "num_mtp_modules",
+                                              "mtp_num_hidden_layers",
+                                              "tie_embeddings",
+                                              "use_mem_rope"};
 
 struct NotRead {
   std::string_view model_type;
@@ -72,6 +152,7 @@ HuggingFaceConfig::Keys asked_keys() {
     }
   }
   for (const std::string_view key : kOrdinaryKeys) keys.erase(std::string(key));
+  for (const std::string_view key : kRepeatedKeys) keys.erase(std::string(key));
   return keys;
 }
 
@@ -90,8 +171,9 @@ std::string_view reason_not_read(std::string_view model_type) {
 std::span<const HuggingFaceFamily> hugging_face_families() {
   static const std::vector<HuggingFaceFamily> kAll = [] {
     std::vector<HuggingFaceFamily> all;
-    for (const auto& families : {dense_families(), gpt_families(), searched_families(),
-                                 expert_families(), state_families(), encoder_families()}) {
+    for (const auto& families :
+         {dense_families(), gpt_families(), searched_families(), expert_families(),
+          state_families(), linear_families(), encoder_families(), picture_families()}) {
       all.insert(all.end(), families.begin(), families.end());
     }
     std::ranges::sort(all, {}, &HuggingFaceFamily::model_type);

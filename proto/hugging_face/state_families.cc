@@ -1,7 +1,6 @@
-// Models in which layers have a state: Mamba, gated delta rules, lightning attention, and hybrids.
+// Models in which layers have a state of Mamba, and hybrids.
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -43,11 +42,9 @@ void read_mamba_model(Config& config, file::Model& model) {
               .rank = "time_step_rank",
               .bias = "use_bias"});
   model.mutable_state()->set_inner_norm(false);
-  const std::int64_t inner =
-      config.size_or("intermediate_size", "state.heads", model.state().heads());
-  config.refuse_if(inner != model.state().heads(), "intermediate_size",
-                   "must be expand x hidden_size (" + std::to_string(model.state().heads()) +
-                       "), is " + std::to_string(inner));
+  // The width in the file counts: falcon_mamba's `expand` is another thing.
+  model.mutable_state()->set_heads(
+      config.size_or("intermediate_size", "state.heads", model.state().heads()));
 }
 
 void read_mamba2_model(Config& config, file::Model& model) {
@@ -158,12 +155,13 @@ void read_falcon_h1(Config& config, file::Model& model) {
 void read_granite_hybrid(Config& config, file::Model& model) {
   read_decoder(config, model, {.tied = true});
   model.set_rotary(config.choice_or("position_embedding_type", {"rope", "nope"}, "nope") == "rope");
-  model.set_mixer_pattern(
-      layer_letters(config, model, "layer_types", {{"mamba", 'S'}, {"attention", 'G'}}));
+  const std::string letters =
+      layer_letters(config, model, "layer_types", {{"mamba", 'S'}, {"attention", 'G'}});
+  model.set_mixer_pattern(letters.empty() ? "S" : letters);
   if (model.mixer_pattern().find('S') != std::string::npos) {
     read_mamba2(config, model, kMambaOfHybrids);
   } else {
-    for (const char* key : {"mamba_n_heads", "mamba_d_state", "mamba_expand"}) config.has(key);
+    config.has("mamba_d_state");  // of no layer
   }
   model.set_attention_bias(config.flag_or("attention_bias", false));
   const std::int64_t shared =
@@ -221,44 +219,6 @@ void read_jamba(Config& config, file::Model& model) {
   }
   read_experts(config, model, {.intermediate = "intermediate_size"});
   model.set_mlp_pattern(layers_where(model, has_experts, 'E', 'D'));
-}
-
-std::string linear_pattern(Config& config, const file::Model& model) {
-  const std::string letters = layer_letters(config, model, "layer_types",
-                                            {{"linear_attention", 'S'}, {"full_attention", 'G'}});
-  const std::int64_t period = config.period_or("full_attention_interval", "mixer_pattern", 4);
-  if (!letters.empty()) return letters;
-  return layers_where(
-      model, [period](std::int64_t layer) { return period > 0 && (layer + 1) % period == 0; }, 'G',
-      'S');
-}
-
-// Gated delta net in most layers, gated attention in every fourth.
-void read_qwen3_next(Config& config, file::Model& model) {
-  read_decoder(config, model, {.head_dim = 256});
-  model.set_qk_norm(true);
-  model.set_attention_gate("value");
-  model.set_attention_bias(config.flag_or("attention_bias", false));
-  config.flag_or("attn_output_gate", true);
-  model.set_mixer_pattern(linear_pattern(config, model));
-  read_gated_delta(config, model);
-  model.set_prediction_modules(config.count_or("mtp_num_hidden_layers", "prediction_modules", 1));
-  if (!config.has("num_experts")) {
-    read_dense_mlp(config, model);
-    return;
-  }
-  read_experts(config, model);
-  file::Experts& experts = *model.mutable_experts();
-  experts.set_shared_intermediate(
-      config.size("shared_expert_intermediate_size", "experts.shared_intermediate"));
-  experts.set_shared_gate(true);
-  config.expect("decoder_sparse_step", 1, " (every layer has experts)");
-  const std::vector<std::int64_t> dense = config.layers("mlp_only_layers", 0, model.layers() - 1);
-  config.has("intermediate_size");
-  if (dense.empty()) return;
-  model.set_mlp_pattern(layers_where(
-      model, [&](std::int64_t layer) { return std::ranges::count(dense, layer) > 0; }, 'D', 'E'));
-  read_dense_mlp(config, model);
 }
 
 void read_zamba2_attention(Config& config, file::Model& model) {
@@ -322,147 +282,75 @@ void read_zamba2(Config& config, file::Model& model) {
                .convolution_bias = "use_conv_bias"});
 }
 
-// Kimi's delta attention in most layers, latent attention in the others. The file counts layers
-// from 1.
-void read_kimi_linear(Config& config, file::Model& model) {
-  read_decoder(config, model, {.head_dim = 1});
-  read_latent(config, model);
-  model.set_rotary(!config.flag_or("mla_use_nope", false));
-  Config linear = config.nested("linear_attn_config");
-  const std::vector<std::int64_t> full = linear.layers("full_attn_layers", 1, model.layers());
-  const std::vector<std::int64_t> delta = linear.layers("kda_layers", 1, model.layers());
-  const std::set<std::int64_t> listed(full.begin(), full.end());
-  for (const std::int64_t layer : delta) {
-    linear.refuse_if(listed.contains(layer), "kda_layers",
-                     "lists layer " + std::to_string(layer) + ", as full_attn_layers does");
-  }
-  const auto count = static_cast<std::int64_t>(full.size() + delta.size());
-  linear.refuse_if(!delta.empty() && model.layers() > 0 && count != model.layers(), "kda_layers",
-                   "must list all " + std::to_string(model.layers()) +
-                       " layers together with full_attn_layers; they list " +
-                       std::to_string(count));
+void read_attention_of_ssm(Config& config, file::Model& model) {
+  Config attention = config.nested("attn_cfg");
+  model.set_heads(attention.size("num_heads", "heads"));
+  model.set_kv_heads(attention.size_or("num_heads_kv", "kv_heads", model.heads()));
+  model.set_head_dim(attention.has("head_dim")
+                         ? attention.size("head_dim", "head_dim")
+                         : attention.divide_over_heads(model.hidden(), model.heads(), "num_heads"));
+  model.set_rotary(attention.count_or("rotary_emb_dim", "", 0) > 0);
+  model.set_attention_bias(attention.flag_or("qkv_proj_bias", true));
+}
+
+void read_mamba2_of_ssm(Config& config, file::Model& model) {
+  file::State& state = *model.mutable_state();
+  state.set_kind("mamba2");
+  const std::int64_t inner = config.size_or("expand", "state.heads", 2) * model.hidden();
+  state.set_value_dim(config.size_or("headdim", "state.value_dim", 64));
+  state.set_heads(config.divide_over_heads(inner, state.value_dim(), "headdim"));
+  state.set_groups(config.size_or("ngroups", "state.groups", 1));
+  state.set_key_dim(config.size_or("d_state", "state.key_dim", 128));
+  state.set_convolution(config.size_or("d_conv", "state.convolution", 4));
+  state.set_convolution_bias(config.flag_or("conv_bias", true));
+  state.set_bias(config.flag_or("bias", false));
+  state.set_chunk(config.size_or("chunk_size", "state.chunk", 256));
+}
+
+// The files of Mamba's authors: layers of a state, some of attention, a dense MLP behind each or
+// none.
+void read_mamba_ssm(Config& config, file::Model& model) {
+  model.set_layers(read_layers(config, "n_layer"));
+  model.set_hidden(config.size("d_model", "hidden"));
+  const std::int64_t multiple = config.period_or("pad_vocab_size_multiple", "vocabulary", 8);
+  const std::int64_t words = config.size("vocab_size", "vocabulary");
+  model.set_vocabulary((words + multiple - 1) / multiple * multiple);
+  model.set_tied_embeddings(config.flag_or("tie_embeddings", true));
+  model.set_norm(config.flag_or("rms_norm", true) ? "rms" : "layer");
+  const std::vector<std::int64_t> attention =
+      config.layers("attn_layer_idx", 0, model.layers() - 1);
   model.set_mixer_pattern(layers_where(
-      model, [&](std::int64_t layer) { return listed.contains(layer + 1); }, 'G', 'S'));
-  file::State& state = *model.mutable_state();
-  state.set_kind("kimi_delta");
-  state.set_heads(linear.size("num_heads", "state.heads"));
-  state.set_groups(state.heads());
-  state.set_key_dim(linear.size("head_dim", "state.key_dim"));
-  state.set_value_dim(state.key_dim());
-  state.set_rank(state.key_dim());
-  state.set_convolution(linear.size_or("short_conv_kernel_size", "state.convolution", 4));
-  state.set_full_gate(linear.flag_or("use_full_rank_gate", false));
-  if (config.count_or("attn_res_block_size", "", 0) > 0) {
-    model.set_note("its residuals over blocks of layers are not counted");
+      model, [&](std::int64_t layer) { return std::ranges::count(attention, layer) > 0; }, 'G',
+      'S'));
+  if (!attention.empty()) read_attention_of_ssm(config, model);
+  const std::int64_t width = config.count_or("d_intermediate", "intermediate", 0);
+  if (width > 0) model.set_intermediate(width);
+  model.set_mlp_pattern(width > 0 ? "D" : "-");
+  Config state = config.nested("ssm_cfg");
+  if (state.choice_or("layer", {"Mamba1", "Mamba2"}, "Mamba1") == "Mamba2") {
+    read_mamba2_of_ssm(state, model);
+  } else {
+    read_mamba(state, model,
+               {.expand = "expand",
+                .key_dim = "d_state",
+                .convolution = "d_conv",
+                .convolution_bias = "conv_bias",
+                .rank = "dt_rank",
+                .bias = "bias"});
+    model.mutable_state()->set_inner_norm(false);
   }
-  if (config.flag_or("mla_use_output_gate", false)) model.set_attention_gate("value");
-  read_experts(config, model);
-  read_shared_experts(config, model, "num_shared_experts");
-  model.mutable_experts()->set_latent(
-      config.count_or("routed_expert_hidden_size", "experts.latent", 0));
-  read_first_dense(config, model);
-  config.expect("moe_layer_freq", 1, " (all layers behind the dense ones have experts)");
-  model.set_prediction_modules(
-      config.count_or("num_nextn_predict_layers", "prediction_modules", 0));
-}
-
-// Lightning attention in most layers. Post-norms of its kind are norms before, with other
-// constants.
-void read_minimax_text(Config& config, file::Model& model) {
-  read_decoder(config, model);
-  read_window(config, model, 0, "");
-  std::string letters = layer_letters(config, model, "attn_type_list", "SG");
-  if (letters.empty()) {
-    letters = layer_letters(config, model, "layer_types",
-                            {{"linear_attention", 'S'}, {"full_attention", 'G'}});
-  }
-  model.set_mixer_pattern(letters.empty() ? "GS" : letters);
-  file::State& state = *model.mutable_state();
-  state.set_kind("lightning");
-  state.set_heads(model.heads());
-  state.set_groups(model.heads());
-  state.set_key_dim(model.head_dim());
-  state.set_value_dim(model.head_dim());
-  state.set_chunk(config.size_or("block_size", "state.chunk", 256));
-  read_experts(config, model, {.intermediate = "intermediate_size"});
-  model.mutable_experts()->set_shared_intermediate(
-      config.count_or("shared_intermediate_size", "experts.shared_intermediate", 0));
-}
-
-// LFM2's width counts gate and up as one matrix, as Llama 1 did, and is rounded up.
-std::int64_t lfm2_width(Config& config) {
-  config.has("intermediate_size");
-  const std::int64_t given =
-      config.size(config.either("block_ff_dim", "intermediate_size"), "intermediate");
-  const std::int64_t multiple = config.period_or("block_multiple_of", "intermediate", 256);
-  const double factor = config.number_or("block_ffn_dim_multiplier", 1);
-  if (!config.flag_or("block_auto_adjust_ff_dim", true)) return given;
-  constexpr auto kMost = static_cast<double>(Config::kMostOfAny);
-  const double width = factor * static_cast<double>(2 * given / 3);
-  config.refuse_if(!(width >= 0 && width <= kMost), "block_ffn_dim_multiplier",
-                   "must give a width of at most " + std::to_string(Config::kMostOfAny));
-  const auto least = static_cast<std::int64_t>(std::clamp(width, 1.0, kMost));
-  return (least + multiple - 1) / multiple * multiple;
-}
-
-void read_lfm2_layers(Config& config, file::Model& model) {
-  const std::string words =
-      layer_letters(config, model, "layer_types", {{"conv", 'S'}, {"full_attention", 'G'}});
-  const std::vector<std::int64_t> full = config.layers("full_attn_idxs", 0, model.layers() - 1);
-  config.refuse_if(words.empty() && full.empty(), "layer_types",
-                   "must be given: conv or full_attention for each layer (or full_attn_idxs)");
-  const std::string listed = layers_where(
-      model, [&](std::int64_t layer) { return std::ranges::count(full, layer) > 0; }, 'G', 'S');
-  config.refuse_if(!words.empty() && !full.empty() && words != listed, "full_attn_idxs",
-                   "must list the layers that layer_types calls full_attention");
-  model.set_mixer_pattern(words.empty() ? listed : words);
-  if (model.mixer_pattern().find('S') == std::string::npos) return;
-  file::State& state = *model.mutable_state();
-  state.set_kind("short");
-  state.set_heads(model.hidden());
-  state.set_groups(1);
-  state.set_key_dim(1);
-  state.set_value_dim(1);
-  state.set_convolution(config.size_or("conv_L_cache", "state.convolution", 3));
-  const bool bias = config.flag_or("conv_bias", false);
-  state.set_convolution_bias(bias);
-  state.set_bias(bias);
-}
-
-// LFM2: short convolutions between gates, some layers with attention.
-void read_lfm2(Config& config, file::Model& model) {
-  read_decoder(config, model, {.tied = true});
-  model.set_qk_norm(true);
-  for (const char* repeated : {"block_dim", "conv_dim", "conv_dim_out", "tie_embedding"}) {
-    config.has(repeated);  // hidden_size and tie_word_embeddings once more
-  }
-  read_lfm2_layers(config, model);
-  if (!config.has("num_experts")) {
-    model.set_intermediate(lfm2_width(config));
-    return;
-  }
-  read_experts(config, model);
-  read_first_dense(config, model, "num_dense_layers");
 }
 
 constexpr HuggingFaceFamily kStateFamilies[] = {
-    {"lfm2", read_lfm2},
-    {"lfm2_moe", read_lfm2},
     {"bamba", read_bamba},
     {"falcon_h1", read_falcon_h1},
     {"granitemoehybrid", read_granite_hybrid},
     {"falcon_mamba", read_mamba_model},
     {"jamba", read_jamba},
-    {"kimi_linear", read_kimi_linear},
     {"mamba", read_mamba_model},
     {"mamba2", read_mamba2_model},
-    {"minimax", read_minimax_text},
-    {"minimax_m1", read_minimax_text},
-    {"minimax_text_01", read_minimax_text},
+    {"mamba_ssm", read_mamba_ssm},
     {"nemotron_h", read_nemotron_h},
-    {"qwen3_5_moe_text", read_qwen3_next},
-    {"qwen3_5_text", read_qwen3_next},
-    {"qwen3_next", read_qwen3_next},
     {"zamba2", read_zamba2},
 };
 

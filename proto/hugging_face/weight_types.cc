@@ -1,7 +1,10 @@
 #include "proto/hugging_face/weight_types.h"
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stepsim {
@@ -45,22 +48,60 @@ std::string_view fp8(Config& config) {
   return block.empty() ? "fp8" : "fp8_block";
 }
 
+// ModelOpt's names: FP8, FP8_PB_WO, NVFP4, NVFP4_AWQ, W4A16_NVFP4, W4A16_AWQ, W4A8_MXFP4_FP8, ..
+std::string_view type_of_algorithm(const std::string& name) {
+  for (const auto& [part, type] :
+       {std::pair{"NVFP4", "nvfp4"}, std::pair{"MXFP4", "mxfp4"}, std::pair{"W4A", "int4"},
+        std::pair{"INT4", "int4"}, std::pair{"FP8", "fp8"}, std::pair{"INT8", "int8"},
+        std::pair{"W8A8_SQ", "int8"}, std::pair{"W8A16", "int8"}}) {
+    if (name.find(part) != std::string::npos) return type;
+  }
+  return "";
+}
+
+// Returns the algorithm of most of the matrices that a file of several algorithms lists.
+std::string commonest_algorithm(Config& config) {
+  std::map<std::string, int> counts;
+  Config layers = config.nested("quantized_layers");
+  for (const std::string& name : layers.keys()) {
+    ++counts[layers.nested(name).text_or("quant_algo", "")];
+  }
+  const auto most = std::ranges::max_element(
+      counts, {}, [](const auto& name_and_count) { return name_and_count.second; });
+  return most == counts.end() ? "" : most->first;
+}
+
+std::string_view modelopt(Config& config) {
+  std::string algorithm = config.text_or("quant_algo", "FP8");
+  if (algorithm == "MIXED_PRECISION") algorithm = commonest_algorithm(config);
+  const std::string_view type = type_of_algorithm(algorithm);
+  config.refuse_if(type.empty(), "quant_algo",
+                   "must name a type that is known: FP8, NVFP4, MXFP4, INT8, W4A16_AWQ; is \"" +
+                       algorithm + "\"");
+  return type;
+}
+
 std::string_view type_of(Config& config, const std::string& method) {
   if (method == "fp8") return fp8(config);
   if (method == "fbgemm_fp8") return "fp8";
   if (method == "mxfp4") return "mxfp4";
   if (method == "compressed-tensors") return compressed(config);
-  if (method == "modelopt") {
-    return config.choice_or("quant_algo", {"FP8", "NVFP4"}, "FP8") == "FP8" ? "fp8" : "nvfp4";
+  if (method.starts_with("modelopt") || (method.empty() && config.has("quant_algo"))) {
+    return modelopt(config);
   }
-  if (method == "gptq" || method == "awq") {
+  for (const char* by_bits : {"gptq", "awq", "auto-round", "autoround", "auto_round"}) {
+    if (!method.starts_with(by_bits) && !method.ends_with(by_bits)) continue;
     return type_of_bits(config, "bits", false, config.integer_or("bits", 4), 0);
   }
-  if (method == "bitsandbytes") return config.flag_or("load_in_4bit", false) ? "int4" : "int8";
-  config.refuse(
-      "quant_method", "weight_type",
-      "must be fp8, mxfp4, compressed-tensors, modelopt, gptq, awq or bitsandbytes; is \"" +
-          method + "\"");
+  if (method == "bitsandbytes") {
+    const bool four = config.flag_or("load_in_4bit", false);
+    return four || config.flag_or("_load_in_4bit", false) ? "int4" : "int8";
+  }
+  if (method == "eetq" || method == "experts_int8") return "int8";
+  config.refuse("quant_method", "weight_type",
+                "must be fp8, mxfp4, compressed-tensors, modelopt, gptq, awq, auto-round, "
+                "bitsandbytes or eetq; is \"" +
+                    method + "\"");
   return "";
 }
 

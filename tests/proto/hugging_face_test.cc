@@ -101,7 +101,7 @@ TEST_F(HuggingFaceTest, AnotherFamilyNamesTheNearest) {
       "config.json: model_type: must be a family that is read (stepsim import "
       "families), is ";
   EXPECT_EQ(problems_with(R"({"model_type": "mamba3", "hidden_size": 4096})"),
-            Lines{must + "\"mamba3\"; nearest: mamba, mamba2" + kByHand});
+            Lines{must + "\"mamba3\"; nearest: mamba, mamba2, mamba_ssm" + kByHand});
   EXPECT_EQ(problems_with(R"({"model_type": "xyz"})"), Lines{must + "\"xyz\"" + kByHand});
   EXPECT_EQ(problems_with(R"({"model_type": "rwkv7"})"),
             Lines{must + "\"rwkv7\"; rwkv7: its time mixing is not modelled" + kByHand});
@@ -162,7 +162,9 @@ TEST_F(HuggingFaceTest, TheTextOfAModelWithPicturesCounts) {
     "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8}})");
   EXPECT_EQ(model.layers, 2);
   EXPECT_TRUE(model.tied_embeddings) << "a key outside the text's";
-  EXPECT_EQ(model.note, "its vision part is not counted");
+  EXPECT_EQ(model.note,
+            "its vision part is not counted; num_key_value_heads, sliding_window are those of its "
+            "class");
 }
 
 TEST_F(HuggingFaceTest, SaysTheTypeOfTheWeights) {
@@ -187,7 +189,8 @@ TEST_F(HuggingFaceTest, SaysTheTypeOfTheWeights) {
       "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8,
       "quantization_config": {"quant_method": "magic"}})"),
             Lines{"config.json: quantization_config: quant_method: must be fp8, mxfp4, "
-                  "compressed-tensors, modelopt, gptq, awq or bitsandbytes; is \"magic\""});
+                  "compressed-tensors, modelopt, gptq, awq, auto-round, bitsandbytes or eetq; is "
+                  "\"magic\""});
 }
 
 TEST_F(HuggingFaceTest, ReadsPatternsOfBranches) {

@@ -22,7 +22,7 @@ std::string signed_seconds(std::int64_t picoseconds) {
   return (picoseconds < 0 ? "-" : "") + exact_seconds(Duration(std::abs(picoseconds)));
 }
 
-std::string json_string(std::string_view text) {
+std::string text_in_json(std::string_view text) {
   return '"' + json_escaped(text) + '"';
 }
 
@@ -162,7 +162,7 @@ std::string comparison_json_of(const std::vector<ComparedRun>& runs,
       [&](const ComparedRun& run) {
         const auto& step = comparison.lines.front().values[number++];
         return fmt::format(R"({{"name": {}, "source": {}, "step_time_s": {}}})",
-                           json_string(run.name), json_string(run.source),
+                           text_in_json(run.name), text_in_json(run.source),
                            json_value_of(step, LineUnit::kSeconds));
       },
       kLines);
@@ -171,9 +171,9 @@ std::string comparison_json_of(const std::vector<ComparedRun>& runs,
       [&](const InputDifference& input) {
         const std::string values = listed(
             input.values,
-            [](const auto& value) { return value ? json_string(*value) : std::string("null"); },
+            [](const auto& value) { return value ? text_in_json(*value) : std::string("null"); },
             ", ");
-        return fmt::format(R"({{"path": {}, "values": [{}]}})", json_string(input.path), values);
+        return fmt::format(R"({{"path": {}, "values": [{}]}})", text_in_json(input.path), values);
       },
       kLines);
   const std::string lines = listed(
@@ -187,7 +187,7 @@ std::string comparison_json_of(const std::vector<ComparedRun>& runs,
             line.values, [&](const auto& value) { return json_value_of(value, line.unit); }, ", ");
         return fmt::format(
             R"({{"section": {}, "name": {}, "unit": "{}", "values": [{}], "differences": [{}]}})",
-            json_string(line.section), json_string(line.name), unit_name(line.unit), values,
+            text_in_json(line.section), text_in_json(line.name), unit_name(line.unit), values,
             changes);
       },
       kLines);
@@ -198,12 +198,12 @@ std::string comparison_json_of(const std::vector<ComparedRun>& runs,
         const std::string parts = listed(
             difference.parts,
             [](const ExplainedDifference& part) {
-              return fmt::format(R"({{"part": {}, "difference_s": {}}})", json_string(part.part),
+              return fmt::format(R"({{"part": {}, "difference_s": {}}})", text_in_json(part.part),
                                  signed_seconds(part.picoseconds));
             },
             ", ");
         return fmt::format(R"({{"run": {}, "step_difference_s": {}, "parts": [{}]}})",
-                           json_string(runs[++number].name), signed_seconds(difference.step_ps),
+                           text_in_json(runs[++number].name), signed_seconds(difference.step_ps),
                            parts);
       },
       kLines);

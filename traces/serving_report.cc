@@ -37,7 +37,7 @@ std::string parts_json(const ServingMetrics& metrics) {
 }
 
 // The lines that a whole run and each tenant have.
-std::string metrics_json(const ServingMetrics& metrics, const ServingRun& run,
+std::string metrics_json(const ServingMetrics& metrics, const ServingOutcome& run,
                          std::string_view indent) {
   const double tokens = metrics.per_second(metrics.output_tokens);
   const auto field = [indent](std::string_view name, const std::string& value) {
@@ -58,7 +58,7 @@ std::string metrics_json(const ServingMetrics& metrics, const ServingRun& run,
          field("parts_s", parts_json(metrics));
 }
 
-std::string tenants_json(const ServingRun& run) {
+std::string tenants_json(const ServingOutcome& run) {
   std::string text = "[";
   for (std::size_t i = 0; i < run.tenants.size(); ++i) {
     text += fmt::format("{}\n    {{\n{}      \"tenant\": \"{}\",\n      \"requests\": {}\n    }}",
@@ -68,7 +68,7 @@ std::string tenants_json(const ServingRun& run) {
   return text + (run.tenants.empty() ? "]" : "\n  ]");
 }
 
-std::string replicas_json(const ServingRun& run) {
+std::string replicas_json(const ServingOutcome& run) {
   std::string text = "[";
   for (const ReplicaTotals& replica : run.result.replicas) {
     text += fmt::format(
@@ -111,7 +111,7 @@ void add_parts(ReportText& text, const ServingMetrics& metrics) {
   }
 }
 
-void add_tenants(ReportText& text, const ServingRun& run) {
+void add_tenants(ReportText& text, const ServingOutcome& run) {
   if (run.tenants.empty()) return;
   text.section("Tenants", "requests  ttft p50  tpot p50  end to end p50");
   for (std::size_t i = 0; i < run.tenants.size() && i < kListedTenants; ++i) {
@@ -122,7 +122,7 @@ void add_tenants(ReportText& text, const ServingRun& run) {
   }
 }
 
-void add_throughput(ReportText& text, const ServingRun& run) {
+void add_throughput(ReportText& text, const ServingOutcome& run) {
   const ServingMetrics& metrics = run.metrics;
   text.section("Throughput");
   text.line("  {:<{}}{:>12.6g} a second", "output tokens", kReportLabel,
@@ -137,7 +137,7 @@ void add_throughput(ReportText& text, const ServingRun& run) {
   }
 }
 
-void add_engine(ReportText& text, const ServingRun& run) {
+void add_engine(ReportText& text, const ServingOutcome& run) {
   const ServingResult& result = run.result;
   text.section("Replicas");
   text.line("  {:<{}}{:>12}", "steps", kReportLabel, grouped(result.steps));
@@ -156,7 +156,7 @@ void add_engine(ReportText& text, const ServingRun& run) {
 
 }  // namespace
 
-std::string serving_report(const ServingRun& run, bool color) {
+std::string serving_report(const ServingOutcome& run, bool color) {
   ReportText text(color);
   const ServingMetrics& metrics = run.metrics;
   const std::size_t replicas = run.result.replicas.size();
@@ -178,7 +178,7 @@ std::string serving_report(const ServingRun& run, bool color) {
   return text.text();
 }
 
-std::string serving_json(const ServingRun& run) {
+std::string serving_json(const ServingOutcome& run) {
   const ServingResult& result = run.result;
   return fmt::format(
       "{{\n  \"requests\": {},\n  \"steps\": {},\n  \"engine\": \"{}\",\n  \"chips\": {},\n"
@@ -196,7 +196,7 @@ std::string serving_json(const ServingRun& run) {
       run.cpu_s, run.peak_rss_bytes);
 }
 
-void write_requests_csv(const ServingRun& run, OutputFile& out) {
+void write_requests_csv(const ServingOutcome& run, OutputFile& out) {
   fmt::memory_buffer buffer;
   const auto append = [&buffer](std::string_view text) {
     buffer.append(text.data(), text.data() + text.size());

@@ -18,8 +18,8 @@
 
 namespace stepsim {
 
-// ServingRun is a run and what belongs into its report.
-struct ServingRun {
+// ServingOutcome is a run of serving and what belongs into its report.
+struct ServingOutcome {
   const RequestList& requests;
   const ServingOptions& options;
   const ServiceObjective& objective;
@@ -32,11 +32,11 @@ struct ServingRun {
   std::int64_t peak_rss_bytes = 0;
 };
 
-std::string serving_report(const ServingRun& run, bool color);
-std::string serving_json(const ServingRun& run);
+std::string serving_report(const ServingOutcome& run, bool color);
+std::string serving_json(const ServingOutcome& run);
 
 // Columns: request, arrival_s, first_token_s, last_token_s, preemptions, longest_gap_s, queue_s,
 // prefill_s, preempted_s, transfer_s, decode_s, input_tokens, output_tokens, tenant, replica.
-void write_requests_csv(const ServingRun& run, OutputFile& out);
+void write_requests_csv(const ServingOutcome& run, OutputFile& out);
 
 }  // namespace stepsim

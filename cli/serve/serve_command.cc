@@ -89,7 +89,7 @@ std::unique_ptr<KvTransport> make_transport(const ServeOptions& options, ServedM
   return std::make_unique<NetworkKvTransport>(cluster, std::move(places));
 }
 
-void simulate(const ServeOptions& options, ServedModels& models, ServingRun& run) {
+void simulate(const ServeOptions& options, ServedModels& models, ServingOutcome& run) {
   LinearStepTime given(options.step_time.value_or(LinearStepTime::Rates{}));
   LinearStepTime decode_given(options.decode_step_time.value_or(LinearStepTime::Rates{}));
   StepCost& cost = options.step_time ? static_cast<StepCost&>(given) : models.replicas->cost();
@@ -115,7 +115,7 @@ void simulate(const ServeOptions& options, ServedModels& models, ServingRun& run
   run.peak_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
 }
 
-ExitStatus write_run(const ServeOptions& options, const ServingRun& run) {
+ExitStatus write_run(const ServeOptions& options, const ServingOutcome& run) {
   Outputs outputs;
   outputs.write(options.trace, [&run](OutputFile& file) { write_serving_trace(run.result, file); });
   outputs.write(options.requests_out, [&run](OutputFile& file) { write_requests_csv(run, file); });
@@ -151,7 +151,7 @@ ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
       models.decode ? models.decode->chips() : options.chips_per_replica;
   const std::int64_t chips = options.serving.replicas.count * options.chips_per_replica +
                              (decode ? decode->count * chips_of_decode : 0);
-  ServingRun run{.requests = requests,
+  ServingOutcome run{.requests = requests,
                  .options = options.serving,
                  .objective = options.objective,
                  .chips = chips};

@@ -152,9 +152,9 @@ ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
   const std::int64_t chips = options.serving.replicas.count * options.chips_per_replica +
                              (decode ? decode->count * chips_of_decode : 0);
   ServingOutcome run{.requests = requests,
-                 .options = options.serving,
-                 .objective = options.objective,
-                 .chips = chips};
+                     .options = options.serving,
+                     .objective = options.objective,
+                     .chips = chips};
   try {
     simulate(options, models, run);
   } catch (const ServingStuck& stuck) {

@@ -90,9 +90,7 @@ bool read_model_flag(const std::string& flag, file::Model& model, ProblemList& p
     model.set_catalog(flag);
     return true;
   }
-  std::error_code ignored;
-  const std::string inside = flag + "/config.json";
-  const std::string path = std::filesystem::exists(inside, ignored) ? inside : flag;
+  const std::string path = config_of(flag).string();
   const auto source = read_source(path, "--model", problems);
   if (!source) return false;
   if (is_hugging_face(*source)) {

@@ -74,6 +74,9 @@ FieldTable<SharedSpec> make_shared_fields() {
   table.add("adapter_rank", &SharedSpec::adapter_rank, sizes_or_none(),
             {.help = "Width of each layer's own low-rank path beside the first matrix of the "
                      "shared MLP. 0: none."});
+  table.add("attention_adapter_rank", &SharedSpec::attention_adapter_rank, sizes_or_none(),
+            {.help = "The same beside each projection of queries, keys and values of the shared "
+                     "attention. 0: none."});
   return table;
 }
 

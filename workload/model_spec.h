@@ -118,6 +118,7 @@ struct LocalSpec {
 struct SharedSpec {
   std::int64_t blocks = 0;        // 0: no layer shares weights
   std::int64_t adapter_rank = 0;  // of each layer's own low-rank path beside the MLP's first matrix
+  std::int64_t attention_adapter_rank = 0;  // the same beside each projection of q, k and v
 
   bool operator==(const SharedSpec&) const = default;
 };

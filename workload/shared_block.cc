@@ -32,6 +32,36 @@ LayerOp norm_of_both(const Part& part) {
   return op;
 }
 
+// The low-rank paths beside the projections of queries, keys and values, each of its own. Their
+// results are added to the projection's.
+std::vector<LayerOp> adapted_attention(const Part& part, std::vector<LayerOp> ops) {
+  const std::int64_t rank = part.model.shared.attention_adapter_rank;
+  if (rank == 0) return ops;
+  constexpr std::int64_t kPaths = 3;
+  const std::int64_t inputs = 2 * part.hidden();
+  LayerOp down = project_own(part, {.name = "attention_adapter_down_projection",
+                                    .inputs = inputs,
+                                    .outputs = kPaths * rank,
+                                    .narrow = true});
+  down.input = part.size(part.own_tokens * inputs);  // qkv_projection keeps it
+  down.reads = {"attention_norm"};
+  const std::int64_t outputs =
+      (part.heads + part.kv_heads) * part.model.head_dim + part.kv_heads * part.model.v_dim();
+  LayerOp up = project_gathered(part, {.name = "attention_adapter_up_projection",
+                                       .inputs = rank,  // of each feature
+                                       .outputs = outputs,
+                                       .narrow = true});
+  keep_input(up, part.operand_size(part.own_tokens * kPaths * rank));
+  up.crossing = part.tokens * (kPaths * rank + inputs) * size_of(part.shard.types.communication);
+  LayerOp& qkv = ops.front();
+  qkv.reads = {"attention_norm"};
+  qkv.regathers_input = false;  // gathered with the paths' vectors
+  qkv.crossing = {};
+  qkv.forward.back().read += part.size(part.tokens * outputs);
+  ops.insert(ops.begin(), {std::move(down), std::move(up)});
+  return ops;
+}
+
 LayerOp adapter_down(const Part& part) {
   LayerOp op = project_own(part, {.name = "adapter_down_projection",
                                   .inputs = part.hidden(),
@@ -72,8 +102,10 @@ std::vector<LayerOp> mlp_ops(const Part& part, bool borrows) {
 
 std::vector<LayerOp> shared_block(const Part& part, const BlockKind& kind) {
   std::vector<LayerOp> ops = {norm_of_both(part)};
-  append(attention_ops(part, kind), ops);
+  std::vector<LayerOp> attention = attention_ops(part, kind);
   if (kind.borrows) borrow(ops);
+  if (kind.borrows) borrow(attention);
+  append(adapted_attention(part, std::move(attention)), ops);
   append(mlp_ops(part, kind.borrows), ops);
   LayerOp own = project_own(part, {.name = "shared_projection",
                                    .inputs = part.hidden(),

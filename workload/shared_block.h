@@ -1,7 +1,8 @@
 // A block of attention and MLP whose weights several layers share (SharedSpec), in a layer Z before
 // its state:
 //
-//   S attention_norm (of stream and embedding, side by side) | T qkv, attention, out_projection |
+//   S attention_norm (of stream and embedding, side by side), attention_adapter_down_projection |
+//   T attention_adapter_up_projection, qkv, attention, out_projection |
 //   S mlp_norm, adapter_down_projection | T adapter_up_projection, gate_up, activation, down |
 //   S shared_projection, shared_residual | and then the state's branch
 //

@@ -115,9 +115,7 @@ bool resolve(file::Model& model, const std::filesystem::path& folder, ProblemLis
     problems.add("model.huggingface", "there can be only one start: catalog or huggingface");
     return false;
   }
-  std::filesystem::path path = folder / model.huggingface();
-  std::error_code ignored;
-  if (std::filesystem::exists(path / "config.json", ignored)) path /= "config.json";
+  const std::filesystem::path path = config_of(folder / model.huggingface());
   const std::optional<SourceText> source =
       read_source(path.string(), "model.huggingface", problems);
   if (!source) return false;

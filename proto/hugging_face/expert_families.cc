@@ -18,36 +18,6 @@ void read_mixtral(Config& config, file::Model& model) {
   read_experts(config, model, {.intermediate = "intermediate_size"});
 }
 
-// Layers listed in mlp_only_layers have no experts: they can only be the first ones.
-std::int64_t dense_layers(Config& config) {
-  const std::vector<std::int64_t> layers = config.numbers("mlp_only_layers");
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (layers[i] == static_cast<std::int64_t>(i)) continue;
-    config.refuse("mlp_only_layers", "experts.first_dense",
-                  "must be the first layers in order (0, 1, ...): others can't be dense");
-    return 0;
-  }
-  return static_cast<std::int64_t>(layers.size());
-}
-
-void read_sparse_layers(Config& config, file::Model& model) {
-  file::Experts& experts = *model.mutable_experts();
-  experts.set_every(config.period_or("decoder_sparse_step", "experts.every", 1));
-  experts.set_first_dense(dense_layers(config));
-  // The file counts every `decoder_sparse_step` layers from the first of the model.
-  if (experts.every() > 1 && experts.first_dense() % experts.every() != 0) {
-    config.refuse("mlp_only_layers", "experts.first_dense",
-                  "must be a multiple of decoder_sparse_step (" + std::to_string(experts.every()) +
-                      ") many layers, are " + std::to_string(experts.first_dense()));
-  }
-  const bool all = experts.every() == 1 && experts.first_dense() == 0;
-  if (all) {
-    config.has("intermediate_size");  // used by no layer
-  } else {
-    read_dense_mlp(config, model);
-  }
-}
-
 void read_qwen2_moe(Config& config, file::Model& model) {
   read_decoder(config, model);
   model.set_qkv_bias(config.flag_or("qkv_bias", true));

@@ -162,6 +162,23 @@ void read_shared_experts(Config& config, file::Model& model, std::string_view co
                                   experts.intermediate());
 }
 
+void read_sparse_layers(Config& config, file::Model& model) {
+  const std::int64_t step = config.period_or("decoder_sparse_step", "mlp_pattern", 1);
+  const std::vector<std::int64_t> dense = config.layers("mlp_only_layers", 0, model.layers() - 1);
+  const std::string letters = layers_where(
+      model,
+      [&](std::int64_t layer) {
+        return (layer + 1) % step == 0 && std::ranges::count(dense, layer) == 0;
+      },
+      'E', 'D');
+  if (letters.find('D') == std::string::npos) {
+    config.has("intermediate_size");  // used by no layer
+    return;
+  }
+  model.set_mlp_pattern(letters);
+  read_dense_mlp(config, model);
+}
+
 std::int64_t first_dense_layers(Config& config, const file::Model& model, std::string_view key) {
   const std::int64_t first = config.count_or(key, "experts.first_dense", 0);
   config.refuse_if(model.layers() > 0 && first > model.layers(), key,

@@ -75,6 +75,9 @@ struct ExpertKeys {
 void read_experts(HuggingFaceConfig& config, file::Model& model, const ExpertKeys& keys = {});
 // Shared experts as so many of the routed ones' width.
 void read_shared_experts(HuggingFaceConfig& config, file::Model& model, std::string_view count);
+// Qwen's way: every `decoder_sparse_step`-th layer has experts, but those of mlp_only_layers. It
+// must be called behind the number of layers.
+void read_sparse_layers(HuggingFaceConfig& config, file::Model& model);
 // DeepSeek's way: the first layers are dense, all others have experts. first_dense_layers() reads
 // how many; it must be called behind the number of layers.
 std::int64_t first_dense_layers(HuggingFaceConfig& config, const file::Model& model,

@@ -96,6 +96,11 @@ void note_prediction(HuggingFaceConfig& config, file::Model& model) {
 
 }  // namespace
 
+std::filesystem::path config_of(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) ? path / "config.json" : path;
+}
+
 bool is_hugging_face(const SourceText& source) {
   if (source.extension != ".json") return false;
   const std::optional<Json> object = parse_config(source.text).value;

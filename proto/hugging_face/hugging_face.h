@@ -8,12 +8,16 @@
 
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "proto/message_file.h"
 #include "proto/model.pb.h"
 
 namespace stepsim {
+
+// Returns the config.json of a folder, there or not; any other path as it is.
+std::filesystem::path config_of(const std::filesystem::path& path);
 
 // True if the file says model_type, as every config.json does.
 bool is_hugging_face(const SourceText& source);

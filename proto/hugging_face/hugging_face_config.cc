@@ -80,40 +80,36 @@ double HuggingFaceConfig::number_or(std::string_view key, double absent) {
   return absent;
 }
 
-std::vector<std::string> HuggingFaceConfig::texts(std::string_view key) {
-  std::vector<std::string> result;
+template <typename Value>
+std::vector<Value> HuggingFaceConfig::list(std::string_view key, bool (Json::*is_value)() const,
+                                           std::string_view values) {
+  std::vector<Value> result;
   if (!has(key) || lists_) return result;
-  bool fine = at(key).is_array();
-  for (const Json& value : fine ? at(key) : Json::array()) {
-    fine = fine && value.is_string();
-    if (fine) result.push_back(value.get<std::string>());
+  const std::string must = "must be a list of " + std::string(values);
+  if (!at(key).is_array()) {
+    refuse(key, "", must + ", is " + shown(at(key)));
+    return result;
   }
-  if (!fine) refuse(key, "", "must be a list of texts, is " + shown(at(key)));
+  for (const Json& value : at(key)) {
+    if (!(value.*is_value)()) {
+      refuse(key, "", must + "; entry " + std::to_string(result.size()) + " is " + shown(value));
+      return result;
+    }
+    result.push_back(value.get<Value>());
+  }
   return result;
+}
+
+std::vector<std::string> HuggingFaceConfig::texts(std::string_view key) {
+  return list<std::string>(key, &Json::is_string, "texts");
 }
 
 std::vector<bool> HuggingFaceConfig::flags(std::string_view key) {
-  std::vector<bool> result;
-  if (!has(key) || lists_) return result;
-  bool fine = at(key).is_array();
-  for (const Json& value : fine ? at(key) : Json::array()) {
-    fine = fine && value.is_boolean();
-    if (fine) result.push_back(value.get<bool>());
-  }
-  if (!fine) refuse(key, "", "must be a list of true and false, is " + shown(at(key)));
-  return result;
+  return list<bool>(key, &Json::is_boolean, "true and false");
 }
 
 std::vector<std::int64_t> HuggingFaceConfig::numbers(std::string_view key) {
-  std::vector<std::int64_t> result;
-  if (!has(key) || lists_) return result;
-  bool fine = at(key).is_array();
-  for (const Json& value : fine ? at(key) : Json::array()) {
-    fine = fine && value.is_number_integer();
-    if (fine) result.push_back(value.get<std::int64_t>());
-  }
-  if (!fine) refuse(key, "", "must be a list of whole numbers, is " + shown(at(key)));
-  return result;
+  return list<std::int64_t>(key, &Json::is_number_integer, "whole numbers");
 }
 
 std::string HuggingFaceConfig::text_or(std::string_view key, const std::string& absent) {

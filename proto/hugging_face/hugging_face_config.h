@@ -47,7 +47,8 @@ class HuggingFaceConfig {
   std::int64_t count_or(std::string_view key, std::string_view field, std::int64_t absent);
   bool flag_or(std::string_view key, bool absent);
   double number_or(std::string_view key, double absent);
-  // Reads a list of texts, whole numbers or true and false; empty if absent.
+  // Reads a list of texts, whole numbers or true and false; empty if absent. The first entry of
+  // another kind is reported with its place, and ends the list.
   std::vector<bool> flags(std::string_view key);
   std::vector<std::string> texts(std::string_view key);
   std::vector<std::int64_t> numbers(std::string_view key);
@@ -103,6 +104,9 @@ class HuggingFaceConfig {
   std::vector<HuggingFaceConfig> objects(std::string_view key);
 
  private:
+  template <typename Value>
+  std::vector<Value> list(std::string_view key, bool (Json::*is_value)() const,
+                          std::string_view values);
   std::int64_t whole(std::string_view key, std::string_view field, std::int64_t least,
                      std::int64_t most = kMostOfAny);
   const Json& at(std::string_view key) const { return object_.find(key).value(); }

@@ -43,13 +43,7 @@ void read_qwen3_next(Config& config, file::Model& model) {
   experts.set_shared_intermediate(
       config.size("shared_expert_intermediate_size", "experts.shared_intermediate"));
   experts.set_shared_gate(true);
-  config.expect("decoder_sparse_step", 1, " (every layer has experts)");
-  const std::vector<std::int64_t> dense = config.layers("mlp_only_layers", 0, model.layers() - 1);
-  config.has("intermediate_size");
-  if (dense.empty()) return;
-  model.set_mlp_pattern(layers_where(
-      model, [&](std::int64_t layer) { return std::ranges::count(dense, layer) > 0; }, 'D', 'E'));
-  read_dense_mlp(config, model);
+  read_sparse_layers(config, model);
 }
 
 // Kimi's delta attention in most layers, latent attention in the others. The file counts layers

@@ -252,10 +252,12 @@ void read_zamba2_layers(Config& config, file::Model& model) {
   model.set_mlp_pattern("-");
   const std::int64_t blocks = config.size_or("num_mem_blocks", "shared.blocks", 1);
   const bool adapts = config.flag_or("use_shared_mlp_adapter", true);
+  const bool adapts_attention = config.flag_or("use_shared_attention_adapter", false);
   const std::int64_t rank = config.size_or("adapter_rank", "shared.adapter_rank", 128);
   if (model.mixer_pattern().find('Z') == std::string::npos) return;
   model.mutable_shared()->set_blocks(blocks);
   if (adapts) model.mutable_shared()->set_adapter_rank(rank);
+  if (adapts_attention) model.mutable_shared()->set_attention_adapter_rank(rank);
 }
 
 // Zamba 2: states, and before some of them a block of attention and MLP whose weights they share.
@@ -270,8 +272,6 @@ void read_zamba2(Config& config, file::Model& model) {
   model.set_tied_embeddings(config.flag_or("tie_word_embeddings", true));
   model.set_mlp_bias(config.flag_or("add_bias_linear", false));
   read_zamba2_layers(config, model);
-  config.expect("use_shared_attention_adapter", false,
-                " (adapters of shared attention are not modelled)");
   read_mamba2(config, model,
               {.heads = "n_mamba_heads",
                .value_dim = "mamba_headdim",

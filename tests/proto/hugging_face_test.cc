@@ -311,13 +311,22 @@ TEST_F(HuggingFaceTest, Qwen3CanHaveDenseLayers) {
   EXPECT_EQ(mlps, "DDDEDE");
 }
 
-TEST_F(HuggingFaceTest, DenseLayersMustFitTheStep) {
+// decoder_sparse_step counts from the first layer; mlp_only_layers takes any of them out.
+TEST_F(HuggingFaceTest, AnyLayersOfQwen3CanBeDense) {
+  const ModelSpec model = model_of(R"({"model_type": "qwen3_moe", "vocab_size": 1000,
+    "hidden_size": 512, "intermediate_size": 6144, "moe_intermediate_size": 768,
+    "num_hidden_layers": 8, "num_attention_heads": 8, "num_experts": 8, "num_experts_per_tok": 2,
+    "decoder_sparse_step": 2, "mlp_only_layers": [0, 5]})");
+  EXPECT_EQ(model.mlp_pattern, "DEDEDDDE");
+}
+
+TEST_F(HuggingFaceTest, ListsNameTheEntryThatIsOfAnotherKind) {
   const Lines lines = problems_with(R"({"model_type": "qwen3_moe", "vocab_size": 1000,
     "hidden_size": 512, "intermediate_size": 6144, "moe_intermediate_size": 768,
-    "num_hidden_layers": 6, "num_attention_heads": 8, "num_experts": 8, "num_experts_per_tok": 2,
-    "decoder_sparse_step": 2, "mlp_only_layers": [0]})");
-  EXPECT_EQ(lines, Lines{"config.json: mlp_only_layers: must be a multiple of decoder_sparse_step "
-                         "(2) many layers, are 1"});
+    "num_hidden_layers": 4, "num_attention_heads": 8, "num_experts": 8, "num_experts_per_tok": 2,
+    "mlp_only_layers": [0, 1.5]})");
+  EXPECT_EQ(lines,
+            Lines{"config.json: mlp_only_layers: must be a list of whole numbers; entry 1 is 1.5"});
 }
 
 // Qwen1.5-MoE-A2.7B.

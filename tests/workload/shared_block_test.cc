@@ -60,6 +60,15 @@ TEST(SharedBlockTest, EachBlockIsCountedOnce) {
   EXPECT_EQ(layers.block(5).parameters(), kState + kOwn);
 }
 
+// Zamba 2 of 1.2 B: each layer has narrow paths of its own beside the shared queries, keys, values.
+TEST(SharedBlockTest, AttentionCanHaveAdapters) {
+  ModelSpec model = zamba();
+  const std::int64_t before = parameter_count(model);
+  model.shared.attention_adapter_rank = kRank;
+  EXPECT_EQ(parameter_count(model) - before,
+            4 * 3 * (2 * kHidden * kRank + kRank * kHeads * kHeadDim));
+}
+
 // The block's weights multiply in every layer that has it.
 TEST(SharedBlockTest, EachUseOfABlockCountsInFlops) {
   ModelSpec more = zamba();

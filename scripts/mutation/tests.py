@@ -8,8 +8,9 @@ import sys
 from .build import BUILD, HOME, TREE, WORK, digest, run
 
 SLOW_S = 0.3  # tests that take longer run after the others
-# Not about what the rooms do; in need of a second build; about the instants of signals.
-LEFT_OUT = {"layering", "one_definition", "format", "mutation", "debug_equals_release", "cli_outputs"}
+# Not about what the rooms do; in need of a second build or of other binaries; about the instants of signals.
+LEFT_OUT = {"layering", "one_definition", "format", "mutation", "debug_equals_release", "determinism",
+            "cli_outputs"}
 
 
 @dataclasses.dataclass

@@ -8,9 +8,8 @@ import sys
 from .build import BUILD, HOME, TREE, WORK, digest, run
 
 SLOW_S = 0.3  # tests that take longer run after the others
-# Not about what the rooms do; in need of a second build or of other binaries; about the instants of signals.
-LEFT_OUT = {"layering", "one_definition", "format", "mutation", "debug_equals_release", "determinism",
-            "cli_outputs"}
+# Not about what the rooms do; in need of a second build; about the instants of signals.
+LEFT_OUT = {"layering", "one_definition", "format", "mutation", "debug_equals_release", "cli_outputs"}
 
 
 @dataclasses.dataclass
@@ -94,9 +93,15 @@ class Tests:
             if test["name"] not in LEFT_OUT and program in command:
                 yield test["name"], ["BINARY" if word == program else word for word in command]
 
+    def _beside_program(self):
+        """Returns what else of the build these commands run."""
+        words = {word for _, command in self._program_commands() for word in command if word.startswith(f"{BUILD}/")}
+        return sorted(os.path.relpath(word, BUILD) for word in words)
+
     def _scripts(self):
         files = sorted((TREE / "tests/end_to_end").glob("*.py"))
         return digest(json.dumps(list(self._program_commands())) + "".join(path.read_text() for path in files))
 
     def _measure_program(self, program):
+        self.build.make([program, *self._beside_program()])
         return [self._measured(Stage(name, program, command)) for name, command in self._program_commands()]

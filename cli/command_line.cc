@@ -6,6 +6,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "cli/processes/started_processes.h"
 #include "cli/progress.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
@@ -165,7 +166,8 @@ std::optional<std::int64_t> read_whole_number(const CommandLine& line, const std
 std::size_t read_threads(const CommandLine& line, const std::string& option,
                          std::vector<Problem>& problems) {
   const auto threads = read_whole_number(line, option, 1, kMostThreads, problems);
-  return threads ? static_cast<std::size_t>(*threads) : threads_of_machine();
+  if (threads) return static_cast<std::size_t>(*threads);
+  return started_processes() > 1 ? 1 : threads_of_machine();
 }
 
 std::string read_output_path(const CommandLine& line, const std::string& option,

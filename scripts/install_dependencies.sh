@@ -10,7 +10,7 @@ packages=(
   libfmt-dev nlohmann-json3-dev zlib1g-dev libnlopt-cxx-dev libsqlite3-dev
 )
 if [[ "${1:-}" == "--with-tests" ]]; then
-  packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev
+  packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev libopenmpi-dev openmpi-bin
     clang clang-format libclang-rt-dev locales python3)
 elif [[ $# -gt 0 ]]; then
   echo "usage: $0 [--with-tests]" >&2

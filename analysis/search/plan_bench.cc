@@ -30,6 +30,13 @@ std::vector<Problem> PlanBench::problems_of(const ParallelPlan& plan) const {
   return check(plan, place_.base.model, place_.base.cluster, place_.places);
 }
 
+ParallelPlan PlanBench::plan(std::uint64_t number) const {
+  return *place_.space
+              .plan(number, place_.base.plan, place_.base.model,
+                    static_cast<std::int64_t>(place_.places.chips.size()))
+              .plan;
+}
+
 std::optional<Problem> PlanBench::problem_of(const ParallelPlan& plan) const {
   std::vector<Problem> problems = problems_of(plan);
   if (problems.empty()) return std::nullopt;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/search/plan_bounds.h"
+#include "analysis/search/plan_helper.h"
 #include "analysis/search/search.h"
 #include "experiment/simulate_experiment.h"
 
@@ -20,18 +21,13 @@ namespace stepsim {
 
 using SearchClock = std::chrono::steady_clock;
 
-// What became of a simulation: a plan's result, ranks that wait for each other forever or can't run
-// a collective, or neither as time was up.
-struct SimulatedPlan {
-  std::optional<FoundPlan> plan{};
-  bool cannot_run = false;
-  std::uint64_t ops = 0;
-};
-
 class PlanBench {
  public:
   // REQUIRES: `place` outlives it.
   explicit PlanBench(const SearchPlace& place) : place_(place) {}
+
+  // Returns the plan of a number of the space. REQUIRES: there is one (PlanOrReason).
+  ParallelPlan plan(std::uint64_t number) const;
 
   // Returns the first problem; unset: the plan can run.
   std::optional<Problem> problem_of(const ParallelPlan& plan) const;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <queue>
 #include <tuple>
 #include <utility>
 
 #include "analysis/search/plan_bench.h"
+#include "analysis/search/plan_helper.h"
 #include "sim/base/parallel.h"
 
 namespace stepsim {
@@ -80,7 +82,8 @@ bool beats(const FoundPlan& plan, Duration step, Bytes memory, std::int64_t chip
 
 class Search {
  public:
-  Search(const std::vector<SearchPlace>& places, const SearchOptions& options) : options_(options) {
+  Search(const std::vector<SearchPlace>& places, const SearchOptions& options)
+      : options_(options), free_helpers_(options.helpers) {
     if (options.time_limit_s) {
       deadline_ = SearchClock::now() + std::chrono::duration_cast<SearchClock::duration>(
                                            std::chrono::duration<double>(*options.time_limit_s));
@@ -117,11 +120,7 @@ class Search {
   }
 
   ParallelPlan plan_of(const Candidate& candidate) const {
-    const SearchPlace& at = benches_[candidate.place]->place();
-    return *at.space
-                .plan(candidate.number, at.base.plan, at.base.model,
-                      static_cast<std::int64_t>(at.places.chips.size()))
-                .plan;
+    return benches_[candidate.place]->plan(candidate.number);
   }
 
   // ---- 1 and 2: rules and bounds ----
@@ -288,11 +287,36 @@ class Search {
     report(false);
   }
 
+  // Simulates a plan by a helper that is free, else here.
+  SimulatedPlan simulated_somewhere(const Candidate& candidate) {
+    const ParallelPlan plan = plan_of(candidate);
+    const std::shared_ptr<PlanHelper> helper = take_helper();
+    if (!helper) return benches_[candidate.place]->simulated(plan, options_, deadline_);
+    PlanQuestion question{.place = candidate.place, .number = candidate.number};
+    if (deadline_) {
+      question.seconds = std::chrono::duration<double>(*deadline_ - SearchClock::now()).count();
+    }
+    SimulatedPlan done = helper->simulated(question);
+    if (done.plan) done.plan->plan = plan;
+    const std::scoped_lock lock(helpers_mutex_);
+    free_helpers_.push_back(helper);
+    return done;
+  }
+
+  std::shared_ptr<PlanHelper> take_helper() {
+    const std::scoped_lock lock(helpers_mutex_);
+    if (free_helpers_.empty()) return nullptr;
+    std::shared_ptr<PlanHelper> helper = std::move(free_helpers_.back());
+    free_helpers_.pop_back();
+    return helper;
+  }
+
   void simulate(const std::vector<std::size_t>& round) {
     std::vector<SimulatedPlan> done(round.size());
-    for_each_in_parallel(round.size(), options_.threads, [&](std::size_t i) {
+    const std::size_t workers = options_.helpers.size() + options_.threads;
+    for_each_in_parallel(round.size(), workers, [&](std::size_t i) {
       const Candidate& candidate = candidates_[round[i]];
-      done[i] = benches_[candidate.place]->simulated(plan_of(candidate), options_, deadline_);
+      done[i] = simulated_somewhere(candidate);
     });
     for (std::size_t i = 0; i < round.size(); ++i) {
       Candidate& candidate = candidates_[round[i]];
@@ -498,6 +522,8 @@ class Search {
   }
 
   const SearchOptions& options_;
+  std::mutex helpers_mutex_;  // guards free_helpers_
+  std::vector<std::shared_ptr<PlanHelper>> free_helpers_;
   std::optional<SearchClock::time_point> deadline_{};
   std::vector<std::unique_ptr<PlanBench>> benches_;
   std::uint64_t all_ = 0;

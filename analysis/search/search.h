@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,12 +55,15 @@ struct SearchProgress {
   std::optional<double> bound{};  // no plan that is left is better
 };
 
+class PlanHelper;  // plan_helper.h
+
 struct SearchOptions {
   Objective objective = Objective::kStep;
   std::size_t top = 10;
   std::optional<Duration> most_step{};  // slower plans are none
   std::optional<double> time_limit_s{};
   std::size_t threads = 1;
+  std::vector<std::shared_ptr<PlanHelper>> helpers{};  // simulate besides the threads
   // No further round of simulations begins after so many. Unset: no limit.
   std::optional<std::uint64_t> most_simulated{};
   FrontEffort front = FrontEffort::kQuick;

@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 
 #include "cli/outputs.h"
+#include "cli/processes/process_group.h"
 #include "cli/progress.h"
 #include "cli/search/search_options.h"
 #include "cli/search/search_text.h"
+#include "cli/search/shared_search.h"
 #include "cli/standard_output.h"
 #include "cli/version.h"
 #include "traces/plot_svg.h"
@@ -82,8 +85,14 @@ void keep_freed_memory() {
 }
 
 ExitStatus run_search_command(const std::vector<std::string>& arguments) {
-  SearchRequest request = read_search_request(arguments);
   keep_freed_memory();
+  const std::unique_ptr<ProcessGroup> group = ProcessGroup::join();
+  if (group && !group->is_first()) {
+    simulate_plans_for(*group, arguments);
+    return ExitStatus::kDone;
+  }
+  SearchRequest request = read_search_request(arguments);
+  if (group) add_helpers(*group, arguments, request.options);
   SearchLine line(request.quiet);
   request.options.progress = [&](const SearchProgress& progress) { line.show(progress); };
   const SearchResult result = search_plans(request.places, request.options);
@@ -124,7 +133,7 @@ Usage:
 With --within only those keys vary, and all others have their defaults or the values of --fix. dp
 follows from the chips unless it is given. What is listed is what simulating every plan would give:
 a plan that is not simulated breaks a rule, does not fit, or has a lower bound on its time that is
-above the results of others. An EXPERIMENT in front of the options gives its model, cluster and plan
+above the results of others. mpirun -n 8 stepsim search .. simulates in all processes. An EXPERIMENT in front of the options gives its model, cluster and plan
 as the start. docs/search.md has a session.
 )",
     .options = search_option_list,

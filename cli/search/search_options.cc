@@ -292,7 +292,8 @@ po::options_description search_option_list() {
       "how far the front is looked for (default: quick, which is the whole one in small spaces)");
   add("why", text("KEYS"), "say why this plan is not in the list, and what it gives");
   add("jobs", text("N"),
-      "simulate this many plans at once (default: as many as the machine has cores)");
+      "simulate this many plans at once (default: as many as the machine has cores; one in each "
+      "process that mpirun started)");
   add("chip", text("NAME|FILE"), "chip (default: the cluster's)");
   add("library", text("NAME|FILE"), "communication library (default: the chip's)");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),

@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 
 #include "cli/interrupts.h"
 #include "cli/outputs.h"
+#include "cli/processes/process_group.h"
 #include "cli/progress.h"
 #include "cli/progress_line.h"
+#include "cli/sweep/point_bench.h"
 #include "cli/sweep/sweep_merge.h"
 #include "cli/sweep/sweep_options.h"
 #include "cli/sweep/sweep_run.h"
@@ -69,6 +72,11 @@ ExitStatus run_merge(const std::vector<std::string>& arguments) {
 
 ExitStatus run_sweep_command(const std::vector<std::string>& arguments) {
   if (is_merge(arguments)) return run_merge(arguments);
+  const std::unique_ptr<ProcessGroup> group = ProcessGroup::join();
+  if (group && !group->is_first()) {
+    do_points_for(*group, arguments);
+    return ExitStatus::kDone;
+  }
   const SweepRequest request = read_sweep_request(arguments);
   std::optional<ResultStore> store;
   if (!request.store.empty()) {
@@ -77,7 +85,7 @@ ExitStatus run_sweep_command(const std::vector<std::string>& arguments) {
                         ", and the same command goes on from there");
   }
   SweepLine line(request.quiet);
-  const SweepResult result = run_points(request, store ? &*store : nullptr,
+  const SweepResult result = run_points(request, store ? &*store : nullptr, group.get(),
                                         [&](const SweepCounts& counts) { line.show(counts); });
   line.wipe();
   set_interrupt_words("");
@@ -103,6 +111,7 @@ Usage:
 
 EXPERIMENT is what stepsim run takes. Several --over are crossed; several fields of one, as in
 --over plan.tp=1,2,4,plan.dp=8,4,2, go together. A path may leave out groups: cluster..nic_bandwidth.
+On many machines: mpirun -n 8 stepsim sweep .. shares the points among processes (srun likewise).
 --shard 3/7 runs a seventh of the points, for job arrays, and `merge` joins the stores of all.
 docs/sweep.md has a session and the tables of a store.
 )",

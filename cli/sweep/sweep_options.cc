@@ -10,7 +10,6 @@
 #include "cli/sweep/sweep_table.h"
 #include "proto/json_value.h"
 #include "sim/base/field_text.h"
-#include "sim/base/parallel.h"
 #include "sim/base/suggestion.h"
 #include "traces/output_place.h"
 
@@ -19,18 +18,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::size_t kMostJobs = 1024;
 constexpr std::uint64_t kMostShards = 1'000'000;
-
-std::size_t read_jobs(const CommandLine& line, std::vector<Problem>& problems) {
-  if (line.options.count("jobs") == 0) return threads_of_machine();
-  const std::string text = line.value("jobs");
-  const auto jobs = number_in<std::size_t>(text);
-  if (jobs && *jobs >= 1 && *jobs <= kMostJobs) return *jobs;
-  problems.push_back(
-      {"--jobs", fmt::format("must be a whole number, 1 to {}, is \"{}\"", kMostJobs, text)});
-  return 1;
-}
 
 std::vector<std::string> texts_of(const CommandLine& line, const std::string& option) {
   if (line.options.count(option) == 0) return {};
@@ -167,7 +155,8 @@ po::options_description sweep_option_list() {
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "change one field of all points; can be repeated");
   add("jobs", text("N"),
-      "run this many points at once (default: as many as the machine has cores)");
+      "run this many points at once (default: as many as the machine has cores; one in each "
+      "process that mpirun started)");
   add("shard", text("I/N"), "run the I-th part of N of the points, into a store of its own");
   add("csv", text("FILE"), "write a table of the points");
   add("plot", text("FILE"),
@@ -190,7 +179,7 @@ SweepRequest read_sweep_request(const std::vector<std::string>& arguments) {
   if (shard.count > 1 && store.empty()) {
     problems.push_back({"--store", "must be given with --shard: a file of this shard alone"});
   }
-  const std::size_t jobs = read_jobs(line, problems);
+  const std::size_t jobs = read_threads(line, "jobs", problems);
   std::vector<std::string> axes;
   bool has_file = true;
   try {

@@ -5,65 +5,24 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
-#include "cli/experiment_result.h"
+#include "cli/sweep/point_bench.h"
 #include "cli/version.h"
 #include "proto/catalog/measured_tables.h"
 #include "proto/json_value.h"
 #include "sim/base/error.h"
 #include "sim/base/parallel.h"
-#include "sim/run/simulate.h"
 
 namespace stepsim {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// The problems of a point in one line.
-std::string text_of(const ConfigError& error) {
-  std::string text;
-  for (const Problem& problem : error.problems()) {
-    std::string_view field = problem.field;
-    if (field.starts_with("--set ")) field.remove_prefix(6);
-    text += (text.empty() ? "" : "; ") + std::string(field) + ": " + problem.message;
-  }
-  return text;
-}
-
-// A point that has been read, and can be run unless it has a problem.
-struct ReadPoint {
-  std::optional<LoadedExperiment> loaded{};
-  std::string key{};
-  std::string problem{};
-};
-
-ReadPoint read_point(const SweepRequest& request, std::uint64_t number) {
-  ExperimentSource source = request.source;
-  for (std::string& text : request.space.overrides(number)) {
-    source.overrides.push_back(std::move(text));
-  }
-  ReadPoint point;
-  try {
-    point.loaded = load_with_topology(source);
-  } catch (const ConfigError& error) {
-    point.problem = text_of(error);
-    return point;
-  }
-  if (point.loaded->simulation.fidelities.size() > 1) {
-    point.problem = "simulation.fidelity: must be one network model";
-    return point;
-  }
-  // How the fields came to their values doesn't matter.
-  ExperimentRecord record{.fields = point.loaded->record.fields, .overrides = {}};
-  point.key = key_of_experiment(record_json(record, point.loaded->simulation, version()));
-  return point;
-}
 
 std::string inputs_json(const SweepRequest& request, const std::vector<std::string>& values) {
   const std::vector<std::string> paths = request.space.paths();
@@ -72,24 +31,14 @@ std::string inputs_json(const SweepRequest& request, const std::vector<std::stri
   return json_text(object);
 }
 
-// Returns why simulating it fails, or puts the result in place.
-std::string run_point(LoadedExperiment loaded, const std::vector<IntervalEntry>& intervals,
-                      std::string& json) {
-  try {
-    json = experiment_result(std::move(loaded), intervals);
-    return "";
-  } catch (const DeadlockError&) {
-    return "the step never ends: `stepsim run` says which ranks wait for each other";
-  } catch (const std::range_error& error) {
-    return error.what();
-  }
-}
-
 class PointRuns {
  public:
-  PointRuns(const SweepRequest& request, ResultStore* store,
+  PointRuns(const SweepRequest& request, ResultStore* store, ProcessGroup* group,
             const std::function<void(const SweepCounts&)>& progress)
       : request_(request), store_(store), progress_(progress) {
+    for (std::size_t i = 0; i < request.jobs; ++i) free_.push_back(make_bench(request, intervals_));
+    const std::size_t places = group == nullptr ? 0 : group->start(job_of(request));
+    for (std::size_t i = 0; i < places; ++i) free_.push_back(make_remote_bench(*group, i));
     for (std::uint64_t i = request.shard.index; i < request.space.size();
          i += request.shard.count) {
       rows_.push_back({.number = static_cast<std::int64_t>(i), .values = request.space.values(i)});
@@ -107,7 +56,12 @@ class PointRuns {
 
   SweepResult run() {
     const auto start = Clock::now();
-    for_each_in_parallel(rows_.size(), request_.jobs, [&](std::size_t i) { do_point(i); });
+    for_each_in_parallel(rows_.size(), free_.size(), [&](std::size_t i) {
+      std::unique_ptr<PointBench> bench = take_bench();
+      do_point(i, *bench);
+      const std::lock_guard lock(mutex_);
+      free_.push_back(std::move(bench));
+    });
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (rows_[i].problem.empty() && rows_[i].cells.empty()) take_from_twin(i);
     }
@@ -116,11 +70,18 @@ class PointRuns {
   }
 
  private:
-  void do_point(std::size_t i) {
+  std::unique_ptr<PointBench> take_bench() {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<PointBench> bench = std::move(free_.back());
+    free_.pop_back();
+    return bench;
+  }
+
+  void do_point(std::size_t i, PointBench& bench) {
     SweepRow& row = rows_[i];
-    ReadPoint point = read_point(request_, static_cast<std::uint64_t>(row.number));
-    row.problem = point.problem;
-    keys_[i] = point.key;
+    PointState state = bench.read(static_cast<std::uint64_t>(row.number));
+    row.problem = std::move(state.problem);
+    keys_[i] = std::move(state.key);
     if (!row.problem.empty()) return finish(i, std::nullopt, &SweepCounts::refused);
     switch (claim(i)) {
       case Claim::kTaken:
@@ -131,12 +92,12 @@ class PointRuns {
         break;
     }
     const auto start = Clock::now();
-    std::string json;
-    row.problem = run_point(std::move(*point.loaded), intervals_, json);
+    PointResult result = bench.run();
+    row.problem = std::move(result.problem);
     if (!row.problem.empty()) return finish(i, std::nullopt, &SweepCounts::refused);
-    row.cells = cells_of_result(json);
+    row.cells = cells_of_result(result.json);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    finish(i, StoredResult{keys_[i], std::move(json), seconds, std::string(version())},
+    finish(i, StoredResult{keys_[i], std::move(result.json), seconds, std::string(version())},
            &SweepCounts::run);
   }
 
@@ -220,7 +181,8 @@ class PointRuns {
   std::map<std::int64_t, StoredPoint> stored_points_;
 
   std::mutex store_mutex_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;                               // guards the rest
+  std::vector<std::unique_ptr<PointBench>> free_;  // as many as threads
   std::unordered_map<std::string, std::size_t> owner_;
   SweepCounts counts_;
   bool is_writing_ = false;
@@ -249,9 +211,9 @@ void require_points(const SweepRequest& request, const SweepResult& result) {
 
 }  // namespace
 
-SweepResult run_points(const SweepRequest& request, ResultStore* store,
+SweepResult run_points(const SweepRequest& request, ResultStore* store, ProcessGroup* group,
                        const std::function<void(const SweepCounts&)>& progress) {
-  SweepResult result = PointRuns(request, store, progress).run();
+  SweepResult result = PointRuns(request, store, group, progress).run();
   require_points(request, result);
   return result;
 }

@@ -1,10 +1,11 @@
-// Runs the points of a sweep in threads, each once, and keeps what they give.
+// Runs the points of a sweep in threads and other processes, each once, and keeps what they give.
 
 #pragma once
 
 #include <functional>
 #include <string>
 
+#include "cli/processes/process_group.h"
 #include "cli/sweep/sweep_options.h"
 #include "cli/sweep/sweep_table.h"
 #include "store/result_store.h"
@@ -16,11 +17,12 @@ struct SweepResult {
   SweepCounts counts;
 };
 
-// `store` may be nullptr; otherwise what it has is not run again, and what is run is in it before
-// `progress` counts it. Two points with the same experiment are run once. `progress` is called by
-// one thread at a time. Throws ConfigError if no point of a whole sweep can run, and OutputError if
-// the store can't be written; the store keeps what was put in before.
-SweepResult run_points(const SweepRequest& request, ResultStore* store,
+// `group` may be nullptr; otherwise this is the first of its processes, and the others run points,
+// too. `store` may be nullptr; otherwise what it has is not run again, and what is run is in it
+// before `progress` counts it. Two points with the same experiment are run once. `progress` is
+// called by one thread at a time. Throws ConfigError if no point of a whole sweep can run, and
+// OutputError if the store can't be written; the store keeps what was put in before.
+SweepResult run_points(const SweepRequest& request, ResultStore* store, ProcessGroup* group,
                        const std::function<void(const SweepCounts&)>& progress);
 
 }  // namespace stepsim

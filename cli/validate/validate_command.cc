@@ -130,7 +130,7 @@ std::vector<Fidelity> read_fidelities(const std::string& text, std::vector<Probl
   return {};
 }
 
-ValidateRequest read_request(const std::vector<std::string>& arguments) {
+ValidateRequest read_validate_request(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, validate_option_list(), problems);
   ValidateRequest request;
@@ -288,7 +288,7 @@ ExitStatus status_of(const std::vector<Finished>& finished) {
 }
 
 ExitStatus run_validate_command(const std::vector<std::string>& arguments) {
-  const ValidateRequest request = read_request(arguments);
+  const ValidateRequest request = read_validate_request(arguments);
   if (request.cases) return validate_cases(request.words, request.json);
   if (request.list) {
     print(list_text(request));

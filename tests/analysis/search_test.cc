@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "analysis/search/plan_bounds.h"
+#include "analysis/search/plan_helper.h"
 #include "analysis/step/finished_run.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
@@ -379,6 +382,66 @@ TEST(SearchSpaceTest, UsualValuesDivideTheChips) {
   EXPECT_EQ(values("overlap_parameters"), (std::vector<std::string>{"false", "true"}));
   EXPECT_TRUE(values("sequence").empty());
   EXPECT_EQ(std::ranges::count(usual_keys(place.base.model), "ep"), 1);
+}
+
+// ---- plans that others simulate ----
+
+TEST(PlanHelperTest, TextsHoldAllOfAPlan) {
+  FoundPlan plan{.step = Duration(123456789012),
+                 .step_interval_s = Interval{.low = 0.1, .high = 1.0 / 3},
+                 .peak = Bytes(80'000'000'001),
+                 .fits = true,
+                 .mfu = 0.1 + 0.2,
+                 .chips = 16384,
+                 .cost = 1e-300,
+                 .joules = 5.5e9,
+                 .axes = {"tp", "dp"}};
+  plan.breakdown.compute = Duration(7);
+  plan.breakdown.exposed_communication[1] = Duration(-1);
+  plan.breakdown.launch = Duration(9);
+  const SimulatedPlan read = simulated_of(text_of(SimulatedPlan{.plan = plan, .ops = 17}));
+  ASSERT_TRUE(read.plan);
+  EXPECT_EQ(read.ops, 17U);
+  EXPECT_EQ(read.plan->step, plan.step);
+  EXPECT_EQ(read.plan->step_interval_s->low, 0.1);
+  EXPECT_EQ(read.plan->step_interval_s->high, 1.0 / 3);
+  EXPECT_EQ(read.plan->peak, plan.peak);
+  EXPECT_TRUE(read.plan->fits);
+  EXPECT_EQ(read.plan->mfu, plan.mfu);
+  EXPECT_EQ(read.plan->chips, plan.chips);
+  EXPECT_EQ(read.plan->cost, plan.cost);
+  EXPECT_EQ(read.plan->joules, plan.joules);
+  EXPECT_EQ(read.plan->breakdown, plan.breakdown);
+  EXPECT_EQ(read.plan->axes, plan.axes);
+  EXPECT_TRUE(simulated_of(text_of(SimulatedPlan{.cannot_run = true})).cannot_run);
+  EXPECT_THROW(simulated_of("1 2"), std::invalid_argument);
+}
+
+// A helper that does what another process would, through texts.
+class OtherProcess final : public PlanHelper {
+ public:
+  OtherProcess(const std::vector<SearchPlace>& places, const SearchOptions& options)
+      : answers_(places, options) {}
+  SimulatedPlan simulated(const PlanQuestion& question) override {
+    ++questions;
+    return simulated_of(text_of(answers_.simulated(question_of(text_of(question)))));
+  }
+  int questions = 0;
+
+ private:
+  PlanAnswers answers_;
+};
+
+TEST(PlanHelperTest, FindsThePlansThatTheSearchFindsAlone) {
+  const SearchPlace place = place_of(questions().front());
+  const SearchResult alone = search_plans({place}, {.top = 5, .threads = 1});
+  const std::vector<SearchPlace> places = {place};
+  const SearchOptions theirs;
+  const auto other = std::make_shared<OtherProcess>(places, theirs);
+  const SearchResult helped = search_plans({place}, {.top = 5, .threads = 1, .helpers = {other}});
+  EXPECT_GT(other->questions, 0);
+  expect_equal(helped.best, alone.best, alone.best.size());
+  expect_equal(helped.front, alone.front, alone.front.size());
 }
 
 }  // namespace

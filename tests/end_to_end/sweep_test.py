@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -114,6 +115,14 @@ over: "plan.sequence=128,256"
         self.assertEqual(len(set(text.splitlines())), 2)
         self.assertEqual(self.rows(store, "SELECT count(*) FROM results"), [(1,)])
         self.assertEqual(self.rows(store, "SELECT count(*) FROM points"), [(3,)])
+
+    def test_processes_without_a_module_for_mpi_are_refused(self):
+        lone = self.path("stepsim")
+        shutil.copy(program.STEPSIM, lone)
+        run = subprocess.run([lone, "sweep", *EXPERIMENT, *AXES], capture_output=True, text=True,
+                             env=dict(os.environ, OMPI_COMM_WORLD_SIZE="2"))
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("built without MPI", run.stderr)
 
     # ---- the same bytes ----
 

@@ -81,10 +81,10 @@ MAY_INCLUDE = {
     + ["analysis/accuracy", "analysis/calibration", "analysis/search", "analysis/studies",
        "store", "traces"],
 }
-FOLDERS = ["calibrate", "collective", "compare", "formula", "run", "schedule", "search", "serve",
-           "serve_search", "sweep", "validate"]
+FOLDERS = ["calibrate", "collective", "compare", "formula", "processes", "run", "schedule", "search",
+           "serve", "serve_search", "sweep", "validate"]
 for folder in FOLDERS:
-    MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli"]
+    MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli", "cli/processes"]
 MAY_INCLUDE["cli"] += [f"cli/{folder}" for folder in FOLDERS]
 # Data types that a room may include beyond the table, each a decision: docs/decisions/.
 FILES = {

@@ -91,18 +91,21 @@ void DataParallel::reduce(Part& part, Bucket& bucket) {
   }
   const bool at_once = plan.overlap_gradients || plan.zero == 2;
   const std::string what = part.experts ? "expert gradients" : "gradients";
-  const Bytes bytes(bucket.parameters * plan.gradient_bytes);
+  const std::int64_t summed =
+      plan.zero == 0 ? bucket.parameters : part.groups->shards * bucket.divided;
   OpRef reduction = stage_.add_collective(
       *part.gradient_stream,
       {.communicator = *part.groups->gradients,
        .op = plan.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
-       .bytes = bytes,
+       .bytes = Bytes(summed * plan.gradient_bytes),
        .type = stage_.gradient_type()},
       Axis::kData, stage_.label("reduce " + what),
       {after(at_once ? bucket.ready : *stage_.front().last_compute)});
   if (plan.zero == 2) {
-    stage_.builder.change_memory(
-        reduction, {.category = MemoryCategory::kGradients, .at_end = true, .bytes = bytes});
+    stage_.builder.change_memory(reduction,
+                                 {.category = MemoryCategory::kGradients,
+                                  .at_end = true,
+                                  .bytes = Bytes(bucket.parameters * plan.gradient_bytes)});
     part.reductions.push_back(reduction);
   }
   if (bucket.is_last && part.across_stream) {
@@ -166,7 +169,7 @@ void DataParallel::gather_parameters(OpRef optimizer) {
           *part.parameter_stream,
           {.communicator = *part.groups->parameters,
            .op = CollectiveOp::kAllGather,
-           .bytes = bucket.parameters * size_of(stage_.plan.weights()),
+           .bytes = part.groups->shards * bucket.divided * size_of(stage_.plan.weights()),
            .type = stage_.plan.weights()},
           Axis::kData,
           stage_.label(part.experts ? "gather expert parameters" : "gather parameters"),

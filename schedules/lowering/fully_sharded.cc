@@ -21,7 +21,7 @@ FullySharded::FullySharded(Stage& stage) : stage_(stage) {
 }
 
 Bytes FullySharded::weights(const Part& part, const StageUnit& unit) const {
-  return unit.gathered(part.experts) * size_of(stage_.plan.weights());
+  return padded(unit.gathered(part.experts), part.groups->shards) * size_of(stage_.plan.weights());
 }
 
 void FullySharded::enter(const StageUnit& unit, const LayerVisit& visit, std::int32_t microbatch) {
@@ -88,7 +88,7 @@ void FullySharded::reduce(Part& part, const StageUnit& unit, std::int32_t microb
   const ParallelPlan& plan = stage_.plan;
   const std::string what = (part.experts ? "reduce experts of " : "reduce ") + unit.name;
   const std::int64_t parameters = unit.reduced(part.experts);
-  const Bytes bytes(parameters * plan.gradient_bytes);
+  const Bytes bytes(padded(parameters, part.groups->shards) * plan.gradient_bytes);
   const OpRef reduction =
       stage_.add_collective(part.reduce_stream,
                             {.communicator = *part.groups->gradients,

@@ -175,12 +175,15 @@ std::int64_t tensor_bytes(const ModelSpec& model, const ParallelPlan& plan,
          plan.dp * plan.cp;
 }
 
-// Replicated describes the gradients and parameters of layers with equally many parameters, in one
-// group of `replicas` ranks. `shards` of the ranks divide the state.
+// Replicated describes the gradients and parameters of layers in one group of `replicas` ranks.
+// `shards` of the ranks divide the state, whose buffers are padded for it.
 struct Replicated {
-  std::vector<std::int64_t> layers;
-  std::int64_t frozen = 0;          // parameters of all layers that FSDP gathers and nobody trains
-  std::int64_t gathered_again = 0;  // parameters that FSDP gathers a third time for recompute
+  struct Layer {
+    std::int64_t trained = 0;  // parameters
+    std::int64_t frozen = 0;   // those that FSDP gathers and nobody trains
+  };
+  std::vector<Layer> layers;
+  std::vector<std::int64_t> gathered_again{};  // parameters that FSDP gathers a third time
   std::vector<std::int64_t> copied{};  // parameters that another rank owns, reduced once per step
   std::int64_t replicas = 1;
   std::int64_t shards = 1;
@@ -191,35 +194,31 @@ std::int64_t replicated_bytes(const ParallelPlan& plan, const Replicated& state)
   const std::int64_t g = plan.gradient_bytes;
   const std::int64_t w = size_of(plan.weights()).value();
   const std::int64_t groups = state.replicas / state.shards;
+  const std::int64_t senders = groups * (state.shards - 1);
+  const std::int64_t reductions = plan.zero >= 2 ? microbatches : 1;
+  const std::int64_t gathers = plan.zero == 3 && plan.reshard_after_forward ? 2 * microbatches : 1;
   std::int64_t sum = 0;
-  for (const std::int64_t parameters : state.layers) {
+  for (const Replicated::Layer& layer : state.layers) {
     if (plan.zero == 0) {
-      sum += 2 * (state.replicas - 1) * parameters * g;
+      sum += 2 * (state.replicas - 1) * layer.trained * g;
       continue;
     }
-    std::int64_t a_parameter = g + w;
-    if (plan.zero == 2) a_parameter = microbatches * g + w;
-    if (plan.zero == 3) {
-      const std::int64_t gathers = plan.reshard_after_forward ? 2 * microbatches : 1;
-      a_parameter = microbatches * g + gathers * w;
-    }
-    sum += groups * (state.shards - 1) * parameters * a_parameter;
-    sum += state.shards * 2 * (groups - 1) * part_of(parameters, state.shards) * g;
+    const std::int64_t gathered = layer.trained + (plan.zero == 3 ? layer.frozen : 0);
+    sum += senders * padded(layer.trained, state.shards) * reductions * g;
+    sum += senders * padded(gathered, state.shards) * gathers * w;
+    sum += state.shards * 2 * (groups - 1) * part_of(layer.trained, state.shards) * g;
   }
   if (!state.copied.empty()) {
-    Replicated copy = state;
-    copy.layers = std::exchange(copy.copied, {});
-    copy.frozen = 0;
+    Replicated copy{.layers = {}, .replicas = state.replicas, .shards = state.shards};
+    for (const std::int64_t parameters : state.copied) copy.layers.push_back({parameters});
     ParallelPlan once = plan;
     once.zero = std::min(plan.zero, 1);
     sum += replicated_bytes(once, copy);
   }
-  if (plan.zero == 3) {
-    const std::int64_t gathers = plan.reshard_after_forward ? 2 * microbatches : 1;
-    sum += groups * (state.shards - 1) * state.frozen * gathers * w;
-  }
   if (plan.zero == 3 && plan.reshard_after_forward) {
-    sum += groups * (state.shards - 1) * state.gathered_again * microbatches * w;
+    for (const std::int64_t parameters : state.gathered_again) {
+      sum += senders * padded(parameters, state.shards) * microbatches * w;
+    }
   }
   return sum;
 }
@@ -234,15 +233,14 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
     if (!has_own_visit(block.role)) continue;
     const Layer& layer = layers.blocks[block.kind];
     const std::int64_t routed = layer.parameters(Region::kExpert) + layer.frozen(Region::kExpert);
-    experts.gathered_again += routed;
-    dense.gathered_again += layer.parameters() + layer.borrowed() + layer.frozen() - routed;
+    experts.gathered_again.push_back(routed);
+    dense.gathered_again.push_back(layer.parameters() + layer.borrowed() + layer.frozen() - routed);
   }
   for_each_layer(layers, [&](const Layer& layer) {
-    const std::int64_t routed = layer.parameters(Region::kExpert);
-    dense.layers.push_back(layer.parameters() - routed);
-    dense.frozen += layer.frozen() - layer.frozen(Region::kExpert);
-    experts.frozen += layer.frozen(Region::kExpert);
-    if (routed > 0) experts.layers.push_back(routed);
+    const Replicated::Layer routed{layer.parameters(Region::kExpert),
+                                   layer.frozen(Region::kExpert)};
+    dense.layers.push_back({layer.parameters() - routed.trained, layer.frozen() - routed.frozen});
+    experts.layers.push_back(routed);
   });
   const std::int64_t table = shares_table(model) ? layers.embedding.ops.front().parameters : 0;
   std::int64_t summed = 0;  // over the holders of shared weights
@@ -250,13 +248,13 @@ std::int64_t data_bytes(const ModelSpec& model, const ParallelPlan& plan, const 
     // The table is gathered for every layer that reads it and reduced after each, as are weights
     // of an earlier layer.
     for (std::size_t block = 0; block < layers.kind_of_block.size(); ++block) {
-      dense.layers[1 + block] += layers.blocks[layers.kind_of_block[block]].borrowed();
+      dense.layers[1 + block].trained += layers.blocks[layers.kind_of_block[block]].borrowed();
     }
     const std::size_t head = 1 + layers.kind_of_block.size();
-    if (model.tied_embeddings) dense.layers[head] += table;
+    if (model.tied_embeddings) dense.layers[head].trained += table;
     for (std::size_t module = 0; module < layers.prediction.size(); ++module) {
-      dense.layers[head + 3 * module + 1] += table;
-      dense.layers[head + 3 * module + 3] += unembedding_parameters(layers);
+      dense.layers[head + 3 * module + 1].trained += table;
+      dense.layers[head + 3 * module + 3].trained += unembedding_parameters(layers);
     }
   }
   for (const SharedWeights& weights : shared_weights(model, plan)) {

@@ -36,6 +36,12 @@ constexpr std::int64_t part_of(std::int64_t whole, std::int64_t parts) {
   return (whole + parts - 1) / parts;
 }
 
+// Returns the size of a buffer that holds `whole` and divides into equal parts: libraries pad the
+// flat buffers of parameters and gradients so.
+constexpr std::int64_t padded(std::int64_t whole, std::int64_t parts) {
+  return parts * part_of(whole, parts);
+}
+
 // Labels of compute ops on the critical path: OpGraph::path_labels.
 enum class PathLabel : std::uint32_t { kForward, kBackward, kRecompute, kOptimizer };
 

@@ -75,6 +75,29 @@ TEST(LowerTest, DataParallelBytesAreTheClosedForm) {
   }
 }
 
+// 7 replicas don't divide the layers' parameters: buffers are padded, so that every rank has, sends
+// and gets the same. Each rank's part of a layer is ceil(P / 7) elements.
+TEST(LowerTest, BuffersArePaddedToEqualParts) {
+  const ModelSpec model = small_model();
+  const ModelLayers layers = build_layers(model, {.sequence_length = 256});
+  std::int64_t padded_parameters = 0;
+  const auto add = [&](const Layer& layer) {
+    padded_parameters += 7 * ((layer.parameters() + 6) / 7);
+  };
+  add(layers.embedding);
+  for (std::int64_t block = 0; block < model.layers; ++block) add(layers.block(block));
+  add(layers.head);
+  ASSERT_NE(padded_parameters, parameter_count(model));
+  for (const int zero : {1, 2, 3}) {
+    const std::int64_t expected[] = {0, 4 + 2, 4 * 4 + 2, (2 + 2 + 4) * 4};
+    const SimulationResult result = run(model, plan_of(1, 7, 1, zero), one_node(7, 100_GBps));
+    EXPECT_EQ(sent(result, Axis::kData).value(), 6 * padded_parameters * expected[zero]) << zero;
+    for (const MemoryPeak& rank : result.memory_peaks) {
+      EXPECT_EQ(rank.bytes, result.memory_peaks.front().bytes);
+    }
+  }
+}
+
 TEST(LowerTest, PipelineBytesAreOneBoundaryAMicrobatchEachWay) {
   const SimulationResult result = run(small_model(), plan_of(1, 1, 4, 0), one_node(4, 100_GBps));
   EXPECT_EQ(sent(result, Axis::kPipeline).value(), 2 * 3 * 4 * 256 * 512 * 2);

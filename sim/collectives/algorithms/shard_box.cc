@@ -14,9 +14,17 @@ ShardBoxes::ShardBoxes(std::vector<GroupDimension> dimensions, Bytes bytes, Byte
   for (const GroupDimension& dimension : dimensions_) shards_ *= dimension.size;
   const std::int64_t elements = bytes.value() / element.value();
   for (const std::uint32_t share : shares) cuts_.push_back(cuts_.back() + share);
-  const std::int64_t all = std::int64_t{shards_} * pieces();
-  elements_of_piece_ = elements / all;
-  if (elements % all != 0) add_up(elements);
+  if (elements % shards_ != 0) {
+    add_up(elements);
+  } else {
+    for (std::size_t share = 0; share < shares.size(); ++share) {
+      elements_of_share_.push_back(in_share(share, elements / shards_));
+    }
+  }
+}
+
+std::int64_t ShardBoxes::in_share(std::size_t share, std::int64_t shard) const {
+  return cuts_[share + 1] * shard / pieces() - cuts_[share] * shard / pieces();
 }
 
 // The table has one more corner than shards in each dimension. Corners at 0 have nothing below
@@ -29,8 +37,6 @@ void ShardBoxes::add_up(std::int64_t elements) {
     corners *= dimensions_[d].size + 1;
   }
   for (std::size_t share = 0; share + 1 < cuts_.size(); ++share) {
-    const std::int64_t begin = cuts_[share];
-    const std::int64_t end = cuts_[share + 1];
     std::vector<std::int64_t> below(corners, 0);
     for (std::int64_t shard = 0; shard < shards; ++shard) {
       const std::int64_t size = (shard + 1) * elements / shards - shard * elements / shards;
@@ -40,7 +46,7 @@ void ShardBoxes::add_up(std::int64_t elements) {
         corner += static_cast<std::size_t>(rest % dimensions_[d].size + 1) * corner_stride_[d];
         rest /= dimensions_[d].size;
       }
-      below[corner] = end * size / pieces() - begin * size / pieces();
+      below[corner] = in_share(share, size);
     }
     for (std::size_t d = 0; d < dimensions_.size(); ++d) {
       for (std::size_t corner = corner_stride_[d]; corner < corners; ++corner) {

@@ -2,7 +2,7 @@
 // dimensions (GroupShape), each with the shard of its position. Every shard is cut into pieces, and
 // runs of pieces into shares. Algorithms along axes send one share of all shards in a smaller box.
 //
-// Shard s of E elements is [s E / n, (s + 1) E / n), and its pieces are cut alike. Where all pieces
+// Shard s of E elements is [s E / n, (s + 1) E / n), and its pieces are cut alike. Where all shards
 // are equal the bytes of a box are its shards times a share. Otherwise they are a sum over its
 // corners, 2^dimensions of them, from a table of n entries for each share.
 
@@ -38,8 +38,7 @@ class ShardBoxes {
     if (!elements_below_.empty()) return uneven_bytes(box, share);
     std::int64_t in_box = 1;
     for (const std::uint32_t count : box.count) in_box *= count;
-    const std::int64_t pieces = cuts_[share + 1] - cuts_[share];
-    return Bytes(elements_of_piece_ * pieces * in_box * element_bytes_);
+    return Bytes(elements_of_share_[share] * in_box * element_bytes_);
   }
   // Appends block piece * shards() + shard (algorithm.h) for each shard of the box and each piece
   // of the share.
@@ -48,15 +47,17 @@ class ShardBoxes {
 
  private:
   Bytes uneven_bytes(const ShardBox& box, std::uint32_t share) const;
+  // Returns the elements that a share has of a shard of this size.
+  std::int64_t in_share(std::size_t share, std::int64_t shard) const;
   void add_up(std::int64_t elements);
 
   std::vector<GroupDimension> dimensions_;
   std::uint32_t shards_ = 1;
   std::vector<std::uint32_t> cuts_{0};  // share s has the pieces [cuts_[s], cuts_[s + 1])
   std::int64_t element_bytes_;
-  std::int64_t elements_of_piece_;  // used if all pieces are equal
-  // Used if shards and pieces do not divide the elements: for each share, the number of elements in
-  // all shards below a corner of the box.
+  std::vector<std::int64_t> elements_of_share_;  // of a shard, where all are equal
+  // Used where shards differ: for each share, the number of elements in all shards below a corner
+  // of the box.
   std::array<std::uint32_t, kMaxDimensions> corner_stride_{};
   std::vector<std::vector<std::int64_t>> elements_below_;
 };

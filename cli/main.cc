@@ -2,6 +2,7 @@
 // errors and exits.
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -80,6 +81,14 @@ ExitStatus run_subcommand(const std::vector<std::string>& arguments) {
   }
 }
 
+// Simulations need much the same memory again and again, and large graphs grow. Giving memory back
+// to the system in between costs a tenth of a search's time, and a quarter of a large job's.
+void keep_freed_memory() {
+  constexpr int kMost = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kMost);
+  mallopt(M_TRIM_THRESHOLD, kMost);
+}
+
 ExitStatus run_program(std::span<char*> arguments) {
   try {
     return run_subcommand({arguments.begin() + 1, arguments.end()});
@@ -93,6 +102,7 @@ ExitStatus run_program(std::span<char*> arguments) {
 }  // namespace stepsim
 
 int main(int argc, char** argv) {
+  stepsim::keep_freed_memory();
   stepsim::fill_closed_streams();
   stepsim::prepare_for_exceptions();
   stepsim::catch_interrupts();

@@ -1,7 +1,6 @@
 #include "cli/search/search_command.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -76,16 +75,7 @@ std::string experiment_of(const SearchRequest& request, const FoundPlan& plan) {
   return record_json(load_with_topology(source).record, {}, version()) + "\n";
 }
 
-// Simulations need much the same memory one after the other. Giving it back to the system between
-// them costs a tenth of the time.
-void keep_freed_memory() {
-  constexpr int kMost = 1 << 30;
-  mallopt(M_MMAP_THRESHOLD, kMost);
-  mallopt(M_TRIM_THRESHOLD, kMost);
-}
-
 ExitStatus run_search_command(const std::vector<std::string>& arguments) {
-  keep_freed_memory();
   const std::unique_ptr<ProcessGroup> group = ProcessGroup::join();
   if (group && !group->is_first()) {
     simulate_plans_for(*group, arguments);

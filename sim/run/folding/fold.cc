@@ -4,7 +4,9 @@
 #include <bit>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -31,7 +33,8 @@ class Drawing {
       : graph_(graph),
         cluster_(cluster),
         plans_(plans),
-        link_vertices_(cluster.fabric.links_and_groups()) {}
+        link_vertices_(cluster.fabric.links_and_groups()),
+        place_of_loads_(cluster.fabric.links_and_groups()) {}
 
   // Returns nullopt if messages of a rank could not be told apart.
   std::optional<Quotient> quotient() {
@@ -123,7 +126,6 @@ class Drawing {
         graph_.communicators[communicators.front()].groups[group.index()];
     find_works_of(communicators, group, members);
     if (group_works_.empty()) return std::nullopt;
-    loads_.clear();
     list_.assign(
         {static_cast<std::uint64_t>(Vertex::kGroup), communicators.front(), members.size()});
     std::vector<std::uint64_t> colour = list_;
@@ -139,7 +141,7 @@ class Drawing {
         // The library adds to what an edge carries by the kind of its route, but not in adders.
         const auto kind =
             part.of_adder ? kHopKinds : static_cast<std::size_t>(ways_.kinds[part.edge]);
-        loads_.emplace_back(part.use.link, (kHopKinds + 1) * edges.labels[part.edge] + kind);
+        add_load(part.use.link, (kHopKinds + 1) * edges.labels[part.edge] + kind);
       }
     }
     const std::uint32_t vertex = builder_.add_vertex(colour_numbers_.number_of(colour));
@@ -210,19 +212,29 @@ class Drawing {
     return all;
   }
 
-  // Joins the vertex to the links in loads_, each by everything that crosses it.
-  void add_loads(std::uint32_t vertex) {
-    std::ranges::sort(loads_);
-    for (std::size_t begin = 0; begin < loads_.size();) {
-      list_.assign(1, static_cast<std::uint64_t>(Joint::kLoad));
-      std::size_t end = begin;
-      for (; end < loads_.size() && loads_[end].first == loads_[begin].first; ++end) {
-        list_.push_back(loads_[end].second);
-      }
-      const std::uint32_t label = label_numbers_.number_of(list_);  // vertex_of() uses list_ too
-      builder_.add_edge(vertex, vertex_of(loads_[begin].first), label);
-      begin = end;
+  // Notes what crosses a link.
+  void add_load(LinkId link, std::uint64_t label) {
+    std::optional<std::uint32_t>& place = place_of_loads_[link.index()];
+    if (!place) {
+      place = loaded_links_++;
+      if (loaded_links_ > loads_.size()) loads_.emplace_back();
+      loads_[*place].link = link;
     }
+    loads_[*place].labels.push_back(label);
+  }
+
+  // Joins the vertex to the links with loads, each by everything that crosses it, and clears them.
+  void add_loads(std::uint32_t vertex) {
+    for (LinkLoads& loads : std::span(loads_).first(loaded_links_)) {
+      std::ranges::sort(loads.labels);
+      list_.assign(1, static_cast<std::uint64_t>(Joint::kLoad));
+      list_.insert(list_.end(), loads.labels.begin(), loads.labels.end());
+      loads.labels.clear();
+      place_of_loads_[loads.link.index()].reset();
+      const std::uint32_t label = label_numbers_.number_of(list_);  // vertex_of() uses list_ too
+      builder_.add_edge(vertex, vertex_of(loads.link), label);
+    }
+    loaded_links_ = 0;
   }
 
   std::uint32_t vertex_of(LinkId link) {
@@ -382,7 +394,14 @@ class Drawing {
   std::vector<std::uint32_t> programs_;
   std::vector<Work> group_works_;  // of one group
   EdgeWays ways_;
-  std::vector<std::pair<LinkId, std::uint64_t>> loads_;
+  // What crosses each link of one group, in the order in which links were met.
+  struct LinkLoads {
+    LinkId link;
+    std::vector<std::uint64_t> labels;
+  };
+  std::vector<LinkLoads> loads_;  // the first `loaded_links_` are in use
+  std::uint32_t loaded_links_ = 0;
+  std::vector<std::optional<std::uint32_t>> place_of_loads_;  // by link, then by group of links
 };
 
 // Returns why a job can't be folded whatever its ranks are; empty if it can.

@@ -1,4 +1,4 @@
-// stepsim import: reads models from other software.
+// stepsim import: reads files of other software.
 
 #pragma once
 

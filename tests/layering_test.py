@@ -22,6 +22,7 @@ SERVING = ["serving", "serving/cases", "serving/engines", "serving/kv", "serving
 PASSES = ["serving/passes"]  # where chips come in
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
+IMPORT = ["import", "import/astra", "import/chakra"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 
 MAY_INCLUDE = {
@@ -77,9 +78,12 @@ MAY_INCLUDE = {
     "analysis/studies": LOADED + ANALYSIS,
     "traces": ["analysis/step", "experiment"] + SIM + SERVING,
     "store": ["sim/base", "traces"],
+    # Files of other software. What an importer of one format knows stays in its folder.
+    "import": LOADED + PROTO + IMPORT,
+    **{room: LOADED + PROTO + IMPORT for room in IMPORT[1:]},
     "cli": LOADED + PROTO + ANALYSIS + SERVING + PASSES + ["serving/search"]
     + ["analysis/accuracy", "analysis/calibration", "analysis/search", "analysis/studies",
-       "store", "traces"],
+       "store", "traces"] + IMPORT,
 }
 FOLDERS = ["calibrate", "collective", "compare", "formula", "processes", "run", "schedule", "search",
            "serve", "serve_search", "sweep", "validate"]

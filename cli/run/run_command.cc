@@ -7,6 +7,7 @@
 #include "cli/outputs.h"
 #include "cli/packet_run.h"
 #include "cli/progress.h"
+#include "cli/replay_run.h"
 #include "cli/run/nearest_plans.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_outputs.h"
@@ -53,6 +54,7 @@ WhatIfFindings what_if_of(const RunRequest& request, const Lever& breakeven) {
 }
 
 ExitStatus run_run_command(const std::vector<std::string>& arguments) {
+  if (names_job_file(arguments)) return run_job_file(arguments);
   RunRequest request = read_run_request(arguments);
   const RunOptions& options = request.options;
   const Lever breakeven = lever_for_breakeven(request);

@@ -94,6 +94,9 @@ struct Kernel {
   std::optional<DataType> stored{};
   std::string_view library{};  // Decode: whose kernel (DecodeEfficiency::library); "": the first
   bool repeated = false;       // Decode: the same data was read just before, as benchmarks do
+  // The time that a trace has of it, which replaces that of the chip's model. Communication beside
+  // it does not slow it down: it did so in the trace.
+  std::optional<Duration> recorded{};
 
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };

@@ -111,11 +111,13 @@ enum class HostAction : std::uint8_t {
   kCopyOut,  // from the chip to its host
   kCopyIn,
   kUpdate,  // the host reads and writes its memory
+  kOther,   // takes `time`, and no link: what a trace has of the host, or of other streams
 };
 struct HostWork {
   HostAction action = HostAction::kCopyOut;
   Bytes bytes;         // copied, or read and written
   bool stays = false;  // the copied bytes stay on the host from kCopyOut to kCopyIn
+  Duration time{};     // kOther
   friend bool operator==(const HostWork&, const HostWork&) = default;
 };
 

@@ -139,8 +139,8 @@ class ImportTest(StepsimTest):
         config = self.write("config.json", '{"model_type": "mamba3"}')
         self.expect_refused(["import", "hf", config], "config.json: model_type: must be ",
                             'is "mamba3"')
-        self.expect_refused(["import", "onnx", config], 'FORMAT: must be hf or families, is "onnx"')
-        self.expect_refused(["import", "hf"], "CONFIG: must be given")
+        self.expect_refused(["import", "onnx", config], 'KIND: must be one of hf, ', 'is "onnx"')
+        self.expect_refused(["import", "hf"], "FILE: must be given: CONFIG.json")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@
 #include "sim/base/error.h"
 #include "sim/base/quantity_text.h"
 #include "tests/fuzz/command_line_targets.h"
+#include "tests/fuzz/import_targets.h"
 #include "tests/fuzz/input_on_disk.h"
 #include "tests/fuzz/measured_targets.h"
 #include "tests/fuzz/random/choices.h"
@@ -129,6 +130,9 @@ constexpr FuzzTarget kTargets[] = {
     {"serving_cases", read_serving_cases},
     {"serving_requests", read_serving_requests},
     {"serve_options", read_serve_words},
+    {"chakra", read_chakra_trace},
+    {"import_job", read_import_job},
+    {"astra", read_astra_files},
     {"random_run", read_random_run},
 };
 

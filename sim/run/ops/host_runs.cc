@@ -54,7 +54,6 @@ std::vector<Bytes> HostRuns::peaks() const {
 
 void HostRuns::start(RankStreamId stream, Time now) {
   const HostWork& work = work_of(stream);
-  const HostPath& path = path_of(stream);
   uses_.clear();
   Duration latency{};
   const auto use = [&](LinkId link) {
@@ -63,17 +62,20 @@ void HostRuns::start(RankStreamId stream, Time now) {
   };
   switch (work.action) {
     case HostAction::kCopyOut:
-      for (const LinkId link : path.out) use(link);
+      for (const LinkId link : path_of(stream).out) use(link);
       if (work.stays) hold(streams_.rank_of(stream), work.bytes, now);
       break;
     case HostAction::kCopyIn:
-      for (const LinkId link : path.in) use(link);
+      for (const LinkId link : path_of(stream).in) use(link);
       break;
     case HostAction::kUpdate:
-      use(path.memory);
+      use(path_of(stream).memory);
+      break;
+    case HostAction::kOther:
+      latency = work.time;
       break;
   }
-  if (work.action != HostAction::kUpdate) {
+  if (work.action == HostAction::kCopyOut || work.action == HostAction::kCopyIn) {
     copied_[static_cast<std::size_t>(streams_.op(stream).axis)] +=
         std::int64_t{job_.count(streams_.rank_of(stream))} * work.bytes;
   }

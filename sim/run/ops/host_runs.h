@@ -17,7 +17,7 @@ namespace stepsim {
 
 class HostRuns {
  public:
-  // REQUIRES: if the graph has host works, the cluster has hosts.
+  // REQUIRES: if the graph has host works that use a host, the cluster has hosts.
   HostRuns(const Job& job, const Streams& streams, Transport& transport);
 
   // Starts the host op of `stream`.

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""stepsim import of traces and workloads, as a person runs it: import_test.py PATH-TO-STEPSIM."""
+import json
+import pathlib
+
+from program import StepsimTest, main, stepsim
+
+CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus"
+NETWORK = "topology: [ Ring ]\nnpus_count: [ %d ]\nbandwidth: [ 50.0 ]  # GB/s\nlatency: [ 500.0 ]\n"
+SYSTEM = '{"preferred-dataset-splits": 4, "boost-mode": 0}'
+
+
+def varint(number):
+    text = b""
+    while number >= 128:
+        text += bytes([number & 127 | 128])
+        number >>= 7
+    return text + bytes([number])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def attribute(name, arm, value):
+    return field(10, field(1, name) + field(arm, value))
+
+
+def collective_trace(kind, size):
+    """A file of one collective, as ASTRA-sim's examples have it."""
+    node = (field(2, b"collective") + field(3, 7) + attribute(b"is_cpu_op", 27, 0)
+            + attribute(b"comm_type", 9, kind) + attribute(b"comm_size", 9, size))
+    metadata = field(1, b"0.0.4")
+    return varint(len(metadata)) + metadata + varint(len(node)) + node
+
+
+class ImportTest(StepsimTest):
+    def result(self, *arguments):
+        run = stepsim(*arguments, "--json", "-")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def traces(self, ranks, kind, size=1 << 20):
+        folder = self.folder / "et"
+        folder.mkdir(exist_ok=True)
+        for rank in range(ranks):
+            (folder / f"trace.{rank}.et").write_bytes(collective_trace(kind, size))
+        return str(folder)
+
+    def test_reproduces_the_cycles_of_astra_sim(self):
+        system = self.write("system.json", SYSTEM)
+        for ranks, kind, cycles in [(16, 2, 323560), (8, 0, 64440)]:
+            network = self.write("network.yml", NETWORK % ranks)
+            traces = self.traces(ranks, kind)
+            compat = ["--compat", "astra", "--astra-network", network, "--astra-system", system]
+            result = self.result("import", "chakra", traces, *compat)
+            self.assertAlmostEqual(result["replay"]["step_time_s"], cycles * 1e-9, delta=1e-15)
+            for path in pathlib.Path(traces).iterdir():
+                path.unlink()
+
+    def test_a_replay_is_the_collective_of_the_cluster_and_a_workload_runs_again(self):
+        traces = self.traces(8, 0)
+        alone = self.result("collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "1MiB")
+        workload = str(self.folder / "w.json")
+        read = self.result("import", "chakra", traces, "--cluster", "dgx-h100-8", "--to", workload)
+        self.assertEqual(read["replay"]["step_time_s"], alone["time_s"])
+        again = self.result("run", workload, "--cluster", "dgx-h100-8")
+        self.assertEqual(again["step_time_s"], alone["time_s"])
+        self.assertEqual(again["ranks"], 8)
+
+    def test_astras_network_is_a_cluster(self):
+        network = self.write("network.yml", "topology: [ Switch, Ring ]\nnpus_count: [ 4, 2 ]\n"
+                             "bandwidth: [ 400, 50 ]\nlatency: [ 936.25, 1000 ]\n")
+        system = self.write("system.json", '{"peak-perf": 700, "local-mem-bw": 3350, "boost-mode": 0}')
+        cluster = str(self.folder / "cluster.textproto")
+        printed = stepsim("import", "astra-cluster", network, system, "--to", cluster)
+        self.assertEqual(printed.returncode, 0, printed.stderr)
+        self.assertIn('"boost-mode" of the system has no counterpart', pathlib.Path(cluster).read_text())
+        result = self.result("import", "chakra", self.traces(8, 0), "--cluster", cluster)
+        self.assertGreater(result["replay"]["step_time_s"], 2e-6)
+
+    def test_one_file_stands_for_many_ranks(self):
+        trace = self.traces(1, 0) + "/trace.0.et"
+        result = self.result("import", "chakra", trace, "--ranks", "16", "--cluster", "dgx-h100-16")
+        self.assertEqual(result["ranks"], 16)
+        self.assertGreater(result["replay"]["step_time_s"], 1e-6)
+
+    def test_notes_say_what_was_left_out(self):
+        shown = stepsim("import", "chakra", str(CORPUS / "chakra/one_rank.et")).stdout
+        self.assertIn("note: 1 collectives without comm_type or comm_size take no time", shown)
+        self.assertIn("note: 1 ctrl_deps name nodes that are not in the file", shown)
+
+    def test_bad_input_is_refused(self):
+        self.expect_refused(["import"], "KIND: must be given")
+        self.expect_refused(["import", "chakra"], "FILE: must be given")
+        self.expect_refused(["import", "chakra", self.write("host.json", '{"nodes": []}')], "is JSON")
+        self.expect_refused(["import", "chakra", str(CORPUS / "chakra/cut.et")], "ends inside message 6")
+        self.expect_refused(["import", "chakra", str(self.folder)], "is a folder without files")
+        trace = self.traces(2, 0)
+        self.expect_refused(["import", "chakra", trace, "--cluster", "dgx-h100-8", "--as", "llama"],
+                            "--as: stepsim import chakra does not take it")
+        self.expect_refused(["import", "chakra", trace, "--compat", "ns3"], "--compat: must be astra")
+        self.expect_refused(["import", "chakra", trace, "--compat", "astra"], "needs --astra-network")
+        self.expect_refused(["import", "chakra", trace, "--retime"], "--cluster: must be given")
+        many = self.traces(9, 0)
+        self.expect_refused(["import", "chakra", many, "--cluster", "dgx-h100-8"],
+                            "must have a chip for each of the 9 ranks, has 8")
+        bad = self.write("bad.json", '{"stepsim_workload": 1, "ranks": 0}')
+        self.expect_refused(["run", bad, "--cluster", "dgx-h100-8"], "bad.json: ranks", "bad.json: groups")
+        self.expect_refused(["run", bad], "--cluster: must be given")
+
+    def test_ranks_that_disagree_are_named(self):
+        folder = pathlib.Path(self.traces(2, 0))
+        (folder / "trace.1.et").write_bytes(collective_trace(6, 1 << 20))
+        self.expect_refused(["import", "chakra", str(folder), "--cluster", "dgx-h100-8"],
+                            "ranks: disagree")
+
+
+if __name__ == "__main__":
+    main()

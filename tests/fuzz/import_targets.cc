@@ -1,0 +1,68 @@
+#include "tests/fuzz/import_targets.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "import/astra/astra.h"
+#include "import/chakra/chakra.h"
+#include "import/job_file.h"
+#include "import/replay.h"
+#include "sim/base/error.h"
+#include "tests/fuzz/input_on_disk.h"
+#include "tests/fuzz/target_parts.h"
+#include "topology/small_clusters.h"
+
+namespace stepsim {
+namespace {
+
+// Any job that was read has an op graph, or problems.
+void lower(const TraceJob& job) {
+  const ChipSpec chip = ideal_chip();
+  const OpGraph graph = replay(job, {.chip = &chip});
+  require(graph.ranks.size() == job.ranks, "a graph of other ranks");
+}
+
+// A job that was written is read as the same.
+void write_and_read(const TraceJob& job) {
+  std::vector<Problem> problems;
+  const std::string text = job_text(job);
+  const std::optional<TraceJob> again = read_job(text, "job", problems);
+  require(again && job_text(*again) == text, "a job changes when it is written and read");
+}
+
+}  // namespace
+
+void read_chakra_trace(std::string_view input) {
+  std::vector<Problem> problems;
+  const ImportedJob read = read_chakra_text(input, problems);
+  throw_if_any(std::move(problems));
+  lower(read.job);
+  write_and_read(read.job);
+}
+
+void read_import_job(std::string_view input) {
+  std::vector<Problem> problems;
+  const std::optional<TraceJob> job = read_job(input, "job", problems);
+  throw_if_any(std::move(problems));
+  require(job.has_value(), "neither a job nor a problem");
+  write_and_read(*job);
+  if (job->ranks <= 64) lower(*job);
+}
+
+// The network and the JSON of the system, with a line of dashes between them.
+void read_astra_files(std::string_view input) {
+  const std::size_t cut = input.find("\n---\n");
+  const InputOnDisk network(input.substr(0, cut), ".yml");
+  const InputOnDisk system(cut == std::string_view::npos ? "{}" : input.substr(cut + 5), ".sys");
+  std::vector<Problem> problems;
+  const auto dimensions = read_astra_network(network.path(), problems);
+  const AstraSystem read = read_astra_system(system.path(), problems);
+  throw_if_any(std::move(problems));
+  std::size_t chips = 1;
+  for (const AstraDimension& dimension : dimensions) chips *= dimension.size;
+  if (chips <= 64) require(!astra_cluster(dimensions, read).empty(), "no cluster");
+}
+
+}  // namespace stepsim

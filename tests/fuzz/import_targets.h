@@ -1,0 +1,13 @@
+// Fuzz targets: the readers of `stepsim import`.
+
+#pragma once
+
+#include <string_view>
+
+namespace stepsim {
+
+void read_chakra_trace(std::string_view input);
+void read_import_job(std::string_view input);
+void read_astra_files(std::string_view input);
+
+}  // namespace stepsim

@@ -65,8 +65,10 @@ struct Layout {
   std::int64_t ranks() const { return tp * pp * dp; }
 };
 
-std::string text_of(const Layout& layout, bool has_experts) {
+// Where stages don't divide the layers, engines give some one more.
+std::string text_of(const Layout& layout, std::int64_t layers, bool has_experts) {
   std::string text = fmt::format("tp={},pp={},dp={}", layout.tp, layout.pp, layout.dp);
+  if (layers % layout.pp != 0) text += ",layout=balanced";
   if (!has_experts) return text;
   if (layout.tp > 1) {
     const std::int64_t ep = std::clamp<std::int64_t>(layout.ep, 1, layout.tp);
@@ -238,7 +240,7 @@ class Reading {
 
   // Experts that don't divide over the ranks have copies, as many as the next multiple needs.
   void set_layout(const Layout& layout, ServedPlan& plan) {
-    plan.plan = text_of(layout, has_experts()) + "," + types_;
+    plan.plan = text_of(layout, model_->layers, has_experts()) + "," + types_;
     const std::int64_t experts = model_->experts.routed;
     if (layout.tp > 1 || experts == 0 || experts % layout.ep == 0) return;
     plan.experts = (experts + layout.ep - 1) / layout.ep * layout.ep;

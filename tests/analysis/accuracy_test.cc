@@ -289,6 +289,17 @@ TEST(AccuracyTest, ServingRunsTakeFurtherKeys) {
   EXPECT_THROW(tpot("", "haste=1"), ConfigError);
 }
 
+// Llama-3.1 8B has 32 layers, on five stages.
+TEST(AccuracyTest, ServingStagesNeedNotDivideTheLayers) {
+  const CsvTable table = read_csv(write_table(
+      "served.csv",
+      "id,model,chip,chips,framework,precision,tp,pp,mode,isl,osl,load,concurrency,tpot_mean_s\n"
+      "a,llama-3.1-8b,h100,5,vllm,bf16,1,5,agg,64,8,closed,2,0.01\n"));
+  const std::vector<AccuracyRow> rows = predict(table, load_hardware(), {});
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows.front().skipped, "") << "32 layers on five stages";
+}
+
 TEST(AccuracyTest, ServingCollectivesAreNearWhatTheirTableSays) {
   const CsvTable table =
       read_csv((reference_folder() / "measured" / "serving_collectives.csv").string());

@@ -24,8 +24,8 @@ namespace {
 namespace po = boost::program_options;
 
 // The options that say how a file is read; each importer takes some of them.
-constexpr std::array<std::string_view, 7> kReadingOptions = {"as",       "groups", "ranks", "op",
-                                                             "hardware", "step",   "with"};
+constexpr std::array<std::string_view, 6> kReadingOptions = {"as", "groups",   "ranks",
+                                                             "op", "hardware", "step"};
 
 po::options_description import_option_list() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
@@ -35,12 +35,12 @@ po::options_description import_option_list() {
   add("as", text("FAMILY"),
       "hf: read the file as one of this family, of which its own is another name");
   add("groups", text("FILE"), "chakra: comm_group.json, the ranks of each group");
-  add("ranks", text("N"), "chakra, kineto: one file stands for so many ranks that do the same");
+  add("ranks", text("N"),
+      "chakra, kineto: one file stands for so many ranks that do the same; aicb, nccl-tests: "
+      "how many there are, if the file does not say");
   add("op", text("OP"), "nccl-tests: the collective of a log that does not name it");
   add("hardware", text("NAME"), "nccl-tests: the devices of a log that does not name them");
   add("step", text("N"), "kineto: the profiled step, counted from 0");
-  add("with", po::value<std::vector<std::string>>()->composing()->value_name("KEY=VALUE"),
-      "maxtext: an override of the file; may be repeated");
   add_replay_options(options);
   add_json_option(options);
   add_input_option(options);
@@ -94,9 +94,6 @@ ImportRequest read_import_request(const CommandLine& line, const Importer& impor
   request.op = line.value("op");
   request.hardware = line.value("hardware");
   request.step = read_count(line, "step", 0, problems);
-  if (line.options.count("with") != 0) {
-    request.settings = line.options["with"].as<std::vector<std::string>>();
-  }
   return request;
 }
 
@@ -148,6 +145,9 @@ ExitStatus finish(const Importer& importer, Imported imported, const ReplayReque
   outputs.write(paths.json, json);
   outputs.commit();
   if (!imported.job && !paths.to.empty()) shown = notes_text(imported.notes);
+  if (importer.result == ImportResult::kTable && paths.to.empty()) {
+    print_error(notes_text(imported.notes));
+  }
   outputs.print(paths.json == "-" ? json : shown);
   return outputs.end(ExitStatus::kDone);
 }
@@ -220,6 +220,9 @@ constinit const Subcommand kImportSubcommand = {
 Usage:
   stepsim import hf CONFIG.json [--as FAMILY] > my-model.textproto
   stepsim import chakra FILE.et... | FOLDER [--cluster C] [--to WORKLOAD.json]
+  stepsim import kineto TRACE.json[.gz]... | FOLDER [--step N] [--ranks N] [--cluster C]
+  stepsim import aicb WORKLOAD.txt | goal SCHEDULE.goal [--cluster C] [--to WORKLOAD.json]
+  stepsim import nccl-tests LOG [--op OP] [--hardware NAME] [--ranks N] > collectives.csv
   stepsim import astra-cluster NETWORK.yml SYSTEM.json > cluster.textproto
   stepsim import families
 

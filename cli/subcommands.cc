@@ -7,6 +7,7 @@
 #include "cli/catalog_command.h"
 #include "cli/collective/collective_command.h"
 #include "cli/compare/compare_command.h"
+#include "cli/diff_command.h"
 #include "cli/figures_command.h"
 #include "cli/formula/formula_command.h"
 #include "cli/help.h"
@@ -32,8 +33,8 @@ constexpr const Subcommand* kSubcommands[] = {
     &kRunSubcommand,         &kSearchSubcommand,   &kSweepSubcommand,    &kCompareSubcommand,
     &kCollectiveSubcommand,  &kNetworkSubcommand,  &kScheduleSubcommand, &kServeSubcommand,
     &kServeSearchSubcommand, &kTopologySubcommand, &kFormulaSubcommand,  &kValidateSubcommand,
-    &kFiguresSubcommand,     &kImportSubcommand,   &kAccuracySubcommand, &kCalibrateSubcommand,
-    &kCatalogSubcommand,     &kHelpSubcommand,
+    &kFiguresSubcommand,     &kImportSubcommand,   &kDiffSubcommand,     &kAccuracySubcommand,
+    &kCalibrateSubcommand,   &kCatalogSubcommand,  &kHelpSubcommand,
 };
 
 }  // namespace

@@ -19,14 +19,13 @@ namespace stepsim {
 
 // ImportRequest is what a person says beside the files. Each row takes some of it.
 struct ImportRequest {
-  std::vector<std::string> files;
-  std::string as;           // hf: the family
-  std::string groups;       // chakra: comm_group.json
+  std::vector<std::string> files{};
+  std::string as{};         // hf: the family
+  std::string groups{};     // chakra: comm_group.json
   std::uint32_t ranks = 0;  // one file stands for so many; 0: not given
-  std::string op;           // nccl-tests: of a log that does not say
-  std::string hardware;
+  std::string op{};         // nccl-tests: of a log that does not say
+  std::string hardware{};
   std::optional<std::uint32_t> step{};  // kineto: number of the step; unset: the median one
-  std::vector<std::string> settings;    // maxtext: key=value beside the files
 };
 
 enum class ImportResult : std::uint8_t {
@@ -49,8 +48,8 @@ struct Importer {
   std::string_view files;    // "FILE.et.. | FOLDER"
   std::string_view summary;  // one line
   ImportResult result = ImportResult::kJob;
-  std::size_t most_files = 1;             // 0: any number
-  std::vector<std::string_view> options;  // of ImportRequest that it takes: "groups"
+  std::size_t most_files = 1;               // 0: any number
+  std::vector<std::string_view> options{};  // of ImportRequest that it takes: "groups"
   Imported (*read)(const ImportRequest& request) = nullptr;  // throws ConfigError
 };
 

@@ -1,9 +1,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "import/aicb/aicb.h"
 #include "import/chakra/chakra.h"
+#include "import/goal/goal.h"
 #include "import/importer.h"
 #include "import/input_bytes.h"
+#include "import/nccl/nccl_import.h"
+#include "import/trace/kineto_import.h"
 #include "proto/hugging_face/import_model.h"
 
 namespace stepsim {
@@ -30,6 +34,34 @@ Imported import_chakra(const ImportRequest& request) {
   return imported;
 }
 
+std::string text_of_file(const std::string& path) {
+  std::vector<Problem> problems;
+  std::optional<std::string> text = read_bytes(path, problems);
+  throw_if_any(std::move(problems));
+  return std::move(*text);
+}
+
+Imported import_goal(const ImportRequest& request) {
+  std::vector<Problem> problems;
+  GoalJob read = read_goal(text_of_file(request.files[0]), request.files[0], problems);
+  throw_if_any(std::move(problems));
+  Imported imported;
+  imported.notes = std::move(read.notes);
+  imported.job = std::move(read.job);
+  return imported;
+}
+
+Imported import_aicb(const ImportRequest& request) {
+  std::vector<Problem> problems;
+  AicbJob read =
+      read_aicb(text_of_file(request.files[0]), request.files[0], request.ranks, problems);
+  throw_if_any(std::move(problems));
+  Imported imported;
+  imported.notes = std::move(read.notes);
+  imported.job = std::move(read.job);
+  return imported;
+}
+
 const std::vector<Importer>& table() {
   static const std::vector<Importer> kTable = {
       {.kind = "hf",
@@ -44,6 +76,27 @@ const std::vector<Importer>& table() {
        .most_files = 0,
        .options = {"groups", "ranks"},
        .read = import_chakra},
+      {.kind = "kineto",
+       .files = "TRACE.json.. | FOLDER",
+       .summary = "traces of PyTorch's profiler, one a rank: a workload",
+       .most_files = 0,
+       .options = {"ranks", "step"},
+       .read = import_kineto},
+      {.kind = "aicb",
+       .files = "WORKLOAD.txt",
+       .summary = "workloads of SimAI and AICB: a workload",
+       .options = {"ranks"},
+       .read = import_aicb},
+      {.kind = "goal",
+       .files = "SCHEDULE.goal",
+       .summary = "schedules of LogGOPSim: a workload",
+       .read = import_goal},
+      {.kind = "nccl-tests",
+       .files = "LOG",
+       .summary = "logs of nccl-tests: a table of collectives",
+       .result = ImportResult::kTable,
+       .options = {"op", "hardware", "ranks"},
+       .read = import_nccl_tests},
   };
   return kTable;
 }

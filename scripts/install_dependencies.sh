@@ -7,7 +7,7 @@ packages=(
   g++ cmake ninja-build ccache git ca-certificates
   libboost-graph-dev libboost-program-options-dev
   libprotobuf-dev protobuf-compiler
-  libfmt-dev nlohmann-json3-dev zlib1g-dev libnlopt-cxx-dev libsqlite3-dev
+  libfmt-dev nlohmann-json3-dev zlib1g-dev libnlopt-cxx-dev libsqlite3-dev libsimdjson-dev
 )
 if [[ "${1:-}" == "--with-tests" ]]; then
   packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev libopenmpi-dev openmpi-bin

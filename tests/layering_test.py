@@ -22,7 +22,8 @@ SERVING = ["serving", "serving/cases", "serving/engines", "serving/kv", "serving
 PASSES = ["serving/passes"]  # where chips come in
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
-IMPORT = ["import", "import/astra", "import/chakra"]
+IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/goal", "import/nccl",
+          "import/trace"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 
 MAY_INCLUDE = {
@@ -103,6 +104,7 @@ FILES = {
     "analysis/calibration": ["proto/load_experiment.h"],
     "analysis/studies": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
     "workload": ["sim/collectives/byte_matrix.h"],
+    "import/nccl": ["analysis/accuracy/nccl_log.h"],  # one reader a format
 }
 # Headers with few users: simulate_experiment() alone lowers and simulates in a row.
 ONLY_FROM = {"schedules/lowering/lower.h": ["schedules/lowering", "experiment"]}

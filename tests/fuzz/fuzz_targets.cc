@@ -133,6 +133,9 @@ constexpr FuzzTarget kTargets[] = {
     {"chakra", read_chakra_trace},
     {"import_job", read_import_job},
     {"astra", read_astra_files},
+    {"kineto", read_kineto_trace},
+    {"goal", read_goal_schedule},
+    {"aicb", read_aicb_workload},
     {"random_run", read_random_run},
 };
 

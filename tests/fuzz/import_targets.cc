@@ -5,10 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "import/aicb/aicb.h"
 #include "import/astra/astra.h"
 #include "import/chakra/chakra.h"
+#include "import/goal/goal.h"
 #include "import/job_file.h"
 #include "import/replay.h"
+#include "import/trace/kineto_import.h"
+#include "import/trace/read_trace.h"
+#include "import/trace/step_diff.h"
 #include "sim/base/error.h"
 #include "tests/fuzz/input_on_disk.h"
 #include "tests/fuzz/target_parts.h"
@@ -63,6 +68,38 @@ void read_astra_files(std::string_view input) {
   std::size_t chips = 1;
   for (const AstraDimension& dimension : dimensions) chips *= dimension.size;
   if (chips <= 64) require(!astra_cluster(dimensions, read).empty(), "no cluster");
+}
+
+// A trace is diffed with itself, which leaves nothing, and its work is replayed.
+void read_kineto_trace(std::string_view input) {
+  const InputOnDisk file(input, ".json");
+  std::vector<Problem> problems;
+  const DeviceTrace trace = read_device_trace({file.path()}, problems);
+  throw_if_any(std::move(problems));
+  const StepDiff diff = diff_steps(trace, trace, {}, problems);
+  for (const KindDifference& kind : diff.by_kind) {
+    require(kind.difference() == Duration(), "a trace that differs from itself");
+  }
+  const Imported imported = import_kineto({.files = {file.path()}});
+  lower(*imported.job);
+}
+
+void read_goal_schedule(std::string_view input) {
+  std::vector<Problem> problems;
+  const GoalJob read = read_goal(input, "schedule.goal", problems);
+  throw_if_any(problems);
+  lower(read.job);
+  const std::string text = goal_text(read.job, problems);
+  const GoalJob again = read_goal(text, "schedule.goal", problems);
+  require(problems.empty() && goal_text(again.job, problems) == text,
+          "a schedule changes when it is written and read");
+}
+
+void read_aicb_workload(std::string_view input) {
+  std::vector<Problem> problems;
+  const AicbJob read = read_aicb(input, "workload.txt", 0, problems);
+  throw_if_any(std::move(problems));
+  if (read.job.nodes() < 100'000) lower(read.job);
 }
 
 }  // namespace stepsim

@@ -1,0 +1,13 @@
+// The row `nccl-tests` of stepsim import: a log as a table of collectives (docs/accuracy.md), which
+// `stepsim accuracy` and `stepsim calibrate` read. The reader is that of `stepsim calibrate`
+// (analysis/accuracy/nccl_log.h).
+
+#pragma once
+
+#include "import/importer.h"
+
+namespace stepsim {
+
+Imported import_nccl_tests(const ImportRequest& request);
+
+}  // namespace stepsim

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""stepsim diff and import kineto, as a person runs them: diff_test.py PATH-TO-STEPSIM."""
+import gzip
+import json
+import pathlib
+from decimal import Decimal
+
+from program import SMALL, StepsimTest, main, stepsim
+
+CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus/kineto"
+
+
+class DiffTest(StepsimTest):
+    def diff(self, *arguments):
+        run = stepsim("diff", *arguments, "--json", "-")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        result = json.loads(run.stdout, parse_float=Decimal)
+        self.assertEqual(sum(kind["difference_s"] for kind in result["by_kind"]),
+                         result["step_s"][0] - result["step_s"][1])
+        for side in range(2):
+            self.assertEqual(sum(kind["time_s"][side] for kind in result["by_kind"]),
+                             result["step_s"][side])
+        return result
+
+    def test_a_trace_against_itself_is_zero(self):
+        for name in ["three_steps.json", "own.json", "list_of_host.json"]:
+            trace = str(CORPUS / name)
+            result = self.diff(trace, trace)
+            self.assertEqual({kind["difference_s"] for kind in result["by_kind"]}, {0})
+            self.assertEqual(result["unmatched"]["count"], [0, 0])
+            self.assertEqual(result["score"], 1)
+
+    def test_a_simulated_step_is_a_side(self):
+        trace = str(self.folder / "t.json")
+        run = json.loads(stepsim("run", SMALL, "--trace", trace, "--trace-ranks", "0", "--json",
+                                 "-").stdout, parse_float=Decimal)
+        own = self.diff(trace, trace)
+        # Traces have whole nanoseconds.
+        self.assertLess(abs(own["step_s"][0] - run["step_time_s"]), Decimal("2e-9"))
+        self.diff(trace, str(CORPUS / "three_steps.json"))
+
+    def test_steps_compressed_files_and_folders(self):
+        trace = self.folder / "t.json.gz"
+        trace.write_bytes(gzip.compress((CORPUS / "three_steps.json").read_bytes()))
+        result = self.diff(str(trace), str(CORPUS / "three_steps.json"), "--real-step", "0")
+        self.assertEqual(result["step"], ["ProfilerStep#1", "ProfilerStep#0"])
+        # The four ops of a step take a microsecond more than those of the step before.
+        self.assertEqual(sum(kind["difference_s"] for kind in result["by_kind"]
+                             if kind["kind"] not in ("idle", "waiting")), Decimal("4e-6"))
+        self.diff(str(self.folder), str(trace))
+
+    def test_the_report_is_for_people(self):
+        trace = str(CORPUS / "three_steps.json")
+        shown = stepsim("diff", trace, trace).stdout
+        self.assertIn("4 ops match by name, 100.0 % of both", shown)
+        self.assertIn("all-reduce (wait + transfer)", shown)
+
+    def test_a_trace_is_imported_and_replayed(self):
+        trace = str(CORPUS / "three_steps.json")
+        run = stepsim("import", "kineto", trace, "--ranks", "2", "--cluster", "dgx-h100-8", "--json", "-")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        result = json.loads(run.stdout)
+        self.assertEqual(len(result["steps"]), 3)
+        self.assertEqual(result["collectives"], [{"op": "all-reduce", "count": 1, "bytes": 4096.0}])
+        self.assertGreater(result["replay"]["breakdown_s"]["exposed_communication"]["collectives"], 0)
+        # One rank: the collective takes what it took.
+        alone = stepsim("import", "kineto", trace, "--cluster", "dgx-h100-8")
+        self.assertIn("note: 1 collectives whose size or ranks are not known", alone.stdout)
+        # 38.25 us in the trace, less the 1.75 us between a kernel's end and the collective behind it.
+        self.assertIn("36.5 us (36500 ns)", alone.stdout)
+
+    def test_bad_input_is_refused(self):
+        trace = str(CORPUS / "three_steps.json")
+        self.expect_refused(["diff", trace], "SIMULATED REAL: must be two traces")
+        self.expect_refused(["diff", trace, str(CORPUS / "bad_time.json")],
+                            "is no JSON: ", "in event 1 at byte 17")
+        self.expect_refused(["diff", trace, trace, "--real-step", "3"], "--real-step: must be below 3")
+        self.expect_refused(["diff", trace, str(self.folder)], "is a folder without files")
+        cut = self.write("cut.json", pathlib.Path(trace).read_text()[:-300])
+        self.expect_refused(["diff", trace, cut], "cut.json: ends inside event 27, which begins at byte 4527, at byte ")
+        broken = self.folder / "cut.json.gz"
+        broken.write_bytes(gzip.compress(pathlib.Path(trace).read_bytes())[:-40])
+        self.expect_refused(["diff", trace, str(broken)], "cut.json.gz: can't be read: ")
+        self.expect_refused(["import", "kineto", trace, "--step", "9"], "--step: must be below 3")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 #include "cli/run/run_command.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "analysis/step/step_report.h"
@@ -9,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/replay_run.h"
 #include "cli/run/nearest_plans.h"
+#include "cli/run/run_export.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_outputs.h"
 #include "cli/run/what_if.h"
@@ -55,7 +57,9 @@ WhatIfFindings what_if_of(const RunRequest& request, const Lever& breakeven) {
 
 ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   if (names_job_file(arguments)) return run_job_file(arguments);
-  RunRequest request = read_run_request(arguments);
+  std::vector<std::string> rest = arguments;
+  const std::optional<RunExport> asked_export = take_export(rest);
+  RunRequest request = read_run_request(rest);
   const RunOptions& options = request.options;
   const Lever breakeven = lever_for_breakeven(request);
   const Experiment& experiment = request.experiment;
@@ -85,7 +89,11 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   }
   const auto fit = [](const StepReport& report) { return fits(report.run); };
   const bool is_good = !options.require_fit || std::ranges::all_of(reports, fit);
-  return outputs.end(is_good ? ExitStatus::kDone : ExitStatus::kNo);
+  ExitStatus status = is_good ? ExitStatus::kDone : ExitStatus::kNo;
+  if (asked_export) {
+    status = std::max(status, write_export(*asked_export, done.graph, cluster.chip));
+  }
+  return outputs.end(status);
 }
 
 }  // namespace

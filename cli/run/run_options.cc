@@ -227,6 +227,8 @@ po::options_description run_option_list() {
   add("fold", text("on|off"),
       "simulate one of all ranks that do the same at the same time, for the same result; off: "
       "every rank (default: on)");
+  add("export", text("KIND PATH"),
+      "write the work of the step for other simulators: chakra FOLDER, an .et file a rank");
   add("trace", text("FILE"),
       "write a Chrome trace for ui.perfetto.dev; FILE ends in .json or .json.gz");
   add("trace-ranks", text("LIST"),

@@ -28,9 +28,10 @@ class Groups {
  public:
   explicit Groups(std::uint32_t ranks) : ranks_(ranks) { groups_.push_back(all_ranks(ranks)); }
 
-  // Adds a group, or a part of one that another rank has described.
-  void add(const std::string& name, std::vector<std::uint32_t> ranks, const std::string& where,
-           std::vector<Problem>& problems) {
+  // Adds a group as `scope` names it: a rank, or "" for a file of all. Ranks may give different
+  // groups one name. Equal ranks under different names are different groups.
+  void add(const std::string& scope, const std::string& name, std::vector<std::uint32_t> ranks,
+           const std::string& where, std::vector<Problem>& problems) {
     std::vector<std::uint32_t> sorted = ranks;
     std::ranges::sort(sorted);
     if (std::ranges::adjacent_find(sorted) != sorted.end() ||
@@ -39,22 +40,22 @@ class Groups {
                                      std::to_string(ranks_)});
       return;
     }
-    if (ranks.empty() || ranks.size() == ranks_) {
-      numbers_[name] = 0;
-      return;
-    }
-    const auto [found, is_new] = known_.try_emplace(ranks, 0U);
+    if (ranks.empty()) ranks = groups_[0];
+    const auto [found, is_new] = known_.try_emplace({name, ranks}, 0U);
     if (is_new) {
       found->second = static_cast<std::uint32_t>(groups_.size());
       groups_.push_back(std::move(ranks));
     }
-    numbers_[name] = found->second;
+    numbers_[scope + ":" + name] = found->second;
+    numbers_["any:" + name] = found->second;
   }
 
   // Returns nullopt for a group that nobody described.
-  std::optional<std::uint32_t> find(std::string_view name) const {
-    const auto found = numbers_.find(std::string(name));
-    if (found != numbers_.end()) return found->second;
+  std::optional<std::uint32_t> find(const std::string& scope, std::string_view name) const {
+    for (const std::string& at : {scope, std::string(), std::string("any")}) {
+      const auto found = numbers_.find(at + ":" + std::string(name));
+      if (found != numbers_.end()) return found->second;
+    }
     if (name.empty() || name == "0") return 0;
     return std::nullopt;
   }
@@ -65,7 +66,7 @@ class Groups {
  private:
   const std::uint32_t ranks_;
   std::vector<std::vector<std::uint32_t>> groups_;
-  std::map<std::vector<std::uint32_t>, std::uint32_t> known_;
+  std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t> known_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
@@ -81,7 +82,8 @@ std::vector<std::uint32_t> ranks_in(const Json& list) {
 
 // Reads ['[{"pg_name": "1", "ranks": [0, 1]}]'], which is a text of JSON as Python prints a list
 // that has it.
-void add_groups_of_metadata(std::string_view values, const std::string& where, Groups& groups,
+void add_groups_of_metadata(std::string_view values, const std::string& scope,
+                            const std::string& where, Groups& groups,
                             std::vector<Problem>& problems) {
   const std::size_t begin = values.find("[{");
   const std::size_t end = values.rfind("}]");
@@ -94,7 +96,7 @@ void add_groups_of_metadata(std::string_view values, const std::string& where, G
   for (const Json& group : *read.value) {
     if (!group.is_object() || !group.contains("pg_name") || !group.contains("ranks")) continue;
     const Json& name = group["pg_name"];
-    groups.add(name.is_string() ? name.get<std::string>() : json_text(name),
+    groups.add(scope, name.is_string() ? name.get<std::string>() : json_text(name),
                ranks_in(group["ranks"]), where, problems);
   }
 }
@@ -110,7 +112,7 @@ void add_groups_of_file(const std::string& path, Groups& groups, std::vector<Pro
     return;
   }
   for (const auto& [name, ranks] : read.value->items()) {
-    groups.add(name, ranks_in(ranks), path, problems);
+    groups.add("", name, ranks_in(ranks), path, problems);
   }
 }
 
@@ -212,7 +214,8 @@ class RankReader {
       if (message.find("pg_name") == std::string_view::npos) continue;
       if (!read_chakra_node(message, node_).empty() || node_.type != ChakraType::kMetadata)
         continue;
-      add_groups_of_metadata(node_.input_values, where(), groups_, problems_);
+      add_groups_of_metadata(node_.input_values, std::to_string(rank_), where(), groups_,
+                             problems_);
     }
   }
 
@@ -306,6 +309,7 @@ class RankReader {
   }
 
   std::optional<Duration> given_time() {
+    if (node_.picoseconds && *node_.picoseconds >= 0) return Duration(*node_.picoseconds);
     if (node_.duration_micros == 0) return std::nullopt;
     if (node_.duration_micros > static_cast<std::uint64_t>(kMostTime)) {
       refuse_node("takes more than 106 days");
@@ -333,7 +337,7 @@ class RankReader {
       return;
     }
     const std::optional<CollectiveOp> op = collective_op(*node_.collective);
-    const std::optional<std::uint32_t> group = groups_.find(node_.group);
+    const std::optional<std::uint32_t> group = groups_.find(std::to_string(rank_), node_.group);
     if (!op) {
       return refuse_node("has comm_type " + std::to_string(*node_.collective) +
                          "; there are 0 to 9");
@@ -382,7 +386,7 @@ class RankReader {
 
   // Of a group of two, the peer is the other one.
   bool infer_peer(TraceNode& node) const {
-    const std::optional<std::uint32_t> group = groups_.find(node_.group);
+    const std::optional<std::uint32_t> group = groups_.find(std::to_string(rank_), node_.group);
     if (!group) return false;
     const std::vector<std::uint32_t>& ranks = groups_.ranks_of(*group);
     if (ranks.size() != 2 || std::ranges::find(ranks, rank_) == ranks.end()) return false;

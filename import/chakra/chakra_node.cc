@@ -70,6 +70,7 @@ void take(const Attribute& attribute, ChakraNode& node) {
                                           Target{"comm_src", &ChakraNode::source},
                                           Target{"comm_dst", &ChakraNode::destination},
                                           Target{"comm_tag", &ChakraNode::tag},
+                                          Target{"duration_ps", &ChakraNode::picoseconds},
                                           Target{"stream", &ChakraNode::stream}};
   if (attribute.name == "is_cpu_op") node.is_on_host = *attribute.number != 0;
   for (const Target& target : kTargets) {
@@ -224,6 +225,7 @@ std::string chakra_message(const ChakraNode& node) {
   append_if(text, "comm_src", kInt32, node.source);
   append_if(text, "comm_dst", kInt32, node.destination);
   append_if(text, "comm_tag", kInt32, node.tag);
+  append_if(text, "duration_ps", kInt64, node.picoseconds);
   append_if(text, "stream", kInt64, node.stream);
   if (!node.group.empty()) {
     std::string attribute;

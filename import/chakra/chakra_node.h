@@ -37,6 +37,7 @@ struct ChakraNode {
   std::optional<std::int64_t> source{};
   std::optional<std::int64_t> destination{};
   std::optional<std::int64_t> tag{};
+  std::optional<std::int64_t> picoseconds{};  // duration_ps: the time exactly, in files of stepsim
   std::optional<std::int64_t> stream{};
   std::string_view group{};  // pg_name
 };

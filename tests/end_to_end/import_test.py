@@ -111,6 +111,21 @@ class ImportTest(StepsimTest):
         self.expect_refused(["run", bad, "--cluster", "dgx-h100-8"], "bad.json: ranks", "bad.json: groups")
         self.expect_refused(["run", bad], "--cluster: must be given")
 
+    def test_an_exported_step_is_imported_and_takes_as_long(self):
+        folder = str(self.folder / "step")
+        for plan in ["dp=8,zero=1,global-batch=8,sequence=2048", "tp=2,pp=4,global-batch=8,sequence=2048"]:
+            run = self.result("run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--library",
+                              "ideal", "--plan", plan, "--export", "chakra", folder)
+            read = self.result("import", "chakra", folder, "--cluster", "dgx-h100-8", "--library",
+                               "ideal")
+            self.assertEqual(read["schema"], "0.0.4")
+            self.assertEqual(read["ranks"], 8)
+            # Kernels are not slowed down by communication, and sends don't wait for receives.
+            self.assertLess(abs(read["replay"]["step_time_s"] / run["step_time_s"] - 1), 0.02)
+        self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export", "goal", folder],
+                            '--export: must be chakra, is "goal"')
+        self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export=chakra"], "--export chakra FOLDER")
+
     def test_ranks_that_disagree_are_named(self):
         folder = pathlib.Path(self.traces(2, 0))
         (folder / "trace.1.et").write_bytes(collective_trace(6, 1 << 20))

@@ -7,8 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "import/chakra/chakra_export.h"
 #include "import/chakra/chakra_node.h"
 #include "import/chakra/wire.h"
+#include "import/replay.h"
+#include "sim/program/graph_by_hand.h"
+#include "topology/small_clusters.h"
 
 namespace stepsim {
 namespace {
@@ -144,6 +148,27 @@ TEST(ChakraTest, RefusesWhatItCanNotRun) {
   sum.group = "";
   sum.collective = 10;
   EXPECT_EQ(problem_of(trace_of({sum})), "node 1 (gemm) has comm_type 10; there are 0 to 9");
+}
+
+// What was exported is read and exported as the same bytes.
+TEST(ChakraTest, ExportAndImportAreAFixedPoint) {
+  GraphByHand hand(1);
+  hand.graph().names = {"gemm"};
+  const OpRef first = hand.compute_for(0, std::chrono::nanoseconds(1'500));
+  hand.host(0, hand.stream(0, "host"),
+            {.action = HostAction::kOther, .bytes = {}, .stays = false, .time = Duration(7)},
+            {after(first)});
+  hand.compute_for(0, std::chrono::nanoseconds(500));
+  const ChipSpec chip = ideal_chip();
+  const auto again = [&](const OpGraph& graph) {
+    const ImportedJob read = read_good(chakra_file(graph, chip, 0));
+    return replay(read.job, {.chip = &chip});
+  };
+  const OpGraph graph = again(hand.build());
+  const std::string text = chakra_file(graph, chip, 0);
+  EXPECT_EQ(chakra_file(again(graph), chip, 0), text);
+  EXPECT_EQ(graph.compute_works[0].kernels[0].recorded, std::chrono::nanoseconds(1'500));
+  EXPECT_EQ(graph.programs[0].dependencies.size(), 2U);
 }
 
 TEST(ChakraTest, RefusesTheJsonOfTheHost) {

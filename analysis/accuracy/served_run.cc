@@ -191,6 +191,7 @@ class Reading {
     ReplicaGroup& group = run_.options.replicas;
     group.engine = software_.engine;
     group.options = software_.options;
+    if (says("spec_decode", "mtp")) predict_tokens(group.options);
     const std::int64_t prompt = row_.integer_or("isl", 1);
     if (says("mode", "static")) {
       group.engine = EngineName::kStatic;
@@ -205,6 +206,16 @@ class Reading {
       const std::int64_t least = prompt + group.options.sequences;
       group.options.budget = std::max(group.options.budget, least);
     }
+  }
+
+  // One module makes one draft. DeepSeek-V3's report (arXiv 2412.19437, section 5.4.3) has 85 to 90
+  // % of them accepted.
+  void predict_tokens(EngineOptions& options) {
+    constexpr double kAccepted = 0.85;
+    options.drafter = Drafter::kMtp;
+    options.drafts = 1;
+    options.acceptance = kAccepted;
+    row_.assume("speculation: 1 draft, 85 % accepted");
   }
 
   Layout layout(std::string_view prefix) {
@@ -225,16 +236,24 @@ class Reading {
 
   bool has_experts() const { return model_->experts.routed > 0; }
 
-  // Workers of more chips than tp and dp say divide attention by requests.
-  Layout worker(std::string_view prefix, std::int64_t workers) {
+  std::int64_t chips_of_worker(std::string_view prefix) {
+    const std::int64_t workers = row_.integer_or(std::string(prefix) + "workers", 1);
+    return row_.need(std::string(prefix) + "chips") / std::max<std::int64_t>(1, workers);
+  }
+
+  // What workers of more chips than tp and dp say do: those of the size of a node or less, which
+  // are chosen for low latency, divide every layer; wider ones divide attention by requests and
+  // spread the experts, as do the prefill workers that feed them.
+  Layout worker(std::string_view prefix) {
+    constexpr std::int64_t kMostOfNode = 8;
     Layout result = layout(prefix);
-    const std::int64_t chips =
-        row_.need(std::string(prefix) + "chips") / std::max<std::int64_t>(1, workers);
+    const std::int64_t chips = chips_of_worker(prefix);
     if (chips <= result.ranks()) return result;
     const std::int64_t more = chips / result.ranks();
-    row_.assume(fmt::format("{}dp: {}", prefix, more));
-    result.dp *= more;
-    if (has_experts()) result.ep = result.dp;
+    const bool divides_layers = chips_of_worker("decode_") <= kMostOfNode;
+    row_.assume(fmt::format("{}{}: {}", prefix, divides_layers ? "tp" : "dp", more));
+    (divides_layers ? result.tp : result.dp) *= more;
+    if (!divides_layers && has_experts()) result.ep = result.dp;
     return result;
   }
 
@@ -252,8 +271,8 @@ class Reading {
       const std::int64_t prefills = row_.need("prefill_workers");
       const std::int64_t decodes = row_.need("decode_workers");
       run_.decode = run_.plan;
-      set_layout(worker("prefill_", prefills), run_.plan);
-      set_layout(worker("decode_", decodes), *run_.decode);
+      set_layout(worker("prefill_"), run_.plan);
+      set_layout(worker("decode_"), *run_.decode);
       run_.options.decode = run_.options.replicas;
       run_.options.replicas.count = prefills;
       run_.options.decode->count = decodes;

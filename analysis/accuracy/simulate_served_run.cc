@@ -52,8 +52,9 @@ PlanTimes::PlanTimes(const ServedPlan& plan)
       times_(experiment_, cluster_for_steps(experiment_), {}),
       cost_(times_, experiment_.plan.dp) {}
 
-void PlanTimes::set_room(EngineOptions& engine) {
+void PlanTimes::complete(EngineOptions& engine) {
   constexpr double kNearlyAll = 0.97;
+  engine = of_ranks(engine, experiment_.plan.dp);
   auto known = rooms_.find(engine.budget);
   if (known == rooms_.end()) {
     const KvRoom room =
@@ -77,8 +78,8 @@ void PlanTimes::set_room(EngineOptions& engine) {
 ServedFigures simulate_served_run(const ServedRun& run, PlanTimes& replicas, PlanTimes& decode) {
   const RequestList requests = make_requests(std::array{run.requests});
   ServingOptions options = run.options;
-  replicas.set_room(options.replicas.options);
-  if (options.decode) decode.set_room(options.decode->options);
+  replicas.complete(options.replicas.options);
+  if (options.decode) decode.complete(options.decode->options);
   std::vector<Problem> problems = check(requests, options);
   if (!problems.empty()) throw ConfigError(std::move(problems));
   TimedKvTransport transport({});

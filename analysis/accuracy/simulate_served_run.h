@@ -26,9 +26,10 @@ class PlanTimes {
   explicit PlanTimes(const ServedPlan& plan);
 
   StepCost& cost() { return cost_; }
-  // Sets as many blocks as fit in the engine's share of the memory, or in nearly all of it where
-  // none fits in its share. Throws ConfigError if none does.
-  void set_room(EngineOptions& engine);
+  // Makes the options those of all data-parallel ranks, with as many blocks as fit in the engine's
+  // share of the memory, or in nearly all of it where none fits in its share. Throws ConfigError if
+  // none does.
+  void complete(EngineOptions& engine);
 
  private:
   Experiment experiment_;

@@ -139,9 +139,9 @@ ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
       decode.plan = options.decode_plan;
       models.decode = std::make_unique<ServedModel>(decode);
     }
-    models.replicas->find_room(options.serving.replicas.options, problems);
+    models.replicas->complete(options.serving.replicas.options, problems);
     if (options.serving.decode) {
-      models.of_decode().find_room(options.serving.decode->options, problems);
+      models.of_decode().complete(options.serving.decode->options, problems);
     }
     options.chips_per_replica = models.replicas->chips();
   }

@@ -49,7 +49,8 @@ ServedModel::ServedModel(const ServedModelSource& source)
              source.exact ? PassTimes::Precision::kExact : PassTimes::Precision::kInterpolated),
       cost_(times_, experiment_.plan.dp) {}
 
-void ServedModel::find_room(EngineOptions& engine, std::vector<Problem>& problems) {
+void ServedModel::complete(EngineOptions& engine, std::vector<Problem>& problems) {
+  engine = of_ranks(engine, experiment_.plan.dp);
   if (engine.kv_blocks) return;
   const KvRoom room =
       kv_room(experiment_, times_.cluster(), engine.budget, engine.block, engine.kv_fraction);

@@ -37,9 +37,9 @@ class ServedModel {
 
   StepCost& cost() { return cost_; }
   std::int64_t chips() const { return experiment_.plan.ranks(); }
-  // Gives the engine as many blocks as fit, unless it says how many it has. Adds a problem if not
-  // one does.
-  void find_room(EngineOptions& engine, std::vector<Problem>& problems);
+  // Makes the engine's options those of all data-parallel ranks (of_ranks()), and gives it as many
+  // blocks as fit, unless it says how many it has. Adds a problem if not one does.
+  void complete(EngineOptions& engine, std::vector<Problem>& problems);
 
   const Cluster& cluster() const { return times_.cluster(); }
   // Where a replica is whose first chip is `first`.

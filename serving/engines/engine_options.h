@@ -61,4 +61,9 @@ struct EngineOptions {
   CapacityPolicy capacity = CapacityPolicy::kNoEvict;  // trtllm
 };
 
+// Returns the options of a replica of so many data-parallel ranks, each of which has the budget and
+// the sequences of `one` for itself. A prompt belongs to one rank: it gets no more of a step than
+// that rank's budget.
+EngineOptions of_ranks(const EngineOptions& one, std::int64_t ranks);
+
 }  // namespace stepsim

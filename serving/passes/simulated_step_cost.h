@@ -2,11 +2,15 @@
 // (experiment/pass_times.h): requests that decode are a group with their mean context, each chunk
 // of a prompt is a group of its own.
 //
-// A replica is all data-parallel ranks of its plan: each takes an equal part
-// of the requests that decode, and the chunks in turn. Not modelled: ranks that wait for the
-// fullest.
+// A replica is all data-parallel ranks of its plan: each takes an equal part of the requests that
+// decode, and the chunks go to the rank that has the fewest tokens. A step takes as long as that of
+// the rank with the most.
 
 #pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "experiment/pass_times.h"
 #include "serving/step_cost.h"
@@ -20,9 +24,14 @@ class SimulatedStepCost final : public StepCost {
   Duration time_of(const Batch& batch) override;
 
  private:
+  void add_chunks_of_fullest(const Batch& batch);
+
   PassTimes& times_;
   std::int64_t ranks_;
-  RequestBatch pass_{};  // kept for its memory
+  // Kept for their memory.
+  RequestBatch pass_{};
+  std::vector<std::int64_t> loads_{};  // tokens of chunks, by rank
+  std::vector<std::ptrdiff_t> rank_of_chunk_{};
 };
 
 }  // namespace stepsim

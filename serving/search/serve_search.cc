@@ -83,6 +83,7 @@ class LayoutSearch {
 
   std::string find_room() {
     EngineOptions& engine = serving_.replicas.options;
+    engine = of_ranks(engine, layout_.experiment.plan.dp);
     if (engine.kv_blocks) return "";
     const KvRoom room = kv_room(layout_.experiment, times_.cluster(), engine.budget, engine.block,
                                 engine.kv_fraction);

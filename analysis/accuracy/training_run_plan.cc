@@ -199,8 +199,12 @@ Software software_of(RowReader& row, const std::vector<Software>& known) {
     const auto is_source = [&row](const std::string& listed) {
       return row.text("source_id").starts_with(listed) || contains(row.text("source_ref"), listed);
     };
-    const auto found = std::ranges::find_if(known, [&is_source](const Software& software) {
-      return std::ranges::any_of(software.sources, is_source);
+    const auto is_type = [&row](const std::string& part) {
+      return contains(row.text("dtype"), part);
+    };
+    const auto found = std::ranges::find_if(known, [&](const Software& software) {
+      return std::ranges::any_of(software.sources, is_source) &&
+             (software.dtypes.empty() || std::ranges::any_of(software.dtypes, is_type));
     });
     return found == known.end() ? Software{} : *found;
   }
@@ -223,6 +227,7 @@ ParallelPlan plan_of_row(RowReader& row, const ModelSpec& model, const Software&
   read_adapters(row, plan);
   plan.allow_idle_chips = plan.ranks() % node != 0;
   read_zero(row, plan);
+  if (plan.zero == 3) plan.gradient_bucket_parameters.reset();  // FSDP has no buckets
   read_schedule(row, plan);
   read_layout(row, model.layers, plan);
   read_type(row, plan);

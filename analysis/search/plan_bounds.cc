@@ -285,7 +285,7 @@ void PlanBounds::add_state(const Stage& stage, const Column& column, RankCost& c
         }
         // A layer that fills a bucket moves in one that is at least as large.
         const std::int64_t parameters = unit.layer->parameters_of(experts);
-        if (parameters < plan.gradient_bucket_parameters) continue;
+        if (parameters < plan.bucket_parameters()) continue;
         chunk.reductions[at] +=
             time(plan.zero >= 1 ? CollectiveOp::kReduceScatter : CollectiveOp::kAllReduce,
                  parameters, stage.gradient_type(), 1,

@@ -81,7 +81,8 @@ std::vector<Software> load_software() {
                      .sources = {entry.source().begin(), entry.source().end()},
                      .plan = keys_of(entry.plan()),
                      .dropout = entry.dropout(),
-                     .recomputes_as_needed = entry.recomputes_as_needed()});
+                     .recomputes_as_needed = entry.recomputes_as_needed(),
+                     .dtypes = {entry.dtype().begin(), entry.dtype().end()}});
   }
   return table;
 }
@@ -100,6 +101,7 @@ bool resolve_software(file::Plan& plan, file::Chip& chip, const file::Chip& own,
     return false;
   }
   file::Plan base = software->plan();
+  if (plan.zero() == 3) base.clear_gradient_bucket_parameters();  // FSDP has no buckets
   put_over(base, plan);
   base.set_software(with_dashes(software->name()));
   plan = std::move(base);

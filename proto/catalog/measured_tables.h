@@ -37,6 +37,7 @@ struct Software {
   std::vector<std::pair<std::string, std::string>> plan;  // keys of a plan and their values
   bool dropout = false;                                   // dropout of models without a gated MLP
   bool recomputes_as_needed = false;  // full recompute leaves out a block's last matmul
+  std::vector<std::string> dtypes{};  // parts of a dtype, of which a row has one; empty: any
 };
 std::vector<Software> load_software();
 

@@ -58,7 +58,7 @@ void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last
     if (parameters > 0) {
       hold_whole_gradients(part, parameters);
       if (part.buckets.empty() || part.buckets.back().is_last != is_last ||
-          part.buckets.back().parameters >= plan.gradient_bucket_parameters) {
+          part.buckets.back().parameters >= plan.bucket_parameters()) {
         part.buckets.emplace_back().is_last = is_last;
       }
       Bucket& bucket = part.buckets.back();
@@ -67,7 +67,7 @@ void DataParallel::leave(const StageUnit& unit, std::int32_t stage, bool is_last
       bucket.units.push_back(&unit);
       bucket.ready = *stage_.front().last_compute;
       if ((plan.overlap_gradients || plan.zero == 2) &&
-          bucket.parameters >= plan.gradient_bucket_parameters) {
+          bucket.parameters >= plan.bucket_parameters()) {
         reduce(part, bucket);
       }
     }

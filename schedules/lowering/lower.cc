@@ -213,6 +213,7 @@ OpGraph lower(const ModelSpec& model, const ParallelPlan& plan, const Places& pl
                   .number = rank,
                   .chunks = {},
                   .boundaries = boundaries,
+                  .boundary = layers.boundary,
                   .weights = Bytes(0),
                   .cache = Bytes(0),
                   .builder = ProgramBuilder(name_of(rank, roles[role], model, plan))};

@@ -196,7 +196,8 @@ Shard shard_of(const ParallelPlan& plan, const Role& role) {
 
 Bytes message_size(const ModelSpec& model, const ParallelPlan& plan, const ModelLayers& layers,
                    std::int64_t layer) {
-  const Bytes stream = plan.sequence_parallel ? layers.boundary / plan.tp : layers.boundary;
+  const bool in_shares = plan.sequence_parallel || plan.scatters_messages();
+  const Bytes stream = in_shares ? layers.boundary / plan.tp : layers.boundary;
   return stream + handed_on(model, layers, shard_of(plan, {}), layer);
 }
 

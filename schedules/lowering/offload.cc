@@ -29,7 +29,7 @@ std::vector<std::int64_t> bucket_sizes(const Stage& stage,
   std::vector<std::int64_t> sizes;
   if (complete.empty()) {
     const std::int64_t buckets =
-        std::max<std::int64_t>(1, part_of(updated, stage.plan.gradient_bucket_parameters));
+        std::max<std::int64_t>(1, part_of(updated, stage.plan.bucket_parameters()));
     for (std::int64_t i = 0; i < buckets; ++i) {
       sizes.push_back((i + 1) * updated / buckets - i * updated / buckets);
     }

@@ -1,6 +1,7 @@
 #include "schedules/lowering/planned_bytes.h"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "schedules/lowering/context.h"
@@ -310,17 +311,35 @@ std::int64_t norm_bytes(const ParallelPlan& plan) {
   return reduced + plan.ranks() / plan.pp * 2 * (plan.pp - 1) * kGlobalState.value();
 }
 
-// Only boundaries between different ranks count: a V turns on one rank, behind every pp stages.
-std::int64_t pipeline_bytes(const ModelSpec& model, const ParallelPlan& plan,
-                            const ModelLayers& layers) {
-  if (plan.pp == 1) return 0;
-  std::int64_t layer = 0, bytes = 0;
+// Calls use(layer) for the first layer behind each boundary between stages. Only boundaries between
+// different ranks count: a V turns on one rank, behind every pp stages.
+void for_each_boundary(const ModelSpec& model, const ParallelPlan& plan,
+                       const std::function<void(std::int64_t)>& use) {
+  std::int64_t layer = 0;
   for (std::int64_t stage = 0; stage + 1 < stages_of(plan); ++stage) {
     layer += layers_of(plan, stage, model.layers);
     const bool turns = placement_of(plan) == Placement::kV && (stage + 1) % plan.pp == 0;
-    if (!turns) bytes += message_size(model, plan, layers, layer).value();
+    if (!turns) use(layer);
   }
+}
+
+std::int64_t pipeline_bytes(const ModelSpec& model, const ParallelPlan& plan,
+                            const ModelLayers& layers) {
+  if (plan.pp == 1) return 0;
+  std::int64_t bytes = 0;
+  for_each_boundary(model, plan, [&](std::int64_t layer) {
+    bytes += message_size(model, plan, layers, layer).value();
+  });
   return 2 * bytes * plan.microbatches() * plan.tp * plan.cp * plan.dp;
+}
+
+// Returns what tensor ranks gather of messages that came in shares.
+std::int64_t gathered_message_bytes(const ModelSpec& model, const ParallelPlan& plan,
+                                    const ModelLayers& layers) {
+  if (!plan.scatters_messages()) return 0;
+  std::int64_t messages = 0;
+  for_each_boundary(model, plan, [&](std::int64_t) { messages += 2 * plan.microbatches(); });
+  return messages * layers.boundary.value() * (plan.tp - 1) * plan.cp * plan.dp;
 }
 
 // Returns the bytes of a pass that has forwards only: an all-reduce of the stream behind each run
@@ -366,7 +385,8 @@ std::array<Bytes, kMostAxes> planned_bytes(const ModelSpec& model, const Paralle
   bytes[static_cast<std::size_t>(Axis::kContext)] = Bytes(all_context_bytes(plan, lowered, blocks));
   bytes[static_cast<std::size_t>(Axis::kExpert)] =
       Bytes(all_expert_bytes(plan, layers, blocks, exchange));
-  bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(tensor_bytes(model, plan, layers, blocks));
+  bytes[static_cast<std::size_t>(Axis::kTensor)] = Bytes(
+      tensor_bytes(model, plan, layers, blocks) + gathered_message_bytes(model, plan, layers));
   bytes[static_cast<std::size_t>(Axis::kData)] = Bytes(data_bytes(model, plan, layers, blocks));
   bytes[static_cast<std::size_t>(Axis::kOther)] = Bytes(norm_bytes(plan));
   bytes[static_cast<std::size_t>(Axis::kPipeline)] = Bytes(pipeline_bytes(model, plan, layers));

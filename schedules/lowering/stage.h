@@ -118,6 +118,7 @@ struct Stage {
   std::int32_t number = 0;  // rank in the pipeline
   std::vector<StageChunk> chunks;
   std::vector<Bytes> boundaries;  // bytes of a message behind each stage (message_size())
+  Bytes boundary{};               // hidden values of a micro-batch, which tensor ranks may divide
   // Only a pass of inference has these: its weights, and what it keeps of the requests.
   Bytes weights{};
   Bytes cache{};

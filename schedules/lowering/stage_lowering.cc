@@ -144,14 +144,15 @@ class StageLowering {
   }
 
   void alone(const Pass& pass) {
-    add_waits(messages_->receive({pass.input()}), stage_.front().waits);
-    stage_.front().unread = messages_->buffer_of(pass.input());
+    add_waits(gathered(pass.input(), messages_->receive({pass.input()})), stage_.front().waits);
+    stage_.front().unread = held_of(pass.input());
     run(pass);
     messages_->send({result_of(pass)});
   }
 
   void together(const Pass& forward, const Pass& backward) {
     std::vector<Dependency> waits = messages_->receive({forward.input(), backward.input()});
+    for (const Pass* const pass : {&forward, &backward}) waits = gathered(pass->input(), waits);
     add_waits(stage_.take_waits(), waits);
     const std::optional<OpRef> last_compute = stage_.front().last_compute;
     std::array<Walk, 2> walks;
@@ -159,7 +160,7 @@ class StageLowering {
     for (std::size_t i = 0; i < 2; ++i) {
       const Pass& pass = i == 0 ? backward : forward;
       walks[i] = {.pass = pass, .stops = stops_of(pass, chunk_of(pass))};
-      stage_.fronts[i] = {waits, messages_->buffer_of(pass.input()), last_compute};
+      stage_.fronts[i] = {waits, held_of(pass.input()), last_compute};
     }
     while (unfinished[0] || unfinished[1]) {
       for (std::size_t i = 0; i < 2; ++i) {
@@ -175,6 +176,37 @@ class StageLowering {
     }
     stage_.front() = {.last_compute = newest_compute_};
     messages_->send(std::move(results));
+  }
+
+  // ---- messages in shares ----
+
+  bool comes_in_shares(const Handover& input) const {
+    return stage_.plan.scatters_messages() && messages_->buffer_of(input) > Bytes(0);
+  }
+
+  // Returns the buffers of an input that came from another rank: its share, and the whole message.
+  Bytes held_of(const Handover& input) const {
+    const Bytes share = messages_->buffer_of(input);
+    return comes_in_shares(input) ? share + stage_.boundary : share;
+  }
+
+  // Gathers an input of which each tensor rank has received its share. Returns what a pass waits
+  // for.
+  std::vector<Dependency> gathered(const Handover& input, std::vector<Dependency> arrived) {
+    if (!comes_in_shares(input)) return arrived;
+    const auto lane = static_cast<std::size_t>(Lane::kTensor);
+    const OpRef gather = stage_.add_collective(
+        *lanes_[lane],
+        {.communicator = *stage_.communicators.lanes[lane],
+         .op = CollectiveOp::kAllGather,
+         .bytes = stage_.boundary,
+         .type = stage_.plan.communicated()},
+        Axis::kTensor,
+        stage_.label("gather " + std::string(name_of(input.kind)), {}, input.microbatch), arrived);
+    stage_.builder.change_memory(gather,
+                                 {.category = MemoryCategory::kBuffers, .bytes = stage_.boundary});
+    arrived.push_back(after(gather));
+    return arrived;
   }
 
   // Returns the result of a pass, made by its last compute op or by the collective behind it.

@@ -58,16 +58,15 @@ void check_overlap_of_replicas(const ParallelPlan& plan, Rules& rules) {
   const bool cuts = plan.zero != 3 || plan.offload_optimizer;  // gradients, or state on the host
   rules.require(plan.gradient_bucket_parameters == usual.gradient_bucket_parameters || cuts,
                 "gradient_bucket_parameters",
-                "is " + std::to_string(plan.gradient_bucket_parameters) +
+                "is " + std::to_string(plan.bucket_parameters()) +
                     ", but FSDP (zero = 3) reduces layer by layer: leave it out, or zero 0, 1 or "
                     "2");
   // With these plans the rank's parameters are cut into parts of this size, not into whole layers.
-  rules.require(
-      plan.zero != 3 || !plan.offload_optimizer || plan.gradient_bucket_parameters >= kLeastPart,
-      "gradient_bucket_parameters",
-      "is " + std::to_string(plan.gradient_bucket_parameters) +
-          ", but with FSDP state on the host moves in parts of so many parameters: " +
-          std::to_string(kLeastPart) + " or more");
+  rules.require(plan.zero != 3 || !plan.offload_optimizer || plan.bucket_parameters() >= kLeastPart,
+                "gradient_bucket_parameters",
+                "is " + std::to_string(plan.bucket_parameters()) +
+                    ", but with FSDP state on the host moves in parts of so many parameters: " +
+                    std::to_string(kLeastPart) + " or more");
 }
 
 }  // namespace stepsim

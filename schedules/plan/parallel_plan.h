@@ -174,6 +174,8 @@ struct ParallelPlan {
   std::optional<std::int64_t> microbatch_group;  // micro-batches; unset: the schedule's
   std::optional<std::int64_t> memory_limit;      // micro-batches x chunks; unset: the schedule's
   bool overlap_pipeline = true;
+  bool scatter_messages = false;  // each tensor rank sends a share, gathered behind (no ranks of
+                                  // sequence_parallel, which hold shares anyway)
   bool batch_p2p = false;  // messages in batches, as the schedule's runtime posts them (posting.h)
 
   // ---- experts ----
@@ -188,7 +190,7 @@ struct ParallelPlan {
   // ---- data parallelism ----
   int zero = 0;                       // 0: replicated; 1: optimizer state; 2: gradients; 3: FSDP
   std::optional<std::int64_t> shard;  // replicas that divide the state; unset: all cp x dp
-  std::int64_t gradient_bucket_parameters = 40'000'000;
+  std::optional<std::int64_t> gradient_bucket_parameters;  // unset: see bucket_parameters()
   bool overlap_gradients = true;
   bool overlap_parameters = false;
   int prefetch = 1;  // FSDP: layers gathered ahead of the computing layer
@@ -271,6 +273,13 @@ struct ParallelPlan {
   bool is_launched() const { return host_launch_cost && cuda_graphs != CudaGraphs::kStep; }
   bool divides_tokens() const { return sequence_parallel && tp > 1; }
   bool divides_width() const { return tensor_width > 1; }
+  // Megatron Core's rule: rings of many replicas pass large enough pieces on.
+  std::int64_t bucket_parameters() const {
+    return gradient_bucket_parameters.value_or(dp <= 40 ? 40'000'000 : 1'000'000 * dp);
+  }
+  bool scatters_messages() const {
+    return scatter_messages && tp > 1 && pp > 1 && !sequence_parallel && !divides_width();
+  }
 
  private:
   static DataType wide(DataType type);

@@ -275,6 +275,12 @@ void add_pipeline(Table& table) {
             {.help = "Messages between stages travel while ranks compute.",
              .advice = "false makes the next pass wait until the messages of the pass before have "
                        "arrived, as some software does."});
+  table.add("scatter_messages", &Plan::scatter_messages,
+            {.help = "Each tensor rank sends its share of a message to the next stage, where the "
+                     "shares are gathered (Megatron-LM's scatter-gather, DeepSpeed's pipelines).",
+             .advice = "It sends tp times less between nodes. It changes nothing with "
+                       "sequence_parallel, whose ranks hold shares anyway, or one stage, or "
+                       "one tensor rank."});
   table.add("batch_p2p", &Plan::batch_p2p,
             {.help = "Messages between stages are posted in batches of sends and receives, and "
                      "waited for as the schedule's runtime does (Megatron-LM, DualPipe, zero "
@@ -357,9 +363,11 @@ void add_data(Table& table) {
             {.help = "Parameters of a bucket. A bucket of whole layers is reduced once it has this "
                      "many; state on the host moves in such parts, too.",
              .advice = "Small buckets start early and pay more latency; large ones leave more to "
-                       "do after the last backward. 40 million is Megatron-LM's default.",
+                       "do after the last backward.",
              .rules = "With zero = 3 it counts for offload_optimizer only, and is at least "
-                      "1000000."});
+                      "1000000.",
+             .unset = "40 million, or a million for each rank of dp if that is more, as in "
+                      "Megatron Core"});
   table.add("overlap_gradients", &Plan::overlap_gradients,
             {.help = "Full buckets are reduced while the last backward goes on. FSDP reduces each "
                      "layer after its backward; with false, the backward before waits for that.",

@@ -13,6 +13,7 @@
 #include "analysis/accuracy/predict_training_runs.h"
 #include "analysis/accuracy/training_run.h"
 #include "analysis/accuracy/training_run_plan.h"
+#include "proto/catalog/measured_tables.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "sim/run/simulate.h"
@@ -792,6 +793,19 @@ TEST(TrainingRunTest, SoftwareIsFoundByItsWords) {
   EXPECT_EQ(found("mine", ""), "");
   const TrainingRun run = run_of(named_run("mine", "", "GPT3-5B", ""));
   EXPECT_EQ(run.assumed.front(), "software \"mine\" is not known: as if none were given");
+}
+
+// One source may have tables of several releases, which the types of their rows tell apart.
+TEST(TrainingRunTest, ReleasesOfASourceAreToldApartByTheirTypes) {
+  const auto found = [](const std::string& dtype) {
+    const CsvTable table =
+        read_csv(write_table("types.csv", "source_id,dtype\nllm_foundry," + dtype + "\n"));
+    RowReader row(table, 0);
+    const Software software = software_of(row, load_software());
+    return std::pair(software.name, software.recomputes_as_needed);
+  };
+  EXPECT_EQ(found("bf16 / MP PURE"), std::pair(std::string("llm-foundry 2023.05"), false));
+  EXPECT_EQ(found("amp_bf16 / MP DEFAULT"), std::pair(std::string("llm-foundry"), true));
 }
 
 TEST(TrainingRunTest, APowerLimitIsThatOfTheChip) {

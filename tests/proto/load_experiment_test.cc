@@ -251,6 +251,10 @@ TEST_F(LoadExperimentTest, APlanMayNameItsSoftware) {
   EXPECT_EQ(experiment.cluster.chip.efficiency.attention_forward_fraction, 0.5);
   EXPECT_EQ(experiment.cluster.chip.efficiency.attention_backward_fraction, 0.35);
 
+  source.plan = "software=nemo,zero=1";
+  EXPECT_EQ(load_experiment(source).plan.gradient_bucket_parameters, 134'217'728);
+  source.plan = "software=nemo,zero=3";  // FSDP reduces layer by layer
+  EXPECT_EQ(load_experiment(source).plan.gradient_bucket_parameters, std::nullopt);
   source.plan = "software=torchtitan-1999";
   const auto problems = problems_of(source);
   ASSERT_EQ(problems.size(), 1U);

@@ -80,6 +80,7 @@ TEST(LowerSchedulesTest, AnyScheduleDoesTheSameWorkWithAnyPlan) {
           plan.recompute = dp == 2 ? Recompute::kFull : Recompute::kNone;
           plan.sequence_parallel = zero != 1;
           plan.overlap_pipeline = zero != 1;
+          plan.scatter_messages = true;
           if (zero == 3 && (is_bidirectional(plan) || schedule == ScheduleName::kDualPipeV)) {
             EXPECT_FALSE(check_schedule(plan).empty());
             continue;
@@ -350,6 +351,25 @@ TEST(LowerSchedulesTest, MessagesCrossTheBoundariesBetweenRanks) {
               2 * boundaries * kMicrobatches * 256 * 512 * 2)
         << name_of(schedule);
   }
+}
+
+// Tensor ranks that hold whole activations send a share each, and gather what arrives.
+TEST(LowerSchedulesTest, TensorRanksDivideMessages) {
+  ParallelPlan plan = plan_of(ScheduleName::kOneForwardOneBackward, 2);
+  plan.sequence_parallel = false;
+  const auto bytes = [](const SimulationResult& result, Axis axis) {
+    return result.bytes_by_axis[static_cast<std::size_t>(axis)].value();
+  };
+  const SimulationResult whole = run(model(), plan, cluster_for(plan));
+  plan.scatter_messages = true;
+  const SimulationResult shares = run(model(), plan, cluster_for(plan));
+  EXPECT_EQ(2 * bytes(shares, Axis::kPipeline), bytes(whole, Axis::kPipeline));
+  EXPECT_EQ(bytes(shares, Axis::kTensor) - bytes(whole, Axis::kTensor),
+            bytes(shares, Axis::kPipeline));
+  plan.sequence_parallel = true;
+  const SimulationResult both = run(model(), plan, cluster_for(plan));
+  plan.scatter_messages = false;
+  EXPECT_EQ(both.step_time, run(model(), plan, cluster_for(plan)).step_time);
 }
 
 // An embedding table that the head shares: on a loop it is on two ranks, which sum its gradient

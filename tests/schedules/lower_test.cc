@@ -578,6 +578,18 @@ TEST(LowerTest, ABucketIsFullWhenItHasAsManyParametersAsItMay) {
   }
 }
 
+// Rings of many replicas need larger buckets
+// (megatron/core/distributed/distributed_data_parallel.py).
+TEST(LowerTest, BucketsGrowWithTheReplicas) {
+  ParallelPlan plan;
+  plan.dp = 8;
+  EXPECT_EQ(plan.bucket_parameters(), 40'000'000);
+  plan.dp = 64;
+  EXPECT_EQ(plan.bucket_parameters(), 64'000'000);
+  plan.gradient_bucket_parameters = 1000;
+  EXPECT_EQ(plan.bucket_parameters(), 1000);
+}
+
 TEST(LowerTest, PrefetchHidesTheGathersOfFullySharedData) {
   ParallelPlan plan = plan_of(1, 4, 1, 3);
   plan.sequence = 4096;

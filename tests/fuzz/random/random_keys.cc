@@ -104,6 +104,7 @@ void choose_messages(Choices& choices, ParallelPlan& plan) {
   if (plan.pp == 1) return;
   plan.overlap_pipeline = !choices.one_in(6);
   plan.batch_p2p = plan.overlap_pipeline && choices.one_in(6);
+  plan.scatter_messages = choices.one_in(4);
 }
 
 void choose_dispatch(Choices& choices, const RandomCluster& cluster, ParallelPlan& plan) {

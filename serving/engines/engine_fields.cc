@@ -27,7 +27,8 @@ constexpr double kMostHostSeconds = 1000;
 void add_step_fields(FieldTable<Options>& table) {
   table.theme("A step");
   table.add("budget", &Options::budget, Limits::between(1, kMostBudget),
-            {.help = "Tokens that a step computes at most (max_num_batched_tokens).",
+            {.help = "Tokens that a step computes at most (max_num_batched_tokens), on each "
+                     "data-parallel rank.",
              .advice = "A larger one prefills sooner and makes the tokens of others wait longer."});
   table.add("sequences", &Options::sequences,
             Limits::between(1, static_cast<double>(kMostRequests)),

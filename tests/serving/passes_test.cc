@@ -7,6 +7,7 @@
 
 #include "experiment/build_cluster.h"
 #include "proto/load_experiment.h"
+#include "serving/engines/engine_options.h"
 #include "serving/passes/kv_room.h"
 #include "serving/passes/network_kv_transport.h"
 #include "serving/passes/simulated_step_cost.h"
@@ -67,6 +68,30 @@ TEST(SimulatedStepCostTest, RanksOfAPlanShareTheRequests) {
   for (int i = 0; i < 20; ++i) batch.add(decode(100));
   EXPECT_EQ(cost.time_of(batch),
             times.of({.groups = {{.sequences = 3, .cached = 100, .generates = true}}}));
+}
+
+// A chunk goes to the rank with the fewest tokens; the rank with the most holds up the other.
+TEST(SimulatedStepCostTest, TheFullestRankDecides) {
+  const Experiment experiment = serving("llama3-8b", "tp=4,dp=2");
+  PassTimes times(experiment, cluster_for_steps(experiment), {});
+  SimulatedStepCost cost(times, 2);
+  Batch batch;
+  batch.add(chunk(0, 100));  // one rank has 100, then 700
+  batch.add(chunk(0, 400));  // the other 400
+  batch.add(chunk(64, 600));
+  EXPECT_EQ(cost.time_of(batch),
+            times.of({.groups = {{.queries = 100}, {.queries = 600, .cached = 64}}}));
+}
+
+TEST(EngineOptionsTest, EachRankHasABudgetOfItsOwn) {
+  const EngineOptions one{.budget = 1000, .sequences = 10};
+  const EngineOptions four = of_ranks(one, 4);
+  EXPECT_EQ(four.budget, 4000);
+  EXPECT_EQ(four.sequences, 40);
+  EXPECT_EQ(four.long_prefill_threshold, 1000) << "a prompt is one rank's";
+  EXPECT_EQ(of_ranks(one, 1).long_prefill_threshold, std::nullopt);
+  EXPECT_EQ(of_ranks({.budget = 1000, .chunked_prefill = false}, 4).long_prefill_threshold,
+            std::nullopt);
 }
 
 // 16 tokens x 4,096 bytes a layer of 32, divided by 8 heads over 8 chips.

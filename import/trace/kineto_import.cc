@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kReleases = 20'000;  // ns between the end of one op and what it releases
 constexpr std::size_t kListedNames = 15;
+constexpr std::size_t kMostLanes = 256;
 
 Duration of_nanoseconds(std::int64_t nanoseconds) {
   return Duration(1000) * nanoseconds;
@@ -60,6 +62,12 @@ class JobMaker {
     std::map<std::uint32_t, std::int64_t> times;
     for (const TraceSlice* slice : slices_) {
       if (!communicates(slice->kind)) times[slice->lane] += slice->end - slice->start;
+    }
+    std::set<std::uint32_t> lanes;
+    for (const TraceSlice* slice : slices_) lanes.insert(slice->lane);
+    if (lanes.size() > kMostLanes) {
+      throw ConfigError({Problem{"streams", fmt::format("a replay takes {} of a rank, there are {}",
+                                                        kMostLanes, lanes.size())}});
     }
     const auto longest = std::ranges::max_element(
         times, [](const auto& a, const auto& b) { return a.second < b.second; });

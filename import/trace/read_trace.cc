@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::int64_t kMostNanoseconds = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::size_t kMostTraceFiles = 4096;
+// Of all events of a file, and of a step: 11 days. Sums over ranks then fit in 64 bits.
+constexpr std::int64_t kMostTotal = 1'000'000'000'000'000;
 
 struct Window {
   std::int64_t begin = 0;
@@ -101,6 +103,8 @@ class FileReader {
       ++negative_;
       return;
     }
+    total_ += std::min(*event.duration, kMostTotal);
+    if (total_ > kMostTotal) return file_.refuse("has durations that add up to more than 11 days");
     const auto named = ranks_.find(event.process);
     if (named != ranks_.end() && named->second.is_named && event.category != "kernel") {
       return take_own(event, named->second);
@@ -361,6 +365,7 @@ class FileReader {
   std::vector<RankTrace*> own_;
   std::vector<RankTrace*> on_chip_;
   std::size_t negative_ = 0;
+  std::int64_t total_ = 0;  // duration of all events, ns
 };
 
 // A file whose rank is not told has the number in its name, or its place.
@@ -393,6 +398,14 @@ DeviceTrace read_device_trace(const std::vector<std::string>& paths,
     FileReader(files[file], trace, names, problems).read();
     file_of.resize(trace.ranks.size(), file);
   }
+  for (std::size_t i = 0; i < trace.ranks.size(); ++i) {
+    for (const TraceStep& step : trace.ranks[i].steps) {
+      if (step.end - step.begin <= kMostTotal) continue;
+      problems.push_back({short_name(files[file_of[i]]), "has a step of more than 11 days"});
+      break;
+    }
+  }
+  if (!problems.empty()) return trace;
   name_ranks(trace, file_of, files);
   trace.knows_waits = trace.is_simulated;
   find_waits(trace);

@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include "import/trace/decimal_time.h"
@@ -22,6 +23,7 @@ struct BadMember {
 
 template <class Result>
 auto checked_value(Result&& result) {
+  if (result.error() == simdjson::MEMALLOC) throw std::bad_alloc();
   if (result.error() != simdjson::SUCCESS) {
     throw BadMember{std::string("is no JSON: ") + simdjson::error_message(result.error())};
   }

@@ -27,8 +27,12 @@ SCHEDULER_CASE = {
 }
 RESULT = {"step_time_s": 1.5, "breakdown_s": {"compute": 1, "exposed_communication": {"tp": 0.5}, "bubble": 0,
           "idle": 0}}
+TREE = ("num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\n"
+        "rank 1 {\nl1: recv 8b from 0 tag 0\n}\n")
+PROFILE = {"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1, "dur": 5,
+                            "args": {"stream": 7}}]}
 INPUTS = {"case.json": json.dumps(CASE), "cases.jsonl": json.dumps(SCHEDULER_CASE), "table.csv": TABLE,
-          "result.json": json.dumps(RESULT)}
+          "result.json": json.dumps(RESULT), "tree.goal": TREE, "profile.json": json.dumps(PROFILE)}
 
 RUN = ["run", "--model", "mlp-stack:D=1024,F=4096,layers=2", "--cluster", "dgx-h100-8", "--plan",
        "tp=8,global-batch=1,sequence=128"]
@@ -66,6 +70,9 @@ WRITING = {
     "compare": (["compare", "result.json", "result.json", "--json", "r.json"], ["r.json"]),
     "sensitivity": ([*RUN, "--sensitivity", "--breakeven", "flops", "--plot-sensitivity", "p.svg", "--json",
                      "r.json"], ["r.json", "p.svg"]),
+    "import": (["import", "goal", "tree.goal", "--cluster", "dgx-h100-8", "--to", "w.json", "--json",
+                "r.json"], ["w.json", "r.json"]),
+    "diff": (["diff", "profile.json", "profile.json", "--json", "r.json"], ["r.json"]),
     "catalog": (["catalog", "experiments", "--list", "--json", "r.json"], ["r.json"]),
 }
 # These print only.

@@ -151,6 +151,14 @@ TEST(ReadTraceTest, NamesTheByteOfABadEvent) {
   EXPECT_NE(problem_of(trace_of({R"({"ph" "X"})"})).find("is no JSON"), std::string::npos);
 }
 
+// Sums over ranks must fit in 64 bits.
+TEST(ReadTraceTest, RefusesTimesPastAllTraces) {
+  EXPECT_NE(problem_of(trace_of({kernel("gemm", "0", "2e12")})).find("more than 11 days"),
+            std::string::npos);
+  EXPECT_EQ(problem_of(trace_of({kernel("gemm", "0", "1"), kernel("gemm", "2e12", "1")})),
+            "has a step of more than 11 days");
+}
+
 TEST(ReadTraceTest, SaysWhereACutFileEnds) {
   const std::string text = trace_of({kernel("gemm", "1", "1"), kernel("gemm", "3", "1")});
   const std::string cut = text.substr(0, text.size() - 20);

@@ -98,7 +98,9 @@ void note_prediction(HuggingFaceConfig& config, file::Model& model) {
 
 std::filesystem::path config_of(const std::filesystem::path& path) {
   std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored) ? path / "config.json" : path;
+  const bool is_folder =
+      path.extension() != ".json" && std::filesystem::is_directory(path, ignored);
+  return is_folder ? path / "config.json" : path;
 }
 
 bool is_hugging_face(const SourceText& source) {

@@ -50,7 +50,8 @@ void choose_shared(Choices& choices, ModelSpec& model) {
   if (!plain || !choices.one_in(2)) return;
   model.mixer_pattern = choices.pick({"SZ", "Z"});
   model.mlp_pattern = choices.one_in(2) ? "-" : "D";
-  model.shared = {.blocks = choices.pick({1, 2}), .adapter_rank = choices.pick({16, 0}),
+  model.shared = {.blocks = choices.pick({1, 2}),
+                  .adapter_rank = choices.pick({16, 0}),
                   .attention_adapter_rank = choices.pick({16, 0})};
 }
 

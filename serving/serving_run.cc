@@ -4,7 +4,8 @@
 #include <numeric>
 #include <string>
 
-#include "serving/requests/random.h"
+#include "serving/requests/random_use.h"
+#include "sim/base/random.h"
 
 namespace stepsim {
 namespace {

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "serving/requests/exact_math.h"
-#include "serving/requests/random.h"
+#include "serving/requests/random_use.h"
+#include "sim/base/exact_math.h"
+#include "sim/base/random.h"
 
 namespace stepsim {
 namespace {

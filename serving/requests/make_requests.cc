@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "serving/requests/exact_math.h"
+#include "serving/requests/random_use.h"
 #include "serving/requests/request_file.h"
 #include "serving/requests/request_source.h"
+#include "sim/base/exact_math.h"
+#include "sim/base/random.h"
 
 namespace stepsim {
 namespace {

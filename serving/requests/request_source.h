@@ -7,7 +7,7 @@
 //   file:trace.csv
 //
 // Several sources are several tenants of one system; their requests are merged by time. Random
-// numbers depend on the seed alone (serving/requests/random.h).
+// numbers depend on the seed alone (sim/base/random.h).
 
 #pragma once
 

@@ -6,7 +6,8 @@
 #include <cmath>
 #include <functional>
 
-#include "serving/requests/exact_math.h"
+#include "serving/requests/random_use.h"
+#include "sim/base/exact_math.h"
 #include "serving/requests/request_source.h"
 #include "tests/support/serving_case.h"
 

@@ -8,7 +8,8 @@
 #include <map>
 #include <string>
 
-#include "serving/requests/exact_math.h"
+#include "serving/requests/random_use.h"
+#include "sim/base/exact_math.h"
 #include "tests/support/temporary_folder.h"
 
 namespace stepsim {

@@ -1,4 +1,4 @@
-#include "serving/requests/exact_math.h"
+#include "sim/base/exact_math.h"
 
 #include <array>
 #include <bit>

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "serving/requests/random.h"
+#include "sim/base/random.h"
 #include "sim/base/units.h"
 
 namespace stepsim {

@@ -1,26 +1,23 @@
 // RandomStream gives random numbers by position: number i of a stream is a function of the seed,
 // the use, the owner and i, so what is drawn for one thing never moves what is drawn for another.
 // All arithmetic is on integers: the numbers are the same on every machine.
+//
+//   const RandomStream stream(seed, RandomUse::kArrival, tenant);   // an enumeration of the room
+//   stream.at(0), stream.at(1), ...
 
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace stepsim {
 
-// Each kind of draw has its own numbers.
-enum class RandomUse : std::uint64_t {
-  kArrival,
-  kInputLength,
-  kOutputLength,
-  kTableRow,
-  kPrefix,
-  kAcceptance,
-};
-
 class RandomStream {
  public:
-  constexpr RandomStream(std::uint64_t seed, RandomUse use, std::uint64_t owner = 0)
+  // Each kind of draw has its own numbers: `use` is an enumerator of the room that draws.
+  template <class Use>
+  requires std::is_enum_v<Use>
+  constexpr RandomStream(std::uint64_t seed, Use use, std::uint64_t owner = 0)
       : key_(mixed(mixed(mixed(seed) + static_cast<std::uint64_t>(use)) + owner)) {}
 
   // Uniform over all 64-bit numbers.

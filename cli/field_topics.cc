@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/goodput/failure_table.h"
 #include "experiment/cluster_fields.h"
 #include "experiment/simulation_fields.h"
 #include "schedules/plan/plan_fields.h"
@@ -62,6 +63,13 @@ constexpr const char* kLibraryHead =
 cluster. On the command line: --set cluster.library.most_channels=4, or
 --library NAME for another library of the catalog. docs/collectives.md has the
 formula that uses the constants.
+
+)";
+
+constexpr const char* kFailuresHead =
+    R"(Fields of a table of failures: a file in catalog/failures, and the file of stepsim
+goodput --failures. The keys of --checkpoint and --restart are those of its groups.
+`stepsim help failures FIELD` shows one.
 
 )";
 
@@ -182,6 +190,10 @@ std::string engine_help(std::span<const std::string> keys) {
 
 std::string requests_help(std::span<const std::string> keys) {
   return field_help("requests", kRequestsHead, request_fields(), keys);
+}
+
+std::string failures_help(std::span<const std::string> fields) {
+  return field_help("failures", kFailuresHead, failure_fields(), fields);
 }
 
 std::string topology_help(std::span<const std::string> words) {

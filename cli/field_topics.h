@@ -20,6 +20,7 @@ std::string library_help(std::span<const std::string> fields);
 std::string cluster_help(std::span<const std::string> fields);
 std::string engine_help(std::span<const std::string> keys);
 std::string requests_help(std::span<const std::string> keys);
+std::string failures_help(std::span<const std::string> fields);
 
 // Returns the kinds of topologies, or the fields of the kind that `words` begin with; further words
 // choose fields.

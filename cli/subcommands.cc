@@ -10,6 +10,7 @@
 #include "cli/diff_command.h"
 #include "cli/figures_command.h"
 #include "cli/formula/formula_command.h"
+#include "cli/goodput/goodput_command.h"
 #include "cli/help.h"
 #include "cli/import_command.h"
 #include "cli/network_command.h"
@@ -30,11 +31,11 @@ namespace stepsim {
 namespace {
 
 constexpr const Subcommand* kSubcommands[] = {
-    &kRunSubcommand,         &kSearchSubcommand,   &kSweepSubcommand,    &kCompareSubcommand,
-    &kCollectiveSubcommand,  &kNetworkSubcommand,  &kScheduleSubcommand, &kServeSubcommand,
-    &kServeSearchSubcommand, &kTopologySubcommand, &kFormulaSubcommand,  &kValidateSubcommand,
-    &kFiguresSubcommand,     &kImportSubcommand,   &kDiffSubcommand,     &kAccuracySubcommand,
-    &kCalibrateSubcommand,   &kCatalogSubcommand,  &kHelpSubcommand,
+    &kRunSubcommand,         &kSearchSubcommand,    &kSweepSubcommand,    &kCompareSubcommand,
+    &kCollectiveSubcommand,  &kNetworkSubcommand,   &kScheduleSubcommand, &kServeSubcommand,
+    &kServeSearchSubcommand, &kGoodputSubcommand,   &kTopologySubcommand, &kFormulaSubcommand,
+    &kValidateSubcommand,    &kFiguresSubcommand,   &kImportSubcommand,   &kDiffSubcommand,
+    &kAccuracySubcommand,    &kCalibrateSubcommand, &kCatalogSubcommand,  &kHelpSubcommand,
 };
 
 }  // namespace

@@ -105,6 +105,16 @@ Written by `scripts/generate_field_docs.py` from the program; change `experiment
 
 """
 
+FAILURES = """# Fields of failures
+
+A table of failures is a file in `catalog/failures`, or the file of `stepsim goodput --failures`. The keys of `--checkpoint`
+and `--restart` are those of its groups. `stepsim help failures` shows this page in a terminal. [goodput.md](goodput.md)
+says what follows from them.
+
+Written by `scripts/generate_field_docs.py` from the program; change `analysis/goodput/failure_fields.cc`, not this page.
+
+"""
+
 KINDS = [
     "dgx_superpod", "torus", "twisted_torus", "tpu_slice", "nvlink_domain", "pcie_box", "fat_tree", "leaf_spine",
     "rail_fabric", "dragonfly", "explicit_graph", "composed",
@@ -117,6 +127,7 @@ PAGES = {
     "model-fields.md": [(MODEL, ["model"])],
     "chip-fields.md": [(CHIP, ["chip"]), (HOST, ["host"])],
     "engine-keys.md": [(ENGINE, ["engine"]), (REQUESTS, ["requests"])],
+    "failure-fields.md": [(FAILURES, ["failures"])],
     "library-fields.md": [(LIBRARY, ["library"])],
     "cluster-fields.md": [(CLUSTER, ["cluster"])]
     + [(f"\n# Fields of `{kind}`\n\n", ["topologies", kind]) for kind in KINDS],

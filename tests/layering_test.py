@@ -24,6 +24,7 @@ LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
 IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/goal", "import/nccl",
           "import/trace"]
+GOODPUT = ["analysis/goodput", "analysis/goodput/steps"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 
 MAY_INCLUDE = {
@@ -57,7 +58,7 @@ MAY_INCLUDE = {
     "schedules/lowering": SCHEDULES + ["workload"] + PROGRAM,
     "experiment": LOADED,
     "proto": LOADED + PROTO,
-    "proto/catalog": LOADED + PROTO,
+    "proto/catalog": LOADED + PROTO + GOODPUT[:1],
     "proto/hugging_face": LOADED + PROTO,
     "proto/network_case": LOADED + PROTO,
     "proto/serving_case": ["sim/base", "proto"] + SERVING,
@@ -75,19 +76,22 @@ MAY_INCLUDE = {
     "analysis/step": LOADED + ANALYSIS,
     "analysis/accuracy": LOADED + SERVING + PASSES,
     "analysis/calibration": LOADED + ["analysis/accuracy"],
+    # Runs with failures know times only; steps/ simulates those.
+    "analysis/goodput": ["sim/base", "sim/engine"],
+    "analysis/goodput/steps": LOADED + GOODPUT,
     "analysis/search": LOADED + ["analysis/step"],
-    "analysis/studies": LOADED + ANALYSIS,
-    "traces": ["analysis/step", "experiment"] + SIM + SERVING,
+    "analysis/studies": LOADED + ANALYSIS + GOODPUT[:1],
+    "traces": ["analysis/step", "experiment"] + GOODPUT + SIM + SERVING,
     "store": ["sim/base", "traces"],
     # Files of other software. What an importer of one format knows stays in its folder.
     "import": LOADED + PROTO + IMPORT,
     **{room: LOADED + PROTO + IMPORT for room in IMPORT[1:]},
-    "cli": LOADED + PROTO + ANALYSIS + SERVING + PASSES + ["serving/search"]
+    "cli": LOADED + PROTO + ANALYSIS + GOODPUT + SERVING + PASSES + ["serving/search"]
     + ["analysis/accuracy", "analysis/calibration", "analysis/search", "analysis/studies",
        "store", "traces"] + IMPORT,
 }
-FOLDERS = ["calibrate", "collective", "compare", "formula", "processes", "run", "schedule", "search",
-           "serve", "serve_search", "sweep", "validate"]
+FOLDERS = ["calibrate", "collective", "compare", "formula", "goodput", "processes", "run", "schedule",
+           "search", "serve", "serve_search", "sweep", "validate"]
 for folder in FOLDERS:
     MAY_INCLUDE[f"cli/{folder}"] = MAY_INCLUDE["cli"] + ["cli", "cli/processes"]
 MAY_INCLUDE["cli"] += [f"cli/{folder}" for folder in FOLDERS]

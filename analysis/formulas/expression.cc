@@ -5,11 +5,44 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
 namespace stepsim {
+namespace {
+
+// w e^w = x with w >= -1, by Halley's method from the series at the branch point. NaN below -1 / e.
+double lambert_w(double x) {
+  constexpr double kE = 2.718281828459045;
+  constexpr int kMostSteps = 60;
+  const double above = 2 * (kE * x + 1);
+  if (!(above >= 0)) return std::numeric_limits<double>::quiet_NaN();
+  const double root = std::sqrt(above);
+  double w = x < 1 ? -1 + root - root * root / 3 + 11 * root * root * root / 72 : std::log(1 + x);
+  for (int i = 0; i < kMostSteps; ++i) {
+    const double e = std::exp(w);
+    const double off = w * e - x;
+    const double slope = e * (w + 1) - (w + 2) * off / (2 * w + 2);
+    if (off == 0 || slope == 0 || !std::isfinite(slope)) break;
+    const double change = off / slope;
+    w -= change;
+    if (std::abs(change) <= 1e-16 * std::abs(w)) break;
+  }
+  return w;
+}
+
+// The share of arrivals that find all servers busy and leave, by Erlang's recurrence.
+double erlang_b(double load, double servers) {
+  constexpr double kMostServers = 1e6;
+  if (!(servers >= 0 && servers <= kMostServers)) return std::numeric_limits<double>::quiet_NaN();
+  double blocked = 1;
+  for (double n = 1; n <= servers; ++n) blocked = load * blocked / (n + load * blocked);
+  return blocked;
+}
+
+}  // namespace
 
 // A recursive-descent parser with one function per level of precedence. Each adds its steps in
 // postfix order.
@@ -138,13 +171,16 @@ class Expression::Parser {
   }
 
   void call(std::string_view function) {
-    constexpr std::array<std::pair<std::string_view, Operation>, 6> kFunctions = {
+    constexpr std::array<std::pair<std::string_view, Operation>, 9> kFunctions = {
         {{"min", Operation::kMin},
          {"max", Operation::kMax},
          {"sqrt", Operation::kSqrt},
          {"ceil", Operation::kCeil},
          {"floor", Operation::kFloor},
-         {"log2", Operation::kLog2}}};
+         {"log2", Operation::kLog2},
+         {"exp", Operation::kExp},
+         {"lambert_w", Operation::kLambertW},
+         {"erlang_b", Operation::kErlangB}}};
     const auto* const known =
         std::find_if(kFunctions.begin(), kFunctions.end(),
                      [&](const auto& candidate) { return candidate.first == function; });
@@ -157,7 +193,8 @@ class Expression::Parser {
     }
     expect(")");
     const bool takes_many = known->second == Operation::kMin || known->second == Operation::kMax;
-    if (!takes_many && arguments != 1) fail("one argument");
+    const std::size_t wanted = known->second == Operation::kErlangB ? 2 : 1;
+    if (!takes_many && arguments != wanted) fail(wanted == 1 ? "one argument" : "two arguments");
     add(known->second, arguments);
   }
 
@@ -207,6 +244,12 @@ double Expression::apply(Operation operation, const double* arguments, std::size
       return std::floor(first + slack);
     case Operation::kLog2:
       return std::log2(first);
+    case Operation::kExp:
+      return std::exp(first);
+    case Operation::kLambertW:
+      return lambert_w(first);
+    case Operation::kErlangB:
+      return erlang_b(first, second);
     case Operation::kNumber:
     case Operation::kSymbol:
       break;

@@ -4,7 +4,8 @@
 //   area.value({{"D", 8192}, {"F", 32768}, {"X", 4}, {"Y", 8}})
 //
 // It has numbers, symbols (letters, digits, underscore), + - * / ^, parentheses, min and max of any
-// number of arguments, sqrt, ceil, floor and log2. The outermost level may be a comparison
+// number of arguments, sqrt, ceil, floor, log2, exp, lambert_w (the branch from -1 / e on) and
+// erlang_b(load, servers). The outermost level may be a comparison
 // < <= > >=, which is 1 or 0. ^ binds tighter than a minus sign before it and is right-associative.
 // Values are doubles. ceil and floor ignore an error of 1e-9 of the value, so that ceil(8 * 0.125)
 // is 1.
@@ -51,7 +52,10 @@ class Expression {
     kSqrt,
     kCeil,
     kFloor,
-    kLog2
+    kLog2,
+    kExp,
+    kLambertW,
+    kErlangB
   };
   struct Step {
     Operation operation;

@@ -19,5 +19,6 @@ std::vector<Formula> pipeline_formulas();         // G
 std::vector<Formula> activation_formulas();       // H
 std::vector<Formula> inference_formulas();        // I
 std::vector<Formula> hardware_formulas();         // J
+std::vector<Formula> failing_run_formulas();      // K: failing_runs.cc
 
 }  // namespace stepsim

@@ -253,7 +253,7 @@ const std::vector<Formula>& formulas() {
     for (const auto& group :
          {roofline_formulas, mesh_collective_formulas, tree_collective_formulas,
           transformer_formulas, parallelism_formulas, sharded_state_formulas, pipeline_formulas,
-          activation_formulas, inference_formulas, hardware_formulas}) {
+          activation_formulas, inference_formulas, hardware_formulas, failing_run_formulas}) {
       std::vector<Formula> rows = group();
       std::move(rows.begin(), rows.end(), std::back_inserter(all));
     }
@@ -263,7 +263,7 @@ const std::vector<Formula>& formulas() {
 }
 
 std::string_view name_of_group(char group) {
-  constexpr std::array<std::string_view, 10> kNames = {
+  constexpr std::array<std::string_view, 11> kNames = {
       "Roofline of a chip",
       "Collectives on TPU meshes",
       "Collectives of GPUs",
@@ -273,7 +273,8 @@ std::string_view name_of_group(char group) {
       "Pipelines and bubbles",
       "Kept activations and recomputation",
       "Inference",
-      "Sums over a machine"};
+      "Sums over a machine",
+      "Runs with failures"};
   const auto index = static_cast<std::size_t>(group - 'A');
   return index < kNames.size() ? kNames[index] : "";
 }

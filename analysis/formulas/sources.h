@@ -31,4 +31,13 @@ inline constexpr std::string_view kKorthikanti =
     "Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models (arXiv "
     "2205.05198)";
 
+inline constexpr std::string_view kDaly =
+    "Daly, A higher order estimate of the optimum checkpoint interval (FGCS 2006), equations 13, "
+    "20 "
+    "and 37";
+inline constexpr std::string_view kYoung =
+    "Young, A first order approximation to the optimum checkpoint interval (CACM 1974)";
+inline constexpr std::string_view kErlang =
+    "Erlang (1917): birth and death of broken nodes, as many repairs at once as there are";
+
 }  // namespace stepsim

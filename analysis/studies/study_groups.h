@@ -13,6 +13,7 @@ std::vector<Study> chip_studies();
 std::vector<Study> data_parallel_studies();
 std::vector<Study> decoding_studies();
 std::vector<Study> expert_exchange_studies();
+std::vector<Study> failing_run_studies();  // failing_runs.cc
 std::vector<Study> gpu_all_to_all_studies();
 std::vector<Study> gpu_collective_studies();
 std::vector<Study> host_memory_studies();

@@ -15,6 +15,7 @@ constexpr Group kGroups[] = {
     data_parallel_studies,    //
     decoding_studies,         //
     expert_exchange_studies,  //
+    failing_run_studies,      //
     gpu_all_to_all_studies,   //
     gpu_collective_studies,   //
     host_memory_studies,      //

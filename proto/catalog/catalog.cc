@@ -42,6 +42,8 @@ std::string_view name_of(CatalogKind kind) {
       return "models";
     case CatalogKind::kPlan:
       return "plans";
+    case CatalogKind::kFailures:
+      return "failures";
     case CatalogKind::kExperiment:
       break;
   }
@@ -50,6 +52,7 @@ std::string_view name_of(CatalogKind kind) {
 
 std::string_view one_of(CatalogKind kind) {
   if (kind == CatalogKind::kLibrary) return "library";
+  if (kind == CatalogKind::kFailures) return "table of failures";
   std::string_view name = name_of(kind);
   name.remove_suffix(1);
   return name;
@@ -94,7 +97,7 @@ CatalogAnswer entry_named(CatalogKind kind, std::string_view name) {
   return {};
 }
 
-// Returns the option of `stepsim run` that takes an entry; "" for an experiment, which needs none.
+// Returns the option that takes an entry; "" for an experiment, which needs none.
 std::string_view option_for(CatalogKind kind) {
   switch (kind) {
     case CatalogKind::kChip:
@@ -107,6 +110,8 @@ std::string_view option_for(CatalogKind kind) {
       return "--model ";
     case CatalogKind::kPlan:
       return "--plan ";
+    case CatalogKind::kFailures:
+      return "--failures ";
     case CatalogKind::kExperiment:
       break;
   }
@@ -116,6 +121,7 @@ std::string_view option_for(CatalogKind kind) {
 // Returns the command for a run with an experiment, model, cluster or plan; "" for other kinds.
 std::string run_with(CatalogKind kind, std::string_view name) {
   if (kind == CatalogKind::kChip || kind == CatalogKind::kLibrary) return {};
+  if (kind == CatalogKind::kFailures) return {};
   if (kind == CatalogKind::kExperiment) return fmt::format("stepsim run {}", name);
   const auto flag = [&](CatalogKind one, std::string_view otherwise) {
     return fmt::format(" {}{}", option_for(one), one == kind ? name : otherwise);
@@ -125,7 +131,9 @@ std::string run_with(CatalogKind kind, std::string_view name) {
 }
 
 std::string option_sentence(CatalogKind kind, std::string_view name) {
-  return fmt::format("stepsim run takes it as {}{}", option_for(kind), name);
+  const bool fails = kind == CatalogKind::kFailures;
+  return fmt::format("stepsim {} takes it as {}{}", fails ? "goodput" : "run", option_for(kind),
+                     name);
 }
 
 // Returns a sentence that says how to run with an entry.

@@ -27,10 +27,11 @@ enum class CatalogKind : std::uint8_t {
   kModel,
   kPlan,
   kExperiment,
+  kFailures,  // of machines: proto/catalog/load_failures.h
 };
-inline constexpr std::array kCatalogKinds = {CatalogKind::kChip,    CatalogKind::kLibrary,
-                                             CatalogKind::kCluster, CatalogKind::kModel,
-                                             CatalogKind::kPlan,    CatalogKind::kExperiment};
+inline constexpr std::array kCatalogKinds = {
+    CatalogKind::kChip, CatalogKind::kLibrary,    CatalogKind::kCluster, CatalogKind::kModel,
+    CatalogKind::kPlan, CatalogKind::kExperiment, CatalogKind::kFailures};
 std::string_view name_of(CatalogKind kind);  // "chips": the folder
 std::string_view one_of(CatalogKind kind);   // "chip"
 

@@ -14,6 +14,8 @@ CASE = {
 }
 TABLE = ("id,source_id,hardware,op,bytes,ranks,time_us\n"
          "row,mine,H100,all_reduce,1048576,8,50\n")
+FAILURES = ('name: "mine" source: "made up" class { name: "node" rate: 20 per: "node" repair: "1h" } '
+            'checkpoint { stall: "5s" } restart { scheduling: "60s" }')
 SCHEDULER_CASE = {
     "id": 1,
     "engine": {"token_budget": 64, "max_sequences": 2, "block_tokens": 16, "reserve_whole_sequence": True,
@@ -32,6 +34,7 @@ TREE = ("num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\n"
 PROFILE = {"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1, "dur": 5,
                             "args": {"stream": 7}}]}
 INPUTS = {"case.json": json.dumps(CASE), "cases.jsonl": json.dumps(SCHEDULER_CASE), "table.csv": TABLE,
+          "table.textproto": FAILURES,
           "result.json": json.dumps(RESULT), "tree.goal": TREE, "profile.json": json.dumps(PROFILE)}
 
 RUN = ["run", "--model", "mlp-stack:D=1024,F=4096,layers=2", "--cluster", "dgx-h100-8", "--plan",
@@ -50,6 +53,8 @@ WRITING = {
     "serve-search": (["serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--layouts", "tp=8",
                       "--input", "64", "--output", "4", "--most-requests", "2", "--svg", "p.svg", "--json",
                       "r.json"], ["r.json", "p.svg"]),
+    "goodput": (["goodput", "--step-time", "1s", "--chips", "16", "--failures", "table.textproto", "--days", "2",
+                 "--runs", "5", "--plot", "p.svg", "--json", "r.json"], ["r.json", "p.svg"]),
     "serve cases": (["serve", "--cases", "cases.jsonl", "--json", "r.json"], ["r.json"]),
     "optimal": (["schedule", "optimal", "--stages", "3", "--microbatches", "3", "--memory-limit", "2",
                 "--json", "r.json"], ["r.json"]),

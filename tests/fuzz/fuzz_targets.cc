@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analysis/accuracy/accuracy.h"
+#include "proto/catalog/load_failures.h"
 #include "proto/collective_files.h"
 #include "proto/json_value.h"
 #include "proto/load_experiment.h"
@@ -48,6 +49,11 @@ void read_part_of_cluster(std::string_view part, std::string_view fields) {
   if (part != "chip") text += R"(chip { catalog: "h100-sxm" } )";
   text.append(part).append(" {\n").append(fields).append("\n}\n");
   read_cluster(text);
+}
+
+void read_failures(std::string_view input) {
+  const InputOnDisk file(input, ".textproto");
+  load_failures(file.path());
 }
 
 void read_random_run(std::string_view input) {
@@ -109,6 +115,7 @@ constexpr FuzzTarget kTargets[] = {
     {"cluster", read_cluster},
     {"chip", [](std::string_view in) { read_part_of_cluster("chip", in); }},
     {"library", [](std::string_view in) { read_part_of_cluster("library", in); }},
+    {"failures", read_failures},
     {"plan_keys", read_plan_keys},
     {"overrides", read_overrides},
     {"sweep_axes", read_sweep_axes},

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "serving/requests/random_use.h"
-#include "sim/base/exact_math.h"
 #include "serving/requests/request_source.h"
+#include "sim/base/exact_math.h"
 #include "tests/support/serving_case.h"
 
 namespace stepsim {

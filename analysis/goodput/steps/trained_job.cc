@@ -1,0 +1,153 @@
+#include "analysis/goodput/steps/trained_job.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/goodput/steps/scaled_cards.h"
+#include "experiment/build_cluster.h"
+#include "schedules/plan/domain_share.h"
+#include "workload/model_counts.h"
+
+namespace stepsim {
+namespace {
+
+constexpr Bandwidth kHostLink{25e9};  // PCIe 4 x16, as measured
+constexpr double kMostWork = 4e18;    // ticks
+
+Duration step_of(const Experiment& experiment, const Cluster& cluster,
+                 const ExperimentOptions& options) {
+  return simulate_experiment(experiment, cluster, options).runs.front().metrics.step_time;
+}
+
+std::int64_t chips_of_node(const Experiment& experiment, const Cluster& cluster) {
+  const std::int64_t domain = chips_of_domain(cluster.places);
+  if (domain > 1 || !experiment.cluster.host.given()) return domain;
+  return experiment.cluster.host.chips;
+}
+
+// Chips of the levels outside a node: those of a leaf, and of a pod.
+void set_groups(const Cluster& cluster, JobShape& job) {
+  std::int64_t chips = 1;
+  std::vector<std::int64_t> larger;
+  for (const Level& level : cluster.places.levels) {
+    chips *= level.size;
+    if (chips > job.chips_per_node) larger.push_back(std::min(chips, job.chips));
+  }
+  job.chips_per_leaf = larger.empty() ? job.chips : larger[0];
+  job.chips_per_pod = larger.size() < 2 ? job.chips : larger[1];
+}
+
+Experiment without_replicas(Experiment experiment, std::int64_t missing) {
+  ParallelPlan& plan = experiment.plan;
+  plan.global_batch = plan.global_batch / plan.dp * (plan.dp - missing);
+  plan.dp -= missing;
+  plan.allow_idle_chips = true;
+  return experiment;
+}
+
+// A number of replicas that the plan can't have runs as the next smaller one that it can.
+void add_smaller_steps(const Experiment& experiment, const Cluster& cluster,
+                       const JobOptions& options, TrainedJob& trained) {
+  const std::int64_t dp = experiment.plan.dp;
+  const std::int64_t most = std::min(options.shrink, dp - 1);
+  for (std::int64_t missing = 1; missing <= most; ++missing) {
+    const Experiment smaller = without_replicas(experiment, missing);
+    if (!check(smaller, cluster.places).empty()) continue;
+    const Duration step = step_of(smaller, cluster, options.simulation);
+    const double sequences = static_cast<double>(dp) / static_cast<double>(dp - missing);
+    const double slowdown = to_seconds(step) / to_seconds(trained.step) * sequences;
+    trained.smaller.push_back({missing, step, slowdown});
+    auto& slowdowns = trained.job.missing_slowdown;
+    slowdowns.resize(static_cast<std::size_t>(missing) + 1, slowdown);
+    trained.job.least_replicas = dp - missing;
+  }
+}
+
+double slowed_by(const Experiment& experiment, const Cluster& cluster, const FailureClass& failure,
+                 const ExperimentOptions& options, const TrainedJob& trained) {
+  if (failure.effect != FailureEffect::kSlow) return 1;
+  Experiment slow = experiment;
+  Straggler straggler{.slowdown = failure.slowdown};
+  const std::int64_t ranks = std::min(trained.job.chips_per_node, experiment.plan.ranks());
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    straggler.ranks.emplace_back(static_cast<std::uint32_t>(rank));
+  }
+  slow.variation.stragglers.push_back(std::move(straggler));
+  return to_seconds(step_of(slow, cluster, options)) / to_seconds(trained.step);
+}
+
+CheckpointWay way_of(const Experiment& experiment, const Cluster& cluster,
+                     const JobOptions& options, const TrainedJob& trained) {
+  const HostSpec& host = experiment.cluster.host;
+  CheckpointWay way{.bytes = trained.checkpoint,
+                    .chips = trained.job.chips,
+                    .chips_per_node = trained.job.chips_per_node,
+                    .host = kHostLink,
+                    .card = card_bandwidth(cluster, trained.job.chips_per_node),
+                    .step = trained.step};
+  if (host.given()) {
+    way.host = *host.link_bandwidth;
+    if (host.uplink_bandwidth) {
+      const Bandwidth share = *host.uplink_bandwidth / static_cast<double>(host.uplink_chips);
+      way.host = std::min(way.host, share);
+    }
+  }
+  way.slowdown = [&experiment, &options, &trained](double share) {
+    Cluster scaled = cluster_for_steps(experiment);
+    scale_cards(share, trained.job.chips_per_node, scaled);
+    return std::max(1.0, to_seconds(step_of(experiment, scaled, options.simulation)) /
+                             to_seconds(trained.step));
+  };
+  return way;
+}
+
+}  // namespace
+
+Ticks work_of(const RunLength& length, Ticks step, double tokens_per_step) {
+  double steps = 0;
+  if (length.tokens) steps = std::ceil(*length.tokens / tokens_per_step);
+  if (length.steps) steps = static_cast<double>(*length.steps);
+  if (length.days) {
+    const double ticks = *length.days * static_cast<double>(kTicksPerDay);
+    steps = std::ceil(ticks / static_cast<double>(step));
+  }
+  if (!(steps * static_cast<double>(step) < kMostWork)) {
+    throw ConfigError({Problem{"--tokens", "makes a run of more than 100,000 years"}});
+  }
+  return std::max<Ticks>(1, static_cast<Ticks>(steps)) * step;
+}
+
+Bytes checkpoint_bytes(const Experiment& experiment) {
+  const ParallelPlan& plan = experiment.plan;
+  const std::int64_t parameters =
+      parameter_count(experiment.model) + prediction_parameter_count(experiment.model);
+  const std::int64_t state = plan.optimizer == Optimizer::kAdam ? plan.optimizer_bytes : 0;
+  return (state + 2) * Bytes(parameters);  // weights in 16 bits
+}
+
+TrainedJob train_job(const Experiment& experiment, const Cluster& cluster,
+                     const FailureTable& table, const JobOptions& options) {
+  const SimulatedExperiment done = simulate_experiment(experiment, cluster, options.simulation);
+  const StepMetrics& metrics = done.runs.front().metrics;
+  TrainedJob trained{.step = metrics.step_time,
+                     .tokens_per_step = metrics.tokens_per_s * to_seconds(metrics.step_time),
+                     .model_flops_utilization = metrics.model_flops_utilization};
+  JobShape& job = trained.job;
+  job.step = std::max<Ticks>(1, ticks_of(trained.step));
+  job.work = work_of(options.length, job.step, trained.tokens_per_step);
+  job.chips = metrics.chips;
+  job.chips_per_node = std::min(chips_of_node(experiment, cluster), job.chips);
+  set_groups(cluster, job);
+  job.replicas = job.least_replicas = experiment.plan.dp;
+  add_smaller_steps(experiment, cluster, options, trained);
+  for (const FailureClass& failure : table.classes) {
+    job.slow_slowdown.push_back(
+        slowed_by(experiment, cluster, failure, options.simulation, trained));
+  }
+  trained.checkpoint = table.checkpoint.bytes.value_or(checkpoint_bytes(experiment));
+  trained.times = checkpoint_times(table.checkpoint, table.restart,
+                                   way_of(experiment, cluster, options, trained));
+  return trained;
+}
+
+}  // namespace stepsim

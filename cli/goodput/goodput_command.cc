@@ -1,0 +1,136 @@
+#include "cli/goodput/goodput_command.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include "cli/goodput/goodput_options.h"
+#include "cli/outputs.h"
+#include "cli/progress.h"
+#include "cli/standard_output.h"
+#include "experiment/build_cluster.h"
+#include "traces/goodput_report.h"
+#include "traces/goodput_svg.h"
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t kCurveRuns = 200;
+
+// A job of which only the time of a step is known.
+TrainedJob given_job(const GoodputRequest& request) {
+  TrainedJob trained{.step = *request.step_time};
+  JobShape& job = trained.job;
+  job.step = std::max<Ticks>(1, ticks_of(trained.step));
+  job.work = work_of(request.length, job.step, 1);
+  job.chips = request.chips;
+  job.chips_per_node = request.chips_per_node;
+  job.chips_per_leaf = job.chips_per_pod = job.chips;
+  for (const FailureClass& failure : request.table.classes) {
+    job.slow_slowdown.push_back(failure.slowdown);
+  }
+  trained.checkpoint = request.table.checkpoint.bytes.value_or(Bytes());
+  trained.times = checkpoint_times(request.table.checkpoint, request.table.restart,
+                                   {.bytes = trained.checkpoint,
+                                    .chips = job.chips,
+                                    .chips_per_node = job.chips_per_node,
+                                    .host = Bandwidth(25e9),
+                                    .card = Bandwidth(25e9),
+                                    .step = trained.step});
+  return trained;
+}
+
+TrainedJob simulated_job(const GoodputRequest& request, std::string& name) {
+  LoadedExperiment loaded = load_with_topology(request.source);
+  const Experiment& experiment = loaded.experiment;
+  if (experiment.plan.inference != Inference::kNone) {
+    throw ConfigError({Problem{"plan.inference", "must be left out: goodput is of training"}});
+  }
+  name = experiment.name;
+  ExperimentOptions simulation = loaded.simulation;
+  simulation.fidelities.resize(1);
+  const Cluster cluster = cluster_for_steps(experiment, std::move(loaded.topology));
+  return train_job(experiment, cluster, request.table,
+                   {.length = request.length, .shrink = request.shrink, .simulation = simulation});
+}
+
+void add_curves(const GoodputRequest& request, GoodputOutcome& outcome) {
+  GoodputOptions options = request.runs;
+  options.runs = std::min(options.runs, kCurveRuns);
+  options.progress = nullptr;
+  outcome.by_interval = interval_curve(outcome.setup, outcome.trained.job.step, options);
+  outcome.by_spares = spares_curve(outcome.setup, options);
+  outcome.sensitivity = class_sensitivity(outcome.setup, options);
+}
+
+void simulate_runs(const GoodputRequest& request, GoodputOutcome& outcome) {
+  Progress progress;
+  GoodputOptions options = request.runs;
+  options.progress = [&progress](double share) { progress.show(share, "of the runs"); };
+  const auto wall = std::chrono::steady_clock::now();
+  const std::clock_t cpu = std::clock();
+  outcome.result = run_many(outcome.setup, options);
+  outcome.cpu_s = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
+  outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
+  outcome.sample = simulate_training(outcome.setup, {request.runs.seed, 0}, true);
+  if (request.has_curves) add_curves(request, outcome);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  outcome.peak_rss_bytes = std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+ExitStatus run_goodput_command(const std::vector<std::string>& arguments) {
+  std::vector<Problem> problems;
+  const GoodputRequest request = read_goodput_request(arguments, problems);
+  throw_if_any(std::move(problems));
+  GoodputOutcome outcome{.table = request.table, .price = request.price};
+  outcome.trained =
+      request.step_time ? given_job(request) : simulated_job(request, outcome.experiment);
+  outcome.setup = plan_runs(request.table, outcome.trained.job, outcome.trained.times);
+  try {
+    simulate_runs(request, outcome);
+  } catch (const RunStuck& stuck) {
+    print_error(std::string("stepsim: ") + stuck.what() + "\n");
+    return ExitStatus::kNo;
+  }
+  Outputs outputs;
+  const std::string json = request.json.empty() ? "" : goodput_json(outcome);
+  outputs.write(request.json, json);
+  if (!request.plot.empty()) outputs.write(request.plot, goodput_svg(outcome));
+  outputs.commit();
+  outputs.print(request.json == "-" ? json : goodput_report(outcome, shows_color(STDOUT_FILENO)));
+  return outputs.end(ExitStatus::kDone);
+}
+
+}  // namespace
+
+constinit const Subcommand kGoodputSubcommand = {
+    .name = "goodput",
+    .arguments = "EXPERIMENT --failures NAME [options]",
+    .summary = "how long a whole training takes, with failures",
+    .description =
+        R"(stepsim goodput says how long a whole training takes: the step is simulated, and a thousand
+runs of it with failures, checkpoints, restarts and repairs.
+
+Usage:
+  stepsim goodput EXPERIMENT --failures NAME|FILE --tokens N [options]
+  stepsim goodput --failures NAME
+  stepsim goodput --step-time TIME --chips N --failures NAME|FILE --days D [options]
+
+  stepsim goodput llama3-405b-dgx-h100-16384 --tokens 15.6e12 --failures llama3 \
+    --checkpoint every=auto,to=host+storage,async=true --spares 16 --repair 24h
+
+With --failures alone it runs the experiment that the table has a published figure of.
+The step is also simulated with slow nodes, with fewer replicas (--shrink), and with what
+checkpoints leave of the network. Runs have the same failures whatever else changes, and are
+the same on every machine. docs/goodput.md has the rules and the fields of the JSON;
+`stepsim help failures` the fields of a table.
+)",
+    .options = goodput_option_list,
+    .run = run_goodput_command,
+};
+
+}  // namespace stepsim

@@ -1,0 +1,41 @@
+// The arguments of `stepsim goodput` as values. The fuzz targets of tests/ read them too.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/goodput/failure_table.h"
+#include "analysis/goodput/goodput.h"
+#include "analysis/goodput/steps/trained_job.h"
+#include "cli/subcommand.h"
+#include "proto/load_experiment.h"
+#include "sim/base/error.h"
+
+namespace stepsim {
+
+struct GoodputRequest {
+  ExperimentSource source{};            // unused with step_time
+  std::optional<Duration> step_time{};  // of every step, instead of a simulated one
+  std::int64_t chips = 0;               // with step_time
+  std::int64_t chips_per_node = 8;      // with step_time
+  FailureTable table{};                 // with all that the options change
+  RunLength length{};
+  std::int64_t shrink = 0;
+  std::optional<double> price{};  // of a chip for an hour
+  GoodputOptions runs{};
+  bool has_curves = true;
+
+  std::string json;
+  std::string plot;
+};
+
+OptionList goodput_option_list();
+
+// Reads the options, and the table of failures that they name. Adds all problems.
+GoodputRequest read_goodput_request(const std::vector<std::string>& arguments,
+                                    std::vector<Problem>& problems);
+
+}  // namespace stepsim

@@ -126,6 +126,7 @@ struct Stage {
   ProgramBuilder builder;
   StreamId compute{};
 
+  std::optional<std::uint32_t> pass{};  // name of the pass being written, in OpGraph::names
   std::optional<OpRef> first_compute{};
   // The two passes of a fused op are written alternately. All other passes use the first entry.
   std::array<PassFront, 2> fronts{};
@@ -159,7 +160,7 @@ struct Stage {
   std::vector<Dependency> take_waits() { return std::exchange(front().waits, {}); }
   OpLabel label(const std::string& name, std::optional<std::int32_t> layer = {},
                 std::optional<std::int32_t> microbatch = {}) {
-    return {.name = tables.name(name), .layer = layer, .microbatch = microbatch};
+    return {.name = tables.name(name), .layer = layer, .microbatch = microbatch, .pass = pass};
   }
   OpRef add_collective(StreamId stream, const CollectiveWork& work, Axis axis, OpLabel op_label,
                        std::vector<Dependency> dependencies);

@@ -23,6 +23,27 @@
 namespace stepsim {
 namespace {
 
+// Returns "F 3", "B 3", "W 3", "F 7 + B 3"; with several chunks "F 3 of chunk 1".
+std::string name_of(const PipelineOp& op, std::size_t chunks) {
+  const auto part = [chunks](const char* letter, std::int32_t microbatch, std::int32_t chunk) {
+    const std::string name = letter + std::string(" ") + std::to_string(microbatch);
+    return chunks > 1 ? name + " of chunk " + std::to_string(chunk) : name;
+  };
+  switch (op.kind) {
+    case PipelineOpKind::kForward:
+      return part("F", op.microbatch, op.chunk);
+    case PipelineOpKind::kBackward:
+    case PipelineOpKind::kBackwardInput:
+      return part("B", op.microbatch, op.chunk);
+    case PipelineOpKind::kBackwardWeight:
+      return part("W", op.microbatch, op.chunk);
+    case PipelineOpKind::kForwardBackward:
+      break;
+  }
+  return part("F", op.microbatch, op.chunk) + " + " +
+         part("B", op.backward_microbatch, op.backward_chunk);
+}
+
 void add_waits(const std::vector<Dependency>& more, std::vector<Dependency>& all) {
   all.insert(all.end(), more.begin(), more.end());
 }
@@ -85,6 +106,7 @@ class StageLowering {
 
   // Writes the op of this number in the rank's order.
   void write(std::size_t number, const PipelineOp& op, const Completes& completes) {
+    stage_.pass = stage_.tables.name(name_of(op, stage_.chunks.size()));
     add_waits(messages_->post_batches(number), stage_.front().waits);
     if (validation_) add_waits(validation_->waits_before(number), stage_.front().waits);
     const auto pass = [&](PassPart part) { return Pass{part, op.microbatch, op.chunk, completes}; };
@@ -105,6 +127,7 @@ class StageLowering {
   }
 
   void finish_step() {
+    stage_.pass = stage_.tables.name("optimizer step");
     for (const Complete& complete : deferred_) {
       replicated_->leave(*complete.unit, complete.stage, true);
     }
@@ -368,7 +391,10 @@ class StageLowering {
     OpDraft& op = empty_draft(*lanes_[lane], OpKind::kCollective);
     op.axis = axis_of(step.lane);
     op.work = known->work;
-    op.label = {.name = known->name, .layer = unit.block, .microbatch = pass.microbatch};
+    op.label = {.name = known->name,
+                .layer = unit.block,
+                .microbatch = pass.microbatch,
+                .pass = stage_.pass};
     if (!is_aside(step, pass)) op.dependencies = stage_.front().waits;
     if (stage_.front().last_compute) op.dependencies.push_back(after(*stage_.front().last_compute));
     const OpRef done = stage_.builder.add(op);
@@ -411,7 +437,10 @@ class StageLowering {
     OpDraft& op = empty_draft(stage_.compute, OpKind::kCompute);
     op.host_waits = step.host_waits;
     op.work = known->work;
-    op.label = {.name = known->name, .layer = unit.block, .microbatch = pass.microbatch};
+    op.label = {.name = known->name,
+                .layer = unit.block,
+                .microbatch = pass.microbatch,
+                .pass = stage_.pass};
     if (!is_aside(step, pass)) std::swap(op.dependencies, stage_.front().waits);
     if (step.needs_background) {
       op.dependencies.push_back(after(gathered_again_.front()));

@@ -138,11 +138,14 @@ struct MemoryChange {
   Bytes bytes;          // positive
 };
 
-// A name for traces and reports: "block 17 forward" of micro-batch 3.
+// A name for traces and reports: "block forward: qkv_projection" of layer 17 and micro-batch 3.
+// Consecutive compute ops of one pass, such as "F 3", are a part of the program that a trace shows
+// as one.
 struct OpLabel {
   std::uint32_t name = 0;  // OpGraph::names
   std::optional<std::int32_t> layer{};
   std::optional<std::int32_t> microbatch{};
+  std::optional<std::uint32_t> pass{};  // OpGraph::names
 };
 
 struct Op {

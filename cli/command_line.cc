@@ -31,6 +31,8 @@ std::vector<std::string> suffixes_of(OutputFormat format) {
     case OutputFormat::kJson:
     case OutputFormat::kChromeTrace:
       return {".json", ".json.gz"};
+    case OutputFormat::kTrace:
+      return {".json", ".json.gz", ".pftrace"};
     case OutputFormat::kSvg:
       return {".svg"};
     case OutputFormat::kCsv:
@@ -59,7 +61,7 @@ bool promises_another_format(const std::string& path, OutputFormat format) {
 // Returns whether a name such as plots.svg probably means a file.
 bool looks_like_output_file(const std::string& path) {
   const std::vector<std::string> suffixes = {".svg", ".png",  ".pdf",  ".jpg", ".jpeg",
-                                             ".gif", ".json", ".html", ".csv"};
+                                             ".gif", ".json", ".html", ".csv", ".pftrace"};
   return std::ranges::count(suffixes, extension_of(path)) > 0;
 }
 

@@ -21,6 +21,7 @@ namespace stepsim {
 enum class OutputFormat {
   kJson,         // .json, or .json.gz for a compressed one
   kChromeTrace,  // the same names
+  kTrace,        // the same, or .pftrace for Perfetto's own format
   kSvg,          // .svg
   kDot,          // .dot or .gv
   kCsv,          // .csv, or .csv.gz

@@ -2,7 +2,7 @@
 // none of the others. It is remembered, and end() says what could not be written.
 //
 //   Outputs outputs;
-//   outputs.write(options.trace, [&](OutputFile& file) { write_chrome_trace(..., file); });
+//   outputs.write(options.trace.path, [&](OutputFile& file) { write_trace(..., file); });
 //   outputs.write(options.json, json);
 //   outputs.commit();      // now the files appear, all at one time
 //   outputs.print(report);

@@ -44,6 +44,7 @@ SimulationOptions simulation_options(const ExperimentOptions& options, const Par
                                .packets = options.packets,
                                .steps = options.steps.value_or(steps_of(plan)),
                                .recorded_ranks = options.recorded_ranks,
+                               .share_timelines = options.share_timelines,
                                .record_links = options.record_links,
                                .fold = options.fold,
                                .progress = options.progress,

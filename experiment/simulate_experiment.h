@@ -57,6 +57,7 @@ struct ExperimentOptions {
 
   std::vector<RankId> recorded_ranks{};  // keeps their timelines; ascending
   bool record_each_role = false;  // also keeps one rank of each program that they don't cover
+  bool share_timelines = false;   // one of all ranks simulated as one: SimulationOptions
   bool record_links = false;      // keeps bytes over time of the links
 
   // Called once for each simulation, before the first of them starts. It may set the packet size,

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "sim/base/quantity_text.h"
-#include "traces/chrome_trace.h"
 #include "traces/explain_report.h"
 #include "traces/json_text.h"
 #include "traces/published_report.h"
+#include "traces/trace_counters.h"
 
 namespace stepsim {
 namespace {

@@ -1,5 +1,5 @@
 // TraceEvents writes the events of one Chrome trace, as JSON for ui.perfetto.dev. What they say is
-// the caller's: traces/chrome_trace.h (training steps), traces/serving_trace.h (requests).
+// the caller's: traces/chrome_sink.h (training steps), traces/serving_trace.h (requests).
 //
 //   TraceEvents events(out);
 //   events.begin();
@@ -55,8 +55,11 @@ class TraceEvents {
     buffer_.append(text.data(), text.data() + text.size());
   }
 
-  void end() {
-    append_text("\n]}\n");
+  // `more`: members of the object behind the events, each after a comma.
+  void end(std::string_view more = "") {
+    append_text("\n]");
+    append_text(more);
+    append_text("}\n");
     flush();
   }
 

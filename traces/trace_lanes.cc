@@ -56,7 +56,8 @@ std::vector<std::uint32_t> choose_lanes(const Program& program, const Timeline& 
     const Span wait = wait_span(entry, program.ops[entry.op].kind);
     layout.waits_late.push_back(wait.length() > 0 && state.instant == wait.begin);
     std::uint32_t lane = 0;
-    if (work.length() == 0) {
+    const bool computes = program.ops[entry.op].kind == OpKind::kCompute;
+    if (work.length() == 0 && !computes) {
       if (state.instant != work.begin) state.next_lane = meets[i] ? 1 : 0;
       state.instant = work.begin;
       lane = state.next_lane++;
@@ -80,10 +81,11 @@ Span wait_span(const TimelineOp& entry, OpKind kind) {
   return {nanoseconds(entry.started), work_span(entry, kind).begin};
 }
 
-RankLayout lay_out(const OpGraph& graph, const Timeline& timeline, std::uint32_t& next_thread) {
-  const Program& program = graph.programs[graph.ranks[timeline.rank.index()].program.index()];
+RankLayout lay_out(const OpGraph& graph, RankId rank, const Timeline& timeline,
+                   std::uint32_t& next_thread) {
+  const Program& program = graph.programs[graph.ranks[rank.index()].program.index()];
   RankLayout layout;
-  layout.process = process_of(timeline.rank);
+  layout.process = process_of(rank);
   layout.stream_of_op.resize(program.ops.size());
   for (std::uint32_t stream = 0; stream < program.streams.size(); ++stream) {
     const Stream& ops = program.streams[stream];

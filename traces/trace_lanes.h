@@ -1,10 +1,10 @@
 // trace_lanes decides which slices of a recorded rank a trace shows, and in which lane (thread) of
 // the rank's process each of them stands.
 //
-// A stream has one lane. If the work of several of its ops begins at one nanosecond (all but the
-// last have zero length), all but one get extra lanes: "NAME (instants)", "NAME (instants 2)" and
-// so on. A wait that begins where a slice of zero length stands is drawn one nanosecond later. So
-// no two slices of a lane begin together. chrome_trace.h gives the reason.
+// A stream has one lane. If several communication ops of it begin to move data at one nanosecond
+// (all but the last have zero length), all but one get extra lanes: "NAME (instants)", "NAME
+// (instants 2)" and so on. A wait that begins where a slice of zero length stands is drawn one
+// nanosecond later. So no two slices of a lane begin together. run_trace.h gives the reason.
 
 #pragma once
 
@@ -14,6 +14,7 @@
 
 #include "sim/program/op_graph.h"
 #include "sim/run/simulation_result.h"
+#include "traces/trace_sink.h"
 
 namespace stepsim {
 
@@ -21,13 +22,6 @@ namespace stepsim {
 inline std::int64_t nanoseconds(Time time) {
   return time.since_start.count() / 1000;
 }
-
-// Span is the part of an op that is a slice of its own, in nanoseconds.
-struct Span {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  std::int64_t length() const { return end - begin; }
-};
 
 // Returns the time in which the op itself worked: it computed, or moved data.
 Span work_span(const TimelineOp& entry, OpKind kind);
@@ -63,6 +57,7 @@ inline std::uint32_t process_of(RankId rank) {
 // `next_thread` is the first free thread number, and is advanced. The compute lane gets the number
 // of the process, because readers show that "main thread" on top. Throws std::logic_error if ops of
 // a stream overlap.
-RankLayout lay_out(const OpGraph& graph, const Timeline& timeline, std::uint32_t& next_thread);
+RankLayout lay_out(const OpGraph& graph, RankId rank, const Timeline& timeline,
+                   std::uint32_t& next_thread);
 
 }  // namespace stepsim

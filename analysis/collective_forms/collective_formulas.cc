@@ -39,20 +39,4 @@ std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput
   return form_table()[static_cast<std::size_t>(input.algorithm) - 1].form(input);
 }
 
-double bus_factor(CollectiveOp op, std::uint32_t members) {
-  const double others = (static_cast<double>(members) - 1) / members;
-  switch (op) {
-    case CollectiveOp::kAllReduce:
-      return 2 * others;
-    case CollectiveOp::kAllGather:
-    case CollectiveOp::kReduceScatter:
-    case CollectiveOp::kAllToAll:
-    case CollectiveOp::kGather:
-    case CollectiveOp::kScatter:
-      return others;
-    default:
-      return 1;
-  }
-}
-
 }  // namespace stepsim

@@ -63,8 +63,4 @@ struct CollectiveFormula {
 
 std::optional<CollectiveFormula> collective_formula(const CollectiveFormulaInput& input);
 
-// Returns bus bandwidth x time / bytes: 2 (n-1)/n for all-reduce; (n-1)/n for gather, scatter,
-// all-gather, reduce-scatter and all-to-all; 1 otherwise (nccl-tests, doc/PERFORMANCE.md).
-double bus_factor(CollectiveOp op, std::uint32_t members);
-
 }  // namespace stepsim

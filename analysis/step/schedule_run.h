@@ -5,7 +5,7 @@
 //
 //   const ScheduleRun run = simulate_schedule(schedule, {.forward = 10, ...});   // picoseconds
 //   run.replayed.bubble();
-//   write_chrome_trace(run.graph, run.cluster, run.result, file);
+//   write_run_trace(run.graph, run.cluster, run.result, TraceDetail::kKernel, {}, sink);
 //
 // The cost is that of simulate(): about 1 us and 0.3 KB per op, messages included. replay() takes a
 // twentieth of that.

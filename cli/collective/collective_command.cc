@@ -15,13 +15,14 @@
 #include "cli/packet_run.h"
 #include "cli/progress.h"
 #include "sim/base/quantity_text.h"
+#include "sim/collectives/bus_factor.h"
 #include "sim/hardware/group_shape.h"
 #include "sim/program/program_builder.h"
 #include "sim/run/collectives/collective_task.h"
 #include "sim/run/ops/chip_share.h"
-#include "traces/chrome_trace.h"
 #include "traces/json_text.h"
 #include "traces/plot_svg.h"
+#include "traces/trace_counters.h"
 
 namespace stepsim {
 namespace {

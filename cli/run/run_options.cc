@@ -129,7 +129,7 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   if (const std::string family = text("as"); !family.empty()) {
     options.source.overrides.push_back("model.as=" + family);
   }
-  options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
+  options.trace = read_trace_request(line, problems);
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   refuse_same_output(line, "trace", "json", problems);
   options.sensitivity_plot =
@@ -152,8 +152,9 @@ void read_simulation(const po::variables_map& values, RunOptions& options,
   read_seed(values, simulation, problems);
   read_fold(values, simulation, problems);
   // A trace shows one rank of each program unless it is told which.
-  const bool has_trace = !options.trace.empty();
+  const bool has_trace = !options.trace.path.empty();
   simulation.record_links = has_trace;
+  simulation.share_timelines = has_trace;
   simulation.record_each_role = has_trace && values.count("trace-ranks") == 0;
   if (!has_trace && values.count("trace-ranks") != 0) {
     problems.push_back({"--trace-ranks", "needs --trace, which says where the trace goes"});
@@ -229,8 +230,7 @@ po::options_description run_option_list() {
       "every rank (default: on)");
   add("export", text("KIND PATH"),
       "write the work of the step for other simulators: chakra FOLDER, an .et file a rank");
-  add("trace", text("FILE"),
-      "write a Chrome trace for ui.perfetto.dev; FILE ends in .json or .json.gz");
+  add_trace_options(options, "write a trace");
   add("trace-ranks", text("LIST"),
       "ranks in the trace: 0,8-15 (default: one of each pipeline stage)");
   add_json_option(options);

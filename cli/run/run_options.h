@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/subcommand.h"
+#include "cli/trace_options.h"
 #include "proto/load_experiment.h"
 
 namespace stepsim {
@@ -14,8 +15,8 @@ struct RunOptions {
   ExperimentSource source;
   ExperimentOptions simulation;  // several fidelities come side by side
   bool yes = false;              // run however many packet-hops there are
-  std::string trace;             // file; empty: none
-  std::string json;              // file, or "-" for standard output; empty: none
+  TraceRequest trace;
+  std::string json;  // file, or "-" for standard output; empty: none
   bool require_fit = false;
   bool sensitivity = false;      // what 10 % of each lever changes
   std::string sensitivity_plot;  // file; empty: none

@@ -2,12 +2,16 @@
 
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/run/what_if_text.h"
-#include "traces/chrome_trace.h"
+#include "cli/trace_outputs.h"
+#include "cli/version.h"
+#include "schedules/plan/plan_fields.h"
+#include "sim/base/quantity_text.h"
 #include "traces/explain_report.h"
 #include "traces/fidelity_comparison.h"
 #include "traces/output_file.h"
@@ -43,14 +47,34 @@ std::vector<std::string> members_of(const WhatIfFindings& what_if) {
   return members;
 }
 
+std::string plan_text(const ParallelPlan& plan) {
+  std::string text;
+  for (const auto& field : plan_fields().fields()) {
+    const std::optional<std::string> value = field->write(&plan);
+    if (!value || value == plan_fields().default_of(*field)) continue;
+    text += (text.empty() ? "" : ",") + std::string(field->name()) + "=" + *value;
+  }
+  return text;
+}
+
+TraceNotes notes_of(const FinishedRun& run) {
+  const ParallelPlan& plan = run.experiment.plan;
+  return {.metadata = {{"stepsim", std::string(version())},
+                       {"experiment", run.experiment.name},
+                       {"model", run.experiment.model.name},
+                       {"cluster", run.experiment.cluster.name},
+                       {"plan", plan_text(plan)},
+                       {"fidelity", std::string(name_of(run.options.fidelity))},
+                       {"step_time_s", exact_seconds(run.result.step_time)}},
+          .tokens_per_microbatch = plan.microbatch_size * plan.sequence};
+}
+
 }  // namespace
 
 void write_outputs(const RunOptions& options, const std::vector<StepReport>& reports,
                    const WhatIfFindings& what_if, Outputs& outputs) {
   const FinishedRun& run = reports.front().run;
-  outputs.write(options.trace, [&run](OutputFile& trace) {
-    write_chrome_trace(run.graph, run.cluster, run.result, trace);
-  });
+  write_trace(options.trace, {run.graph, run.cluster, run.result}, notes_of(run), outputs);
   std::string json;
   if (!options.json.empty()) {
     json = reports.size() > 1 ? comparison_json(reports)
@@ -62,12 +86,13 @@ void write_outputs(const RunOptions& options, const std::vector<StepReport>& rep
     outputs.write(options.sensitivity_plot, tornado_svg(tornado));
   }
   outputs.commit();
-  outputs.print(options.json_on_stdout()
-                    ? json
-                    : text_of(reports, {.color = shows_color(STDOUT_FILENO),
-                                        .trace_path = outputs.if_written(options.trace),
-                                        .json_path = outputs.if_written(options.json)}) +
-                          text_of(what_if, shows_color(STDOUT_FILENO)));
+  outputs.print(
+      options.json_on_stdout()
+          ? json
+          : text_of(reports, {.color = shows_color(STDOUT_FILENO),
+                              .trace_path = trace_if_written(options.trace, run.result, outputs),
+                              .json_path = outputs.if_written(options.json)}) +
+                text_of(what_if, shows_color(STDOUT_FILENO)));
 }
 
 }  // namespace stepsim

@@ -44,6 +44,7 @@ WhatIf::WhatIf(ExperimentSource source, ExperimentOptions options)
   options_.explains = false;
   options_.recorded_ranks.clear();
   options_.record_each_role = false;
+  options_.share_timelines = false;
   options_.record_links = false;
   options_.before = nullptr;
   options_.progress = nullptr;

@@ -11,8 +11,8 @@
 #include "cli/schedule/schedule_options.h"
 #include "cli/schedule/schedule_report.h"
 #include "cli/standard_output.h"
+#include "cli/trace_outputs.h"
 #include "schedules/pipeline/orders/fused_neighbours.h"
-#include "traces/chrome_trace.h"
 
 namespace stepsim {
 namespace {
@@ -115,16 +115,15 @@ ExitStatus run_schedule_command(const std::vector<std::string>& arguments) {
   std::optional<Comparison> comparison;
   if (!options.named.empty()) comparison = compare(options, own, std::move(work.compared));
   Outputs outputs;
-  outputs.write(options.trace, [&run](OutputFile& trace) {
-    write_chrome_trace(run.graph, run.cluster, run.result, trace);
-  });
+  write_trace(options.trace, {run.graph, run.cluster, run.result},
+              {.metadata = {{"schedule", options.name}}}, outputs);
   const std::string json = options.json.empty() ? "" : schedule_json(options, own, comparison);
   outputs.write(options.json, json);
   outputs.commit();
   if (options.json == "-") {
     outputs.print(json);
   } else {
-    options.trace = outputs.if_written(options.trace);
+    options.trace.path = trace_if_written(options.trace, run.result, outputs);
     options.json = outputs.if_written(options.json);
     outputs.print(schedule_report(options, own, comparison));
   }

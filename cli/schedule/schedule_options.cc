@@ -138,8 +138,7 @@ po::options_description schedule_option_list() {
   add("batch-p2p",
       "post messages in batches, as the runtime of the schedule's authors does (default: one by "
       "one)");
-  add("trace", text("FILE"),
-      "write NAME as a Chrome trace of every rank; FILE ends in .json or .json.gz");
+  add_trace_options(options, "write NAME as a trace of every rank");
   add_json_option(options);
   add_input_option(options);
   return options;
@@ -196,10 +195,10 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
       problems.push_back(unknown_name("NAME", options.name, true));
     }
   }
-  options.trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
+  options.trace = read_trace_request(line, problems);
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   refuse_same_output(line, "trace", "json", problems);
-  if (!options.json.empty() && options.json == options.trace) {
+  if (!options.json.empty() && options.json == options.trace.path) {
     problems.push_back({"--json", "must not be the file of --trace"});
   }
   const bool is_file = !options.name.empty() && !is_own_name(options.name);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/subcommand.h"
+#include "cli/trace_options.h"
 #include "schedules/pipeline/published/make_schedule.h"
 #include "schedules/pipeline/search/optimal_schedule.h"
 #include "sim/base/error.h"
@@ -22,7 +23,7 @@ struct ScheduleOptions {
   ScheduleRequest request;         // 0 stages or micro-batches: not given or not readable
   std::vector<std::string> named;  // --compare; may be "all"
   bool batch_p2p = false;
-  std::string trace;
+  TraceRequest trace;
   std::string json;
 };
 

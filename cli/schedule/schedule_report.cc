@@ -237,8 +237,8 @@ std::string schedule_report(const ScheduleOptions& options, const PlayedSchedule
   report.section("Peak in flight", "micro-batches x chunks, by rank; held until W or BW is done");
   report.line("  {}", peaks_text(replayed.peak_in_flight));
   if (comparison) add_comparison(*comparison, report);
-  if (!options.trace.empty() || !options.json.empty()) report.blank();
-  if (!options.trace.empty()) report.line("  trace    {}", options.trace);
+  if (!options.trace.path.empty() || !options.json.empty()) report.blank();
+  if (!options.trace.path.empty()) report.line("  trace    {}", options.trace.path);
   if (!options.json.empty()) report.line("  result   {}", options.json);
   return report.text();
 }

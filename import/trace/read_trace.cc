@@ -204,12 +204,16 @@ class FileReader {
     host_.push_back(slice);
   }
 
-  // A slice of stepsim's own: "wait: all-gather" before "all-gather".
+  // A slice of stepsim's own: "wait: all-gather" before "all-gather". The compute lane, whose
+  // number is that of the process, also has passes, layers and waits, which stand around kernels
+  // and between them. Category "compute": of traces without these.
   void take_own(const TraceEvent& event, RawRank& rank) {
+    const bool computes = event.computes || event.category == "compute";
+    if (!computes && event.thread == event.process) return;
     TraceSlice slice = slice_of(event, event.thread);
     const std::string_view name = event.name;
     const bool waits = event.category == "wait";
-    if (event.category == "compute") {
+    if (computes) {
       slice.kind = kind_of_kernel(name);
     } else {
       const SliceKind by_op = kind_of_collective(event.collective);

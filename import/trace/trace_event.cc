@@ -95,6 +95,10 @@ void take_argument(std::string_view name, value item, TraceEvent& event) {
   if (name == "Process Group Name" || name == "communicator") return take_text(item, event.group);
   if (name == "Process Group Ranks") return take_text(item, event.group_ranks);
   if (name == "name") return take_text(item, event.text_name);
+  if (name == "compute_ps") {
+    event.computes = true;
+    return pass(item);
+  }
   if (name == "waited_us") return take_time(item, "waited_us", event.waited);
   pass(item);
 }

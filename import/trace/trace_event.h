@@ -34,6 +34,7 @@ struct TraceEvent {
   std::string group;                     // "Process Group Name"
   std::string group_ranks;               // "Process Group Ranks"
   std::optional<std::int64_t> waited{};  // ns, of stepsim's own
+  bool computes = false;                 // of stepsim's own: "compute_ps", so no slice is inside it
 
   void clear();
 };

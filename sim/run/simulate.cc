@@ -63,10 +63,11 @@ class Simulation {
         compute_(job, cluster.chip),
         memory_(job),
         attribution_(job, streams_),
-        recorder_(job, streams_, cluster, options),
+        recorder_(job, streams_, cluster, fabric, options),
         random_(options.shuffle_seed.value_or(0)) {
     left_in_step_.assign(options.steps, streams_.ops_total() / options.steps);
     if (graph_.host) launches_.emplace(job, streams_, cluster.chip, options.steps);
+    for (const RankId rank : options.recorded_ranks) attribution_.record(job.simulated(rank));
   }
 
   void run() {
@@ -232,9 +233,8 @@ class Simulation {
     for (const CommunicationEnd& ended : reports_.ends) {
       const Op& op = streams_.op(ended.stream);
       if (op.kind == OpKind::kCollective) hold_chip(ended.stream, -1);
-      attribution_.communication_ends(ended.stream,
-                                      ready_at(ended.stream, streams_.started_at(ended.stream)),
-                                      ended.moving, ended.waited_for_other_stage, now());
+      attribution_.communication_ends(
+          ended, ready_at(ended.stream, streams_.started_at(ended.stream)), now());
       path_.add(ended.stream, graph_.path_labels.size() + static_cast<std::size_t>(op.axis),
                 std::max(ended.moving, streams_.started_at(ended.stream)), now());
       end(ended.stream, ended.moving);
@@ -382,6 +382,9 @@ SimulationResult Simulation::result() {
   result.flops = flops_of_step(graph_, compute_);
   result.links = totals_of_links();
   recorder_.finish(now(), *network_, result);
+  for (Timeline& timeline : result.timelines) {
+    timeline.waits = attribution_.waits(job_.simulated(timeline.rank));
+  }
   result.statistics = statistics();
   return result;
 }

@@ -28,7 +28,11 @@ struct SimulationOptions {
   PacketOptions packets{};  // kPacket; a router of spraying that is not given is the cluster's
   std::uint32_t steps = 1;
   std::vector<RankId> recorded_ranks{};  // ranks whose timelines are kept; empty: none
-  bool record_links = false;             // keep link_series
+  // Keeps one timeline of all recorded ranks that a folded job simulates as one, so that recording
+  // every rank of a large job costs no more memory than its classes. SimulationResult::recorded
+  // says which is whose.
+  bool share_timelines = false;
+  bool record_links = false;  // keep link_series
   // Simulates one of all ranks that do the same at the same time, where that gives the same result
   // (docs/folding.md).
   bool fold = false;

@@ -51,7 +51,8 @@ struct MemorySample {
 };
 
 // An arrow from the op that sent to the op that received, or from the last member that arrived at
-// a collective to another one; both ends are recorded ranks.
+// a collective to another one; both ends are recorded ranks. In a folded job it stands for all
+// arrows between ranks that are alike, and exists only with SimulationOptions::share_timelines.
 struct TimelineFlow {
   std::uint32_t from_timeline = 0;  // indices into SimulationResult::timelines
   std::uint32_t from_entry = 0;     // index into Timeline::ops
@@ -59,10 +60,38 @@ struct TimelineFlow {
   std::uint32_t to_entry = 0;
 };
 
+// Why the compute stream of a rank stands still: the causes that Breakdown adds up.
+enum class WaitCause : std::uint8_t {
+  kData,         // the data of a communication op moves: exposed communication of its axis
+  kOtherStage,   // a communication op waits for a rank of another pipeline stage: bubble
+  kPeers,        // it waits for a rank of its own stage: idle
+  kNothingLeft,  // the rank has run its last op: bubble with pipeline stages, else idle
+  kHost,         // the host has not launched an op that could start: launch
+};
+
+// An interval in which the compute stream of a recorded rank waits. These and its compute ops
+// cover the run without overlap.
+struct TimelineWait {
+  Time from;
+  Time to;
+  WaitCause cause = WaitCause::kNothingLeft;
+  std::optional<std::uint32_t> op{};  // that it waits for, or that was not launched; in the program
+  std::uint32_t step = 0;             // of `op`
+  std::optional<RankId> last{};       // the rank that `op` waits for: the last one to post
+  Duration length() const { return to - from; }
+};
+
 struct Timeline {
   RankId rank;
   std::vector<TimelineOp> ops;  // in order of their start
   std::vector<MemorySample> memory;
+  std::vector<TimelineWait> waits{};  // in order of time
+};
+
+// A recorded rank, and its timeline in SimulationResult::timelines.
+struct RecordedRank {
+  RankId rank;
+  std::uint32_t timeline = 0;
 };
 
 // Bytes that crossed a link in each of `bins` equal intervals from 0 to bins * bin_width.
@@ -129,9 +158,12 @@ struct SimulationResult {
   Flops flops;                                   // of every kernel of every rank in one step
   std::vector<LinkTotal> links;                  // by LinkId
   std::vector<Timeline> timelines;               // of the recorded ranks, in order of rank
+  std::vector<RecordedRank> recorded;            // in order of rank
   std::vector<TimelineFlow> flows;
-  Duration bin_width{};  // of link_series
-  std::vector<LinkSeries> link_series;
+  Duration bin_width{};                       // of link_series
+  std::vector<LinkSeries> link_series;        // one of all links that a folded job has as one
+  std::vector<std::uint32_t> series_of_link;  // by LinkId: in link_series; empty: none recorded
+  std::vector<std::uint32_t> class_of_rank;   // ranks simulated as one; empty: each on its own
   SimulatorStatistics statistics;
 };
 

@@ -58,6 +58,8 @@ inline Experiment hand_made_experiment() {
   experiment.cluster.name = "four";
   experiment.cluster.chip.name = "X1";
   experiment.cluster.chip.set_peak(DataType::kBf16, Throughput(5e10));
+  experiment.cluster.chip.set_peak(DataType::kFp32, Throughput(5e10));
+  experiment.cluster.chip.memory_bandwidth = Bandwidth(1e12);
   experiment.cluster.chip.memory_capacity = Bytes(1'000'000'000);
   experiment.plan.tp = 2;
   experiment.plan.pp = 2;
@@ -66,6 +68,16 @@ inline Experiment hand_made_experiment() {
   experiment.plan.sequence = 10;
   return experiment;
 }
+
+// From chip a to chip b over links 2a and 2b + 1.
+class HandMadeRouter final : public Router {
+ public:
+  void route(NodeId from, NodeId to, std::uint64_t, std::vector<LinkId>& out) const override {
+    if (from == to) return;
+    out.emplace_back(2 * from.index());
+    out.emplace_back(2 * to.index() + 1);
+  }
+};
 
 // Chips 0 to 3 around one switch: link 2c leads from chip c to the switch, link 2c + 1 back.
 inline Cluster hand_made_cluster(const ChipSpec& chip) {
@@ -83,6 +95,7 @@ inline Cluster hand_made_cluster(const ChipSpec& chip) {
   level.name = "gpu";
   level.size = 4;
   cluster.places.levels.push_back(level);
+  cluster.router = std::make_unique<HandMadeRouter>();
   return cluster;
 }
 
@@ -218,7 +231,23 @@ inline SimulationResult hand_made_result() {
                hand_made_entry(1, 3'500'400, 3'500'400, 5'000'000),
                hand_made_entry(2, 5'000'000, 5'000'000, 5'000'200),
                hand_made_entry(3, 5'000'200, 5'000'200, 5'000'600)};
+  const auto wait = [](std::int64_t from, std::int64_t to, WaitCause cause,
+                       std::optional<std::uint32_t> op = {}, std::optional<RankId> last_rank = {}) {
+    return TimelineWait{picoseconds(from), picoseconds(to), cause, op, 0, last_rank};
+  };
+  rank0.waits = {wait(1'500'700, 2'000'999, WaitCause::kPeers, 1, RankId(1)),
+                 wait(2'000'999, 3'000'000, WaitCause::kData, 1),
+                 wait(3'000'000, 3'500'400, WaitCause::kData, 2),
+                 wait(3'500'400, 5'001'000, WaitCause::kNothingLeft)};
+  rank1.waits = {wait(2'000'999, 3'000'000, WaitCause::kData, 1),
+                 wait(3'000'000, 3'000'100, WaitCause::kHost, 2),
+                 wait(3'000'100, 3'000'300, WaitCause::kData, 2),
+                 wait(3'000'300, 5'001'000, WaitCause::kNothingLeft)};
+  rank2.waits = {wait(0, 3'000'000, WaitCause::kOtherStage, 0, RankId(0)),
+                 wait(3'000'000, 3'500'400, WaitCause::kData, 0),
+                 wait(5'000'600, 5'001'000, WaitCause::kNothingLeft)};
   result.timelines = {rank0, rank1, rank2};
+  result.recorded = {{RankId(0), 0}, {RankId(1), 1}, {RankId(2), 2}};
   result.flows = {{0, 2, 2, 0}, {1, 1, 0, 1}};  // send to receive; all-reduce of rank 1 to rank 0
 
   // Six bins of 1 us; at 1 GB/s a full one is 1,000 bytes, and the last one is 1 ns long.

@@ -28,17 +28,27 @@ Duration Attribution::clipped(Time from, Time to) const {
   return start < to ? to - start : Duration{};
 }
 
+void Attribution::add(RankState& state, Duration& part, const TimelineWait& wait) const {
+  part += clipped(wait.from, wait.to);
+  if (state.recorded && wait.from < wait.to) state.waits.push_back(wait);
+}
+
 void Attribution::compute_starts(RankId rank, Time ready, Time now) {
   RankState& state = ranks_[rank.index()];
+  const RankStreamId stream = state.compute_stream;
   if (state.since < ready) {
-    const RankStreamId stream = state.compute_stream;
     const Program& program = streams_.program_of(stream);
     const Ended* op =
         releaser(state, program, streams_.op_id(stream), streams_.step(stream), ready);
     if (op == nullptr) throw std::logic_error("attribution: a wait that nothing has ended");
     walk(state, program, op);
   }
-  state.breakdown.launch += clipped(std::max(ready, state.since), now);
+  add(state, state.breakdown.launch,
+      {.from = std::max(ready, state.since),
+       .to = now,
+       .cause = WaitCause::kHost,
+       .op = streams_.op_id(stream).index(),
+       .step = streams_.step(stream)});
   state.ended.clear();
   state.since = now;
   state.computing = true;
@@ -51,17 +61,17 @@ void Attribution::compute_ends(RankId rank, Time now) {
   state.computing = false;
 }
 
-void Attribution::communication_ends(RankStreamId stream, Time ready, Time moving,
-                                     bool waited_for_other_stage, Time now) {
-  RankState& state = ranks_[streams_.rank_of(stream).index()];
+void Attribution::communication_ends(const CommunicationEnd& end, Time ready, Time now) {
+  RankState& state = ranks_[streams_.rank_of(end.stream).index()];
   if (state.computing) return;
   state.ended.push_back({.ready = ready,
-                         .started = streams_.started_at(stream),
-                         .moving = moving,
+                         .started = streams_.started_at(end.stream),
+                         .moving = end.moving,
                          .ended = now,
-                         .op = streams_.op_id(stream),
-                         .step = streams_.step(stream),
-                         .waited_for_other_stage = waited_for_other_stage});
+                         .op = streams_.op_id(end.stream),
+                         .step = streams_.step(end.stream),
+                         .waited_for_other_stage = end.waited_for_other_stage,
+                         .last = end.last});
 }
 
 void Attribution::begin_window(Time now) {
@@ -99,18 +109,36 @@ const Attribution::Ended* Attribution::releaser(const RankState& state, const Pr
 // stopped. Each step goes from an op to the one that released it.
 void Attribution::walk(RankState& state, const Program& program, const Ended* op) const {
   Breakdown& sum = state.breakdown;
+  const std::size_t first = state.waits.size();
+  const auto rank_of = [this](RankStreamId stream) {
+    return job_.representative(streams_.rank_of(stream));
+  };
+  const auto add_part = [&](Duration& part, WaitCause cause, Time from, Time to) {
+    const bool meets = cause == WaitCause::kOtherStage || cause == WaitCause::kPeers;
+    add(state, part,
+        {.from = std::max(from, state.since),
+         .to = to,
+         .cause = cause,
+         .op = op->op.index(),
+         .step = op->step,
+         .last = meets && op->last ? std::optional(rank_of(*op->last)) : std::nullopt});
+  };
   for (Time until = op->ended; until > state.since;) {
     const auto axis = static_cast<std::size_t>(program.ops[op->op.index()].axis);
     const Time moving = std::clamp(op->moving, op->started, until);
-    sum.exposed_communication[axis] += clipped(std::max(moving, state.since), until);
-    (op->waited_for_other_stage ? sum.bubble : sum.idle) +=
-        clipped(std::max(op->started, state.since), moving);
-    sum.launch += clipped(std::max(op->ready, state.since), op->started);
+    add_part(sum.exposed_communication[axis], WaitCause::kData, moving, until);
+    if (op->waited_for_other_stage) {
+      add_part(sum.bubble, WaitCause::kOtherStage, op->started, moving);
+    } else {
+      add_part(sum.idle, WaitCause::kPeers, op->started, moving);
+    }
+    add_part(sum.launch, WaitCause::kHost, op->ready, op->started);
     until = op->ready;
-    if (until <= state.since) return;
+    if (until <= state.since) break;
     op = releaser(state, program, op->op, op->step, until);
     if (op == nullptr) throw std::logic_error("attribution: a wait that nothing has ended");
   }
+  std::ranges::reverse(state.waits.begin() + static_cast<std::ptrdiff_t>(first), state.waits.end());
 }
 
 std::vector<Breakdown> Attribution::finish(Time end) {
@@ -123,9 +151,8 @@ std::vector<Breakdown> Attribution::finish(Time end) {
       if (later) last = &ended;
     }
     if (last != nullptr) walk(state, streams_.program_of(state.compute_stream), last);
-    const Duration nothing_left = clipped(last != nullptr ? last->ended : state.since, end);
-    (job_.graph().pipeline_stages > 1 ? state.breakdown.bubble : state.breakdown.idle) +=
-        nothing_left;
+    add(state, job_.graph().pipeline_stages > 1 ? state.breakdown.bubble : state.breakdown.idle,
+        {.from = last != nullptr ? last->ended : state.since, .to = end});
     result.push_back(state.breakdown);
   }
   return result;

@@ -16,10 +16,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/base/ids.h"
 #include "sim/program/op_graph.h"
+#include "sim/run/ops/communication_reports.h"
 #include "sim/run/ops/job.h"
 #include "sim/run/ops/streams.h"
 #include "sim/run/simulation_result.h"
@@ -39,8 +41,12 @@ class Attribution {
 
   // REQUIRES: called before Streams::end() of this op. From `ready` to its start it waited for its
   // host.
-  void communication_ends(RankStreamId stream, Time ready, Time moving, bool waited_for_other_stage,
-                          Time now);
+  void communication_ends(const CommunicationEnd& end, Time ready, Time now);
+
+  // Keeps the waits of a rank. REQUIRES: nothing has started.
+  void record(RankId rank) { ranks_[rank.index()].recorded = true; }
+  // Returns the waits of a recorded rank, over the whole run. REQUIRES: finish() has been called.
+  const std::vector<TimelineWait>& waits(RankId rank) const { return ranks_[rank.index()].waits; }
 
   // Counts only time from `now` on.
   void begin_window(Time now);
@@ -57,6 +63,7 @@ class Attribution {
     OpId op;
     std::uint32_t step;
     bool waited_for_other_stage;
+    std::optional<RankStreamId> last;
   };
   struct RankState {
     Breakdown breakdown;
@@ -64,9 +71,13 @@ class Attribution {
     bool computing = false;
     RankStreamId compute_stream;
     std::vector<Ended> ended;  // ops that ended in the open gap, in order of time
+    bool recorded = false;
+    std::vector<TimelineWait> waits;
   };
 
   Duration clipped(Time from, Time to) const;
+  // Adds an interval to a part of the breakdown, and to the waits if they are recorded.
+  void add(RankState& state, Duration& part, const TimelineWait& wait) const;
   void walk(RankState& state, const Program& program, const Ended* op) const;
   // Returns the op that ended at `at` among those that `op` of `step` waited for, lowest id first.
   static const Ended* releaser(const RankState& state, const Program& program, OpId op,

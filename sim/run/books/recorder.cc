@@ -1,18 +1,22 @@
 #include "sim/run/books/recorder.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 namespace stepsim {
 
 Recorder::Recorder(const Job& job, const Streams& streams, const Cluster& cluster,
-                   const SimulationOptions& options)
+                   const Fabric& fabric, const SimulationOptions& options)
     : job_(job),
       streams_(streams),
+      cluster_fabric_(cluster.fabric),
+      shares_timelines_(options.share_timelines && job.quotient() != nullptr),
       recorded_(options.recorded_ranks),
       timeline_of_(job.ranks().size()),
       entry_of_(streams.count()),
-      links_(options.record_links ? cluster.fabric.links().size() : 0),
+      links_(options.record_links ? fabric.links().size() : 0),
       bin_end_{bin_width_} {
   std::ranges::sort(recorded_);
   recorded_.erase(std::unique(recorded_.begin(), recorded_.end()), recorded_.end());
@@ -91,13 +95,60 @@ void Recorder::close_bin(const Network& network) {
   bin_end_ = bin_end_ + bin_width_;
 }
 
-void Recorder::finish(Time end, const Network& network, SimulationResult& result) {
+void Recorder::give_timelines(SimulationResult& result) {
+  if (shares_timelines_) {
+    for (Timeline& timeline : timelines_) timeline.rank = job_.representative(timeline.rank);
+    result.timelines = std::move(timelines_);
+  }
   for (const RankId rank : recorded_) {
     const std::uint32_t simulated = *timeline_of_[job_.simulated(rank).index()];
+    if (shares_timelines_) {
+      result.recorded.push_back({rank, simulated});
+      continue;
+    }
+    result.recorded.push_back({rank, static_cast<std::uint32_t>(result.timelines.size())});
     result.timelines.push_back(timelines_[simulated]);
     result.timelines.back().rank = rank;
   }
   result.flows = std::move(flows_);
+  if (job_.quotient() != nullptr) result.class_of_rank = job_.quotient()->ranks.class_of;
+}
+
+double Recorder::over(LinkId link, const std::vector<double>& carried) const {
+  if (job_.quotient() == nullptr) return carried[link.index()];
+  const std::vector<std::uint32_t>& class_of = job_.quotient()->links.class_of;
+  return bytes_over(cluster_fabric_, link,
+                    [&](LinkId used) { return carried[class_of[used.index()]]; });
+}
+
+// Links alike, in groups alike, have one series.
+void Recorder::give_links(SimulationResult& result) const {
+  std::map<std::pair<std::uint32_t, std::optional<std::uint32_t>>, std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < cluster_fabric_.links().size(); ++i) {
+    const LinkId link(i);
+    std::pair<std::uint32_t, std::optional<std::uint32_t>> alike{i, std::nullopt};
+    if (job_.quotient() != nullptr) {
+      const std::vector<std::uint32_t>& class_of = job_.quotient()->links.class_of;
+      alike.first = class_of[i];
+      const auto group = cluster_fabric_.group_of(link);
+      if (group) alike.second = class_of[cluster_fabric_.link_id(*group).index()];
+    }
+    const auto next = static_cast<std::uint32_t>(result.link_series.size());
+    const auto [place, is_new] = numbers.try_emplace(alike, next);
+    result.series_of_link.push_back(place->second);
+    if (!is_new) continue;
+    LinkSeries& series = result.link_series.emplace_back(LinkSeries{.link = link, .bytes = {}});
+    double before = 0;
+    for (const std::vector<double>& bin : carried_) {
+      const double carried = over(link, bin);
+      series.bytes.push_back(carried - before);
+      before = carried;
+    }
+  }
+}
+
+void Recorder::finish(Time end, const Network& network, SimulationResult& result) {
+  give_timelines(result);
   if (links_ == 0) return;
   result.bin_width = bin_width_;
   std::vector<double> last(links_);
@@ -105,15 +156,7 @@ void Recorder::finish(Time end, const Network& network, SimulationResult& result
     last[link] = network.carried(LinkId(static_cast<std::uint32_t>(link)), end);
   }
   if (end + bin_width_ > bin_end_) carried_.push_back(std::move(last));
-  for (std::size_t link = 0; link < links_; ++link) {
-    LinkSeries series{.link = LinkId(static_cast<std::uint32_t>(link)), .bytes = {}};
-    double before = 0;
-    for (const std::vector<double>& bin : carried_) {
-      series.bytes.push_back(bin[link] - before);
-      before = bin[link];
-    }
-    result.link_series.push_back(std::move(series));
-  }
+  give_links(result);
 }
 
 }  // namespace stepsim

@@ -25,7 +25,8 @@ class Recorder {
   static constexpr std::size_t kMostSamples = 16'000'000;  // over all links
 
   // In a folded job a simulated rank is recorded if it stands for one of the recorded ranks.
-  Recorder(const Job& job, const Streams& streams, const Cluster& cluster,
+  // `fabric`: that of the cluster, or of the folded job.
+  Recorder(const Job& job, const Streams& streams, const Cluster& cluster, const Fabric& fabric,
            const SimulationOptions& options);
 
   // Ranks are simulated ones.
@@ -45,16 +46,23 @@ class Recorder {
   // REQUIRES: records(rank).
   Timeline& timeline(RankId rank) { return timelines_[*timeline_of_[rank.index()]]; }
   void close_bin(const Network& network);
+  void give_timelines(SimulationResult& result);
+  void give_links(SimulationResult& result) const;
+  // Returns the bytes that crossed a link of the cluster, of which `carried` has the simulated
+  // ones.
+  double over(LinkId link, const std::vector<double>& carried) const;
 
   const Job& job_;
   const Streams& streams_;
+  const Fabric& cluster_fabric_;
+  const bool shares_timelines_;
   std::vector<RankId> recorded_;                           // ranks of the graph, ascending
   std::vector<std::optional<std::uint32_t>> timeline_of_;  // by rank: in timelines_, if recorded
   std::vector<std::uint32_t> entry_of_;  // by stream: index of the running op in Timeline::ops
   std::vector<Timeline> timelines_;      // of simulated ranks
   std::vector<TimelineFlow> flows_;
 
-  std::size_t links_ = 0;  // recorded links: all or none
+  std::size_t links_ = 0;  // recorded links of the simulated fabric: all or none
   std::size_t most_bins_ = 0;
   Duration bin_width_{1'000'000};
   Time bin_end_;

@@ -78,7 +78,11 @@ ChosenCollective choose_collective(const OpGraph& graph, const Cluster& cluster,
                             links_of(cluster, chosen.chips, collective.type));
     choice = with_library.algorithm;
     chosen.cost = with_library.cost;
+    chosen.protocol = with_library.protocol;
+  } else if (choice == AlgorithmChoice::kAuto) {
+    choice = resolve(task, choice, shape).choice;
   }
+  chosen.choice = choice;
   chosen.algorithm = choose_algorithm(task, choice, shape);
   return chosen;
 }

@@ -15,6 +15,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -46,6 +47,8 @@ struct CollectivePlan {
 // The algorithm that runs in a group, its chips, and the costs that the library adds.
 struct ChosenCollective {
   std::vector<std::uint32_t> chips;  // by member
+  AlgorithmChoice choice{};          // never kAuto
+  std::string protocol{};            // "LL"; empty: the library is ideal
   std::unique_ptr<CollectiveAlgorithm> algorithm;
   LibraryCost cost{};
 };

@@ -103,7 +103,7 @@ void CollectiveRuns::post(RankStreamId stream, Time now, CommunicationReports& r
   GroupState& group = state_of(work, GroupId(seat.group));
   const auto members = static_cast<std::uint32_t>(group.posted.size());
   if (group.members == 1) {  // a group of one costs nothing
-    reports.ends.push_back({stream, now, false});
+    reports.ends.push_back({.stream = stream, .moving = now});
     return;
   }
   const std::uint32_t number = group.posted[seat.member]++;
@@ -232,7 +232,8 @@ void CollectiveRuns::end_member(CollectiveRunId id, MemberId member, Time now,
   reports.ends.push_back(
       {.stream = stream,
        .moving = all_there ? run.last_at : std::min(now, streams_.started_at(stream)),
-       .waited_for_other_stage = stage_of(stream) != stage_of(run.last)});
+       .waited_for_other_stage = stage_of(stream) != stage_of(run.last),
+       .last = run.last});
   if (++run.done == run.streams.size()) retire(id);
 }
 

@@ -409,7 +409,6 @@ std::string obstacle(const OpGraph& graph, const SimulationOptions& options) {
   if (options.fidelity == Fidelity::kPacket) return "packets are ordered by what sends them";
   if (options.granularity == Granularity::kStepped) return "collectives are stepped";
   if (graph.jitter.deviation != 0) return "jitter makes every rank different";
-  if (options.record_links) return "a trace shows links and arrows between ranks";
   return "";
 }
 

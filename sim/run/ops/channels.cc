@@ -82,7 +82,7 @@ void Channels::post(RankStreamId stream, Time now, CommunicationReports& reports
     if (both) match(open, stream, now, reports);
     if (open.eager ? message.is_send : both) move(id, op.axis, now);
   }
-  if (op.work_count == 0) reports.ends.push_back({stream, now, false});
+  if (op.work_count == 0) reports.ends.push_back({.stream = stream, .moving = now});
 }
 
 void Channels::move(OpenMessageId id, Axis axis, Time now) {
@@ -147,7 +147,10 @@ std::string Channels::describe(const Key& key) {
 void Channels::one_done(RankStreamId stream, CommunicationReports& reports) {
   Posted& posted = posted_[stream.index()];
   if (--posted.left == 0) {
-    reports.ends.push_back({stream, posted.moving, posted.waited_for_other_stage});
+    reports.ends.push_back({.stream = stream,
+                            .moving = posted.moving,
+                            .waited_for_other_stage = posted.waited_for_other_stage,
+                            .last = posted.late});
   }
 }
 

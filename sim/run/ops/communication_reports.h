@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -15,6 +16,7 @@ struct CommunicationEnd {
   RankStreamId stream;
   Time moving;                          // when all needed peers had posted; before, it only waited
   bool waited_for_other_stage = false;  // the last to post stands on another pipeline stage
+  std::optional<RankStreamId> last{};   // the stream that was the last to post
 };
 
 // All needed ranks have posted: `stream` continues because of the last of them, `from`.

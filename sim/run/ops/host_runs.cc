@@ -93,7 +93,7 @@ void HostRuns::arrived(const HostTransfer& transfer, Time now, CommunicationRepo
   if (work.action == HostAction::kCopyIn && work.stays) {
     hold(streams_.rank_of(stream), Bytes(0) - work.bytes, now);
   }
-  reports.ends.push_back({stream, streams_.started_at(stream), false});
+  reports.ends.push_back({.stream = stream, .moving = streams_.started_at(stream)});
 }
 
 }  // namespace stepsim

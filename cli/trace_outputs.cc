@@ -1,0 +1,24 @@
+#include "cli/trace_outputs.h"
+
+#include <vector>
+
+#include "cli/progress.h"
+
+namespace stepsim {
+
+void write_trace(const TraceRequest& request, const TracedRun& run, TraceNotes notes,
+                 Outputs& outputs) {
+  Progress progress("trace");
+  notes.progress = [&](double share) { progress.show(share, "written"); };
+  for (const TraceFile& file : trace_files(request, run.result)) {
+    outputs.write(file.path, [&](OutputFile& out) { write_trace(file, request, run, notes, out); });
+  }
+}
+
+std::string trace_if_written(const TraceRequest& request, const SimulationResult& result,
+                             const Outputs& outputs) {
+  const std::vector<TraceFile> files = trace_files(request, result);
+  return files.empty() ? "" : outputs.if_written(files.front().path);
+}
+
+}  // namespace stepsim

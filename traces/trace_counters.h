@@ -1,0 +1,44 @@
+// The counters of a trace: of a rank its memory by category and its micro-batches in flight, and
+// of the fabric the utilization of links, in percent.
+//
+//   "memory: activations"       bytes
+//   "micro-batches in flight"   from the start of their forward to the end of their last pass; with
+//                               the tokens of a micro-batch, "tokens in flight"
+//   "all node*.gpu* > ..."      all links of one kind together
+//   "node0.gpu0>node0.nvswitch" a link: traced_links()
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/hardware/cluster.h"
+#include "sim/program/op_graph.h"
+#include "sim/run/simulation_result.h"
+#include "traces/trace_sink.h"
+
+namespace stepsim {
+
+inline constexpr std::size_t kBusiestTracedLinks = 10;
+inline constexpr std::size_t kMostTraceBins = 2000;
+inline constexpr std::size_t kMostRanksWithLinks = 32;  // above, only the busiest links are traced
+
+void write_memory(const Timeline& timeline, std::uint32_t process, TraceSink& sink);
+
+void write_in_flight(const OpGraph& graph, const Timeline& timeline, std::uint32_t process,
+                     std::optional<std::int64_t> tokens_per_microbatch, TraceSink& sink);
+
+// Writes the process of the links, if any was recorded. `position`: among the processes.
+void write_links(const OpGraph& graph, const Cluster& cluster, const SimulationResult& result,
+                 std::uint32_t process, std::size_t position, TraceSink& sink);
+
+// Returns the links whose counters a trace shows, ascending: those at the chips of the recorded
+// ranks and the ten busiest. Links that carried nothing or were not recorded are left out.
+std::vector<LinkId> traced_links(const OpGraph& graph, const Cluster& cluster,
+                                 const SimulationResult& result);
+
+// Returns at most `count` links that carried anything, highest utilization first (ties: lowest id).
+std::vector<LinkTotal> busiest_links(const SimulationResult& result, std::size_t count);
+
+}  // namespace stepsim

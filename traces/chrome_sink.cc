@@ -65,7 +65,7 @@ void ChromeSink::write_arguments(std::span<const TraceArgument> arguments) {
   events_.append_text("}}");
 }
 
-void ChromeSink::open(const TraceSlice& slice) {
+void ChromeSink::open(const SliceEvent& slice) {
   write_name("X", slice.name, slice.category, slice.track, slice.span.begin);
   events_.append_text(R"(,"dur":)");
   events_.append_time({slice.span.length()});

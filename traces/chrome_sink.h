@@ -16,7 +16,7 @@ class ChromeSink final : public TraceSink {
   void process(std::uint32_t process, std::string_view name, std::size_t position) override;
   void thread(TraceTrack track, std::string_view name, std::size_t position) override;
   void metadata(std::string_view key, const std::string& value) override;
-  void open(const TraceSlice& slice) override;
+  void open(const SliceEvent& slice) override;
   void close() override {}  // a slice is written whole
   void instant(const TraceInstant& instant) override;
   void sample(const TraceSample& sample) override;

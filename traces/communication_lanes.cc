@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, kMostAxes> kAxisColours = {
 
 class CommunicationLanes {
  public:
-  CommunicationLanes(const RankTrace& rank, CollectiveFacts& facts, TraceSink& sink)
+  CommunicationLanes(const TracedRank& rank, CollectiveFacts& facts, TraceSink& sink)
       : rank_(rank),
         graph_(rank.graph),
         program_(graph_.programs[graph_.ranks[rank.rank.index()].program.index()]),
@@ -70,7 +70,7 @@ class CommunicationLanes {
                  .arrows = rank_.arrows.of(i)});
   }
 
-  void write_slice(const TraceSlice& slice) {
+  void write_slice(const SliceEvent& slice) {
     sink_.open(slice);
     sink_.close();
   }
@@ -128,7 +128,7 @@ class CommunicationLanes {
     arguments_.push_back({"bytes", bytes.value()});
   }
 
-  const RankTrace& rank_;
+  const TracedRank& rank_;
   const OpGraph& graph_;
   const Program& program_;
   CollectiveFacts& facts_;
@@ -139,7 +139,7 @@ class CommunicationLanes {
 
 }  // namespace
 
-void write_communication(const RankTrace& rank, CollectiveFacts& facts, TraceSink& sink) {
+void write_communication(const TracedRank& rank, CollectiveFacts& facts, TraceSink& sink) {
   CommunicationLanes(rank, facts, sink).write();
 }
 

@@ -9,6 +9,6 @@
 
 namespace stepsim {
 
-void write_communication(const RankTrace& rank, CollectiveFacts& facts, TraceSink& sink);
+void write_communication(const TracedRank& rank, CollectiveFacts& facts, TraceSink& sink);
 
 }  // namespace stepsim

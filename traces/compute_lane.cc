@@ -24,7 +24,7 @@ RankId member(const OpGraph& graph, CommunicatorId id, RankId rank, std::uint32_
 }
 
 // Returns the lowest rank of a collective's group that is simulated as one with `like`.
-std::optional<RankId> peer_like(RankId like, const Op& op, const RankTrace& of) {
+std::optional<RankId> peer_like(RankId like, const Op& op, const TracedRank& of) {
   const std::vector<std::uint32_t>& classes = of.result.class_of_rank;
   if (classes.empty()) return like;
   const CommunicatorId id = of.graph.collective_works[op.work].communicator;
@@ -88,7 +88,7 @@ Phase phase_of(std::string_view label) {
 
 class ComputeLane {
  public:
-  ComputeLane(const RankTrace& rank, TraceDetail detail, KernelShares& shares, TraceSink& sink)
+  ComputeLane(const TracedRank& rank, TraceDetail detail, KernelShares& shares, TraceSink& sink)
       : rank_(rank),
         program_(program_of(rank.graph, rank.rank)),
         detail_(detail),
@@ -355,7 +355,7 @@ class ComputeLane {
     }
   }
 
-  const RankTrace& rank_;
+  const TracedRank& rank_;
   const Program& program_;
   TraceDetail detail_;
   KernelShares& shares_;
@@ -400,12 +400,12 @@ Duration KernelShares::end_of(const std::vector<Share>& shares, std::size_t i, D
   return Duration(static_cast<std::int64_t>(part));
 }
 
-void write_compute_lane(const RankTrace& rank, TraceDetail detail, KernelShares& shares,
+void write_compute_lane(const TracedRank& rank, TraceDetail detail, KernelShares& shares,
                         TraceSink& sink) {
   ComputeLane(rank, detail, shares, sink).write();
 }
 
-std::string text_of(const TimelineWait& wait, const RankTrace& of) {
+std::string text_of(const TimelineWait& wait, const TracedRank& of) {
   if (!wait.op) return "nothing left to run";
   const OpGraph& graph = of.graph;
   const RankId rank = of.rank;

@@ -33,7 +33,7 @@ inline constexpr std::size_t kTraceDetails = 3;
 std::string_view name_of(TraceDetail detail);  // "pass"
 
 // A recorded rank. Its timeline may be one that several ranks share.
-struct RankTrace {
+struct TracedRank {
   const OpGraph& graph;
   const Cluster& cluster;
   const SimulationResult& result;
@@ -69,12 +69,12 @@ class KernelShares {
   std::vector<std::vector<Share>> shares_;  // by work; empty until it is asked for
 };
 
-void write_compute_lane(const RankTrace& rank, TraceDetail detail, KernelShares& shares,
+void write_compute_lane(const TracedRank& rank, TraceDetail detail, KernelShares& shares,
                         TraceSink& sink);
 
 // Returns what a wait says: "waits for gradient of micro-batch 3 from rank 24", and the part of the
 // breakdown that it belongs to: "exposed tp", "bubble", "idle", "launch".
-std::string text_of(const TimelineWait& wait, const RankTrace& rank);
+std::string text_of(const TimelineWait& wait, const TracedRank& rank);
 std::string part_of_breakdown(const TimelineWait& wait, const OpGraph& graph, RankId rank);
 
 }  // namespace stepsim

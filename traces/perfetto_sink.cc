@@ -146,7 +146,7 @@ class PerfettoSink final : public TraceSink {
     labels_.push_back(fmt::format("{}: {}", key, value));
   }
 
-  void open(const TraceSlice& slice) override {
+  void open(const SliceEvent& slice) override {
     const std::uint64_t track = track_of(slice.track);
     const Numbers numbers = intern(slice.name, slice.category, slice.arguments);
     begin_event(slice.span.begin, kBegin, track);

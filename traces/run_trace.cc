@@ -70,9 +70,9 @@ class TraceWriter {
     const Timeline& timeline = result_.timelines[recorded.timeline];
     const RankLayout layout = lay_out(graph_, recorded.rank, timeline, next_thread);
     const RankArrows arrows = arrows_.of(number);
-    const RankTrace rank{graph_,        cluster_, result_,
-                         recorded.rank, timeline, layout,
-                         arrows,        axes_,    critical_.on_path[recorded.timeline]};
+    const TracedRank rank{graph_,        cluster_, result_,
+                          recorded.rank, timeline, layout,
+                          arrows,        axes_,    critical_.on_path[recorded.timeline]};
     write_names(rank, number);
     write_compute_lane(rank, detail_, shares_, sink_);
     write_communication(rank, facts_, sink_);
@@ -80,7 +80,7 @@ class TraceWriter {
     write_in_flight(graph_, timeline, layout.process, tokens_per_microbatch, sink_);
   }
 
-  void write_names(const RankTrace& rank, std::size_t number) {
+  void write_names(const TracedRank& rank, std::size_t number) {
     const std::uint32_t process = rank.layout.process;
     sink_.process(process, name_of_rank(rank.rank), number);
     std::size_t position = 0;

@@ -50,7 +50,7 @@ struct TraceArrowEnd {
   std::string_view name;
 };
 
-struct TraceSlice {
+struct SliceEvent {
   TraceTrack track;
   Span span;
   std::string_view name;
@@ -96,7 +96,7 @@ class TraceSink {
   // What holds for the whole trace.
   virtual void metadata(std::string_view key, const std::string& value) = 0;
 
-  virtual void open(const TraceSlice& slice) = 0;
+  virtual void open(const SliceEvent& slice) = 0;
   virtual void close() = 0;  // the slice that was opened last
   virtual void instant(const TraceInstant& instant) = 0;
   virtual void sample(const TraceSample& sample) = 0;

@@ -57,7 +57,7 @@ class ScheduleTest(StepsimTest):
         answer = self.answer("zbv_hand", "--stages", "3", "--microbatches", "6", "--send-time",
                              "250ms", "--trace", str(path))
         slices = [event for event in json.loads(path.read_text())["traceEvents"]
-                  if event["ph"] == "X" and event["cat"] == "compute"]
+                  if event["ph"] == "X" and event["cat"] == "other compute"]
         expected = sorted((start, op) for ops, starts in zip(answer["per_rank"], answer["start_s"])
                           for op, start in zip(ops, starts))
         self.assertEqual(sorted((event["ts"] / 1e6, event["name"]) for event in slices), expected)

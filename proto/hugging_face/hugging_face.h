@@ -16,8 +16,8 @@
 
 namespace stepsim {
 
-// Returns the config.json of a folder, there or not; any other path, and what is called .json, as it
-// is.
+// Returns the config.json of a folder, there or not; any other path, and what is called .json, as
+// it is.
 std::filesystem::path config_of(const std::filesystem::path& path);
 
 // True if the file says model_type, as every config.json does.

@@ -60,7 +60,7 @@ TEST(FormulaTableTest, IdsAreUniqueAndInOrderOfGroup) {
     group = formula.group();
     EXPECT_FALSE(name_of_group(group).empty()) << formula.id;
   }
-  EXPECT_EQ(group, 'J');
+  EXPECT_EQ(group, 'K');
 }
 
 // The sources' catalogue numbers its rows without gaps. Each row is a formula, or says what else it

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <new>
 #include <string_view>
 #include <system_error>
 
@@ -97,9 +98,16 @@ std::string CommandLine::value(const std::string& option) const {
   return options.count(option) == 0 ? "" : options[option].as<std::string>();
 }
 
+void require_names(const po::options_description& options) {
+  for (const auto& option : options.options()) {
+    if (option->long_name().empty()) throw std::bad_alloc();
+  }
+}
+
 CommandLine read_command_line(const std::vector<std::string>& arguments,
                               const po::options_description& options,
                               std::vector<Problem>& problems) {
+  require_names(options);
   po::options_description all;
   all.add(options).add_options()(kWords, po::value<std::vector<std::string>>());
   po::positional_options_description positional;

@@ -36,6 +36,10 @@ struct CommandLine {
   std::string value(const std::string& option) const;
 };
 
+// Throws std::bad_alloc if an option has no name: where memory runs out, the library of options
+// takes that for the end of a name of more than 15 letters.
+void require_names(const boost::program_options::options_description& options);
+
 // Adds problems of the command line itself to `problems`; all of them if Boost can continue. From
 // then on files are read within --max-input.
 CommandLine read_command_line(const std::vector<std::string>& arguments,

@@ -124,6 +124,7 @@ std::string overview() {
 namespace {
 
 std::string text_of(const OptionList& options) {
+  require_names(options);
   std::ostringstream text;
   text.exceptions(std::ios::badbit);  // as when there is no memory
   text << options;

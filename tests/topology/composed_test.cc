@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/routes.h"
 #include "topology/graph/graph_measures.h"
 

@@ -131,7 +131,7 @@ TEST(FormulaTableTest, SolvingInvertsEvaluating) {
       others.erase(symbol);
       others[std::string(formula.result.symbol)] = result;
       std::vector<double> solutions;
-      if (!problems_of([&] { solutions = solve(formula, others, symbol); }).empty()) {
+      if (!problems_of([&, name = symbol] { solutions = solve(formula, others, name); }).empty()) {
         ADD_FAILURE() << "no solution";
         continue;
       }

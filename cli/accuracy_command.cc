@@ -13,6 +13,7 @@
 #include "analysis/accuracy/accuracy.h"
 #include "cli/command_line.h"
 #include "cli/outputs.h"
+#include "cli/session.h"
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
@@ -59,6 +60,7 @@ class RecordProgress {
   RecordProgress& operator=(const RecordProgress&) = delete;
 
   void at(std::size_t done) {
+    throw_if_stopped();
     const auto now = std::chrono::steady_clock::now();
     if (on_terminal_ && now - start_ > kQuiet && now - last_ > std::chrono::milliseconds(200)) {
       print_error(fmt::format("\r\033[K{}: {} of {} records", file_, done, records_));
@@ -70,7 +72,7 @@ class RecordProgress {
  private:
   std::string file_;
   std::size_t records_;
-  bool on_terminal_ = isatty(STDERR_FILENO) == 1;
+  bool on_terminal_ = current_session() == nullptr && isatty(STDERR_FILENO) == 1;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_ = start_;

@@ -9,6 +9,7 @@
 
 #include "cli/processes/started_processes.h"
 #include "cli/progress.h"
+#include "cli/session.h"
 #include "sim/base/field_text.h"
 #include "sim/base/input_file.h"
 #include "sim/base/parallel.h"
@@ -183,7 +184,7 @@ std::size_t read_threads(const CommandLine& line, const std::string& option,
 std::string read_output_path(const CommandLine& line, const std::string& option,
                              OutputFormat format, std::vector<Problem>& problems) {
   const std::string path = line.value(option);
-  if (line.options.count(option) == 0) return path;
+  if (line.options.count(option) == 0 || name_in_memory(path)) return path;
   if (path == "-") {
     if (format != OutputFormat::kJson) {
       problems.push_back({"--" + option, "must be a file, is \"-\""});

@@ -1,6 +1,7 @@
 #include "cli/help_topics.h"
 
 #include "cli/field_topics.h"
+#include "cli/help_pages.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
@@ -71,6 +72,14 @@ constexpr HelpTopic kTopics[] = {
      .arguments = "",
      .summary = "how sizes, bandwidths and times are written",
      .text = units_text},
+    {.name = "completion",
+     .arguments = "[bash|zsh]",
+     .summary = "what completes words in a shell: source <(stepsim help completion bash)",
+     .text = completion},
+    {.name = "man",
+     .arguments = "[SUBCOMMAND]",
+     .summary = "a man page, for packages: stepsim help man run | man -l -",
+     .text = man_page},
 };
 
 }  // namespace

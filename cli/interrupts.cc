@@ -8,6 +8,7 @@
 #include <atomic>
 #include <string_view>
 
+#include "cli/session.h"
 #include "traces/partial_file.h"
 
 namespace stepsim {
@@ -72,6 +73,7 @@ void catch_interrupts() {
 }
 
 void set_interrupt_words(std::string_view words) {
+  if (current_session() != nullptr) return;  // the caller ends, not the process
   size_of_words = 0;
   const std::size_t size = std::min(words.size(), words_of_work.size());
   std::copy_n(words.begin(), size, words_of_work.begin());

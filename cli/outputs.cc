@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/interrupts.h"
+#include "cli/session.h"
 #include "cli/standard_output.h"
 
 namespace stepsim {
@@ -38,6 +39,10 @@ void Outputs::write(const std::string& path, const std::function<void(OutputFile
 }
 
 void Outputs::write(const std::string& path, std::string_view text) {
+  if (const auto name = name_in_memory(path)) {
+    current_session()->kept[*name] = text;
+    return;
+  }
   write(path, [text](OutputFile& file) { file.write(text); });
 }
 

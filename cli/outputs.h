@@ -8,7 +8,8 @@
 //   outputs.print(report);
 //   return outputs.end(ExitStatus::kDone);
 //
-// A path of "" (not asked for) or "-" (standard output) is no file, and nothing is written.
+// A path of "" (not asked for) or "-" (standard output) is no file, and nothing is written. In a
+// session a text can also go to "memory:NAME" (cli/session.h).
 
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "cli/session.h"
 #include "cli/standard_output.h"
 #include "sim/base/quantity_text.h"
 
@@ -16,6 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 bool is_terminal(int file_descriptor) {
+  if (current_session() != nullptr) return false;
   const char* const terminal = std::getenv("TERM");
   const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   return isatty(file_descriptor) != 0 && !dumb;
@@ -48,7 +50,7 @@ void Progress::watch(SimulationOptions& options) {
   options.progress_context = this;
   options.progress = [](void* context, Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
     static_cast<Progress*>(context)->draw(now, ops_done, ops_total);
-    return true;
+    return session_goes_on();
   };
 }
 
@@ -66,6 +68,7 @@ void Progress::draw(Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
 }
 
 void Progress::show(double share, const std::string& done) {
+  throw_if_stopped();
   draw(share, done);
 }
 

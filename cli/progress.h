@@ -1,4 +1,5 @@
 // Shows how far a simulation is: a line on standard error, on a terminal only, and only after 2 s.
+// In a session (cli/session.h) it shows nothing, and ends the work when the caller asks for it.
 
 #pragma once
 

@@ -2,12 +2,13 @@
 
 #include <unistd.h>
 
+#include "cli/session.h"
 #include "cli/standard_output.h"
 
 namespace stepsim {
 
 ProgressLine::ProgressLine(bool quiet)
-    : quiet_(quiet),
+    : quiet_(quiet || current_session() != nullptr),
       on_terminal_(isatty(STDERR_FILENO) == 1),
       next_(Clock::now() + std::chrono::seconds(on_terminal_ ? 1 : 10)) {}
 
@@ -16,6 +17,7 @@ ProgressLine::~ProgressLine() {
 }
 
 bool ProgressLine::is_due() const {
+  throw_if_stopped();
   return !quiet_ && Clock::now() >= next_;
 }
 

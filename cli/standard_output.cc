@@ -4,14 +4,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
 #include <string>
 #include <system_error>
 
+#include "cli/session.h"
 #include "traces/file_descriptor.h"
 
 namespace stepsim {
 
 void print(std::string_view text) {
+  if (Session* const session = current_session()) {
+    session->output += text;
+    return;
+  }
   const int error = write_all(STDOUT_FILENO, text);
   if (error == 0) return;
   const std::string reason =
@@ -22,6 +28,13 @@ void print(std::string_view text) {
 }
 
 void print_error(std::string_view text) noexcept {
+  if (Session* const session = current_session()) {
+    try {
+      session->errors += text;
+    } catch (const std::exception&) {  // out of memory
+    }
+    return;
+  }
   write_all(STDERR_FILENO, text);
 }
 

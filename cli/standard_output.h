@@ -1,4 +1,5 @@
-// Writes a subcommand's answer to standard output, and what is wrong to standard error.
+// Writes a subcommand's answer to standard output, and what is wrong to standard error. In a
+// session (cli/session.h) both are kept instead.
 
 #pragma once
 

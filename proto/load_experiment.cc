@@ -405,4 +405,18 @@ ModelSpec load_model(const std::string& model) {
   return spec;
 }
 
+ParallelPlan load_plan(const std::string& plan) {
+  ProblemList problems;
+  file::Plan message;
+  ParallelPlan read;
+  if (read_plan_flag(plan, message, problems) && resolve(message, problems)) {
+    // Another part of the question may give them.
+    if (!message.has_global_batch()) message.set_global_batch(1);
+    if (!message.has_sequence()) message.set_sequence(1);
+    read = to_plan(message, problems);
+  }
+  throw_if_any(problems.all());
+  return read;
+}
+
 }  // namespace stepsim

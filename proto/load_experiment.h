@@ -58,4 +58,8 @@ ClusterSpec load_cluster(const std::string& cluster, const std::string& library 
 ChipSpec load_chip(const std::string& name);
 ModelSpec load_model(const std::string& model);
 
+// Takes what --plan does: keys, a catalog name or a file. Reads each value that is given; the rules
+// between them need a model and a cluster, and are not checked.
+ParallelPlan load_plan(const std::string& plan);
+
 }  // namespace stepsim

@@ -11,7 +11,8 @@ packages=(
 )
 if [[ "${1:-}" == "--with-tests" ]]; then
   packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev libopenmpi-dev openmpi-bin
-    clang clang-format libclang-rt-dev locales python3)
+    clang clang-format libclang-rt-dev locales python3
+    python3-dev pybind11-dev)
 elif [[ $# -gt 0 ]]; then
   echo "usage: $0 [--with-tests]" >&2
   exit 2

@@ -9,7 +9,8 @@ scripts/install_dependencies.sh --with-tests
 
 for preset in release sanitize threads; do
   echo "== configure ($preset)"
-  cmake --preset "$preset" -DSTEPSIM_TESTS=ON --log-level=WARNING
+  python=$([[ $preset == release ]] && echo ON || echo OFF)
+  cmake --preset "$preset" -DSTEPSIM_TESTS=ON -DSTEPSIM_PYTHON="$python" --log-level=WARNING
 done
 echo "== build (parts, with sanitizers)"
 cmake --build --preset sanitize

@@ -12,6 +12,7 @@
 #include "cli/calibrate/calibrate_options.h"
 #include "cli/calibrate/calibration_text.h"
 #include "cli/outputs.h"
+#include "cli/session.h"
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "proto/changed_entry.h"
@@ -30,6 +31,7 @@ class StepProgress {
   StepProgress& operator=(const StepProgress&) = delete;
 
   void at(std::size_t done, std::size_t rows) {
+    throw_if_stopped();
     const auto now = std::chrono::steady_clock::now();
     const bool is_late = now - start_ > std::chrono::seconds(2);
     if (!on_terminal_ || !is_late || now - last_ < std::chrono::milliseconds(200)) return;
@@ -39,7 +41,7 @@ class StepProgress {
   }
 
  private:
-  bool on_terminal_ = isatty(STDERR_FILENO) == 1;
+  bool on_terminal_ = current_session() == nullptr && isatty(STDERR_FILENO) == 1;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_ = start_;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cli/processes/started_processes.h"
+#include "cli/session.h"
 #include "sim/base/error.h"
 #include "sim/base/field_text.h"
 #include "sim/base/parallel.h"
@@ -55,7 +56,7 @@ OpenPort load_module() {
 }  // namespace
 
 std::unique_ptr<ProcessGroup> ProcessGroup::join() {
-  if (started_processes() < 2) return nullptr;
+  if (current_session() != nullptr || started_processes() < 2) return nullptr;
   return std::unique_ptr<ProcessGroup>(new ProcessGroup(load_module()));
 }
 

@@ -14,6 +14,7 @@
 #include "cli/run/run_options.h"
 #include "cli/run/run_outputs.h"
 #include "cli/run/what_if.h"
+#include "cli/session.h"
 #include "cli/version.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
@@ -83,7 +84,8 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   const WhatIfFindings what_if = what_if_of(request, breakeven);
   Outputs outputs;
   write_outputs(options, reports, what_if, outputs);
-  if (!options.json_on_stdout() && wants_others(reports.front())) {
+  const bool is_for_people = !options.json_on_stdout() && current_session() == nullptr;
+  if (is_for_people && wants_others(reports.front())) {
     progress.wipe();
     outputs.print(nearest_plans(experiment, cluster.places));
   }

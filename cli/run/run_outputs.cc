@@ -47,7 +47,7 @@ std::vector<std::string> members_of(const WhatIfFindings& what_if) {
   return members;
 }
 
-std::string plan_text(const ParallelPlan& plan) {
+std::string plan_notes(const ParallelPlan& plan) {
   std::string text;
   for (const auto& field : plan_fields().fields()) {
     const std::optional<std::string> value = field->write(&plan);
@@ -63,7 +63,7 @@ TraceNotes notes_of(const FinishedRun& run) {
                        {"experiment", run.experiment.name},
                        {"model", run.experiment.model.name},
                        {"cluster", run.experiment.cluster.name},
-                       {"plan", plan_text(plan)},
+                       {"plan", plan_notes(plan)},
                        {"fidelity", std::string(name_of(run.options.fidelity))},
                        {"step_time_s", exact_seconds(run.result.step_time)}},
           .tokens_per_microbatch = plan.microbatch_size * plan.sequence};

@@ -12,6 +12,7 @@
 #include "cli/search/search_options.h"
 #include "cli/search/search_text.h"
 #include "cli/search/shared_search.h"
+#include "cli/session.h"
 #include "cli/standard_output.h"
 #include "cli/version.h"
 #include "traces/plot_svg.h"
@@ -23,12 +24,13 @@ namespace {
 // every 10 s.
 class SearchLine {
  public:
-  explicit SearchLine(bool quiet) : quiet_(quiet) {}
+  explicit SearchLine(bool quiet) : quiet_(quiet || current_session() != nullptr) {}
   ~SearchLine() { wipe(); }
   SearchLine(const SearchLine&) = delete;
   SearchLine& operator=(const SearchLine&) = delete;
 
   void show(const SearchProgress& progress) {
+    throw_if_stopped();
     const auto now = Clock::now();
     if (quiet_ || now < next_) return;
     next_ = now + (on_terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(10));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -17,8 +18,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-InputSettings& settings() {
-  static InputSettings one;
+// Several threads of a program that calls stepsim may set them at one time.
+struct SharedSettings {
+  std::atomic<std::int64_t> most_bytes = kKindsOwn;
+  std::atomic<std::chrono::milliseconds> patience = InputSettings{}.patience;
+
+  static constexpr std::int64_t kKindsOwn = -1;
+};
+
+SharedSettings& settings() {
+  static SharedSettings one;
   return one;
 }
 
@@ -40,12 +49,15 @@ std::string binary_size(std::int64_t bytes) {
 }  // namespace
 
 void set_input_settings(const InputSettings& wanted) {
-  settings() = wanted;
+  settings().most_bytes =
+      wanted.most_bytes ? wanted.most_bytes->value() : SharedSettings::kKindsOwn;
+  settings().patience = wanted.patience;
 }
 
 Bytes most_bytes(InputKind kind) {
   constexpr std::int64_t kMebi = 1 << 20;
-  if (settings().most_bytes) return *settings().most_bytes;
+  const std::int64_t most = settings().most_bytes;
+  if (most != SharedSettings::kKindsOwn) return Bytes(most);
   switch (kind) {
     case InputKind::kText:
       return Bytes(16 * kMebi);
@@ -123,14 +135,14 @@ std::size_t InputFile::read_descriptor(std::span<char> block) {
 
 bool InputFile::wait_for_pipe() {
   constexpr std::chrono::milliseconds kSlice(100);
-  while (waited_ < settings().patience) {
+  while (waited_ < settings().patience.load()) {
     pollfd waited_for{.fd = *descriptor_, .events = POLLIN, .revents = 0};
     const Clock::time_point before = Clock::now();
     const int ready = poll(&waited_for, 1, static_cast<int>(kSlice.count()));
     waited_ += Clock::now() - before;
     if (ready > 0) return true;
   }
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(settings().patience);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(settings().patience.load());
   problem_ = "it is a pipe that kept stepsim waiting for more than " +
              std::to_string(seconds.count()) + " s";
   return false;

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Help, and what is not a subcommand, as a person runs it: help_test.py PATH-TO-STEPSIM."""
+import shutil
 import signal
+import subprocess
 import time
 
 from program import LONG, SMALL, StepsimTest, TIMEOUT_S, main, on_terminal, read_all, stepsim
@@ -51,6 +53,37 @@ class HelpTest(StepsimTest):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertNotEqual(result.stdout, "")
         self.assertIn("GiB is 2^30", stepsim("help", "units").stdout)
+
+    def test_every_subcommand_has_a_man_page(self):
+        for name in ["", *subcommands()]:
+            with self.subTest(name):
+                page = stepsim("help", "man", *[name] if name else []).stdout
+                self.assertTrue(page.startswith(".TH STEPSIM"), page)
+                if shutil.which("groff"):
+                    drawn = subprocess.run(["groff", "-man", "-ww", "-Tascii"], input=page, text=True,
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                    self.assertEqual(drawn.stderr, "")
+                    self.assertIn("stepsim", drawn.stdout)
+        self.assertIn(r"\fB\-\-require\-fit\fR", stepsim("help", "man", "run").stdout)
+        self.expect_refused(["help", "man", "runn"], "did you mean run?")
+
+    def test_bash_completes(self):
+        script = stepsim("help", "completion").stdout
+        self.assertEqual(script, stepsim("help", "completion", "bash").stdout)
+        for typed, expected in ((["sea"], "search"), (["run", "--fid"], "--fidelity"),
+                                (["run", "--fidelity", "pa"], "packet"),
+                                (["run", "llama3-8b-dgx"], SMALL),
+                                (["search", "--model", "llama3-7"], "llama3-70b"),
+                                (["schedule", "dualpipev"], "dualpipev")):
+            words = " ".join(f"'{word}'" for word in ["stepsim", *typed])
+            ask = (f"{script}\nCOMP_WORDS=({words})\nCOMP_CWORD={len(typed)}\n_stepsim\n"
+                   'printf "%s\\n" "${COMPREPLY[@]}"\n')
+            answer = subprocess.run(["bash", "-u"], input=ask, text=True, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE)
+            self.assertEqual(answer.stderr, "")
+            self.assertIn(expected, answer.stdout.split(), typed)
+        self.assertTrue(stepsim("help", "completion", "zsh").stdout.startswith("#compdef stepsim\n"))
+        self.expect_refused(["help", "completion", "fish"], "fish: stepsim help completion takes one")
 
     def test_a_misspelt_word_gets_a_suggestion(self):
         self.expect_refused(["runn", SMALL], "runn: no such subcommand; did you mean run?")

@@ -1,0 +1,163 @@
+// stepsim._core, the compiled part of the Python package stepsim: runs a subcommand in the process
+// of Python. bindings/stepsim/ makes the calls, objects and errors of Python of it.
+//
+// The interpreter's lock is released while a subcommand works. Signals such as Ctrl-C are looked
+// for about every 50 ms of simulation, in the main thread alone, as Python does.
+
+#include <pybind11/functional.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <boost/program_options.hpp>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/call.h"
+#include "cli/session.h"
+#include "cli/subcommands.h"
+#include "cli/version.h"
+#include "proto/catalog/catalog.h"
+#include "proto/load_experiment.h"
+#include "schedules/plan/plan_fields.h"
+#include "sim/base/error.h"
+#include "sim/run/simulate.h"
+#include "traces/output_file.h"
+
+namespace stepsim {
+namespace {
+
+namespace py = pybind11;
+
+// Asks Python for signals, not more often than every 50 ms. Throws what their handlers raise.
+class SignalWatch {
+ public:
+  bool goes_on() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return true;
+    next_ = now + kBetween;
+    const py::gil_scoped_acquire acquired;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    return true;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kBetween{50};
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kBetween;
+};
+
+py::list list_of(const std::vector<Problem>& problems) {
+  py::list list;
+  for (const Problem& problem : problems)
+    list.append(py::make_tuple(problem.field, problem.message));
+  return list;
+}
+
+// Runs `work` without the interpreter's lock. What is wrong with the input is returned as a list of
+// problems; empty: nothing.
+template <typename Work>
+std::vector<Problem> problems_of(Work work) {
+  const py::gil_scoped_release released;
+  try {
+    work();
+  } catch (const ConfigError& error) {
+    return error.problems();
+  } catch (const std::range_error& error) {
+    return {{"input", error.what()}};
+  }
+  return {};
+}
+
+py::tuple call_subcommand(const std::string& name, const std::vector<std::string>& arguments) {
+  Called called;
+  SignalWatch watch;
+  const std::vector<Problem> problems = problems_of([&] {
+    try {
+      called = call(name, arguments, [&watch] { return watch.goes_on(); });
+    } catch (const DeadlockError& error) {
+      called.status = ExitStatus::kNo;
+      called.errors = std::string("the step never ends\n") + error.what();
+    } catch (const OutputError& error) {
+      called.status = ExitStatus::kNoOutput;
+      called.errors = error.what();
+    }
+  });
+  return py::make_tuple(static_cast<int>(called.status), std::move(called.output),
+                        std::move(called.errors), std::move(called.kept), list_of(problems));
+}
+
+py::list options_of(const std::string& name) {
+  const Subcommand& subcommand = find_subcommand(name);
+  py::list list;
+  if (subcommand.options == nullptr) return list;
+  const OptionList options = subcommand.options();
+  for (const auto& option : options.options()) {
+    const bool takes_value = option->semantic()->max_tokens() > 0;
+    list.append(py::make_tuple(option->long_name(), takes_value, option->description()));
+  }
+  return list;
+}
+
+py::list names_of_subcommands() {
+  py::list list;
+  for (const Subcommand* one : subcommands()) list.append(std::string(one->name));
+  return list;
+}
+
+py::list keys_of_plan() {
+  py::list list;
+  for (const auto& field : plan_fields().fields()) {
+    list.append(py::make_tuple(std::string(field->name()), field->accepts(),
+                               plan_fields().default_of(*field).value_or(""),
+                               std::string(field->doc().help)));
+  }
+  return list;
+}
+
+py::list kinds_of_catalog() {
+  py::list kinds;
+  for (const CatalogKind kind : kCatalogKinds) kinds.append(std::string(name_of(kind)));
+  return kinds;
+}
+
+std::vector<std::string> names_in_catalog(const std::string& folder) {
+  for (const CatalogKind kind : kCatalogKinds) {
+    if (name_of(kind) == folder) return list(kind);
+  }
+  return {};
+}
+
+// What is wrong with a part of an experiment by itself: a model, a cluster or a plan.
+py::list check_part(const std::string& kind, const std::string& file) {
+  return list_of(problems_of([&] {
+    if (kind == "model") load_model(file);
+    if (kind == "cluster") load_cluster(file);
+    if (kind == "plan") load_plan(file);
+  }));
+}
+
+}  // namespace
+}  // namespace stepsim
+
+// The macro makes a function with C linkage in the global namespace.
+PYBIND11_MODULE(_core, module) {
+  namespace py = pybind11;
+  using namespace stepsim;
+  module.doc() = "The compiled part of stepsim. Use the functions of stepsim itself.";
+  module.attr("version") = std::string(version());
+  module.def(
+      "call", call_subcommand, py::arg("subcommand"), py::arg("arguments"),
+      "Runs a subcommand. Returns (exit status, standard output, standard error, outputs kept "
+      "in memory, problems of the input).");
+  module.def("options", options_of, py::arg("subcommand"),
+             "The options of a subcommand: (name, takes a value, help) of each.");
+  module.def("subcommands", names_of_subcommands, "The names of all subcommands.");
+  module.def("plan_keys", keys_of_plan, "The keys of a plan: (name, accepted, default, help).");
+  module.def("catalog_kinds", kinds_of_catalog, "The kinds of the catalog.");
+  module.def("catalog_names", names_in_catalog, py::arg("kind"),
+             "The entries of a kind, in order.");
+  module.def("check", check_part, py::arg("kind"), py::arg("file"),
+             "The problems of a file of a \"model\", \"cluster\" or \"plan\" by itself.");
+}

@@ -1,0 +1,59 @@
+// Session is one call of a subcommand by a program that is not the command line, such as Python
+// (cli/call.h). Nothing is printed while a thread is in a session: what would be is kept, and so
+// are outputs to a path that begins with "memory:". Progress is not shown. The caller is asked now
+// and then whether the work goes on.
+//
+//   Session session;
+//   {
+//     const InSession here(session);
+//     subcommand.run({"--json=memory:json", ..});   // prints into session.output
+//   }
+//   session.kept["json"]
+//
+// It holds for the thread that called, not for the threads that the work starts: those print
+// nothing. Several threads can be in sessions of their own.
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stepsim {
+
+struct Session {
+  std::string output{};                       // what would be on standard output
+  std::string errors{};                       // and on standard error
+  std::map<std::string, std::string> kept{};  // by the name behind "memory:"
+  std::function<bool()> goes_on{};            // may be empty: it does; may throw
+};
+
+// While one lives, this thread is in the session.
+class InSession {
+ public:
+  explicit InSession(Session& session);
+  ~InSession();
+  InSession(const InSession&) = delete;
+  InSession& operator=(const InSession&) = delete;
+
+ private:
+  Session* const before_;
+};
+
+// Returns the session that this thread is in; nullptr: none, as on the command line.
+Session* current_session() noexcept;
+
+// The caller of a session has said that the work ends.
+struct SessionStopped {};
+
+// Asks the caller of this thread's session whether the work goes on. Cheap enough to be called for
+// every progress. The second one throws SessionStopped if it doesn't.
+bool session_goes_on();
+void throw_if_stopped();
+
+// Returns the name in "memory:NAME" if this thread is in a session.
+std::optional<std::string> name_in_memory(std::string_view path);
+
+}  // namespace stepsim

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""The Python package in a process with others: threads, signals, standard output, speed."""
+import concurrent.futures
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import stepsim
+import support
+from support import SMALL, without_simulator
+
+PLANS = [{"tp": tp, "dp": 8 // tp, "zero": zero, "sequence": sequence}
+         for tp in (1, 2, 4, 8) for zero in (0, 1, 2, 3) for sequence in (512, 1024)]
+
+
+def step(plan):
+    return without_simulator(stepsim.run(SMALL, plan=plan).to_json())
+
+
+def python(code, **options):
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **options)
+
+
+class ProcessTest(unittest.TestCase):
+    def test_threads_get_equal_results(self):
+        alone = [step(plan) for plan in PLANS]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            self.assertEqual(list(pool.map(step, PLANS)), alone)
+
+    def test_processes_get_equal_results(self):
+        some = PLANS[:6]
+        with concurrent.futures.ProcessPoolExecutor(2) as pool:
+            self.assertEqual(list(pool.map(step, some)), [step(plan) for plan in some])
+
+    def test_other_threads_run_meanwhile(self):
+        # Python goes on while a simulation runs: it would otherwise count nothing.
+        counted = []
+        done = threading.Event()
+
+        def count():
+            while not done.wait(0.005):
+                counted.append(time.monotonic())
+
+        counter = threading.Thread(target=count)
+        counter.start()
+        begin = time.monotonic()
+        stepsim.run(SMALL, steps=60, fold=False)
+        end = time.monotonic()
+        done.set()
+        counter.join()
+        during = [at for at in counted if begin < at < end]
+        self.assertGreater(len(during), (end - begin) / 0.005 / 10)
+
+    def test_nothing_is_printed(self):
+        code = ("import stepsim; stepsim.run('llama3-8b-dgx-h100-8'); stepsim.schedule('1f1b', "
+                "stages=2, microbatches=2); stepsim.formula(); stepsim.validate('B1')")
+        process = python(code)
+        self.assertEqual(process.communicate(timeout=600), ("", ""))
+
+    def interrupted(self, work):
+        code = ("import os, stepsim, time\n"
+                "print('ready', flush=True)\n"
+                "begin = time.monotonic()\n"
+                f"try: {work}\n"
+                "except KeyboardInterrupt: print('interrupted', time.monotonic() - begin)\n"
+                "print(stepsim.run('llama3-8b-dgx-h100-8').step_time_s > 0)\n")
+        process = python(code, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=600)
+        self.assertIn("interrupted", output, errors)
+        seconds = float(output.split()[1])
+        self.assertLess(seconds, 20)
+        # Python and stepsim go on.
+        self.assertTrue(output.endswith("True\n"), output)
+
+    def test_a_run_can_be_interrupted(self):
+        self.interrupted("stepsim.run('llama3-70b-dgx-h100-512', steps=1000)")
+
+    def test_a_search_can_be_interrupted(self):
+        self.interrupted("stepsim.search(model='llama3-70b', cluster='dgx-h100-512', "
+                         "global_batch=1024, sequence=8192, front='whole')")
+
+    def test_temporary_files_are_removed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "TMPDIR": folder}
+            code = ("import stepsim\nstepsim.Model('llama3-8b', layers=4)\n"
+                    "stepsim.schedule([['F0.0', 'BW0.0']])\n"
+                    "try: stepsim.Cluster('dgx-h100-8', name=1, chips=2)\n"
+                    "except stepsim.InputError: pass\n")
+            process = python(code, env=environment)
+            self.assertEqual(process.communicate(timeout=600), ("", ""))
+            self.assertEqual(os.listdir(folder), [])
+
+    # The limits are ten times what a free machine takes: tests run beside others.
+    def test_import_is_quick(self):
+        seconds = []
+        for _ in range(3):
+            begin = time.monotonic()
+            python("import stepsim").communicate(timeout=600)
+            seconds.append(time.monotonic() - begin)
+        self.assertLess(min(seconds), 1.0)
+
+    def test_a_small_run_is_quick(self):
+        plan = stepsim.Plan(tp=8, microbatch=1, global_batch=8, sequence=512)
+        overheads = []
+        for _ in range(20):
+            begin = time.perf_counter()
+            result = stepsim.run(model="llama3-8b", cluster="dgx-h100-8", plan=plan)
+            overheads.append(time.perf_counter() - begin - result.simulator.wall_s)
+        self.assertLess(min(overheads), 0.02)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 packages that stepsim is built and tested with, if some are missing.
+# Installs the Debian 12 packages that stepsim is built with, if some are missing; also those that it
+# is tested with (--with-tests), or that its own packages are made with (--with-packages).
 # Needs root, or sudo, only then.
 set -euo pipefail
 
@@ -9,14 +10,21 @@ packages=(
   libprotobuf-dev protobuf-compiler
   libfmt-dev nlohmann-json3-dev zlib1g-dev libnlopt-cxx-dev libsqlite3-dev libsimdjson-dev
 )
-if [[ "${1:-}" == "--with-tests" ]]; then
-  packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev libopenmpi-dev openmpi-bin
-    clang clang-format libclang-rt-dev locales python3
-    python3-dev pybind11-dev)
-elif [[ $# -gt 0 ]]; then
-  echo "usage: $0 [--with-tests]" >&2
-  exit 2
-fi
+# The Python package, a wheel of it, and packages of Debian.
+packing=(python3 python3-dev pybind11-dev python3-setuptools python3-wheel python3-venv dpkg-dev
+  libopenmpi-dev)
+case "${1:-}" in
+  --with-tests)
+    packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev openmpi-bin clang clang-format
+      libclang-rt-dev locales "${packing[@]}")
+    ;;
+  --with-packages) packages+=("${packing[@]}") ;;
+  "") ;;
+  *)
+    echo "usage: $0 [--with-tests | --with-packages]" >&2
+    exit 2
+    ;;
+esac
 
 missing=()
 for package in "${packages[@]}"; do

@@ -113,7 +113,7 @@ FILES = {
 }
 # Headers with few users: simulate_experiment() alone lowers and simulates in a row.
 ONLY_FROM = {"schedules/lowering/lower.h": ["schedules/lowering", "experiment"]}
-NOT_ROOMS = {"tests", "bench", "docs", "scripts", "catalog", "build", "out", "cmake", ".git"}
+NOT_ROOMS = {"tests", "bench", "docs", "examples", "scripts", "catalog", "build", "out", "cmake", ".git"}
 
 
 def room_of(folder):

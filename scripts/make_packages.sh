@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Leaves packages in out/: those of Debian (stepsim, stepsim-mpi, stepsim-dev, python3-stepsim), and a folder as a tarball
+# that runs wherever it is unpacked, beside the C and C++ runtime alone. Builds what is not built.
+#
+#   scripts/make_packages.sh [FOLDER]        FOLDER: instead of out/
+#   apt install ./out/stepsim_*.deb
+#   tar xf out/stepsim-*.tar.gz && stepsim-*/bin/stepsim run llama3-8b-dgx-h100-8
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${BUILD:-build/release}
+out=$(realpath --canonicalize-missing "${1:-out}")
+if [[ ! -f $build/build.ninja ]] || ! grep --quiet 'STEPSIM_PYTHON:BOOL=ON' "$build/CMakeCache.txt"; then
+  cmake --preset release -B "$build" -DSTEPSIM_PYTHON=ON --log-level=WARNING
+fi
+targets=(stepsim stepsim_pages stepsim_library stepsim_python stepsim_python_files)
+if grep --quiet '^build stepsim_mpi:' "$build/build.ninja"; then targets+=(stepsim_mpi); fi
+cmake --build "$build" --target "${targets[@]}" >/dev/null
+mkdir -p "$out"
+stage=$(mktemp --directory)
+trap 'rm -rf "$stage"' EXIT
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-1700000000}
+
+rm -f "$out"/*.deb "$out"/stepsim-*.tar.gz
+(cd "$build" && cpack -G DEB -B "$stage/debs" >"$stage/log" 2>&1) || { cat "$stage/log" >&2; exit 1; }
+cp "$stage"/debs/*.deb "$out/"
+
+version=$(sed -n 's/^project(stepsim VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+name=stepsim-$version-linux-$(uname -m)
+cmake --install "$build" --component program --prefix "$stage/$name" --strip >/dev/null
+scripts/bundle_libraries.sh "$stage/$name/bin/stepsim" "$stage/$name/lib/stepsim"
+tar --create --gzip --file "$out/$name.tar.gz" --directory "$stage" --sort=name --owner=0 --group=0 \
+  --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" "$name"
+ls "$out"/*.deb "$out/$name.tar.gz"

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Packs the Python package as a wheel: out/stepsim-VERSION-cp311-cp311-linux_x86_64.whl. The catalog is in it,
+# and so are the shared libraries that it needs. Builds what is not built.
+#
+#   scripts/make_wheel.sh [FOLDER]           FOLDER: instead of out/
+#   BUILD=build/other scripts/make_wheel.sh
+#   pip install --no-index out/stepsim-*.whl
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${BUILD:-build/release}
+out=$(realpath --canonicalize-missing "${1:-out}")
+if [[ ! -f $build/build.ninja ]] || ! grep --quiet 'STEPSIM_PYTHON:BOOL=ON' "$build/CMakeCache.txt"; then
+  cmake --preset release -B "$build" -DSTEPSIM_PYTHON=ON --log-level=WARNING
+fi
+cmake --build "$build" --target stepsim_python stepsim_python_files >/dev/null
+python=$(sed -n 's/^Python3_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
+
+stage=$(mktemp --directory)
+trap 'rm -rf "$stage"' EXIT
+cp -r "$build/python/stepsim" bindings/setup.py LICENSE "$stage/"
+cp docs/python.md "$stage/README.md"
+rm -rf "$stage/stepsim/__pycache__"
+scripts/bundle_libraries.sh "$stage"/stepsim/_core.*.so "$stage/stepsim/lib"
+strip --strip-unneeded "$stage"/stepsim/_core.*.so
+mkdir -p "$out"
+rm -f "$out"/stepsim-*.whl
+version=$(sed -n 's/^project(stepsim VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+(cd "$stage" && STEPSIM_VERSION=$version SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-1700000000} \
+  "${python:-/usr/bin/python3}" -W ignore setup.py --quiet bdist_wheel --dist-dir "$out")
+ls "$out"/stepsim-*.whl

@@ -43,6 +43,8 @@ std::vector<std::string> suffixes_of(OutputFormat format) {
       return {".textproto"};
     case OutputFormat::kStore:
       return {".sqlite", ".sqlite3", ".db"};
+    case OutputFormat::kHtml:
+      return {".html", ".htm"};
     case OutputFormat::kDot:
       break;
   }

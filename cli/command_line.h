@@ -24,6 +24,7 @@ enum class OutputFormat {
   kTrace,        // the same, or .pftrace for Perfetto's own format
   kSvg,          // .svg
   kDot,          // .dot or .gv
+  kHtml,         // .html or .htm
   kCsv,          // .csv, or .csv.gz
   kTextproto,    // .textproto
   kStore,        // .sqlite, .sqlite3 or .db

@@ -19,16 +19,16 @@ if(TARGET stepsim_mpi)
   install(TARGETS stepsim_mpi LIBRARY DESTINATION lib/stepsim COMPONENT mpi)
 endif()
 
-set(pages ${PROJECT_BINARY_DIR}/pages)
-add_custom_command(OUTPUT ${pages}/stamp
-  COMMAND ${PROJECT_SOURCE_DIR}/scripts/write_pages.sh $<TARGET_FILE:stepsim> ${pages}
-  COMMAND ${CMAKE_COMMAND} -E touch ${pages}/stamp
+set(manual ${PROJECT_BINARY_DIR}/manual)
+add_custom_command(OUTPUT ${manual}/stamp
+  COMMAND ${PROJECT_SOURCE_DIR}/scripts/write_pages.sh $<TARGET_FILE:stepsim> ${manual}
+  COMMAND ${CMAKE_COMMAND} -E touch ${manual}/stamp
   DEPENDS stepsim ${PROJECT_SOURCE_DIR}/scripts/write_pages.sh)
-add_custom_target(stepsim_pages ALL DEPENDS ${pages}/stamp)
-install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
-install(FILES ${pages}/stepsim.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+add_custom_target(stepsim_manual ALL DEPENDS ${manual}/stamp)
+install(DIRECTORY ${manual}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
+install(FILES ${manual}/stepsim.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME stepsim COMPONENT program)
-install(FILES ${pages}/stepsim.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
+install(FILES ${manual}/stepsim.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
   RENAME _stepsim COMPONENT program)
 function(stepsim_install_licence component package)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package}
@@ -44,6 +44,14 @@ if(TARGET stepsim_python)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/stepsim COMPONENT program)
+
+# Apache ECharts is in the program (pages/), and its licence beside it.
+if(STEPSIM_ECHARTS)
+  foreach(file LICENSE NOTICE)
+    install(FILES ${STEPSIM_ECHARTS}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/stepsim
+      RENAME echarts-${file} COMPONENT program)
+  endforeach()
+endif()
 
 # ---- the library ----
 
@@ -61,7 +69,7 @@ add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/libstepsim.a
 add_custom_target(stepsim_library ALL DEPENDS ${PROJECT_BINARY_DIR}/libstepsim.a)
 install(FILES ${PROJECT_BINARY_DIR}/libstepsim.a DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT development)
-install(DIRECTORY analysis experiment import proto schedules serving sim store topology traces workload
+install(DIRECTORY analysis experiment import pages proto schedules serving sim store topology traces workload
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stepsim COMPONENT development FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY ${PROJECT_BINARY_DIR}/proto/generated/proto
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/stepsim COMPONENT development FILES_MATCHING PATTERN "*.h")

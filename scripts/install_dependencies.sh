@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that stepsim is built with, if some are missing; also those that it
 # is tested with (--with-tests), or that its own packages are made with (--with-packages).
-# Needs root, or sudo, only then.
+# Needs root, or sudo, only then. Then fetches Apache ECharts with npm into a folder of the user,
+# where every checkout finds it. Without it everything but --html works.
 set -euo pipefail
+folder="$(cd "$(dirname "$0")/.." && pwd)"
 
 packages=(
   g++ cmake ninja-build ccache git ca-certificates
@@ -16,7 +18,7 @@ packing=(python3 python3-dev pybind11-dev python3-setuptools python3-wheel pytho
 case "${1:-}" in
   --with-tests)
     packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev openmpi-bin clang clang-format
-      libclang-rt-dev locales "${packing[@]}")
+      libclang-rt-dev locales chromium "${packing[@]}")
     ;;
   --with-packages) packages+=("${packing[@]}") ;;
   "") ;;
@@ -26,6 +28,24 @@ case "${1:-}" in
     ;;
 esac
 
+command -v npm >/dev/null || packages+=(npm)
+
+install_charts() {
+  local place="${XDG_DATA_HOME:-$HOME/.local/share}/stepsim"
+  if cmp --quiet "$folder/pages/package-lock.json" "$place/package-lock.json" &&
+    [[ -f "$place/node_modules/echarts/dist/echarts.min.js" ]]; then
+    echo "== charts: Apache ECharts is there"
+    return
+  fi
+  echo "== charts: fetching Apache ECharts with npm"
+  mkdir -p "$place"
+  cp "$folder/pages/package.json" "$folder/pages/package-lock.json" "$place/"
+  if ! npm ci --prefix "$place" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null; then
+    rm -f "$place/package-lock.json"
+    echo "$0: npm could not fetch Apache ECharts: stepsim will be built without --html" >&2
+  fi
+}
+
 missing=()
 for package in "${packages[@]}"; do
   if ! dpkg-query --show --showformat='${Status}' "$package" 2>/dev/null | grep -q 'ok installed'; then
@@ -34,6 +54,7 @@ for package in "${packages[@]}"; do
 done
 if [[ ${#missing[@]} -eq 0 ]]; then
   echo "== dependencies: all ${#packages[@]} packages are there"
+  install_charts
   exit 0
 fi
 
@@ -50,3 +71,4 @@ echo "== dependencies: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update --quiet=2
 "${as_root[@]}" apt-get install --yes --quiet=2 --no-install-recommends "${missing[@]}" >/dev/null
+install_charts

@@ -12,7 +12,7 @@ out=$(realpath --canonicalize-missing "${1:-out}")
 if [[ ! -f $build/build.ninja ]] || ! grep --quiet 'STEPSIM_PYTHON:BOOL=ON' "$build/CMakeCache.txt"; then
   cmake --preset release -B "$build" -DSTEPSIM_PYTHON=ON --log-level=WARNING
 fi
-targets=(stepsim stepsim_pages stepsim_library stepsim_python stepsim_python_files)
+targets=(stepsim stepsim_manual stepsim_library stepsim_python stepsim_python_files)
 if grep --quiet '^build stepsim_mpi:' "$build/build.ninja"; then targets+=(stepsim_mpi); fi
 cmake --build "$build" --target "${targets[@]}" >/dev/null
 mkdir -p "$out"

@@ -82,13 +82,16 @@ MAY_INCLUDE = {
     "analysis/search": LOADED + ["analysis/step"],
     "analysis/studies": LOADED + ANALYSIS + GOODPUT[:1],
     "traces": ["analysis/step", "experiment"] + GOODPUT + SIM + SERVING,
+    # Pages are made of the JSON of results; what only a run knows is drawn in pages/run.
+    "pages": ["sim/base", "traces"],
+    "pages/run": SIM + ["analysis/step", "experiment", "traces"],
     "store": ["sim/base", "traces"],
     # Files of other software. What an importer of one format knows stays in its folder.
     "import": LOADED + PROTO + IMPORT,
     **{room: LOADED + PROTO + IMPORT for room in IMPORT[1:]},
     "cli": LOADED + PROTO + ANALYSIS + GOODPUT + SERVING + PASSES + ["serving/search"]
     + ["analysis/accuracy", "analysis/calibration", "analysis/search", "analysis/studies",
-       "store", "traces"] + IMPORT,
+       "pages", "pages/run", "store", "traces"] + IMPORT,
 }
 FOLDERS = ["calibrate", "collective", "compare", "formula", "goodput", "processes", "run", "schedule",
            "search", "serve", "serve_search", "sweep", "validate"]
@@ -109,6 +112,8 @@ FILES = {
     "analysis/calibration": ["proto/load_experiment.h"],
     "analysis/studies": ["proto/load_experiment.h", "proto/catalog/measured_tables.h"],
     "workload": ["sim/collectives/byte_matrix.h"],
+    "pages": ["proto/json_value.h"],
+    "pages/run": ["proto/json_value.h"],
     "import/nccl": ["analysis/accuracy/nccl_log.h"],  # one reader a format
 }
 # Headers with few users: simulate_experiment() alone lowers and simulates in a row.

@@ -22,9 +22,14 @@ std::string pattern_of(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> node_kinds(const Fabric& fabric) {
+  std::vector<std::string> kinds;
+  for (const Node& node : fabric.nodes()) kinds.push_back(pattern_of(node.name));
+  return kinds;
+}
+
 std::vector<std::string> link_kinds(const Fabric& fabric, const Places& places) {
-  std::vector<std::string> patterns;
-  for (const Node& node : fabric.nodes()) patterns.push_back(pattern_of(node.name));
+  const std::vector<std::string> patterns = node_kinds(fabric);
   std::vector<std::optional<std::uint32_t>> chip_of(fabric.nodes().size());
   for (std::uint32_t chip = 0; chip < places.chips.size(); ++chip) {
     chip_of[places.chips[chip].index()] = chip;

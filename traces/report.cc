@@ -424,9 +424,12 @@ class Report : private ReportText {
     line("  {}, {} in {:.2f} s, {} of memory", rate(statistics.ops, "ops"),
          rate(statistics.events, "events"), statistics.wall_s,
          to_text(Bytes(statistics.peak_rss_bytes)));
-    if (options_.trace_path.empty() && options_.json_path.empty()) return;
+    if (options_.trace_path.empty() && options_.json_path.empty() && options_.html_path.empty()) {
+      return;
+    }
     blank();
     if (!options_.json_path.empty()) line("  result  {}", options_.json_path);
+    if (!options_.html_path.empty()) line("  report  {}", options_.html_path);
     if (!options_.trace_path.empty()) {
       line("  trace   {}  (open it at https://ui.perfetto.dev)", options_.trace_path);
     }

@@ -13,9 +13,10 @@
 namespace stepsim {
 
 struct ReportOptions {
-  bool color = false;      // ANSI colours: for terminals
-  std::string trace_path;  // file of the trace; empty: none was written
-  std::string json_path;   // file of the JSON; empty: none was written
+  bool color = false;       // ANSI colours: for terminals
+  std::string trace_path;   // file of the trace; empty: none was written
+  std::string json_path;    // file of the JSON; empty: none was written
+  std::string html_path{};  // of the page; empty: none was written
 };
 
 std::string report(const StepReport& report, const ReportOptions& options);

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "traces/link_kinds.h"
@@ -41,6 +42,18 @@ struct LinkLoad {
   double bandwidth = 0;            // of all links
 };
 
+std::vector<double> bytes_of(const LinkLoad& load) {
+  std::vector<double> sum;
+  for (const auto& [link, part] : load.parts) {
+    const std::vector<double>& bytes = part.series->bytes;
+    sum.resize(std::max(sum.size(), bytes.size()));
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      sum[i] += static_cast<double>(part.links) * bytes[i];
+    }
+  }
+  return sum;
+}
+
 class LinkCounters {
  public:
   LinkCounters(const SimulationResult& result, std::uint32_t process, TraceSink& sink)
@@ -70,18 +83,6 @@ class LinkCounters {
   }
 
  private:
-  static std::vector<double> bytes_of(const LinkLoad& load) {
-    std::vector<double> sum;
-    for (const auto& [link, part] : load.parts) {
-      const std::vector<double>& bytes = part.series->bytes;
-      sum.resize(std::max(sum.size(), bytes.size()));
-      for (std::size_t i = 0; i < bytes.size(); ++i) {
-        sum[i] += static_cast<double>(part.links) * bytes[i];
-      }
-    }
-    return sum;
-  }
-
   void write_sample(const std::string& name, Time at, std::int64_t hundredths) {
     sink_.sample({.process = process_,
                   .name = name,
@@ -180,6 +181,19 @@ void write_in_flight(const OpGraph& graph, const Timeline& timeline, std::uint32
                  .at = at,
                  .value = static_cast<double>(count * tokens_per_microbatch.value_or(1))});
   }
+}
+
+std::vector<LinkKindLoad> link_kind_loads(const Cluster& cluster, const SimulationResult& result) {
+  constexpr std::size_t kAll = std::string_view("all ").size();
+  std::vector<LinkKindLoad> kinds;
+  for (const LinkLoad& load : loads_of_kinds(cluster, series_of_links(cluster, result))) {
+    LinkKindLoad& kind = kinds.emplace_back();
+    kind.kind = load.name.substr(kAll);
+    for (const auto& [link, part] : load.parts) kind.links += part.links;
+    kind.bandwidth = load.bandwidth;
+    kind.bytes = bytes_of(load);
+  }
+  return kinds;
 }
 
 void write_links(const OpGraph& graph, const Cluster& cluster, const SimulationResult& result,

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/hardware/cluster.h"
@@ -28,6 +29,16 @@ void write_memory(const Timeline& timeline, std::uint32_t process, TraceSink& si
 
 void write_in_flight(const OpGraph& graph, const Timeline& timeline, std::uint32_t process,
                      std::optional<std::int64_t> tokens_per_microbatch, TraceSink& sink);
+
+// What all links of one kind carried in each of result.link_series' bins.
+struct LinkKindLoad {
+  std::string kind;        // "node*.gpu* > node*.nvswitch"
+  std::int64_t links = 0;  // that were recorded
+  double bandwidth = 0;    // of all of them, bytes per second
+  std::vector<double> bytes{};
+};
+// Returns the kinds of which some link carried anything, by name.
+std::vector<LinkKindLoad> link_kind_loads(const Cluster& cluster, const SimulationResult& result);
 
 // Writes the process of the links, if any was recorded. `position`: among the processes.
 void write_links(const OpGraph& graph, const Cluster& cluster, const SimulationResult& result,

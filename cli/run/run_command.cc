@@ -11,6 +11,7 @@
 #include "cli/replay_run.h"
 #include "cli/run/nearest_plans.h"
 #include "cli/run/run_export.h"
+#include "cli/run/run_html.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_outputs.h"
 #include "cli/run/what_if.h"
@@ -56,6 +57,19 @@ WhatIfFindings what_if_of(const RunRequest& request, const Lever& breakeven) {
   return found;
 }
 
+Sensitivity sensitivity_of(const RunRequest& request) {
+  return find_sensitivity(WhatIf(request.options.source, request.options.simulation),
+                          levers_of(request.record.fields), threads_of_machine());
+}
+
+std::string page_of(const RunRequest& request, const FinishedRun& run, const AskedExperiment& asked,
+                    WhatIfFindings what_if) {
+  if (!what_if.sensitivity && affords_sensitivity(run)) {
+    what_if.sensitivity = sensitivity_of(request);
+  }
+  return run_html(run, asked, what_if);
+}
+
 ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   if (names_job_file(arguments)) return run_job_file(arguments);
   std::vector<std::string> rest = arguments;
@@ -66,7 +80,8 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   const Experiment& experiment = request.experiment;
   const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
   Progress progress;
-  ExperimentOptions simulation = options.simulation;
+  ExperimentOptions simulation =
+      options.html.empty() ? options.simulation : recording_for_page(options.simulation);
   progress.watch(simulation);
   simulation.before = [&](const OpGraph& graph, const Cluster& on, SimulationOptions& run) {
     announce_packets(graph, on, run, options.yes);
@@ -83,6 +98,9 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   }
   const WhatIfFindings what_if = what_if_of(request, breakeven);
   Outputs outputs;
+  if (!options.html.empty()) {
+    outputs.write(options.html, page_of(request, reports.front().run, asked, what_if));
+  }
   write_outputs(options, reports, what_if, outputs);
   const bool is_for_people = !options.json_on_stdout() && current_session() == nullptr;
   if (is_for_people && wants_others(reports.front())) {

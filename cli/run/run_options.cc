@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/html_option.h"
 #include "cli/rank_list.h"
 #include "experiment/simulation_fields.h"
 #include "sim/base/small_letters.h"
@@ -136,6 +137,7 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
       read_output_path(line, "plot-sensitivity", OutputFormat::kSvg, problems);
   refuse_same_output(line, "trace", "plot-sensitivity", problems);
   refuse_same_output(line, "json", "plot-sensitivity", problems);
+  options.html = read_html_path(line, {"trace", "json", "plot-sensitivity"}, problems);
   options.sensitivity = values.count("sensitivity") != 0 || !options.sensitivity_plot.empty();
   options.breakeven = text("breakeven");
   options.require_fit = values.count("require-fit") != 0;
@@ -165,6 +167,9 @@ void read_simulation(const po::variables_map& values, RunOptions& options,
   }
   if (has_trace && simulation.fidelities.size() > 1) {
     problems.push_back({"--trace", "shows one run: give one --fidelity instead of all"});
+  }
+  if (!options.html.empty() && simulation.fidelities.size() > 1) {
+    problems.push_back({"--html", "shows one run: give one --fidelity instead of all"});
   }
 }
 
@@ -234,6 +239,7 @@ po::options_description run_option_list() {
   add("trace-ranks", text("LIST"),
       "ranks in the trace: 0,8-15 (default: one of each pipeline stage)");
   add_json_option(options);
+  add_html_option(options);
   add("sensitivity",
       "also say what 10 % less and 10 % more of each thing that one could buy would change");
   add("plot-sensitivity", text("FILE"), "the same as a picture; FILE ends in .svg");

@@ -17,6 +17,7 @@ struct RunOptions {
   bool yes = false;              // run however many packet-hops there are
   TraceRequest trace;
   std::string json;  // file, or "-" for standard output; empty: none
+  std::string html;  // file; empty: none
   bool require_fit = false;
   bool sensitivity = false;      // what 10 % of each lever changes
   std::string sensitivity_plot;  // file; empty: none

@@ -91,7 +91,8 @@ void write_outputs(const RunOptions& options, const std::vector<StepReport>& rep
           ? json
           : text_of(reports, {.color = shows_color(STDOUT_FILENO),
                               .trace_path = trace_if_written(options.trace, run.result, outputs),
-                              .json_path = outputs.if_written(options.json)}) +
+                              .json_path = outputs.if_written(options.json),
+                              .html_path = outputs.if_written(options.html)}) +
                 text_of(what_if, shows_color(STDOUT_FILENO)));
 }
 

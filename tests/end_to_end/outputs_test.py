@@ -16,7 +16,7 @@ import time
 
 import program
 from program import INTERRUPTS, SMALL, TIMEOUT_S, StepsimTest, main, stepsim
-from writing_commands import INPUTS, WRITING, write_inputs
+from writing_commands import INPUTS, WRITING, add_pages, write_inputs
 
 # A trace of half a gigabyte.
 LONG_TRACE = ["run", SMALL, "--steps", "20", "--trace-ranks", "0-7"]
@@ -30,6 +30,7 @@ class WritingTest(StepsimTest):
     def commands(self):
         """Each command with its outputs, and the files that they are. The last one is written last."""
         write_inputs(self.folder)
+        add_pages(program.STEPSIM)
 
         def at(argument, outputs):
             is_file = argument == "." or argument in outputs or argument in INPUTS

@@ -3,8 +3,10 @@
 
 Each command runs in a folder that has INPUTS. The last of its outputs is the last that is written.
 """
+import functools
 import json
 import pathlib
+import subprocess
 
 CASE = {
     "format": "stepsim-oracle-flow/1", "name": "one",
@@ -80,11 +82,23 @@ WRITING = {
     "diff": (["diff", "profile.json", "profile.json", "--json", "r.json"], ["r.json"]),
     "catalog": (["catalog", "experiments", "--list", "--json", "r.json"], ["r.json"]),
 }
+# These need charts (pages/), which a build may not have: add_pages().
+PAGES = {
+    "run html": ([*RUN, "--html", "p.html", "--json", "r.json"], ["p.html", "r.json"]),
+}
 # These print only.
 PRINTING = {
     "catalog entry": (["catalog", "models", "llama3-8b"], []),
     "help": (["help", "run"], []),
 }
+
+
+@functools.cache
+def add_pages(stepsim):
+    """Adds the commands that write pages to WRITING, if this stepsim can."""
+    refusal = subprocess.run([stepsim, "run", "--html", "/no/such/p.html"], capture_output=True, text=True).stderr
+    if "needs Apache ECharts" not in refusal:
+        WRITING.update(PAGES)
 
 
 def write_inputs(folder):

@@ -21,11 +21,11 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "end_to_end"))
-from writing_commands import INPUTS, PRINTING, WRITING, write_inputs
+from writing_commands import INPUTS, PRINTING, WRITING, add_pages, write_inputs
 
-COMMANDS = WRITING | PRINTING
+COMMANDS = {}  # filled by main()
 # These allocate 200,000 times, or take long. Of a sample they get a tenth.
-LARGE = ["figures", "catalog", "sensitivity"]
+LARGE = ["figures", "catalog", "sensitivity", "run html"]
 KINDS = ["memory", "memory-gone", "call", "call-gone", "call-part"]
 DENSE = 50
 OLDER = b"older\n"
@@ -171,14 +171,16 @@ def main():
     parser.add_argument("library")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--offset", type=int, default=0)
-    parser.add_argument("--commands", default=",".join(COMMANDS))
+    parser.add_argument("--commands", default="")
     parser.add_argument("--kinds", default=",".join(KINDS))
     arguments = parser.parse_args()
     LIBRARY = os.path.abspath(arguments.library)
+    add_pages(os.path.abspath(arguments.stepsim))
+    COMMANDS.update(WRITING | PRINTING)
     total, failed = 0, 0
     memory = "/dev/shm"  # where there is no disk to wait for
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as scratch:
-        for name in arguments.commands.split(","):
+        for name in (arguments.commands.split(",") if arguments.commands else COMMANDS):
             trial = Trial(os.path.abspath(arguments.stepsim), name, scratch)
             every = 10 * arguments.every if name in LARGE and arguments.every > 1 else arguments.every
             for kind in arguments.kinds.split(","):

@@ -1,0 +1,90 @@
+#include "pages/page_parts.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "pages/quantity_words.h"
+
+namespace stepsim {
+namespace {
+
+std::string text_of_value(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : json_text(value);
+}
+
+bool is_plain_list(const Json& value) {
+  if (!value.is_array()) return false;
+  for (const Json& one : value) {
+    if (one.is_structured()) return false;
+  }
+  return true;
+}
+
+void add_settings(const Json& value, const std::string& path, PageTable& table) {
+  if (is_plain_list(value)) {
+    std::string text;
+    for (const Json& one : value) text += (text.empty() ? "" : ", ") + text_of_value(one);
+    table.rows.push_back({{path}, {text}});
+    return;
+  }
+  if (!value.is_structured()) {
+    table.rows.push_back({{path}, {text_of_value(value)}});
+    return;
+  }
+  std::size_t number = 0;
+  for (const auto& [key, member] : value.items()) {
+    const std::string name = value.is_array()
+                                 ? fmt::format("{}[{}]", path, number++)
+                                 : (path.empty() ? key : fmt::format("{}.{}", path, key));
+    add_settings(member, name, table);
+  }
+}
+
+}  // namespace
+
+PageTable settings_table(const Json& object, std::string caption, bool folded) {
+  PageTable table{.caption = std::move(caption), .folded = folded};
+  table.columns = {"key", "value"};
+  add_settings(object, "", table);
+  return table;
+}
+
+void add_experiment(HtmlPage& page, const Json& experiment) {
+  if (!experiment.is_object()) return;
+  const auto overrides = experiment.find("overrides");
+  if (overrides != experiment.end() && overrides->is_array() && !overrides->empty()) {
+    page.paragraph("Changed with --set, or by flags:");
+    std::vector<std::string> changed;
+    for (const Json& one : *overrides) changed.push_back(text_of_value(one));
+    page.list(changed);
+  }
+  const auto add = [&](std::string_view key, const char* caption) {
+    const auto part = experiment.find(key);
+    if (part != experiment.end() && part->is_object()) {
+      page.table(settings_table(*part, caption, true));
+    }
+  };
+  add("plan", "Plan: every key in force");
+  add("model", "Model: every key in force");
+  add("cluster", "Cluster: every key in force");
+  add("variation", "Variation");
+  Json rest = Json::object();
+  for (const auto& [key, value] : experiment.items()) {
+    const bool shown = key == "plan" || key == "model" || key == "cluster" || key == "variation" ||
+                       key == "overrides" || key == "published";
+    if (!shown) rest[key] = value;
+  }
+  page.table(settings_table(rest, "Simulation", true));
+}
+
+Json without_simulator_times(const Json& result) {
+  Json copy = result;
+  if (!copy.is_object() || !copy.contains("simulator") || !copy["simulator"].is_object()) {
+    return copy;
+  }
+  for (const char* key : {"wall_s", "cpu_s", "peak_rss_bytes"}) copy["simulator"].erase(key);
+  return copy;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,23 @@
+// Parts that pages of several commands share.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pages/html_page.h"
+#include "pages/json_fields.h"
+
+namespace stepsim {
+
+// Returns a table of everything in an object: a row a value, under its path. `depth` of the result.
+PageTable settings_table(const Json& object, std::string caption, bool folded);
+
+// The record of an experiment: what was changed, the plan with every key in force, how it was
+// simulated; model, cluster and the rest folded.
+void add_experiment(HtmlPage& page, const Json& experiment);
+
+// Returns a copy of a result without what differs from run to run: the simulator's own times.
+Json without_simulator_times(const Json& result);
+
+}  // namespace stepsim

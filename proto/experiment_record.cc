@@ -17,6 +17,7 @@
 #include "proto/record_fields.h"
 #include "schedules/pipeline/schedule_file.h"
 #include "schedules/plan/plan_fields.h"
+#include "sim/base/field_text.h"
 
 namespace stepsim {
 namespace {
@@ -29,6 +30,8 @@ Json object_of(const Message& message);
 
 // Returns a number or truth value of a field, which was written as in JSON.
 Json plain_value(const std::string& text) {
+  // Most are whole numbers, and a parser is made for whole texts.
+  if (const auto number = number_in<std::int64_t>(text)) return *number;
   JsonOrProblem read = parse_json(text);
   return read.value ? std::move(*read.value) : Json(text);
 }
@@ -110,18 +113,27 @@ Json simulation_of(const ExperimentOptions& options) {
   return object;
 }
 
+std::string lines_of(const Json& value, std::size_t depth);
+
+// Returns the members of an object, each on lines of its own, with commas between them.
+std::string members_of(const Json& object, std::size_t depth) {
+  const std::string indent(2 * (depth + 1), ' ');
+  std::string text;
+  for (const auto& [key, member] : object.items()) {
+    text += (text.empty() ? "\n" : ",\n") + indent + json_text(key) + ": " +
+            lines_of(member, depth + 1);
+  }
+  return text;
+}
+
 // Writes one member per line on the first two levels, and deeper levels on one line.
 std::string lines_of(const Json& value, std::size_t depth) {
   constexpr std::size_t kDeepest = 3;
   if (!value.is_object() || value.empty() || depth == kDeepest) return json_text(value);
-  const std::string indent(2 * (depth + 1), ' ');
-  std::string text;
-  for (const auto& [key, member] : value.items()) {
-    text += (text.empty() ? "\n" : ",\n") + indent + json_text(key) + ": " +
-            lines_of(member, depth + 1);
-  }
-  return '{' + text + '\n' + std::string(2 * depth, ' ') + '}';
+  return '{' + members_of(value, depth) + '\n' + std::string(2 * depth, ' ') + '}';
 }
+
+constexpr std::size_t kRecordDepth = 1;  // the record is a member of a result
 
 }  // namespace
 
@@ -162,17 +174,18 @@ ExperimentRecord record_of(const file::Experiment& message, const Experiment& ex
   }
   if (message.has_not_published()) fields["not_published"] = message.not_published();
   return {.fields = json_text(fields),
+          .lines = members_of(fields, kRecordDepth),
           .overrides = {message.overrides().begin(), message.overrides().end()}};
 }
 
 std::string record_json(const ExperimentRecord& record, const ExperimentOptions& options,
                         std::string_view stepsim_version) {
-  Json object = parse_json(record.fields).value.value();
+  Json object = Json::object();
   object["simulation"] = simulation_of(options);
   object["seed"] = options.seed;
   object["overrides"] = record.overrides;
   object["stepsim_version"] = stepsim_version;
-  return lines_of(object, 1);
+  return '{' + record.lines + ',' + members_of(object, kRecordDepth) + "\n  }";
 }
 
 }  // namespace stepsim

@@ -22,6 +22,7 @@ namespace stepsim {
 // The parts of a record that are known once an experiment has been loaded.
 struct ExperimentRecord {
   std::string fields;                  // a JSON object: name, model, cluster, plan, variation
+  std::string lines;                   // the members of that object as lines of the record
   std::vector<std::string> overrides;  // "path=value", those of an earlier run first
 };
 

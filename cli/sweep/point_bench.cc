@@ -47,7 +47,8 @@ class LocalBench final : public PointBench {
       return {.problem = "simulation.fidelity: must be one network model"};
     }
     // How the fields came to their values doesn't matter.
-    const ExperimentRecord record{.fields = loaded_->record.fields, .overrides = {}};
+    const ExperimentRecord record{
+        .fields = loaded_->record.fields, .lines = loaded_->record.lines, .overrides = {}};
     return {.key = key_of_experiment(record_json(record, loaded_->simulation, version()))};
   }
 

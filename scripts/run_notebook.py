@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Runs the cells of a notebook with Jupyter's own kernel, as a reader does.
+
+    PYTHONPATH=build/release/python /usr/bin/python3 scripts/run_notebook.py docs/tutorial.ipynb --write
+    ...                                                                                      --check
+
+--write puts the outputs into the notebook, and the notebook as text beside it (tutorial.md). --check
+fails if either is not what would be written. Needs Debian's python3-nbclient and python3-ipykernel.
+"""
+import argparse
+import copy
+import os
+import pathlib
+import sys
+import tempfile
+
+import nbformat
+from nbclient import NotebookClient
+
+
+def executed(path):
+    notebook = nbformat.read(path, as_version=4)
+    os.environ.update(JUPYTER_PLATFORM_DIRS="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
+    with tempfile.TemporaryDirectory() as folder:
+        NotebookClient(notebook, timeout=600, kernel_name="python3",
+                       resources={"metadata": {"path": folder}}).execute()
+    for number, cell in enumerate(notebook.cells, 1):
+        cell.id = f"cell-{number}"
+        cell.metadata = {}
+        for output in cell.get("outputs", []):
+            output.pop("execution_count", None)
+            if output.output_type == "execute_result":
+                output.output_type = "display_data"
+        if cell.cell_type == "code":
+            cell.execution_count = None
+    notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python",
+                                        "name": "python3"}}
+    return notebook
+
+
+def text_of(output):
+    if output.output_type == "stream":
+        return output.text
+    return output.data.get("text/plain", "") + "\n"
+
+
+def markdown(notebook, name):
+    """The notebook as a page of docs/."""
+    parts = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+            continue
+        parts.append(f"```python\n{cell.source}\n```")
+        text = "".join(text_of(output) for output in cell.outputs)
+        if text.strip():
+            parts.append("```text\n" + text.rstrip("\n") + "\n```")
+    note = f"<!-- Made of {name} by scripts/run_notebook.py. -->"
+    return "\n\n".join([note, *parts]) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("notebook", type=pathlib.Path)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    notebook = executed(arguments.notebook)
+    files = {arguments.notebook: nbformat.writes(copy.deepcopy(notebook)) + "\n",
+             arguments.notebook.with_suffix(".md"): markdown(notebook, arguments.notebook.name)}
+    for file, text in files.items():
+        if arguments.write:
+            file.write_text(text, encoding="utf-8")
+        elif arguments.check and (not file.exists() or file.read_text(encoding="utf-8") != text):
+            sys.exit(f"{file} is not what its cells give; run scripts/run_notebook.py "
+                     f"{arguments.notebook} --write")
+
+
+if __name__ == "__main__":
+    main()

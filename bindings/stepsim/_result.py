@@ -83,7 +83,7 @@ class RunResult(Result):
     to the step, in seconds. `memory` is in bytes.
     """
 
-    _tracer: Optional[Callable[..., None]] = None
+    _simulate: Optional[Callable[[Dict[str, Any]], Any]] = None
 
     @property
     def breakdown(self) -> Record:
@@ -98,15 +98,22 @@ class RunResult(Result):
         """The memory of the rank that needs most, in bytes: peak_bytes, capacity_bytes, fits, ..."""
         return self._members["memory"]
 
+    def html(self, path: Any) -> None:
+        """Writes a page of charts for the browser, one file that needs no network (docs/report.md)."""
+        self._again({"html": path})
+
     def trace(self, path: Any, **options: Any) -> None:
         """Writes a trace for ui.perfetto.dev. The step is simulated again, with the same result.
 
         `path` ends in .json, .json.gz or .pftrace. Options: trace_ranks="0,8-15",
         trace_detail="pass"|"layer"|"kernel", trace_format="chrome"|"perfetto"|"kineto".
         """
-        if self._tracer is None:
+        self._again({"trace": path, **options})
+
+    def _again(self, outputs: Dict[str, Any]) -> None:
+        if self._simulate is None:
             raise RuntimeError("this result does not know how it was made; run it again")
-        self._tracer(path, **options)
+        self._simulate(outputs)
 
     def _repr_html_(self) -> str:
         if "breakdown_s" not in self._members:
@@ -130,7 +137,7 @@ class RunResult(Result):
         return f"<table><caption>{name}</caption>{cells}</table><div>{below}</div>"
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {**super().__getstate__(), "_tracer": None}
+        return {**super().__getstate__(), "_simulate": None}
 
 
 class SearchResult(Result):

@@ -85,6 +85,16 @@ class ResultsTest(unittest.TestCase):
             events = json.loads(path.read_text())["traceEvents"]
             self.assertTrue(any(event["ph"] == "X" for event in events))
 
+    def test_a_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "report.html")
+            try:
+                stepsim.run(SMALL).html(path)
+            except stepsim.InputError as error:  # built without ECharts
+                self.assertIn("--html", error.problems[0].field)
+                return
+            self.assertIn("</html>", path.read_text())
+
     def test_a_collective(self):
         self.same(stepsim.collective("all-reduce", cluster="dgx-h100-8", bytes="64MiB"),
                   "collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "64MiB")

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Writes docs/commands.md: every subcommand with its options, from the program's own tables.
+
+    scripts/generate_command_docs.py build/release/stepsim            writes it
+    scripts/generate_command_docs.py build/release/stepsim --check    fails if it is not what it would write
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+TARGET = pathlib.Path(__file__).resolve().parent.parent / "docs/commands.md"
+HEAD = """# Subcommands
+
+<!-- Made by scripts/generate_command_docs.py. -->
+
+`stepsim help` lists them, `stepsim help NAME` and `man stepsim-NAME` show the same as this page. Options can be written
+`--name value` or `--name=value`. Quantities take units: 64MiB, 400Gbps, 50GB/s, 5us, 989TFLOPS; bare numbers are in bytes,
+bytes a second, seconds and FLOP a second.
+
+"""
+
+
+def plain(text):
+    """A line of a man page as text."""
+    text = re.sub(r"\\f[BIR]", "", text.replace("\\-", "-").replace("\\&", ""))
+    return text.replace("\\e", "\\")
+
+
+def cell(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "&#124;")
+
+
+def section(stepsim, name):
+    page = subprocess.run([stepsim, "help", "man", name], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    summary = plain(re.search(r"\.SH NAME\n\S+ \\- (.*)", page)[1])
+    synopsis = plain(re.search(r"\.SH SYNOPSIS\n(.*)", page)[1])
+    description = plain(re.search(r"\.nf\n(.*?)\n\.fi", page, re.S)[1])
+    lines = [f"## {name}", "", summary[0].upper() + summary[1:] + f": `{synopsis.strip()}`", "",
+             "```text", description, "```", "", "| option | |", "|---|---|"]
+    for flag, text in re.findall(r"\.TP\n(.*)\n(.*)\n", page):
+        lines.append(f"| <code>{cell(plain(flag))}</code> | {cell(plain(text))} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    stepsim = sys.argv[1]
+    overview = subprocess.run([stepsim, "help"], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+    names = re.findall(r"^  stepsim ([a-z][a-z-]*)", overview.split("Topics:")[0], re.M)
+    text = HEAD + "\n".join(section(stepsim, name) for name in names)
+    if "--check" not in sys.argv[2:]:
+        TARGET.write_text(text, encoding="utf-8")
+    elif TARGET.read_text(encoding="utf-8") != text:
+        sys.exit("docs/commands.md is not what the program says; run scripts/generate_command_docs.py")
+
+
+if __name__ == "__main__":
+    main()

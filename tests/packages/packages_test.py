@@ -147,6 +147,7 @@ class PackagesTest(unittest.TestCase):
 
     def test_another_project_links_the_library(self):
         prefix = self.folder / "prefix"
+        call("cmake", "--build", BUILD, "--target", "stepsim_manual", "stepsim_library")
         call("cmake", "--install", BUILD, "--prefix", prefix)
         self.assertEqual(step_time(call(prefix / "bin/stepsim", "run", SMALL, "--json", "-")),
                          self.expected)

@@ -24,8 +24,8 @@ namespace {
 namespace po = boost::program_options;
 
 // The options that say how a file is read; each importer takes some of them.
-constexpr std::array<std::string_view, 6> kReadingOptions = {"as", "groups",   "ranks",
-                                                             "op", "hardware", "step"};
+constexpr std::array<std::string_view, 9> kReadingOptions = {
+    "as", "groups", "ranks", "op", "hardware", "step", "model", "set", "verbose"};
 
 po::options_description import_option_list() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
@@ -36,11 +36,15 @@ po::options_description import_option_list() {
       "hf: read the file as one of this family, of which its own is another name");
   add("groups", text("FILE"), "chakra: comm_group.json, the ranks of each group");
   add("ranks", text("N"),
-      "chakra, kineto: one file stands for so many ranks that do the same; aicb, nccl-tests: "
-      "how many there are, if the file does not say");
+      "chakra, kineto: one file stands for so many ranks that do the same; others: how many there "
+      "are, if the file does not say");
   add("op", text("OP"), "nccl-tests: the collective of a log that does not name it");
   add("hardware", text("NAME"), "nccl-tests: the devices of a log that does not name them");
   add("step", text("N"), "kineto: the profiled step, counted from 0");
+  add("model", text("MODEL"), "trainers: a model of the catalog, for settings that have none");
+  add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      "trainers: a field that goes over what was read, as in plan.tp=8");
+  add("verbose", "trainers: list also the keys that change no step's time");
   add_replay_options(options);
   add_json_option(options);
   add_input_option(options);
@@ -94,6 +98,16 @@ ImportRequest read_import_request(const CommandLine& line, const Importer& impor
   request.op = line.value("op");
   request.hardware = line.value("hardware");
   request.step = read_count(line, "step", 0, problems);
+  request.model = line.value("model");
+  if (line.options.count("set") != 0) {
+    request.sets = line.options["set"].as<std::vector<std::string>>();
+  }
+  request.verbose = line.options.count("verbose") != 0;
+  if (importer.result == ImportResult::kExperiment) {
+    request.cluster = line.value("cluster");
+    request.chip = line.value("chip");
+    request.library = line.value("library");
+  }
   return request;
 }
 
@@ -152,6 +166,19 @@ ExitStatus finish(const Importer& importer, Imported imported, const ReplayReque
   return outputs.end(ExitStatus::kDone);
 }
 
+// Of the options of a replay, an experiment takes those that say where it runs.
+void refuse_replay_options(const CommandLine& line, const std::string& kind,
+                           std::vector<Problem>& problems) {
+  for (const char* const option :
+       {"retime", "fidelity", "granularity", "compat", "astra-network", "astra-system"}) {
+    if (line.options.count(option) != 0) {
+      problems.push_back(
+          {std::string("--") + option,
+           "stepsim import " + kind + " has nothing to replay; stepsim run takes it"});
+    }
+  }
+}
+
 ExitStatus print_astra_cluster(const CommandLine& line, std::vector<Problem>& problems) {
   if (line.words.size() != 3) {
     problems.push_back({"FILES", "must be network.yml and the JSON of the system"});
@@ -196,7 +223,9 @@ ExitStatus run_import_command(const std::vector<std::string>& arguments) {
     problems.push_back({request.files[importer->most_files],
                         fmt::format("stepsim import {} takes one file", kind)});
   }
-  const ReplayRequest replay = read_replay_request(line, problems);
+  const bool is_trainer = importer->result == ImportResult::kExperiment;
+  const ReplayRequest replay = is_trainer ? ReplayRequest{} : read_replay_request(line, problems);
+  if (is_trainer) refuse_replay_options(line, kind, problems);
   if (replay.asked() && importer->result != ImportResult::kJob) {
     problems.push_back({"--cluster", "stepsim import " + kind + " has nothing to replay"});
   }
@@ -224,11 +253,16 @@ Usage:
   stepsim import aicb WORKLOAD.txt | goal SCHEDULE.goal [--cluster C] [--to WORKLOAD.json]
   stepsim import nccl-tests LOG [--op OP] [--hardware NAME] [--ranks N] > collectives.csv
   stepsim import astra-cluster NETWORK.yml SYSTEM.json > cluster.textproto
+  stepsim import megatron LOG | SCRIPT [--ranks N] [--cluster C] [--to EXPERIMENT.textproto]
+  stepsim import torchtitan CONFIG.toml | .json [--ranks N] [--cluster C] ...
+  stepsim import maxtext CONFIG.yml.. | SCRIPT [KEY=VALUE..] ...
+  stepsim import nemo CONFIG.yaml [KEY=VALUE..] ...
+  stepsim import deepspeed DS_CONFIG.json [HUGGING_FACE_FOLDER] [--model M] ...
   stepsim import families
 
 Traces and workloads become a graph of work. --cluster replays it there; --to writes it as a file
-that `stepsim run WORKLOAD.json --cluster C` takes. What could not be told, or has no counterpart, is
-listed. `families` lists the families of models that hf reads. docs/import.md has all kinds.
+that `stepsim run WORKLOAD.json --cluster C` takes. Settings of trainers become an experiment, which
+`stepsim run` takes. What could not be told, or has no counterpart, is listed. `families` lists the families of models that hf reads. docs/import.md has all kinds.
 )",
     .options = import_option_list,
     .run = run_import_command,

@@ -26,6 +26,13 @@ struct ImportRequest {
   std::string op{};         // nccl-tests: of a log that does not say
   std::string hardware{};
   std::optional<std::uint32_t> step{};  // kineto: number of the step; unset: the median one
+  // Trainers: where the job runs, and fields that go over what was read (--set).
+  std::string cluster{};
+  std::string chip{};
+  std::string library{};
+  std::string model{};  // a model of the catalog or a file, for settings without one
+  std::vector<std::string> sets{};
+  bool verbose = false;
 };
 
 enum class ImportResult : std::uint8_t {

@@ -3,10 +3,15 @@
 
 #include "import/aicb/aicb.h"
 #include "import/chakra/chakra.h"
+#include "import/deepspeed/deepspeed_import.h"
 #include "import/goal/goal.h"
 #include "import/importer.h"
 #include "import/input_bytes.h"
+#include "import/maxtext/maxtext_import.h"
+#include "import/megatron/megatron_import.h"
 #include "import/nccl/nccl_import.h"
+#include "import/nemo/nemo_import.h"
+#include "import/torchtitan/torchtitan_import.h"
 #include "import/trace/kineto_import.h"
 #include "proto/hugging_face/import_model.h"
 
@@ -62,6 +67,18 @@ Imported import_aicb(const ImportRequest& request) {
   return imported;
 }
 
+// Trainers' settings become experiments, and take the same options.
+Importer trainer(std::string_view kind, std::string_view files, std::string_view summary,
+                 Imported (*read)(const ImportRequest& request)) {
+  return {.kind = kind,
+          .files = files,
+          .summary = summary,
+          .result = ImportResult::kExperiment,
+          .most_files = 0,
+          .options = {"ranks", "cluster", "chip", "library", "model", "set", "verbose"},
+          .read = read};
+}
+
 const std::vector<Importer>& table() {
   static const std::vector<Importer> kTable = {
       {.kind = "hf",
@@ -97,6 +114,16 @@ const std::vector<Importer>& table() {
        .result = ImportResult::kTable,
        .options = {"op", "hardware", "ranks"},
        .read = import_nccl_tests},
+      trainer("megatron", "LOG | SCRIPT | FLAGS [KEY=VALUE..]",
+              "arguments of Megatron-LM: an experiment", import_megatron),
+      trainer("torchtitan", "CONFIG.toml | CONFIG.json [KEY=VALUE..]",
+              "settings of torchtitan: an experiment", import_torchtitan),
+      trainer("maxtext", "CONFIG.yml.. | SCRIPT [KEY=VALUE..]",
+              "settings of MaxText: an experiment", import_maxtext),
+      trainer("nemo", "CONFIG.yaml [KEY=VALUE..]",
+              "settings of NeMo and Megatron Bridge: an experiment", import_nemo),
+      trainer("deepspeed", "DS_CONFIG.json [MODEL_FOLDER] [KEY=VALUE..]",
+              "settings of DeepSpeed, and a model: an experiment", import_deepspeed),
   };
   return kTable;
 }

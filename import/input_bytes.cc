@@ -23,12 +23,17 @@ bool by_rank(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::optional<std::string> read_bytes(const std::string& path, std::vector<Problem>& problems) {
-  InputFile file(path, InputKind::kCase);
+std::optional<std::string> read_bytes(const std::string& path, std::vector<Problem>& problems,
+                                      InputKind kind) {
+  InputFile file(path, kind);
   InflatedInput input(file);
   std::string text;
   for (auto block = input.next(); !block.empty(); block = input.next()) {
     text.append(block.data(), block.size());
+    if (text.size() > static_cast<std::size_t>(most_bytes(kind).value())) {
+      problems.push_back({path, "can't be read: " + too_long(kind, "decompresses to")});
+      return std::nullopt;
+    }
   }
   const std::string problem = file.problem().empty() ? input.problem() : file.problem();
   if (problem.empty()) return text;

@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "sim/base/error.h"
+#include "sim/base/input_file.h"
 
 namespace stepsim {
 
-// Returns nullopt, and adds a problem under the path, if the file can't be read.
-std::optional<std::string> read_bytes(const std::string& path, std::vector<Problem>& problems);
+// Returns nullopt, and adds a problem under the path, if the file can't be read, or has or
+// decompresses to more bytes than its kind may have.
+std::optional<std::string> read_bytes(const std::string& path, std::vector<Problem>& problems,
+                                      InputKind kind = InputKind::kCase);
 
 // Returns the files themselves, and of each folder its files that end in `suffix`, by name; ranks
 // in the order of their numbers ("x.2.et" before "x.10.et").

@@ -46,11 +46,13 @@ struct Loaded {
   bool usable = true;
 };
 
-Loaded load_file(const std::string& experiment, ProblemList& problems) {
+Loaded load_file(const std::string& experiment, const std::string& text, ProblemList& problems) {
   Loaded loaded;
   if (experiment.empty()) return loaded;
   std::optional<SourceText> source;
-  if (looks_like_file(experiment)) {
+  if (!text.empty()) {
+    source = SourceText{.name = experiment, .extension = ".textproto", .text = text};
+  } else if (looks_like_file(experiment)) {
     source = read_source(experiment, "EXPERIMENT", problems);
     if (source) take_out_of_result(*source);
     loaded.folder = std::filesystem::path(experiment).parent_path();
@@ -260,7 +262,7 @@ void balance(Experiment& experiment, ProblemList& problems) {
 LoadedExperiment load(const ExperimentSource& source, file::Experiment& message,
                       bool has_rules = true) {
   ProblemList problems;
-  Loaded loaded = load_file(source.experiment, problems);
+  Loaded loaded = load_file(source.experiment, source.text, problems);
   message = std::move(loaded.message);
   bool has_model = true;
   bool has_cluster = true;
@@ -350,7 +352,7 @@ LoadedExperiment load_with_topology(const ExperimentSource& source) {
 std::vector<std::string> load_axes(const std::string& experiment) {
   if (!looks_like_file(experiment)) return {};
   ProblemList problems;
-  const Loaded loaded = load_file(experiment, problems);
+  const Loaded loaded = load_file(experiment, "", problems);
   throw_if_any(problems.all());
   return {loaded.message.over().begin(), loaded.message.over().end()};
 }

@@ -28,6 +28,9 @@ struct ExperimentSource {
   std::string library = {};     // --library: the same of the cluster's library
   std::vector<std::string> overrides = {};
   bool has_axes = false;  // the file may have axes (`over`), which stepsim sweep reads
+  // What the file contains, as protobuf text, if it is not on a disk; `experiment` is then its
+  // name.
+  std::string text = {};
 };
 
 Experiment load_experiment(const ExperimentSource& source);

@@ -22,8 +22,9 @@ SERVING = ["serving", "serving/cases", "serving/engines", "serving/kv", "serving
 PASSES = ["serving/passes"]  # where chips come in
 LOADED = SIM + SCHEDULES + TOPOLOGY + ["workload", "experiment"]
 PROTO = ["proto", "proto/catalog", "proto/hugging_face", "proto/network_case", "proto/serving_case"]
-IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/goal", "import/nccl",
-          "import/trace"]
+IMPORT = ["import", "import/aicb", "import/astra", "import/chakra", "import/deepspeed", "import/goal",
+          "import/maxtext", "import/megatron", "import/nccl", "import/nemo", "import/settings",
+          "import/torchtitan", "import/trace", "import/trainer"]
 GOODPUT = ["analysis/goodput", "analysis/goodput/steps"]
 ANALYSIS = ["analysis/step", "analysis/collective_forms", "analysis/formulas"]
 

@@ -143,6 +143,11 @@ constexpr FuzzTarget kTargets[] = {
     {"kineto", read_kineto_trace},
     {"goal", read_goal_schedule},
     {"aicb", read_aicb_workload},
+    {"megatron", read_megatron_arguments},
+    {"torchtitan", read_torchtitan_settings},
+    {"maxtext", read_maxtext_settings},
+    {"nemo", read_nemo_settings},
+    {"deepspeed", read_deepspeed_settings},
     {"random_run", read_random_run},
 };
 

@@ -9,11 +9,13 @@
 #include "import/astra/astra.h"
 #include "import/chakra/chakra.h"
 #include "import/goal/goal.h"
+#include "import/importer.h"
 #include "import/job_file.h"
 #include "import/replay.h"
 #include "import/trace/kineto_import.h"
 #include "import/trace/read_trace.h"
 #include "import/trace/step_diff.h"
+#include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "tests/fuzz/input_on_disk.h"
 #include "tests/fuzz/target_parts.h"
@@ -93,6 +95,45 @@ void read_goal_schedule(std::string_view input) {
   const GoalJob again = read_goal(text, "schedule.goal", problems);
   require(problems.empty() && goal_text(again.job, problems) == text,
           "a schedule changes when it is written and read");
+}
+
+// ---- settings of trainers ----
+
+namespace {
+
+// What was read loads as it was written. A small cluster keeps each input short.
+void read_trainer(std::string_view kind, std::string_view input, std::string_view extension,
+                  const std::string& model = "") {
+  const InputOnDisk file(input, extension);
+  ImportRequest request;
+  request.files = {file.path()};
+  request.cluster = "dgx-h100-16";
+  request.sets = {"plan.allow_idle_chips=true"};
+  request.model = model;
+  const Imported imported = find_importer(kind)->read(request);
+  load_experiment({.experiment = std::string(kind), .text = imported.text});
+}
+
+}  // namespace
+
+void read_megatron_arguments(std::string_view input) {
+  read_trainer("megatron", input, ".sh");
+}
+
+void read_torchtitan_settings(std::string_view input) {
+  read_trainer("torchtitan", input, ".toml");
+}
+
+void read_maxtext_settings(std::string_view input) {
+  read_trainer("maxtext", input, ".yml");
+}
+
+void read_nemo_settings(std::string_view input) {
+  read_trainer("nemo", input, ".yaml");
+}
+
+void read_deepspeed_settings(std::string_view input) {
+  read_trainer("deepspeed", input, ".json", "llama3-8b");
 }
 
 void read_aicb_workload(std::string_view input) {

@@ -12,5 +12,10 @@ void read_astra_files(std::string_view input);
 void read_kineto_trace(std::string_view input);
 void read_goal_schedule(std::string_view input);
 void read_aicb_workload(std::string_view input);
+void read_megatron_arguments(std::string_view input);
+void read_torchtitan_settings(std::string_view input);
+void read_maxtext_settings(std::string_view input);
+void read_nemo_settings(std::string_view input);
+void read_deepspeed_settings(std::string_view input);
 
 }  // namespace stepsim

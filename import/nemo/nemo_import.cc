@@ -1,0 +1,274 @@
+#include "import/nemo/nemo_import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "import/input_bytes.h"
+#include "import/megatron/core_experiment.h"
+#include "import/settings/settings_files.h"
+#include "import/trainer/trainer_experiment.h"
+#include "proto/catalog/catalog.h"
+#include "sim/base/field_text.h"
+#include "sim/base/small_letters.h"
+
+namespace stepsim {
+namespace {
+
+// Groups whose keys have Megatron Core's names, the longest first.
+constexpr auto kCoreGroups = std::to_array<std::string_view>(
+    {"trainer.strategy.ddp.", "trainer.strategy.", "trainer.plugins.0.", "trainer.plugins.",
+     "trainer.callbacks.0.", "trainer.callbacks.1.", "trainer.callbacks.2.", "trainer.callbacks.3.",
+     "model.config.", "model.optim.", "model.data.", "model.tokenizer.", "model.", "train.", "ddp.",
+     "comm_overlap.", "mixed_precision.", "optim.config."});
+
+// Keys that have another name in Megatron-LM; "" drops them.
+constexpr auto kOtherKeys = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"trainer.devices", "devices"},
+     {"trainer.num_nodes", "num_nodes"},
+     {"trainer.precision", "precision"},
+     {"trainer.gradient_clip_val", "clip_grad"},
+     {"model.config._target_", "model_target"},
+     {"model._target_", "provider_target"},
+     {"model.encoder_seq_length", "seq_length"},
+     {"model.bias", "add_bias_linear"},
+     {"model.num_moe_experts", "num_experts"},
+     {"model.config.num_moe_experts", "num_experts"},
+     {"model.tokenizer.type", "tokenizer_type"},
+     {"model.tokenizer.model", "tokenizer_model"},
+     {"model.optim.name", "optim_name"},
+     {"model.optim.overlap_grad_sync", "overlap_grad_reduce"},
+     {"model.optim.overlap_param_sync", "overlap_param_gather"},
+     {"model.optim.grad_sync_dtype", "grad_sync_dtype"},
+     {"model.fsdp", "use_torch_fsdp2"},
+     {"model.data.seq_length", "data_seq_length"},
+     {"dataset.seq_length", "data_seq_length"},
+     {"dataset.sequence_length", "data_seq_length"},
+     {"data.seq_length", "data_seq_length"},
+     {"data.micro_batch_size", "micro_batch_size"},
+     {"data.global_batch_size", "global_batch_size"},
+     {"optimizer.optimizer", "optimizer"},
+     {"optimizer.clip_grad", "clip_grad"},
+     {"optimizer.use_distributed_optimizer", "use_distributed_optimizer"},
+     {"optimizer.use_precision_aware_optimizer", "use_precision_aware_optimizer"},
+     {"tokenizer.tokenizer_type", "tokenizer_type"},
+     {"tokenizer.tokenizer_model", "tokenizer_model"}});
+
+// Groups that say nothing about a step.
+constexpr std::string_view kHarmlessGroups =
+    "exp_manager. checkpoint. logger. log. resume rng. scheduler. dist. ft. straggler. "
+    "nvrx_straggler. profiling. rerun_state_machine. inprocess_restart. tensor_inspect. "
+    "s3_checkpointing. validation. env_vars. run. cluster name trainer. data. dataset. optim. "
+    "optimizer. tokenizer. model_target provider_target sched restore_from nsys_profile "
+    "megatron_timer native_amp gradient_as_bucket grad_div grad_allreduce sync_batch apex_ "
+    "gc_interval pre_process post_process mcore_gpt use_flash _ defaults ";
+constexpr std::string_view kHarmlessNemoKeys =
+    "transformer_engine megatron_amp_o2 megatron_amp_O2 skip_train fp8_e4m3 fp8_hybrid "
+    "reduce_amax headscale transformer_block_type normalize_attention_scores attention_type "
+    "bias_activation_fusion bias_dropout_add_fusion bias_dropout_fusion "
+    "get_attention_mask_from_fusion fsdp_sharding_strategy fsdp_grad_reduce_dtype precision "
+    "use_scaled_init_method do_layer_norm_weight_decay betas warmup_steps hidden_act "
+    "validation_param_sync_overlap activation deallocate_pipeline_outputs "
+    "cross_entropy_fusion_impl tp_comm_bootstrap_backend ub_tp_comm_overlap_cfg bf16 ";
+
+std::string core_name(const Setting& setting) {
+  const std::string& key = setting.key;
+  const auto other = std::ranges::find(kOtherKeys, key, [](const auto& row) { return row.first; });
+  if (other != kOtherKeys.end()) return std::string(other->second);
+  for (const std::string_view group : kCoreGroups) {
+    if (!key.starts_with(group)) continue;
+    const std::string rest = key.substr(group.size());
+    // Names of classes and what deeper groups hold keep their path.
+    const bool is_deep = rest.find('.') != std::string::npos || rest.starts_with("_");
+    return is_deep ? key : rest;
+  }
+  return key;
+}
+
+bool nemo_changes_no_time(const Setting& setting) {
+  return begins_with_one_of(setting.key, kHarmlessGroups) ||
+         is_one_of(setting.key, kHarmlessNemoKeys) || setting.key.find('.') != std::string::npos ||
+         core_changes_no_time(setting);
+}
+
+class NemoKeys {
+ public:
+  explicit NemoKeys(Settings& settings) : s_(settings) {}
+
+  // Gives keys of Megatron Core their values where NeMo says them in its own way.
+  void complete() {
+    types();
+    recipe();
+    optimizer();
+    if (const Setting* const length = s_.find("data_seq_length"); length != nullptr) {
+      const Setting* const own = s_.find("seq_length");
+      // A model's sequence is the longest that it was made for.
+      if (own == nullptr || own->name.starts_with("model.config."))
+        copy("data_seq_length", "seq_length");
+      s_.use("data_seq_length");
+    }
+  }
+
+ private:
+  void copy(const char* from, const char* to) {
+    Setting setting = *s_.find(from);
+    setting.key = to;
+    setting.is_used = false;
+    s_.set(std::move(setting));
+  }
+
+  void give(const char* key, Json value, const Setting& because) {
+    s_.set_if_absent(
+        {.key = key, .name = because.name, .value = std::move(value), .place = because.place});
+    if (s_.find(key) == nullptr) {
+      s_.set({.key = key, .name = because.name, .value = std::move(value), .place = because.place});
+    }
+  }
+
+  void types() {
+    const Setting* const precision = s_.find("precision");
+    if (precision == nullptr) return;
+    const std::string type = in_small_letters(s_.text("precision").value_or(""));
+    if (type.find("bf16") != std::string::npos) {
+      give("bf16", true, *precision);
+    } else if (type.find("16") != std::string::npos) {
+      give("fp16", true, *precision);
+    }
+  }
+
+  // "bf16_with_fp8_current_scaling_mixed".
+  void recipe() {
+    const Setting* const found = s_.find("mixed_precision");
+    if (found == nullptr) return;
+    const Setting because = *found;
+    std::string name = in_small_letters(s_.text("mixed_precision").value_or(""));
+    std::ranges::replace(name, '-', '_');
+    const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
+    const bool is_half = name.starts_with("fp16");
+    give(is_half ? "fp16" : "bf16", true, because);
+    give("grad_reduce_in_fp32", !is_half, because);
+    if (has("nvfp4")) return give("fp4", "e2m1", because);
+    if (!has("fp8")) return;
+    const char* const kind = has("mxfp8")             ? "mxfp8"
+                             : has("current_scaling") ? "tensorwise"
+                             : has("subchannel")      ? "blockwise"
+                                                      : "delayed";
+    give("fp8", "hybrid", because);
+    give("fp8_recipe", kind, because);
+    if (has("current_scaling")) give("first_last_layers_bf16", name, because);
+    if (!has("subchannel")) give("fp8_param_gather", true, because);
+  }
+
+  void optimizer() {
+    const Setting* const found = s_.find("optim_name");
+    if (found == nullptr) return;
+    const Setting because = *found;
+    const std::string name = in_small_letters(s_.text("optim_name").value_or(""));
+    const bool divides = name.find("distributed") != std::string::npos;
+    if (divides) give("use_distributed_optimizer", true, because);
+    give("optimizer", name.find("adam") != std::string::npos || divides ? "adam" : name, because);
+    const std::string sync = in_small_letters(s_.text("grad_sync_dtype").value_or(""));
+    if (!sync.empty()) {
+      give("grad_reduce_in_fp32", sync.find("32") != std::string::npos, because);
+    }
+  }
+
+  Settings& s_;
+};
+
+std::string letters_of(std::string_view text) {
+  std::string letters;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) letters += small_letter(c);
+  }
+  return letters;
+}
+
+// Bridge's recipes are functions, whose files are overrides of them; a class names the model.
+std::string software_of_nemo(Settings& settings) {
+  const bool is_first =
+      settings.names("exp_manager.name") || settings.names("trainer.val_check_interval") ||
+      settings.names("exp_manager.explicit_log_dir") || settings.names("optim_name");
+  const bool uses_engine = settings.is_true("transformer_engine") || settings.is_true("mcore_gpt");
+  return is_first && !uses_engine ? "nemo-megatron-2022" : "nemo";
+}
+
+}  // namespace
+
+std::string nemo_model(std::string_view class_name) {
+  std::string name(class_name.substr(class_name.rfind('.') + 1));
+  for (const std::string_view word : {"Config", "ModelProvider", "Provider", "Model"}) {
+    const std::size_t at = name.find(word);
+    if (at != std::string::npos) name.erase(at, word.size());
+  }
+  const std::string wanted = letters_of(name);
+  if (wanted == "gpt175b") return "gpt3-175b";
+  if (wanted == "llama4experts16") return "llama4-scout";
+  if (wanted == "llama4experts128") return "llama4-maverick";
+  if (wanted.size() < 4) return "";
+  for (const std::string& known : list(CatalogKind::kModel)) {
+    if (letters_of(known) == wanted) return known;
+  }
+  return "";
+}
+
+Imported import_nemo(const ImportRequest& request) {
+  std::vector<Problem> problems;
+  const TrainerFiles files = trainer_files(request, problems);
+  throw_if_any(problems);
+  Settings settings(problems);
+  for (const std::string& path : files.paths) {
+    const auto text = read_settings_text(path, problems);
+    if (!text) continue;
+    if (path.ends_with(".py")) {
+      problems.push_back({path,
+                          "is Python, which is not read: nemo llm pretrain ... --to-yaml writes "
+                          "YAML, and Megatron Bridge writes it beside its checkpoints"});
+      continue;
+    }
+    read_yaml_settings(*text, short_name(path), settings, problems);
+  }
+  throw_if_any(problems);
+  for (const std::string& word : files.overrides) apply_override(word, settings);
+  resolve_references(settings);
+  settings.rename(core_name);
+  const bool is_some = settings.names("tensor_model_parallel_size") ||
+                       settings.names("micro_batch_size") || settings.names("num_layers") ||
+                       settings.names("global_batch_size");
+  if (!is_some) {
+    problems.push_back({files.paths[0],
+                        "has no settings of NeMo or Megatron Bridge, as "
+                        "model.tensor_model_parallel_size and train.global_batch_size"});
+    throw_if_any(problems);
+  }
+  CoreOptions options = {.software = software_of_nemo(settings)};
+  NemoKeys(settings).complete();
+  TrainerExperiment made("nemo", settings, request, problems);
+  if (!request.model.empty()) {
+    options.model = request.model;
+    options.model_from = "--model";
+  }
+  for (const char* const key : {"model_target", "provider_target"}) {
+    const auto target = settings.text(key);
+    if (!target || !options.model.empty()) continue;
+    options.model = nemo_model(*target);
+    options.model_from = key;
+  }
+  const bool has_shape = settings.has("num_layers") && settings.has("hidden_size") &&
+                         settings.has("num_attention_heads");
+  if (has_shape && request.model.empty()) options.model.clear();
+  if (!has_shape && options.model.empty()) {
+    problems.push_back({files.paths[0],
+                        "names no model, neither by its sizes nor by a class that is "
+                        "known here: --model M names one of the catalog"});
+    throw_if_any(problems);
+  }
+  read_core_experiment(options, made);
+  if (const auto rank = settings.integer("peft.dim")) made.set("plan.lora_rank", *rank, "peft.dim");
+  return made.finish(nemo_changes_no_time);
+}
+
+}  // namespace stepsim

@@ -12,6 +12,7 @@
 
 #include "analysis/accuracy/accuracy.h"
 #include "cli/command_line.h"
+#include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "cli/session.h"
 #include "cli/standard_output.h"
@@ -44,6 +45,7 @@ po::options_description accuracy_option_list() {
       "further keys for the engines of serving runs");
   add("rows", "print every row in addition to the summary");
   add_json_option(options);
+  add_html_option(options);
   add_input_option(options);
   return options;
 }
@@ -231,6 +233,7 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   const CommandLine line = read_command_line(arguments, accuracy_option_list(), problems);
   if (line.words.empty()) problems.push_back({"FILE.csv", "must be given, one or more"});
   const std::string path = read_output_path(line, "json", OutputFormat::kJson, problems);
+  const std::string html = read_html_path(line, {"json"}, problems);
   std::vector<CsvTable> tables;
   for (const std::string& file : line.words) {
     try {
@@ -283,8 +286,9 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
     rows.insert(rows.end(), of_table.begin(), of_table.end());
   }
   Outputs outputs;
-  const std::string text = path.empty() ? "" : json_of(rows);
+  const std::string text = path.empty() && html.empty() ? "" : json_of(rows);
   outputs.write(path, text);
+  if (!html.empty()) outputs.write(html, html_of_result(text));
   outputs.commit();
   outputs.print(path == "-" ? text
                             : (line.options.count("rows") != 0 ? rows_table(rows) : "") +

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "import/trace/read_trace.h"
 #include "import/trace/step_diff.h"
@@ -27,6 +28,7 @@ po::options_description diff_option_list() {
       "step of SIMULATED, counted from 0 (default: the median inner one)");
   add("real-step", text("N"), "the same of REAL");
   add_json_option(options);
+  add_html_option(options);
   add_input_option(options);
   return options;
 }
@@ -150,6 +152,7 @@ ExitStatus run_diff_command(const std::vector<std::string>& arguments) {
   options.steps = {step_option(line, "simulated-step", problems),
                    step_option(line, "real-step", problems)};
   const std::string json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  const std::string html = read_html_path(line, {"json"}, problems);
   if (line.words.size() != 2) {
     problems.push_back({"SIMULATED REAL",
                         "must be two traces, each a file, files with commas between "
@@ -162,8 +165,9 @@ ExitStatus run_diff_command(const std::vector<std::string>& arguments) {
   const StepDiff diff = diff_steps(simulated, real, options, problems);
   throw_if_any(std::move(problems));
   Outputs outputs;
-  const std::string text = json.empty() ? "" : diff_json(diff);
+  const std::string text = json.empty() && html.empty() ? "" : diff_json(diff);
   outputs.write(json, text);
+  if (!html.empty()) outputs.write(html, html_of_result(text));
   outputs.commit();
   outputs.print(json == "-" ? text : diff_table(diff));
   return outputs.end(ExitStatus::kDone);

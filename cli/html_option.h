@@ -18,4 +18,13 @@ void add_html_option(boost::program_options::options_description& options);
 std::string read_html_path(const CommandLine& line, const std::vector<std::string>& others,
                            std::vector<Problem>& problems);
 
+// Returns what was asked for, as a JSON object: the words and the options as they were given,
+// without those that say only where outputs go and how fast they come. It is the member `asked` of
+// results.
+std::string asked_json(const CommandLine& line);
+
+// Returns the page of a result of any command but run (pages/result_page.h). REQUIRES: `json` is
+// one.
+std::string html_of_result(const std::string& json);
+
 }  // namespace stepsim

@@ -22,6 +22,7 @@
 #include "cli/sweep/sweep_command.h"
 #include "cli/topology_command.h"
 #include "cli/validate/validate_command.h"
+#include "cli/view_command.h"
 #include "proto/catalog/catalog.h"
 #include "proto/message_file.h"
 #include "sim/base/error.h"
@@ -31,11 +32,12 @@ namespace stepsim {
 namespace {
 
 constexpr const Subcommand* kSubcommands[] = {
-    &kRunSubcommand,         &kSearchSubcommand,    &kSweepSubcommand,    &kCompareSubcommand,
-    &kCollectiveSubcommand,  &kNetworkSubcommand,   &kScheduleSubcommand, &kServeSubcommand,
-    &kServeSearchSubcommand, &kGoodputSubcommand,   &kTopologySubcommand, &kFormulaSubcommand,
-    &kValidateSubcommand,    &kFiguresSubcommand,   &kImportSubcommand,   &kDiffSubcommand,
-    &kAccuracySubcommand,    &kCalibrateSubcommand, &kCatalogSubcommand,  &kHelpSubcommand,
+    &kRunSubcommand,     &kSearchSubcommand,      &kSweepSubcommand,     &kCompareSubcommand,
+    &kViewSubcommand,    &kCollectiveSubcommand,  &kNetworkSubcommand,   &kScheduleSubcommand,
+    &kServeSubcommand,   &kServeSearchSubcommand, &kGoodputSubcommand,   &kTopologySubcommand,
+    &kFormulaSubcommand, &kValidateSubcommand,    &kFiguresSubcommand,   &kImportSubcommand,
+    &kDiffSubcommand,    &kAccuracySubcommand,    &kCalibrateSubcommand, &kCatalogSubcommand,
+    &kHelpSubcommand,
 };
 
 }  // namespace

@@ -34,8 +34,10 @@ std::string shown_html(const Shown& shown) {
 // Long texts keep a width that can be read.
 std::string_view class_of(const Shown& shown) {
   constexpr std::size_t kLongText = 32;
-  if (!shown.value.empty()) return R"( class="number")";
-  return shown.text.size() > kLongText ? R"( class="words")" : "";
+  constexpr std::size_t kSomeText = 12;
+  if (!shown.value.empty() || shown.text == "-") return R"( class="number")";
+  if (shown.text.size() > kLongText) return R"( class="words")";
+  return shown.text.size() > kSomeText ? R"( class="phrase")" : "";
 }
 
 std::string cells_html(const PageTable& table) {
@@ -56,7 +58,8 @@ std::string cells_html(const PageTable& table) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string inside = shown_html(row[i]);
       if (i == 0) {
-        html += fmt::format(R"(<th scope="row">{}</th>)", inside);
+        html += fmt::format(R"(<th scope="row"{}>{}</th>)",
+                            row[i].value.empty() ? class_of(row[i]) : "", inside);
       } else {
         html += fmt::format("<td{}>{}</td>", class_of(row[i]), inside);
       }

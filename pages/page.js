@@ -53,6 +53,7 @@
 
   const significant = (value) => {
     if (value === 0) return '0';
+    if (Math.abs(value) >= 1e15) return value.toExponential(3).replace('e+', 'e');
     const whole = Math.floor(Math.log10(Math.abs(value))) + 1;
     let text = value.toFixed(Math.min(12, Math.max(0, 4 - whole)));
     if (text.includes('.')) text = text.replace(/\.?0+$/, '');
@@ -74,7 +75,8 @@
   const signed = (fraction) => (fraction > 0 ? '+' : '') + (100 * fraction).toFixed(2) + ' %';
   const words = (key) => key.replace(/_/g, ' ');
   const shows = {seconds, bytes, percent, number: significant, signed,
-                 days: (value) => significant(value) + ' days'};
+                 days: (value) => significant(value) + ' days',
+                 flops: (value) => rate(value, 'FLOP/s')};
 
   // ---- small parts ----
 
@@ -106,7 +108,7 @@
   });
   const base = (place) => ({
     animation: false,
-    textStyle: {fontFamily: 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif', color: place.ink},
+    textStyle: {fontFamily: 'sans-serif', color: place.ink},
     tooltip: {
       confine: true, backgroundColor: place.panel, borderColor: place.line,
       textStyle: {color: place.ink, fontSize: 13}, extraCssText: 'white-space: normal',
@@ -577,8 +579,97 @@
     };
   };
 
+  // ---- differences: bars to both sides ----
+
+  // {rows: [{name, value in seconds}]}
+  const differences = (data, place) => {
+    const rows = data.rows;
+    const most = Math.max(...rows.map((row) => Math.abs(row.value)), 1e-12) * 1.1;
+    const text = (row) => `${row.name}: ${row.value > 0 ? '+' : ''}${seconds(row.value)}`;
+    return {
+      height: 70 + 26 * rows.length,
+      option: {
+        ...base(place),
+        grid: {left: 8, right: 24, top: 12, bottom: 28, containLabel: true},
+        tooltip: {...base(place).tooltip, formatter: (p) => tip(text(rows[p.dataIndex]).split(': '))},
+        xAxis: axis(place, {type: 'value', min: -most, max: most, splitNumber: place.narrow ? 2 : 6,
+          axisLabel: {showMinLabel: false, showMaxLabel: false, formatter: (v) => seconds(v)}}),
+        yAxis: axis(place, {type: 'category', inverse: true, data: rows.map((row) => row.name),
+                            axisLabel: {width: place.narrow ? 128 : 200, overflow: 'truncate'}}),
+        series: [{type: 'bar', barMaxWidth: 20, data: rows.map((row) => ({
+          value: row.value, itemStyle: {color: row.value > 0 ? vermillion : blue}}))}],
+      },
+      items: rows.map((row, index) => ({series: 0, index, text: text(row)})),
+    };
+  };
+
+  // ---- points ----
+
+  // {x: {name, unit, log}, y: likewise, same: true where both are the same quantity,
+  //  series: [{name, joined, points: [{x, y, lines: [text], command}]}]}
+  const points = (data, place) => {
+    const showX = shows[data.x.unit];
+    const showY = shows[data.y.unit];
+    const all = data.series.flatMap((one) => one.points);
+    // Whole decades are too coarse for points that are close together.
+    const span = (values, log) => {
+      const low = Math.min(...values);
+      const high = Math.max(...values);
+      const room = log ? (high / low) ** 0.06 * 1.02 : (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
+      return log ? [low / room, high * room] : [Math.max(0, low - room), high + room];
+    };
+    let [left, right] = span(all.map((p) => p.x), data.x.log);
+    let [bottom, top] = span(all.map((p) => p.y), data.y.log);
+    if (data.same) {
+      left = bottom = Math.min(left, bottom);
+      right = top = Math.max(right, top);
+    }
+    const kept = (value) => Number(value.toPrecision(2));
+    const scaleOf = (one, from, to, more) => axis(place, {
+      type: one.log ? 'log' : 'value', min: kept(from), max: kept(to), name: one.name,
+      axisLabel: {formatter: (v) => shows[one.unit](v), hideOverlap: true, ...(more.axisLabel || {})},
+      ...Object.fromEntries(Object.entries(more).filter(([key]) => key !== 'axisLabel'))});
+    const marks = data.series.map((one, i) => ({
+      name: one.name, type: one.joined ? 'line' : 'scatter', step: one.joined ? 'end' : undefined,
+      symbol: symbols[i % symbols.length], symbolSize: one.joined ? 11 : 9, showSymbol: true,
+      itemStyle: {color: cycle[i % cycle.length], opacity: 0.85, borderColor: place.ink, borderWidth: 0.5},
+      lineStyle: {color: cycle[i % cycle.length], width: 1.5, type: dashes[i % dashes.length]},
+      data: one.points.map((p) => ({value: [p.x, p.y], point: p})),
+    }));
+    const diagonal = {
+      name: 'equal', type: 'line', symbol: 'none', silent: true, z: 1,
+      lineStyle: {color: place.ink, type: 'dashed', width: 1}, itemStyle: {color: place.ink},
+      data: [[kept(left), kept(left)], [kept(right), kept(right)]],
+    };
+    return {
+      height: place.narrow ? 360 : 440,
+      option: {
+        ...base(place),
+        legend: legend(place, {}),
+        grid: {left: 12, right: 28, top: 66, bottom: 36, containLabel: true},
+        tooltip: {...base(place).tooltip, formatter: (p) => p.data.point ? tip(p.data.point.lines) : ''},
+        xAxis: scaleOf(data.x, left, right, {nameLocation: 'middle', nameGap: 28}),
+        yAxis: scaleOf(data.y, bottom, top, {nameLocation: 'end', nameGap: 10,
+          nameTextStyle: {color: place.faint, align: 'left', padding: [0, 0, 0, -30]}}),
+        series: data.same ? [...marks, diagonal] : marks,
+      },
+      items: data.series.flatMap((one, series) => one.points.map((p, index) => ({
+        series, index, text: p.lines.join(', '), command: p.command}))),
+      click: data.series.some((one) => one.points.some((p) => p.command)) ? (item, one) => {
+        if (!item || !item.command) return;
+        if (!one.chosen) {
+          one.chosen = element('pre');
+          one.chosen.tabIndex = 0;
+          one.element.after(one.chosen);
+        }
+        one.chosen.textContent = item.command;
+        said.textContent = item.command;
+      } : undefined,
+    };
+  };
+
   const kinds = {breakdown, ranks, gantt, memory, links, cluster, roofline, tornado,
-                 bars: stackedBars, lines: timeLines};
+                 bars: stackedBars, lines: timeLines, points, differences};
 
   // ---- drawing, keys, print, dark mode ----
 
@@ -625,7 +716,7 @@
     } else if (event.key === 'Escape') {
       one.chart.dispatchAction({type: 'hideTip'});
     } else if (event.key === 'Enter' && one.drawing.click && one.at !== undefined) {
-      one.drawing.click(items[one.at]);
+      one.drawing.click(items[one.at], one);
     } else if (one.drawing.zooms && (event.key === '+' || event.key === '=')) {
       zoom(one, 0.5, 0);
     } else if (one.drawing.zooms && event.key === '-') {
@@ -688,7 +779,7 @@
       devicePixelRatio: one.drawing.canvas ? Math.max(2, window.devicePixelRatio) : undefined});
     one.chart.setOption(one.drawing.option);
     if (one.drawing.click) one.chart.on('click', (p) => one.drawing.click(
-      one.drawing.items.find((i) => i.series === p.seriesIndex && i.index === p.dataIndex)));
+      one.drawing.items.find((i) => i.series === p.seriesIndex && i.index === p.dataIndex), one));
     controls(one);
   };
 

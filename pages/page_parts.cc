@@ -78,6 +78,14 @@ void add_experiment(HtmlPage& page, const Json& experiment) {
   page.table(settings_table(rest, "Simulation", true));
 }
 
+void add_asked(HtmlPage& page, const JsonFields& result) {
+  if (!result.has("asked")) return;
+  const JsonFields asked = result.object("asked");
+  if (!asked.json().empty()) {
+    page.table(settings_table(asked.json(), "What was asked: options as given", true));
+  }
+}
+
 Json without_simulator_times(const Json& result) {
   Json copy = result;
   if (!copy.is_object() || !copy.contains("simulator") || !copy["simulator"].is_object()) {

@@ -17,6 +17,9 @@ PageTable settings_table(const Json& object, std::string caption, bool folded);
 // simulated; model, cluster and the rest folded.
 void add_experiment(HtmlPage& page, const Json& experiment);
 
+// What was asked for, if the result says so: its member `asked`, the options as they were given.
+void add_asked(HtmlPage& page, const JsonFields& result);
+
 // Returns a copy of a result without what differs from run to run: the simulator's own times.
 Json without_simulator_times(const Json& result);
 

@@ -13,6 +13,7 @@ namespace stepsim {
 namespace {
 
 constexpr int kDigits = 4;
+constexpr double kMostWritten = 1e15;  // larger ones have an exponent: "3.768e18"
 
 struct UnitScale {
   double size = 1;
@@ -23,6 +24,10 @@ struct UnitScale {
 // "46,036".
 std::string significant(double number) {
   if (number == 0) return "0";
+  if (std::abs(number) >= kMostWritten) {
+    std::string text = fmt::format("{:.3e}", number);
+    return text.erase(text.find('+'), 1);
+  }
   const int whole = static_cast<int>(std::floor(std::log10(std::abs(number)))) + 1;
   std::string text = fmt::format("{:.{}f}", number, std::clamp(kDigits - whole, 0, 12));
   if (text.find('.') != std::string::npos) {

@@ -294,10 +294,12 @@ std::string goodput_report(const GoodputOutcome& outcome, bool color) {
 std::string goodput_json(const GoodputOutcome& outcome) {
   const GoodputResult& result = outcome.result;
   std::string text = fmt::format(
-      "{{\n  \"days\": {{\"mean\": {}, \"p10\": {}, \"p90\": {}, \"standard_error\": {}}},\n"
+      "{{\n  \"asked\": {},\n  \"days\": {{\"mean\": {}, \"p10\": {}, \"p90\": {}, "
+      "\"standard_error\": {}}},\n"
       "  \"goodput\": {},\n  \"effective_mfu\": {},\n  \"parts_days\": {},\n"
       "  \"checkpoint_interval_s\": {},\n  \"failures\": {},\n  \"failures_by_class\": {},\n",
-      json_number(result.mean_days), json_number(result.p10_days), json_number(result.p90_days),
+      outcome.asked.empty() ? "{}" : outcome.asked, json_number(result.mean_days),
+      json_number(result.p10_days), json_number(result.p90_days),
       json_number(result.standard_error_days), json_number(result.goodput),
       goodput_number(effective_mfu(outcome)), parts_days_json(result),
       json_number(seconds_of(outcome.setup.checkpoint.interval)), json_number(result.failures),

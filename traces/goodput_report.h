@@ -20,6 +20,7 @@ namespace stepsim {
 struct GoodputOutcome {
   const FailureTable& table;
   std::optional<double> price{};  // of a chip for an hour
+  std::string asked{};            // JSON object: what was asked for; empty: not known
   std::string experiment{};       // empty: only the time of a step is given
   TrainedJob trained{};
   RunSetup setup{};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "sim/base/quantity_text.h"
@@ -95,6 +96,48 @@ std::string load_json(const LoadTimeline& load) {
       list(&Load::kv_blocks));
 }
 
+// Returns the 0 th to 100 th percentile, by nearest rank.
+std::string percentiles_json(const std::vector<Duration>& ascending) {
+  std::string text = "[";
+  for (std::size_t i = 0; i <= 100 && !ascending.empty(); ++i) {
+    const std::size_t rank = std::max<std::size_t>((i * ascending.size() + 99) / 100, 1);
+    text += (i == 0 ? "" : ", ") + exact_seconds(ascending[rank - 1]);
+  }
+  return text + "]";
+}
+
+// The same of counted gaps.
+std::string percentiles_json(GapCounts gaps) {
+  std::int64_t all = 0;
+  for (const GapCounts::Count& count : gaps.sorted()) all += count.count;
+  std::string text = "[";
+  auto at = gaps.sorted().begin();
+  std::int64_t until = all > 0 ? at->count : 0;  // gaps up to this length
+  for (std::int64_t i = 0; i <= 100 && all > 0; ++i) {
+    const std::int64_t rank = std::max<std::int64_t>((i * all + 99) / 100, 1);
+    while (until < rank) until += (++at)->count;
+    text += (i == 0 ? "" : ", ") + exact_seconds(at->gap);
+  }
+  return text + "]";
+}
+
+std::string quantiles_json(const ServingOutcome& run) {
+  std::vector<Duration> ttft;
+  std::vector<Duration> tpot;
+  std::vector<Duration> end_to_end;
+  for (const RequestRecord& record : run.result.requests) {
+    ttft.push_back(record.time_to_first_token());
+    if (record.tokens > 1) tpot.push_back(record.time_per_output_token());
+    end_to_end.push_back(record.end_to_end());
+  }
+  for (auto* const values : {&ttft, &tpot, &end_to_end}) std::ranges::sort(*values);
+  return fmt::format(
+      "{{\n    \"ttft_s\": {},\n    \"tpot_s\": {},\n    \"inter_token_s\": {},\n"
+      "    \"end_to_end_s\": {}}}",
+      percentiles_json(ttft), percentiles_json(tpot), percentiles_json(run.result.gaps),
+      percentiles_json(end_to_end));
+}
+
 void add_spread(ReportText& text, std::string_view name, const TimeSpread& spread) {
   if (spread.count == 0) return;
   text.line("  {:<{}}{:>12}{:>12}{:>12}{:>12}", name, kReportLabel, to_text(spread.mean),
@@ -181,19 +224,20 @@ std::string serving_report(const ServingOutcome& run, bool color) {
 std::string serving_json(const ServingOutcome& run) {
   const ServingResult& result = run.result;
   return fmt::format(
-      "{{\n  \"requests\": {},\n  \"steps\": {},\n  \"engine\": \"{}\",\n  \"chips\": {},\n"
+      "{{\n  \"asked\": {},\n  \"requests\": {},\n  \"steps\": {},\n  \"engine\": \"{}\",\n  "
+      "\"chips\": {},\n"
       "  \"duration_s\": {},\n  \"output_tokens\": {},\n{}"
       "  \"preemptions\": {},\n  \"kv_blocks\": {{\"total\": {}, \"peak\": {}}},\n"
       "  \"prefix_hit_tokens\": {},\n  \"drafts\": {{\"tried\": {}, \"accepted\": {}}},\n"
-      "  \"tenants\": {},\n  \"replicas\": {},\n  \"load\": {},\n"
+      "  \"tenants\": {},\n  \"replicas\": {},\n  \"load\": {},\n  \"quantiles_s\": {},\n"
       "  \"simulator\": {{\"events\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
       "\"peak_rss_bytes\": {}}}\n}}\n",
-      run.metrics.requests, result.steps, name_of(run.options.replicas.engine), run.chips,
-      exact_seconds(run.metrics.length), run.metrics.output_tokens,
-      metrics_json(run.metrics, run, "  "), result.preemptions, result.kv_blocks,
-      result.peak_kv_blocks, result.hit_tokens, result.drafts_tried, result.drafts_accepted,
-      tenants_json(run), replicas_json(run), load_json(result.load), result.steps, run.wall_s,
-      run.cpu_s, run.peak_rss_bytes);
+      run.asked.empty() ? "{}" : run.asked, run.metrics.requests, result.steps,
+      name_of(run.options.replicas.engine), run.chips, exact_seconds(run.metrics.length),
+      run.metrics.output_tokens, metrics_json(run.metrics, run, "  "), result.preemptions,
+      result.kv_blocks, result.peak_kv_blocks, result.hit_tokens, result.drafts_tried,
+      result.drafts_accepted, tenants_json(run), replicas_json(run), load_json(result.load),
+      quantiles_json(run), result.steps, run.wall_s, run.cpu_s, run.peak_rss_bytes);
 }
 
 void write_requests_csv(const ServingOutcome& run, OutputFile& out) {

@@ -24,6 +24,7 @@ struct ServingOutcome {
   const ServingOptions& options;
   const ServiceObjective& objective;
   std::int64_t chips = 1;  // of all replicas
+  std::string asked{};     // JSON object: what was asked for; empty: not known
   ServingResult result{};
   ServingMetrics metrics{};
   std::vector<ServingMetrics> tenants{};  // by TenantId, if there are several

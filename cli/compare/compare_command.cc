@@ -9,6 +9,7 @@
 #include "cli/compare/comparison.h"
 #include "cli/compare/comparison_text.h"
 #include "cli/experiment_result.h"
+#include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "proto/catalog/measured_tables.h"
@@ -26,6 +27,7 @@ constexpr std::size_t kMostRuns = 20;
 po::options_description compare_option_list() {
   po::options_description options("Options", 100, 50);
   add_json_option(options);
+  add_html_option(options);
   add_input_option(options);
   return options;
 }
@@ -76,6 +78,7 @@ ExitStatus run_compare_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const CommandLine line = read_command_line(arguments, compare_option_list(), problems);
   const std::string json = read_output_path(line, "json", OutputFormat::kJson, problems);
+  const std::string html = read_html_path(line, {"json"}, problems);
   if (line.words.size() < 2) {
     problems.push_back({"RUN",
                         "must be given, two or more: results of `stepsim run --json`, or "
@@ -98,8 +101,9 @@ ExitStatus run_compare_command(const std::vector<std::string>& arguments) {
   for (Named& one : named) runs.push_back(std::move(one.run));
   const RunComparison comparison = compare(runs);
   Outputs outputs;
-  const std::string text = json.empty() ? "" : comparison_json_of(runs, comparison);
+  const std::string text = json.empty() && html.empty() ? "" : comparison_json_of(runs, comparison);
   outputs.write(json, text);
+  if (!html.empty()) outputs.write(html, html_of_result(text));
   outputs.commit();
   outputs.print(json == "-" ? text
                             : comparison_report_of(runs, comparison, shows_color(STDOUT_FILENO)));

@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "cli/goodput/goodput_options.h"
+#include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/standard_output.h"
@@ -86,7 +87,7 @@ ExitStatus run_goodput_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const GoodputRequest request = read_goodput_request(arguments, problems);
   throw_if_any(std::move(problems));
-  GoodputOutcome outcome{.table = request.table, .price = request.price};
+  GoodputOutcome outcome{.table = request.table, .price = request.price, .asked = request.asked};
   outcome.trained =
       request.step_time ? given_job(request) : simulated_job(request, outcome.experiment);
   outcome.setup = plan_runs(request.table, outcome.trained.job, outcome.trained.times);
@@ -97,8 +98,10 @@ ExitStatus run_goodput_command(const std::vector<std::string>& arguments) {
     return ExitStatus::kNo;
   }
   Outputs outputs;
-  const std::string json = request.json.empty() ? "" : goodput_json(outcome);
+  const std::string json =
+      request.json.empty() && request.html.empty() ? "" : goodput_json(outcome);
   outputs.write(request.json, json);
+  if (!request.html.empty()) outputs.write(request.html, html_of_result(json));
   if (!request.plot.empty()) outputs.write(request.plot, goodput_svg(outcome));
   outputs.commit();
   outputs.print(request.json == "-" ? json : goodput_report(outcome, shows_color(STDOUT_FILENO)));

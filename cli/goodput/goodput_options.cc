@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cli/command_line.h"
+#include "cli/html_option.h"
 #include "proto/catalog/load_failures.h"
 #include "sim/base/field_assignments.h"
 #include "sim/base/quantity_field.h"
@@ -171,6 +172,7 @@ OptionList goodput_option_list() {
   add("chips-per-node", text("N"), "chips of a node, with --step-time (default: 8)");
   add("plot", text("F.svg"), "draw one run, where the time goes, and the curves");
   add_json_option(options);
+  add_html_option(options);
   add_input_option(options);
   return options;
 }
@@ -193,6 +195,8 @@ GoodputRequest read_goodput_request(const std::vector<std::string>& arguments,
   request.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   request.plot = read_output_path(line, "plot", OutputFormat::kSvg, problems);
   refuse_same_output(line, "json", "plot", problems);
+  request.html = read_html_path(line, {"json", "plot"}, problems);
+  request.asked = asked_json(line);
   return request;
 }
 

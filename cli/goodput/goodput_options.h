@@ -29,6 +29,8 @@ struct GoodputRequest {
   bool has_curves = true;
 
   std::string json;
+  std::string html;
+  std::string asked;  // asked_json()
   std::string plot;
 };
 

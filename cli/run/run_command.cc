@@ -57,11 +57,6 @@ WhatIfFindings what_if_of(const RunRequest& request, const Lever& breakeven) {
   return found;
 }
 
-Sensitivity sensitivity_of(const RunRequest& request) {
-  return find_sensitivity(WhatIf(request.options.source, request.options.simulation),
-                          levers_of(request.record.fields), threads_of_machine());
-}
-
 std::string page_of(const RunRequest& request, const FinishedRun& run, const AskedExperiment& asked,
                     WhatIfFindings what_if) {
   if (!what_if.sensitivity && affords_sensitivity(run)) {

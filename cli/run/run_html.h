@@ -18,6 +18,16 @@ ExperimentOptions recording_for_page(ExperimentOptions options);
 // 20 times more.
 bool affords_sensitivity(const FinishedRun& run);
 
+// REQUIRES: `request` is complete.
+Sensitivity sensitivity_of(const RunRequest& request);
+
+// Runs what was asked for, as `stepsim run` does, and returns its page and its step time.
+struct PageOfRun {
+  std::string html;
+  Duration step{};
+};
+PageOfRun page_of_request(RunRequest request);
+
 // REQUIRES: `run` was recorded as above.
 std::string run_html(const FinishedRun& run, const AskedExperiment& asked,
                      const WhatIfFindings& what_if);

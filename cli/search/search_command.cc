@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 
+#include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "cli/processes/process_group.h"
 #include "cli/progress.h"
@@ -94,8 +95,10 @@ ExitStatus run_search_command(const std::vector<std::string>& arguments) {
   require_plans(result);
 
   Outputs outputs;
-  const std::string json = request.json.empty() ? "" : search_json(request, result, why);
+  const std::string json =
+      request.json.empty() && request.html.empty() ? "" : search_json(request, result, why);
   outputs.write(request.json, json);
+  if (!request.html.empty()) outputs.write(request.html, html_of_result(json));
   if (!request.csv.empty()) outputs.write(request.csv, search_csv(request, result));
   if (!request.plot.empty()) outputs.write(request.plot, plot_svg(search_plot(request, result)));
   if (!request.experiment.empty() && !result.best.empty()) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
+#include "cli/html_option.h"
 #include "proto/catalog/measured_tables.h"
 #include "schedules/plan/inference_plan.h"
 #include "schedules/plan/plan_fields.h"
@@ -238,6 +239,8 @@ void read_outputs(const CommandLine& line, SearchRequest& request, std::vector<P
   if (request.experiment == "-") {
     problems.push_back({"--experiment", "must be a file, which `stepsim run` reads"});
   }
+  request.html = read_html_path(line, {"json", "csv", "plot", "experiment"}, problems);
+  request.asked = asked_json(line);
   const std::vector<std::string> all = {"json", "csv", "plot", "experiment"};
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (std::size_t j = i + 1; j < all.size(); ++j) {
@@ -302,6 +305,7 @@ po::options_description search_option_list() {
   add("plot", text("FILE.svg"), "draw step time against memory, with the front");
   add("experiment", text("FILE.json"), "write the best plan as an experiment for stepsim run");
   add_json_option(options);
+  add_html_option(options);
   add("quiet", "show no progress");
   add_input_option(options);
   return options;

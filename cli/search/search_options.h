@@ -23,6 +23,8 @@ struct SearchRequest {
   std::string csv{};
   std::string plot{};
   std::string experiment{};  // of the best plan
+  std::string html{};
+  std::string asked{};  // asked_json()
 };
 
 // Throws ConfigError with all problems of the options, the model and the clusters.

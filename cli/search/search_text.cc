@@ -53,6 +53,35 @@ std::string plan_json(const ParallelPlan& plan) {
   return '{' + text + '}';
 }
 
+// Returns a word of a command line as a shell reads it.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=,:+-@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char character : text) {
+    quoted += character == '\'' ? std::string("'\\''") : std::string(1, character);
+  }
+  return quoted + "'";
+}
+
+// The command that runs a plan.
+std::string run_command_of(const SearchRequest& request, const FoundPlan& found) {
+  const ExperimentSource& source = request.sources[found.place];
+  std::string command = "stepsim run";
+  if (!source.experiment.empty()) command += " " + shell_word(source.experiment);
+  const auto add = [&command](std::string_view option, const std::string& value) {
+    if (!value.empty()) command += fmt::format(" --{} {}", option, shell_word(value));
+  };
+  add("model", source.model);
+  add("cluster", source.cluster);
+  add("chip", source.chip);
+  add("library", source.library);
+  for (const std::string& pair : source.overrides) add("set", pair);
+  add("plan", plan_text(found.plan));
+  return command;
+}
+
 std::string found_json(const SearchRequest& request, const FoundPlan& found) {
   const std::string interval = found.step_interval_s
                                    ? fmt::format("[{:.12f}, {:.12f}]", found.step_interval_s->low,
@@ -61,11 +90,12 @@ std::string found_json(const SearchRequest& request, const FoundPlan& found) {
   return fmt::format(
       R"({{"cluster": {}, "plan": {}, "step_time_s": {}, "step_time_interval_s": {}, )"
       R"("peak_bytes": {}, "fits": {}, "model_flops_utilization": {}, "chips": {}, "cost": {}, )"
-      R"("energy_joules": {}}})",
+      R"("energy_joules": {}, "run": {}}})",
       quoted_json(request.places[found.place].base.cluster.name), plan_json(found.plan),
       exact_seconds(found.step), interval, found.peak.value(), found.fits ? "true" : "false",
       json_number(found.mfu), found.chips, json_number(found.cost),
-      found.joules ? json_number(*found.joules) : "null");
+      found.joules ? json_number(*found.joules) : "null",
+      quoted_json(run_command_of(request, found)));
 }
 
 std::string list_json(const SearchRequest& request, const std::vector<FoundPlan>& plans) {
@@ -324,13 +354,14 @@ std::string search_json(const SearchRequest& request, const SearchResult& result
     excluded += (excluded.empty() ? "" : ", ") + quoted_json(reason) + ": " + std::to_string(count);
   }
   return fmt::format(
-      "{{\n  \"objective\": \"{}\",\n  \"considered\": {},\n  \"excluded\": {{{}}},\n"
+      "{{\n  \"asked\": {},\n  \"objective\": \"{}\",\n  \"considered\": {},\n  \"excluded\": "
+      "{{{}}},\n"
       "  \"simulated\": {},\n  \"bound_gap\": {},\n  \"front_is_whole\": {},\n"
       "  \"front_gap\": {},\n  \"front_whole_until_s\": {},\n"
       "  \"best\": {},\n  \"front\": {}{}\n}}\n",
-      name_of(request.options.objective), result.considered, excluded, result.simulated,
-      json_number(result.bound_gap), result.front_is_whole ? "true" : "false",
-      json_number(result.front_gap),
+      request.asked.empty() ? "{}" : request.asked, name_of(request.options.objective),
+      result.considered, excluded, result.simulated, json_number(result.bound_gap),
+      result.front_is_whole ? "true" : "false", json_number(result.front_gap),
       result.front_whole_until ? exact_seconds(*result.front_whole_until) : "null",
       list_json(request, listed(result)), list_json(request, result.front),
       why ? ",\n  \"why\": " + why_json(request, *why) : "");

@@ -1,6 +1,7 @@
 // What `stepsim search` says: a table, JSON, CSV and a picture.
 //
 // The JSON is one object:
+//   asked             what was asked for: the options as given
 //   objective         "step", "memory" or "cost"
 //   considered        combinations of values in the space
 //   excluded          {reason: count}; with `simulated` it adds up to `considered`
@@ -11,8 +12,9 @@
 //                     the front
 //   front_whole_until_s   the front is whole up to this step time; null: all of it
 //   best              [{cluster, plan {key: value}, step_time_s, step_time_interval_s, peak_bytes,
-//                     fits, model_flops_utilization, chips, cost, energy_joules}...], best first.
-//                     Those that fit; where none does, those with the least memory
+//                     fits, model_flops_utilization, chips, cost, energy_joules, run}...], best
+//                     first. run: the command that runs it. Those that fit; where none does, those
+//                     with the least memory
 //   front             the same of the plans that no other beats in time, memory and chips
 //   why               the plan of --why: {plan, problems, found, step_bound_s, memory_bound_bytes}
 

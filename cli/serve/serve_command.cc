@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/serve/serve_cases.h"
@@ -119,8 +120,9 @@ ExitStatus write_run(const ServeOptions& options, const ServingOutcome& run) {
   Outputs outputs;
   outputs.write(options.trace, [&run](OutputFile& file) { write_serving_trace(run.result, file); });
   outputs.write(options.requests_out, [&run](OutputFile& file) { write_requests_csv(run, file); });
-  const std::string json = options.json.empty() ? "" : serving_json(run);
+  const std::string json = options.json.empty() && options.html.empty() ? "" : serving_json(run);
   outputs.write(options.json, json);
+  if (!options.html.empty()) outputs.write(options.html, html_of_result(json));
   outputs.commit();
   outputs.print(options.json == "-" ? json : serving_report(run, shows_color(STDOUT_FILENO)));
   return outputs.end(ExitStatus::kDone);
@@ -154,7 +156,8 @@ ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
   ServingOutcome run{.requests = requests,
                      .options = options.serving,
                      .objective = options.objective,
-                     .chips = chips};
+                     .chips = chips,
+                     .asked = options.asked};
   try {
     simulate(options, models, run);
   } catch (const ServingStuck& stuck) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/command_line.h"
+#include "cli/html_option.h"
 #include "sim/base/field_text.h"
 #include "sim/base/suggestion.h"
 
@@ -127,6 +128,8 @@ void read_run(const CommandLine& line, ServeOptions& options, std::vector<Proble
   refuse_same_output(line, "json", "trace", problems);
   refuse_same_output(line, "json", "requests-out", problems);
   refuse_same_output(line, "requests-out", "trace", problems);
+  options.html = read_html_path(line, {"json", "trace", "requests-out"}, problems);
+  options.asked = asked_json(line);
 }
 
 void refuse_beside_cases(const CommandLine& line, std::vector<Problem>& problems) {
@@ -174,6 +177,7 @@ po::options_description serve_option_list() {
   add("cases", text("F.jsonl"),
       "compute scheduler cases, one a line, and compare them with what they expect");
   add_json_option(options);
+  add_html_option(options);
   add_input_option(options);
   return options;
 }

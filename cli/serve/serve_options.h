@@ -30,6 +30,8 @@ struct ServeOptions {
   std::int64_t chips_per_replica = 1;
 
   std::string json;
+  std::string html;
+  std::string asked;  // asked_json()
   std::string trace;
   std::string requests_out;
 };

@@ -10,6 +10,7 @@
 
 #include "analysis/studies/plot.h"
 #include "cli/command_line.h"
+#include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/serve_search/serve_layouts.h"
@@ -34,7 +35,9 @@ struct ServeSearchRequest {
   ServeSearchOptions options;
   std::optional<double> chip_hour{};
   std::string json;
+  std::string html;
   std::string svg;
+  std::string asked;  // asked_json()
 };
 
 po::options_description serve_search_option_list() {
@@ -59,6 +62,7 @@ po::options_description serve_search_option_list() {
   add("threads", text("N"), "layouts at once (default: as many as the machine has cores)");
   add("svg", text("FILE"), "draw tokens a second a chip over those a user");
   add_json_option(options);
+  add_html_option(options);
   add_input_option(options);
   return options;
 }
@@ -122,6 +126,8 @@ ServeSearchRequest read_request(const std::vector<std::string>& arguments) {
   request.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   request.svg = read_output_path(line, "svg", OutputFormat::kSvg, problems);
   refuse_same_output(line, "json", "svg", problems);
+  request.html = read_html_path(line, {"json", "svg"}, problems);
+  request.asked = asked_json(line);
   throw_if_any(std::move(problems));
   return request;
 }
@@ -246,8 +252,9 @@ ExitStatus run_serve_search_command(const std::vector<std::string>& arguments) {
   const ServeSearchResult result = search_serving(layouts, request.options);
   const Answer answer{request, layouts, refused, result};
   Outputs outputs;
-  const std::string json = request.json.empty() ? "" : json_of(answer);
+  const std::string json = request.json.empty() && request.html.empty() ? "" : json_of(answer);
   outputs.write(request.json, json);
+  if (!request.html.empty()) outputs.write(request.html, html_of_result(json));
   if (!request.svg.empty()) outputs.write(request.svg, plot_svg(plot_of(answer)));
   outputs.commit();
   outputs.print(request.json == "-" ? json : report_of(answer));

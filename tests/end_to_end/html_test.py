@@ -12,6 +12,7 @@ import unittest
 
 from browser import Browser, find_browser
 from program import SMALL, StepsimTest, main, stepsim
+from writing_commands import FAILURES, PROFILE, TABLE
 
 MAIN_JOB = "llama3-70b-dgx-h100-512"
 MOST_BYTES = 2_000_000
@@ -99,6 +100,81 @@ class PageTest(StepsimTest):
         return len(shown)
 
 
+class ResultPagesTest(PageTest):
+    """The pages of the other commands, and stepsim view of their results."""
+
+    # What is asked for, and numbers that the page must have.
+    COMMANDS = {
+        "search": (["search", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--global-batch", "64", "--sequence",
+                    "8192", "--within", "tp=1,2,4,8,pp=1,2,zero=0..3", "--fix", "microbatch=1"],
+                   ["best[0].step_time_s", "front[0].peak_bytes", "considered"]),
+        "serve": (["serve", "--requests", "poisson:rate=4,count=200,input=100,output=uniform:20-40", "--step-time",
+                   "linear:base=8ms,token=20us,kv=2ns", "--engine", "vllm,sequences=64,kv-blocks=2000"],
+                  ["ttft_s.mean", "end_to_end_s.p99", "parts_s.decode", "kv_blocks.peak"]),
+        "serve-search": (["serve-search", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--layouts", "tp=4;tp=8",
+                          "--input", "64", "--output", "8", "--most-requests", "4"],
+                         ["front[0].output_tokens_per_s_per_chip"]),
+        "compare": (["compare", SMALL, "mixtral-8x7b-dgx-h100-64"],
+                    ["runs[1].step_time_s", "lines[0].values[1]", "explained[0].parts[0].difference_s"]),
+        "accuracy": (["accuracy", "{table}"], ["summary[0].median_absolute_relative_error"]),
+        "goodput": (["goodput", "--step-time", "1s", "--chips", "16", "--failures", "{failures}", "--days", "20",
+                     "--runs", "20"],
+                    ["days.mean", "goodput", "parts_days.productive", "by_spares[0].goodput"]),
+        "diff": (["diff", "{profile}", "{profile}"], ["step_s[0]", "by_kind[0].time_s[1]"]),
+    }
+
+    def test_each_has_its_numbers_and_view_writes_the_same(self):
+        files = {"table": self.write("table.csv", TABLE), "failures": self.write("table.textproto", FAILURES),
+                 "profile": self.write("profile.json", json.dumps(PROFILE))}
+        for name, (arguments, keys) in self.COMMANDS.items():
+            with self.subTest(name):
+                saved = self.folder / f"{name}.json"
+                page_file = self.make(*[word.format(**files) for word in arguments], "--json", str(saved),
+                                      name=f"{name}.html")
+                viewed = self.make("view", str(saved), name="view.html")
+                self.assertTrue(viewed.read_bytes() == page_file.read_bytes(), "view writes another page")
+                page = self.open(page_file, width=400)
+                self.expect_good(page)
+                self.expect_numbers(page, json.loads(saved.read_text()), *keys)
+
+    def test_view_simulates_a_saved_run_again(self):
+        page, result = self.run_of(SMALL)
+        saved = self.write("r.json", json.dumps(result))
+        viewed = self.make("view", saved)
+        self.assertTrue(viewed.read_bytes() == page.read_bytes(), "view writes another page")
+        result["step_time_s"] += 1
+        path = self.write("other.json", json.dumps(result))
+        done = stepsim("view", path, "--html", str(self.folder / "v.html"))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("warning: ", done.stderr)
+
+    def test_a_click_on_the_front_says_the_command(self):
+        page_file = self.make(*self.COMMANDS["search"][0])
+        page = self.open(page_file, width=1280)
+        place = "document.querySelector('[data-figure=front]')"
+        x, y = page.value(f"""(() => {{ const place = {place}; place.scrollIntoView();
+            const box = place.getBoundingClientRect(), chart = echarts.getInstanceByDom(place);
+            const at = chart.convertToPixel({{seriesIndex: 0}}, chart.getOption().series[0].data[0].value);
+            return [box.x + at[0], box.y + at[1]]; }})()""")
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            page.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        command = page.value(f"({place}.nextElementSibling || {{}}).textContent")
+        self.assertTrue(command.startswith("stepsim run --model llama3-8b --cluster dgx-h100-8 --plan "), command)
+        self.assertEqual(page.complaints, [])
+        # What it says runs.
+        self.assertEqual(stepsim(*command.split()[1:]).returncode, 0)
+
+    def test_what_is_no_result_is_refused(self):
+        html = ["--html", str(self.folder / "v.html")]
+        self.expect_refused(["view", self.write("a.json", "{}"), *html], "a.json: must be what --json of one of these")
+        self.expect_refused(["view", self.write("a.json", "[1"), *html], "a.json: ")
+        self.expect_refused(["view", str(self.folder / "none.json"), *html], "can't be read")
+        self.expect_refused(["view"], "RESULT.json: must be given", "--html: must be given")
+        half = {"days": {}, "parts_days": {"lost": "x"}, "goodput": []}
+        self.expect_refused(["view", self.write("a.json", json.dumps(half)), *html], "goodput: must be a number",
+                            "days.mean: must be a number", "failures_by_class: must be a list")
+
+
 class RunPageTest(PageTest):
     def test_the_main_job(self):
         page_file, result = self.run_of(MAIN_JOB)
@@ -119,7 +195,7 @@ class RunPageTest(PageTest):
         keys = result["experiment"]["plan"]
         html = page_file.read_text()
         for key in keys:
-            self.assertIn(f'<th scope="row">{key}</th>', html)
+            self.assertRegex(html, f'<th scope="row"[^>]*>{key}</th>')
 
     def test_equal_runs_have_equal_pages(self):
         again = self.make("run", SMALL, "--sensitivity").read_bytes()

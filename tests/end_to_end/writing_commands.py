@@ -31,13 +31,15 @@ SCHEDULER_CASE = {
 }
 RESULT = {"step_time_s": 1.5, "breakdown_s": {"compute": 1, "exposed_communication": {"tp": 0.5}, "bubble": 0,
           "idle": 0}}
+COMPARISON = {"runs": [{"name": "a", "source": "result", "step_time_s": 1.5}], "inputs": [], "lines": [],
+              "explained": []}
 TREE = ("num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\n"
         "rank 1 {\nl1: recv 8b from 0 tag 0\n}\n")
 PROFILE = {"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1, "dur": 5,
                             "args": {"stream": 7}}]}
 INPUTS = {"case.json": json.dumps(CASE), "cases.jsonl": json.dumps(SCHEDULER_CASE), "table.csv": TABLE,
           "table.textproto": FAILURES,
-          "result.json": json.dumps(RESULT), "tree.goal": TREE, "profile.json": json.dumps(PROFILE)}
+          "result.json": json.dumps(RESULT), "comparison.json": json.dumps(COMPARISON), "tree.goal": TREE, "profile.json": json.dumps(PROFILE)}
 
 RUN = ["run", "--model", "mlp-stack:D=1024,F=4096,layers=2", "--cluster", "dgx-h100-8", "--plan",
        "tp=8,global-batch=1,sequence=128"]
@@ -85,6 +87,7 @@ WRITING = {
 # These need charts (pages/), which a build may not have: add_pages().
 PAGES = {
     "run html": ([*RUN, "--html", "p.html", "--json", "r.json"], ["p.html", "r.json"]),
+    "view": (["view", "comparison.json", "--html", "p.html"], ["p.html"]),
 }
 # These print only.
 PRINTING = {

@@ -1,0 +1,157 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "pages/html_page.h"
+#include "pages/json_fields.h"
+#include "pages/page_parts.h"
+#include "pages/quantity_words.h"
+#include "pages/result_page.h"
+
+namespace stepsim {
+namespace {
+
+Shown shown_days(double days, std::string key = {}) {
+  Shown shown = shown_number(days, std::move(key));
+  shown.text += " days";
+  return shown;
+}
+
+void add_days(HtmlPage& page, const JsonFields& fields) {
+  page.section("parts", "Where the time goes");
+  const JsonFields parts = fields.object("parts_days");
+  PageTable table{.caption = "Of the mean run"};
+  table.columns = {"part", "time", "share"};
+  double whole = 0;
+  for (const auto& [name, days] : parts.all_numbers()) whole += days;
+  Json data = Json::object();
+  data["unit"] = "days";
+  data["rows"].push_back("a run");
+  data["parts"] = Json::array();
+  for (const auto& [name, days] : parts.all_numbers()) {
+    table.rows.push_back({{name},
+                          shown_days(days, parts.path_of(name)),
+                          shown_percent(whole > 0 ? days / whole : 0)});
+    Json part = Json::object();
+    part["name"] = name;
+    part["values"].push_back(days);
+    data["parts"].push_back(std::move(part));
+  }
+  page.figure({.id = "parts",
+               .kind = "bars",
+               .caption = "Days of a run. Lost: steps that were done again. Degraded: what fewer "
+                          "replicas or slow nodes cost.",
+               .description = "A stacked bar of the parts of a run; the table has them.",
+               .data = std::move(data),
+               .table = std::move(table)});
+}
+
+// Goodput over what was varied: "by_interval" with "interval_s".
+void add_varied(HtmlPage& page, const JsonFields& fields, const char* list, const char* key,
+                const char* words, bool in_seconds) {
+  if (!fields.has(list) || fields.objects(list).empty()) return;
+  PageTable table{.caption = fmt::format("Goodput by {}", words), .folded = true};
+  table.columns = {words, "days", "goodput"};
+  Json line = Json::object();
+  line["name"] = "goodput";
+  line["at"] = Json::array();
+  line["values"] = Json::array();
+  std::size_t i = 0;
+  double least = 0;
+  double most = 0;
+  double worst = 1;
+  for (const JsonFields& point : fields.objects(list)) {
+    const std::string path = fmt::format("{}[{}].", list, i++);
+    const double x = point.number(key);
+    table.rows.push_back({in_seconds ? shown_seconds(x, path + key) : shown_number(x, path + key),
+                          shown_days(point.number("days"), path + "days"),
+                          shown_percent(point.number("goodput"), path + "goodput")});
+    least = i == 1 ? x : std::min(least, x);
+    most = i == 1 ? x : std::max(most, x);
+    line["at"].push_back(x);
+    line["values"].push_back(point.number("goodput"));
+    worst = std::min(worst, point.number("goodput"));
+  }
+  if (most <= least) return page.table(table);
+  Json data = Json::object();
+  data["x"] = in_seconds ? "seconds" : "number";
+  data["begin"] = least;
+  data["end"] = most;
+  data["log"] = in_seconds && least > 0;
+  data["step"] = false;
+  data["low"] = std::max(0.0, std::floor((worst - 0.02) * 20) / 20);
+  data["marks"] = true;
+  data["lines"].push_back(std::move(line));
+  page.figure({.id = list,
+               .kind = "lines",
+               .caption = fmt::format("Goodput by {}.", words),
+               .description = fmt::format("A line of goodput by {}; the table has it.", words),
+               .data = std::move(data),
+               .table = std::move(table)});
+}
+
+void add_classes(HtmlPage& page, const JsonFields& fields) {
+  page.section("failures", "Failures");
+  PageTable table{.caption = "Failures of a run, by class"};
+  table.columns = {"class", "failures"};
+  std::size_t i = 0;
+  for (const JsonFields& one : fields.objects("failures_by_class")) {
+    table.rows.push_back(
+        {{one.text("name")},
+         shown_number(one.number("count"), fmt::format("failures_by_class[{}].count", i++))});
+  }
+  if (!table.rows.empty()) page.table(table);
+  PageTable halves{.caption = "The run with half and with twice as many failures of a class"};
+  halves.columns = {"class", "half", "twice"};
+  i = 0;
+  const std::vector<JsonFields> rows =
+      fields.has("sensitivity") ? fields.objects("sensitivity") : std::vector<JsonFields>();
+  for (const JsonFields& one : rows) {
+    const std::string path = fmt::format("sensitivity[{}].", i++);
+    halves.rows.push_back({{one.text("name")},
+                           shown_days(one.number("half_days"), path + "half_days"),
+                           shown_days(one.number("twice_days"), path + "twice_days")});
+  }
+  if (!halves.rows.empty()) page.table(halves);
+}
+
+}  // namespace
+
+std::string goodput_page(const Json& result) {
+  std::vector<Problem> problems;
+  const JsonFields fields(result, "", problems);
+  HtmlPage page("A whole run with failures", fmt::format("{} chips, {} runs simulated",
+                                                         shown_number(fields.number("chips")).text,
+                                                         shown_number(fields.number("runs")).text));
+  page.section("answer", "The answer");
+  const JsonFields days = fields.object("days");
+  std::vector<PageFact> facts;
+  facts.push_back({"a run takes", shown_days(days.number("mean"), "days.mean"),
+                   fmt::format("{} to {} in 8 of 10 runs", shown_days(days.number("p10")).text,
+                               shown_days(days.number("p90")).text)});
+  facts.push_back({"goodput", shown_percent(fields.number("goodput"), "goodput"),
+                   "of the time makes progress"});
+  if (fields.has("effective_mfu")) {
+    facts.push_back(
+        {"effective MFU", shown_percent(fields.number("effective_mfu"), "effective_mfu"), ""});
+  }
+  facts.push_back({"failures", shown_number(fields.number("failures"), "failures"), "of a run"});
+  facts.push_back({"checkpoint every",
+                   shown_seconds(fields.number("checkpoint_interval_s"), "checkpoint_interval_s"),
+                   ""});
+  page.facts(facts);
+  add_asked(page, fields);
+  add_days(page, fields);
+  page.section("varied", "What else it could be");
+  add_varied(page, fields, "by_interval", "interval_s", "checkpoint interval", true);
+  add_varied(page, fields, "by_spares", "spares", "spare nodes", false);
+  add_classes(page, fields);
+  throw_if_any(std::move(problems));
+  page.result(without_simulator_times(result));
+  return page.text();
+}
+
+}  // namespace stepsim

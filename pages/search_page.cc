@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "pages/html_page.h"
+#include "pages/json_fields.h"
+#include "pages/page_parts.h"
+#include "pages/quantity_words.h"
+#include "pages/result_page.h"
+
+namespace stepsim {
+namespace {
+
+// "tp 8, pp 4": the sizes above 1, and what else differs between plans.
+std::string words_of_plan(const JsonFields& plan) {
+  std::string words;
+  const bool has_pipeline = plan.has("pp") && plan.number("pp") > 1;
+  for (const auto& [key, value] : plan.json().items()) {
+    if (value == true || value == "none" || (key == "schedule" && !has_pipeline)) continue;
+    if (value.is_number() && value.get<double>() == 1) continue;
+    if (key == "global_batch" || key == "sequence") continue;
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", words_of_key(key),
+                         value.is_string() ? value.get<std::string>() : json_text(value));
+  }
+  return words;
+}
+
+Json point_of_plan(const JsonFields& found) {
+  Json point = Json::object();
+  point["x"] = found.number("step_time_s");
+  point["y"] = found.number("peak_bytes");
+  Json lines = Json::array();
+  lines.push_back(words_of_plan(found.object("plan")));
+  lines.push_back(fmt::format("{} a step, {} at the peak",
+                              shown_seconds(found.number("step_time_s")).text,
+                              shown_bytes(found.number("peak_bytes")).text));
+  lines.push_back(fmt::format("{} chips of {}, MFU {}", found.number("chips"),
+                              found.text("cluster"),
+                              shown_percent(found.number("model_flops_utilization")).text));
+  if (found.has("run")) lines.push_back("click, or Enter: the command to run it");
+  point["lines"] = std::move(lines);
+  if (found.has("run")) point["command"] = found.text("run");
+  return point;
+}
+
+PageTable plans_table(const JsonFields& fields, const std::string& key, std::string caption) {
+  PageTable table{.caption = std::move(caption)};
+  table.columns = {"plan", "step", "8 of 10 such runs", "peak", "MFU", "chips", "command"};
+  std::size_t i = 0;
+  for (const JsonFields& found : fields.objects(key)) {
+    const std::string path = fmt::format("{}[{}].", key, i++);
+    std::string interval;
+    if (found.has("step_time_interval_s")) {
+      const std::vector<double> ends = found.numbers("step_time_interval_s");
+      if (ends.size() == 2) {
+        interval =
+            fmt::format("{} to {}", shown_seconds(ends[0]).text, shown_seconds(ends[1]).text);
+      }
+    }
+    table.rows.push_back(
+        {{words_of_plan(found.object("plan"))},
+         shown_seconds(found.number("step_time_s"), path + "step_time_s"),
+         {interval},
+         shown_bytes(found.number("peak_bytes"), path + "peak_bytes"),
+         shown_percent(found.number("model_flops_utilization"), path + "model_flops_utilization"),
+         shown_number(found.number("chips")),
+         {found.has("run") ? found.text("run") : ""}});
+  }
+  return table;
+}
+
+void add_space(HtmlPage& page, const JsonFields& fields) {
+  page.section("space", "What was looked at");
+  add_asked(page, fields);
+  PageTable table{.caption = "Plans of the space"};
+  table.columns = {"what became of them", "plans"};
+  const JsonFields excluded = fields.object("excluded");
+  for (const auto& [reason, count] : excluded.all_numbers()) {
+    table.rows.push_back({{reason}, shown_number(count, excluded.path_of(reason))});
+  }
+  table.rows.push_back({{"simulated"}, shown_number(fields.number("simulated"), "simulated")});
+  table.rows.push_back({{"all"}, shown_number(fields.number("considered"), "considered")});
+  page.table(table);
+}
+
+}  // namespace
+
+std::string search_page(const Json& result) {
+  std::vector<Problem> problems;
+  const JsonFields fields(result, "", problems);
+  const std::vector<JsonFields> best = fields.objects("best");
+  const std::string objective = fields.text("objective");
+  HtmlPage page("Search of plans", fmt::format("The plans with the least {}",
+                                               objective == "step" ? "step time" : objective));
+  page.section("answer", "The answer");
+  const double gap = fields.number("bound_gap");
+  if (best.empty()) {
+    page.paragraph("No plan was found.");
+  } else {
+    const JsonFields& first = best.front();
+    page.facts(
+        {{"best step", shown_seconds(first.number("step_time_s"), "best[0].step_time_s"),
+          words_of_plan(first.object("plan"))},
+         {"peak memory", shown_bytes(first.number("peak_bytes"), "best[0].peak_bytes"),
+          first.truth("fits") ? "fits" : "does not fit"},
+         {"MFU",
+          shown_percent(first.number("model_flops_utilization"), "best[0].model_flops_utilization"),
+          ""},
+         {"proof",
+          {gap == 0 ? "proven best" : "not proven"},
+          gap == 0 ? "no plan of the space is better"
+                   : fmt::format("another may be up to {} better", shown_percent(gap).text)}});
+    if (first.has("run")) page.command(first.text("run"));
+  }
+
+  page.section("front", "Step time against memory");
+  std::map<double, Json> by_chips;
+  for (const JsonFields& found : fields.objects("front")) {
+    const auto [series, is_new] = by_chips.emplace(found.number("chips"), Json::array());
+    series->second.push_back(point_of_plan(found));
+  }
+  Json data = Json::object();
+  data["x"]["name"] = "step time";
+  data["x"]["unit"] = "seconds";
+  data["y"]["name"] = "peak memory";
+  data["y"]["unit"] = "bytes";
+  data["series"] = Json::array();
+  for (auto& [chips, points] : by_chips) {
+    Json series = Json::object();
+    series["name"] =
+        by_chips.size() == 1 ? std::string("front") : fmt::format("front of {} chips", chips);
+    series["joined"] = by_chips.size() == 1;
+    series["points"] = std::move(points);
+    data["series"].push_back(std::move(series));
+  }
+  if (!by_chips.empty()) {
+    page.figure(
+        {.id = "front",
+         .kind = "points",
+         .caption = "Plans that no other beats in time, memory and chips. Point at one to see "
+                    "the plan; click it, or press Enter, for the command to run it.",
+         .description = "Points of step time and peak memory of the plans of the Pareto front; "
+                        "the table has them.",
+         .data = std::move(data),
+         .table = plans_table(fields, "front", "The front")});
+  }
+  page.section("best", "The best plans");
+  page.table(plans_table(fields, "best", "Best first"));
+  add_space(page, fields);
+  throw_if_any(std::move(problems));
+  page.result(without_simulator_times(result));
+  return page.text();
+}
+
+}  // namespace stepsim

@@ -93,7 +93,10 @@ ExitStatus run_view_command(const std::vector<std::string>& arguments) {
                           : result_page(saved->kind, saved->result));
   outputs.commit();
   const std::string written = outputs.if_written(html);
-  if (!written.empty()) outputs.print(fmt::format("report  {}  (open it in a browser)\n", written));
+  std::string text = fmt::format("{}: a result of stepsim {}\n", line.words.front(),
+                                 command_of(saved->kind));
+  if (!written.empty()) text += fmt::format("  report  {}  (open it in a browser)\n", written);
+  outputs.print(text);
   return outputs.end(ExitStatus::kDone);
 }
 

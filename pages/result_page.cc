@@ -35,6 +35,13 @@ std::optional<ResultKind> kind_of_result(const Json& result) {
   return std::nullopt;
 }
 
+std::string_view command_of(ResultKind kind) {
+  for (const KindOfResult& one : kKindsOfResults) {
+    if (one.kind == kind) return one.command;
+  }
+  throw std::logic_error("a kind of result without a command");
+}
+
 std::vector<std::string> commands_with_pages() {
   std::vector<std::string> commands;
   for (const KindOfResult& one : kKindsOfResults) commands.emplace_back(one.command);

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proto/json_value.h"
@@ -16,6 +17,8 @@ enum class ResultKind { kRun, kSearch, kServe, kServeSearch, kCompare, kAccuracy
 // Returns which command wrote a result, by the members that only its results have. Returns nullopt
 // for anything else.
 std::optional<ResultKind> kind_of_result(const Json& result);
+
+std::string_view command_of(ResultKind kind);  // "run"
 
 // Returns the commands that write results with a page, for a message: "run", "search", ...
 std::vector<std::string> commands_with_pages();

@@ -12,7 +12,7 @@ checkpoint { every: "10min" stall: "10s" }
 restart { scheduling: "2min" compile: "1min" }
 spares: 2
 """
-FIELDS = ["days", "goodput", "effective_mfu", "parts_days", "checkpoint_interval_s", "failures", "failures_by_class",
+FIELDS = ["asked", "days", "goodput", "effective_mfu", "parts_days", "checkpoint_interval_s", "failures", "failures_by_class",
           "restarts", "undetected_corruptions", "tokens_per_day", "cost", "runs", "chips", "nodes", "spares",
           "step_time_s", "checkpoint", "best_checkpoint_interval_s", "best_spares", "by_interval", "by_spares",
           "sensitivity", "smaller_steps", "timeline", "simulator"]

@@ -9,7 +9,7 @@ QUESTION = ["--model", "llama3-8b", "--cluster", "dgx-h100-8", "--global-batch",
             "4096"]
 SPACE = ["--within", "tp=1,2,4,8,pp=1,2,zero=0..3,recompute=none,full"]
 PLAN_FIELDS = {"cluster", "plan", "step_time_s", "step_time_interval_s", "peak_bytes", "fits",
-               "model_flops_utilization", "chips", "cost", "energy_joules"}
+               "model_flops_utilization", "chips", "cost", "energy_joules", "run"}
 
 
 class SearchTest(StepsimTest):
@@ -20,7 +20,7 @@ class SearchTest(StepsimTest):
 
     def test_json_has_the_fields_of_its_page(self):
         result = self.result(*QUESTION, *SPACE, "--top", "3", "--gpu-hour", "2.5")
-        self.assertEqual(list(result), ["objective", "considered", "excluded", "simulated",
+        self.assertEqual(list(result), ["asked", "objective", "considered", "excluded", "simulated",
                                         "bound_gap", "front_is_whole", "front_gap",
                                         "front_whole_until_s", "best", "front"])
         self.assertEqual(result["considered"], 64)

@@ -1,10 +1,12 @@
 #include "tests/fuzz/fuzz_targets.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "analysis/accuracy/accuracy.h"
+#include "pages/result_page.h"
 #include "proto/catalog/load_failures.h"
 #include "proto/collective_files.h"
 #include "proto/json_value.h"
@@ -108,6 +110,15 @@ void read_quantities(std::string_view input) {
   if (!is_one) throw_if_any({{"input", "is no quantity"}});
 }
 
+// `stepsim view` of any result but a run's, which is an experiment.
+void read_saved_result(std::string_view input) {
+  const JsonOrProblem json = parse_json(input);
+  const std::optional<ResultKind> kind = json.value ? kind_of_result(*json.value) : std::nullopt;
+  if (!kind || *kind == ResultKind::kRun) throw_if_any({{"result", "has no page"}});
+  const std::string html = result_page(*kind, *json.value);
+  require(html.ends_with("</html>\n"), "a page that does not end");
+}
+
 constexpr FuzzTarget kTargets[] = {
     {"experiment_text", [](std::string_view in) { read_experiment_file(in, ".textproto"); }},
     {"experiment_json", [](std::string_view in) { read_experiment_file(in, ".json"); }},
@@ -139,6 +150,7 @@ constexpr FuzzTarget kTargets[] = {
     {"serve_options", read_serve_words},
     {"chakra", read_chakra_trace},
     {"import_job", read_import_job},
+    {"saved_result", read_saved_result},
     {"astra", read_astra_files},
     {"kineto", read_kineto_trace},
     {"goal", read_goal_schedule},

@@ -93,8 +93,8 @@ ExitStatus run_view_command(const std::vector<std::string>& arguments) {
                           : result_page(saved->kind, saved->result));
   outputs.commit();
   const std::string written = outputs.if_written(html);
-  std::string text = fmt::format("{}: a result of stepsim {}\n", line.words.front(),
-                                 command_of(saved->kind));
+  std::string text =
+      fmt::format("{}: a result of stepsim {}\n", line.words.front(), command_of(saved->kind));
   if (!written.empty()) text += fmt::format("  report  {}  (open it in a browser)\n", written);
   outputs.print(text);
   return outputs.end(ExitStatus::kDone);

@@ -9,6 +9,7 @@
 #include "cli/command_line.h"
 #include "cli/html_option.h"
 #include "cli/outputs.h"
+#include "import/trace/diff_trace.h"
 #include "import/trace/read_trace.h"
 #include "import/trace/step_diff.h"
 #include "sim/base/field_text.h"
@@ -27,6 +28,8 @@ po::options_description diff_option_list() {
   add("simulated-step", text("N"),
       "step of SIMULATED, counted from 0 (default: the median inner one)");
   add("real-step", text("N"), "the same of REAL");
+  add("trace", text("FILE"),
+      "write both steps as one Chrome trace: each rank's simulated timeline above its real one");
   add_json_option(options);
   add_html_option(options);
   add_input_option(options);
@@ -152,7 +155,9 @@ ExitStatus run_diff_command(const std::vector<std::string>& arguments) {
   options.steps = {step_option(line, "simulated-step", problems),
                    step_option(line, "real-step", problems)};
   const std::string json = read_output_path(line, "json", OutputFormat::kJson, problems);
-  const std::string html = read_html_path(line, {"json"}, problems);
+  const std::string trace = read_output_path(line, "trace", OutputFormat::kChromeTrace, problems);
+  refuse_same_output(line, "trace", "json", problems);
+  const std::string html = read_html_path(line, {"json", "trace"}, problems);
   if (line.words.size() != 2) {
     problems.push_back({"SIMULATED REAL",
                         "must be two traces, each a file, files with commas between "
@@ -168,6 +173,9 @@ ExitStatus run_diff_command(const std::vector<std::string>& arguments) {
   const std::string text = json.empty() && html.empty() ? "" : diff_json(diff);
   outputs.write(json, text);
   if (!html.empty()) outputs.write(html, html_of_result(text));
+  outputs.write(trace, [&](OutputFile& file) {
+    write_diff_trace(simulated, real, diff, [&](std::string_view part) { file.write(part); });
+  });
   outputs.commit();
   outputs.print(json == "-" ? text : diff_table(diff));
   return outputs.end(ExitStatus::kDone);
@@ -183,7 +191,7 @@ constinit const Subcommand kDiffSubcommand = {
         R"(stepsim diff lays a step of one trace beside a step of another: by kind of work, and op by op.
 
 Usage:
-  stepsim diff SIMULATED REAL [options]
+  stepsim diff SIMULATED REAL [--trace BOTH.json.gz] [--json F]
 
 Each is a trace of PyTorch's profiler (Kineto) or of stepsim run --trace, also compressed: a file a
 rank, files with commas between them, or a folder. The times by kind, idle and waiting among them,

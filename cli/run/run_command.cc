@@ -106,7 +106,7 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   const bool is_good = !options.require_fit || std::ranges::all_of(reports, fit);
   ExitStatus status = is_good ? ExitStatus::kDone : ExitStatus::kNo;
   if (asked_export) {
-    status = std::max(status, write_export(*asked_export, done.graph, cluster.chip));
+    status = std::max(status, write_export(*asked_export, done.graph, cluster));
   }
   return outputs.end(status);
 }

@@ -9,6 +9,8 @@
 #include "cli/outputs.h"
 #include "cli/standard_output.h"
 #include "import/chakra/chakra_export.h"
+#include "import/goal/goal.h"
+#include "import/goal/goal_export.h"
 #include "sim/base/error.h"
 
 namespace stepsim {
@@ -16,6 +18,26 @@ namespace {
 
 constexpr std::size_t kMostExportedRanks = 4096;
 constexpr std::size_t kFilesAtOnce = 64;
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!std::filesystem::is_directory(path)) {
+    throw ConfigError({Problem{"--export", "can't make the folder " + path}});
+  }
+}
+
+ExitStatus write_goal(const RunExport& asked, const OpGraph& graph, const Cluster& cluster) {
+  const GoalExport made = export_goal(graph, cluster);
+  std::vector<Problem> problems;
+  const std::string text = goal_text(made.job, problems);
+  throw_if_any(std::move(problems));
+  Outputs outputs;
+  outputs.write(asked.path, text);
+  outputs.commit();
+  for (const std::string& loss : made.losses) print_error("note: " + loss + "\n");
+  return outputs.end(ExitStatus::kDone);
+}
 
 }  // namespace
 
@@ -26,34 +48,50 @@ std::optional<RunExport> take_export(std::vector<std::string>& arguments) {
   const auto found = std::ranges::find_if(arguments, is_export);
   if (found == arguments.end()) return std::nullopt;
   if (*found != "--export" || arguments.end() - found < 3) {
-    throw ConfigError({Problem{"--export", "must be: --export chakra FOLDER"}});
+    throw ConfigError({Problem{
+        "--export",
+        "must be: --export chakra FOLDER, --export kineto FOLDER, or --export goal FILE"}});
   }
   RunExport asked{.kind = *(found + 1), .path = *(found + 2)};
   arguments.erase(found, found + 3);
   if (std::ranges::any_of(arguments, is_export)) {
     throw ConfigError({Problem{"--export", "can be given once"}});
   }
-  if (asked.kind != "chakra") {
-    throw ConfigError({Problem{"--export", "must be chakra, is \"" + asked.kind + "\""}});
+  if (asked.kind == "kineto") {
+    const auto is_trace = [](const std::string& word) {
+      return word == "--trace" || word.starts_with("--trace=") ||
+             word.starts_with("--trace-format");
+    };
+    if (std::ranges::any_of(arguments, is_trace)) {
+      throw ConfigError(
+          {Problem{"--export", "kineto writes the trace, so --trace can't be given"}});
+    }
+    make_folder(asked.path);
+    for (const std::string& word : {std::string("--trace"), asked.path + "/stepsim.json",
+                                    std::string("--trace-format"), std::string("kineto")}) {
+      arguments.push_back(word);
+    }
+    return std::nullopt;
+  }
+  if (asked.kind != "chakra" && asked.kind != "goal") {
+    throw ConfigError(
+        {Problem{"--export", "must be chakra, goal or kineto, is \"" + asked.kind + "\""}});
   }
   return asked;
 }
 
-ExitStatus write_export(const RunExport& asked, const OpGraph& graph, const ChipSpec& chip) {
+ExitStatus write_export(const RunExport& asked, const OpGraph& graph, const Cluster& cluster) {
+  if (asked.kind == "goal") return write_goal(asked, graph, cluster);
   if (graph.ranks.size() > kMostExportedRanks) {
     throw ConfigError(
         {Problem{"--export", fmt::format("writes a file a rank, at most {}; there are {}",
                                          kMostExportedRanks, graph.ranks.size())}});
   }
-  std::error_code error;
-  std::filesystem::create_directories(asked.path, error);
-  if (!std::filesystem::is_directory(asked.path)) {
-    throw ConfigError({Problem{"--export", "can't make the folder " + asked.path}});
-  }
+  make_folder(asked.path);
   Outputs outputs;
   for (std::uint32_t rank = 0; rank < graph.ranks.size(); ++rank) {
     outputs.write(fmt::format("{}/stepsim.{}.et", asked.path, rank),
-                  chakra_file(graph, chip, rank));
+                  chakra_file(graph, cluster.chip, rank));
     if (rank % kFilesAtOnce == kFilesAtOnce - 1) outputs.commit();
   }
   outputs.commit();

@@ -234,7 +234,8 @@ po::options_description run_option_list() {
       "simulate one of all ranks that do the same at the same time, for the same result; off: "
       "every rank (default: on)");
   add("export", text("KIND PATH"),
-      "write the work of the step for other simulators: chakra FOLDER, an .et file a rank");
+      "write the work of the step for others: chakra FOLDER, an .et file a rank; goal FILE, a "
+      "schedule of LogGOPSim; kineto FOLDER, the trace as PyTorch's profiler writes it");
   add_trace_options(options, "write a trace");
   add("trace-ranks", text("LIST"),
       "ranks in the trace: 0,8-15 (default: one of each pipeline stage)");

@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::string_view>>(
+constexpr auto kOtherModelNames = std::to_array<std::pair<std::string_view, std::string_view>>(
     {{"deepseek2-16b", "deepseek-v2-lite"},
      {"deepseek2-236b", "deepseek-v2"},
      {"deepseek3-671b", "deepseek-v3"},
@@ -31,8 +31,8 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
 
 std::string maxtext_model(std::string_view model_name) {
   const auto other =
-      std::ranges::find(kOtherNames, model_name, [](const auto& row) { return row.first; });
-  const std::string name(other == kOtherNames.end() ? model_name : other->second);
+      std::ranges::find(kOtherModelNames, model_name, [](const auto& row) { return row.first; });
+  const std::string name(other == kOtherModelNames.end() ? model_name : other->second);
   return find(CatalogKind::kModel, name).found ? name : "";
 }
 

@@ -18,32 +18,32 @@ namespace stepsim {
 namespace {
 
 // Flags that set a key of another name.
-struct OtherName {
+struct FlagOfOtherKey {
   std::string_view flag;
   std::string_view key;
   std::string_view value;  // "": the flag's own
 };
-constexpr std::array kOtherNames = {
-    OtherName{"disable_bias_linear", "add_bias_linear", "False"},
-    OtherName{"no_position_embedding", "add_position_embedding", "False"},
-    OtherName{"no_overlap_p2p_communication", "overlap_p2p_comm", "False"},
-    OtherName{"no_gradient_accumulation_fusion", "gradient_accumulation_fusion", "False"},
-    OtherName{"no_scatter_gather_tensors_in_pipeline", "scatter_gather_tensors_in_pipeline",
-              "False"},
-    OtherName{"recompute_activations", "recompute_granularity", "selective"},
-    OtherName{"checkpoint_activations", "recompute_granularity", "full"},
-    OtherName{"activations_checkpoint_method", "recompute_method", ""},
-    OtherName{"activations_checkpoint_num_layers", "recompute_num_layers", ""},
-    OtherName{"fp8_format", "fp8", ""},
-    OtherName{"fp4_format", "fp4", ""},
-    OtherName{"microbatch_group_size_per_virtual_pipeline_stage",
-              "microbatch_group_size_per_vp_stage", ""},
-    OtherName{"num_moe_experts", "num_experts", ""},
-    OtherName{"nproc_per_node", "nproc_per_node", ""},
-    OtherName{"quick_geglu", "swiglu", "True"},
-    OtherName{"hybrid_override_pattern", "hybrid_layer_pattern", ""},
-    OtherName{"use_custom_fsdp", "use_megatron_fsdp", ""},
-    OtherName{"no_delay_wgrad_compute", "delay_wgrad_compute", "False"},
+constexpr std::array kFlagsOfOtherKeys = {
+    FlagOfOtherKey{"disable_bias_linear", "add_bias_linear", "False"},
+    FlagOfOtherKey{"no_position_embedding", "add_position_embedding", "False"},
+    FlagOfOtherKey{"no_overlap_p2p_communication", "overlap_p2p_comm", "False"},
+    FlagOfOtherKey{"no_gradient_accumulation_fusion", "gradient_accumulation_fusion", "False"},
+    FlagOfOtherKey{"no_scatter_gather_tensors_in_pipeline", "scatter_gather_tensors_in_pipeline",
+                   "False"},
+    FlagOfOtherKey{"recompute_activations", "recompute_granularity", "selective"},
+    FlagOfOtherKey{"checkpoint_activations", "recompute_granularity", "full"},
+    FlagOfOtherKey{"activations_checkpoint_method", "recompute_method", ""},
+    FlagOfOtherKey{"activations_checkpoint_num_layers", "recompute_num_layers", ""},
+    FlagOfOtherKey{"fp8_format", "fp8", ""},
+    FlagOfOtherKey{"fp4_format", "fp4", ""},
+    FlagOfOtherKey{"microbatch_group_size_per_virtual_pipeline_stage",
+                   "microbatch_group_size_per_vp_stage", ""},
+    FlagOfOtherKey{"num_moe_experts", "num_experts", ""},
+    FlagOfOtherKey{"nproc_per_node", "nproc_per_node", ""},
+    FlagOfOtherKey{"quick_geglu", "swiglu", "True"},
+    FlagOfOtherKey{"hybrid_override_pattern", "hybrid_layer_pattern", ""},
+    FlagOfOtherKey{"use_custom_fsdp", "use_megatron_fsdp", ""},
+    FlagOfOtherKey{"no_delay_wgrad_compute", "delay_wgrad_compute", "False"},
 };
 
 // Keys of Megatron-LM up to 2023, which tell how old a command is.
@@ -65,8 +65,8 @@ void set_flag(std::string_view name, Json value, const std::string& place, Setti
   if (std::ranges::find(kOldFlags, key) != kOldFlags.end()) {
     settings.set({.key = "is_old_megatron", .name = shown, .value = true, .place = place});
   }
-  const auto other = std::ranges::find(kOtherNames, key, &OtherName::flag);
-  if (other != kOtherNames.end()) {
+  const auto other = std::ranges::find(kFlagsOfOtherKeys, key, &FlagOfOtherKey::flag);
+  if (other != kFlagsOfOtherKeys.end()) {
     if (key == "activations_checkpoint_method") {
       settings.set(
           {.key = "recompute_granularity", .name = shown, .value = "full", .place = place});

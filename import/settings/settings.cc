@@ -16,7 +16,7 @@ constexpr std::size_t kMostKey = 1'000;             // characters
 constexpr std::size_t kMostKeyBytes = 64ULL << 20;  // of all keys
 constexpr double kMostWhole = 9e15;                 // exact in a double
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_setting(std::string_view text) {
   const std::string_view blanks = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(blanks);
   if (begin == std::string_view::npos) return {};
@@ -39,7 +39,7 @@ std::optional<double> double_of(const Json& value) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_string()) return std::nullopt;
   const auto number =
-      number_in<double>(without_underscores(trimmed(value.get_ref<const std::string&>())));
+      number_in<double>(without_underscores(trimmed_setting(value.get_ref<const std::string&>())));
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
@@ -51,8 +51,8 @@ std::optional<std::int64_t> integer_of(const Json& value) {
     return value.get<std::int64_t>();
   }
   if (value.is_string()) {
-    const auto whole =
-        number_in<std::int64_t>(without_underscores(trimmed(value.get_ref<const std::string&>())));
+    const auto whole = number_in<std::int64_t>(
+        without_underscores(trimmed_setting(value.get_ref<const std::string&>())));
     if (whole) return whole;
   }
   const std::optional<double> number = double_of(value);
@@ -70,14 +70,14 @@ std::optional<bool> truth_of(const Json& value) {
     return std::nullopt;
   }
   if (!value.is_string()) return std::nullopt;
-  const std::string word = in_small_letters(trimmed(value.get_ref<const std::string&>()));
+  const std::string word = in_small_letters(trimmed_setting(value.get_ref<const std::string&>()));
   if (word == "true" || word == "yes" || word == "on" || word == "1") return true;
   if (word == "false" || word == "no" || word == "off" || word == "0") return false;
   return std::nullopt;
 }
 
 std::string plain(const Json& value) {
-  if (value.is_string()) return std::string(trimmed(value.get_ref<const std::string&>()));
+  if (value.is_string()) return std::string(trimmed_setting(value.get_ref<const std::string&>()));
   return json_text(value);
 }
 
@@ -86,7 +86,7 @@ std::string plain(const Json& value) {
 bool is_blank_value(const Json& value) {
   if (value.is_null()) return true;
   if (!value.is_string()) return false;
-  const std::string_view text = trimmed(value.get_ref<const std::string&>());
+  const std::string_view text = trimmed_setting(value.get_ref<const std::string&>());
   return text.empty() || text == "None" || text == "null" || text == "~";
 }
 

@@ -337,7 +337,14 @@ StepDiff diff_steps(const DeviceTrace& simulated, const DeviceTrace& real,
   const std::size_t before = problems.size();
   choose_steps(pairs, options, problems);
   if (problems.size() > before) return diff;
-  for (const Pair& pair : pairs) diff.ranks.push_back(pair.rank);
+  for (const Pair& pair : pairs) {
+    diff.ranks.push_back(pair.rank);
+    diff.compared.push_back(
+        {.rank = pair.rank,
+         .places = {static_cast<std::size_t>(pair.traces[0] - simulated.ranks.data()),
+                    static_cast<std::size_t>(pair.traces[1] - real.ranks.data())},
+         .steps = {*pair.steps[0], *pair.steps[1]}});
+  }
   diff.tells_waits = simulated.knows_waits && real.knows_waits;
   for (const DeviceTrace* trace : {&simulated, &real}) {
     for (const std::string& note : trace->notes) {

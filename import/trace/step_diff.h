@@ -42,10 +42,18 @@ struct OpDifference {
   std::int64_t difference() const { return nanoseconds[0] - nanoseconds[1]; }
 };
 
+// A rank that was compared: its places in the two traces, and the steps.
+struct ComparedRank {
+  std::uint32_t rank = 0;
+  std::array<std::size_t, 2> places{};
+  std::array<TraceStep, 2> steps{};
+};
+
 struct StepDiff {
   std::array<Duration, 2> step{};
   std::array<std::string, 2> step_name;
   std::vector<std::uint32_t> ranks;     // compared
+  std::vector<ComparedRank> compared;   // the same
   std::vector<KindDifference> by_kind;  // the largest difference first
   std::vector<OpDifference> ops;        // the twenty matched ones that explain most
   std::vector<OpDifference> unmatched;  // the twenty longest

@@ -30,6 +30,26 @@ class DiffTest(StepsimTest):
             self.assertEqual(result["unmatched"]["count"], [0, 0])
             self.assertEqual(result["score"], 1)
 
+    def test_both_timelines_stand_in_one_trace(self):
+        simulated = str(self.folder / "t.json")
+        stepsim("run", SMALL, "--trace", simulated, "--trace-ranks", "0")
+        both = self.folder / "both.json.gz"
+        result = self.diff(simulated, str(CORPUS / "three_steps.json"), "--trace", str(both))
+        trace = json.loads(gzip.decompress(both.read_bytes()), parse_float=Decimal)
+        names = {event["pid"]: event["args"]["name"] for event in trace["traceEvents"]
+                 if event["name"] == "process_name"}
+        rank = result["ranks"][0]
+        self.assertEqual(names, {1: f"rank {rank} simulated", 2: f"rank {rank} real"})
+        for side, process in enumerate([1, 2]):
+            slices = [event for event in trace["traceEvents"]
+                      if event["ph"] == "X" and event["pid"] == process]
+            self.assertGreater(len(slices), 0)
+            # They begin within the step.
+            self.assertLess(max(event["ts"] for event in slices),
+                            result["step_s"][side] * 1000000)
+        refused = stepsim("diff", simulated, simulated, "--trace", "x.json", "--json", "x.json")
+        self.assertEqual(refused.returncode, 2)
+
     def test_a_simulated_step_is_a_side(self):
         trace = str(self.folder / "t.json")
         run = json.loads(stepsim("run", SMALL, "--trace", trace, "--trace-ranks", "0", "--json",

@@ -122,9 +122,34 @@ class ImportTest(StepsimTest):
             self.assertEqual(read["ranks"], 8)
             # Kernels are not slowed down by communication, and sends don't wait for receives.
             self.assertLess(abs(read["replay"]["step_time_s"] / run["step_time_s"] - 1), 0.02)
-        self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export", "goal", folder],
-                            '--export: must be chakra, is "goal"')
+        self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export", "gaol", folder],
+                            '--export: must be chakra, goal or kineto, is "gaol"')
+        self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export", "kineto", folder, "--trace",
+                             "t.json"], "--trace can't be given")
         self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export=chakra"], "--export chakra FOLDER")
+
+    def test_a_schedule_of_the_step_takes_as_long(self):
+        path = str(self.folder / "step.goal")
+        plan = "tp=2,pp=2,dp=2,zero=1,global-batch=8,sequence=2048"
+        step = ["run", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--library", "ideal", "--plan",
+                plan, "--granularity", "stepped"]
+        run = self.result(*step, "--export", "goal", path)
+        read = self.result("import", "goal", path, "--cluster", "dgx-h100-8", "--library", "ideal")
+        self.assertEqual(read["ranks"], 8)
+        # Sends to one rank follow one another, and the switches that add up are left out.
+        self.assertLess(abs(read["replay"]["step_time_s"] / run["step_time_s"] - 1), 0.03)
+
+    def test_a_trace_of_the_step_is_read_by_the_importer(self):
+        folder = str(self.folder / "traces")
+        run = self.result("run", "llama3-8b-dgx-h100-8", "--export", "kineto", folder, "--trace-ranks",
+                          "0-1")
+        self.assertEqual(sorted(path.name for path in pathlib.Path(folder).iterdir()),
+                         ["stepsim.rank0.json", "stepsim.rank1.json"])
+        read = stepsim("import", "kineto", folder)
+        self.assertEqual(read.returncode, 0, read.stderr)
+        self.assertIn("kineto: 2 ranks", read.stdout)
+        compared = self.result("diff", folder, folder)
+        self.assertAlmostEqual(compared["step_s"][1], run["step_time_s"], delta=2e-9)
 
     def test_ranks_that_disagree_are_named(self):
         folder = pathlib.Path(self.traces(2, 0))

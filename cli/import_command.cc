@@ -169,8 +169,8 @@ ExitStatus finish(const Importer& importer, Imported imported, const ReplayReque
 // Of the options of a replay, an experiment takes those that say where it runs.
 void refuse_replay_options(const CommandLine& line, const std::string& kind,
                            std::vector<Problem>& problems) {
-  for (const char* const option :
-       {"retime", "fidelity", "granularity", "compat", "astra-network", "astra-system"}) {
+  for (const char* const option : {"retime", "rendezvous", "fidelity", "granularity", "compat",
+                                   "astra-network", "astra-system"}) {
     if (line.options.count(option) != 0) {
       problems.push_back(
           {std::string("--") + option,

@@ -130,6 +130,8 @@ SimulationResult simulate_job(const OpGraph& graph, const Cluster& cluster,
     return simulate(graph, cluster, options);
   } catch (const MismatchError& error) {
     throw ConfigError({{"ranks", std::string("disagree: ") + error.what()}});
+  } catch (const DeadlockError& error) {
+    throw ConfigError({Problem{"ranks", error.what()}});
   }
 }
 
@@ -142,6 +144,7 @@ void add_replay_options(po::options_description& options) {
   add("chip", text("CHIP"), "replace the cluster's chip");
   add("library", text("LIBRARY"), "replace its communication library");
   add("retime", "kernels take what the chip makes of their FLOPs and bytes, not their own times");
+  add("rendezvous", "sends wait for their receives, as those of NCCL do");
   add("fidelity", text("latency-bandwidth|flow|packet"), "network model (default: flow)");
   add("granularity", text("pipelined|stepped"), "detail of collectives (default: pipelined)");
   add("compat", text("astra"), "collectives take the times of ASTRA-sim, in its network");
@@ -156,6 +159,7 @@ ReplayRequest read_replay_request(const CommandLine& line, std::vector<Problem>&
   request.chip = line.value("chip");
   request.library = line.value("library");
   request.retimed = line.options.count("retime") != 0;
+  request.rendezvous = line.options.count("rendezvous") != 0;
   request.yes = line.options.count("yes") != 0;
   request.astra_network = line.value("astra-network");
   request.astra_system = line.value("astra-system");
@@ -186,9 +190,11 @@ ReplayRequest read_replay_request(const CommandLine& line, std::vector<Problem>&
   if (!request.as_astra && has_any) {
     problems.push_back({"--astra-network", "needs --compat astra"});
   }
-  const bool has_parts = !request.chip.empty() || !request.library.empty() || request.retimed;
+  const bool has_parts =
+      !request.chip.empty() || !request.library.empty() || request.retimed || request.rendezvous;
   if (request.cluster.empty() && has_parts) {
-    problems.push_back({"--cluster", "must be given with --chip, --library and --retime"});
+    problems.push_back(
+        {"--cluster", "must be given with --chip, --library, --retime and --rendezvous"});
   }
   return request;
 }
@@ -202,7 +208,8 @@ Replayed run_replay(const TraceJob& job, const ReplayRequest& request) {
           fmt::format("must have a chip for each of the {} ranks, has {}", job.ranks, chips)}});
   }
   Astra astra;
-  ReplayOptions how{.chip = &cluster.chip, .retimed = request.retimed};
+  ReplayOptions how{
+      .chip = &cluster.chip, .retimed = request.retimed, .rendezvous = request.rendezvous};
   if (request.as_astra) {
     astra = read_astra(job, request);
     cluster.chip = astra_chip(std::move(cluster.chip), astra.system);

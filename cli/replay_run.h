@@ -20,8 +20,9 @@ struct ReplayRequest {
   std::string library;
   Fidelity fidelity = Fidelity::kFlow;
   Granularity granularity = Granularity::kPipelined;
-  bool retimed = false;   // kernels take what the chip makes of their FLOPs and bytes
-  bool as_astra = false;  // --compat astra
+  bool retimed = false;     // kernels take what the chip makes of their FLOPs and bytes
+  bool rendezvous = false;  // sends wait for their receives
+  bool as_astra = false;    // --compat astra
   bool yes = false;
   std::string astra_network;
   std::string astra_system;

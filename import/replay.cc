@@ -22,6 +22,8 @@ constexpr Axis kHostAxis{2};
 // Messages numbers sends and receives, so that equal (source, destination, tag) match in order.
 class Messages {
  public:
+  explicit Messages(bool is_rendezvous) : is_rendezvous_(is_rendezvous) {}
+
   Message message(std::uint32_t from, std::uint32_t to, const TraceNode& node) {
     const bool is_send = node.kind == TraceNodeKind::kSend;
     const auto next = static_cast<std::int32_t>(channels_.size());
@@ -29,7 +31,7 @@ class Messages {
         channels_.try_emplace({from, to, node.tag}, Channel{.number = next}).first->second;
     Message message;
     message.is_send = is_send;
-    message.eager = true;
+    message.eager = !is_rendezvous_;
     message.peer = node.peer;
     message.microbatch = is_send ? channel.sent++ : channel.received++;
     message.boundary = channel.number;
@@ -43,13 +45,15 @@ class Messages {
     std::int32_t sent = 0;
     std::int32_t received = 0;
   };
+  const bool is_rendezvous_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>, Channel> channels_;
 };
 
 // Tables are the parts of the graph that ranks share.
 class Tables {
  public:
-  Tables(const TraceJob& job, const ReplayOptions& options) : job_(job), options_(options) {
+  Tables(const TraceJob& job, const ReplayOptions& options)
+      : job_(job), options_(options), messages_(options.rendezvous) {
     graph_.names = job.names;
     graph_.axes = {"collectives", "messages", "host"};
     graph_.path_labels = {"kernels"};

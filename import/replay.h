@@ -9,8 +9,8 @@
 // `host` (nodes that are no kernels), one for each other lane, each group and each peer. Ops of a
 // stream run in the order of the trace's dependencies, of several that are free the first in the
 // file. Collectives of one lane follow one another; without a lane only those of one group do.
-// Sends don't wait for their receives. A collective of one rank, or of one that sends to itself,
-// takes no time.
+// Sends don't wait for their receives unless `rendezvous` says so. A collective of one rank, or of
+// one that sends to itself, takes no time.
 //
 // Cost: O(nodes x log + dependencies x streams of a rank).
 
@@ -28,6 +28,9 @@ namespace stepsim {
 struct ReplayOptions {
   const ChipSpec* chip = nullptr;  // what kernels without a time run on; required
   bool retimed = false;  // kernels with FLOPs or bytes take the chip's time, not their own
+  // Sends wait for their receives, as large ones of MPI and all of NCCL do. Ranks that then wait
+  // for one another are a DeadlockError of simulate().
+  bool rendezvous = false;
   // What a collective takes once all its members are there, in place of a simulation of it. Empty:
   // they are simulated. With it all collectives of a rank follow one another.
   std::function<Duration(const TraceNode&, std::uint32_t members)> collective_time{};

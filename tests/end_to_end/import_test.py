@@ -128,6 +128,13 @@ class ImportTest(StepsimTest):
                              "t.json"], "--trace can't be given")
         self.expect_refused(["run", "llama3-8b-dgx-h100-8", "--export=chakra"], "--export chakra FOLDER")
 
+    def test_sends_that_wait_for_one_another_are_named(self):
+        path = self.write("x.goal", "num_ranks 2\nrank 0 {\na: send 8b to 1 tag 0\nb: recv 8b from 1 tag 0\n"
+                          "b requires a\n}\nrank 1 {\na: send 8b to 0 tag 0\nb: recv 8b from 0 tag 0\n"
+                          "b requires a\n}\n")
+        self.result("import", "goal", path, "--cluster", "dgx-h100-8")
+        self.expect_refused(["import", "goal", path, "--cluster", "dgx-h100-8", "--rendezvous"], "ranks: ")
+
     def test_a_schedule_of_the_step_takes_as_long(self):
         path = str(self.folder / "step.goal")
         plan = "tp=2,pp=2,dp=2,zero=1,global-batch=8,sequence=2048"

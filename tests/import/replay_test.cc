@@ -64,6 +64,33 @@ TEST(ReplayTest, TheHostRunsBesideTheChip) {
   EXPECT_EQ(time_of_replay(job), microseconds(10));
 }
 
+// 1,000 bytes take 1 us. The receive is posted after 10 us: an eager send is over by then, and what
+// follows it takes 5 us; one that waits begins at 10.
+TEST(ReplayTest, SendsMayWaitForTheirReceives) {
+  TraceJob job = job_of(2);
+  job.programs[0].add(message(TraceNodeKind::kSend, 1, Bytes(1000)), {});
+  job.programs[0].add(kernel(microseconds(5)), std::array{0U});
+  job.programs[1].add(kernel(microseconds(10)), {});
+  job.programs[1].add(message(TraceNodeKind::kReceive, 0, Bytes(1000)), std::array{0U});
+  EXPECT_EQ(time_of_replay(job), microseconds(10));
+  const Cluster cluster = one_node(2, Bandwidth(1e9));
+  const OpGraph graph = replay(job, {.chip = &cluster.chip, .rendezvous = true});
+  EXPECT_EQ(simulate(graph, cluster, {}).step_time, microseconds(16));
+}
+
+// Both send first, and receive once that is over.
+TEST(ReplayTest, SendsThatWaitMayWaitForOneAnother) {
+  TraceJob job = job_of(2);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    job.programs[rank].add(message(TraceNodeKind::kSend, 1 - rank, Bytes(1000)), {});
+    job.programs[rank].add(message(TraceNodeKind::kReceive, 1 - rank, Bytes(1000)), std::array{0U});
+  }
+  EXPECT_GT(time_of_replay(job), Duration());
+  const Cluster cluster = one_node(2, Bandwidth(1e9));
+  const OpGraph graph = replay(job, {.chip = &cluster.chip, .rendezvous = true});
+  EXPECT_THROW(simulate(graph, cluster, {}), DeadlockError);
+}
+
 TEST(ReplayTest, ANodeWithoutTimeHandsDependenciesOn) {
   TraceJob job = job_of(1);
   TraceNode host = kernel(microseconds(5));

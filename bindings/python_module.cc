@@ -10,6 +10,7 @@
 
 #include <boost/program_options.hpp>
 #include <chrono>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -31,7 +32,7 @@ namespace {
 
 namespace py = pybind11;
 
-// Asks Python for signals, not more often than every 50 ms. Throws what their handlers raise.
+// Asks Python for signals, not more often than every 50 ms, and keeps what their handlers raise.
 class SignalWatch {
  public:
   bool goes_on() {
@@ -39,13 +40,18 @@ class SignalWatch {
     if (now < next_) return true;
     next_ = now + kBetween;
     const py::gil_scoped_acquire acquired;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    return true;
+    if (PyErr_CheckSignals() == 0) return true;
+    raised_ = std::make_exception_ptr(py::error_already_set());
+    return false;
+  }
+  void rethrow() const {
+    if (raised_) std::rethrow_exception(raised_);
   }
 
  private:
   static constexpr std::chrono::milliseconds kBetween{50};
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kBetween;
+  std::exception_ptr raised_;
 };
 
 py::list list_of(const std::vector<Problem>& problems) {
@@ -76,6 +82,7 @@ py::tuple call_subcommand(const std::string& name, const std::vector<std::string
   const std::vector<Problem> problems = problems_of([&] {
     try {
       called = call(name, arguments, [&watch] { return watch.goes_on(); });
+    } catch (const SessionStopped&) {  // watch knows why
     } catch (const DeadlockError& error) {
       called.status = ExitStatus::kNo;
       called.errors = std::string("the step never ends\n") + error.what();
@@ -84,6 +91,7 @@ py::tuple call_subcommand(const std::string& name, const std::vector<std::string
       called.errors = error.what();
     }
   });
+  watch.rethrow();
   return py::make_tuple(static_cast<int>(called.status), std::move(called.output),
                         std::move(called.errors), std::move(called.kept), list_of(problems));
 }

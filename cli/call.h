@@ -26,7 +26,7 @@ struct Called {
 };
 
 // `goes_on` is asked now and then; returning false ends the work with SessionStopped. It may be
-// empty, and it may throw. Throws what subcommands throw: ConfigError with all problems,
+// empty. Throws what subcommands throw: ConfigError with all problems,
 // DeadlockError, std::range_error.
 Called call(const std::string& subcommand, const std::vector<std::string>& arguments,
             std::function<bool()> goes_on = {});

@@ -50,7 +50,7 @@ void Progress::watch(SimulationOptions& options) {
   options.progress_context = this;
   options.progress = [](void* context, Time now, std::uint64_t ops_done, std::uint64_t ops_total) {
     static_cast<Progress*>(context)->draw(now, ops_done, ops_total);
-    return session_goes_on();
+    return goes_on(current_session());
   };
 }
 

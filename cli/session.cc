@@ -19,13 +19,19 @@ Session* current_session() noexcept {
   return session_of_thread;
 }
 
-bool session_goes_on() {
-  const Session* const session = current_session();
-  return session == nullptr || !session->goes_on || session->goes_on();
+bool goes_on(Session* session) {
+  if (session == nullptr) return true;
+  const bool asks = session == current_session() && session->goes_on && !session->stopped;
+  if (asks && !session->goes_on()) session->stopped = true;
+  return !session->stopped;
 }
 
 void throw_if_stopped() {
-  if (!session_goes_on()) throw SessionStopped();
+  if (!goes_on(current_session())) throw SessionStopped();
+}
+
+bool session_progress(void* session, Time, std::uint64_t, std::uint64_t) {
+  return goes_on(static_cast<Session*>(session));
 }
 
 std::optional<std::string> name_in_memory(std::string_view path) {

@@ -11,15 +11,19 @@
 //   session.kept["json"]
 //
 // It holds for the thread that called, not for the threads that the work starts: those print
-// nothing. Several threads can be in sessions of their own.
+// nothing, and don't ask the caller. Several threads can be in sessions of their own.
 
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "sim/base/units.h"
 
 namespace stepsim {
 
@@ -27,7 +31,8 @@ struct Session {
   std::string output{};                       // what would be on standard output
   std::string errors{};                       // and on standard error
   std::map<std::string, std::string> kept{};  // by the name behind "memory:"
-  std::function<bool()> goes_on{};            // may be empty: it does; may throw
+  std::function<bool()> goes_on{};            // may be empty: it does
+  std::atomic<bool> stopped = false;          // goes_on() has said no
 };
 
 // While one lives, this thread is in the session.
@@ -48,10 +53,15 @@ Session* current_session() noexcept;
 // The caller of a session has said that the work ends.
 struct SessionStopped {};
 
-// Asks the caller of this thread's session whether the work goes on. Cheap enough to be called for
-// every progress. The second one throws SessionStopped if it doesn't.
-bool session_goes_on();
+// Returns whether the work of a session goes on; the thread that is in it asks the caller. Without
+// a session it does. Cheap enough to be called for every progress. The second one is of this
+// thread's session, and throws SessionStopped if it doesn't.
+bool goes_on(Session* session);
 void throw_if_stopped();
+
+// Lets simulations in other threads ask, too: the `progress` of ExperimentOptions, whose context is
+// the session.
+bool session_progress(void* session, Time now, std::uint64_t ops_done, std::uint64_t ops_total);
 
 // Returns the name in "memory:NAME" if this thread is in a session.
 std::optional<std::string> name_in_memory(std::string_view path);

@@ -16,7 +16,8 @@ from ._commands import (accuracy, catalog, collective, command, formula, goodput
                         run, schedule, search, serve, sweep, topology, validate)
 from ._errors import InputError, NoAnswer, Problem
 from ._graph import Node, OpGraph, Rank
-from ._objects import Cluster, Model, Plan
+from ._objects import Cluster, Model
+from ._plan import Plan
 from ._result import Record, Result, RunResult, SearchResult, SweepResult
 
 __all__ = ["Cluster", "InputError", "Model", "NoAnswer", "Node", "OpGraph", "Plan", "Problem", "Rank",

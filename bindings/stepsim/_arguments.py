@@ -66,7 +66,7 @@ def text_of(value: Any) -> str:
     if isinstance(value, range) and value.step == 1:
         return f"{value.start}..{value.stop - 1}"
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if isinstance(value, Mapping):
         return ",".join(f"{key}={text_of(one)}" for key, one in value.items())
     if isinstance(value, (list, tuple)):

@@ -1,20 +1,21 @@
 """The functions of stepsim: each is a subcommand of the command line, run in this process."""
 import os
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
 from . import _core
 from ._arguments import Files, options_of, plain, text_of
 from ._errors import InputError, NoAnswer
 from ._graph import OpGraph
-from ._objects import _Part, flag_of, schedule_text
+from ._parts import flag_of
+from ._plan import schedule_text
 from ._result import Record, Result, RunResult, SearchResult, SweepResult
 
+_R = TypeVar("_R", bound=Result)
 _NO_OUTPUT = 4
 _PARTS = ("model", "cluster", "plan")
 
 
-def _call(subcommand: str, arguments: Sequence[str], files: Files,
-          result: Callable[..., Any] = Result) -> Any:
+def _call(subcommand: str, arguments: Sequence[str], files: Files, result: Type[_R]) -> _R:
     """Runs a subcommand, and makes a result of its JSON and of what it prints."""
     status, output, errors, kept, problems = _core.call(
         subcommand, [*arguments, "--json=memory:json"])
@@ -118,7 +119,8 @@ def collective(op: str, *, cluster: Any, bytes: Any = None, ranks: Any = None,
                     "sweep": sweep, "fidelity": fidelity, "granularity": granularity, **options}
         if isinstance(keywords.get("matrix"), (list, tuple)):
             keywords["matrix"] = files.json("matrix", {"bytes": keywords["matrix"]})
-        return _call("collective", [op, *options_of("collective", _parts(keywords, files))], files)
+        return _call("collective", [op, *options_of("collective", _parts(keywords, files))], files,
+                     Result)
 
 
 def schedule(name: Union[str, Sequence[Sequence[str]]], *, stages: Optional[int] = None,
@@ -133,10 +135,10 @@ def schedule(name: Union[str, Sequence[Sequence[str]]], *, stages: Optional[int]
     on one chunk, in seconds or as text. compare=["zb_h1", "gpipe"] adds others.
     """
     with Files() as files:
-        own = isinstance(name, (list, tuple))
-        word = files.write("schedule.txt", schedule_text(name)) if own else os.fspath(name)
+        is_name = isinstance(name, (str, os.PathLike))
+        word = str(name) if is_name else files.write("schedule.txt", schedule_text(name))
         keywords = {"stages": stages, "microbatches": microbatches, "chunks": chunks, **options}
-        return _call("schedule", [word, *options_of("schedule", keywords)], files)
+        return _call("schedule", [word, *options_of("schedule", keywords)], files, Result)
 
 
 def search(experiment: Any = None, *, model: Any = None, cluster: Any = None,
@@ -194,7 +196,7 @@ def serve(*, requests: Any = None, model: Any = None, cluster: Any = None, plan:
         keywords = {"requests": requests, "model": model, "cluster": cluster, "plan": plan,
                     "engine": engine, "step_time": step_time, "slo": slo, "replicas": replicas,
                     "cases": cases, **options}
-        return _call("serve", options_of("serve", _parts(keywords, files)), files)
+        return _call("serve", options_of("serve", _parts(keywords, files)), files, Result)
 
 
 def goodput(experiment: Any = None, *, failures: Any = None, tokens: Optional[float] = None,
@@ -211,7 +213,7 @@ def goodput(experiment: Any = None, *, failures: Any = None, tokens: Optional[fl
                     "tokens": tokens, "steps": steps, "days": days, "checkpoint": checkpoint,
                     **options}
         words = _experiment_words(experiment, files)
-        return _call("goodput", words + options_of("goodput", _parts(keywords, files)), files)
+        return _call("goodput", words + options_of("goodput", _parts(keywords, files)), files, Result)
 
 
 def validate(*words: str, fidelity: Optional[str] = None, **options: Any) -> Result:
@@ -221,7 +223,7 @@ def validate(*words: str, fidelity: Optional[str] = None, **options: Any) -> Res
     """
     with Files() as files:
         return _call("validate", [*words, *options_of("validate", {"fidelity": fidelity, **options})],
-                     files)
+                     files, Result)
 
 
 def formula(id: Optional[str] = None, values: Optional[Mapping[str, Any]] = None,
@@ -235,22 +237,21 @@ def formula(id: Optional[str] = None, values: Optional[Mapping[str, Any]] = None
         given = {**(values or {}), **more}
         words = ([] if id is None else [id]) + [f"{name}={text_of(one)}"
                                                 for name, one in given.items()]
-        members = _call("formula", words, files)._members
-        return members
+        return _call("formula", words, files, Result)._members
 
 
 def accuracy(*files_of_rows: Any, **options: Any) -> Result:
     """Predicted against measured: `rows` and `summary` of CSV tables (docs/accuracy.md)."""
     with Files() as files:
         words = [os.fspath(one) for one in files_of_rows]
-        return _call("accuracy", words + options_of("accuracy", options), files)
+        return _call("accuracy", words + options_of("accuracy", options), files, Result)
 
 
 def topology(cluster: Any, **options: Any) -> Result:
     """What a cluster is: counts, diameter, bisection bandwidth (bytes/s), bandwidth by level."""
     with Files() as files:
         word, _ = flag_of("cluster", cluster, files)
-        return _call("topology", [str(word), *options_of("topology", options)], files)
+        return _call("topology", [str(word), *options_of("topology", options)], files, Result)
 
 
 def network(case: Any, **options: Any) -> Result:
@@ -258,7 +259,7 @@ def network(case: Any, **options: Any) -> Result:
     with Files() as files:
         own = plain(case)
         word = files.json("case", own) if isinstance(own, Mapping) else os.fspath(own)
-        return _call("network", [word, *options_of("network", options)], files)
+        return _call("network", [word, *options_of("network", options)], files, Result)
 
 
 def catalog(kind: Optional[str] = None, name: Optional[str] = None) -> Any:
@@ -281,7 +282,8 @@ def command(subcommand: str, *words: Any, **options: Any) -> Result:
     """Any subcommand that has --json: command("compare", "a.json", "b.json")."""
     with Files() as files:
         texts = [os.fspath(one) for one in words]
-        return _call(subcommand, texts + options_of(subcommand, _parts(options, files)), files)
+        return _call(subcommand, texts + options_of(subcommand, _parts(options, files)), files,
+                     Result)
 
 
 def plan_keys() -> List[Record]:

@@ -21,7 +21,7 @@ class InputError(ValueError):
         self.problems = [Problem(*problem) for problem in problems]
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[type, Tuple[List[Problem]]]:
         return (InputError, (self.problems,))
 
 

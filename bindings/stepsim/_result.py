@@ -5,7 +5,7 @@ import json
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 
-class Record(dict):
+class Record(Dict[str, Any]):
     """An object of JSON whose members are attributes, too: `result.memory.peak_bytes`."""
 
     def __getattr__(self, name: str) -> Any:
@@ -96,7 +96,8 @@ class RunResult(Result):
     @property
     def memory(self) -> Record:
         """The memory of the rank that needs most, in bytes: peak_bytes, capacity_bytes, fits, ..."""
-        return self._members["memory"]
+        memory: Record = self._members["memory"]
+        return memory
 
     def html(self, path: Any) -> None:
         """Writes a page of charts for the browser, one file that needs no network (docs/report.md)."""
@@ -145,7 +146,7 @@ class SearchResult(Result):
 
     def plan(self, place: int = 0) -> Any:
         """The plan at a place of `best`, as a stepsim.Plan."""
-        from ._objects import Plan
+        from ._plan import Plan
         return Plan(**self._members["best"][place]["plan"])
 
 
@@ -164,7 +165,7 @@ class SweepResult(Result):
 
     def frame(self) -> Any:
         """A table of pandas: a row a point, the inputs as columns. ImportError without pandas."""
-        import pandas
+        import pandas  # type: ignore[import]
         rows = []
         for point in self:
             row = dict(point.inputs)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/experiment_result.h"
+#include "cli/session.h"
 #include "cli/version.h"
 #include "proto/catalog/measured_tables.h"
 #include "proto/json_value.h"
@@ -54,6 +55,8 @@ class LocalBench final : public PointBench {
 
   PointResult run() override {
     try {
+      loaded_->simulation.progress = session_progress;
+      loaded_->simulation.progress_context = session_;
       return {.json = experiment_result(std::move(*loaded_), intervals_)};
     } catch (const DeadlockError&) {
       return {.problem = "the step never ends: `stepsim run` says which ranks wait for each other"};
@@ -65,6 +68,7 @@ class LocalBench final : public PointBench {
  private:
   const SweepRequest& request_;
   const std::vector<IntervalEntry>& intervals_;
+  Session* const session_ = current_session();  // of the thread that made the bench
   std::optional<LoadedExperiment> loaded_;
 };
 

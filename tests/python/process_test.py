@@ -88,6 +88,10 @@ class ProcessTest(unittest.TestCase):
         self.interrupted("stepsim.search(model='llama3-70b', cluster='dgx-h100-512', "
                          "global_batch=1024, sequence=8192, front='whole')")
 
+    def test_a_sweep_can_be_interrupted(self):
+        self.interrupted("stepsim.sweep('llama3-70b-dgx-h100-512', jobs=2, plan={'global_batch': 4096}, "
+                         "set={'variation.jitter': 0.1}, over={'plan.sequence': [4096, 8192, 16384]})")
+
     def test_temporary_files_are_removed(self):
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, "TMPDIR": folder}

@@ -33,9 +33,21 @@ def executed(path):
                 output.output_type = "display_data"
         if cell.cell_type == "code":
             cell.execution_count = None
+            cell.outputs = joined(cell.outputs)
     notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python",
                                         "name": "python3"}}
     return notebook
+
+
+def joined(outputs):
+    """The outputs with what was printed in one piece: a slow machine sends it in several."""
+    pieces = []
+    for output in outputs:
+        if output.output_type == "stream" and pieces and pieces[-1].get("name") == output.name:
+            pieces[-1].text += output.text
+        else:
+            pieces.append(output)
+    return pieces
 
 
 def text_of(output):

@@ -68,7 +68,8 @@ def text_of(value: Any) -> str:
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
     if isinstance(value, Mapping):
-        return ",".join(f"{key}={text_of(one)}" for key, one in value.items())
+        return ",".join(f"{str(key).replace('_', '-')}={text_of(one)}"
+                        for key, one in value.items())
     if isinstance(value, (list, tuple)):
         return ",".join(text_of(one) for one in value)
     return str(value)

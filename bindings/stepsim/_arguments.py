@@ -80,8 +80,8 @@ def _headed(value: Any, between: str) -> str:
     if not isinstance(value, Mapping):
         return text_of(value)
     keys = dict(value)
-    head = text_of(keys.pop("kind"))
-    return head + between + text_of(keys) if keys else head
+    head = text_of(keys.pop("kind", ""))
+    return between.join(part for part in (head, text_of(keys)) if part)
 
 
 @functools.lru_cache(maxsize=None)

@@ -26,4 +26,4 @@ class InputError(ValueError):
 
 
 class NoAnswer(RuntimeError):
-    """The work ended without a result, such as ops that wait for one another."""
+    """The work has no result, such as requests that wait for ever."""

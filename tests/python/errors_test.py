@@ -91,11 +91,17 @@ class ErrorsTest(unittest.TestCase):
             stepsim.Model(huggingface={**CONFIG, "hidden_size": -5})
 
     def test_no_answer(self):
+        with self.assertRaisesRegex(stepsim.NoAnswer, "never all answered"):
+            stepsim.serve(requests={"kind": "burst", "count": 2, "input": 5, "output": 10},
+                          step_time="10ms", engine={"budget": 10, "chunked_prefill": False,
+                                                    "kv_blocks": 2, "block": 10})
+
+    def test_a_graph_that_waits_for_itself(self):
         graph = stepsim.OpGraph(ranks=2)
         for rank, other in ((graph[0], 1), (graph[1], 0)):
             arrived = rank.receive(other, 1024)
             rank.send(other, 1024, after=[arrived])
-        with self.assertRaisesRegex(stepsim.NoAnswer, "never"):
+        with self.assertRaisesRegex((stepsim.InputError, stepsim.NoAnswer), "receive from 1"):
             stepsim.run(graph, cluster="dgx-h100-8")
 
     def test_outputs_that_cannot_be_written(self):

@@ -19,6 +19,7 @@
 #include "cli/version.h"
 #include "experiment/build_cluster.h"
 #include "experiment/simulate_experiment.h"
+#include "pages/run/run_timeline.h"
 #include "proto/catalog/measured_tables.h"
 #include "sim/base/parallel.h"
 
@@ -75,8 +76,9 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   const Experiment& experiment = request.experiment;
   const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
   Progress progress;
+  const bool draws = !options.html.empty() || !options.timeline_plot.empty();
   ExperimentOptions simulation =
-      options.html.empty() ? options.simulation : recording_for_page(options.simulation);
+      draws ? recording_for_page(options.simulation) : options.simulation;
   progress.watch(simulation);
   simulation.before = [&](const OpGraph& graph, const Cluster& on, SimulationOptions& run) {
     announce_packets(graph, on, run, options.yes);
@@ -95,6 +97,9 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   Outputs outputs;
   if (!options.html.empty()) {
     outputs.write(options.html, page_of(request, reports.front().run, asked, what_if));
+  }
+  if (!options.timeline_plot.empty()) {
+    outputs.write(options.timeline_plot, timeline_svg(run_timeline(reports.front().run)));
   }
   write_outputs(options, reports, what_if, outputs);
   const bool is_for_people = !options.json_on_stdout() && current_session() == nullptr;

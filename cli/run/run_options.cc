@@ -138,6 +138,10 @@ RunOptions read_options(const CommandLine& line, std::vector<Problem>& problems)
   refuse_same_output(line, "trace", "plot-sensitivity", problems);
   refuse_same_output(line, "json", "plot-sensitivity", problems);
   options.html = read_html_path(line, {"trace", "json", "plot-sensitivity"}, problems);
+  options.timeline_plot = read_output_path(line, "plot-timeline", OutputFormat::kSvg, problems);
+  for (const char* const other : {"trace", "json", "html", "plot-sensitivity"}) {
+    refuse_same_output(line, other, "plot-timeline", problems);
+  }
   options.sensitivity = values.count("sensitivity") != 0 || !options.sensitivity_plot.empty();
   options.breakeven = text("breakeven");
   options.require_fit = values.count("require-fit") != 0;
@@ -168,8 +172,10 @@ void read_simulation(const po::variables_map& values, RunOptions& options,
   if (has_trace && simulation.fidelities.size() > 1) {
     problems.push_back({"--trace", "shows one run: give one --fidelity instead of all"});
   }
-  if (!options.html.empty() && simulation.fidelities.size() > 1) {
-    problems.push_back({"--html", "shows one run: give one --fidelity instead of all"});
+  const bool draws = !options.html.empty() || !options.timeline_plot.empty();
+  if (draws && simulation.fidelities.size() > 1) {
+    problems.push_back({options.html.empty() ? "--plot-timeline" : "--html",
+                        "shows one run: give one --fidelity instead of all"});
   }
 }
 
@@ -246,6 +252,8 @@ po::options_description run_option_list() {
   add("plot-sensitivity", text("FILE"), "the same as a picture; FILE ends in .svg");
   add("breakeven", text("NAME"),
       "also say from where on more of one of these no longer helps: nic_bandwidth");
+  add("plot-timeline", text("FILE"),
+      "draw the pipeline over time, and the memory of a rank of each stage; FILE ends in .svg");
   add("require-fit", "exit with status 1 if the plan does not fit in memory");
   add_input_option(options);
   return options;

@@ -16,8 +16,9 @@ struct RunOptions {
   ExperimentOptions simulation;  // several fidelities come side by side
   bool yes = false;              // run however many packet-hops there are
   TraceRequest trace;
-  std::string json;  // file, or "-" for standard output; empty: none
-  std::string html;  // file; empty: none
+  std::string json;           // file, or "-" for standard output; empty: none
+  std::string html;           // file; empty: none
+  std::string timeline_plot;  // likewise
   bool require_fit = false;
   bool sensitivity = false;      // what 10 % of each lever changes
   std::string sensitivity_plot;  // file; empty: none

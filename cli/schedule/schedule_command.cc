@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "cli/schedule/schedule_comparison.h"
 #include "cli/schedule/schedule_options.h"
+#include "cli/schedule/schedule_plot.h"
 #include "cli/schedule/schedule_report.h"
 #include "cli/standard_output.h"
 #include "cli/trace_outputs.h"
@@ -119,6 +120,10 @@ ExitStatus run_schedule_command(const std::vector<std::string>& arguments) {
               {.metadata = {{"schedule", options.name}}}, outputs);
   const std::string json = options.json.empty() ? "" : schedule_json(options, own, comparison);
   outputs.write(options.json, json);
+  if (!options.plot.empty()) {
+    outputs.write(options.plot,
+                  timeline_svg(schedule_plot(options.name, own.schedule, costs, run.replayed)));
+  }
   outputs.commit();
   if (options.json == "-") {
     outputs.print(json);

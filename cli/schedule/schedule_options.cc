@@ -140,6 +140,8 @@ po::options_description schedule_option_list() {
       "one)");
   add_trace_options(options, "write NAME as a trace of every rank");
   add_json_option(options);
+  add("plot", po::value<std::string>()->value_name("FILE"),
+      "draw the ops of each rank over time, and what it holds; FILE ends in .svg");
   add_input_option(options);
   return options;
 }
@@ -198,6 +200,9 @@ ScheduleOptions read_schedule_options(const std::vector<std::string>& arguments,
   options.trace = read_trace_request(line, problems);
   options.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   refuse_same_output(line, "trace", "json", problems);
+  options.plot = read_output_path(line, "plot", OutputFormat::kSvg, problems);
+  refuse_same_output(line, "trace", "plot", problems);
+  refuse_same_output(line, "json", "plot", problems);
   if (!options.json.empty() && options.json == options.trace.path) {
     problems.push_back({"--json", "must not be the file of --trace"});
   }

@@ -25,6 +25,7 @@ struct ScheduleOptions {
   bool batch_p2p = false;
   TraceRequest trace;
   std::string json;
+  std::string plot;  // file; empty: none
 };
 
 // Adds all problems to `problems`.

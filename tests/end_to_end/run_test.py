@@ -2,11 +2,22 @@
 """stepsim run, as a person runs it: run_test.py PATH-TO-STEPSIM."""
 import json
 import pathlib
+import re
 
 from program import SMALL, StepsimTest, main, stepsim
 
 
 class RunTest(StepsimTest):
+    def test_a_plot_of_the_timeline_has_every_pass(self):
+        plot = self.folder / "p.svg"
+        done = stepsim("run", SMALL, "--plan", "pp=2,dp=2,global-batch=16", "--plot-timeline", str(plot))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # Eight micro-batches, each forward and backward on two stages, and the optimizer.
+        text = plot.read_text()
+        self.assertEqual(len(re.findall(r'text-anchor="middle" fill="#ffffff">[0-7]</text>', text)), 8 * 2 * 2)
+        self.assertIn("stage 1 (rank", text)
+        self.assertIn(">memory, up to ", text)
+
     def test_prints_the_table_and_writes_the_files(self):
         result_path = str(self.folder / "result.json")
         trace_path = str(self.folder / "trace.json.gz")

@@ -7,6 +7,19 @@ from program import StepsimTest, main, stepsim
 
 
 class ScheduleTest(StepsimTest):
+    def test_a_plot_has_every_op_and_what_a_rank_holds(self):
+        plot, result = self.folder / "p.svg", self.folder / "r.json"
+        for name, ops in (("1f1b", 4 * 2 * 8), ("zbv_auto", 4 * 2 * 3 * 8)):
+            done = stepsim("schedule", name, "--stages", "4", "--microbatches", "8", "--plot", str(plot), "--json",
+                           str(result))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            text = plot.read_text()
+            self.assertEqual(text.count('font-size="11" text-anchor="middle"'), ops, "an op has no number")
+            most = max(json.loads(result.read_text())["peak_in_flight"])
+            self.assertIn(f"held, up to {most}<", text)
+        self.expect_refused(["schedule", "1f1b", "--stages", "4", "--microbatches", "8", "--plot", "p.json"],
+                            "--plot: must end in .svg")
+
     def answer(self, *arguments):
         result = stepsim("schedule", *arguments, "--json", "-")
         self.assertEqual(result.returncode, 0, result.stderr)

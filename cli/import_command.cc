@@ -262,7 +262,8 @@ Usage:
 
 Traces and workloads become a graph of work. --cluster replays it there; --to writes it as a file
 that `stepsim run WORKLOAD.json --cluster C` takes. Settings of trainers become an experiment, which
-`stepsim run` takes. What could not be told, or has no counterpart, is listed. `families` lists the families of models that hf reads. docs/import.md has all kinds.
+`stepsim run` takes. What could not be told, or has no counterpart, is listed. `families` lists the
+families of models that hf reads. docs/import.md has all kinds.
 )",
     .options = import_option_list,
     .run = run_import_command,

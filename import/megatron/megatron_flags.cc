@@ -13,6 +13,7 @@
 #include "import/settings/settings_files.h"
 #include "import/settings/shell_script.h"
 #include "sim/base/field_text.h"
+#include "sim/base/input_file.h"
 
 namespace stepsim {
 namespace {
@@ -288,6 +289,9 @@ std::optional<MegatronSource> read_megatron_flags(std::string_view text, const s
   MegatronSource source = MegatronSource::kFlags;
   if (read_log(text, file, settings)) {
     source = MegatronSource::kLog;
+  } else if (text.size() > static_cast<std::size_t>(most_bytes(InputKind::kText).value())) {
+    problems.push_back({path, "is no log of Megatron-LM, and can't be read as a script: " +
+                                  too_long(InputKind::kText, "has")});
   } else if (has_yaml_arguments(text)) {
     read_yaml_arguments(text, file, settings, problems);
   } else {

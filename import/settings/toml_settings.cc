@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 
 #include "import/settings/settings_files.h"
+#include "sim/base/field_text.h"
 
 namespace stepsim {
 namespace {
@@ -27,6 +30,19 @@ bool has_groups(const toml::array& list) {
     if (element.is_table() || element.is_array()) return true;
   }
   return false;
+}
+
+// Each dot of a key makes a table in a table, which toml++ walks and destroys by recursion. Lines
+// with few dots, of numbers and names of modules, don't count.
+bool has_too_many_dots(std::string_view text) {
+  constexpr std::ptrdiff_t kFewDots = 20;
+  constexpr std::ptrdiff_t kMostDots = 5'000;
+  std::ptrdiff_t all = 0;
+  for (const std::string_view line : split_text(text, '\n')) {
+    const std::ptrdiff_t dots = std::ranges::count(line, '.');
+    if (dots > kFewDots) all += dots;
+  }
+  return all > kMostDots;
 }
 
 void add_toml(std::string_view name, const toml::node& node, SettingsBuilder& builder) {
@@ -60,6 +76,10 @@ void add_toml(std::string_view name, const toml::node& node, SettingsBuilder& bu
 
 void read_toml_settings(std::string_view text, const std::string& file, Settings& settings,
                         std::vector<Problem>& problems) {
+  if (has_too_many_dots(text)) {
+    problems.push_back({file, "has keys of too many parts: more than 5,000 dots in long lines"});
+    return;
+  }
   toml::table table;
   try {
     table = toml::parse(text);

@@ -271,6 +271,11 @@ void TrainerExperiment::check(const std::string& text) {
   }
 }
 
+std::string TrainerExperiment::harmless_text() const {
+  return fmt::format("{} keys that change no step's time{}", harmless_.size(),
+                     request_->verbose ? ": " + values_of(harmless_) : "; --verbose lists them");
+}
+
 std::string TrainerExperiment::heading() const {
   std::string text = fmt::format("Read by stepsim import {}.\n", kind_);
   if (!assumed_.empty()) {
@@ -287,6 +292,7 @@ std::string TrainerExperiment::heading() const {
   if (!unknown_.empty()) {
     text += fmt::format("Not known here, {} keys: {}\n", unknown_.size(), values_of(unknown_));
   }
+  if (!harmless_.empty()) text += harmless_text() + "\n";
   return comment(text);
 }
 
@@ -319,9 +325,7 @@ Imported TrainerExperiment::finish(const std::function<bool(const Setting&)>& ch
         fmt::format("not known here, {} keys: {}", unknown_.size(), values_of(unknown_)));
   }
   if (!harmless_.empty()) {
-    imported.notes.push_back(
-        fmt::format("{} keys that change no step's time{}", harmless_.size(),
-                    request_->verbose ? ": " + values_of(harmless_) : "; --verbose lists them"));
+    imported.notes.push_back(harmless_text());
   }
   Json unknown = Json::array();
   for (const Setting* const setting : unknown_) unknown.push_back(setting_json(*setting));

@@ -86,6 +86,7 @@ class TrainerExperiment {
   void apply_sets();
   void check(const std::string& text);
   std::string heading() const;
+  std::string harmless_text() const;
 
   std::string kind_;
   Settings* settings_;

@@ -174,6 +174,7 @@ class TrainersTest(StepsimTest):
         self.assertIn("#   --rampup-batch-size 8 8 1000 (x.sh:1)".replace("8 8 1000", '["8","8","1000"]'),
                       shown)
         self.assertIn("# Not known here, 1 keys: --shiny-new-flag 3", shown)
+        self.assertIn("# 2 keys that change no step's time; --verbose lists them", shown)
         to = str(self.folder / "x.textproto")
         self.assertIn("--lr 1e-4", stepsim("import", "megatron", path, "--to", to, "--verbose").stdout)
 

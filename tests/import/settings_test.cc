@@ -80,6 +80,17 @@ TEST_F(SettingsTest, ReadsTomlAndNamesItsBadLines) {
   EXPECT_EQ(problem().substr(0, 8), "x.toml:1");
 }
 
+// A key of half a million parts is as many tables in one another.
+TEST_F(SettingsTest, KeysOfVeryManyPartsAreRefused) {
+  std::string key = "a";
+  for (int i = 0; i < 500'000; ++i) key += ".a";
+  read_toml_settings(key + " = 1\n", "x.toml", settings_, problems_);
+  EXPECT_EQ(problem(), "x.toml has keys of too many parts: more than 5,000 dots in long lines");
+  problems_.clear();
+  read_toml_settings(key.substr(0, 10'001) + " = 1\n", "x.toml", settings_, problems_);
+  EXPECT_NE(problem().find("64 deep"), std::string::npos) << problem();
+}
+
 TEST_F(SettingsTest, ReadsJsonAndListsOfGroups) {
   read_json_settings(R"({"a": {"b": 1.5}, "l": [{"m": 2}], "t": "auto"})", "x.json", settings_,
                      problems_);

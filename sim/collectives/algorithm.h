@@ -71,6 +71,12 @@ struct LaneGate {
   std::uint32_t round = 0;
 };
 
+// What a member sends in all rounds of a lane, always to the same other member.
+struct LaneSum {
+  std::uint32_t to = 0;  // member
+  Bytes bytes;
+};
+
 class CollectiveAlgorithm {
  public:
   virtual ~CollectiveAlgorithm() = default;
@@ -121,6 +127,8 @@ class CollectiveAlgorithm {
   // member, all the way round. Pipelined, a byte then takes the trips of its own way and not the
   // longest trip of each round.
   virtual bool relays() const { return false; }
+  // Returns the sum of message(lane, round, member) over all rounds. REQUIRES: relays()
+  virtual LaneSum lane_sum(std::uint32_t /*lane*/, std::uint32_t /*member*/) const { return {}; }
 
   // Returns whether, in an all-to-all with a matrix that nodes share, messages between nodes carry
   // ByteMatrix::shared.

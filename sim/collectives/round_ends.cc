@@ -37,15 +37,30 @@ Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
 
 Duration end_of_relay(std::uint32_t rounds, const std::vector<std::uint32_t>& next,
                       const std::vector<Duration>& hop) {
-  std::vector<Duration> has(next.size());
-  std::vector<Duration> gets(next.size());
-  for (std::uint32_t round = 0; round < rounds; ++round) {
-    for (std::size_t member = 0; member < next.size(); ++member) {
-      gets[next[member]] = has[member] + hop[member];
+  Duration longest{};
+  std::vector<bool> is_passed(next.size());
+  std::vector<Duration> trips;  // round the cycle of one member, in order
+  for (std::uint32_t first = 0; first < next.size(); ++first) {
+    if (is_passed[first]) continue;
+    trips.clear();
+    Duration all{};
+    for (std::uint32_t member = first; !is_passed[member]; member = next[member]) {
+      is_passed[member] = true;
+      trips.push_back(hop[member]);
+      all += hop[member];
     }
-    has.swap(gets);
+    // A byte goes all the way round `rounds / n` times, and then `rounds % n` trips.
+    const std::size_t rest = rounds % trips.size();
+    Duration window{};
+    for (std::size_t trip = 0; trip < rest; ++trip) window += trips[trip];
+    Duration most = window;
+    for (std::size_t start = 0; start + 1 < trips.size(); ++start) {
+      window += trips[(start + rest) % trips.size()] - trips[start];
+      most = std::max(most, window);
+    }
+    longest = std::max(longest, static_cast<std::int64_t>(rounds / trips.size()) * all + most);
   }
-  return *std::ranges::max_element(has);
+  return longest;
 }
 
 }  // namespace stepsim

@@ -18,8 +18,8 @@ Duration end_of_rounds(const CollectiveAlgorithm& algorithm,
                        const std::vector<std::vector<Duration>>& trips);
 
 // Returns the time at which the last byte arrives if every member passes everything it receives on
-// to the same other member. `next`: that member, by sender. `hop`: the trip there. O(rounds x
-// members).
+// to the same other member. `next`: that member, by sender; a permutation. `hop`: the trip there.
+// O(members).
 Duration end_of_relay(std::uint32_t rounds, const std::vector<std::uint32_t>& next,
                       const std::vector<Duration>& hop);
 

@@ -20,6 +20,7 @@
 #include "sim/collectives/choose_algorithm.h"
 #include "sim/collectives/parts.h"
 #include "sim/collectives/proof.h"
+#include "sim/collectives/round_ends.h"
 #include "sim/collectives/step_list.h"
 
 namespace stepsim {
@@ -276,6 +277,52 @@ TEST(CollectivesTest, RotatedRingsUseEveryRailAlike) {
     for (const int count : leaves) {
       EXPECT_EQ(count, static_cast<int>(shape.members() / sizes[0])) << text(shape);
     }
+  }
+}
+
+// The sum that a relay gives is that of its messages, all to one member.
+TEST(CollectivesTest, SumsOfRelaysAreThoseOfTheirMessages) {
+  for (const auto& sizes : std::vector<std::vector<std::uint32_t>>{{8, 4}, {4, 3}, {8, 2, 3}}) {
+    const GroupShape shape = shape_of(sizes, false, false);
+    for (const Op op : {Op::kAllReduce, Op::kAllGather, Op::kReduceScatter}) {
+      for (const std::int64_t elements : {1, 37, 9600, 9601}) {
+        const auto relay =
+            choose_algorithm(task_of(op, shape, elements), Choice::kRotatedRings, shape);
+        ASSERT_TRUE(relay->relays());
+        for (std::uint32_t lane = 0; lane < relay->lanes(); ++lane) {
+          for (std::uint32_t member = 0; member < shape.members(); ++member) {
+            const LaneSum sum = relay->lane_sum(lane, member);
+            Bytes bytes{};
+            for (std::uint32_t round = 0; round < relay->rounds(); ++round) {
+              const auto message = relay->message(lane, round, member);
+              EXPECT_EQ(message->to, sum.to);
+              bytes += message->bytes;
+            }
+            EXPECT_EQ(bytes, sum.bytes) << text(shape) << ", lane " << lane << ", " << member;
+          }
+        }
+      }
+    }
+  }
+}
+
+// A byte that is passed on all the way round takes the trips of its own way.
+TEST(CollectivesTest, RelaysEndWithTheLongestWay) {
+  const std::vector<std::uint32_t> next = {2, 4, 1, 5, 0, 3};  // 0 2 1 4 and 3 5
+  const std::vector<Duration> hop = {Duration(7), Duration(1), Duration(2),
+                                     Duration(3), Duration(5), Duration(4)};
+  for (std::uint32_t rounds = 0; rounds < 14; ++rounds) {
+    Duration longest{};
+    for (std::uint32_t first = 0; first < next.size(); ++first) {
+      Duration way{};
+      std::uint32_t member = first;
+      for (std::uint32_t round = 0; round < rounds; ++round) {
+        way += hop[member];
+        member = next[member];
+      }
+      longest = std::max(longest, way);
+    }
+    EXPECT_EQ(end_of_relay(rounds, next, hop), longest) << rounds;
   }
 }
 

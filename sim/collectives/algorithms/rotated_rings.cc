@@ -58,6 +58,25 @@ RotatedRings::RotatedRings(const CollectiveTask& task, const GroupShape& shape)
     for (std::uint32_t place = 0; place < n_; ++place) made.place[made.members[place]] = place;
     rings_.push_back(std::move(made));
   }
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
+    for (std::uint32_t shard = 0; shard < n_; ++shard) rings_[lane].elements += share(lane, shard);
+  }
+}
+
+std::int64_t RotatedRings::share(std::uint32_t lane, std::uint32_t of_shard) const {
+  const std::int64_t elements = task_.bytes.value() / task_.element.value();
+  return part(part(elements, of_shard, n_), lane, lanes());
+}
+
+// The rounds of a reduce-scatter pass all shards but the member's own, those of an all-gather all
+// but that of the member in front, which that one has brought.
+LaneSum RotatedRings::lane_sum(std::uint32_t lane, std::uint32_t member) const {
+  const Ring& ring = rings_[lane];
+  const std::uint32_t to = ring.members[(ring.place[member] + 1) % n_];
+  std::int64_t elements = 0;
+  if (task_.op != CollectiveOp::kAllGather) elements += ring.elements - share(lane, member);
+  if (task_.op != CollectiveOp::kReduceScatter) elements += ring.elements - share(lane, to);
+  return {.to = to, .bytes = Bytes(elements * task_.element.value())};
 }
 
 // A reduce-scatter ends with the member's own shard: round k sends on the shard of the member k + 1
@@ -73,9 +92,7 @@ std::uint32_t RotatedRings::shard(std::uint32_t lane, std::uint32_t round,
 std::optional<CollectiveMessage> RotatedRings::message(std::uint32_t lane, std::uint32_t round,
                                                        std::uint32_t member) const {
   const Ring& ring = rings_[lane];
-  const std::int64_t elements = task_.bytes.value() / task_.element.value();
-  const std::int64_t size =
-      part(part(elements, shard(lane, round, member), n_), lane, lanes()) * task_.element.value();
+  const std::int64_t size = share(lane, shard(lane, round, member)) * task_.element.value();
   return CollectiveMessage{.to = ring.members[(ring.place[member] + 1) % n_],
                            .bytes = Bytes(size),
                            .reduce = adds(round)};

@@ -39,6 +39,7 @@ class RotatedRings final : public CollectiveAlgorithm {
                                            std::uint32_t member) const override;
   std::uint32_t receives(std::uint32_t, std::uint32_t, std::uint32_t) const override { return 1; }
   bool relays() const override { return true; }
+  LaneSum lane_sum(std::uint32_t lane, std::uint32_t member) const override;
   std::uint32_t shards() const override { return n_; }
   std::uint32_t pieces() const override { return lanes(); }  // piece p of each shard is ring p's
   std::uint32_t shard_of(std::uint32_t member) const override { return member; }
@@ -49,11 +50,14 @@ class RotatedRings final : public CollectiveAlgorithm {
   struct Ring {
     std::vector<std::uint32_t> members;  // by place
     std::vector<std::uint32_t> place;    // by member
+    std::int64_t elements = 0;           // of all shards, its share
   };
   bool adds(std::uint32_t round) const {
     return task_.op != CollectiveOp::kAllGather && round < n_ - 1;
   }
   std::uint32_t shard(std::uint32_t lane, std::uint32_t round, std::uint32_t member) const;
+  // Elements of the share of ring `lane` in a shard.
+  std::int64_t share(std::uint32_t lane, std::uint32_t of_shard) const;
 
   CollectiveTask task_;
   std::uint32_t n_;

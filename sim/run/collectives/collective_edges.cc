@@ -25,20 +25,37 @@ class Summing {
       : algorithm_(algorithm), hop_(hop) {}
 
   EdgeSums sum_up() {
-    trips_.assign(algorithm_.lanes(), std::vector<Duration>(algorithm_.rounds()));
-    next_.resize(algorithm_.endpoints());
-    hop_to_next_.resize(algorithm_.endpoints());
-    Duration relayed{};
-    for (std::uint32_t lane = 0; lane < algorithm_.lanes(); ++lane) {
-      for (std::uint32_t member = 0; member < algorithm_.endpoints(); ++member) add(lane, member);
-      if (!algorithm_.relays()) continue;
-      relayed = std::max(relayed, end_of_relay(algorithm_.rounds(), next_, hop_to_next_));
-    }
-    sums_.latency = algorithm_.relays() ? relayed : end_of_rounds(algorithm_, trips_);
+    sums_.latency = algorithm_.relays() ? add_relays() : add_rounds();
     return std::move(sums_);
   }
 
  private:
+  // Both return the time of a trip through all rounds.
+  Duration add_relays() {
+    next_.resize(algorithm_.members());
+    hop_to_next_.resize(algorithm_.members());
+    Duration longest{};
+    for (std::uint32_t lane = 0; lane < algorithm_.lanes(); ++lane) {
+      for (std::uint32_t member = 0; member < algorithm_.members(); ++member) {
+        const LaneSum sum = algorithm_.lane_sum(lane, member);
+        const std::uint32_t number = number_of({.from = member, .to = sum.to});
+        sums_.bytes[number] += sum.bytes;
+        sums_.sent += sum.bytes;
+        next_[member] = sum.to;
+        hop_to_next_[member] = hops_[number];
+      }
+      longest = std::max(longest, end_of_relay(algorithm_.rounds(), next_, hop_to_next_));
+    }
+    return longest;
+  }
+  Duration add_rounds() {
+    trips_.assign(algorithm_.lanes(), std::vector<Duration>(algorithm_.rounds()));
+    for (std::uint32_t lane = 0; lane < algorithm_.lanes(); ++lane) {
+      for (std::uint32_t member = 0; member < algorithm_.endpoints(); ++member) add(lane, member);
+    }
+    return end_of_rounds(algorithm_, trips_);
+  }
+
   // A member sends to few others, and many rounds in a row over the same edge.
   void add(std::uint32_t lane, std::uint32_t member) {
     std::optional<CollectiveEdge> edge;
@@ -61,8 +78,6 @@ class Summing {
       Duration& trip = trips_[lane][round];
       trip = std::max(trip, hops_[number]);
     }
-    if (edge) next_[member] = edge->to;
-    hop_to_next_[member] = edge ? hops_[number] : Duration{};
   }
 
   std::uint32_t number_of(const CollectiveEdge& edge) {
@@ -82,7 +97,7 @@ class Summing {
   std::vector<Duration> hops_;                                           // by edge
   std::unordered_map<CollectiveEdge, std::uint32_t, EdgeHash> numbers_;  // never iterated
   std::vector<std::vector<Duration>> trips_;                             // by lane and round
-  std::vector<std::uint32_t> next_;  // receiver of the lane's last message, by member
+  std::vector<std::uint32_t> next_;                                      // by member, in a relay
   std::vector<Duration> hop_to_next_;
 };
 

@@ -30,7 +30,8 @@ struct EdgeSums {
   Duration latency{};        // of one trip through all rounds
 };
 
-// `hop` is asked once for each edge how long a byte takes over it. O(messages).
+// `hop` is asked once for each edge how long a byte takes over it. O(messages), of a
+// relay O(lanes x members).
 EdgeSums sum_edges(const CollectiveAlgorithm& algorithm,
                    const std::function<Duration(const CollectiveEdge&)>& hop);
 

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,7 +12,7 @@
 #include "cli/command_line.h"
 #include "cli/html_option.h"
 #include "cli/outputs.h"
-#include "cli/session.h"
+#include "cli/progress_line.h"
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
@@ -27,7 +25,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::chrono::seconds kQuiet(2);
 constexpr std::size_t kListedReasons = 20;
 
 po::options_description accuracy_option_list() {
@@ -49,36 +46,6 @@ po::options_description accuracy_option_list() {
   add_input_option(options);
   return options;
 }
-
-// Draws a line on standard error once reading takes longer than 2 s, on a terminal only.
-class RecordProgress {
- public:
-  RecordProgress(std::string file, std::size_t records)
-      : file_(std::move(file)), records_(records) {}
-  ~RecordProgress() {
-    if (drawn_) print_error("\r\033[K");
-  }
-  RecordProgress(const RecordProgress&) = delete;
-  RecordProgress& operator=(const RecordProgress&) = delete;
-
-  void at(std::size_t done) {
-    throw_if_stopped();
-    const auto now = std::chrono::steady_clock::now();
-    if (on_terminal_ && now - start_ > kQuiet && now - last_ > std::chrono::milliseconds(200)) {
-      print_error(fmt::format("\r\033[K{}: {} of {} records", file_, done, records_));
-      drawn_ = true;
-      last_ = now;
-    }
-  }
-
- private:
-  std::string file_;
-  std::size_t records_;
-  bool on_terminal_ = current_session() == nullptr && isatty(STDERR_FILENO) == 1;
-  bool drawn_ = false;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_ = start_;
-};
 
 // Returns "["vocab: 51200"]".
 std::string list_of(const std::vector<std::string>& texts) {
@@ -270,7 +237,7 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
   const std::vector<Hardware> hardware = load_hardware();
   std::vector<AccuracyRow> rows;
   for (const CsvTable& table : tables) {
-    RecordProgress progress(table.file, table.records.size());
+    ProgressLine progress;
     const std::vector<AccuracyRow> of_table =
         predict(table, hardware,
                 {.library = library,
@@ -279,8 +246,9 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
                  .serving_plan = line.value("plan"),
                  .serving_engine = line.value("engine"),
                  .change_chip = {},
-                 .progress = [&progress](std::size_t done, std::size_t) {
-                   progress.at(done);
+                 .progress = [&](std::size_t done, std::size_t all) {
+                   if (!progress.is_due()) return true;
+                   progress.show(fmt::format("{}: {} of {} records", table.file, done, all));
                    return true;
                  }});
     rows.insert(rows.end(), of_table.begin(), of_table.end());

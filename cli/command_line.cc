@@ -117,7 +117,7 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
   positional.add(kWords, -1);
   std::vector<std::string> names;
   for (const auto& option : options.options()) names.push_back("--" + option->long_name());
-  names.emplace_back("--help");
+  names.insert(names.end(), {"--quiet", "--help"});
   CommandLine line;
   try {
     const int style = po::command_line_style::unix_style ^ po::command_line_style::allow_guessing;
@@ -152,8 +152,8 @@ void add_json_option(po::options_description& options) {
       "write the result as JSON; - writes it to standard output, and nothing else there");
 }
 
-void add_help_option(po::options_description& options) {
-  options.add_options()("help,h", "this text");
+void add_common_options(po::options_description& options) {
+  options.add_options()("quiet", "show no progress")("help,h", "this text");
 }
 
 void add_input_option(po::options_description& options) {

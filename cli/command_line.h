@@ -47,8 +47,8 @@ CommandLine read_command_line(const std::vector<std::string>& arguments,
                               const boost::program_options::options_description& options,
                               std::vector<Problem>& problems);
 
-// Adds --help, which every subcommand has, and --json, which those with a result have.
-void add_help_option(boost::program_options::options_description& options);
+// Adds --quiet and --help, which every subcommand has, and --json, which those with a result have.
+void add_common_options(boost::program_options::options_description& options);
 void add_json_option(boost::program_options::options_description& options);
 
 // Adds --max-input, which every subcommand that reads files has.

@@ -137,7 +137,7 @@ std::string help_text(const Subcommand& subcommand) {
   const std::string text = std::string(subcommand.description) + names_text(subcommand);
   if (subcommand.options == nullptr) return text;
   OptionList options = subcommand.options();
-  add_help_option(options);
+  add_common_options(options);
   const std::string lines = text_of(options);
   // Boost writes through streams of its own, which cut a line short where there is no memory.
   if (lines != text_of(options)) throw std::bad_alloc();

@@ -39,6 +39,7 @@ std::vector<ListedOption> listed_options(const Subcommand& subcommand) {
                         option->description()});
     }
   }
+  listed.push_back({"quiet", "", "show no progress"});
   listed.push_back({"help", "", "this text"});
   return listed;
 }

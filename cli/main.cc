@@ -16,6 +16,7 @@
 #include "cli/help.h"
 #include "cli/interrupts.h"
 #include "cli/out_of_memory.h"
+#include "cli/progress_line.h"
 #include "cli/standard_output.h"
 #include "cli/subcommands.h"
 #include "cli/version.h"
@@ -25,6 +26,10 @@
 
 namespace stepsim {
 namespace {
+
+bool asks_for_quiet(const std::string& argument) {
+  return argument == "--quiet";
+}
 
 bool asks_for_help(const std::string& argument) {
   return argument == "--help" || argument == "-h";
@@ -38,7 +43,8 @@ ExitStatus print_and_end(const std::string& text) {
 ExitStatus dispatch(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return print_and_end(overview());
   if (arguments[0] == "--version") return print_and_end(fmt::format("stepsim {}\n", version()));
-  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (std::erase_if(rest, asks_for_quiet) > 0) hide_progress();
   if (asks_for_help(arguments[0])) return kHelpSubcommand.run(rest);
   const Subcommand& subcommand = find_subcommand(arguments[0]);
   if (std::ranges::any_of(rest, asks_for_help)) return print_and_end(help_text(subcommand));

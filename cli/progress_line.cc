@@ -2,14 +2,33 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
 #include "cli/session.h"
 #include "cli/standard_output.h"
 
 namespace stepsim {
+namespace {
 
-ProgressLine::ProgressLine(bool quiet)
-    : quiet_(quiet || current_session() != nullptr),
-      on_terminal_(isatty(STDERR_FILENO) == 1),
+std::atomic<bool> is_hidden = false;
+
+bool can_change_a_line() {
+  const char* const terminal = std::getenv("TERM");
+  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  return isatty(STDERR_FILENO) != 0 && !dumb;
+}
+
+}  // namespace
+
+void hide_progress() {
+  is_hidden = true;
+}
+
+ProgressLine::ProgressLine()
+    : hidden_(is_hidden || current_session() != nullptr),
+      on_terminal_(can_change_a_line()),
       next_(Clock::now() + std::chrono::seconds(on_terminal_ ? 1 : 10)) {}
 
 ProgressLine::~ProgressLine() {
@@ -18,13 +37,16 @@ ProgressLine::~ProgressLine() {
 
 bool ProgressLine::is_due() const {
   throw_if_stopped();
-  return !quiet_ && Clock::now() >= next_;
+  return !hidden_ && Clock::now() >= next_;
 }
 
 void ProgressLine::show(const std::string& text) {
-  if (!is_due()) return;
-  next_ = Clock::now() +
-          (on_terminal_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(10'000));
+  if (is_due()) show_at_once(text);
+}
+
+void ProgressLine::show_at_once(const std::string& text) {
+  if (hidden_) return;
+  next_ = Clock::now() + std::chrono::milliseconds(on_terminal_ ? 200 : 10'000);
   print_error(on_terminal_ ? "\r\033[K" + text : text + "\n");
   drawn_ = on_terminal_;
 }

@@ -1,5 +1,6 @@
 // ProgressLine says on standard error how far a long piece of work is: on a terminal a line that
-// changes, else a line every 10 s. Nothing appears in the first second (10 s without a terminal).
+// changes, else a line every 10 s. Nothing appears in the first second (10 s without a terminal),
+// in a session (cli/session.h), and after hide_progress().
 
 #pragma once
 
@@ -8,20 +9,25 @@
 
 namespace stepsim {
 
+// From now on no ProgressLine shows anything: --quiet. Called before work begins.
+void hide_progress();
+
 class ProgressLine {
  public:
-  explicit ProgressLine(bool quiet);
+  ProgressLine();
   ~ProgressLine();  // wipes the line
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  bool is_due() const;  // whether show() would draw now
+  // Whether show() would draw now. Throws SessionStopped where a session's caller ends the work.
+  bool is_due() const;
   void show(const std::string& text);
+  void show_at_once(const std::string& text);  // also before it is due
   void wipe();
 
  private:
   using Clock = std::chrono::steady_clock;
-  const bool quiet_;
+  const bool hidden_;
   const bool on_terminal_;
   bool drawn_ = false;
   Clock::time_point next_;

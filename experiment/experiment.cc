@@ -8,11 +8,13 @@ namespace {
 void check_host(const ParallelPlan& plan, const ClusterSpec& cluster,
                 std::vector<Problem>& problems) {
   if (!plan.offloads() || cluster.host.given()) return;
-  problems.push_back({plan.offload_optimizer ? "offload_optimizer" : "offload_activations",
-                      "needs a host: " + cluster.chip.name +
-                          " has none in the catalog; give cluster.host, as in host { "
-                          "link_bandwidth: \"25GB/s\" memory_bandwidth: \"300GB/s\" "
-                          "memory_capacity: \"1TB\" }"});
+  const char* const key = plan.offload_optimizer     ? "offload_optimizer"
+                          : plan.offload_activations ? "offload_activations"
+                                                     : "copy_checkpoint";
+  problems.push_back({key, "needs a host: " + cluster.chip.name +
+                               " has none in the catalog; give cluster.host, as in host { "
+                               "link_bandwidth: \"25GB/s\" memory_bandwidth: \"300GB/s\" "
+                               "memory_capacity: \"1TB\" }"});
 }
 
 }  // namespace

@@ -66,6 +66,11 @@ void add_head(ReportText& text, const GoodputOutcome& outcome) {
                              Paint::kBold));
   text.line("  {} chips on {} nodes, {} spare nodes; failures: {}", grouped(trained.job.chips),
             grouped(outcome.setup.nodes), outcome.setup.spares, outcome.table.name);
+  if (trained.job.spare_groups > 1) {
+    text.line(
+        "  spares lie in {} groups of nodes; with one of another group a step takes {:+.2f} %",
+        trained.job.spare_groups, 100 * (trained.job.far_slowdown - 1));
+  }
   text.line("  {} steps of {}{}", grouped(outcome.setup.work / trained.job.step),
             to_text(trained.step),
             outcome.experiment.empty()
@@ -315,9 +320,11 @@ std::string goodput_json(const GoodputOutcome& outcome) {
   text += best_json(outcome);
   text += fmt::format(
       "  \"by_interval\": {},\n  \"by_spares\": {},\n  \"sensitivity\": {},\n"
-      "  \"smaller_steps\": {},\n  \"timeline\": {},\n",
+      "  \"smaller_steps\": {},\n  \"spare_groups\": {},\n  \"far_spare_slowdown\": {},\n"
+      "  \"timeline\": {},\n",
       curve_json(outcome.by_interval, "interval_s"), curve_json(outcome.by_spares, "spares"),
-      sensitivity_json(outcome), smaller_json(outcome), timeline_json(outcome));
+      sensitivity_json(outcome), smaller_json(outcome), outcome.trained.job.spare_groups,
+      json_number(outcome.trained.job.far_slowdown), timeline_json(outcome));
   return text + fmt::format(
                     "  \"simulator\": {{\"events\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
                     "\"peak_rss_bytes\": {}}}\n}}\n",

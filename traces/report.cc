@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/step/rank_spread.h"
 #include "sim/base/quantity_text.h"
 #include "sim/hardware/group_links.h"
 #include "traces/link_kinds.h"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr std::size_t kBarWidth = 40;
 constexpr std::size_t kLinkKinds = 6;
+constexpr std::size_t kListedStages = 8;
 
 // Writes 16,187,392 as "16.2 M".
 std::string counted(double number) {
@@ -119,6 +121,7 @@ class Report : private ReportText {
     headline();
     published();
     breakdown();
+    spread();
     experts();
     placement();
     critical_path();
@@ -278,6 +281,45 @@ class Report : private ReportText {
     if (run_.graph.host) all.push_back({"waiting for launches", value(parts.launch)});
     section("Where the step goes", "mean of all ranks");
     rows(all, scale_of(run_.result.step_time), "step");
+  }
+
+  // Adds a line for each stage of a pipeline, and sentences on ranks that differ from their stage;
+  // nothing if all ranks do the same.
+  void spread() {
+    const RankSpread spread = rank_spread(run_.graph, run_.result);
+    const ColumnScale scale = scale_of(run_.result.step_time);
+    const auto amount = [&](Duration time) {
+      return scaled(steps_of(static_cast<double>(time.count()), scale), scale);
+    };
+    if (spread.most_compute == spread.least_compute) return;
+    section("Stages and ranks",
+            fmt::format("{:>12}{:>12}{:>12}{:>12}", "compute", "exposed", "bubble", "other waits"));
+    const std::size_t stages = spread.stages.size();
+    for (std::size_t i = 0; stages > 1 && i < stages; ++i) {
+      if (stages > kListedStages && i == kListedStages / 2) {
+        i = stages - kListedStages / 2;
+        line("  ...");
+      }
+      const Breakdown& mean = spread.stages[i].mean;
+      const Duration waits = mean.idle + mean.launch;
+      line("  {:<{}}{:>12}{:>12}{:>12}{:>12}", fmt::format("stage {}", spread.stages[i].stage),
+           kReportLabel, amount(mean.compute),
+           amount(mean.sum() - mean.compute - mean.bubble - waits), amount(mean.bubble),
+           amount(waits));
+    }
+    line("  {} computes longest, {}; {} least, {}", rank_text(spread.most, run_.graph),
+         amount(spread.most_compute), rank_text(spread.least, run_.graph),
+         amount(spread.least_compute));
+    for (const SlowRank& slow : spread.slow) {
+      wrapped(2,
+              fmt::format("{} computes {:.1f} % longer than the mean of its stage, {}; the stage's "
+                          "ranks wait {} longer than it does",
+                          rank_text(slow.rank, run_.graph),
+                          100 * (static_cast<double>(slow.compute.count()) /
+                                     static_cast<double>(slow.of_stage.count()) -
+                                 1),
+                          amount(slow.of_stage), amount(slow.waited)));
+    }
   }
 
   // Adds a line on how uneven routing is; nothing if it is even.

@@ -11,8 +11,9 @@ constexpr Bandwidth kNodeStorage{25e9};
 constexpr double kPeerShare = 0.5;
 
 struct Ways {
-  double copy = 0;  // seconds
-  double peer = 0;  // alone on the cards
+  Bandwidth host{};  // of a chip
+  double copy = 0;   // seconds
+  double peer = 0;   // alone on the cards
   double storage = 0;
 };
 
@@ -20,8 +21,8 @@ Ways ways_of(const CheckpointPolicy& policy, const CheckpointWay& way) {
   const auto bytes = static_cast<double>(way.bytes.value());
   const double of_chip = bytes / static_cast<double>(way.chips);
   const double of_node = of_chip * static_cast<double>(way.chips_per_node);
-  Ways ways{.copy = of_chip / policy.host_bandwidth.value_or(way.host).value(),
-            .peer = of_chip / way.card.value()};
+  const Bandwidth host = policy.host_bandwidth.value_or(way.host);
+  Ways ways{.host = host, .copy = of_chip / host.value(), .peer = of_chip / way.card.value()};
   ways.storage = of_node / policy.node_storage_bandwidth.value_or(kNodeStorage).value();
   if (policy.storage_bandwidth) {
     ways.storage = std::max(ways.storage, bytes / policy.storage_bandwidth->value());
@@ -41,7 +42,8 @@ double exposed(double background, double share_left, const CheckpointWay& way) {
 void set_background(const CheckpointPolicy& policy, const CheckpointWay& way, const Ways& ways,
                     CheckpointTimes& times) {
   const bool has_copies = policy.has(CheckpointPlace::kHost) || policy.has(CheckpointPlace::kPeer);
-  const double stall = std::max(0.0, ways.copy - to_seconds(way.step));
+  const double stall = way.copy_stall ? to_seconds(way.copy_stall(ways.host))
+                                      : std::max(0.0, ways.copy - to_seconds(way.step));
   double copy_stall = has_copies ? stall : 0;
   double storage_stall = has_copies ? 0 : stall;
   times.copy_flush = ticks(ways.copy);

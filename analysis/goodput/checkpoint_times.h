@@ -5,10 +5,10 @@
 //
 //   synchronous   training stands still until it is written everywhere
 //   asynchronous  the copy to the host runs beside one step, before the optimizer changes the
-//   weights:
-//                 what is longer than that step stalls. The rest is written in the background;
-//                 where it takes the network cards, the step is simulated with what is left of
-//                 them, and what it is longer stalls, too.
+//                 weights: the step is simulated with it (without a model, what the copy is longer
+//                 than a step stalls). The rest is written in the background; where it takes the
+//                 network cards, the step is simulated with what is left of them. What these steps
+//                 are longer stalls.
 //
 // All chips hold equal parts of a checkpoint, each value once.
 
@@ -27,6 +27,9 @@ struct CheckpointWay {
   Bandwidth host{};  // a chip to its host
   Bandwidth card{};  // a chip's network card
   Duration step{};
+  // How much longer a step is with the copy to the hosts beside it. Empty: what the copy takes more
+  // than a step.
+  std::function<Duration(Bandwidth host)> copy_stall{};
   // How many times longer a step takes with this share of the cards left.
   std::function<double(double share)> slowdown = [](double) { return 1.0; };
 };

@@ -52,13 +52,15 @@ void add_rate_fields(FieldTable<FailureClass>& table) {
 
 void add_effect_fields(FieldTable<FailureClass>& table) {
   table.add("effect", &FailureClass::effect,
-            {.help = "stop: the job stops. slow: it goes on at the pace of a slow node. silent: "
-                     "results are wrong from then on."});
+            {.help = "stop: the job stops. slow: it goes on at the pace of a slow unit. silent: "
+                     "results are wrong from then on.",
+             .advice = "Thermal throttling is a slow chip that loses nothing: it recovers by "
+                       "itself after its time of detection, without a restart."});
   table.add("loses", &FailureClass::loses,
             {.help = "What leaves the job until it is repaired; its memory is lost.",
              .advice = "nothing: the same nodes start again."});
   table.add("slowdown", &FailureClass::slowdown, Limits::between(1, 100),
-            {.help = "slow: kernels of the node take this times longer."});
+            {.help = "slow: kernels of the unit take this times longer."});
   table.add("detection", &FailureClass::detection, Limits::between(0, kLongestWait),
             {.help = "Time until the failure is known: of a watchdog, a probe, or an operator."});
   table.add("repair", &FailureClass::repair, Limits::between(0, kLongestWait),

@@ -33,8 +33,9 @@ inline constexpr std::size_t kFailureScopes = 4;
 std::string_view name_of(FailureScope scope);  // "node"
 
 enum class FailureEffect : std::uint8_t {
-  kStop,    // the job stands still until the failure is detected, then restarts
-  kSlow,    // the job goes on at the pace of a slow node until that is found
+  kStop,  // the job stands still until the failure is detected, then restarts
+  kSlow,  // the job goes on at the pace of a slow unit until that is found; one that loses nothing
+          // recovers by itself then
   kSilent,  // results are wrong from here on; found later, back to a checkpoint of before
 };
 inline constexpr std::size_t kFailureEffects = 3;

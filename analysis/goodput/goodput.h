@@ -29,6 +29,8 @@ struct JobShape {
   std::int64_t least_replicas = 1;
   std::vector<double> missing_slowdown{1};  // by replicas that are missing
   std::vector<double> slow_slowdown{};      // of a step, by class; only slow ones count
+  std::int64_t spare_groups = 1;  // over which nodes and spares are spread: pods, or leaves
+  double far_slowdown = 1;        // of a step, with a node that is a spare of another group
 };
 
 // What a checkpoint costs.

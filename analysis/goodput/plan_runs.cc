@@ -170,6 +170,8 @@ RunSetup plan_runs(const FailureTable& table, const JobShape& job, const Checkpo
   RunSetup setup{.work = job.work,
                  .nodes = std::max<std::int64_t>(1, job.chips / job.chips_per_node),
                  .spares = table.spares,
+                 .groups = job.spare_groups,
+                 .far = Pace::slower_by(std::max(1.0, job.far_slowdown)),
                  .replicas = job.replicas,
                  .least_replicas = job.least_replicas};
   // Replicas that don't fill nodes can't be lost one by one.

@@ -75,6 +75,8 @@ struct RunSetup {
   Ticks work = 0;
   std::int64_t nodes = 1;  // that the whole plan needs
   std::int64_t spares = 0;
+  std::int64_t groups = 1;  // over which nodes and spares are spread evenly, in order
+  Pace far{};               // while a spare of another group stands in
   std::int64_t replicas = 1;
   std::int64_t least_replicas = 1;  // with fewer the job waits
   std::vector<Pace> paces{Pace{}};  // by replicas that are missing

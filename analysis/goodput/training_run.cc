@@ -25,6 +25,7 @@ class TrainingRun {
         healthy_(setup.nodes + setup.spares),
         replicas_(setup.replicas),
         stops_every_(mean_time_between_stops(setup)),
+        out_(static_cast<std::size_t>(setup.groups)),
         cycle_(setup.checkpoint, Pace{}, setup.work) {
     result_.failures.resize(setup.classes.size());
   }
@@ -48,8 +49,15 @@ class TrainingRun {
   // A slow node or a silent corruption that has not been found.
   struct Hidden {
     std::uint32_t of;
+    std::int64_t node;
     bool is_over = false;
     Ticks clean = 0;  // silent: work of the checkpoint before it
+  };
+
+  // Nodes that come back.
+  struct Repair {
+    std::int64_t nodes = 0;
+    std::size_t group = 0;
   };
 
   Ticks now() const { return queue_.now().since_start.count(); }
@@ -80,7 +88,7 @@ class TrainingRun {
         if (event.index() == (generation_ & kIndexMask)) phase_ends();
         return;
       case kRepaired:
-        return repaired(event.index());
+        return repaired(repairs_[event.index()]);
       case kFound:
         return found(hidden_[event.index()]);
       default:
@@ -152,7 +160,22 @@ class TrainingRun {
       if (hidden.is_over || setup.effect != FailureEffect::kSlow) continue;
       if (setup.slowed.slower_than(slowest)) slowest = setup.slowed;
     }
+    if (is_far_) slowest = slowest.times(setup_.far);
     return setup_.paces[static_cast<std::size_t>(setup_.replicas - replicas_)].times(slowest);
+  }
+
+  // Whether a spare of another group has to stand in for a node: some groups miss more nodes than
+  // they have spares, and more than the job goes without.
+  bool needs_far_spare() const {
+    std::int64_t missing = replicas_ * setup_.nodes / setup_.replicas - setup_.nodes;
+    for (std::int64_t group = 0; group < setup_.groups; ++group) {
+      const std::int64_t spares = share_of(setup_.spares, group);
+      missing += std::max<std::int64_t>(0, out_[static_cast<std::size_t>(group)] - spares);
+    }
+    return missing > 0;
+  }
+  std::int64_t share_of(std::int64_t whole, std::int64_t group) const {
+    return (group + 1) * whole / setup_.groups - group * whole / setup_.groups;
   }
 
   void begin_training() {
@@ -201,34 +224,37 @@ class TrainingRun {
     const ClassSetup& setup = setup_.classes[failure.of];
     const std::int64_t node = failure.unit * setup_.nodes / setup.units;
     if (node >= replicas_ * setup_.nodes / setup_.replicas) return;  // it has no ranks
-    if (setup.effect == FailureEffect::kStop) return stop(failure.of);
+    if (setup.effect == FailureEffect::kStop) return stop(failure.of, node);
     if (setup.effect == FailureEffect::kSilent && phase_ != RunPhase::kTraining) return;
     ++result_.failures[failure.of];
     settle();
-    hidden_.push_back({.of = failure.of, .clean = saved_[kStorage]});
+    hidden_.push_back({.of = failure.of, .node = node, .clean = saved_[kStorage]});
     plan(setup.detection, Event(kFound, static_cast<std::uint32_t>(hidden_.size() - 1)));
     const bool is_slow = setup.effect == FailureEffect::kSlow;
     if (is_slow && phase_ == RunPhase::kTraining) change_pace();
   }
 
-  void stop(std::uint32_t of) {
+  void stop(std::uint32_t of, std::int64_t node) {
     ++result_.failures[of];
     const ClassSetup& setup = setup_.classes[of];
     settle();
-    take_out(setup);
+    take_out(setup, node);
     if (phase_ == RunPhase::kDetecting) return;
     maintains_ = false;
     enter_for(setup.detection, RunPhase::kDetecting, of);
   }
 
   // Nodes leave the job, and what their memory held is lost.
-  void take_out(const ClassSetup& setup) {
+  void take_out(const ClassSetup& setup, std::int64_t node) {
     if (setup.loses >= FailureScope::kLeaf)
       saved_[kPeer] = std::min(saved_[kPeer], saved_[kStorage]);
     if (setup.loses >= FailureScope::kNode) saved_[kHost] = std::min(saved_[kHost], saved_[kPeer]);
     if (setup.repair == 0 || setup.nodes_lost == 0) return;
     healthy_ -= setup.nodes_lost;
-    plan(setup.repair, Event(kRepaired, static_cast<std::uint32_t>(setup.nodes_lost)));
+    const auto group = static_cast<std::size_t>(node * setup_.groups / setup_.nodes);
+    out_[group] += setup.nodes_lost;
+    repairs_.push_back({.nodes = setup.nodes_lost, .group = group});
+    plan(setup.repair, Event(kRepaired, static_cast<std::uint32_t>(repairs_.size() - 1)));
   }
 
   void restart() {
@@ -245,6 +271,7 @@ class TrainingRun {
     part(RunPart::kProductive) -= position_ - *best;
     position_ = *best;
     replicas_ = replicas;
+    is_far_ = needs_far_spare();
     ++result_.restarts;
     for (Hidden& hidden : hidden_) {
       const bool is_silent = setup_.classes[hidden.of].effect == FailureEffect::kSilent;
@@ -260,8 +287,9 @@ class TrainingRun {
     return kStorage;
   }
 
-  void repaired(std::int64_t nodes) {
-    healthy_ += nodes;
+  void repaired(Repair repair) {
+    healthy_ += repair.nodes;
+    out_[repair.group] -= repair.nodes;
     if (phase_ == RunPhase::kWaiting) return restart();
     if (phase_ == RunPhase::kTraining && grows()) save_and_restart();
   }
@@ -293,10 +321,15 @@ class TrainingRun {
     const bool is_silent = setup.effect == FailureEffect::kSilent;
     // A slow node hands over what it holds.
     const std::array<Ticks, kCheckpointPlaces> before = saved_;
-    take_out(setup);
+    take_out(setup, hidden.node);
     if (!is_silent) saved_ = before;
     if (is_silent) {
       for (Ticks& saved : saved_) saved = std::min(saved, clean);
+    }
+    // A chip that is throttled cools down by itself.
+    if (!is_silent && setup.loses == FailureScope::kNothing) {
+      if (phase_ == RunPhase::kTraining) change_pace();
+      return;
     }
     if (phase_ == RunPhase::kTraining && !is_silent) return save_and_restart();
     // Who detects, saves or waits restarts anyway.
@@ -339,6 +372,9 @@ class TrainingRun {
   std::int64_t healthy_;  // nodes that work, spares included
   std::int64_t replicas_;
   std::optional<Ticks> stops_every_;
+  std::vector<std::int64_t> out_;  // nodes in repair, by group
+  std::vector<Repair> repairs_;
+  bool is_far_ = false;  // a spare of another group stands in
   std::vector<Hidden> hidden_;
 
   Ticks position_ = 0;                            // work that is done

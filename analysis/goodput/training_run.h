@@ -5,6 +5,7 @@
 //     |                 \--> wait for repair --^         where too few nodes are left
 //     |--slow node found, maintenance, larger again--> save --> (maintain) --> restart
 //     |--corruption found--> restart from a checkpoint of before it
+//     |--a slow unit that loses nothing recovers by itself (thermal throttling)
 //
 // Failures come while the job trains, detects and restarts; nodes that stand idle don't fail (cold
 // spares, and all nodes while the job waits). A failure while another is detected is found with it;

@@ -47,6 +47,11 @@ std::string variation_settings(const Variation& variation) {
     text += fmt::format("{}stragglers {}: kernels take {} times longer", text.empty() ? "" : "; ",
                         rank_text(straggler.ranks), straggler.slowdown);
   }
+  for (const RankExchange& exchange : variation.exchanges) {
+    text +=
+        fmt::format("{}{} on the chips of {}, and the other way round", text.empty() ? "" : "; ",
+                    rank_text(exchange.ranks), rank_text(exchange.with));
+  }
   if (variation.jitter > 0) {
     text += fmt::format("{}jitter {}", text.empty() ? "" : "; ", variation.jitter);
   }

@@ -5,47 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "analysis/calibration/calibrate_all.h"
 #include "cli/calibrate/calibrate_options.h"
 #include "cli/calibrate/calibration_text.h"
 #include "cli/outputs.h"
-#include "cli/session.h"
+#include "cli/progress_line.h"
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "proto/changed_entry.h"
 
 namespace stepsim {
 namespace {
-
-// Draws a line on standard error once steps take longer than 2 s, on a terminal only.
-class StepProgress {
- public:
-  ~StepProgress() {
-    if (drawn_) print_error("\r\033[K");
-  }
-  StepProgress() = default;
-  StepProgress(const StepProgress&) = delete;
-  StepProgress& operator=(const StepProgress&) = delete;
-
-  void at(std::size_t done, std::size_t rows) {
-    throw_if_stopped();
-    const auto now = std::chrono::steady_clock::now();
-    const bool is_late = now - start_ > std::chrono::seconds(2);
-    if (!on_terminal_ || !is_late || now - last_ < std::chrono::milliseconds(200)) return;
-    print_error(fmt::format("\r\033[Ksteps: {} of {} rows", done, rows));
-    drawn_ = true;
-    last_ = now;
-  }
-
- private:
-  bool on_terminal_ = current_session() == nullptr && isatty(STDERR_FILENO) == 1;
-  bool drawn_ = false;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_ = start_;
-};
 
 // A text that an option asks for, or why there is none.
 struct EntryText {
@@ -112,10 +84,12 @@ ExitStatus run_calibrate_command(const std::vector<std::string>& arguments) {
     print_error("stepsim: warning: " + warning + "\n");
   }
 
-  StepProgress progress;
-  const CalibrationResult result = calibrate_all(
-      input, {.threads = request.threads,
-              .progress = [&](std::size_t done, std::size_t rows) { progress.at(done, rows); }});
+  ProgressLine line;
+  const auto show = [&line](std::size_t done, std::size_t rows) {
+    if (line.is_due()) line.show(fmt::format("steps: {} of {} rows", done, rows));
+  };
+  const CalibrationResult result =
+      calibrate_all(input, {.threads = request.threads, .progress = show});
   Outputs outputs;
   ExitStatus status = ExitStatus::kDone;
   std::string remarks;

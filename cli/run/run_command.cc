@@ -1,5 +1,7 @@
 #include "cli/run/run_command.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -58,6 +60,8 @@ WhatIfFindings what_if_of(const RunRequest& request, const Lever& breakeven) {
   return found;
 }
 
+constexpr std::int64_t kManyRanks = 200'000;  // their cluster and ops take more than a second
+
 std::string page_of(const RunRequest& request, const FinishedRun& run, const AskedExperiment& asked,
                     WhatIfFindings what_if) {
   if (!what_if.sensitivity && affords_sensitivity(run)) {
@@ -74,9 +78,11 @@ ExitStatus run_run_command(const std::vector<std::string>& arguments) {
   const RunOptions& options = request.options;
   const Lever breakeven = lever_for_breakeven(request);
   const Experiment& experiment = request.experiment;
-  const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
   Progress progress;
   const bool draws = !options.html.empty() || !options.timeline_plot.empty();
+  const std::int64_t ranks = experiment.plan.ranks();
+  if (ranks >= kManyRanks) progress.announce(fmt::format("building the ops of {} ranks", ranks));
+  const Cluster cluster = cluster_for_steps(experiment, std::move(request.topology));
   ExperimentOptions simulation =
       draws ? recording_for_page(options.simulation) : options.simulation;
   progress.watch(simulation);

@@ -3,58 +3,31 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <memory>
 
 #include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "cli/processes/process_group.h"
 #include "cli/progress.h"
+#include "cli/progress_line.h"
 #include "cli/search/search_options.h"
 #include "cli/search/search_text.h"
 #include "cli/search/shared_search.h"
-#include "cli/session.h"
-#include "cli/standard_output.h"
 #include "cli/version.h"
 #include "traces/plot_svg.h"
 
 namespace stepsim {
 namespace {
 
-// Says on standard error how far the search is: on a terminal a line that changes, else a line
-// every 10 s.
-class SearchLine {
- public:
-  explicit SearchLine(bool quiet) : quiet_(quiet || current_session() != nullptr) {}
-  ~SearchLine() { wipe(); }
-  SearchLine(const SearchLine&) = delete;
-  SearchLine& operator=(const SearchLine&) = delete;
-
-  void show(const SearchProgress& progress) {
-    throw_if_stopped();
-    const auto now = Clock::now();
-    if (quiet_ || now < next_) return;
-    next_ = now + (on_terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(10));
-    std::string text = fmt::format("search: {} of {} plans looked at, {} simulated",
-                                   progress.considered, progress.all, progress.simulated);
-    if (progress.best) text += fmt::format(", best {:.4g}", *progress.best);
-    if (progress.best && progress.bound) text += fmt::format(", bound {:.4g}", *progress.bound);
-    print_error(on_terminal_ ? "\r\033[K" + text : text + "\n");
-    drawn_ = on_terminal_;
-  }
-  void wipe() {
-    if (drawn_) print_error("\r\033[K");
-    drawn_ = false;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  bool quiet_;
-  bool on_terminal_ = isatty(STDERR_FILENO) == 1;
-  bool drawn_ = false;
-  Clock::time_point next_ =
-      Clock::now() + (on_terminal_ ? std::chrono::seconds(1) : std::chrono::seconds(10));
-};
+// "search: 225,792 of 225,792 plans looked at, 37 simulated, best 15.2, bound 14.9"
+void show_search(const SearchProgress& progress, ProgressLine& line) {
+  if (!line.is_due()) return;
+  std::string text = fmt::format("search: {} of {} plans looked at, {} simulated",
+                                 progress.considered, progress.all, progress.simulated);
+  if (progress.best) text += fmt::format(", best {:.4g}", *progress.best);
+  if (progress.best && progress.bound) text += fmt::format(", bound {:.4g}", *progress.bound);
+  line.show(text);
+}
 
 // Throws ConfigError if every plan breaks a rule: then the question is wrong.
 void require_plans(const SearchResult& result) {
@@ -86,8 +59,8 @@ ExitStatus run_search_command(const std::vector<std::string>& arguments) {
   }
   SearchRequest request = read_search_request(arguments);
   if (group) add_helpers(*group, arguments, request.options);
-  SearchLine line(request.quiet);
-  request.options.progress = [&](const SearchProgress& progress) { line.show(progress); };
+  ProgressLine line;
+  request.options.progress = [&](const SearchProgress& progress) { show_search(progress, line); };
   const SearchResult result = search_plans(request.places, request.options);
   std::optional<PlanVerdict> why;
   if (request.why) why = judge_plan(request.places.front(), *request.why, request.options);

@@ -306,7 +306,6 @@ po::options_description search_option_list() {
   add("experiment", text("FILE.json"), "write the best plan as an experiment for stepsim run");
   add_json_option(options);
   add_html_option(options);
-  add("quiet", "show no progress");
   add_input_option(options);
   return options;
 }
@@ -325,7 +324,6 @@ SearchRequest read_search_request(const std::vector<std::string>& arguments) {
   request.options.threads = read_threads(line, "jobs", problems);
   request.options.front = read_front(line, problems);
   request.options.most_step = read_most_step(line, problems);
-  request.quiet = line.options.count("quiet") != 0;
   const std::string fix = line.value("fix");
   const std::set<std::string> fixed = keys_of(fix);
   const std::vector<Dimension> dimensions = read_dimensions(line, fixed, problems);

@@ -17,7 +17,6 @@ struct SearchRequest {
   std::vector<ExperimentSource> sources;  // of each place, without a plan
   SearchOptions options;
   std::optional<ParallelPlan> why{};  // on the first cluster
-  bool quiet = false;
   bool has_price = false;
   std::string json{};  // files to be written; empty: none; "-": standard output
   std::string csv{};

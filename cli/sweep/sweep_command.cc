@@ -27,8 +27,6 @@ namespace {
 // "sweep: 37 of 100 points, 12 of them stored before, 3.2 a second, 20 s left"
 class SweepLine {
  public:
-  explicit SweepLine(bool quiet) : line_(quiet) {}
-
   void show(const SweepCounts& counts) {
     if (!line_.is_due()) return;
     const std::uint64_t done = counts.run + counts.stored + counts.refused;
@@ -84,7 +82,7 @@ ExitStatus run_sweep_command(const std::vector<std::string>& arguments) {
     set_interrupt_words("what has been run is in " + request.store +
                         ", and the same command goes on from there");
   }
-  SweepLine line(request.quiet);
+  SweepLine line;
   const SweepResult result = run_points(request, store ? &*store : nullptr, group.get(),
                                         [&](const SweepCounts& counts) { line.show(counts); });
   line.wipe();

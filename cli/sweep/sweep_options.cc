@@ -163,7 +163,6 @@ po::options_description sweep_option_list() {
       "draw a picture: --plot F.svg x=PATH y=COLUMN series=PATH (default: the first axis, "
       "step_time_s, the second axis)");
   add_json_option(options);
-  add("quiet", "no line of progress");
   add_input_option(options);
   return options;
 }
@@ -204,7 +203,6 @@ SweepRequest read_sweep_request(const std::vector<std::string>& arguments) {
           .store = store,
           .shard = shard,
           .jobs = jobs,
-          .quiet = line.options.count("quiet") != 0,
           .outputs = std::move(outputs)};
 }
 

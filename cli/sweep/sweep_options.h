@@ -47,7 +47,6 @@ struct SweepRequest {
   std::string store{};      // file; empty: none
   SweepShard shard{};
   std::size_t jobs = 1;
-  bool quiet = false;
   SweepOutputs outputs{};
 };
 

@@ -51,6 +51,18 @@ Bytes kept_by(const StageUnit& unit) {
   return kept;
 }
 
+// Returns what the rank copies for a checkpoint: its part of what its replicas hold together.
+Bytes checkpoint_share(const Stage& stage) {
+  const bool has_state = stage.plan.optimizer == Optimizer::kAdam;
+  const std::int64_t each =
+      size_of(DataType::kBf16).value() + (has_state ? stage.plan.optimizer_bytes : 0);
+  std::int64_t values = 0;
+  for (const bool experts : {false, true}) {
+    values += part_of(stage.parameters_of(experts), stage.groups(experts).replicas);
+  }
+  return Bytes(values * each);
+}
+
 bool is_offloaded(const Stage& stage, const StageUnit& unit) {
   if (!unit.block) return false;
   if (!stage.plan.offload_layers) return true;
@@ -121,6 +133,13 @@ OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> compl
   return last;
 }
 
+OpRef add_checkpoint_copy(Stage& stage) {
+  stage.pass = stage.tables.name("checkpoint");
+  return add_host(stage, stage.builder.add_stream("checkpoint"),
+                  {.action = HostAction::kCopyOut, .bytes = checkpoint_share(stage)},
+                  stage.label("checkpoint to host"), {});
+}
+
 ActivationOffload::ActivationOffload(Stage& stage)
     : stage_(stage),
       out_(stage.builder.add_stream("activations out")),
@@ -167,6 +186,7 @@ Bytes offloaded_bytes(const Stage& stage) {
              (plan.host_optimizer ? plan.gradient_bytes + size_of(plan.weights()).value()
                                   : 2 * plan.optimizer_bytes);
   }
+  if (plan.copy_checkpoint) bytes += checkpoint_share(stage).value();
   for (std::size_t chunk = 0; plan.offload_activations && chunk < stage.chunks.size(); ++chunk) {
     // With two copies of a stage, each copy runs some of the micro-batches.
     const auto forwards = std::ranges::count_if(

@@ -13,6 +13,9 @@
 //                visited before it; a block does not begin its forward before what the last block
 //                but one kept is out. So at most two blocks are on the chip beside those that stay
 //
+//   checkpoint   weights in 16 bits and the optimizer's state go out beside the step, each value
+//                from one of the replicas that hold it; the optimizer waits until they are out
+//
 // Copies run on streams of their own, "host out" and "host in". Embedding and head stay on the
 // chip. Not modelled: memory that the host's optimizer needs besides state and gradients.
 
@@ -37,6 +40,9 @@ struct CompleteGradients {
 OpRef add_offloaded_optimizer(Stage& stage, std::vector<CompleteGradients> complete,
                               const std::vector<Dependency>& ready,
                               const std::vector<Dependency>& valid);
+
+// Adds the copy of an asynchronous checkpoint, which begins with the step, and returns it.
+OpRef add_checkpoint_copy(Stage& stage);
 
 class ActivationOffload {
  public:

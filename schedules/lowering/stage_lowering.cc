@@ -97,6 +97,7 @@ class StageLowering {
     messages_.emplace(stage);
     if (stage.plan.post_validation) validation_.emplace(stage);
     if (stage.plan.offload_activations) offloaded_.emplace(stage);
+    if (stage.plan.copy_checkpoint) checkpoint_ = add_checkpoint_copy(stage);
     if (stage.plan.zero == 3) {
       sharded_.emplace(stage);
     } else {
@@ -139,7 +140,12 @@ class StageLowering {
     sum_shared_gradients(ready);
     std::vector<Dependency> valid = add_gradient_norm(stage_, ready);
     if (validation_) valid = validation_->add_to_partial_state(valid);
+    if (checkpoint_) {
+      ready.push_back(after(*checkpoint_));
+      valid.push_back(after(*checkpoint_));
+    }
     const OpRef optimizer = add_optimizer(ready, valid);
+    if (checkpoint_) stage_.builder.add_dependency(*checkpoint_, after_previous_step(optimizer));
     if (sharded_) {
       sharded_->before_next_step(optimizer);
     } else {
@@ -475,8 +481,9 @@ class StageLowering {
   std::optional<FullySharded> sharded_;  // one of these two is set
   std::optional<DataParallel> replicated_;
   std::optional<ActivationOffload> offloaded_;
-  std::deque<OpRef> gathered_again_;  // background gathers, each until a step needs it
-  std::optional<OpRef> detached_;     // the compute op after the next waits for this
+  std::optional<OpRef> checkpoint_{};  // its copy to the host
+  std::deque<OpRef> gathered_again_;   // background gathers, each until a step needs it
+  std::optional<OpRef> detached_;      // the compute op after the next waits for this
   std::optional<OpRef> newest_compute_;
   std::vector<Complete> deferred_;
 };

@@ -52,6 +52,8 @@ void check_offload(const ParallelPlan& plan, Rules& rules) {
                 "is true, which needs offload_optimizer: the host updates what lies there");
   rules.require(!plan.offload_optimizer || !plan.shared_master, "offload_optimizer",
                 "is true, but with shared_master the master weights are those of the chip");
+  rules.require(!plan.offload_optimizer || !plan.copy_checkpoint, "copy_checkpoint",
+                "is true, but offload_optimizer keeps on the host what a checkpoint holds: false");
   rules.require(!plan.offload_layers || plan.offload_activations, "offload_layers",
                 "is " + std::to_string(plan.offload_layers.value_or(0)) +
                     ", which needs offload_activations");

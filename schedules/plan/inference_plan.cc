@@ -40,7 +40,8 @@ void check_training_keys(const ParallelPlan& plan, Rules& rules) {
              plan.schedule != ScheduleName::kOneForwardOneBackward || chunks_of(plan) > 1,
          "schedule", "leave schedule and chunks out; a pass goes through the stages once");
   refuse(plan.batch_p2p, "batch_p2p", "false");
-  refuse(plan.offloads(), "offload_optimizer", "no offload");
+  refuse(plan.copy_checkpoint, "copy_checkpoint", "false");
+  refuse(plan.offload_optimizer || plan.offload_activations, "offload_optimizer", "no offload");
   refuse(plan.overlap_expert_parallel, "overlap_expert_parallel", "false");
   refuse(plan.clip_gradients, "clip_gradients", "false");
 }

@@ -245,6 +245,7 @@ struct ParallelPlan {
   bool host_optimizer = false;
   bool offload_activations = false;
   std::optional<std::int64_t> offload_layers;  // first blocks of each chunk; unset: all
+  bool copy_checkpoint = false;                // beside the step, to the host
 
   bool is_inference() const { return inference != Inference::kNone; }
   std::int64_t ranks() const { return tp * cp * dp * pp; }
@@ -264,7 +265,8 @@ struct ParallelPlan {
   DataType activations() const { return activation_type.value_or(wide(type)); }
   DataType cached() const { return cache_type.value_or(activations()); }
   DataType communicated() const { return communication_type.value_or(activations()); }
-  bool offloads() const { return offload_optimizer || offload_activations; }
+  // Whether anything is copied to the host.
+  bool offloads() const { return offload_optimizer || offload_activations || copy_checkpoint; }
   DataType dispatched() const { return dispatch_type.value_or(communicated()); }
   DataType combined() const { return combine_type.value_or(activations()); }
   // Whether operands of matmuls have scales for rows or for blocks of them.

@@ -670,6 +670,14 @@ void add_optimizer(Table& table) {
              .advice = "Lower it until the link keeps up.",
              .rules = "Needs offload_activations.",
              .unset = "all"});
+  table.add("copy_checkpoint", &Plan::copy_checkpoint,
+            {.help = "The step has an asynchronous checkpoint beside it: weights (16 bits) and "
+                     "optimizer state go to the host, each value from one of the ranks that hold "
+                     "it. The optimizer waits for the copy.",
+             .advice = "Compare the step with one without it: what it is longer is exposed. "
+                       "stepsim goodput does so.",
+             .rules = "The cluster has a host; not with offload_optimizer, which keeps on the "
+                      "host what a checkpoint holds."});
 }
 
 Table make_plan_fields() {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "sim/program/op_graph.h"
 #include "sim/program/variation_fields.h"
@@ -26,19 +28,41 @@ double uniform(std::uint64_t hash) {
   return (static_cast<double>(hash >> 11U) + 0.5) * 0x1p-53;
 }
 
+void check_ranks(const std::vector<RankId>& named, const std::string& field, std::int64_t ranks,
+                 std::vector<Problem>& problems) {
+  if (named.empty()) problems.push_back({field, "must name a rank"});
+  for (const RankId rank : named) {
+    if (rank.index() < static_cast<std::size_t>(ranks)) continue;
+    problems.push_back({field, "must be ranks of the plan, 0 to " + std::to_string(ranks - 1) +
+                                   "; has " + std::to_string(rank.index())});
+  }
+}
+
 }  // namespace
 
 std::vector<Problem> check(const Variation& variation, std::int64_t ranks) {
   std::vector<Problem> problems = variation_fields().problems(variation);
   for (std::size_t i = 0; i < variation.stragglers.size(); ++i) {
-    const Straggler& straggler = variation.stragglers[i];
     const std::string field = "straggler[" + std::to_string(i) + "]";
-    if (straggler.ranks.empty()) problems.push_back({field + ".rank", "must name a rank"});
-    for (const RankId rank : straggler.ranks) {
-      if (rank.index() < static_cast<std::size_t>(ranks)) continue;
-      problems.push_back({field + ".rank", "must be ranks of the plan, 0 to " +
-                                               std::to_string(ranks - 1) + "; has " +
-                                               std::to_string(rank.index())});
+    check_ranks(variation.stragglers[i].ranks, field + ".rank", ranks, problems);
+  }
+  std::set<RankId> moved;
+  for (std::size_t i = 0; i < variation.exchanges.size(); ++i) {
+    const RankExchange& exchange = variation.exchanges[i];
+    const std::string field = "exchange[" + std::to_string(i) + "]";
+    check_ranks(exchange.ranks, field + ".rank", ranks, problems);
+    check_ranks(exchange.with, field + ".with", ranks, problems);
+    if (exchange.ranks.size() != exchange.with.size()) {
+      problems.push_back({field + ".with", "must be as many ranks as rank, " +
+                                               std::to_string(exchange.ranks.size()) + "; has " +
+                                               std::to_string(exchange.with.size())});
+    }
+    for (const std::vector<RankId>* side : {&exchange.ranks, &exchange.with}) {
+      for (const RankId rank : *side) {
+        if (moved.insert(rank).second) continue;
+        problems.push_back(
+            {field, "must name each rank once; has " + std::to_string(rank.index()) + " again"});
+      }
     }
   }
   return problems;
@@ -48,6 +72,12 @@ void vary(const Variation& variation, std::uint64_t seed, OpGraph& graph) {
   for (const Straggler& straggler : variation.stragglers) {
     for (const RankId rank : straggler.ranks) {
       graph.ranks[rank.index()].slowdown *= straggler.slowdown;
+    }
+  }
+  for (const RankExchange& exchange : variation.exchanges) {
+    for (std::size_t i = 0; i < exchange.ranks.size(); ++i) {
+      std::swap(graph.ranks[exchange.ranks[i].index()].chip,
+                graph.ranks[exchange.with[i].index()].chip);
     }
   }
   graph.jitter = {.deviation = variation.jitter, .seed = seed};

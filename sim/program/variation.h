@@ -1,9 +1,11 @@
-// Variation makes chips unequal: stragglers, which are slower all the time, and jitter, by which
-// each run of kernels takes a little longer or shorter than the one before.
+// Variation makes chips unequal: stragglers, which are slower all the time, jitter, by which each
+// run of kernels takes a little longer or shorter than the one before, and exchanges of places.
 //
 // Jitter multiplies the time of a run of kernels by 1 + deviation x z, where z is standard normal
 // and a hash of (seed, step, rank, op): the same whatever else happens in the run, and in whatever
 // order. z is cut off at +-6, so the factor stays positive.
+//
+// Exchanges move ranks to other chips than their plan's, as a spare node that is far away does.
 //
 // Noise that comes in bursts or that several ranks share is not modelled. Links don't vary; they
 // have faults (topology/faults.h).
@@ -25,8 +27,15 @@ struct Straggler {
   double slowdown = 1;  // kernels take this times longer
 };
 
+// Ranks on one another's chips, one by one: a node that stands where another should.
+struct RankExchange {
+  std::vector<RankId> ranks{};
+  std::vector<RankId> with{};
+};
+
 struct Variation {
   std::vector<Straggler> stragglers{};
+  std::vector<RankExchange> exchanges{};
   double jitter = 0;  // standard deviation of a run of kernels, as a fraction of its time
 };
 

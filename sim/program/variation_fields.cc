@@ -61,6 +61,22 @@ const FieldTable<Straggler>& straggler_fields() {
   return kTable;
 }
 
+const FieldTable<RankExchange>& exchange_fields() {
+  static const FieldTable<RankExchange> kTable = [] {
+    FieldTable<RankExchange> table("RankExchange");
+    table.add("rank", &RankExchange::ranks,
+              {.help = "Ranks that run on the chips of `with`, one by one.",
+               .rules = "Ranks of the plan, each once in all exchanges.",
+               .required = true});
+    table.add("with", &RankExchange::with,
+              {.help = "The ranks that run on theirs.",
+               .rules = "As many as in `rank`.",
+               .required = true});
+    return table;
+  }();
+  return kTable;
+}
+
 }  // namespace
 
 const FieldTable<Variation>& variation_fields() {
@@ -68,6 +84,8 @@ const FieldTable<Variation>& variation_fields() {
     FieldTable<Variation> table("Variation");
     table.list("straggler", &Variation::stragglers, straggler_fields(),
                {.help = "Ranks that are slower all the time."});
+    table.list("exchange", &Variation::exchanges, exchange_fields(),
+               {.help = "Ranks on one another's chips, as where a spare node is far away."});
     table.add("jitter", &Variation::jitter, Limits::between(0, kMostJitter),
               {.help = "Standard deviation of the time of a run of kernels, as a fraction of it.",
                .advice = "0.02 is 2 %. The seed of the run decides who is slow when."});

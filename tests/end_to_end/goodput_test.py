@@ -2,8 +2,10 @@
 """stepsim goodput: its JSON, the same bytes each time, what is refused: goodput_test.py PATH-TO-STEPSIM"""
 import json
 import re
+import signal
+import time
 
-from program import StepsimTest, main, stepsim
+from program import TIMEOUT_S, StepsimTest, main, started, stepsim
 
 TABLE = """name: "mine" source: "made up"
 class { name: "node" rate: 20 per: "node" detection: "5min" repair: "6h" }
@@ -15,7 +17,7 @@ spares: 2
 FIELDS = ["asked", "days", "goodput", "effective_mfu", "parts_days", "checkpoint_interval_s", "failures", "failures_by_class",
           "restarts", "undetected_corruptions", "tokens_per_day", "cost", "runs", "chips", "nodes", "spares",
           "step_time_s", "checkpoint", "best_checkpoint_interval_s", "best_spares", "by_interval", "by_spares",
-          "sensitivity", "smaller_steps", "timeline", "simulator"]
+          "sensitivity", "smaller_steps", "spare_groups", "far_spare_slowdown", "timeline", "simulator"]
 SMALL = ["--model", "llama3-8b", "--cluster", "dgx-h100-32", "--plan", "tp=8,dp=4,global-batch=32,sequence=4096"]
 
 
@@ -112,6 +114,20 @@ class GoodputTest(StepsimTest):
                             str(self.folder / "wrong.textproto"))
         for part in ["source", "class[0].rate", "class[0].repair", "class[0].per", "maintenance.every", "spares"]:
             self.assertIn(part, text)
+
+    def test_interrupted_it_leaves_nothing(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number):
+                process = started("goodput", *self.given, "--days", "1000", "--runs", "1000000", "--json",
+                                  str(self.folder / "r.json"), "--plot", str(self.folder / "p.svg"))
+                time.sleep(1)
+                sent = time.monotonic()
+                process.send_signal(number)
+                output, error = process.communicate(timeout=TIMEOUT_S)
+                self.assertLess(time.monotonic() - sent, 5)  # 0.5 s, on a machine that does nothing else
+                self.assertEqual((process.returncode, output), (128 + number, b""), error)
+                self.assertIn(b"interrupted", error)
+                self.assertEqual(self.files(), ["mine.textproto"])
 
     def test_a_table_is_no_experiment(self):
         self.assertIn("llama3 is a table of failures", stepsim("run", "llama3").stderr)

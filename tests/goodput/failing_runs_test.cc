@@ -123,6 +123,56 @@ TEST(FailingRunsTest, LemonsFailOftenAndAreTakenOut) {
   EXPECT_NEAR(run_many(setup, {.runs = 100}).failures, expected, 3 * std::sqrt(1130.0 / 100));
 }
 
+// A chip is slow for an hour, now and then, and cools down: the job loses half of that hour and
+// never restarts.
+TEST(FailingRunsTest, WhatLosesNothingRecoversByItself) {
+  RunSetup setup{.work = 1000 * kTicksPerDay, .restart = 300 * kSecond};
+  setup.classes.push_back({.effect = FailureEffect::kSlow,
+                           .loses = FailureScope::kNothing,
+                           .failures_per_day = 0.01,
+                           .detection = 3600 * kSecond,
+                           .slowed = Pace::slower_by(2)});
+  setup.checkpoint = {.interval = 1000 * kTicksPerDay};
+  const TrainingResult run = simulate_training(setup, {});
+  EXPECT_EQ(run.restarts, 0);
+  EXPECT_GT(run.failures[0], 0);
+  // Episodes that overlap count once, and the last one may not be over.
+  const Ticks most = run.failures[0] * 1800 * kSecond;
+  EXPECT_LE(part(run, RunPart::kDegraded), most + run.failures[0]);
+  EXPECT_GT(part(run, RunPart::kDegraded), most * 9 / 10);
+}
+
+// Two groups of 8 nodes with a spare each, repairs that never end. The first failure of a group
+// takes its spare, the second one the other group's, from when on the job is slow; the third stops
+// it for good.
+TEST(FailingRunsTest, ASpareOfAnotherGroupSlowsTheJob) {
+  RunSetup setup{.work = 100 * kTicksPerDay,
+                 .nodes = 16,
+                 .spares = 2,
+                 .groups = 2,
+                 .far = Pace::slower_by(1.5)};
+  setup.classes.push_back(
+      {.units = 16, .failures_per_day = 0.001, .repair = 1000 * kTicksPerDay, .nodes_lost = 1});
+  setup.checkpoint = {.interval = kSecond};
+  int far = 0;
+  int near = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const TrainingResult run = simulate_training(setup, {.seed = seed});
+    const Ticks degraded = part(run, RunPart::kDegraded);
+    if (run.failures[0] < 2) {
+      EXPECT_EQ(degraded, 0) << seed;
+    } else if (run.failures[0] == 2) {
+      degraded > 0 ? ++far : ++near;
+    }
+  }
+  // Of two failures, the second hits the group of the first with 7.9 / 16.
+  EXPECT_GT(far, 10);
+  EXPECT_GT(near, 10);
+  EXPECT_NEAR(far, near, 4 * std::sqrt(far + near));
+  setup.groups = 1;
+  EXPECT_EQ(part(simulate_training(setup, {.seed = 3}), RunPart::kDegraded), 0);
+}
+
 // Everything at once.
 RunSetup busy_setup() {
   RunSetup setup{.work = 20 * kTicksPerDay,

@@ -109,6 +109,64 @@ TEST(FailureTablesTest, CheckpointsTakeTheirSizeOverTheBandwidths) {
   EXPECT_LT(shared.storage_stall, both.storage_stall);
 }
 
+// A slow chip is one straggler, a slow node eight of them: all wait for either alike, but the
+// exchanges of a tensor group hide none of it.
+TEST(FailureTablesTest, ASlowUnitIsAsLargeAsItSays) {
+  FailureTable table = load_failures("rsc1");
+  const FailureClass slow{.name = "slow",
+                          .rate = 1,
+                          .loses = FailureScope::kNothing,
+                          .effect = FailureEffect::kSlow,
+                          .slowdown = 1.5};
+  table.classes = {slow, slow, slow};
+  table.classes[1].per = FailureUnit::kNode;
+  table.classes[2].per = FailureUnit::kJob;
+  const Experiment experiment = small_job();
+  const TrainedJob trained =
+      train_job(experiment, cluster_for_steps(experiment), table, {.length = {.days = 10}});
+  const std::vector<double>& by_class = trained.job.slow_slowdown;
+  EXPECT_GT(by_class[0], 1.2);
+  EXPECT_GE(by_class[1], by_class[0]);
+  EXPECT_GE(by_class[2], by_class[1]);
+  EXPECT_LE(by_class[2], 1.5);
+}
+
+// 3.5 GB of each chip beside a step: hidden at 25 GB/s. At 1 GB/s the step ends after the copy and
+// what follows it, the optimizer.
+TEST(FailureTablesTest, TheCopyToTheHostIsExposedWhereTheStepIsShorter) {
+  FailureTable table = load_failures("rsc1");
+  table.checkpoint = {.to = {CheckpointPlace::kHost, CheckpointPlace::kStorage}, .async = true};
+  const Experiment experiment = small_job();
+  const Cluster cluster = cluster_for_steps(experiment);
+  const auto trained = [&] {
+    return train_job(experiment, cluster, table, {.length = {.days = 10}});
+  };
+  table.checkpoint.host_bandwidth = Bandwidth(25e9);
+  EXPECT_EQ(trained().times.copy_stall, 0);
+  table.checkpoint.host_bandwidth = Bandwidth(1e9);
+  const TrainedJob slow = trained();
+  const double copy = 8.03e9 * 14 / 32 / 1e9;
+  const double stall = static_cast<double>(slow.times.copy_stall) / kTicksPerSecond;
+  EXPECT_GT(stall, copy - to_seconds(slow.step));
+  EXPECT_LT(stall, copy - to_seconds(slow.step) + 0.1);
+}
+
+// Two pods, a stage in each. Gradients stay in their pod, until a node stands in the other one.
+TEST(FailureTablesTest, ASpareOfAnotherPodIsSimulated) {
+  const Experiment experiment =
+      load_experiment({.model = "llama3-8b",
+                       .cluster = "dgx-h100-512",
+                       .plan = "tp=8,dp=32,pp=2,microbatch=1,global-batch=64,sequence=1024"});
+  const Cluster cluster = cluster_for_steps(experiment);
+  FailureTable table = load_failures("rsc1");
+  table.spares = 2;
+  const TrainedJob trained = train_job(experiment, cluster, table, {.length = {.days = 10}});
+  EXPECT_EQ(trained.job.spare_groups, 2);
+  EXPECT_GT(trained.job.far_slowdown, 1.01);
+  table.spares = 0;
+  EXPECT_EQ(train_job(experiment, cluster, table, {.length = {.days = 10}}).job.far_slowdown, 1);
+}
+
 TEST(FailureTablesTest, ImpossiblePlansAreRefusedWithAllProblems) {
   FailureTable table = load_failures("rsc1");
   JobShape job{.work = kTicksPerDay, .step = kTicksPerSecond, .chips = 1024, .chips_per_node = 8};

@@ -88,6 +88,29 @@ TEST(OffloadTest, TwoBucketsOfStateAreOnTheChip) {
   EXPECT_LT(of_category(result, kOptimizerState), 2 * largest * 12);
 }
 
+// Weights in 16 bits and 12 bytes of state, each value from one replica. A slow link makes the
+// optimizer wait; without an optimizer there are weights alone.
+TEST(OffloadTest, ACheckpointGoesOutBesideTheStep) {
+  const std::int64_t parameters = parameter_count(small_model());
+  for (const int zero : {0, 1, 2, 3}) {
+    ParallelPlan plan = plan_of(2, 1, zero);
+    const SimulationResult alone = run(plan, with_host(2));
+    plan.copy_checkpoint = true;
+    const SimulationResult fast = run(plan, with_host(2, 1000_GBps));
+    EXPECT_EQ(host_bytes(fast), parameters * (12 + 2)) << zero;
+    EXPECT_EQ(fast.memory_peaks[0].bytes, alone.memory_peaks[0].bytes) << zero;
+    EXPECT_EQ(fast.step_time, alone.step_time) << zero;
+    const SimulationResult slow = run(plan, with_host(2, 1_GBps));
+    const double copy = static_cast<double>(parameters * 14 / 2) / 1e9;
+    EXPECT_GT(to_seconds(slow.step_time), copy) << zero;
+    EXPECT_LT(to_seconds(slow.step_time), copy + to_seconds(alone.step_time)) << zero;
+  }
+  ParallelPlan plan = plan_of(2, 1, 0);
+  plan.copy_checkpoint = true;
+  plan.optimizer = Optimizer::kNone;
+  EXPECT_EQ(host_bytes(run(plan, with_host(2))), parameters * 2);
+}
+
 // ZeRO-Offload: 4 bytes of gradient out, 2 of weight in.
 TEST(OffloadTest, TheHostUpdates) {
   const std::int64_t parameters = parameter_count(small_model());

@@ -80,6 +80,7 @@ std::vector<Case> cases() {
   const Change even = [](ParallelPlan& plan) { plan.layout = {1, 1, 1, 1, 1, 1, 1, 1}; };
   const Change uneven = [](ParallelPlan& plan) { plan.layout = {1, 4, 2, 1}; };
   const Change offload = [](ParallelPlan& plan) { plan.offload_optimizer = true; };
+  const Change saves = [](ParallelPlan& plan) { plan.copy_checkpoint = true; };
   const Change ahead_of_norm = [](ParallelPlan& plan) {
     plan.clip_gradients = plan.post_validation = true;
   };
@@ -137,6 +138,8 @@ std::vector<Case> cases() {
       {"recompute_block", two_blocks, with(with(plan_of(1, 8, 1), full), zb),
        "on one stage of zb_h1", with(with(plan_of(1, 2, 4), full), zb)},
       {"offload_optimizer", offload, with(plan_of(1, 8, 1), no_optimizer), "optimizer is none",
+       plan_of(1, 8, 1)},
+      {"copy_checkpoint", saves, with(plan_of(1, 8, 1), offload), "is true, but offload_optimizer",
        plan_of(1, 8, 1)},
       {"post_validation", ahead_of_norm, with(plan_of(1, 2, 4), no_optimizer), "optimizer is none",
        plan_of(1, 2, 4)},

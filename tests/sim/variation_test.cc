@@ -60,6 +60,25 @@ TEST(VariationTest, AStragglerTakesItsFactorLonger) {
   EXPECT_EQ(graph.ranks[1].slowdown, 1);
 }
 
+TEST(VariationTest, ExchangedRanksRunOnOneAnothersChips) {
+  OpGraph graph = alone(4, 1);
+  vary({.exchanges = {{.ranks = {RankId(0), RankId(1)}, .with = {RankId(3), RankId(2)}}}}, 0,
+       graph);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) EXPECT_EQ(graph.ranks[rank].chip, 3 - rank);
+}
+
+TEST(VariationTest, ExchangesThatCannotBeAreRefused) {
+  const std::vector<Problem> problems =
+      check({.exchanges = {{.ranks = {RankId(0), RankId(1)}, .with = {RankId(8)}},
+                           {.ranks = {RankId(2)}, .with = {RankId(0)}}}},
+            8);
+  ASSERT_EQ(problems.size(), 3U);
+  EXPECT_EQ(problems[0].field, "exchange[0].with");
+  EXPECT_EQ(problems[0].message, "must be ranks of the plan, 0 to 7; has 8");
+  EXPECT_EQ(problems[1].message, "must be as many ranks as rank, 2; has 1");
+  EXPECT_EQ(problems[2].message, "must name each rank once; has 0 again");
+}
+
 TEST(VariationTest, TheSumOfManyKernelsHardlyJitters) {
   OpGraph graph = alone(1, 10'000);
   const double before = seconds(graph);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "analysis/goodput/steps/scaled_cards.h"
 #include "experiment/build_cluster.h"
@@ -11,8 +12,9 @@
 namespace stepsim {
 namespace {
 
-constexpr Bandwidth kHostLink{25e9};  // PCIe 4 x16, as measured
-constexpr double kMostWork = 4e18;    // ticks
+constexpr Bandwidth kHostLink{25e9};     // PCIe 4 x16, as measured
+constexpr Bandwidth kHostMemory{300e9};  // eight channels of DDR5, or two sockets of DDR4
+constexpr double kMostWork = 4e18;       // ticks
 
 Duration step_of(const Experiment& experiment, const Cluster& cluster,
                  const ExperimentOptions& options) {
@@ -63,17 +65,74 @@ void add_smaller_steps(const Experiment& experiment, const Cluster& cluster,
   }
 }
 
+std::vector<RankId> ranks_from(std::int64_t first, std::int64_t count) {
+  std::vector<RankId> ranks;
+  for (std::int64_t rank = first; rank < first + count; ++rank) {
+    ranks.emplace_back(static_cast<std::uint32_t>(rank));
+  }
+  return ranks;
+}
+
+std::int64_t chips_of(FailureUnit unit, const JobShape& job) {
+  switch (unit) {
+    case FailureUnit::kChip:
+      return 1;
+    case FailureUnit::kNode:
+      return job.chips_per_node;
+    case FailureUnit::kLeaf:
+      return job.chips_per_leaf;
+    case FailureUnit::kPod:
+      return job.chips_per_pod;
+    case FailureUnit::kJob:
+      return job.chips;
+  }
+  return 1;
+}
+
+// The first unit of the class is slow.
 double slowed_by(const Experiment& experiment, const Cluster& cluster, const FailureClass& failure,
                  const ExperimentOptions& options, const TrainedJob& trained) {
   if (failure.effect != FailureEffect::kSlow) return 1;
   Experiment slow = experiment;
-  Straggler straggler{.slowdown = failure.slowdown};
-  const std::int64_t ranks = std::min(trained.job.chips_per_node, experiment.plan.ranks());
-  for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    straggler.ranks.emplace_back(static_cast<std::uint32_t>(rank));
-  }
-  slow.variation.stragglers.push_back(std::move(straggler));
+  const std::int64_t ranks = std::min(chips_of(failure.per, trained.job), experiment.plan.ranks());
+  slow.variation.stragglers.push_back(
+      {.ranks = ranks_from(0, ranks), .slowdown = failure.slowdown});
   return to_seconds(step_of(slow, cluster, options)) / to_seconds(trained.step);
+}
+
+// Spares lie in the groups of nodes that are furthest from one another and of which the job has
+// several. The job's first node changes places with its last one, so two nodes are far from where
+// the plan wants them: no better than one.
+void add_far_spares(const Experiment& experiment, const Cluster& cluster,
+                    const ExperimentOptions& options, TrainedJob& trained) {
+  JobShape& job = trained.job;
+  const std::int64_t group = job.chips_per_pod < job.chips ? job.chips_per_pod : job.chips_per_leaf;
+  const std::int64_t ranks = experiment.plan.ranks();
+  const std::int64_t node = job.chips_per_node;
+  if (group >= job.chips || ranks != job.chips || ranks % node != 0) return;
+  job.spare_groups = (job.chips + group - 1) / group;
+  Experiment far = experiment;
+  far.variation.exchanges.push_back({ranks_from(0, node), ranks_from(ranks - node, node)});
+  job.far_slowdown = to_seconds(step_of(far, cluster, options)) / to_seconds(trained.step);
+}
+
+// Returns how much longer the step is with the copy of a checkpoint to the hosts beside it.
+Duration copy_stall(const Experiment& experiment, Bandwidth link, const TrainedJob& trained,
+                    const ExperimentOptions& options) {
+  Experiment copying = experiment;
+  copying.plan.copy_checkpoint = true;
+  HostSpec& host = copying.cluster.host;
+  if (!host.given()) {
+    host.chips = trained.job.chips_per_node;
+    host.memory_bandwidth = kHostMemory;
+    host.memory_capacity = Bytes(std::numeric_limits<std::int64_t>::max());
+  }
+  host.link_bandwidth = link;
+  if (host.uplink_bandwidth) {
+    host.uplink_bandwidth = std::max(*host.uplink_bandwidth, link);
+  }
+  const Duration step = step_of(copying, cluster_for_steps(copying), options);
+  return std::max(Duration(), step - trained.step);
 }
 
 CheckpointWay way_of(const Experiment& experiment, const Cluster& cluster,
@@ -91,6 +150,13 @@ CheckpointWay way_of(const Experiment& experiment, const Cluster& cluster,
       const Bandwidth share = *host.uplink_bandwidth / static_cast<double>(host.uplink_chips);
       way.host = std::min(way.host, share);
     }
+  }
+  if (!experiment.plan.offload_optimizer) {
+    way.copy_stall = [&experiment, &options, &trained](Bandwidth link) {
+      return copy_stall(experiment, link, trained, options.simulation);
+    };
+  } else {
+    way.copy_stall = [](Bandwidth) { return Duration(); };  // what it holds is on the host
   }
   way.slowdown = [&experiment, &options, &trained](double share) {
     Cluster scaled = cluster_for_steps(experiment);
@@ -144,6 +210,7 @@ TrainedJob train_job(const Experiment& experiment, const Cluster& cluster,
     job.slow_slowdown.push_back(
         slowed_by(experiment, cluster, failure, options.simulation, trained));
   }
+  if (table.spares > 0) add_far_spares(experiment, cluster, options.simulation, trained);
   trained.checkpoint = table.checkpoint.bytes.value_or(checkpoint_bytes(experiment));
   trained.times = checkpoint_times(table.checkpoint, table.restart,
                                    way_of(experiment, cluster, options, trained));

@@ -4,12 +4,13 @@
 //   step                    the experiment as it is
 //   replicas that are lost  the plan with a smaller dp and as many sequences a replica, on the same
 //                           cluster. Its pace is that of tokens: fewer sequences in a step count
-//   a slow node             the ranks of the first node as stragglers
-//   checkpoints             parameters and optimizer state, each value once. Copies that take the
-//                           network cards leave training a part of them
+//   a slow unit             the ranks of the first one (a chip, a node, ...) as stragglers
+//   a spare from elsewhere  the first node in the place of the last, which is in another group
+//   checkpoints             parameters and optimizer state, each value once. Asynchronous copies to
+//                           the hosts run beside the step; those that take the network cards leave
+//                           training a part of them
 //
-// Not modelled: steps after a spare of another pod has come in (ranks keep their chips), and
-// learning that needs the full batch.
+// Not modelled: learning that needs the full batch.
 
 #pragma once
 

@@ -179,6 +179,7 @@ void choose_optimizer(Choices& choices, const RandomCluster& cluster, ParallelPl
     plan.gradient_bytes = 2;
     if (plan.optimizer == Optimizer::kAdam) plan.optimizer_bytes = 8;
   }
+  if (cluster.has_host && !plan.offload_optimizer) plan.copy_checkpoint = choices.one_in(10);
   if (!cluster.has_host || !choices.one_in(10)) return;
   plan.offload_activations = true;
   if (choices.one_in(2)) plan.offload_layers = choices.between(1, 3);

@@ -13,6 +13,7 @@
 #include <numbers>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,9 @@ constexpr std::array<std::string_view, 6> kColors = {"#1f4e9c", "#d97a1d", "#2f8
                                                      "#b03060", "#7a5cb0", "#6b6b6b"};
 
 constexpr std::uint32_t kMostInARow = 8;
+// Of equal parts beside one another, the first ones and the last one are drawn if there are more.
+constexpr std::uint32_t kMostParts = 5;
+constexpr std::uint32_t kFirstParts = 2;
 // In inches:
 constexpr double kSlantAcross = 0.5;
 constexpr double kSlantUp = 0.3;
@@ -86,6 +90,7 @@ struct Shape {
   NodeKind kind = NodeKind::kChip;
   Reach reach;
   std::vector<int> at{};               // position on the remaining axes of a torus, outermost last
+  bool is_named = true;                // false: its content says what it is
   std::map<std::string, int> content;  // nodes in a box: pattern of the name, count
 };
 
@@ -107,6 +112,7 @@ class Drawing {
       return level.kind == LevelKind::kTorusAxis;
     });
     collapse();
+    elide();
     place_nodes();
     join();
   }
@@ -155,6 +161,68 @@ class Drawing {
 
   bool is_collapsed() const { return box_ > 1; }
 
+  // Returns the chips of a group of `inner` levels.
+  std::uint32_t chips_of_group(std::size_t inner) const {
+    std::uint32_t chips = 1;
+    for (std::size_t level = 0; level < inner; ++level) chips *= built_.places.levels[level].size;
+    return chips;
+  }
+
+  // What a group is made of: how many links of each kind begin or end in it.
+  using Signature = std::map<std::tuple<std::uint32_t, std::uint32_t, Bandwidth>, int>;
+
+  std::vector<Signature> signatures(std::size_t inner) const {
+    std::map<std::string, std::uint32_t> numbers;
+    std::vector<std::uint32_t> pattern;
+    for (const Node& node : built_.fabric.nodes()) {
+      const auto number = static_cast<std::uint32_t>(numbers.size());
+      pattern.push_back(numbers.emplace(pattern_of(node.name), number).first->second);
+    }
+    const std::uint32_t chips = chips_of_group(inner);
+    std::vector<Signature> all(built_.places.chips.size() / chips);
+    for (const Link& link : built_.fabric.links()) {
+      const std::tuple kind(pattern[link.from.index()], pattern[link.to.index()], link.bandwidth);
+      for (const NodeId end : {link.from, link.to}) {
+        const Reach& reach = reaches_[end.index()];
+        if (reach.first / chips == reach.last / chips) ++all[reach.first / chips][kind];
+      }
+    }
+    return all;
+  }
+
+  // Decides which groups are not drawn by themselves: where many stand side by side, those that are
+  // made of the same as the second one.
+  void elide() {
+    const std::vector<Level>& levels = built_.places.levels;
+    elided_.resize(levels.size());
+    for (std::size_t inner = box_levels_; !is_torus_ && inner < levels.size(); ++inner) {
+      const std::uint32_t parts = levels[inner].size;
+      const std::uint32_t most = inner == 0 ? kMostInARow : kMostParts;
+      if (levels[inner].kind == LevelKind::kTorusAxis || parts <= most) continue;
+      const std::vector<Signature> made_of = signatures(inner);
+      elided_[inner].resize(made_of.size());
+      for (std::size_t group = 0; group < made_of.size(); ++group) {
+        const std::size_t part = group % parts;
+        const bool is_like = made_of[group] == made_of[group - part + 1];
+        elided_[inner][group] = part >= kFirstParts && part + 1 < parts && is_like;
+      }
+    }
+  }
+
+  bool is_elided(std::size_t inner, std::uint32_t number) const {
+    return inner < elided_.size() && !elided_[inner].empty() && elided_[inner][number];
+  }
+
+  // Returns how many levels the outermost group has that this node is in and that isn't drawn.
+  std::optional<std::size_t> elided_group_of(const Reach& reach) const {
+    for (std::size_t inner = elided_.size(); inner-- > 0;) {
+      const std::uint32_t chips = chips_of_group(inner);
+      if (reach.first / chips != reach.last / chips) return std::nullopt;
+      if (is_elided(inner, reach.first / chips)) return inner;
+    }
+    return std::nullopt;
+  }
+
   // Returns the position on the axes of a torus that remain between boxes.
   std::vector<int> position(std::uint32_t chip) const {
     std::vector<int> at;
@@ -164,39 +232,101 @@ class Drawing {
     return at;
   }
 
+  // Where a node is drawn: nodes of equal keys are one shape.
+  struct Slot {
+    std::string key;
+    bool is_several = false;       // the shape lists its content
+    std::string label{};           // empty: the node's own name
+    std::optional<Reach> reach{};  // unset: the node's own
+  };
+
+  // A box of a collapsed drawing.
+  Slot box_of(const Reach& reach) const {
+    const std::uint32_t number = reach.first / box_;
+    return {.key = fmt::format("box {}", number),
+            .is_several = true,
+            .label = group_name(box_levels_, number),
+            .reach = Reach{.first = number * box_, .last = number * box_ + box_ - 1}};
+  }
+
+  // All groups of a larger one that aren't drawn by themselves.
+  Slot more_of(std::size_t inner, const Reach& reach) const {
+    const std::uint32_t chips = chips_of_group(inner);
+    const std::uint32_t parts = built_.places.levels[inner].size;
+    const std::uint32_t first = reach.first / chips / parts * parts;
+    std::uint32_t count = 0;
+    for (std::uint32_t part = 0; part < parts; ++part) count += is_elided(inner, first + part);
+    return {.key = fmt::format("more {} {}", inner, first / parts),
+            .is_several = true,
+            .label = fmt::format("{} more", count),
+            .reach = Reach{.first = (first + kFirstParts) * chips,
+                           .last = (first + parts - 1) * chips - 1,
+                           .hops = 0}};
+  }
+
+  // Switches of one kind that serve the same chips.
+  using Siblings = std::tuple<std::string, std::uint32_t, std::uint32_t>;
+  Siblings siblings_of(std::size_t node) const {
+    const Reach& reach = reaches_[node];
+    return {pattern_of(built_.fabric.nodes()[node].name), reach.first, reach.last};
+  }
+
+  bool is_outside(const Reach& reach) const { return reach.first / box_ != reach.last / box_; }
+
+  // Of many siblings the first ones and the last one are drawn by themselves; of those outside the
+  // boxes of a collapsed drawing none, if there are many.
+  std::optional<Slot> slot_among_siblings(std::size_t node, std::size_t number, std::size_t count,
+                                          bool merges_all) const {
+    const auto& [pattern, first, last] = siblings_of(node);
+    const std::string key = fmt::format("{} {} {}", pattern, first, last);
+    if (merges_all) return Slot{.key = key, .is_several = true};
+    const bool is_drawn = number < kFirstParts || number + 1 == count;
+    if (is_torus_ || count <= kMostInARow || is_drawn) return std::nullopt;
+    return Slot{
+        .key = key, .is_several = true, .label = fmt::format("{} more", count - kFirstParts - 1)};
+  }
+
   void place_nodes() {
-    std::map<std::string, std::size_t> by_key;
-    std::size_t outside = 0;  // nodes outside all boxes
-    for (const Reach& reach : reaches_) {
-      outside += reach.first / box_ != reach.last / box_ ? 1U : 0U;
+    std::size_t outside = 0;
+    std::map<Siblings, std::size_t> counts;
+    std::map<Siblings, std::size_t> seen;
+    for (std::size_t node = 0; node < reaches_.size(); ++node) {
+      outside += is_outside(reaches_[node]) ? 1U : 0U;
+      if (reaches_[node].hops > 0) ++counts[siblings_of(node)];
     }
     const bool merges_outside = is_collapsed() && outside > options_.most_switches;
+    std::map<std::string, std::size_t> by_key;
     for (std::size_t node = 0; node < reaches_.size(); ++node) {
       const Node& what = built_.fabric.nodes()[node];
       const Reach& reach = reaches_[node];
-      const bool in_box = is_collapsed() && reach.first / box_ == reach.last / box_;
-      std::string key = what.name;
-      if (in_box) {
-        key = fmt::format("box {}", reach.first / box_);
-      } else if (merges_outside) {
-        key = fmt::format("{} {} {}", pattern_of(what.name), reach.first, reach.last);
+      Slot slot{.key = what.name};
+      if (const auto inner = elided_group_of(reach)) {
+        slot = more_of(*inner, reach);
+      } else if (is_collapsed() && !is_outside(reach)) {
+        slot = box_of(reach);
+      } else if (reach.hops > 0) {
+        const Siblings kind = siblings_of(node);
+        slot = slot_among_siblings(node, seen[kind]++, counts[kind],
+                                   merges_outside && is_outside(reach))
+                   .value_or(std::move(slot));
       }
-      const auto [slot, is_new] = by_key.emplace(key, shapes_.size());
-      shape_of_.push_back(slot->second);
-      if (is_new) {
-        shapes_.push_back({.label = what.name,
-                           .kind = what.kind,
-                           .reach = reach,
-                           .at = is_torus_ ? position(reach.first) : std::vector<int>{},
-                           .content = {}});
-        if (in_box) {
-          shapes_.back().label = group_name(box_levels_, reach.first / box_);
-          shapes_.back().reach = {.first = reach.first / box_ * box_,
-                                  .last = reach.first / box_ * box_ + box_ - 1};
-        }
-      }
-      if (in_box || merges_outside) ++shapes_[slot->second].content[pattern_of(what.name)];
+      add_to_shape(slot, what, reach, by_key);
     }
+  }
+
+  void add_to_shape(const Slot& slot, const Node& what, const Reach& reach,
+                    std::map<std::string, std::size_t>& by_key) {
+    const auto [place, is_new] = by_key.emplace(slot.key, shapes_.size());
+    shape_of_.push_back(place->second);
+    if (is_new) {
+      shapes_.push_back({.label = slot.label.empty() ? what.name : slot.label,
+                         .kind = slot.reach ? NodeKind::kChip : what.kind,
+                         .reach = slot.reach.value_or(reach),
+                         .at = is_torus_ ? position(reach.first) : std::vector<int>{},
+                         .is_named = !slot.is_several || !slot.label.empty(),
+                         .content = {}});
+    }
+    if (slot.is_several) ++shapes_[place->second].content[pattern_of(what.name)];
   }
 
   // Returns the common part of the names of a group's chips. `inner`: number of levels inside the
@@ -247,6 +377,9 @@ class Drawing {
   std::string legend() const {
     std::string text = "<br/>" + options_.title;
     if (is_collapsed()) text += fmt::format("<br/>collapsed: a box is {} chips", box_);
+    const bool has_more = std::ranges::any_of(
+        shapes_, [](const Shape& shape) { return shape.label.ends_with(" more"); });
+    if (has_more) text += "<br/>more: as those beside them, connected alike";
     text += "<br/>";
     std::size_t named = 0;
     for (auto color = colors_.rbegin(); color != colors_.rend(); ++color) {
@@ -311,9 +444,8 @@ class Drawing {
     const Shape& shape = shapes_[i];
     std::string label = shape.label;
     if (!frame.empty() && label.starts_with(frame + ".")) label.erase(0, frame.size() + 1);
-    const bool is_box = !shape.content.empty();
     if (is_torus_) label = without_chip(label);
-    if (is_box && shape.kind != NodeKind::kChip) label.clear();  // it stands for several switches
+    if (!shape.is_named) label.clear();
     for (const auto& [name, count] : shape.content) {
       label += fmt::format("{}{} {}", label.empty() ? "" : "\\n", count, name);
     }
@@ -364,6 +496,7 @@ class Drawing {
       if (here && reach.first / part_chips != reach.last / part_chips) add_shape(i, deeper, name);
     }
     for (std::uint32_t part = 0; part < parts; ++part) {
+      if (is_elided(inner - 1, number * parts + part)) continue;
       add_frame(inner - 1, number * parts + part, deeper, name);
     }
     if (framed) text_ += indent + "}\n";
@@ -432,6 +565,7 @@ class Drawing {
   bool is_torus_ = false;
   std::uint32_t box_ = 1;  // chips
   std::size_t box_levels_ = 0;
+  std::vector<std::vector<bool>> elided_;  // by levels inside and number of the group
   std::vector<Shape> shapes_;
   std::vector<std::size_t> shape_of_;  // by node
   std::map<std::pair<std::size_t, std::size_t>, Line> lines_;

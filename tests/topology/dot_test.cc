@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/base/quantity_text.h"
+#include "topology/faults.h"
 #include "topology/kinds/dgx_superpod.h"
 #include "topology/kinds/torus.h"
 
@@ -55,6 +56,26 @@ TEST(DotTest, CollapsesALargeSuperPodAndSaysSo) {
   EXPECT_EQ(count(text, "16 spine*"), 1U);
   EXPECT_EQ(count(text, "collapsed: a box is 256 chips"), 1U);
   EXPECT_EQ(chips_per_box(build(DgxSuperPodSpec{.nodes = 2}), {}), 1U);
+}
+
+// 8 nodes side by side: two, "5 more" and the last one are drawn, with their 8 GPUs each.
+TEST(DotTest, DrawsTheFirstAndTheLastOfManyEqualParts) {
+  const std::string text = dot_of(build(DgxSuperPodSpec{.nodes = 8}), {});
+  EXPECT_EQ(count(text, "subgraph"), 3U);
+  EXPECT_EQ(count(text, "label=\"node1\""), 1U);
+  EXPECT_EQ(count(text, "label=\"node2\""), 0U);
+  EXPECT_EQ(count(text, "label=\"node7\""), 1U);
+  EXPECT_EQ(count(text, "label=\"5 more\\n40 node*.gpu*\\n5 node*.nvswitch\""), 1U);
+  EXPECT_EQ(count(text, "more: as those beside them"), 1U);
+}
+
+// A node that differs from its neighbours is drawn, wherever it is.
+TEST(DotTest, DrawsAPartThatIsNotLikeTheOthers) {
+  const Faults faults{.links = {{.link = "node4.gpu3>node4.nvswitch", .capacity = 0.5}}};
+  const std::string text = dot_of(apply(faults, build(DgxSuperPodSpec{.nodes = 8})), {});
+  EXPECT_EQ(count(text, "subgraph"), 4U);
+  EXPECT_EQ(count(text, "label=\"node4\""), 1U);
+  EXPECT_EQ(count(text, "4 more"), 1U);
 }
 
 // Planes of 16 x 20 chips: 28 of them in a ring, each joined to the next by 320 cables of 90 GB/s.

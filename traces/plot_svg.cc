@@ -19,6 +19,7 @@ constexpr double kRight = 24;
 constexpr double kTop = 64;
 constexpr double kInnerHeight = 330;
 constexpr double kLegendLine = 19;
+constexpr double kSmallBar = 12;  // higher ones can be read off the axis
 constexpr double kInnerWidth = kWidth - kLeft - kRight;
 constexpr std::array<std::string_view, 8> kColors = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                      "#E69F00", "#56B4E9", "#000000", "#8C6D31"};
@@ -220,7 +221,7 @@ std::string marker(double x, double y, std::string_view color) {
 }
 
 std::string bars_of(const PlotCurve& curve, const Scale& x, const Scale& y, std::string_view color,
-                    std::size_t number, std::size_t of) {
+                    std::string_view unit, std::size_t number, std::size_t of) {
   // The bars of one x share eight tenths of the distance to the next x.
   const double slot = 0.8 * (x.at(1) - x.at(0)) / static_cast<double>(of);
   std::string text;
@@ -232,6 +233,9 @@ std::string bars_of(const PlotCurve& curve, const Scale& x, const Scale& y, std:
     text += fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n",
         center - 0.46 * slot, top, 0.92 * slot, y.from - top, color);
+    if (y.from - top < kSmallBar) {
+      text += text_at(center, top - 4, "middle", tick_text(point.y, unit), " font-size=\"10\"");
+    }
   }
   return text;
 }
@@ -274,26 +278,65 @@ std::vector<std::string_view> colors_of(const Plot& plot) {
   return colors;
 }
 
+// Two columns of labels that fit in half the width, at 6.6 pixels per letter.
+std::size_t legend_columns(const Plot& plot) {
+  const auto fits = [](const PlotCurve& curve) {
+    return 34 + 6.6 * static_cast<double>(curve.label.size()) <= kInnerWidth / 2 - 8;
+  };
+  return plot.curves.size() > 2 && std::ranges::all_of(plot.curves, fits) ? 2 : 1;
+}
+
+std::size_t legend_rows(const Plot& plot) {
+  const std::size_t columns = legend_columns(plot);
+  return (plot.curves.size() + columns - 1) / columns;
+}
+
 std::string legend(const Plot& plot, const std::vector<std::string_view>& colors) {
   std::string text;
-  double y = kTop + kInnerHeight + 66;
+  const std::size_t rows = legend_rows(plot);
   for (std::size_t i = 0; i < plot.curves.size(); ++i) {
     const PlotCurve& curve = plot.curves[i];
+    const double x = kLeft + (i < rows ? 0 : kInnerWidth / 2);
+    const double y = kTop + kInnerHeight + 66 + kLegendLine * static_cast<double>(i % rows);
     if (curve.mark == PlotMark::kBars) {
       text +=
           fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"26\" height=\"10\" fill=\"{}\"/>\n",
-                      kLeft, y - 9, colors[i]);
+                      x, y - 9, colors[i]);
     } else if (curve.mark != PlotMark::kPoints) {
       text += fmt::format(
           "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
           "stroke-width=\"2\"/>\n",
-          kLeft, y - 4, kLeft + 26, y - 4, colors[i]);
+          x, y - 4, x + 26, y - 4, colors[i]);
     }
     if (curve.mark == PlotMark::kPoints || curve.mark == PlotMark::kLineAndPoints) {
-      text += marker(kLeft + 13, y - 4, colors[i]);
+      text += marker(x + 13, y - 4, colors[i]);
     }
-    text += text_at(kLeft + 34, y, "start", curve.label);
-    y += kLegendLine;
+    text += text_at(x + 34, y, "start", curve.label);
+  }
+  return text;
+}
+
+// Labels that would run into one another stand in up to three rows.
+std::string notes_of(const Plot& plot, const Scale& x, const Scale& y) {
+  constexpr std::size_t kRows = 3;
+  std::array<double, kRows> ends{};
+  std::string text;
+  for (const PlotNote& note : plot.notes) {
+    if (!x.shows(note.x)) continue;
+    const double at = std::clamp(x.at(note.x), x.from, x.to);
+    if (at > x.from + 1) {
+      text += fmt::format(
+          "<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"#808080\" "
+          "stroke-dasharray=\"4 3\"/>\n",
+          at, y.from, y.to);
+    }
+    std::size_t row = 0;
+    while (row + 1 < kRows && ends[row] > at) ++row;
+    const double width = 8 + 6.6 * static_cast<double>(note.label.size());
+    ends[row] = at + width;
+    const bool has_room = at + width <= x.to;
+    text += text_at(has_room ? at + 4 : at - 4, y.to + 13 + 13 * static_cast<double>(row),
+                    has_room ? "start" : "end", note.label, " fill=\"#606060\" font-size=\"11\"");
   }
   return text;
 }
@@ -322,16 +365,16 @@ std::string plot_svg(const Plot& plot) {
   const Scale y = make_scale(plot, false);
   const std::vector<std::string_view> colors = colors_of(plot);
   const double height =
-      kTop + kInnerHeight + 66 + kLegendLine * static_cast<double>(plot.curves.size());
+      kTop + kInnerHeight + 66 + kLegendLine * static_cast<double>(legend_rows(plot));
   std::string text = opening(height, plot.title, plot.subtitle);
-  text += axes(plot, x, y);
+  text += axes(plot, x, y) + notes_of(plot, x, y);
   const auto is_bars = [](const PlotCurve& curve) { return curve.mark == PlotMark::kBars; };
   const auto bars =
       static_cast<std::size_t>(std::count_if(plot.curves.begin(), plot.curves.end(), is_bars));
   std::size_t bar = 0;
   for (std::size_t i = 0; i < plot.curves.size(); ++i) {
     const PlotCurve& curve = plot.curves[i];
-    text += is_bars(curve) ? bars_of(curve, x, y, colors[i], bar++, bars)
+    text += is_bars(curve) ? bars_of(curve, x, y, colors[i], plot.y.unit, bar++, bars)
                            : curve_text(curve, x, y, colors[i]);
   }
   return text + legend(plot, colors) + "</svg>\n";

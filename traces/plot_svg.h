@@ -5,7 +5,9 @@
 //     y label  |      o   o            axes are linear or logarithmic, ticks are round numbers with
 //              |   o /                 their units; curves of kLine are lines, kPoints markers;
 //              | o--/                  bars stand side by side at each x
-//              +--------- x label      the legend is below the axes
+//              +--------- x label      the legend is below the axes, in two columns if it fits
+//
+// A bar of less than a letter's height has its value above it. Notes are dashed lines at their x.
 //
 // Curves use eight colours in turn that colour-blind readers can distinguish (Okabe, Ito 2008). A
 // line and a marker have the same colour if their labels are equal up to the colon, as in "n = 16:

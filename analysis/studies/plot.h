@@ -36,12 +36,20 @@ struct PlotCurve {
   std::vector<PlotPoint> points{};
 };
 
+// From this x on something else holds, which the label names: a dashed line with the label at its
+// top. A label at the left edge has no line.
+struct PlotNote {
+  double x = 0;
+  std::string label{};
+};
+
 struct Plot {
   std::string title{};
   std::string subtitle{};  // one line that says what was run
   PlotAxis x{};
   PlotAxis y{};
   std::vector<PlotCurve> curves{};
+  std::vector<PlotNote> notes{};
 };
 
 }  // namespace stepsim

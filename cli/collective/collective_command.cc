@@ -142,6 +142,13 @@ std::optional<double> bus_bandwidth(const CollectiveRequest& request, const Poin
 
 // ---- results ----
 
+// The measurement of this size; nullopt: there is none.
+std::optional<double> measured_at(const CollectiveRequest& request, Bytes bytes) {
+  const auto found = std::ranges::find(request.measured, bytes, &MeasuredTime::bytes);
+  if (found == request.measured.end()) return std::nullopt;
+  return found->seconds;
+}
+
 std::string number_or_null(std::optional<double> value) {
   return value ? fmt::format("{:.6f}", *value) : "null";
 }
@@ -173,21 +180,27 @@ double share(std::int32_t millionths) {
   return millionths / 1e6;
 }
 
+std::string measured_json(const CollectiveRequest& request, const Point& point) {
+  const std::optional<double> measured = measured_at(request, point.bytes);
+  return measured ? fmt::format("  \"measured_s\": {:.12f},\n", *measured) : "";
+}
+
 std::string json_of(const CollectiveRequest& request, const Point& point) {
   return fmt::format(
       "{{\n  \"op\": \"{}\",\n  \"algorithm\": \"{}\",\n  \"why\": \"{}\",\n  \"ranks\": {},\n"
       "  \"bytes\": {},\n  \"time_s\": {},\n  \"algorithm_bandwidth_bytes_per_s\": {},\n"
       "  \"bus_bandwidth_bytes_per_s\": {},\n  \"formula_s\": {},\n  \"formula_is\": \"{}\",\n"
       "  \"steps\": {},\n"
-      "  \"protocol\": \"{}\",\n  \"channels\": {},\n  \"compute_share\": {:.6f},\n"
+      "{}  \"protocol\": \"{}\",\n  \"channels\": {},\n  \"compute_share\": {:.6f},\n"
       "  \"memory_share\": {:.6f},\n"
       "  \"hottest_links\": {},\n  \"simulator\": {}\n}}",
       name_of(request.op), point.algorithm, json_escaped(point.why), request.chips.size(),
       point.bytes.value(), exact_seconds(point.result.end.since_start),
       number_or_null(algorithm_bandwidth(point)), number_or_null(bus_bandwidth(request, point)),
       formula_json(point), point.formula.exact ? "exact" : "lower bound", point.steps,
-      point.protocol, point.channels, share(point.taken.compute), share(point.taken.memory),
-      links_json(request, point), simulator_json(point.result.statistics));
+      measured_json(request, point), point.protocol, point.channels, share(point.taken.compute),
+      share(point.taken.memory), links_json(request, point),
+      simulator_json(point.result.statistics));
 }
 
 std::string json_of(const CollectiveRequest& request, const std::vector<Point>& points) {
@@ -245,28 +258,53 @@ std::string report(const CollectiveRequest& request, const Point& point) {
   return text;
 }
 
+// "ring LL"
+std::string way_of(const Point& point) {
+  return point.algorithm + (point.protocol.empty() ? "" : " " + point.protocol);
+}
+
+std::string measured_columns(const CollectiveRequest& request, const Point& point) {
+  if (request.measured.empty()) return "";
+  const std::optional<double> measured = measured_at(request, point.bytes);
+  if (!measured) return fmt::format(" {:>12} {:>9}", "-", "");
+  return fmt::format(" {:>12} {:>+7.1f} %", to_text(duration_from_seconds(*measured)),
+                     100 * (seconds(point) / *measured - 1));
+}
+
 std::string sweep_table(const CollectiveRequest& request, const std::vector<Point>& points) {
   double most = 0;
   for (const Point& point : points) {
     most = std::max(most, bus_bandwidth(request, point).value_or(0));
   }
   std::string text = heading(request);
-  text += fmt::format("  {:>12} {:>12} {:>14} {:>14}  {:<18} {}\n", "bytes", "time", "algorithm bw",
-                      "bus bandwidth", "algorithm", "bus bandwidth");
+  text += fmt::format("  {:>12} {:>12}{} {:>14} {:>14}  {:<18} {}\n", "bytes", "time",
+                      request.measured.empty() ? "" : fmt::format(" {:>12} {:>9}", "measured", ""),
+                      "algorithm bw", "bus bandwidth", "algorithm", "bus bandwidth");
   for (const Point& point : points) {
     const double bus = bus_bandwidth(request, point).value_or(0);
     const int bar = most > 0 ? static_cast<int>(std::lround(kBarWidth * bus / most)) : 0;
-    text += fmt::format("  {:>12} {:>12} {:>14} {:>14}  {:<18} {}\n", to_text(point.bytes),
-                        to_text(point.result.end.since_start),
+    text += fmt::format("  {:>12} {:>12}{} {:>14} {:>14}  {:<18} {}\n", to_text(point.bytes),
+                        to_text(point.result.end.since_start), measured_columns(request, point),
                         bandwidth_text(algorithm_bandwidth(point)),
-                        bandwidth_text(bus_bandwidth(request, point)), point.algorithm,
+                        bandwidth_text(bus_bandwidth(request, point)), way_of(point),
                         std::string(static_cast<std::size_t>(bar), '#'));
   }
   return text;
 }
 
-// Bus bandwidth over size, simulated and by the closed form.
+// Where another algorithm or protocol begins.
+std::vector<PlotNote> notes_of(const std::vector<Point>& points) {
+  std::vector<PlotNote> notes;
+  for (const Point& point : points) {
+    if (!notes.empty() && notes.back().label == way_of(point)) continue;
+    notes.push_back({static_cast<double>(point.bytes.value()), way_of(point)});
+  }
+  return notes;
+}
+
+// Bus bandwidth over size, simulated, by the closed form and measured.
 Plot plot_of(const CollectiveRequest& request, const std::vector<Point>& points) {
+  PlotCurve measured{.label = "measured", .mark = PlotMark::kPoints};
   PlotCurve simulated{.label = "simulated", .mark = PlotMark::kLineAndPoints};
   PlotCurve formula{.label = "closed form", .mark = PlotMark::kLine};
   const double factor = bus_factor(request.op, static_cast<std::uint32_t>(request.chips.size()));
@@ -277,13 +315,21 @@ Plot plot_of(const CollectiveRequest& request, const std::vector<Point>& points)
       formula.points.push_back({bytes, factor * bytes / point.formula.seconds});
     }
   }
+  for (const MeasuredTime& time : request.measured) {
+    const auto bytes = static_cast<double>(time.bytes.value());
+    const bool is_inside = time.bytes >= points.front().bytes && time.bytes <= points.back().bytes;
+    if (is_inside) measured.points.push_back({bytes, factor * bytes / time.seconds});
+  }
+  std::vector<PlotCurve> curves = {std::move(simulated), std::move(formula)};
+  if (!measured.points.empty()) curves.push_back(std::move(measured));
   return {.title = fmt::format("{} of {} ranks of {}", name_of(request.op), request.chips.size(),
                                request.cluster_name),
           .subtitle = fmt::format("{} model, {}, library {}", name_of(request.fidelity),
                                   name_of(request.granularity), request.cluster.library.name),
           .x = PlotAxis{.label = "bytes", .unit = "B", .log = true},
           .y = PlotAxis{.label = "bus bandwidth", .unit = "B/s", .log = true},
-          .curves = {std::move(simulated), std::move(formula)}};
+          .curves = std::move(curves),
+          .notes = notes_of(points)};
 }
 
 std::vector<std::string> operation_names() {

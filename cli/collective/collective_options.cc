@@ -1,11 +1,14 @@
 #include "cli/collective/collective_options.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "analysis/accuracy/nccl_log.h"
 #include "cli/collective/routing_text.h"
 #include "cli/command_line.h"
 #include "cli/rank_list.h"
@@ -14,6 +17,7 @@
 #include "proto/load_experiment.h"
 #include "proto/message_file.h"
 #include "sim/base/field_text.h"
+#include "sim/base/input_file.h"
 #include "sim/base/quantity_text.h"
 #include "sim/base/suggestion.h"
 #include "sim/collectives/choose_algorithm.h"
@@ -139,6 +143,49 @@ void read_group(const CommandLine& line, CollectiveRequest& request,
   }
 }
 
+// "all_reduce" and "AllReduce" are "allreduce".
+std::string letters_of(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (c != '_' && c != '-')
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return letters;
+}
+
+void read_measured(const CommandLine& line, CollectiveRequest& request,
+                   std::vector<Problem>& problems) {
+  const std::string path = line.value("measured");
+  if (path.empty()) return;
+  const TextOrProblem text = read_input(path, InputKind::kTable);
+  if (!text.text) {
+    problems.push_back({"--measured " + path, text.problem});
+    return;
+  }
+  const NcclLog log = read_nccl_log(*text.text);
+  for (const Problem& problem : log.problems) {
+    problems.push_back(
+        {path + (problem.field.empty() ? "" : ":" + problem.field), problem.message});
+  }
+  const std::string op = letters_of(name_of(request.op));
+  const auto ranks = static_cast<std::int64_t>(request.chips.size());
+  std::set<std::string> others;
+  for (const NcclRow& row : log.rows) {
+    const std::string measured =
+        letters_of(row.op) == "sendrecv" ? "sendreceive" : letters_of(row.op);
+    if ((measured.empty() || measured == op) && row.ranks.value_or(ranks) == ranks) {
+      request.measured.push_back({Bytes(row.bytes), row.time_us() * 1e-6});
+    } else {
+      others.insert(row.op + (row.ranks ? " of " + std::to_string(*row.ranks) + " ranks" : ""));
+    }
+  }
+  if (!request.measured.empty() || !log.problems.empty()) return;
+  std::string has;
+  for (const std::string& other : others) has += (has.empty() ? "" : ", ") + other;
+  problems.push_back({"--measured " + path, "has no " + std::string(name_of(request.op)) + " of " +
+                                                std::to_string(ranks) + " ranks; it has " + has});
+}
+
 // Returns the number of consecutive ranks that share a node; 0 if ranks are not ordered by node.
 std::uint32_t ranks_of_node(const CollectiveRequest& request) {
   const std::vector<Level>& levels = request.cluster.places.levels;
@@ -260,6 +307,8 @@ po::options_description collective_option_list() {
   add("granularity", text("pipelined|stepped"),
       "simulate one transfer, or every message (default: pipelined; with packets always stepped)");
   add("yes", "packets only: run even if there are more than 10^9 packet-hops");
+  add("measured", text("LOG"),
+      "with --sweep: put what nccl-tests measured (a log of it) beside the simulation");
   add("plot", text("FILE.svg"), "with --sweep: draw bus bandwidth over size");
   add_json_option(options);
   add_input_option(options);
@@ -319,6 +368,9 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
   request.json = read_output_path(line, "json", OutputFormat::kJson, problems);
   request.plot = read_output_path(line, "plot", OutputFormat::kSvg, problems);
   refuse_same_output(line, "json", "plot", problems);
+  if (!line.value("measured").empty() && !request.sweep) {
+    problems.push_back({"--measured", "needs --sweep FROM:TO"});
+  }
   if (!request.plot.empty() && !request.sweep) {
     problems.push_back({"--plot", "needs --sweep FROM:TO: one size is no curve"});
   }
@@ -333,6 +385,7 @@ CollectiveRequest read_collective_request(const std::vector<std::string>& argume
     request.cluster = build_cluster(spec);
     read_group(line, request, problems);
     read_traffic(line, request, problems);
+    read_measured(line, request, problems);
     if (has_steps) read_steps(algorithm, request, problems);
   } catch (const ConfigError& error) {
     problems.insert(problems.end(), error.problems().begin(), error.problems().end());

@@ -16,6 +16,11 @@
 
 namespace stepsim {
 
+struct MeasuredTime {
+  Bytes bytes{};
+  double seconds = 0;
+};
+
 struct CollectiveRequest {
   CollectiveOp op = CollectiveOp::kAllReduce;
   AlgorithmChoice algorithm = AlgorithmChoice::kAuto;
@@ -33,8 +38,9 @@ struct CollectiveRequest {
   Fidelity fidelity = Fidelity::kFlow;
   Granularity granularity = Granularity::kPipelined;
   bool yes = false;
-  std::string plot;  // SVG file of a sweep; empty: none
-  std::string json;  // file, or "-" for standard output; empty: none
+  std::vector<MeasuredTime> measured;  // of --measured: this operation and number of ranks
+  std::string plot;                    // SVG file of a sweep; empty: none
+  std::string json;                    // file, or "-" for standard output; empty: none
 };
 
 // Throws ConfigError with all problems of options, cluster, ranks and output files.

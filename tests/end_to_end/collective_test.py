@@ -5,6 +5,27 @@ import json
 from program import StepsimTest, main, stepsim
 
 
+NCCL_LOG = """# nThread 1 nGpus 8 minBytes 524288 maxBytes 1048576 step: 2(factor) warmup iters: 5 iters: 20
+# Using devices
+#  Rank  0 Group  0 Pid  1 on host0 device  0 [0x00] NVIDIA H100 80GB HBM3
+#  Rank  1 Group  0 Pid  1 on host0 device  1 [0x01] NVIDIA H100 80GB HBM3
+#  Rank  2 Group  0 Pid  1 on host0 device  2 [0x02] NVIDIA H100 80GB HBM3
+#  Rank  3 Group  0 Pid  1 on host0 device  3 [0x03] NVIDIA H100 80GB HBM3
+#  Rank  4 Group  0 Pid  1 on host0 device  4 [0x04] NVIDIA H100 80GB HBM3
+#  Rank  5 Group  0 Pid  1 on host0 device  5 [0x05] NVIDIA H100 80GB HBM3
+#  Rank  6 Group  0 Pid  1 on host0 device  6 [0x06] NVIDIA H100 80GB HBM3
+#  Rank  7 Group  0 Pid  1 on host0 device  7 [0x07] NVIDIA H100 80GB HBM3
+#
+# Collective test starting: all_reduce_perf
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+      524288        131072     float     sum      -1    29.00   18.08   31.64      0    29.10   18.02   31.53      0
+     1048576        262144     float     sum      -1    33.10   31.68   55.44      0    33.20   31.58   55.27      0
+# Out of bounds values : 0 OK
+"""
+
+
 class CollectiveTest(StepsimTest):
     def test_a_ring_takes_its_closed_form(self):
         result = stepsim("collective", "all_reduce", "--cluster", "dgx-h100-8", "--bytes", "1GiB",
@@ -40,6 +61,26 @@ class CollectiveTest(StepsimTest):
                          "1KiB:8KiB")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.count(" direct "), 4)
+
+    def test_measurements_stand_beside_a_sweep(self):
+        log = self.write("all_reduce.log", NCCL_LOG)
+        picture = self.folder / "plot.svg"
+        arguments = ["collective", "all-reduce", "--cluster", "dgx-h100-8", "--sweep", "512KiB:2MiB", "--measured", log]
+        result = stepsim(*arguments, "--plot", str(picture))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("measured", result.stdout)
+        row = [line for line in result.stdout.splitlines() if line.strip().startswith("1.05 MB")][0]
+        self.assertIn("33.1 us", row)
+        self.assertRegex(row, r"[+-]\d+\.\d %")
+        text = picture.read_text()
+        self.assertIn(">measured<", text)
+        self.assertIn(">ring LL<", text)  # what is chosen from the left edge on
+        points = json.loads(stepsim(*arguments, "--json", "-").stdout)["sweep"]
+        self.assertEqual([point.get("measured_s") for point in points], [2.9e-05, 3.31e-05, None])
+        self.expect_refused(["collective", "all-gather", *arguments[2:]], "has no all-gather of 8 ranks; it has all_reduce of 8 ranks")
+        self.expect_refused(["collective", "all-reduce", "--cluster", "dgx-h100-8", "--bytes", "1MiB", "--measured", log],
+                            "--measured: needs --sweep FROM:TO")
+        self.expect_refused([*arguments[:-1], str(self.folder)], "--measured")
 
     def test_a_group_of_one_costs_nothing(self):
         result = stepsim("collective", "all-gather", "--cluster", "dgx-h100-8", "--bytes", "8",

@@ -97,6 +97,37 @@ TEST(PlotSvgTest, BarsOfOnePlaceStandSideBySide) {
   EXPECT_EQ(count(plot_svg(plot), "<rect"), 1u + 4u + 2u);  // background, bars, legend
 }
 
+TEST(PlotSvgTest, NotesAreLinesButAtTheLeftEdge) {
+  Plot plot = two_curves();
+  plot.notes = {{1, "ring LL"}, {1e4, "ring Simple"}, {1.2e4, "tree LL"}};
+  const std::string svg = plot_svg(plot);
+  EXPECT_EQ(count(svg, "stroke-dasharray"), 2u);
+  EXPECT_EQ(count(svg, ">ring LL<"), 1u);
+  EXPECT_EQ(count(svg, "y=\"77.0\""), 2u);
+  EXPECT_EQ(count(svg, "y=\"90.0\""), 1u) << "the third label would run into the second";
+}
+
+TEST(PlotSvgTest, ShortLegendsStandInTwoColumns) {
+  Plot plot = two_curves();
+  const auto height = [](const std::string& svg) { return svg.substr(svg.find(" height="), 13); };
+  const std::string two_rows = height(plot_svg(plot));
+  plot.curves.push_back({.label = "a", .points = {{1e3, 1e-6}}});
+  plot.curves.push_back({.label = "b", .points = {{1e3, 1e-6}}});
+  EXPECT_EQ(height(plot_svg(plot)), two_rows) << "four in two columns";
+  plot.curves.back().label = std::string(80, 'x');
+  EXPECT_NE(height(plot_svg(plot)), two_rows) << "too long for half the width";
+}
+
+TEST(PlotSvgTest, SmallBarsHaveTheirValues) {
+  const Plot plot{
+      .x = {.label = "case"},
+      .y = {.label = "time", .unit = "s"},
+      .curves = {{.label = "bar", .mark = PlotMark::kBars, .points = {{0, 100}, {1, 1.5}}}}};
+  const std::string svg = plot_svg(plot);
+  EXPECT_EQ(count(svg, ">1.5 s<"), 1u);
+  EXPECT_EQ(count(svg, "font-size=\"10\""), 1u);
+}
+
 TEST(PlotSvgTest, AnEmptyPlotHasAxes) {
   const std::string svg = plot_svg({.title = "nothing", .x = {.label = "x"}, .y = {.label = "y"}});
   EXPECT_NE(svg.find("<line"), std::string::npos);

@@ -28,10 +28,9 @@ std::string read_html_path(const CommandLine& line, const std::vector<std::strin
 }
 
 std::string asked_json(const CommandLine& line) {
-  constexpr std::array<std::string_view, 15> kNotAsked = {
-      "json",         "html",    "csv",          "plot",  "svg",
-      "experiment",   "trace",   "trace-detail", "jobs",  "quiet",
-      "requests-out", "threads", "max-input",    "store", "words"};
+  constexpr std::array<std::string_view, 14> kNotAsked = {
+      "json",         "html", "csv",          "plot",    "svg",       "experiment", "trace",
+      "trace-detail", "jobs", "requests-out", "threads", "max-input", "store",      "words"};
   Json asked = Json::object();
   for (std::size_t i = 0; i < line.words.size(); ++i) {
     asked[i == 0 ? "of" : "of " + std::to_string(i + 1)] = line.words[i];

@@ -57,12 +57,22 @@ std::string nearest_plans(const Experiment& experiment, const Places& places) {
                                                     .threads = threads_of_machine(),
                                                     .most_simulated = kMostSimulated,
                                                     .front = FrontEffort::kNone});
-  if (result.best.empty()) return "";
+  const bool fits = !result.best.empty();
+  const std::vector<FoundPlan>& listed = fits ? result.best : result.nearest;
+  if (listed.empty()) return "";
+  const auto gigabytes = [](Bytes bytes) { return static_cast<double>(bytes.value()) / 1e9; };
   ReportText text(false);
-  text.section("Plans near it that fit");
-  for (const FoundPlan& found : result.best) {
-    text.line("  {:>9.3f} s  {:>5.1f} GB  {}", to_seconds(found.step),
-              static_cast<double>(found.peak.value()) / 1e9, changes(found.plan, experiment.plan));
+  text.section(fits ? "Plans near it that fit" : "Plans near it that need least");
+  for (const FoundPlan& found : listed) {
+    text.line("  {:>9.3f} s  {:>5.1f} GB  {}", to_seconds(found.step), gigabytes(found.peak),
+              changes(found.plan, experiment.plan));
+  }
+  if (!fits) {
+    const Bytes capacity = experiment.cluster.chip.memory_capacity;
+    text.line(
+        "  None of them fits: the first needs {:.1f} GB more than a chip has. More chips, or chips",
+        gigabytes(listed.front().peak - capacity));
+    text.line("  with more memory, would; stepsim search --minimize chips says how many.");
   }
   return text.text();
 }

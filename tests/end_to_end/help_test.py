@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Help, and what is not a subcommand, as a person runs it: help_test.py PATH-TO-STEPSIM."""
+import re
 import shutil
 import signal
 import subprocess
 import time
 
-from program import LONG, SMALL, StepsimTest, TIMEOUT_S, main, on_terminal, read_all, stepsim
+from program import LONG, SMALL, StepsimTest, TIMEOUT_S, main, on_terminal, read_all, started, stepsim
 
 
 def overview_section(title):
@@ -159,6 +160,20 @@ class TerminalTest(StepsimTest):
         text = read_all(controller)
         self.assertRegex(text, r" \d+ %  simulated ")
         self.assertEqual(process.wait(TIMEOUT_S), 130)
+
+    def errors_of_a_long_run(self, *options):
+        process = started(*LONG, *options)
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        return process.communicate(timeout=TIMEOUT_S)[1].decode()
+
+    def test_without_a_terminal_long_work_says_at_once_how_long(self):
+        text = self.errors_of_a_long_run()
+        self.assertEqual(len(re.findall(r"simulated .* of \d+ M ops, about \d+ s left\n", text)), 1, text)
+        self.assertNotIn("\r", text)
+
+    def test_quiet_runs_show_no_progress(self):
+        self.assertEqual(self.errors_of_a_long_run("--quiet"), "stepsim: interrupted, nothing was written\n")
 
 
 if __name__ == "__main__":

@@ -210,7 +210,7 @@ class StatusTest(WritingTest):
 
 class InterruptTest(WritingTest):
     def start(self, *arguments, ignored=()):
-        process = program.started(*arguments, ignored=ignored)
+        process = program.started(*arguments, "--quiet", ignored=ignored)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)

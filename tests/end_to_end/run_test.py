@@ -17,6 +17,14 @@ class RunTest(StepsimTest):
         self.assertEqual(len(re.findall(r'text-anchor="middle" fill="#ffffff">[0-7]</text>', text)), 8 * 2 * 2)
         self.assertIn("stage 1 (rank", text)
         self.assertIn(">memory, up to ", text)
+    def test_what_does_not_fit_says_what_would(self):
+        large = ["run", "--model", "llama3-70b", "--cluster", "dgx-h100-8", "--plan",
+                 "tp=8,microbatch=1,global-batch=8,sequence=8192"]
+        text = stepsim(*large).stdout
+        self.assertIn("DOES NOT FIT", text)
+        self.assertIn("Plans near it that need least", text)
+        self.assertRegex(text, r"the first needs \d+\.\d GB more than a chip has")
+        self.assertNotIn("Plans near it", stepsim("run", SMALL).stdout)
 
     def test_prints_the_table_and_writes_the_files(self):
         result_path = str(self.folder / "result.json")

@@ -29,6 +29,8 @@ constexpr std::uint32_t kMostInARow = 8;
 // Of equal parts beside one another, the first ones and the last one are drawn if there are more.
 constexpr std::uint32_t kMostParts = 5;
 constexpr std::uint32_t kFirstParts = 2;
+// Places that a thinned axis of a torus is drawn with: the first two, those between, and the last.
+constexpr std::uint32_t kThinPlaces = 4;
 // In inches:
 constexpr double kSlantAcross = 0.5;
 constexpr double kSlantUp = 0.3;
@@ -148,9 +150,20 @@ class Drawing {
     return "  layout=dot; rankdir=TB; ordering=out; nodesep=0.15; ranksep=0.9;\n";
   }
 
+  // Where a node is drawn: nodes of equal keys are one shape.
+  struct Slot {
+    std::string key;
+    bool is_several = false;       // the shape lists its content
+    std::string label{};           // empty: the node's own name
+    std::optional<Reach> reach{};  // unset: the node's own
+  };
+
   // Decides how many chips form a box.
   void collapse() {
     if (built_.fabric.nodes().size() <= options_.most_nodes) return;
+    // Thinned, two and three axes can all be seen. A single one is a ring of boxes.
+    is_thinned_ = is_torus_ && built_.places.levels.size() > 1;
+    if (is_thinned_) return;
     const std::size_t chips = built_.places.chips.size();
     for (const Level& level : built_.places.levels) {
       box_ *= level.size;
@@ -227,18 +240,34 @@ class Drawing {
   std::vector<int> position(std::uint32_t chip) const {
     std::vector<int> at;
     for (std::size_t level = box_levels_; level < built_.places.levels.size(); ++level) {
-      at.push_back(static_cast<int>(built_.places.coordinate(chip, level)));
+      at.push_back(place_on_axis(built_.places.coordinate(chip, level), level));
     }
     return at;
   }
 
-  // Where a node is drawn: nodes of equal keys are one shape.
-  struct Slot {
-    std::string key;
-    bool is_several = false;       // the shape lists its content
-    std::string label{};           // empty: the node's own name
-    std::optional<Reach> reach{};  // unset: the node's own
-  };
+  bool is_thinned(std::size_t level) const {
+    return is_thinned_ && built_.places.levels[level].size > kThinPlaces;
+  }
+  int place_on_axis(std::uint32_t coordinate, std::size_t level) const {
+    if (!is_thinned(level) || coordinate < kFirstParts) return static_cast<int>(coordinate);
+    const bool is_last = coordinate + 1 == built_.places.levels[level].size;
+    return static_cast<int>(is_last ? kThinPlaces - 1 : kFirstParts);
+  }
+
+  // All chips of a place of a thinned torus: "2-14.0.1".
+  Slot place_of(std::uint32_t chip) const {
+    std::string name;
+    bool is_several = false;
+    for (std::size_t level = 0; level < built_.places.levels.size(); ++level) {
+      const std::uint32_t coordinate = built_.places.coordinate(chip, level);
+      const bool is_between = is_thinned(level) && place_on_axis(coordinate, level) == kFirstParts;
+      is_several = is_several || is_between;
+      name += name.empty() ? "" : ".";
+      name += is_between ? fmt::format("{}-{}", kFirstParts, built_.places.levels[level].size - 2)
+                         : std::to_string(coordinate);
+    }
+    return {.key = name, .is_several = is_several, .label = name};
+  }
 
   // A box of a collapsed drawing.
   Slot box_of(const Reach& reach) const {
@@ -300,7 +329,9 @@ class Drawing {
       const Node& what = built_.fabric.nodes()[node];
       const Reach& reach = reaches_[node];
       Slot slot{.key = what.name};
-      if (const auto inner = elided_group_of(reach)) {
+      if (is_thinned_) {
+        slot = place_of(reach.first);
+      } else if (const auto inner = elided_group_of(reach)) {
         slot = more_of(*inner, reach);
       } else if (is_collapsed() && !is_outside(reach)) {
         slot = box_of(reach);
@@ -377,6 +408,8 @@ class Drawing {
   std::string legend() const {
     std::string text = "<br/>" + options_.title;
     if (is_collapsed()) text += fmt::format("<br/>collapsed: a box is {} chips", box_);
+    if (is_thinned_)
+      text += "<br/>thinned: \"2-14\" are all places between the second and the last one";
     const bool has_more = std::ranges::any_of(
         shapes_, [](const Shape& shape) { return shape.label.ends_with(" more"); });
     if (has_more) text += "<br/>more: as those beside them, connected alike";
@@ -416,8 +449,9 @@ class Drawing {
 
   int axis_size(std::size_t axis) const {
     const std::size_t level = box_levels_ + axis;
-    return level < built_.places.levels.size() ? static_cast<int>(built_.places.levels[level].size)
-                                               : 1;
+    if (level >= built_.places.levels.size()) return 1;
+    return is_thinned(level) ? static_cast<int>(kThinPlaces)
+                             : static_cast<int>(built_.places.levels[level].size);
   }
 
   // Returns the position in inches of a place on up to three axes. Every place of x and y has space
@@ -429,7 +463,10 @@ class Drawing {
       const double radius = kCircleStep * axis_size(0) / (2 * std::numbers::pi);
       return {radius * std::sin(turn), radius * std::cos(turn)};
     }
-    const double across = (is_collapsed() ? 2.2 : 0.7) + kSlantAcross * axis_size(2);
+    const double across = (is_collapsed() ? 2.2
+                           : is_thinned_  ? 1.4
+                                          : 0.7) +
+                          kSlantAcross * axis_size(2);
     const double up = (is_collapsed() ? 1.0 : 0.5) + kSlantUp * axis_size(2);
     return {across * axis(0) + kSlantAcross * axis(2), up * axis(1) + kSlantUp * axis(2)};
   }
@@ -515,7 +552,7 @@ class Drawing {
   void add_line(std::size_t a, std::size_t b, const Line& line) {
     std::string style = fmt::format("color=\"{}\"", colors_.at(line.most));
     const int links = std::max(line.forth, line.back);
-    if (links > 1) {
+    if (links > 1 && !is_thinned_) {
       style += fmt::format(", label=\"{} links\\n{}\"", links, to_text(line.total));
     }
     if (line.forth == 0 || line.back == 0) {
@@ -565,6 +602,7 @@ class Drawing {
   bool is_torus_ = false;
   std::uint32_t box_ = 1;  // chips
   std::size_t box_levels_ = 0;
+  bool is_thinned_ = false;
   std::vector<std::vector<bool>> elided_;  // by levels inside and number of the group
   std::vector<Shape> shapes_;
   std::vector<std::size_t> shape_of_;  // by node

@@ -6,9 +6,14 @@
 // tori are drawn as grids. The chips along z slant backwards from each place. A cable round the end
 // of an axis becomes two dashed stubs, each with the name of the other end. A single ring is drawn
 // as a ring. A line is both directions of a cable. Colours stand for bandwidths, and the legend
-// explains them.
+// explains them. Of more than five equal parts beside one another (eight chips or switches) two, "N
+// more" and the last one are drawn; parts that are made of something else, as with a fault, are
+// drawn too.
 //
-// Networks of more than `most_nodes` nodes are collapsed. Whole groups of chips, with the switches
+// A torus of more than `most_nodes` nodes is thinned: each axis has its first two places, all those
+// between as one, and its last.
+//
+// Other networks of more than `most_nodes` nodes are collapsed. Whole groups of chips, with the switches
 // that serve only them, become one box that lists its content, and the label says so. The groups
 // are the smallest of which there are at most `most_boxes`. If more than `most_switches` switches
 // are outside all boxes, those of one kind become one. A line then stands for all links between two

@@ -195,7 +195,7 @@ std::string point_json(const Answer& answer, const LoadPoint& point) {
 
 std::string json_of(const Answer& answer) {
   const ServeSearchResult& result = answer.result;
-  std::string text = "{\n  \"best\": ";
+  std::string text = fmt::format("{{\n  \"asked\": {},\n  \"best\": ", answer.request.asked);
   text += result.best ? point_json(answer, result.points[*result.best]) : "null";
   text += ",\n  \"front\": [";
   for (const std::size_t i : result.front) {

@@ -17,6 +17,7 @@ class RunTest(StepsimTest):
         self.assertEqual(len(re.findall(r'text-anchor="middle" fill="#ffffff">[0-7]</text>', text)), 8 * 2 * 2)
         self.assertIn("stage 1 (rank", text)
         self.assertIn(">memory, up to ", text)
+
     def test_what_does_not_fit_says_what_would(self):
         large = ["run", "--model", "llama3-70b", "--cluster", "dgx-h100-8", "--plan",
                  "tp=8,microbatch=1,global-batch=8,sequence=8192"]

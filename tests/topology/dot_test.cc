@@ -78,15 +78,25 @@ TEST(DotTest, DrawsAPartThatIsNotLikeTheOthers) {
   EXPECT_EQ(count(text, "4 more"), 1U);
 }
 
-// Planes of 16 x 20 chips: 28 of them in a ring, each joined to the next by 320 cables of 90 GB/s.
-TEST(DotTest, CollapsesAPodOfToriToPlanes) {
+// 4 x 4 x 4 places, of which those in the middle stand for 13 x 17 x 25 chips. Each axis has three
+// lines and two stubs in each of its 16 rows.
+TEST(DotTest, ThinsALargeTorusAndShowsItsAxes) {
   const BuiltTopology pod =
       build(TorusSpec{.axes = {{16, true}, {20, true}, {28, true}}, .link_bandwidth = 90_GBps});
-  EXPECT_EQ(chips_per_box(pod, {}), 320U);
+  EXPECT_EQ(chips_per_box(pod, {}), 1U);
   const std::string text = dot_of(pod, {});
-  EXPECT_EQ(count(text, "shape=box"), 28U);
-  EXPECT_EQ(count(text, "320 links"), 28U);
-  EXPECT_EQ(count(text, to_text(28800_GBps)), 28U);
+  EXPECT_EQ(count(text, "shape=box"), 64U);
+  EXPECT_EQ(count(text, "style=dashed"), 3U * 16 * 2);
+  EXPECT_EQ(count(text, " -- n"), 3U * 16 * 3);
+  EXPECT_EQ(count(text, "label=\"2-14.2-18.2-26\\n5525 chip*.*.*\""), 1U);
+  EXPECT_EQ(count(text, "label=\"15.19.27\""), 1U);
+  EXPECT_EQ(count(text, " links"), 0U);
+}
+
+// One axis is a ring of boxes.
+TEST(DotTest, CollapsesALongRing) {
+  const BuiltTopology ring = build(TorusSpec{.axes = {{300, true}}, .link_bandwidth = 90_GBps});
+  EXPECT_EQ(count(dot_of(ring, {}), "thinned"), 0U);
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ class Plan(Part):
                  offload_optimizer: Optional[bool] = ...,
                  host_optimizer: Optional[bool] = ...,
                  offload_activations: Optional[bool] = ...,
-                 offload_layers: Optional[int] = ...) -> None:
+                 offload_layers: Optional[int] = ...,
+                 copy_checkpoint: Optional[bool] = ...) -> None:
         """A plan: `Plan(tp=8, pp=4, dp=16, microbatch=1, global_batch=1024, sequence=8192)`.
 
         `catalog` is a plan of the catalog; the keys differ from it. docs/plan-keys.md says more about each.
@@ -275,4 +276,7 @@ class Plan(Part):
         offload_activations: What a block keeps goes to the host after its forward and comes back before
             its backward, beside compute. At most two blocks are under way. (default: false)
         offload_layers: offload_activations: only the first so many blocks of each chunk.
+        copy_checkpoint: The step has an asynchronous checkpoint beside it: weights (16 bits) and
+            optimizer state go to the host, each value from one of the ranks that hold it. The optimizer
+            waits for the copy. (default: false)
         """

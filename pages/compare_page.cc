@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -19,6 +20,15 @@ Shown shown_in(const std::string& unit, double value, std::string key) {
   if (unit == "B" || unit == "bytes") return shown_bytes(value, std::move(key));
   if (unit == "share") return shown_percent(value, std::move(key));
   return shown_number(value, std::move(key));
+}
+
+// Shares differ by points, all else by a part of the first value.
+Shown shown_difference(const std::string& unit, std::optional<double> from,
+                       std::optional<double> to) {
+  if (!from || !to) return {"-"};
+  if (unit == "share") return {fmt::format("{:+.2f} points", 100 * (*to - *from))};
+  if (*from == 0) return {*to == 0 ? "" : "-"};
+  return shown_change(*to / *from - 1);
 }
 
 // A value of a list, if it is a number.
@@ -57,6 +67,9 @@ void add_lines(HtmlPage& page, const JsonFields& fields, const std::vector<std::
   PageTable table{.caption = "Every line of the report that isn't 0"};
   table.columns = {"line", "section"};
   table.columns.insert(table.columns.end(), names.begin(), names.end());
+  for (std::size_t i = 1; i < names.size(); ++i) {
+    table.columns.push_back(names.size() == 2 ? "difference" : "difference of " + names[i]);
+  }
   std::size_t number = 0;
   for (const JsonFields& line : fields.objects("lines")) {
     const std::string path = fmt::format("lines[{}].values", number++);
@@ -70,6 +83,10 @@ void add_lines(HtmlPage& page, const JsonFields& fields, const std::vector<std::
       row.push_back(value ? shown_in(unit, *value, fmt::format("{}[{}]", path, i)) : Shown{"-"});
       values.push_back(value.value_or(0));
       any = any || value.value_or(0) != 0;
+    }
+    for (std::size_t i = 1; i < names.size(); ++i) {
+      row.push_back(shown_difference(unit, number_in_list(line, "values", 0),
+                                     number_in_list(line, "values", i)));
     }
     if (any) table.rows.push_back(std::move(row));
     if (section == "breakdown" && any) {
@@ -135,18 +152,25 @@ std::string compare_page(const Json& result) {
   const JsonFields fields(result, "", problems);
   std::vector<std::string> names;
   std::vector<PageFact> facts;
+  double first_step = 0;
   for (const JsonFields& run : fields.objects("runs")) {
     const std::string path = fmt::format("runs[{}].step_time_s", names.size());
+    const double step = run.number("step_time_s");
+    if (names.empty()) first_step = step;
+    const std::string remark =
+        names.empty() || first_step <= 0
+            ? "the first run"
+            : fmt::format("{} against {}", shown_change(step / first_step - 1).text, names.front());
     names.push_back(run.text("name"));
-    facts.push_back({names.back(), shown_seconds(run.number("step_time_s"), path),
-                     run.has("source") ? run.text("source") : ""});
+    facts.push_back({names.back(), shown_seconds(step, path), remark});
   }
   HtmlPage page("Comparison of runs", fmt::format("{} runs side by side", names.size()));
   page.section("answer", "The answer");
   page.facts(facts);
+  add_inputs(page, fields, names);
+  page.section("lines", "Every line");
   add_lines(page, fields, names);
   add_explained(page, fields, names.empty() ? "" : names.front());
-  add_inputs(page, fields, names);
   throw_if_any(std::move(problems));
   page.result(without_simulator_times(result));
   return page.text();
@@ -161,8 +185,9 @@ std::string diff_page(const Json& result) {
   if (steps.size() == 2) {
     page.facts({{"simulated step", shown_seconds(steps[0], "step_s[0]"), ""},
                 {"real step", shown_seconds(steps[1], "step_s[1]"),
-                 steps[1] > 0 ? fmt::format("the simulated one is {} of it",
-                                            shown_change(steps[0] / steps[1] - 1).text)
+                 steps[1] > 0 ? fmt::format("the simulated step is {:.1f} % {}",
+                                            100 * std::abs(steps[0] / steps[1] - 1),
+                                            steps[0] < steps[1] ? "shorter" : "longer")
                               : ""}});
   }
   std::vector<std::string> notes;

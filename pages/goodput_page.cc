@@ -49,6 +49,26 @@ void add_days(HtmlPage& page, const JsonFields& fields) {
                .table = std::move(table)});
 }
 
+void add_checkpoints(HtmlPage& page, const JsonFields& fields) {
+  page.section("checkpoints", "Checkpoints");
+  const JsonFields checkpoint = fields.object("checkpoint");
+  PageTable table{.caption = "What a checkpoint costs"};
+  table.columns = {"what", ""};
+  const auto seconds = [&](const char* words, const char* key) {
+    table.rows.push_back({{words}, shown_seconds(checkpoint.number(key), checkpoint.path_of(key))});
+  };
+  table.rows.push_back({{"size, of the whole job"},
+                        shown_bytes(checkpoint.number("bytes"), checkpoint.path_of("bytes"))});
+  table.rows.push_back(
+      {{"one every"},
+       shown_seconds(fields.number("checkpoint_interval_s"), "checkpoint_interval_s")});
+  seconds("one in storage every", "storage_interval_s");
+  seconds("training stands for a copy to hosts and peers", "copy_stall_s");
+  seconds("training stands for one in storage", "storage_stall_s");
+  seconds("until one in storage is safe", "storage_flush_s");
+  page.table(table);
+}
+
 // Goodput over what was varied: "by_interval" with "interval_s".
 void add_varied(HtmlPage& page, const JsonFields& fields, const char* list, const char* key,
                 const char* words, bool in_seconds) {
@@ -123,9 +143,11 @@ void add_classes(HtmlPage& page, const JsonFields& fields) {
 std::string goodput_page(const Json& result) {
   std::vector<Problem> problems;
   const JsonFields fields(result, "", problems);
-  HtmlPage page("A whole run with failures", fmt::format("{} chips, {} runs simulated",
-                                                         shown_number(fields.number("chips")).text,
-                                                         shown_number(fields.number("runs")).text));
+  HtmlPage page("A whole run with failures",
+                fmt::format("{}: {} chips and {} spare nodes, {} runs simulated",
+                            words_of_asked(fields), shown_number(fields.number("chips")).text,
+                            shown_number(fields.number("spares")).text,
+                            shown_number(fields.number("runs")).text));
   page.section("answer", "The answer");
   const JsonFields days = fields.object("days");
   std::vector<PageFact> facts;
@@ -145,7 +167,12 @@ std::string goodput_page(const Json& result) {
   page.facts(facts);
   add_asked(page, fields);
   add_days(page, fields);
+  add_checkpoints(page, fields);
   page.section("varied", "What else it could be");
+  page.paragraph(
+      "These come from up to 200 runs each, all with the same failures: their differences are "
+      "known "
+      "better than their values, which may differ a little from the answer above.");
   add_varied(page, fields, "by_interval", "interval_s", "checkpoint interval", true);
   add_varied(page, fields, "by_spares", "spares", "spare nodes", false);
   add_classes(page, fields);

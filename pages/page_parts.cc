@@ -86,6 +86,33 @@ void add_asked(HtmlPage& page, const JsonFields& result) {
   }
 }
 
+std::string words_of_asked(const JsonFields& result) {
+  if (!result.has("asked")) return "";
+  const Json& asked = result.object("asked").json();
+  std::string words;
+  for (const char* key : {"of", "model", "cluster", "plan", "requests", "global-batch", "sequence",
+                          "step-time", "chips", "tokens", "days", "failures"}) {
+    const auto value = asked.find(key);
+    if (value == asked.end()) continue;
+    const auto add = [&](const Json& one) {
+      if (!one.is_string()) return;
+      const std::string name =
+          std::string_view(key).find('-') != std::string_view::npos ||
+                  std::string_view(key) == "sequence" || std::string_view(key) == "chips" ||
+                  std::string_view(key) == "tokens" || std::string_view(key) == "days"
+              ? words_of_key(key) + " "
+              : "";
+      words += (words.empty() ? "" : ", ") + name + one.get<std::string>();
+    };
+    if (value->is_array()) {
+      for (const Json& one : *value) add(one);
+    } else {
+      add(*value);
+    }
+  }
+  return words;
+}
+
 Json without_simulator_times(const Json& result) {
   Json copy = result;
   if (!copy.is_object() || !copy.contains("simulator") || !copy["simulator"].is_object()) {

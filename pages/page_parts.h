@@ -20,6 +20,10 @@ void add_experiment(HtmlPage& page, const Json& experiment);
 // What was asked for, if the result says so: its member `asked`, the options as they were given.
 void add_asked(HtmlPage& page, const JsonFields& result);
 
+// Returns what was asked in a line: "llama3-8b, dgx-h100-8, tp=1, poisson:rate=4". "" if the result
+// doesn't say.
+std::string words_of_asked(const JsonFields& result);
+
 // Returns a copy of a result without what differs from run to run: the simulator's own times.
 Json without_simulator_times(const Json& result);
 

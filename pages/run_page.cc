@@ -39,6 +39,14 @@ std::vector<StepPart> step_parts(const JsonFields& fields) {
   return parts;
 }
 
+// A published figure in the unit of its metric.
+Shown shown_figure(std::string_view metric, double value) {
+  if (metric.find("time") != std::string_view::npos) return shown_seconds(value);
+  if (metric.find("utilization") != std::string_view::npos) return shown_percent(value);
+  if (metric.find("bytes") != std::string_view::npos) return shown_bytes(value);
+  return shown_number(value);
+}
+
 class RunPage {
  public:
   RunPage(const Json& result, const Json& drawings)
@@ -115,17 +123,22 @@ class RunPage {
     }
     page_.paragraph(
         "How sure it is: the ranges say where 8 of 10 measured runs of this kind lay around what "
-        "stepsim predicted. This run was also measured by others:");
+        "stepsim predicted. Others have measured this on real chips:");
     PageTable table{.caption = "Published figures beside simulated ones"};
-    table.columns = {"figure", "published", "simulated", "simulated / published", "source"};
+    table.columns = {"figure", "published", "simulated", "difference", "measured with", "source"};
+    std::vector<std::string> reasons;
     for (const JsonFields& row : fields_.objects("published")) {
-      table.rows.push_back({{words_of_key(row.text("metric"))},
-                            shown_number(row.number("published")),
-                            shown_number(row.number("simulated")),
-                            shown_number(row.number("ratio")),
+      const std::string metric = row.text("metric");
+      table.rows.push_back({{words_of_key(metric)},
+                            shown_figure(metric, row.number("published")),
+                            shown_figure(metric, row.number("simulated")),
+                            shown_change(row.number("ratio") - 1),
+                            {row.has("plan") ? row.text("plan") : "the same plan"},
                             {row.has("source") ? row.text("source") : ""}});
+      if (row.has("why")) reasons.push_back(words_of_key(metric) + ": " + row.text("why"));
     }
     page_.table(table);
+    page_.list(reasons);
   }
 
   void asked() {

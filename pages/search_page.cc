@@ -93,8 +93,9 @@ std::string search_page(const Json& result) {
   const JsonFields fields(result, "", problems);
   const std::vector<JsonFields> best = fields.objects("best");
   const std::string objective = fields.text("objective");
-  HtmlPage page("Search of plans", fmt::format("The plans with the least {}",
-                                               objective == "step" ? "step time" : objective));
+  HtmlPage page("Search of plans",
+                fmt::format("{}: the plans with the least {}", words_of_asked(fields),
+                            objective == "step" ? "step time" : objective));
   page.section("answer", "The answer");
   const double gap = fields.number("bound_gap");
   if (best.empty()) {

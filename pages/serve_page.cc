@@ -82,7 +82,8 @@ void add_distributions(HtmlPage& page, const JsonFields& fields) {
   }
   page.figure({.id = "latency",
                .kind = "lines",
-               .caption = "The share of requests that took at most as long.",
+               .caption = "Cumulative distributions: the share of requests, or of gaps between "
+                          "tokens, that took at most so long.",
                .description =
                    "Cumulative distributions of the times of requests; the table has the "
                    "mean and percentiles.",
@@ -165,18 +166,20 @@ std::string serve_page(const Json& result) {
   std::vector<Problem> problems;
   const JsonFields fields(result, "", problems);
   const double chips = fields.number("chips");
-  HtmlPage page("Serving", fmt::format("{} requests on {} chips, engine {}",
-                                       shown_number(fields.number("requests")).text,
-                                       shown_number(chips).text, fields.text("engine")));
+  HtmlPage page("Serving",
+                fmt::format("{}: {} requests on {} {}, engine {}", words_of_asked(fields),
+                            shown_number(fields.number("requests")).text, shown_number(chips).text,
+                            chips == 1 ? "chip" : "chips", fields.text("engine")));
   page.section("answer", "The answer");
   const JsonFields blocks = fields.object("kv_blocks");
   std::vector<PageFact> facts;
-  facts.push_back({"to the first token",
+  facts.push_back({"to the first token (TTFT)",
                    shown_seconds(fields.object("ttft_s").number("mean"), "ttft_s.mean"),
                    "mean of the requests"});
   const JsonFields tpot = fields.object("tpot_s");
   if (tpot.has("mean")) {
-    facts.push_back({"an output token", shown_seconds(tpot.number("mean"), "tpot_s.mean"), "mean"});
+    facts.push_back(
+        {"an output token (TPOT)", shown_seconds(tpot.number("mean"), "tpot_s.mean"), "mean"});
   }
   facts.push_back({"output tokens a second",
                    shown_number(fields.number("output_tokens_per_s"), "output_tokens_per_s"),

@@ -34,6 +34,8 @@ constexpr std::uint32_t kThinPlaces = 4;
 // In inches:
 constexpr double kSlantAcross = 0.5;
 constexpr double kSlantUp = 0.3;
+constexpr double kWideSlantAcross = 1.1;  // of places that stand for several chips
+constexpr double kWideSlantUp = 0.45;
 constexpr double kCircleStep = 1.6;
 constexpr double kStub = 0.5;
 
@@ -463,12 +465,12 @@ class Drawing {
       const double radius = kCircleStep * axis_size(0) / (2 * std::numbers::pi);
       return {radius * std::sin(turn), radius * std::cos(turn)};
     }
-    const double across = (is_collapsed() ? 2.2
-                           : is_thinned_  ? 1.4
-                                          : 0.7) +
-                          kSlantAcross * axis_size(2);
-    const double up = (is_collapsed() ? 1.0 : 0.5) + kSlantUp * axis_size(2);
-    return {across * axis(0) + kSlantAcross * axis(2), up * axis(1) + kSlantUp * axis(2)};
+    const double slant_across = is_thinned_ ? kWideSlantAcross : kSlantAcross;
+    const double slant_up = is_thinned_ ? kWideSlantUp : kSlantUp;
+    const bool is_wide = is_collapsed() || is_thinned_;
+    const double across = (is_collapsed() ? 2.2 : is_wide ? 1 : 0.7) + slant_across * axis_size(2);
+    const double up = (is_collapsed() ? 1.0 : 0.5) + slant_up * axis_size(2);
+    return {across * axis(0) + slant_across * axis(2), up * axis(1) + slant_up * axis(2)};
   }
 
   // The chips of a grid are named by their position alone.

@@ -13,11 +13,11 @@
 // A torus of more than `most_nodes` nodes is thinned: each axis has its first two places, all those
 // between as one, and its last.
 //
-// Other networks of more than `most_nodes` nodes are collapsed. Whole groups of chips, with the switches
-// that serve only them, become one box that lists its content, and the label says so. The groups
-// are the smallest of which there are at most `most_boxes`. If more than `most_switches` switches
-// are outside all boxes, those of one kind become one. A line then stands for all links between two
-// boxes, labelled with their number and their total bandwidth one way.
+// Other networks of more than `most_nodes` nodes are collapsed. Whole groups of chips, with the
+// switches that serve only them, become one box that lists its content, and the label says so. The
+// groups are the smallest of which there are at most `most_boxes`. If more than `most_switches`
+// switches are outside all boxes, those of one kind become one. A line then stands for all links
+// between two boxes, labelled with their number and their total bandwidth one way.
 
 #pragma once
 

@@ -132,6 +132,14 @@ class TimelineDrawing {
           x, y, one.full, x + 17, y + 11, one.kind);
       x += 17 + 7 * static_cast<double>(one.kind.size()) + 18;
     }
+    const bool has_pale = std::ranges::any_of(plot_.ranks, [](const PlottedRank& rank) {
+      return std::ranges::any_of(rank.slices, &PlottedSlice::is_pale);
+    });
+    if (has_pale) {
+      constexpr std::string_view kPale = "pale: the second chunk, the fourth, ...";
+      body_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", x, y + 11, kPale);
+      x += 6.2 * static_cast<double>(kPale.size()) + 18;
+    }
     if (has_curves_) {
       body_ += fmt::format(
           "<path d=\"M{0} {1}h14\" stroke=\"#000000\" fill=\"none\"/><text x=\"{2}\" "

@@ -70,7 +70,8 @@ std::string change_text(const ComparedLine& line, std::size_t run) {
   if (!change) return "-";
   if (*change == 0) return "=";
   const std::string sign = *change > 0 ? "+" : "";
-  if (line.unit == LineUnit::kShare || line.values[0].value_or(0) == 0) {
+  if (line.unit == LineUnit::kShare) return fmt::format("{:+.2f} points", 100 * *change);
+  if (line.values[0].value_or(0) == 0) {
     return sign + value_text(*change, line.unit);
   }
   return fmt::format("{:+.2f} %", 100 * *change / *line.values[0]);

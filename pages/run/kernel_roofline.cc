@@ -86,7 +86,10 @@ Json kernel_roofline(const FinishedRun& run) {
     one["time_s"] = to_seconds(all[i].time.total);
     one["count"] = rounded(all[i].count);
     one["share"] = rounded(share_of(all[i].seconds()));
-    one["bound"] = all[i].time.memory_bound() ? "memory" : "compute";
+    const bool is_elementwise = kernel.kind == KernelKind::kElementwise;
+    one["bound"] = all[i].time.memory_bound() ? "memory"
+                   : is_elementwise           ? "vector units"
+                                              : "compute";
     roofline["kernels"].push_back(std::move(one));
     if (kernel.flops.value() > 0) types.insert(kernel.type);
   }

@@ -150,7 +150,7 @@ TEST(RunDrawingsTest, KernelsAlikeAreOnePoint) {
   // Two kernels a work; half of the ranks run it once, half three times.
   EXPECT_EQ(kernel["count"].get<double>(), 4);
   EXPECT_EQ(kernel["share"].get<double>(), 1);
-  EXPECT_EQ(kernel["bound"], "compute");  // 300 / 5e10 s against 30 / 1e12 s
+  EXPECT_EQ(kernel["bound"], "vector units");  // 300 / 5e10 s against 30 / 1e12 s
   EXPECT_EQ(json_text(roofline["peaks"]), R"([{"type":"bf16","flops_per_s":50000000000.0}])");
 }
 

@@ -89,7 +89,7 @@ TEST(DotTest, ThinsALargeTorusAndShowsItsAxes) {
   EXPECT_EQ(count(text, "style=dashed"), 3U * 16 * 2);
   EXPECT_EQ(count(text, " -- n"), 3U * 16 * 3);
   EXPECT_EQ(count(text, "label=\"2-14.2-18.2-26\\n5525 chip*.*.*\""), 1U);
-  EXPECT_EQ(count(text, "label=\"15.19.27\""), 1U);
+  EXPECT_EQ(count(text, "label=\"15.19.27\", shape=box"), 1U);
   EXPECT_EQ(count(text, " links"), 0U);
 }
 

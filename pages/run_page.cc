@@ -239,7 +239,8 @@ class RunPage {
          .kind = "gantt",
          .caption =
              "One rank of each stage. The upper lane of a rank is its compute, the thin ones "
-             "below it are its communication, by axis. The line between them marks what is "
+             "below it are its communication, by axis. A pass includes the moments in which it "
+             "waits for its tensor group: zoom in to see them. The line between them marks what is "
              "on the critical path. Wheel, + and - zoom; the arrow keys step from slice to "
              "slice.",
          .description = "A Gantt chart of one rank of each pipeline stage: passes, gaps with their "

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds stepsim, and replays a training step of Llama-3 70B on 512 H100s:
-# prints where the time goes, leaves the result and a trace in out/.
+# prints where the time goes, leaves the result, a trace and a report for the browser in out/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,10 +18,15 @@ cmake --build --preset release --target stepsim
 echo "== run $job"
 mkdir -p out
 build/release/stepsim run "$job" --json "out/$job.json" --trace "out/$job.trace.json.gz"
+report="out/$job.html: open it in a browser"
+if ! build/release/stepsim view "out/$job.json" --html "out/$job.html"; then
+  report="left out, as Apache ECharts could not be had"
+fi
 cat <<END
 
 == what next
   result    out/$job.json
+  report    $report
   trace     out/$job.trace.json.gz: open it at https://ui.perfetto.dev ("Open trace file")
   another   build/release/stepsim run $job --set plan.zero=0
             build/release/stepsim run --model llama3-8b --cluster dgx-h100-8 \\

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/gallery/: figures of reports as a Chromium draws them, and docs/gallery.md, which has the command
-that makes each.
+"""Writes docs/gallery/: figures of reports as a Chromium draws them, pictures that commands write, drawings of
+topologies by Graphviz, and docs/gallery.md, which has the command that makes each.
 
     scripts/draw_gallery.py build/release/stepsim
 
@@ -32,6 +32,45 @@ PICTURES = [
     ("serving", SERVE, "latency", "How long requests take"),
 ]
 
+# Name of the picture, command with FILE in it, what it shows. Those of .dot go through Graphviz.
+DRAWINGS = [
+    ("schedule.svg", "schedule zb_h1 --stages 4 --microbatches 8 --plot FILE",
+     "A schedule: passes with their micro-batches, and what each stage holds"),
+    ("timeline.svg", "run llama3-8b-dgx-h100-8 --plan tp=1,pp=4,dp=2,global-batch=16 --plot-timeline FILE",
+     "A run over time, one rank of each stage"),
+    ("tornado.svg", "run llama3-8b-dgx-h100-8 --sensitivity --plot-sensitivity FILE", "What 10 % more or less changes"),
+    ("collective.svg", "collective all-reduce --cluster dgx-h100-64 --sweep 64KiB:1GiB --plot FILE",
+     "A collective over its size, and where the library changes its way"),
+    ("front.svg", SEARCH + " --plot FILE", "The front of a search"),
+    ("sweep.svg", "sweep llama3-8b-dgx-h100-8 --over plan.sequence=2048,4096,8192,16384 --over plan.zero=1,3 --plot FILE "
+     "x=plan.sequence series=plan.zero", "Many points of a sweep"),
+    ("serving-front.svg", "serve-search --model llama3-8b --cluster dgx-h100-8 --layouts tp=1;tp=2;tp=4;tp=8 --input 1024 "
+     "--output 128 --svg FILE", "Throughput of a chip against the speed of a user"),
+    ("goodput.svg", "goodput llama3-405b-dgx-h100-16384 --failures llama3 --tokens 15.6e12 --plot FILE",
+     "A training with failures: one run of it, its parts, other intervals and spares"),
+    ("nvl72.dot", "topology gb200-nvl72-72 --dot FILE", "A rack of 72"),
+    ("superpod.dot", "topology dgx-h100-16384 --dot FILE", "2,048 nodes under three tiers"),
+    ("dragonfly.dot", "topology dragonfly-h100-1056 --dot FILE", "A dragonfly"),
+    ("pod.dot", "topology v5p-16x20x28 --dot FILE", "A TPU pod of 8,960 chips"),
+]
+
+
+def drawings(stepsim, folder):
+    text = ("\n# Pictures that commands write\n\nThe books' figures are in [figures.md](figures.md), those of studies in "
+            "[validation.md](validation.md), all schedules in [schedules.md](schedules.md).\n")
+    for name, command, words in DRAWINGS:
+        file = folder / name
+        subprocess.run([stepsim, *[str(file) if word == "FILE" else word for word in command.split()]], check=True,
+                       stdout=subprocess.DEVNULL)
+        shown, after = name, ""
+        if file.suffix == ".dot":
+            shown, after = file.stem + ".svg", f"\ndot -Tsvg {name} -o {file.stem}.svg"
+            subprocess.run(["dot", "-Tsvg", file, "-o", folder / shown], check=True)
+            file.unlink()
+        asked = " ".join("'" + word + "'" if ";" in word else word for word in command.split())
+        text += (f"\n## {words}\n\n![{words}](gallery/{shown})\n\n```\nstepsim {asked.replace('FILE', name)}{after}\n```\n")
+    return text
+
 
 def main():
     stepsim = pathlib.Path(sys.argv[1]).resolve()
@@ -54,7 +93,7 @@ def main():
             pages[command].screenshot(folder / f"{name}.png", box)
             text += (f"\n## {words}\n\n![{words}](gallery/{name}.png)\n\n"
                      f"```\nstepsim {command} --html report.html\n```\n")
-    (ROOT / "docs/gallery.md").write_text(text)
+    (ROOT / "docs/gallery.md").write_text(text + drawings(stepsim, folder))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,24 @@
 #include "cli/trace_outputs.h"
 
+#include <cstdint>
 #include <vector>
 
 #include "cli/progress.h"
+#include "sim/base/quantity_text.h"
 
 namespace stepsim {
 
 void write_trace(const TraceRequest& request, const TracedRun& run, TraceNotes notes,
                  Outputs& outputs) {
   Progress progress("trace");
-  notes.progress = [&](double share) { progress.show(share, "written"); };
   for (const TraceFile& file : trace_files(request, run.result)) {
-    outputs.write(file.path, [&](OutputFile& out) { write_trace(file, request, run, notes, out); });
+    outputs.write(file.path, [&](OutputFile& out) {
+      notes.progress = [&](double share) {
+        const Bytes written(static_cast<std::int64_t>(out.written()));
+        progress.show(share, to_text(written) + " written");
+      };
+      write_trace(file, request, run, notes, out);
+    });
   }
 }
 

@@ -126,6 +126,7 @@ OutputFile::OutputFile(std::string path) : writer_(std::make_unique<Writer>(std:
 OutputFile::~OutputFile() = default;
 void OutputFile::write(std::string_view text) {
   writer_->write(text);
+  written_ += text.size();
 }
 void OutputFile::finish() {
   writer_->finish();

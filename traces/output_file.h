@@ -15,6 +15,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -41,6 +42,7 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   void write(std::string_view text);
+  std::uint64_t written() const { return written_; }  // bytes so far, before compression
 
   // commit() in three parts, for several files that shall appear at one time. Each does first what
   // was left out before it; none does anything twice.
@@ -53,6 +55,7 @@ class OutputFile {
  private:
   class Writer;
   std::unique_ptr<Writer> writer_;
+  std::uint64_t written_ = 0;
 };
 
 // Tries to write `path` and returns why that fails; empty if it can be written now. Removes

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <utility>
 
 #include "pages/page_assets.h"
+#include "traces/xml_text.h"
 
 namespace stepsim {
 namespace {
@@ -84,33 +86,7 @@ std::string table_html(const PageTable& table) {
 }  // namespace
 
 std::string html_escaped(std::string_view text) {
-  std::string escaped;
-  escaped.reserve(text.size());
-  for (const char character : text) {
-    switch (character) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      case '\0':
-        escaped += "\xEF\xBF\xBD";  // HTML has no such character
-        break;
-      default:
-        escaped += character;
-    }
-  }
-  return escaped;
+  return boost::algorithm::replace_all_copy(xml_escaped(text), "'", "&#39;");
 }
 
 HtmlPage::HtmlPage(std::string title, std::string subtitle)

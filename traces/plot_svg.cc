@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "traces/xml_text.h"
+
 namespace stepsim {
 namespace {
 
@@ -23,24 +25,6 @@ constexpr double kSmallBar = 12;  // higher ones can be read off the axis
 constexpr double kInnerWidth = kWidth - kLeft - kRight;
 constexpr std::array<std::string_view, 8> kColors = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                      "#E69F00", "#56B4E9", "#000000", "#8C6D31"};
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (c == '"') {
-      result += "&quot;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
 
 bool has_prefixes(std::string_view unit) {
   return unit == "B" || unit == "s" || unit == "B/s" || unit == "FLOP" || unit == "FLOP/s";
@@ -151,7 +135,7 @@ Scale make_scale(const Plot& plot, bool horizontal) {
 std::string text_at(double x, double y, std::string_view anchor, std::string_view text,
                     std::string_view more = "") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                     anchor, more, escaped(text));
+                     anchor, more, xml_escaped(text));
 }
 
 std::string line_between(double x1, double y1, double x2, double y2, std::string_view color) {

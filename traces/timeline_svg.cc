@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sim/base/quantity_text.h"
+#include "traces/xml_text.h"
 
 namespace stepsim {
 namespace {
@@ -41,29 +42,6 @@ std::string_view colour_of(const PlottedSlice& slice) {
     if (one.kind == slice.kind) return slice.is_pale ? one.pale : one.full;
   }
   return "#8a8f98";
-}
-
-std::string xml_escaped(std::string_view text) {
-  std::string escaped;
-  for (const char character : text) {
-    switch (character) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += character;
-    }
-  }
-  return escaped;
 }
 
 // The step of an axis: 1, 2 or 5 times a power of ten, so that there are at most so many.

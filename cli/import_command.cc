@@ -166,7 +166,7 @@ ExitStatus finish(const Importer& importer, Imported imported, const ReplayReque
   return outputs.end(ExitStatus::kDone);
 }
 
-// Of the options of a replay, an experiment takes those that say where it runs.
+// An experiment takes only those options of a replay that say where it runs.
 void refuse_replay_options(const CommandLine& line, const std::string& kind,
                            std::vector<Problem>& problems) {
   for (const char* const option : {"retime", "rendezvous", "fidelity", "granularity", "compat",

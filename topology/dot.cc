@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 6> kColors = {"#1f4e9c", "#d97a1d", "#2f8
                                                      "#b03060", "#7a5cb0", "#6b6b6b"};
 
 constexpr std::uint32_t kMostInARow = 8;
-// Of equal parts beside one another, the first ones and the last one are drawn if there are more.
+// More equal parts than this beside one another are not all drawn: only the first ones and the last.
 constexpr std::uint32_t kMostParts = 5;
 constexpr std::uint32_t kFirstParts = 2;
 // Places that a thinned axis of a torus is drawn with: the first two, those between, and the last.
@@ -304,8 +304,8 @@ class Drawing {
 
   bool is_outside(const Reach& reach) const { return reach.first / box_ != reach.last / box_; }
 
-  // Of many siblings the first ones and the last one are drawn by themselves; of those outside the
-  // boxes of a collapsed drawing none, if there are many.
+  // Many siblings share a shape, but for the first ones and the last one. Outside the boxes of a
+  // collapsed drawing all of them share it. nullopt: the node is drawn by itself.
   std::optional<Slot> slot_among_siblings(std::size_t node, std::size_t number, std::size_t count,
                                           bool merges_all) const {
     const auto& [pattern, first, last] = siblings_of(node);

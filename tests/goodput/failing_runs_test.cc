@@ -165,7 +165,7 @@ TEST(FailingRunsTest, ASpareOfAnotherGroupSlowsTheJob) {
       degraded > 0 ? ++far : ++near;
     }
   }
-  // Of two failures, the second hits the group of the first with 7.9 / 16.
+  // The second failure hits the group of the first one with probability 7.9 / 16.
   EXPECT_GT(far, 10);
   EXPECT_GT(near, 10);
   EXPECT_NEAR(far, near, 4 * std::sqrt(far + near));

@@ -26,7 +26,8 @@ constexpr std::array<std::string_view, 6> kColors = {"#1f4e9c", "#d97a1d", "#2f8
                                                      "#b03060", "#7a5cb0", "#6b6b6b"};
 
 constexpr std::uint32_t kMostInARow = 8;
-// More equal parts than this beside one another are not all drawn: only the first ones and the last.
+// More equal parts than this beside one another are not all drawn: only the first ones and the
+// last.
 constexpr std::uint32_t kMostParts = 5;
 constexpr std::uint32_t kFirstParts = 2;
 // Places that a thinned axis of a torus is drawn with: the first two, those between, and the last.

@@ -8,20 +8,26 @@
 
 namespace stepsim {
 
-std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& requests) {
+std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& requests,
+                          std::size_t model) {
   if (options.kv_blocks) return *options.kv_blocks;
   std::int64_t longest = 1;
+  std::int64_t count = 0;
   for (const Request& request : requests.requests) {
+    if (requests.model_of(request) != model) continue;
     longest = std::max(longest, std::int64_t{request.input_tokens} + request.output_tokens);
+    ++count;
   }
-  const auto count = static_cast<std::int64_t>(requests.requests.size());
   const std::int64_t running = std::clamp<std::int64_t>(count, 1, options.sequences);
   return running * ((longest + 2 * options.drafts + options.block - 1) / options.block);
 }
 
-EngineOptions with_useful_cache(EngineOptions options, const RequestList& requests) {
-  const bool shares = std::any_of(requests.requests.begin(), requests.requests.end(),
-                                  [](const Request& request) { return request.prefix_tokens > 0; });
+EngineOptions with_useful_cache(EngineOptions options, const RequestList& requests,
+                                std::size_t model) {
+  const bool shares =
+      std::any_of(requests.requests.begin(), requests.requests.end(), [&](const Request& request) {
+        return request.prefix_tokens > 0 && requests.model_of(request) == model;
+      });
   options.prefix_cache = options.prefix_cache && (shares || options.kv_blocks);
   return options;
 }

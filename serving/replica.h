@@ -21,12 +21,14 @@
 namespace stepsim {
 
 // Returns the blocks of a replica's cache. Without kv_blocks there is room for as many of the
-// longest requests as may run.
-std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& requests);
+// longest requests of this model as may run.
+std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& requests,
+                          std::size_t model);
 
-// Returns the options without a prefix cache where it can make no difference: no requests share a
-// beginning, and blocks can't run out.
-EngineOptions with_useful_cache(EngineOptions options, const RequestList& requests);
+// Returns the options without a prefix cache where it can make no difference: no requests of this
+// model share a beginning, and blocks can't run out.
+EngineOptions with_useful_cache(EngineOptions options, const RequestList& requests,
+                                std::size_t model);
 
 class Replica {
  public:

@@ -34,11 +34,21 @@ std::string why_not(const Request& request, const ReplicaGroup& group) {
   return "";
 }
 
+void problems_of_engines(const ModelReplicas& model, std::vector<Problem>& problems) {
+  if (model.decode && (model.replicas.engine == EngineName::kStatic ||
+                       model.decode->engine == EngineName::kStatic)) {
+    problems.push_back({"--engine",
+                        "must be another engine than static for prefill and decode "
+                        "apart: requests come into its batches at their start only"});
+  }
+}
+
 // Blocks with names take memory.
-void problems_of_cache(const RequestList& requests, const ReplicaGroup& group,
+void problems_of_cache(const RequestList& requests, std::size_t model, const ReplicaGroup& group,
                        std::vector<Problem>& problems) {
-  const EngineOptions options = with_useful_cache(group.options, requests);
-  if (!options.prefix_cache || kv_blocks_of(options, requests) * group.count <= kMostNamedBlocks) {
+  const EngineOptions options = with_useful_cache(group.options, requests, model);
+  if (!options.prefix_cache ||
+      kv_blocks_of(options, requests, model) * group.count <= kMostNamedBlocks) {
     return;
   }
   problems.push_back(
@@ -50,18 +60,19 @@ void problems_of_cache(const RequestList& requests, const ReplicaGroup& group,
 
 std::vector<Problem> check(const RequestList& requests, const ServingOptions& options) {
   std::vector<Problem> problems;
-  if (options.decode && (options.replicas.engine == EngineName::kStatic ||
-                         options.decode->engine == EngineName::kStatic)) {
-    problems.push_back({"--engine",
-                        "must be another engine than static for prefill and decode "
-                        "apart: requests come into its batches at their start only"});
+  std::vector<ModelReplicas> models;
+  for (std::size_t i = 0; i < options.models(); ++i) {
+    const ModelReplicas& model = models.emplace_back(options.model(i));
+    problems_of_engines(model, problems);
+    problems_of_cache(requests, i, model.replicas, problems);
+    if (model.decode) problems_of_cache(requests, i, *model.decode, problems);
   }
-  problems_of_cache(requests, options.replicas, problems);
-  if (options.decode) problems_of_cache(requests, *options.decode, problems);
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < requests.requests.size(); ++i) {
-    std::string why = why_not(requests.requests[i], options.replicas);
-    if (why.empty() && options.decode) why = why_not(requests.requests[i], *options.decode);
+    const Request& request = requests.requests[i];
+    const ModelReplicas& model = models[requests.model_of(request)];
+    std::string why = why_not(request, model.replicas);
+    if (why.empty() && model.decode) why = why_not(request, *model.decode);
     if (why.empty() || ++wrong > kListedRequests) continue;
     problems.push_back({"requests[" + std::to_string(i) + "]", why});
   }

@@ -7,7 +7,8 @@
 // other, StepCost says how long each takes, and at its end the requests that it completes get a
 // token. With `decode` set the system is disaggregated: `replicas` compute prompts and the first
 // token, the KV cache goes to a decode replica as soon as that has the blocks, and the next tokens
-// come from there.
+// come from there. Further models have replicas, engines and a router of their own; a tenant asks
+// one of the models, and what they share is the transport.
 //
 // Events of one instant: ends of steps, ends of transfers, arrivals, then scheduling; among
 // replicas by number. Same input, same result, on any machine. O(tokens computed one by one +
@@ -47,18 +48,38 @@ struct ReplicaGroup {
   std::int64_t count = 1;
 };
 
+// ModelReplicas are all replicas of one model.
+struct ModelReplicas {
+  ReplicaGroup replicas{};
+  std::optional<ReplicaGroup> decode{};  // set: disaggregated
+  RouterPolicy router = RouterPolicy::kRoundRobin;
+};
+
+// Replicas are numbered model by model; of a model those of `replicas` come first.
 struct ServingOptions {
   ReplicaGroup replicas{};
   std::optional<ReplicaGroup> decode{};  // set: disaggregated
   RouterPolicy router = RouterPolicy::kRoundRobin;
   std::uint64_t seed = 1;  // of the drafts that are accepted
   bool records_steps = false;
+  std::vector<ModelReplicas> others{};  // further models, which tenants ask by Tenant::model
+
+  std::size_t models() const { return 1 + others.size(); }
+  ModelReplicas model(std::size_t number) const {
+    return number > 0 ? others[number - 1] : ModelReplicas{replicas, decode, router};
+  }
+};
+
+struct ModelCosts {
+  StepCost* replicas = nullptr;
+  StepCost* decode = nullptr;  // REQUIRES: set, if disaggregated
 };
 
 struct ServingCosts {
   StepCost& replicas;
   StepCost* decode = nullptr;  // REQUIRES: both, if disaggregated
   KvTransport* transport = nullptr;
+  std::vector<ModelCosts> others{};  // REQUIRES: as many as the options have
 };
 
 // ServingStuck says that requests will never be answered: one that was preempted has grown too long

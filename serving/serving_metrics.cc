@@ -89,7 +89,7 @@ double ServingMetrics::per_second(std::int64_t count) const {
 }
 
 ServingMetrics metrics_of(const RequestList& list, ServingResult& result,
-                          const ServiceObjective& objective, std::optional<TenantId> tenant) {
+                          const ServiceObjective& objective, const RequestFilter& filter) {
   ServingMetrics metrics;
   std::vector<Duration> first_tokens;
   std::vector<Duration> tokens;
@@ -98,7 +98,7 @@ ServingMetrics metrics_of(const RequestList& list, ServingResult& result,
   std::optional<Time> first;
   Time last;
   for (std::size_t i = 0; i < list.requests.size(); ++i) {
-    if (tenant && list.requests[i].tenant != *tenant) continue;
+    if (!filter.takes(list, list.requests[i])) continue;
     const RequestRecord& record = result.requests[RequestId(static_cast<std::uint32_t>(i))];
     ++metrics.requests;
     metrics.output_tokens += record.tokens;
@@ -114,7 +114,7 @@ ServingMetrics metrics_of(const RequestList& list, ServingResult& result,
   metrics.ttft = spread_of(first_tokens);
   metrics.tpot = spread_of(tokens);
   metrics.end_to_end = spread_of(whole);
-  if (!tenant) metrics.inter_token = spread_of_gaps(result.gaps);
+  if (filter.is_everything()) metrics.inter_token = spread_of_gaps(result.gaps);
   sum_parts(parts, metrics);
   return metrics;
 }

@@ -50,10 +50,19 @@ struct ServingMetrics {
   double per_second(std::int64_t count) const;
 };
 
-// Over all requests, or those of one tenant; gaps between tokens are counted over all only. Sorts
-// the gaps.
+// The requests that metrics are of.
+struct RequestFilter {
+  std::optional<TenantId> tenant{};
+  std::optional<std::size_t> model{};
+
+  bool is_everything() const { return !tenant && !model; }
+  bool takes(const RequestList& list, const Request& request) const {
+    return (!tenant || request.tenant == *tenant) && (!model || list.model_of(request) == *model);
+  }
+};
+
+// Gaps between tokens are counted over everything only. Sorts the gaps.
 ServingMetrics metrics_of(const RequestList& list, ServingResult& result,
-                          const ServiceObjective& objective,
-                          std::optional<TenantId> tenant = std::nullopt);
+                          const ServiceObjective& objective, const RequestFilter& filter = {});
 
 }  // namespace stepsim

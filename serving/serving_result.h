@@ -12,6 +12,7 @@
 namespace stepsim {
 
 struct ReplicaTotals {
+  std::uint32_t model = 0;
   bool is_prefill = false;  // of a system that decodes elsewhere
   std::int64_t steps = 0;
   std::int64_t preemptions = 0;

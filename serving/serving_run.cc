@@ -18,39 +18,47 @@ constexpr std::int64_t kStepsBetweenProgress = 1 << 16;
 
 ServingRun::ServingRun(const RequestList& requests, const ServingOptions& options,
                        const ServingCosts& costs, const std::function<void(double)>& progress)
-    : requests_(requests),
-      options_(options),
-      costs_(costs),
-      progress_(progress),
-      router_(options.router),
-      decode_router_(options.router) {
+    : requests_(requests), options_(options), costs_(costs), progress_(progress) {
+  for (std::size_t i = 0; i < options.models(); ++i) models_.emplace_back(options.model(i));
   make_sequences();
-  make_replicas(options.replicas, costs.replicas, first_);
-  if (options.decode) {
-    for (Replica* const prefill : first_) prefill->totals.is_prefill = true;
-    for (Sequence& sequence : sequences_) sequence.to_emit = 1;
-    make_replicas(*options.decode, *costs.decode, second_);
-    lent_.resize(requests.requests.size());
-  }
+  make_models(costs);
   is_touched_.resize(replicas_.size());
   loads_.resize(replicas_.size());
   line_up_arrivals();
 }
 
-void ServingRun::make_replicas(const ReplicaGroup& group, StepCost& cost,
+void ServingRun::make_models(const ServingCosts& costs) {
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    Served& model = models_[i];
+    const ModelCosts cost = i > 0 ? costs.others[i - 1] : ModelCosts{&costs.replicas, costs.decode};
+    model.first_number = static_cast<std::uint32_t>(replicas_.size());
+    make_replicas(i, model.given.replicas, *cost.replicas, model.first);
+    if (!model.given.decode) continue;
+    for (Replica* const prefill : model.first) prefill->totals.is_prefill = true;
+    model.second_number = static_cast<std::uint32_t>(replicas_.size());
+    make_replicas(i, *model.given.decode, *cost.decode, model.second);
+    lent_.resize(requests_.requests.size());
+  }
+  for (std::uint32_t i = 0; i < sequences_.size(); ++i) {
+    if (model_of(RequestId(i)).given.decode) sequences_[RequestId(i)].to_emit = 1;
+  }
+}
+
+void ServingRun::make_replicas(std::size_t model, const ReplicaGroup& group, StepCost& cost,
                                std::vector<Replica*>& members) {
-  const EngineOptions engine = with_useful_cache(group.options, requests_);
-  const std::int64_t blocks = kv_blocks_of(engine, requests_);
+  const EngineOptions engine = with_useful_cache(group.options, requests_, model);
+  const std::int64_t blocks = kv_blocks_of(engine, requests_, model);
   for (std::int64_t i = 0; i < group.count; ++i) {
     replicas_.push_back(std::make_unique<Replica>(group.engine, engine, blocks, cost, sequences_));
+    replicas_.back()->totals.model = static_cast<std::uint32_t>(model);
     members.push_back(replicas_.back().get());
     result_.kv_blocks += blocks;
   }
 }
 
-std::int32_t ServingRun::answer_tokens(RequestId request) const {
+std::int32_t ServingRun::answer_tokens(RequestId request) {
   const Request& asked = requests_.requests[request.index()];
-  const std::optional<std::int64_t> most = options_.replicas.options.max_length;
+  const std::optional<std::int64_t> most = model_of(request).given.replicas.options.max_length;
   if (!most) return asked.output_tokens;
   return std::min(asked.output_tokens, static_cast<std::int32_t>(*most) - asked.input_tokens);
 }
@@ -231,10 +239,11 @@ void ServingRun::hand_over(std::uint32_t replica, RequestId request, Time now) {
   from.prompt_tokens -= sequences_[request].prompt;
   lent_[request.index()] = Lent{replica, from.state().lend(request)};
   change_part(request, RequestPart::kQueue, now);
-  const std::size_t chosen = decode_router_.choose(request, second_);
-  second_[chosen]->prompt_tokens += sequences_[request].prompt;
-  second_[chosen]->incoming().push_back(request);
-  touch(static_cast<std::uint32_t>(first_.size() + chosen));
+  Served& model = model_of(request);
+  const std::size_t chosen = model.decode_router.choose(request, model.second);
+  model.second[chosen]->prompt_tokens += sequences_[request].prompt;
+  model.second[chosen]->incoming().push_back(request);
+  touch(model.second_number + static_cast<std::uint32_t>(chosen));
 }
 
 void ServingRun::receive_incoming(std::uint32_t replica, Time now) {
@@ -287,16 +296,17 @@ void ServingRun::arrive(RequestId request, Time now) {
   if (options_.records_steps) {
     result_.part_records.push_back({request, now, RequestPart::kQueue});
   }
-  const Duration front = options_.replicas.options.front_time;
+  const Duration front = model_of(request).given.replicas.options.front_time;
   if (front == Duration()) return line_up(request);
   queue_.schedule(now + front, Event(kRequestReady, request.index()));
 }
 
 void ServingRun::line_up(RequestId request) {
-  const std::size_t chosen = router_.choose(request, first_);
-  first_[chosen]->prompt_tokens += sequences_[request].prompt;
-  first_[chosen]->state().arrive(request);
-  touch(static_cast<std::uint32_t>(chosen));
+  Served& model = model_of(request);
+  const std::size_t chosen = model.router.choose(request, model.first);
+  model.first[chosen]->prompt_tokens += sequences_[request].prompt;
+  model.first[chosen]->state().arrive(request);
+  touch(model.first_number + static_cast<std::uint32_t>(chosen));
 }
 
 // ---- scheduling ----

@@ -24,6 +24,19 @@ class ServingRun {
   ServingResult run();
 
  private:
+  // The replicas of a model.
+  struct Served {
+    explicit Served(ModelReplicas asked)
+        : given(std::move(asked)), router(given.router), decode_router(given.router) {}
+
+    ModelReplicas given;
+    std::vector<Replica*> first{};   // those that requests are routed to
+    std::vector<Replica*> second{};  // that decode, if disaggregated
+    std::uint32_t first_number = 0;  // of the replicas in `first`
+    std::uint32_t second_number = 0;
+    ReplicaRouter router;
+    ReplicaRouter decode_router;
+  };
   // A transfer holds blocks on both sides; these are the ones that it leaves.
   struct Lent {
     std::uint32_t replica = 0;
@@ -34,8 +47,13 @@ class ServingRun {
     std::size_t next = 0;
   };
 
-  void make_replicas(const ReplicaGroup& group, StepCost& cost, std::vector<Replica*>& members);
-  std::int32_t answer_tokens(RequestId request) const;
+  void make_models(const ServingCosts& costs);
+  void make_replicas(std::size_t model, const ReplicaGroup& group, StepCost& cost,
+                     std::vector<Replica*>& members);
+  Served& model_of(RequestId request) {
+    return models_[requests_.model_of(requests_.requests[request.index()])];
+  }
+  std::int32_t answer_tokens(RequestId request);
   void make_sequences();
   void line_up_arrivals();
 
@@ -74,10 +92,7 @@ class ServingRun {
 
   IdTable<RequestId, Sequence> sequences_;
   std::vector<std::unique_ptr<Replica>> replicas_;
-  std::vector<Replica*> first_;   // those that requests are routed to
-  std::vector<Replica*> second_;  // that decode, if disaggregated
-  ReplicaRouter router_;
-  ReplicaRouter decode_router_;
+  std::vector<Served> models_;
 
   EventQueue queue_;
   std::vector<RequestId> open_;  // with an arrival, in order of time

@@ -39,7 +39,7 @@ std::string parts_json(const ServingMetrics& metrics) {
 
 // The lines that a whole run and each tenant have.
 std::string metrics_json(const ServingMetrics& metrics, const ServingOutcome& run,
-                         std::string_view indent) {
+                         std::int64_t chips, std::string_view indent) {
   const double tokens = metrics.per_second(metrics.output_tokens);
   const auto field = [indent](std::string_view name, const std::string& value) {
     return fmt::format("{}\"{}\": {},\n", indent, name, value);
@@ -50,8 +50,7 @@ std::string metrics_json(const ServingMetrics& metrics, const ServingOutcome& ru
               : "") +
          field("end_to_end_s", spread_json(metrics.end_to_end)) +
          field("output_tokens_per_s", json_number(tokens)) +
-         field("output_tokens_per_s_per_chip",
-               json_number(tokens / static_cast<double>(run.chips))) +
+         field("output_tokens_per_s_per_chip", json_number(tokens / static_cast<double>(chips))) +
          field("requests_per_s", json_number(metrics.per_second(metrics.requests))) +
          field("goodput_requests_per_s",
                has_objective(run.objective) ? json_number(metrics.per_second(metrics.good_requests))
@@ -62,11 +61,36 @@ std::string metrics_json(const ServingMetrics& metrics, const ServingOutcome& ru
 std::string tenants_json(const ServingOutcome& run) {
   std::string text = "[";
   for (std::size_t i = 0; i < run.tenants.size(); ++i) {
+    const std::size_t model = run.requests.tenants[i].model;
+    const std::int64_t chips = run.models.empty() ? run.chips : run.models[model].chips;
     text += fmt::format("{}\n    {{\n{}      \"tenant\": \"{}\",\n      \"requests\": {}\n    }}",
-                        i == 0 ? "" : ",", metrics_json(run.tenants[i], run, "      "),
+                        i == 0 ? "" : ",", metrics_json(run.tenants[i], run, chips, "      "),
                         json_escaped(run.requests.tenants[i].name), run.tenants[i].requests);
   }
   return text + (run.tenants.empty() ? "]" : "\n  ]");
+}
+
+std::string models_json(const ServingOutcome& run) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < run.models.size(); ++i) {
+    const ServedModelOutcome& model = run.models[i];
+    std::int64_t total = 0;
+    std::string replicas;
+    for (std::size_t k = 0; k < run.result.replicas.size(); ++k) {
+      const ReplicaTotals& replica = run.result.replicas[k];
+      if (replica.model != i) continue;
+      total += replica.kv_blocks;
+      replicas += fmt::format("{}{}", replicas.empty() ? "" : ", ", k);
+    }
+    text += fmt::format(
+        "{}\n    {{\n      \"model\": \"{}\",\n      \"asked\": {},\n      \"engine\": "
+        "\"{}\",\n      \"chips\": {},\n"
+        "{}      \"replicas\": [{}],\n      \"kv_blocks\": {},\n      \"requests\": {}\n    }}",
+        i == 0 ? "" : ",", json_escaped(model.name), model.asked, name_of(model.engine),
+        model.chips, metrics_json(model.metrics, run, model.chips, "      "), replicas, total,
+        model.metrics.requests);
+  }
+  return text + (run.models.empty() ? "]" : "\n  ]");
 }
 
 std::string replicas_json(const ServingOutcome& run) {
@@ -165,6 +189,17 @@ void add_tenants(ReportText& text, const ServingOutcome& run) {
   }
 }
 
+void add_models(ReportText& text, const ServingOutcome& run) {
+  if (run.models.empty()) return;
+  text.section("Models", "   chips    requests  ttft p50  tpot p50  tokens/s/chip");
+  for (const ServedModelOutcome& model : run.models) {
+    const ServingMetrics& metrics = model.metrics;
+    text.line("  {:<{}}{:>8}{:>12}{:>12}{:>12}{:>12.6g}", model.name.substr(0, 20), kReportLabel,
+              model.chips, metrics.requests, to_text(metrics.ttft.p50), to_text(metrics.tpot.p50),
+              metrics.per_second(metrics.output_tokens) / static_cast<double>(model.chips));
+  }
+}
+
 void add_throughput(ReportText& text, const ServingOutcome& run) {
   const ServingMetrics& metrics = run.metrics;
   text.section("Throughput");
@@ -212,6 +247,7 @@ std::string serving_report(const ServingOutcome& run, bool color) {
   add_spread(text, "between tokens", metrics.inter_token);
   add_spread(text, "end to end", metrics.end_to_end);
   add_parts(text, metrics);
+  add_models(text, run);
   add_tenants(text, run);
   add_throughput(text, run);
   add_engine(text, run);
@@ -229,15 +265,17 @@ std::string serving_json(const ServingOutcome& run) {
       "  \"duration_s\": {},\n  \"output_tokens\": {},\n{}"
       "  \"preemptions\": {},\n  \"kv_blocks\": {{\"total\": {}, \"peak\": {}}},\n"
       "  \"prefix_hit_tokens\": {},\n  \"drafts\": {{\"tried\": {}, \"accepted\": {}}},\n"
-      "  \"tenants\": {},\n  \"replicas\": {},\n  \"load\": {},\n  \"quantiles_s\": {},\n"
+      "  \"models\": {},\n  \"tenants\": {},\n  \"replicas\": {},\n  \"load\": {},\n  "
+      "\"quantiles_s\": {},\n"
       "  \"simulator\": {{\"events\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
       "\"peak_rss_bytes\": {}}}\n}}\n",
       run.asked.empty() ? "{}" : run.asked, run.metrics.requests, result.steps,
       name_of(run.options.replicas.engine), run.chips, exact_seconds(run.metrics.length),
-      run.metrics.output_tokens, metrics_json(run.metrics, run, "  "), result.preemptions,
-      result.kv_blocks, result.peak_kv_blocks, result.hit_tokens, result.drafts_tried,
-      result.drafts_accepted, tenants_json(run), replicas_json(run), load_json(result.load),
-      quantiles_json(run), result.steps, run.wall_s, run.cpu_s, run.peak_rss_bytes);
+      run.metrics.output_tokens, metrics_json(run.metrics, run, run.chips, "  "),
+      result.preemptions, result.kv_blocks, result.peak_kv_blocks, result.hit_tokens,
+      result.drafts_tried, result.drafts_accepted, models_json(run), tenants_json(run),
+      replicas_json(run), load_json(result.load), quantiles_json(run), result.steps, run.wall_s,
+      run.cpu_s, run.peak_rss_bytes);
 }
 
 void write_requests_csv(const ServingOutcome& run, OutputFile& out) {

@@ -18,6 +18,15 @@
 
 namespace stepsim {
 
+// ServedModelOutcome is one of several models.
+struct ServedModelOutcome {
+  std::string name;
+  EngineName engine{};
+  std::int64_t chips = 1;  // of all its replicas
+  std::string asked{};     // JSON object: the options that are this model's
+  ServingMetrics metrics{};
+};
+
 // ServingOutcome is a run of serving and what belongs into its report.
 struct ServingOutcome {
   const RequestList& requests;
@@ -27,7 +36,8 @@ struct ServingOutcome {
   std::string asked{};     // JSON object: what was asked for; empty: not known
   ServingResult result{};
   ServingMetrics metrics{};
-  std::vector<ServingMetrics> tenants{};  // by TenantId, if there are several
+  std::vector<ServingMetrics> tenants{};     // by TenantId, if there are several
+  std::vector<ServedModelOutcome> models{};  // if there are several
   double wall_s = 0;
   double cpu_s = 0;
   std::int64_t peak_rss_bytes = 0;

@@ -7,7 +7,9 @@
 #include <chrono>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "cli/html_option.h"
 #include "cli/outputs.h"
@@ -48,28 +50,69 @@ RequestList checked_requests(const ServeOptions& options, std::vector<Problem> p
   RequestList list;
   // Sources with problems can't be made.
   if (problems.empty()) {
-    list = make_requests(options.sources);
+    std::vector<RequestSource> sources = options.sources;
+    for (const ServeOptions& other : options.others) {
+      sources.insert(sources.end(), other.sources.begin(), other.sources.end());
+    }
+    list = make_requests(sources);
     problems = check(list, options.serving);
   }
   throw_if_any(std::move(problems));
   return list;
 }
 
-// The models of the replicas; null without a model. `decode`: of decode replicas that have a plan
-// of their own.
+// A model and its replicas; null without --model. `decode`: of decode replicas that have a plan of
+// their own.
 struct ServedModels {
   std::unique_ptr<ServedModel> replicas;
   std::unique_ptr<ServedModel> decode;
+  std::int64_t chips_per_replica = 1;
+  // Step times that were given in place of a model's.
+  LinearStepTime given{{}};
+  LinearStepTime decode_given{{}};
 
   ServedModel& of_decode() { return decode ? *decode : *replicas; }
+  std::int64_t chips(const ModelReplicas& served) const {
+    const std::int64_t of_decode = decode ? decode->chips() : chips_per_replica;
+    return served.replicas.count * chips_per_replica +
+           (served.decode ? served.decode->count * of_decode : 0);
+  }
 };
 
-// Replicas are on neighbouring chips of the cluster, those that prefill first. Throws ConfigError.
-std::unique_ptr<KvTransport> make_transport(const ServeOptions& options, ServedModels& models) {
-  const auto& decode = options.serving.decode;
-  if (!options.transfer_over_network || !decode) {
-    return std::make_unique<TimedKvTransport>(options.transfer);
+const ServeOptions& options_of(const ServeOptions& options, std::size_t model) {
+  return model > 0 ? options.others[model - 1] : options;
+}
+
+ServedModels load_models(const ServeOptions& options, ReplicaGroup& replicas,
+                         std::optional<ReplicaGroup>& decode, std::vector<Problem>& problems) {
+  ServedModels models;
+  models.chips_per_replica = options.chips_per_replica;
+  models.given = LinearStepTime(options.step_time.value_or(LinearStepTime::Rates{}));
+  models.decode_given = LinearStepTime(options.decode_step_time.value_or(LinearStepTime::Rates{}));
+  if (!options.model.given()) return models;
+  models.replicas = std::make_unique<ServedModel>(options.model);
+  if (!options.decode_plan.empty()) {
+    ServedModelSource source = options.model;
+    source.plan = options.decode_plan;
+    models.decode = std::make_unique<ServedModel>(source);
   }
+  models.replicas->complete(replicas.options, problems);
+  if (decode) models.of_decode().complete(decode->options, problems);
+  models.chips_per_replica = models.replicas->chips();
+  return models;
+}
+
+ModelCosts costs_of(const ServeOptions& options, ServedModels& models) {
+  StepCost* const cost =
+      options.step_time ? static_cast<StepCost*>(&models.given) : &models.replicas->cost();
+  StepCost* const own = models.decode && !options.step_time ? &models.decode->cost() : cost;
+  return {cost, options.decode_step_time ? static_cast<StepCost*>(&models.decode_given) : own};
+}
+
+// Replicas are on neighbouring chips of the cluster, model by model, those that prefill first.
+// Throws ConfigError if the cluster is too small.
+std::vector<ReplicaPlace> places_of(const ServingOptions& options,
+                                    std::vector<ServedModels>& models) {
   std::vector<ReplicaPlace> places;
   std::int64_t next = 0;
   const auto add = [&](ServedModel& model, std::int64_t count) {
@@ -77,38 +120,69 @@ std::unique_ptr<KvTransport> make_transport(const ServeOptions& options, ServedM
       places.push_back(model.place(static_cast<std::uint32_t>(next)));
     }
   };
-  add(*models.replicas, options.serving.replicas.count);
-  add(models.of_decode(), decode->count);
-  const Cluster& cluster = models.replicas->cluster();
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const ModelReplicas served = options.model(i);
+    add(*models[i].replicas, served.replicas.count);
+    if (served.decode) add(models[i].of_decode(), served.decode->count);
+  }
+  const Cluster& cluster = models.front().replicas->cluster();
   const auto chips = static_cast<std::int64_t>(cluster.places.chips.size());
   if (next > chips) {
     throw ConfigError(
-        {{"--cluster", fmt::format("has {} chips, but all replicas have {}: transfers "
-                                   "over the network need a cluster of them all",
+        {{"--cluster", fmt::format("has {} chips, but all replicas have {}: transfers over the "
+                                   "network, and several models, need a cluster of them all",
                                    chips, next)}});
   }
-  return std::make_unique<NetworkKvTransport>(cluster, std::move(places));
+  return places;
 }
 
-void simulate(const ServeOptions& options, ServedModels& models, ServingOutcome& run) {
-  LinearStepTime given(options.step_time.value_or(LinearStepTime::Rates{}));
-  LinearStepTime decode_given(options.decode_step_time.value_or(LinearStepTime::Rates{}));
-  StepCost& cost = options.step_time ? static_cast<StepCost&>(given) : models.replicas->cost();
-  StepCost& own = models.decode && !options.step_time ? models.decode->cost() : cost;
-  StepCost& decode_cost = options.decode_step_time ? decode_given : own;
-  const std::unique_ptr<KvTransport> transport = make_transport(options, models);
-  Progress progress;
-  const auto wall = std::chrono::steady_clock::now();
-  const double cpu = processor_seconds();
-  run.result = simulate_serving(
-      run.requests, options.serving,
-      {.replicas = cost, .decode = &decode_cost, .transport = transport.get()},
-      [&progress](double share) { progress.show(share, "of the requests answered"); });
+std::unique_ptr<KvTransport> make_transport(const ServeOptions& options,
+                                            std::vector<ServedModels>& models) {
+  const bool is_over_network = options.transfer_over_network;
+  if (!is_over_network && models.size() == 1) {
+    return std::make_unique<TimedKvTransport>(options.transfer);
+  }
+  std::vector<ReplicaPlace> places = places_of(options.serving, models);
+  if (!is_over_network) return std::make_unique<TimedKvTransport>(options.transfer);
+  return std::make_unique<NetworkKvTransport>(models.front().replicas->cluster(),
+                                              std::move(places));
+}
+
+void sum_up(const ServeOptions& options, const std::vector<ServedModels>& models,
+            ServingOutcome& run) {
   run.metrics = metrics_of(run.requests, run.result, options.objective);
   const auto tenants = static_cast<std::uint32_t>(run.requests.tenants.size());
   for (std::uint32_t i = 0; tenants > 1 && i < tenants; ++i) {
-    run.tenants.push_back(metrics_of(run.requests, run.result, options.objective, TenantId(i)));
+    run.tenants.push_back(
+        metrics_of(run.requests, run.result, options.objective, {.tenant = TenantId(i)}));
   }
+  for (std::size_t i = 0; models.size() > 1 && i < models.size(); ++i) {
+    const ServeOptions& own = options_of(options, i);
+    const ModelReplicas served = options.serving.model(i);
+    run.models.push_back(
+        {.name = own.model.model,
+         .engine = served.replicas.engine,
+         .chips = models[i].chips(served),
+         .asked = own.asked,
+         .metrics = metrics_of(run.requests, run.result, options.objective, {.model = i})});
+  }
+}
+
+void simulate(const ServeOptions& options, std::vector<ServedModels>& models, ServingOutcome& run) {
+  const std::unique_ptr<KvTransport> transport = make_transport(options, models);
+  const ModelCosts first = costs_of(options, models.front());
+  ServingCosts costs{
+      .replicas = *first.replicas, .decode = first.decode, .transport = transport.get()};
+  for (std::size_t i = 1; i < models.size(); ++i) {
+    costs.others.push_back(costs_of(options_of(options, i), models[i]));
+  }
+  Progress progress;
+  const auto wall = std::chrono::steady_clock::now();
+  const double cpu = processor_seconds();
+  run.result = simulate_serving(run.requests, options.serving, costs, [&progress](double share) {
+    progress.show(share, "of the requests answered");
+  });
+  sum_up(options, models, run);
   run.cpu_s = processor_seconds() - cpu;
   run.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
   rusage usage{};
@@ -133,26 +207,19 @@ ExitStatus run_serve_command(const std::vector<std::string>& arguments) {
   ServeOptions options = read_serve_options(arguments, problems);
   const bool has_cases = !options.cases.empty();
   if (has_cases) return run_cases(options, std::move(problems));
-  ServedModels models;
-  if (options.model.given() && problems.empty()) {
-    models.replicas = std::make_unique<ServedModel>(options.model);
-    if (!options.decode_plan.empty()) {
-      ServedModelSource decode = options.model;
-      decode.plan = options.decode_plan;
-      models.decode = std::make_unique<ServedModel>(decode);
+  std::vector<ServedModels> models;
+  if (problems.empty()) {
+    ServingOptions& serving = options.serving;
+    models.push_back(load_models(options, serving.replicas, serving.decode, problems));
+    for (std::size_t i = 0; i < options.others.size(); ++i) {
+      ModelReplicas& served = serving.others[i];
+      models.push_back(load_models(options.others[i], served.replicas, served.decode, problems));
     }
-    models.replicas->complete(options.serving.replicas.options, problems);
-    if (options.serving.decode) {
-      models.of_decode().complete(options.serving.decode->options, problems);
-    }
-    options.chips_per_replica = models.replicas->chips();
   }
   const RequestList requests = checked_requests(options, std::move(problems));
-  const auto& decode = options.serving.decode;
-  const std::int64_t chips_of_decode =
-      models.decode ? models.decode->chips() : options.chips_per_replica;
-  const std::int64_t chips = options.serving.replicas.count * options.chips_per_replica +
-                             (decode ? decode->count * chips_of_decode : 0);
+  std::int64_t chips = 0;
+  for (std::size_t i = 0; i < models.size(); ++i)
+    chips += models[i].chips(options.serving.model(i));
   ServingOutcome run{.requests = requests,
                      .options = options.serving,
                      .objective = options.objective,
@@ -188,6 +255,9 @@ Usage:
   stepsim serve --requests poisson:rate=4,count=1000,input=1024,output=uniform:103-128 \
     --engine vllm,sequences=256,kv-blocks=20000 --step-time linear:base=8ms,token=20us,kv=2ns \
     --slo ttft=2s,tpot=50ms
+
+Several models: each --model has the --plan, --engine, --requests, --replicas, --router,
+--prefill, --decode and --decode-plan that stand behind it.
 
 Requests, by kind:
   poisson:rate=R,count=N,input=LENGTH,output=LENGTH     at random, R a second

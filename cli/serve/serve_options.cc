@@ -1,6 +1,9 @@
 #include "cli/serve/serve_options.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
 
 #include "cli/command_line.h"
 #include "cli/html_option.h"
@@ -45,7 +48,7 @@ void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<P
                         "must not stand with --prefill and --decode, whose workers= "
                         "say how many there are"});
   }
-  for (const char* const option : {"transfer", "decode-step-time", "decode-plan"}) {
+  for (const char* const option : {"decode-step-time", "decode-plan"}) {
     if (!given(option) || given("decode")) continue;
     problems.push_back({std::string("--") + option, "must stand with --prefill and --decode"});
   }
@@ -54,10 +57,6 @@ void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<P
   }
   if (given("decode")) {
     options.serving.decode = read_group(line.value("decode"), "--decode", group, problems);
-  }
-  options.transfer_over_network = line.value("transfer") == "network";
-  if (given("transfer") && !options.transfer_over_network) {
-    options.transfer = read_transfer(line.value("transfer"), problems);
   }
   options.decode_plan = line.value("decode-plan");
   if (given("decode-step-time")) {
@@ -93,7 +92,8 @@ void read_model(const CommandLine& line, ServeOptions& options, std::vector<Prob
   }
 }
 
-void read_run(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
+// What belongs to one of the models.
+void read_served(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
   if (line.options.count("requests") == 0) {
     problems.push_back({"--requests",
                         "must be given, as in poisson:rate=4,count=1000,input=1024,"
@@ -115,6 +115,80 @@ void read_run(const CommandLine& line, ServeOptions& options, std::vector<Proble
   }
   read_replicas(line, options, problems);
   read_router(line, options, problems);
+}
+
+void read_transport(const CommandLine& line, ServeOptions& options,
+                    std::vector<Problem>& problems) {
+  if (line.options.count("transfer") == 0) return;
+  const bool moves = options.serving.decode ||
+                     std::any_of(options.others.begin(), options.others.end(),
+                                 [](const ServeOptions& other) { return other.serving.decode; });
+  if (!moves) problems.push_back({"--transfer", "must stand with --prefill and --decode"});
+  options.transfer_over_network = line.value("transfer") == "network";
+  if (options.transfer_over_network) return;
+  options.transfer = read_transfer(line.value("transfer"), problems);
+}
+
+// The arguments of each model: those up to the second --model, those up to the third, ... Options
+// that hold for all models go to the first wherever they stand, the cluster's to each.
+std::vector<std::vector<std::string>> arguments_by_model(
+    const std::vector<std::string>& arguments) {
+  constexpr std::array<std::string_view, 11> kOfModel = {
+      "model",   "plan",   "requests",    "engine",    "replicas",        "router",
+      "prefill", "decode", "decode-plan", "step-time", "decode-step-time"};
+  constexpr std::array<std::string_view, 4> kOfEach = {"cluster", "chip", "library", "exact-steps"};
+  std::vector<std::vector<std::string>> parts(1);
+  std::vector<std::string> of_each;
+  po::parsed_options parsed(nullptr);
+  const po::options_description options = serve_option_list();
+  try {
+    const int style = po::command_line_style::unix_style ^ po::command_line_style::allow_guessing;
+    parsed =
+        po::command_line_parser(arguments).options(options).style(style).allow_unregistered().run();
+  } catch (const po::error&) {
+    return {arguments};  // whoever reads them says what is wrong
+  }
+  bool has_model = false;
+  for (const auto& option : parsed.options) {
+    const bool is_model = option.string_key == "model" && !option.unregistered;
+    if (is_model && has_model) parts.emplace_back();
+    has_model = has_model || is_model;
+    const bool is_own = std::ranges::count(kOfModel, option.string_key) > 0;
+    const bool is_of_each = std::ranges::count(kOfEach, option.string_key) > 0;
+    std::vector<std::string>& part = is_own ? parts.back() : is_of_each ? of_each : parts.front();
+    part.insert(part.end(), option.original_tokens.begin(), option.original_tokens.end());
+  }
+  if (parts.size() == 1) return {arguments};
+  for (std::vector<std::string>& part : parts) {
+    part.insert(part.end(), of_each.begin(), of_each.end());
+  }
+  return parts;
+}
+
+void read_others(const std::vector<std::vector<std::string>>& parts, ServeOptions& options,
+                 std::vector<Problem>& problems) {
+  if (options.step_time && parts.size() > 1) {
+    problems.push_back({"--step-time", "must not stand with several models"});
+  }
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    std::vector<Problem> own;
+    const CommandLine line = read_command_line(parts[i], serve_option_list(), own);
+    ServeOptions& other = options.others.emplace_back();
+    read_served(line, other, own);
+    other.asked = asked_json(line);
+    for (RequestSource& source : other.sources) source.model = static_cast<std::uint32_t>(i);
+    options.serving.others.push_back(
+        {other.serving.replicas, other.serving.decode, other.serving.router});
+    for (Problem& problem : own) {
+      problems.push_back(
+          {"model " + std::to_string(i + 1) + ": " + problem.field, std::move(problem.message)});
+    }
+  }
+}
+
+// What holds for all models.
+void read_run(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
+  read_transport(line, options, problems);
   if (line.options.count("slo") != 0) {
     options.objective = read_objective(line.value("slo"), problems);
   }
@@ -184,7 +258,8 @@ po::options_description serve_option_list() {
 
 ServeOptions read_serve_options(const std::vector<std::string>& arguments,
                                 std::vector<Problem>& problems) {
-  const CommandLine line = read_command_line(arguments, serve_option_list(), problems);
+  const std::vector<std::vector<std::string>> parts = arguments_by_model(arguments);
+  const CommandLine line = read_command_line(parts.front(), serve_option_list(), problems);
   for (const std::string& word : line.words) {
     problems.push_back({word, "serve takes options only; see stepsim help serve"});
   }
@@ -195,6 +270,8 @@ ServeOptions read_serve_options(const std::vector<std::string>& arguments,
     if (options.cases.empty()) problems.push_back({"--cases", "must not be empty"});
     refuse_beside_cases(line, problems);
   } else {
+    read_served(line, options, problems);
+    read_others(parts, options, problems);
     read_run(line, options, problems);
   }
   return options;

@@ -28,10 +28,13 @@ struct ServeOptions {
   bool transfer_over_network = false;
   TimedKvTransport::Rates transfer{};  // else
   std::int64_t chips_per_replica = 1;
+  // Further models: what stands behind a second --model and the next ones. Of these only sources,
+  // serving, model, step times, decode_plan and asked are used.
+  std::vector<ServeOptions> others{};
 
   std::string json;
   std::string html;
-  std::string asked;  // asked_json()
+  std::string asked;  // asked_json(): of several models the first one's, and what holds for all
   std::string trace;
   std::string requests_out;
 };

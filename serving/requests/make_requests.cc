@@ -30,6 +30,7 @@ class SourceReader {
     tenant_ = TenantId(static_cast<std::uint32_t>(list_.tenants.size()));
     Tenant& tenant = list_.tenants.emplace_back();
     tenant.name = source_.tenant.empty() ? std::string(name_of(source_.kind)) : source_.tenant;
+    tenant.model = source_.model;
     if (source_.kind == ArrivalKind::kClosed) {
       tenant.loop = {.concurrency = *source_.concurrency,
                      .think = source_.think.value_or(Duration())};

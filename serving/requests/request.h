@@ -43,12 +43,17 @@ struct ClosedLoop {
 
 struct Tenant {
   std::string name;
+  std::uint32_t model = 0;           // that it asks, of a system with several
   std::optional<ClosedLoop> loop{};  // unset: its requests come when they come
 };
 
 struct RequestList {
   std::vector<Request> requests;  // of one tenant in the order in which they come
   std::vector<Tenant> tenants;
+
+  std::size_t model_of(const Request& request) const {
+    return tenants[request.tenant.index()].model;
+  }
 };
 
 }  // namespace stepsim

@@ -49,6 +49,7 @@ struct RequestSource {
   std::string where{};
   std::string tenant{};
   std::int64_t priority = 0;
+  std::uint32_t model = 0;  // that is asked, of several; no key
 };
 
 const FieldTable<RequestSource>& request_fields();

@@ -168,6 +168,28 @@ class ServeTest(StepsimTest):
         self.assertEqual([replica["prefill"] for replica in answer["replicas"]], [True, True, False])
         self.assertEqual({row["transfer_s"] for row in rows}, {"0.001100000000"})
 
+    def test_several_models_on_one_cluster(self):
+        models = [["--model", "llama3-8b", "--plan", "tp=4", "--requests",
+                   "burst:count=8,input=100,output=20"],
+                  ["--model", "llama3-8b", "--plan", "tp=2", "--replicas", "2", "--engine",
+                   "sglang,sequences=3", "--requests", "poisson:rate=50,count=30,input=50,output=9"]]
+        cluster = ["--cluster", "dgx-h100-8", "--json", "-"]
+        both = json.loads(stepsim("serve", *models[0], *cluster, *models[1]).stdout)
+        self.assertEqual(both["chips"], 8)
+        self.assertEqual([model["engine"] for model in both["models"]], ["vllm", "sglang"])
+        self.assertEqual([model["replicas"] for model in both["models"]], [[0], [1, 2]])
+        for model, arguments in zip(both["models"], models):
+            alone = json.loads(stepsim("serve", *arguments, *cluster).stdout)
+            for key in ("ttft_s", "end_to_end_s", "chips", "output_tokens_per_s_per_chip", "requests"):
+                self.assertEqual(model[key], alone[key])
+        self.expect_refused(["serve", *models[0], *cluster, *models[1], "--replicas", "3"], "replicas")
+        self.expect_refused(["serve", *models[0], *cluster, *models[1], "--model", "llama3-8b",
+                             "--requests", "burst:count=1,input=1,output=1"],
+                            "has 8 chips, but all replicas have 9")
+        self.expect_refused(["serve", *models[0], "--model", "llama3-8b", "--plan", "tp=0", "--engine",
+                             "x"], "--cluster: must be given", "model 2: --engine",
+                            "model 2: --requests: must be given")
+
     def test_every_problem_is_said_at_once(self):
         self.expect_refused(
             ["serve", "--requests", "poisson:rate=0,count=5,input=10,output=5", "--requests", "nothing",

@@ -45,24 +45,42 @@ bool may_get_stuck(const EngineOptions& options) {
   return !options.chunked_prefill || options.drafts > 0;
 }
 
+bool is_small(const ModelReplicas& model) {
+  return is_small(model.replicas) && (!model.decode || is_small(*model.decode));
+}
+
+bool may_get_stuck(const ModelReplicas& model) {
+  return may_get_stuck(model.replicas.options) ||
+         (model.decode && may_get_stuck(model.decode->options));
+}
+
 void serve_if_small(const ServeOptions& options) {
-  if (!std::all_of(options.sources.begin(), options.sources.end(),
-                   [](const RequestSource& source) { return is_small(source); }) ||
-      !is_small(options.serving.replicas) ||
-      (options.serving.decode && !is_small(*options.serving.decode))) {
+  std::vector<RequestSource> sources = options.sources;
+  for (const ServeOptions& other : options.others) {
+    sources.insert(sources.end(), other.sources.begin(), other.sources.end());
+  }
+  std::vector<ModelReplicas> models;
+  for (std::size_t i = 0; i < options.serving.models(); ++i) {
+    models.push_back(options.serving.model(i));
+  }
+  if (!std::ranges::all_of(sources, [](const auto& source) { return is_small(source); }) ||
+      !std::ranges::all_of(models, [](const auto& model) { return is_small(model); })) {
     return;
   }
-  const RequestList list = make_requests(options.sources);
+  const RequestList list = make_requests(sources);
   if (!is_soon_served(list)) return;
   throw_if_any(check(list, options.serving));
   LinearStepTime cost(options.step_time.value_or(LinearStepTime::Rates{.base = Duration(1000)}));
   TimedKvTransport transport(options.transfer);
   try {
     simulate_serving(list, options.serving,
-                     {.replicas = cost, .decode = &cost, .transport = &transport});
+                     {.replicas = cost,
+                      .decode = &cost,
+                      .transport = &transport,
+                      .others = std::vector<ModelCosts>(models.size() - 1, {&cost, &cost})});
   } catch (const ServingStuck&) {
-    const bool may_be = may_get_stuck(options.serving.replicas.options) ||
-                        (options.serving.decode && may_get_stuck(options.serving.decode->options));
+    const bool may_be =
+        std::ranges::any_of(models, [](const auto& model) { return may_get_stuck(model); });
     require(may_be, "requests are stuck for no reason");
   }
 }

@@ -255,5 +255,71 @@ TEST(DisaggregatedTest, EverythingIsAnswered) {
   EXPECT_GT(result.replicas[2].steps, 0);
 }
 
+RequestList requests_of_model(std::uint32_t model, std::vector<Problem>& problems) {
+  RequestSource source = read_request_source(
+      model == 0 ? "closed:concurrency=9,count=80,input=uniform:1-90,output=uniform:1-40"
+                 : "poisson:rate=50,count=60,input=40,output=20",
+      problems);
+  source.model = model;
+  return make_requests({&source, 1});
+}
+
+// Two models in one run: every request is served as if its model were alone.
+TEST(SeveralModelsTest, ModelsHaveReplicasOfTheirOwn) {
+  std::vector<Problem> problems;
+  ServingOptions options = options_of("vllm,kv-blocks=20");
+  options.replicas.count = 2;
+  const ModelReplicas other{.replicas = read_engine("orca,sequences=3,kv-blocks=700", problems)};
+  options.others.push_back(other);
+  RequestList both = requests_of_model(0, problems);
+  const RequestList second = requests_of_model(1, problems);
+  ASSERT_TRUE(problems.empty());
+  const auto first_count = static_cast<std::uint32_t>(both.requests.size());
+  both.tenants.push_back(second.tenants.front());
+  for (Request request : second.requests) {
+    request.tenant = TenantId(1);
+    both.requests.push_back(request);
+  }
+  EXPECT_TRUE(check(both, options).empty());
+  LinearStepTime fast({.base = 3ms, .token = 7us});
+  LinearStepTime slow({.base = 11ms});
+  const ServingResult result =
+      simulate_serving(both, options, {.replicas = fast, .others = {{.replicas = &slow}}});
+
+  options.others.clear();
+  const ServingResult alone =
+      simulate_serving(requests_of_model(0, problems), options, {.replicas = fast});
+  ServingOptions other_options;
+  other_options.replicas = other.replicas;
+  RequestList own = second;
+  own.tenants.front().model = 0;
+  const ServingResult other_alone = simulate_serving(own, other_options, {.replicas = slow});
+  for (std::uint32_t i = 0; i < both.requests.size(); ++i) {
+    const bool is_first = i < first_count;
+    const RequestRecord& record = result.requests[RequestId(i)];
+    const RequestRecord& expected =
+        is_first ? alone.requests[RequestId(i)] : other_alone.requests[RequestId(i - first_count)];
+    EXPECT_EQ(record.first_token, expected.first_token);
+    EXPECT_EQ(record.last_token, expected.last_token);
+    EXPECT_EQ(record.preemptions, expected.preemptions);
+    EXPECT_EQ(record.replica < 2, is_first);
+  }
+  EXPECT_EQ(result.replicas.at(2).model, 1U);
+  EXPECT_EQ(result.steps, alone.steps + other_alone.steps);
+  EXPECT_GT(result.preemptions, 0);
+}
+
+TEST(SeveralModelsTest, ARequestIsCheckedAgainstItsOwnModel) {
+  std::vector<Problem> problems;
+  ServingOptions options = options_of("vllm");
+  options.others.push_back({.replicas = read_engine("vllm,kv-blocks=2", problems)});
+  RequestList list = requests_of({{0ms, 50, 2}, {0ms, 50, 2}});
+  list.tenants.push_back({.name = "small", .model = 1});
+  list.requests[1].tenant = TenantId(1);
+  const std::vector<Problem> found = check(list, options);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().field, "requests[1]");
+}
+
 }  // namespace
 }  // namespace stepsim

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "experiment/build_cluster.h"
 #include "proto/load_experiment.h"
@@ -11,6 +12,7 @@
 #include "serving/passes/kv_room.h"
 #include "serving/passes/network_kv_transport.h"
 #include "serving/passes/simulated_step_cost.h"
+#include "serving/serve.h"
 
 namespace stepsim {
 namespace {
@@ -158,6 +160,41 @@ TEST(NetworkKvTransportTest, LayoutsMayDiffer) {
   }
   EXPECT_EQ(arrived.size(), 1U);
   EXPECT_NEAR(to_seconds(last - Time{}), 2e-3, 2e-5);
+}
+
+// Chips 0 to 3 of a mesh in a row: one model moves caches from 0 to 2, the other from 1 to 3. Both
+// take the link from 1 to 2 and have half of it each.
+TEST(NetworkKvTransportTest, ModelsShareTheNetwork) {
+  const Cluster cluster = build_cluster(load_cluster("v5e-4x4"));
+  std::vector<ReplicaPlace> places;
+  for (const std::uint32_t chip : {0U, 2U, 1U, 3U}) {  // a model's prefills, then its decodes
+    places.push_back({.first = chip, .ranks = 1, .token = Bytes(1'000'000)});
+  }
+  ServingOptions options;
+  options.decode = options.replicas;
+  options.others.push_back({.replicas = options.replicas, .decode = options.replicas});
+  LinearStepTime cost({.base = std::chrono::milliseconds(1)});
+  const auto transfers = [&](std::vector<std::uint32_t> models) {
+    NetworkKvTransport transport(cluster, places);
+    RequestList list;
+    list.tenants = {{.name = "a"}, {.name = "b", .model = 1}};
+    for (const std::uint32_t model : models) {
+      list.requests.push_back({.input_tokens = 100, .output_tokens = 2, .tenant = TenantId(model)});
+    }
+    const ServingResult result = simulate_serving(
+        list, options,
+        {.replicas = cost, .decode = &cost, .transport = &transport, .others = {{&cost, &cost}}});
+    std::vector<double> seconds;
+    for (const RequestRecord& record : result.requests) {
+      seconds.push_back(to_seconds(record.parts[static_cast<std::size_t>(RequestPart::kTransfer)]));
+    }
+    return seconds;
+  };
+  const double alone = transfers({0}).front();
+  EXPECT_GT(alone, 1e-3);  // 100 MB over a link of less than 100 GB/s
+  const std::vector<double> both = transfers({0, 1});
+  EXPECT_NEAR(both[0] / alone, 2, 0.01);
+  EXPECT_NEAR(both[1] / alone, 2, 0.01);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_message.h"
 #include "proto/hugging_face/hugging_face.h"
 #include "proto/message_fields.h"
 
@@ -59,15 +60,11 @@ bool resolve_catalog(Message& message, CatalogKind kind, const std::string& fiel
   const bool is_file = may_be_file(kind) && looks_like_file(name);
   Message base;
   if constexpr (requires { base.gated_mlp(); }) {
-    if (is_hugging_face(*source)) {
-      read_hugging_face(*source, message.as(), base, problems);
-      message.clear_as();
-    } else {
-      read_message(*source, field + ".", base, problems);
-    }
-  } else {
-    // What a syntax error in a user's file leaves out means nothing.
-    if (!read_message(*source, field + ".", base, problems) && is_file) return false;
+    if (read_catalog_model(*source, field + ".", message.as(), base, problems)) message.clear_as();
+  } else if (!is_file) {
+    read_catalog_message(*source, field + ".", base, problems);
+  } else if (!read_message(*source, field + ".", base, problems)) {
+    return false;  // what a syntax error in a user's file leaves out means nothing
   }
   // The entry that it is based on.
   if (!resolve_catalog(base, kind, field, problems, is_file)) return false;
@@ -88,7 +85,7 @@ void take_serving_kernels(file::Chip& chip, ProblemList& problems) {
   const CatalogAnswer sister = find(CatalogKind::kChip, chip.kernel_constants_of());
   if (!sister.found) return;
   file::Chip other;
-  read_message(*sister.found, "cluster.chip.", other, problems);
+  read_catalog_message(*sister.found, "cluster.chip.", other, problems);
   if (other.has_serving()) *chip.mutable_serving() = other.serving();
 }
 

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "proto/catalog/catalog_message.h"
 #include "proto/cluster.pb.h"
 #include "topology/kinds/tpu_slice.h"
 #include "topology/topology_table.h"
@@ -22,7 +23,7 @@ namespace {
 file::Cluster parse(const SourceText& file) {
   file::Cluster cluster;
   ProblemList problems;
-  read_message(file, "", cluster, problems);
+  read_catalog_message(file, "", cluster, problems);
   assert(problems.empty());  // tests/proto/catalog_test.cc reads every file of the catalog
   return cluster;
 }

@@ -1,4 +1,5 @@
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_message.h"
 #include "proto/catalog/measured_tables.h"
 #include "proto/hardware.pb.h"
 
@@ -9,7 +10,7 @@ std::vector<Hardware> load_hardware() {
   std::vector<Hardware> table;
   for (const SourceText& source : catalog_tables("hardware")) {
     file::HardwareTable message;
-    read_message(source, "", message, problems);
+    read_catalog_message(source, "", message, problems);
     for (const file::Hardware& entry : message.hardware()) {
       Hardware& hardware = table.emplace_back();
       hardware.names.assign(entry.name().begin(), entry.name().end());

@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_message.h"
 #include "proto/catalog/measured_tables.h"
 #include "proto/uncertainty.pb.h"
 
@@ -11,7 +12,7 @@ std::vector<IntervalEntry> load_intervals() {
   std::vector<IntervalEntry> entries;
   for (const SourceText& source : catalog_tables("uncertainty")) {
     file::UncertaintyTable table;
-    read_message(source, "", table, problems);
+    read_catalog_message(source, "", table, problems);
     for (const file::MeasuredInterval& row : table.interval()) {
       IntervalEntry entry{.metric = row.metric() == "memory_bytes" ? PredictedMetric::kMemory
                                                                    : PredictedMetric::kStepTime,

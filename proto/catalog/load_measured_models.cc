@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_message.h"
 #include "proto/catalog/catalog_reference.h"
 #include "proto/catalog/measured_tables.h"
 #include "proto/measured_model.pb.h"
@@ -23,7 +24,7 @@ std::vector<MeasuredModel> load_measured_models() {
   std::vector<MeasuredModel> table;
   for (const SourceText& source : catalog_tables("measured")) {
     file::MeasuredModelTable message;
-    read_message(source, "", message, problems);
+    read_catalog_message(source, "", message, problems);
     for (const file::MeasuredModel& entry : message.model()) {
       MeasuredModel& model = table.emplace_back();
       model.names.assign(entry.name().begin(), entry.name().end());

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "proto/catalog/catalog.h"
+#include "proto/catalog/catalog_message.h"
 #include "proto/catalog/catalog_reference.h"
 #include "proto/catalog/measured_tables.h"
 #include "proto/message_fields.h"
@@ -19,7 +20,7 @@ std::vector<file::Software> software_messages() {
   std::vector<file::Software> all;
   for (const SourceText& source : catalog_tables("software")) {
     file::SoftwareTable table;
-    read_message(source, "", table, problems);
+    read_catalog_message(source, "", table, problems);
     all.insert(all.end(), table.software().begin(), table.software().end());
   }
   throw_if_any(problems.all());

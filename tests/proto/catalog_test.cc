@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "proto/catalog/catalog_reference.h"
 #include "proto/catalog/measured_tables.h"
+#include "proto/load_experiment.h"
 #include "proto/to_spec.h"
+#include "sim/base/parallel.h"
 #include "tests/support/experiment_case.h"
 #include "workload/model_counts.h"
 
@@ -293,6 +297,71 @@ TEST(CatalogTest, ListsFamiliesByTheirUsualSizes) {
   EXPECT_EQ(std::count(names.begin(), names.end(), "dgx-h100-512"), 1);
   EXPECT_EQ(std::count(names.begin(), names.end(), "v5p-16x20x28"), 1);
   EXPECT_EQ(std::count(names.begin(), names.end(), "dgx-h100"), 0);
+}
+
+// What was read before is kept; nobody may see a difference.
+TEST(CatalogTest, ReadingAnEntryAgainGivesTheSame) {
+  std::vector<std::string> first;
+  const std::vector<std::string> names = list(CatalogKind::kModel);
+  const auto text_of = [](const std::string& name) {
+    file::Model message;
+    message.set_catalog(name);
+    ProblemList problems;
+    EXPECT_TRUE(resolve(message, "", problems));
+    EXPECT_TRUE(problems.empty());
+    const std::string text = message.SerializeAsString();
+    message.set_layers(1);  // of the caller alone
+    message.clear_heads();
+    return text;
+  };
+  for (const std::string& name : names) first.push_back(text_of(name));
+  std::vector<std::string> again(names.size());
+  for_each_in_parallel(names.size(), 8, [&](std::size_t i) { again[i] = text_of(names[i]); });
+  EXPECT_EQ(again, first);
+}
+
+TEST(CatalogTest, ThreadsReadAnEntryOfTheCatalogAtOnce) {
+  // A size of a family is a text of its own, which nobody has read yet.
+  std::vector<std::string> sizes;
+  for (int nodes = 301; nodes < 311; ++nodes) {
+    sizes.push_back("dgx-a100-" + std::to_string(8 * nodes));
+  }
+  std::vector<std::string> texts(8 * sizes.size());
+  for_each_in_parallel(texts.size(), 8, [&](std::size_t i) {
+    file::Cluster message;
+    message.set_catalog(sizes[i / 8]);
+    ProblemList problems;
+    EXPECT_TRUE(resolve(message, problems));
+    texts[i] = message.SerializeAsString();
+  });
+  for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(texts[i], texts[i / 8 * 8]) << i;
+  EXPECT_NE(texts[0], texts[8]);
+}
+
+TEST(CatalogTest, AFamilyOfAModelIsPartOfWhatIsKept) {
+  const auto read_as = [](const std::string& family) {
+    file::Model message;
+    message.set_catalog("mistral-7b");
+    if (!family.empty()) message.set_as(family);
+    ProblemList problems;
+    resolve(message, "", problems);
+    return message.note();
+  };
+  const std::string own = read_as("");
+  EXPECT_NE(read_as("llama"), own);
+  EXPECT_EQ(read_as(""), own);
+}
+
+TEST(CatalogTest, AFileOfAUserIsReadEachTime) {
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / "changing_chip.textproto";
+  const auto launch_of = [&path](const char* overhead) {
+    std::ofstream(path) << "catalog: \"h100-sxm\" launch_overhead: \"" << overhead << "\"\n";
+    return load_chip(path.string()).launch_overhead;
+  };
+  EXPECT_EQ(to_seconds(launch_of("3us")), 3e-6);
+  EXPECT_EQ(to_seconds(launch_of("4us")), 4e-6);
+  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -1,0 +1,89 @@
+#include "proto/catalog/catalog_message.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "proto/hugging_face/hugging_face.h"
+
+namespace stepsim {
+namespace {
+
+using google::protobuf::Message;
+
+// KeptMessages holds what was read before, by the text of which it was read.
+class KeptMessages {
+ public:
+  // Returns whether the message was kept, and copies it.
+  bool find(const std::string& key, Message& into) const {
+    std::shared_ptr<const Message> kept;
+    {
+      const std::shared_lock lock(mutex_);
+      const auto found = messages_.find(key);
+      if (found == messages_.end()) return false;
+      kept = found->second;
+    }
+    into.CopyFrom(*kept);
+    return true;
+  }
+
+  void keep(std::string key, const Message& message) {
+    std::shared_ptr<Message> copy(message.New());
+    copy->CopyFrom(message);
+    const std::unique_lock lock(mutex_);
+    if (messages_.size() < kMost) messages_.emplace(std::move(key), std::move(copy));
+  }
+
+ private:
+  // A family of clusters has many sizes, each of which is a text of its own.
+  static constexpr std::size_t kMost = 1000;
+
+  mutable std::shared_mutex mutex_;  // guards messages_
+  std::unordered_map<std::string, std::shared_ptr<const Message>> messages_;
+};
+
+KeptMessages& kept_messages() {
+  static KeptMessages kept;
+  return kept;
+}
+
+// `how`: what else decides what the text means.
+bool read_once(const SourceText& source, std::string_view how, Message& message,
+               ProblemList& problems, const std::function<bool()>& read) {
+  std::string key = message.GetDescriptor()->full_name();
+  key.append("\n").append(how).append("\n").append(source.name).append("\n").append(source.text);
+  if (kept_messages().find(key, message)) return true;
+  const std::size_t before = problems.size();
+  if (!read()) return false;
+  if (problems.size() == before) kept_messages().keep(std::move(key), message);
+  return true;
+}
+
+}  // namespace
+
+bool read_catalog_message(const SourceText& source, std::string_view prefix, Message& message,
+                          ProblemList& problems) {
+  return read_once(source, "", message, problems,
+                   [&] { return read_message(source, prefix, message, problems); });
+}
+
+bool read_catalog_model(const SourceText& source, std::string_view prefix, const std::string& as,
+                        file::Model& model, ProblemList& problems) {
+  // To ask whether it is a config takes as long as to read one.
+  const bool is_config =
+      source.extension == ".json" && read_once(source, "config as " + as, model, problems, [&] {
+        if (!is_hugging_face(source)) return false;
+        read_hugging_face(source, as, model, problems);
+        return true;
+      });
+  if (!is_config) read_catalog_message(source, prefix, model, problems);
+  return is_config;
+}
+
+}  // namespace stepsim

@@ -8,9 +8,11 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <atomic>
 #include <boost/program_options.hpp>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -32,26 +34,52 @@ namespace {
 
 namespace py = pybind11;
 
-// Asks Python for signals, not more often than every 50 ms, and keeps what their handlers raise.
+// Asks Python for signals, and `goes_on` if there is one, not more often than every 50 ms. Keeps
+// what signals and callables raise.
 class SignalWatch {
  public:
+  SignalWatch(py::object goes_on, py::object part)
+      : goes_on_(std::move(goes_on)), part_(std::move(part)) {}
+
+  // Any thread may ask; signals are looked for in the main thread alone, as Python does.
   bool goes_on() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_) return true;
-    next_ = now + kBetween;
+    const Clock::rep now = Clock::now().time_since_epoch().count();
+    Clock::rep next = next_;
+    if (now < next || !next_.compare_exchange_strong(next, now + kBetween.count())) return true;
     const py::gil_scoped_acquire acquired;
-    if (PyErr_CheckSignals() == 0) return true;
-    raised_ = std::make_exception_ptr(py::error_already_set());
-    return false;
+    if (raised_) return false;
+    try {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      return goes_on_.is_none() || goes_on_().cast<bool>();
+    } catch (...) {
+      raised_ = std::current_exception();
+      return false;
+    }
   }
+
+  // Hands a part of the result to Python; any thread may call it.
+  void take(const std::string& part) {
+    const py::gil_scoped_acquire acquired;
+    if (raised_) return;
+    try {
+      part_(part);
+    } catch (...) {
+      raised_ = std::current_exception();
+    }
+  }
+  bool takes_parts() const { return !part_.is_none(); }
   void rethrow() const {
     if (raised_) std::rethrow_exception(raised_);
   }
 
  private:
-  static constexpr std::chrono::milliseconds kBetween{50};
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kBetween;
-  std::exception_ptr raised_;
+  using Clock = std::chrono::steady_clock;
+  static constexpr Clock::duration kBetween = std::chrono::milliseconds(50);
+
+  std::atomic<Clock::rep> next_ = (Clock::now() + kBetween).time_since_epoch().count();
+  py::object goes_on_;
+  py::object part_;
+  std::exception_ptr raised_;  // written by threads that have the interpreter's lock
 };
 
 py::list list_of(const std::vector<Problem>& problems) {
@@ -76,13 +104,17 @@ std::vector<Problem> problems_of(Work work) {
   return {};
 }
 
-py::tuple call_subcommand(const std::string& name, const std::vector<std::string>& arguments) {
+py::tuple call_subcommand(const std::string& name, const std::vector<std::string>& arguments,
+                          py::object goes_on, py::object part) {
   Called called;
-  SignalWatch watch;
+  SignalWatch watch(std::move(goes_on), std::move(part));
+  std::function<void(const std::string&)> take;
+  if (watch.takes_parts()) take = [&watch](const std::string& text) { watch.take(text); };
   const std::vector<Problem> problems = problems_of([&] {
     try {
-      called = call(name, arguments, [&watch] { return watch.goes_on(); });
-    } catch (const SessionStopped&) {  // watch knows why
+      called = call(
+          name, arguments, [&watch] { return watch.goes_on(); }, take);
+    } catch (const SessionStopped&) {  // watch knows why, or goes_on() has said no
     } catch (const DeadlockError& error) {
       called.status = ExitStatus::kNo;
       called.errors = std::string("the step never ends\n") + error.what();
@@ -157,8 +189,10 @@ PYBIND11_MODULE(_core, module) {
   module.attr("version") = std::string(version());
   module.def(
       "call", call_subcommand, py::arg("subcommand"), py::arg("arguments"),
+      py::arg("goes_on") = py::none(), py::arg("part") = py::none(),
       "Runs a subcommand. Returns (exit status, standard output, standard error, outputs kept "
-      "in memory, problems of the input).");
+      "in memory, problems of the input). goes_on() is asked about every 50 ms; False ends the "
+      "work. part(text) is called with each point of a sweep.");
   module.def("options", options_of, py::arg("subcommand"),
              "The options of a subcommand: (name, takes a value, help) of each.");
   module.def("subcommands", names_of_subcommands, "The names of all subcommands.");

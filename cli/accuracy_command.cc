@@ -13,6 +13,7 @@
 #include "cli/html_option.h"
 #include "cli/outputs.h"
 #include "cli/progress_line.h"
+#include "cli/session.h"
 #include "cli/standard_output.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
@@ -246,11 +247,13 @@ ExitStatus run_accuracy_command(const std::vector<std::string>& arguments) {
                  .serving_plan = line.value("plan"),
                  .serving_engine = line.value("engine"),
                  .change_chip = {},
-                 .progress = [&](std::size_t done, std::size_t all) {
-                   if (!progress.is_due()) return true;
-                   progress.show(fmt::format("{}: {} of {} records", table.file, done, all));
-                   return true;
-                 }});
+                 .progress =
+                     [&](std::size_t done, std::size_t all) {
+                       if (!progress.is_due()) return true;
+                       progress.show(fmt::format("{}: {} of {} records", table.file, done, all));
+                       return true;
+                     },
+                 .goes_on = asks_session()});
     rows.insert(rows.end(), of_table.begin(), of_table.end());
   }
   Outputs outputs;

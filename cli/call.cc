@@ -11,9 +11,9 @@
 namespace stepsim {
 
 Called call(const std::string& name, const std::vector<std::string>& arguments,
-            std::function<bool()> goes_on) {
+            std::function<bool()> goes_on, std::function<void(const std::string&)> part) {
   const Subcommand& subcommand = find_subcommand(name);
-  Session session{.goes_on = std::move(goes_on)};
+  Session session{.goes_on = std::move(goes_on), .part = std::move(part)};
   Called called;
   try {
     const InSession here(session);

@@ -25,10 +25,10 @@ struct Called {
   std::map<std::string, std::string> kept;  // outputs to "memory:NAME", by NAME
 };
 
-// `goes_on` is asked now and then; returning false ends the work with SessionStopped. It may be
-// empty. Throws what subcommands throw: ConfigError with all problems,
-// DeadlockError, std::range_error.
+// `goes_on` is asked now and then; returning false ends the work with SessionStopped. `part` is
+// called with what is known before the rest (session.h). Both may be empty. Throws what subcommands
+// throw: ConfigError with all problems, DeadlockError, std::range_error.
 Called call(const std::string& subcommand, const std::vector<std::string>& arguments,
-            std::function<bool()> goes_on = {});
+            std::function<bool()> goes_on = {}, std::function<void(const std::string&)> part = {});
 
 }  // namespace stepsim

@@ -21,8 +21,7 @@ Session* current_session() noexcept {
 
 bool goes_on(Session* session) {
   if (session == nullptr) return true;
-  const bool asks = session == current_session() && session->goes_on && !session->stopped;
-  if (asks && !session->goes_on()) session->stopped = true;
+  if (session->goes_on && !session->stopped && !session->goes_on()) session->stopped = true;
   return !session->stopped;
 }
 
@@ -32,6 +31,12 @@ void throw_if_stopped() {
 
 bool session_progress(void* session, Time, std::uint64_t, std::uint64_t) {
   return goes_on(static_cast<Session*>(session));
+}
+
+std::function<bool()> asks_session() {
+  Session* const session = current_session();
+  if (session == nullptr) return {};
+  return [session] { return goes_on(session); };
 }
 
 std::optional<std::string> name_in_memory(std::string_view path) {

@@ -11,7 +11,8 @@
 //   session.kept["json"]
 //
 // It holds for the thread that called, not for the threads that the work starts: those print
-// nothing, and don't ask the caller. Several threads can be in sessions of their own.
+// nothing, and ask the caller only where they were told of the session. Several threads can be in
+// sessions of their own.
 
 #pragma once
 
@@ -31,8 +32,12 @@ struct Session {
   std::string output{};                       // what would be on standard output
   std::string errors{};                       // and on standard error
   std::map<std::string, std::string> kept{};  // by the name behind "memory:"
-  std::function<bool()> goes_on{};            // may be empty: it does
-  std::atomic<bool> stopped = false;          // goes_on() has said no
+  // Asked by any thread, several at once. May be empty: it does.
+  std::function<bool()> goes_on{};
+  // Takes the parts of a result that are there before the rest, each as JSON: the points of a
+  // sweep, in order. Called by one thread at a time, of any thread. May be empty.
+  std::function<void(const std::string&)> part{};
+  std::atomic<bool> stopped = false;  // goes_on() has said no
 };
 
 // While one lives, this thread is in the session.
@@ -53,15 +58,17 @@ Session* current_session() noexcept;
 // The caller of a session has said that the work ends.
 struct SessionStopped {};
 
-// Returns whether the work of a session goes on; the thread that is in it asks the caller. Without
-// a session it does. Cheap enough to be called for every progress. The second one is of this
-// thread's session, and throws SessionStopped if it doesn't.
+// Returns whether the work of a session goes on, as its caller says. Without a session it does.
+// Cheap enough to be called for every progress. The second one is of this thread's session, and
+// throws SessionStopped if it doesn't.
 bool goes_on(Session* session);
 void throw_if_stopped();
 
 // Lets simulations in other threads ask, too: the `progress` of ExperimentOptions, whose context is
-// the session.
+// the session. asks_session() is the same for the options of searches and tables, and empty without
+// a session; it is of the session that this thread is in.
 bool session_progress(void* session, Time now, std::uint64_t ops_done, std::uint64_t ops_total);
+std::function<bool()> asks_session();
 
 // Returns the name in "memory:NAME" if this thread is in a session.
 std::optional<std::string> name_in_memory(std::string_view path);

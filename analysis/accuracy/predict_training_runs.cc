@@ -146,7 +146,7 @@ std::vector<RunOutcome> simulate_all(const CsvTable& table,
     TrainingRun run = training_run(table, runs[i].front(), catalog, options.library);
     if (options.change_chip) options.change_chip(run.experiment.cluster.chip);
     const RunOutcome outcome =
-        simulate_training_run(std::move(run), options.most_ops, one_at_a_time);
+        simulate_training_run(std::move(run), options.most_ops, options.goes_on, one_at_a_time);
     for (const std::size_t record : runs[i]) outcomes[record] = outcome;
     const std::lock_guard lock(reporting);
     report(options, done += runs[i].size(), table.records.size());

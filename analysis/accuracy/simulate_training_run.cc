@@ -14,6 +14,7 @@ namespace {
 
 struct RunLimits {
   std::uint64_t most_ops;
+  const std::function<bool()>& goes_on;
   std::mutex& one_at_a_time;
 };
 
@@ -32,8 +33,14 @@ void refuse_long_runs(std::uint64_t ops, std::uint64_t most_ops) {
 
 // Throws ConfigError, DeadlockError.
 RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
-                           const RunLimits& limits) {
+                           RunLimits& limits) {
   ExperimentOptions simulation;
+  if (limits.goes_on) {
+    simulation.progress_context = &limits;
+    simulation.progress = [](void* context, Time, std::uint64_t, std::uint64_t) {
+      return static_cast<const RunLimits*>(context)->goes_on();
+    };
+  }
   std::unique_lock<std::mutex> alone;
   simulation.before = [&](const OpGraph& graph, const Cluster&, const SimulationOptions& chosen) {
     const std::uint64_t ops = count_ops(graph) * chosen.steps;
@@ -56,7 +63,7 @@ RunPrediction simulate_run(const Experiment& experiment, const Cluster& cluster,
 
 // Takes the first of the run's recomputes that fits in memory, and says so. If none does, something
 // else was read or assumed wrongly, and it takes the first. Throws ConfigError, DeadlockError.
-RunPrediction simulate_first_that_fits(TrainingRun& run, const RunLimits& limits) {
+RunPrediction simulate_first_that_fits(TrainingRun& run, RunLimits& limits) {
   Experiment& experiment = run.experiment;
   const Cluster cluster = cluster_for_steps(experiment, std::move(run.topology));
   if (run.recomputes.empty()) return simulate_run(experiment, cluster, limits);
@@ -78,7 +85,7 @@ RunPrediction simulate_first_that_fits(TrainingRun& run, const RunLimits& limits
 }
 
 // Returns nullopt, with the reason in `run.problem`, if the run cannot be simulated.
-std::optional<RunPrediction> predict_run(TrainingRun& run, const RunLimits& limits) {
+std::optional<RunPrediction> predict_run(TrainingRun& run, RunLimits& limits) {
   if (!run.problem.empty()) return std::nullopt;
   try {
     return simulate_first_that_fits(run, limits);
@@ -95,9 +102,10 @@ std::optional<RunPrediction> predict_run(TrainingRun& run, const RunLimits& limi
 }  // namespace
 
 RunOutcome simulate_training_run(TrainingRun run, std::uint64_t most_ops,
-                                 std::mutex& one_at_a_time) {
+                                 const std::function<bool()>& goes_on, std::mutex& one_at_a_time) {
+  RunLimits limits{.most_ops = most_ops, .goes_on = goes_on, .one_at_a_time = one_at_a_time};
   RunOutcome outcome;
-  outcome.prediction = predict_run(run, {.most_ops = most_ops, .one_at_a_time = one_at_a_time});
+  outcome.prediction = predict_run(run, limits);
   outcome.problem = std::move(run.problem);
   outcome.assumed = std::move(run.assumed);
   return outcome;

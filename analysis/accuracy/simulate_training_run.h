@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -33,7 +34,9 @@ struct RunOutcome {
 // Runs of more ops than this take much memory and hold `one_at_a_time` while they are simulated.
 inline constexpr std::uint64_t kManyOps = 40'000'000;
 
+// `goes_on` is asked now and then, and may be empty. Throws SimulationInterrupted if it returns
+// false.
 RunOutcome simulate_training_run(TrainingRun run, std::uint64_t most_ops,
-                                 std::mutex& one_at_a_time);
+                                 const std::function<bool()>& goes_on, std::mutex& one_at_a_time);
 
 }  // namespace stepsim

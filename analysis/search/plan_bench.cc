@@ -24,6 +24,18 @@ std::optional<double> most_joules(const ChipSpec& chip, const SimulationResult& 
                              power.joules_per_teraflop * 1e-12 * result.flops.value());
 }
 
+// What ends the simulation of a plan: the time of the search, or its caller.
+struct RunWatch {
+  std::optional<SearchClock::time_point> deadline;
+  const std::function<bool()>& goes_on;
+  bool is_stopped = false;  // by the caller
+
+  bool lets_run() {
+    is_stopped = goes_on && !goes_on();
+    return !is_stopped && (!deadline || SearchClock::now() < *deadline);
+  }
+};
+
 }  // namespace
 
 std::vector<Problem> PlanBench::problems_of(const ParallelPlan& plan) const {
@@ -53,11 +65,12 @@ SimulatedPlan PlanBench::simulated(const ParallelPlan& plan, const SearchOptions
   Experiment experiment = place_.base;
   experiment.plan = plan;
   const Cluster& cluster = hardware(plan).cluster;
+  RunWatch watch{.deadline = deadline, .goes_on = options.goes_on};
   ExperimentOptions run;
-  if (deadline) {
-    run.progress_context = &*deadline;
+  if (deadline || options.goes_on) {
+    run.progress_context = &watch;
     run.progress = [](void* context, Time, std::uint64_t, std::uint64_t) {
-      return SearchClock::now() < *static_cast<const SearchClock::time_point*>(context);
+      return static_cast<RunWatch*>(context)->lets_run();
     };
   }
   try {
@@ -69,6 +82,7 @@ SimulatedPlan PlanBench::simulated(const ParallelPlan& plan, const SearchOptions
   } catch (const ConfigError&) {
     return {.cannot_run = true};  // a group can't run the algorithm of a collective
   } catch (const SimulationInterrupted&) {
+    if (watch.is_stopped) throw;
     return {};
   }
 }

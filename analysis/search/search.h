@@ -70,6 +70,9 @@ struct SearchOptions {
   std::vector<IntervalEntry> intervals{};  // of predictions
   // Called now and then from the calling thread. May be empty.
   std::function<void(const SearchProgress&)> progress{};
+  // Asked by every thread while it simulates. If it returns false, the search ends with
+  // SimulationInterrupted. May be empty.
+  std::function<bool()> goes_on{};
 };
 
 // A plan that was simulated.

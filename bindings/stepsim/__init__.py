@@ -18,7 +18,8 @@ from ._errors import InputError, NoAnswer, Problem
 from ._graph import Node, OpGraph, Rank
 from ._objects import Cluster, Model
 from ._plan import Plan
-from ._result import Record, Result, RunResult, SearchResult, SweepResult
+from ._result import Record, Result, RunResult, SearchResult
+from ._sweep import SweepResult
 
 __all__ = ["Cluster", "InputError", "Model", "NoAnswer", "Node", "OpGraph", "Plan", "Problem", "Rank",
            "Record", "Result", "RunResult", "SearchResult", "SweepResult", "__version__", "accuracy",

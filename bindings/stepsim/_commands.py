@@ -1,24 +1,28 @@
 """The functions of stepsim: each is a subcommand of the command line, run in this process."""
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
 from . import _core
 from ._arguments import Files, options_of, plain, text_of
+from ._background import interruptible
 from ._errors import InputError, NoAnswer
 from ._graph import OpGraph
 from ._parts import flag_of
 from ._plan import schedule_text
-from ._result import Record, Result, RunResult, SearchResult, SweepResult
+from ._result import Record, Result, RunResult, SearchResult
+from ._sweep import SweepResult
 
 _R = TypeVar("_R", bound=Result)
 _NO_OUTPUT = 4
 _PARTS = ("model", "cluster", "plan")
 
 
-def _call(subcommand: str, arguments: Sequence[str], files: Files, result: Type[_R]) -> _R:
+def _call(subcommand: str, arguments: Sequence[str], files: Files, result: Type[_R],
+          goes_on: Optional[Callable[[], bool]] = None,
+          part: Optional[Callable[[str], None]] = None) -> _R:
     """Runs a subcommand, and makes a result of its JSON and of what it prints."""
     status, output, errors, kept, problems = _core.call(
-        subcommand, [*arguments, "--json=memory:json"])
+        subcommand, [*arguments, "--json=memory:json"], goes_on, part)
     if problems:
         raise InputError((files.without_folder(field), files.without_folder(message))
                          for field, message in problems)
@@ -160,26 +164,33 @@ def search(experiment: Any = None, *, model: Any = None, cluster: Any = None,
         several = keywords["cluster"]
         if isinstance(several, (list, tuple)):
             keywords["cluster"] = ",".join(text_of(one) for one in several)
-        words = _experiment_words(experiment, files)
-        return _call("search", words + options_of("search", _parts(keywords, files)), files,
-                     SearchResult)
+        arguments = _experiment_words(experiment, files) + options_of("search",
+                                                                      _parts(keywords, files))
+        return interruptible(
+            lambda goes_on: _call("search", arguments, files, SearchResult, goes_on))
 
 
 def sweep(experiment: Any = None, *, over: Any = None, model: Any = None, cluster: Any = None,
           plan: Any = None, store: Any = None, jobs: Optional[int] = None,
           **options: Any) -> SweepResult:
-    """An experiment at many points. Iterating gives each point; frame() is a table of pandas.
+    """An experiment at many points. Iterating gives each point as soon as it and those before it are
+    done, in the order of the axes; frame() is a table of pandas. wait() runs all of them.
 
     over: {"plan.zero": [0, 1, 2, 3], "plan.tp": [1, 2]} crosses the axes.
         ["plan.tp=1,2,4,plan.dp=8,4,2"] lets several fields go together.
     store: an SQLite file; what is in it is not run again.
     """
-    with Files() as files:
-        keywords = {"over": over, "model": model, "cluster": cluster, "plan": plan, "store": store,
-                    "jobs": jobs, **options}
-        words = _experiment_words(experiment, files)
-        return _call("sweep", words + options_of("sweep", _parts(keywords, files)), files,
-                     SweepResult)
+    keywords = {"over": over, "model": model, "cluster": cluster, "plan": plan, "store": store,
+                "jobs": jobs, **options}
+
+    def work(goes_on: Callable[[], bool], part: Callable[[str], None]) -> Result:
+        with Files() as files:
+            words = _experiment_words(experiment, files)
+            arguments = words + options_of("sweep", _parts(keywords, files))
+            return _call("sweep", arguments, files, Result, goes_on,
+                         lambda text: part(files.without_folder(text)))
+
+    return SweepResult(work)
 
 
 def serve(*, requests: Any = None, model: Any = None, cluster: Any = None, plan: Any = None,
@@ -243,8 +254,8 @@ def formula(id: Optional[str] = None, values: Optional[Mapping[str, Any]] = None
 def accuracy(*files_of_rows: Any, **options: Any) -> Result:
     """Predicted against measured: `rows` and `summary` of CSV tables (docs/accuracy.md)."""
     with Files() as files:
-        words = [os.fspath(one) for one in files_of_rows]
-        return _call("accuracy", words + options_of("accuracy", options), files, Result)
+        arguments = [os.fspath(one) for one in files_of_rows] + options_of("accuracy", options)
+        return interruptible(lambda goes_on: _call("accuracy", arguments, files, Result, goes_on))
 
 
 def topology(cluster: Any, **options: Any) -> Result:

@@ -1,9 +1,11 @@
 """The compiled part of stepsim. Use the functions of stepsim itself."""
-from typing import Dict, List, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 version: str
 
-def call(subcommand: str, arguments: Sequence[str]
+def call(subcommand: str, arguments: Sequence[str],
+         goes_on: Optional[Callable[[], bool]] = None,
+         part: Optional[Callable[[str], None]] = None
          ) -> Tuple[int, str, str, Dict[str, str], List[Tuple[str, str]]]: ...
 def options(subcommand: str) -> List[Tuple[str, bool, str]]: ...
 def subcommands() -> List[str]: ...

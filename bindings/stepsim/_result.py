@@ -148,27 +148,3 @@ class SearchResult(Result):
         """The plan at a place of `best`, as a stepsim.Plan."""
         from ._plan import Plan
         return Plan(**self._members["best"][place]["plan"])
-
-
-class SweepResult(Result):
-    """The points of a sweep, in order. Iterating gives a Record of each: `inputs` {path: value} and
-    the columns of the table, such as step_time_s; `problem` where a point can't run."""
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self._members["points"])
-
-    def __len__(self) -> int:
-        return len(self._members["points"])
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._members["points"][key]
-
-    def frame(self) -> Any:
-        """A table of pandas: a row a point, the inputs as columns. ImportError without pandas."""
-        import pandas  # type: ignore[import]
-        rows = []
-        for point in self:
-            row = dict(point.inputs)
-            row.update((name, value) for name, value in point.items() if name != "inputs")
-            rows.append(row)
-        return pandas.DataFrame(rows)

@@ -13,6 +13,7 @@
 #include "cli/search/search_options.h"
 #include "cli/search/search_text.h"
 #include "cli/search/shared_search.h"
+#include "cli/session.h"
 #include "cli/version.h"
 #include "traces/plot_svg.h"
 
@@ -61,6 +62,7 @@ ExitStatus run_search_command(const std::vector<std::string>& arguments) {
   if (group) add_helpers(*group, arguments, request.options);
   ProgressLine line;
   request.options.progress = [&](const SearchProgress& progress) { show_search(progress, line); };
+  request.options.goes_on = asks_session();
   const SearchResult result = search_plans(request.places, request.options);
   std::optional<PlanVerdict> why;
   if (request.why) why = judge_plan(request.places.front(), *request.why, request.options);

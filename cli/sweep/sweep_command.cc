@@ -12,6 +12,7 @@
 #include "cli/processes/process_group.h"
 #include "cli/progress.h"
 #include "cli/progress_line.h"
+#include "cli/session.h"
 #include "cli/sweep/point_bench.h"
 #include "cli/sweep/sweep_merge.h"
 #include "cli/sweep/sweep_options.h"
@@ -83,8 +84,13 @@ ExitStatus run_sweep_command(const std::vector<std::string>& arguments) {
                         ", and the same command goes on from there");
   }
   SweepLine line;
-  const SweepResult result = run_points(request, store ? &*store : nullptr, group.get(),
-                                        [&](const SweepCounts& counts) { line.show(counts); });
+  SweepWatch watch{.progress = [&](const SweepCounts& counts) { line.show(counts); }};
+  if (Session* const session = current_session(); session != nullptr && session->part) {
+    watch.row = [session](const std::vector<std::string>& paths, const SweepRow& row) {
+      session->part(sweep_point_json(paths, row));
+    };
+  }
+  const SweepResult result = run_points(request, store ? &*store : nullptr, group.get(), watch);
   line.wipe();
   set_interrupt_words("");
   store.reset();

@@ -34,8 +34,8 @@ std::string inputs_json(const SweepRequest& request, const std::vector<std::stri
 class PointRuns {
  public:
   PointRuns(const SweepRequest& request, ResultStore* store, ProcessGroup* group,
-            const std::function<void(const SweepCounts&)>& progress)
-      : request_(request), store_(store), progress_(progress) {
+            const SweepWatch& watch)
+      : request_(request), store_(store), watch_(watch), paths_(request.space.paths()) {
     for (std::size_t i = 0; i < request.jobs; ++i) free_.push_back(make_bench(request, intervals_));
     const std::size_t places = group == nullptr ? 0 : group->start(job_of(request));
     for (std::size_t i = 0; i < places; ++i) free_.push_back(make_remote_bench(*group, i));
@@ -45,6 +45,7 @@ class PointRuns {
     }
     counts_.points = rows_.size();
     keys_.resize(rows_.size());
+    is_done_.resize(rows_.size());
     if (store_ == nullptr) return;
     const auto points = static_cast<std::int64_t>(request.space.size());
     sweep_ = store_->sweep_of(request.description, points);
@@ -62,11 +63,8 @@ class PointRuns {
       const std::lock_guard lock(mutex_);
       free_.push_back(std::move(bench));
     });
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (rows_[i].problem.empty() && rows_[i].cells.empty()) take_from_twin(i);
-    }
     counts_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    return {{request_.space.paths(), std::move(rows_)}, counts_};
+    return {{paths_, std::move(rows_)}, counts_};
   }
 
  private:
@@ -120,10 +118,30 @@ class PointRuns {
     finish(i, std::nullopt, &SweepCounts::stored);
   }
 
-  void take_from_twin(std::size_t i) {
-    const SweepRow& owner = rows_[owner_.at(keys_[i])];
-    rows_[i].cells = owner.cells;
-    rows_[i].problem = owner.problem;
+  // Counts a point that is done, and shows the rows that have become the next ones. REQUIRES: the
+  // thread holds mutex_.
+  void count(std::size_t i, std::uint64_t SweepCounts::*counter) {
+    ++(counts_.*counter);
+    is_done_[i] = true;
+    while (shown_ < rows_.size() && is_done_[shown_] && take_from_twin(shown_)) {
+      if (watch_.row) watch_.row(paths_, rows_[shown_]);
+      ++shown_;
+    }
+  }
+
+  // Gives a row the result of the point with the same experiment that ran. Returns false if that is
+  // not done.
+  bool take_from_twin(std::size_t i) {
+    if (!rows_[i].problem.empty() || !rows_[i].cells.empty()) return true;
+    const std::size_t owner = owner_.at(keys_[i]);
+    if (!is_done_[owner]) return false;
+    rows_[i].cells = rows_[owner].cells;
+    rows_[i].problem = rows_[owner].problem;
+    return true;
+  }
+
+  void tell_progress() const {
+    if (watch_.progress) watch_.progress(counts_);
   }
 
   // Returns whether the store has the point as it is now.
@@ -139,8 +157,8 @@ class PointRuns {
               std::uint64_t SweepCounts::*counter) {
     if (store_ == nullptr) {
       const std::lock_guard lock(mutex_);
-      ++(counts_.*counter);
-      return progress_(counts_);
+      count(i, counter);
+      return tell_progress();
     }
     StoredPoint point{.number = rows_[i].number,
                       .inputs = inputs_json(request_, rows_[i].values),
@@ -149,7 +167,7 @@ class PointRuns {
     std::unique_lock lock(mutex_);
     if (result) waiting_results_.push_back(std::move(*result));
     if (!is_stored(point)) waiting_points_.push_back(std::move(point));
-    waiting_counters_.push_back(counter);
+    waiting_counters_.emplace_back(i, counter);
     if (is_writing_) return;
     is_writing_ = true;
     while (!waiting_counters_.empty()) write_waiting(lock);
@@ -166,13 +184,14 @@ class PointRuns {
       store_->put(sweep_, points, results);
     }
     lock.lock();
-    for (const auto counter : counters) ++(counts_.*counter);
-    progress_(counts_);
+    for (const auto& [i, counter] : counters) count(i, counter);
+    tell_progress();
   }
 
   const SweepRequest& request_;
   ResultStore* const store_;
-  const std::function<void(const SweepCounts&)>& progress_;
+  const SweepWatch& watch_;
+  const std::vector<std::string> paths_;
   const std::vector<IntervalEntry> intervals_ = load_intervals();
   std::vector<SweepRow> rows_;     // each written by the thread that does it
   std::vector<std::string> keys_;  // of the rows; so are these
@@ -188,7 +207,9 @@ class PointRuns {
   bool is_writing_ = false;
   std::vector<StoredPoint> waiting_points_;
   std::vector<StoredResult> waiting_results_;
-  std::vector<std::uint64_t SweepCounts::*> waiting_counters_;
+  std::vector<std::pair<std::size_t, std::uint64_t SweepCounts::*>> waiting_counters_;
+  std::vector<bool> is_done_;  // of the rows
+  std::size_t shown_ = 0;      // of the rows, from the first
 };
 
 // Throws ConfigError if the question has no answer at all.
@@ -212,8 +233,8 @@ void require_points(const SweepRequest& request, const SweepResult& result) {
 }  // namespace
 
 SweepResult run_points(const SweepRequest& request, ResultStore* store, ProcessGroup* group,
-                       const std::function<void(const SweepCounts&)>& progress) {
-  SweepResult result = PointRuns(request, store, group, progress).run();
+                       const SweepWatch& watch) {
+  SweepResult result = PointRuns(request, store, group, watch).run();
   require_points(request, result);
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/processes/process_group.h"
 #include "cli/sweep/sweep_options.h"
@@ -12,6 +13,14 @@
 
 namespace stepsim {
 
+// SweepWatch is what the caller is told while the points run. Both may be empty, and are called by
+// one thread at a time, of any thread.
+struct SweepWatch {
+  std::function<void(const SweepCounts&)> progress{};
+  // Each row once, in order of its number, as soon as it and those before it are done.
+  std::function<void(const std::vector<std::string>& paths, const SweepRow&)> row{};
+};
+
 struct SweepResult {
   SweepTable table;  // of the request's shard
   SweepCounts counts;
@@ -19,10 +28,10 @@ struct SweepResult {
 
 // `group` may be nullptr; otherwise this is the first of its processes, and the others run points,
 // too. `store` may be nullptr; otherwise what it has is not run again, and what is run is in it
-// before `progress` counts it. Two points with the same experiment are run once. `progress` is
-// called by one thread at a time. Throws ConfigError if no point of a whole sweep can run, and
-// OutputError if the store can't be written; the store keeps what was put in before.
+// before `watch` hears of it. Two points with the same experiment are run once. Throws ConfigError
+// if no point of a whole sweep can run, and OutputError if the store can't be written; the store
+// keeps what was put in before.
 SweepResult run_points(const SweepRequest& request, ResultStore* store, ProcessGroup* group,
-                       const std::function<void(const SweepCounts&)>& progress);
+                       const SweepWatch& watch);
 
 }  // namespace stepsim

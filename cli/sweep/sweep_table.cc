@@ -228,24 +228,25 @@ std::string sweep_csv(const SweepTable& table) {
   return text;
 }
 
-std::string sweep_json(const SweepTable& table) {
+std::string sweep_point_json(const std::vector<std::string>& paths, const SweepRow& row) {
   const auto quoted = [](std::string_view text) { return '"' + json_escaped(text) + '"'; };
+  std::string text = fmt::format("{{\"number\": {}, \"inputs\": {{", row.number);
+  for (std::size_t i = 0; i < row.values.size(); ++i) {
+    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", quoted(paths[i]), quoted(row.values[i]));
+  }
+  text += "}";
+  for (std::size_t i = 0; i < row.cells.size(); ++i) {
+    const std::string& cell = row.cells[i];
+    text += fmt::format(", \"{}\": {}", columns_of_table()[i].name, cell.empty() ? "null" : cell);
+  }
+  return text +
+         fmt::format(", \"problem\": {}}}", row.problem.empty() ? "null" : quoted(row.problem));
+}
+
+std::string sweep_json(const SweepTable& table) {
   std::string text = "{\n  \"points\": [";
-  bool is_first = true;
-  for (const SweepRow& row : table.rows) {
-    text +=
-        fmt::format("{}\n    {{\"number\": {}, \"inputs\": {{", is_first ? "" : ",", row.number);
-    is_first = false;
-    for (std::size_t i = 0; i < row.values.size(); ++i) {
-      text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", quoted(table.paths[i]),
-                          quoted(row.values[i]));
-    }
-    text += "}";
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      const std::string& cell = row.cells[i];
-      text += fmt::format(", \"{}\": {}", columns_of_table()[i].name, cell.empty() ? "null" : cell);
-    }
-    text += fmt::format(", \"problem\": {}}}", row.problem.empty() ? "null" : quoted(row.problem));
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    text += (i == 0 ? "\n    " : ",\n    ") + sweep_point_json(table.paths, table.rows[i]);
   }
   return text + (table.rows.empty() ? "]\n}\n" : "\n  ]\n}\n");
 }

@@ -45,6 +45,10 @@ struct SweepCounts {
 
 std::string sweep_csv(const SweepTable& table);
 std::string sweep_json(const SweepTable& table);
+
+// Returns a row as sweep_json() has it.
+std::string sweep_point_json(const std::vector<std::string>& paths, const SweepRow& row);
+
 std::string sweep_report(const SweepTable& table, const SweepCounts& counts, bool color);
 
 // Throws ConfigError if the values of x are no numbers or quantities.

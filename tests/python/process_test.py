@@ -18,6 +18,14 @@ PLANS = [{"tp": tp, "dp": 8 // tp, "zero": zero, "sequence": sequence}
          for tp in (1, 2, 4, 8) for zero in (0, 1, 2, 3) for sequence in (512, 1024)]
 
 
+# A row of a table of training runs with tens of millions of ops.
+LONG_RUN = """id,source_id,chip,chip_count,chips_per_node,model,layers,hidden,ffn,heads,kv_heads,head_dim,vocab,seq_len,\
+gated_mlp,moe,global_batch,micro_batch,tp,pp,dp,cp,ep,virtual_stages,schedule,zero_stage,sequence_parallel,recompute,\
+dtype,step_time_s
+long,made up,H100,16,8,long,32,1024,4096,16,16,64,32000,1024,yes,no,65536,1,1,16,1,1,1,1,1F1B,0,no,none,bf16,100
+"""
+
+
 def step(plan):
     return without_simulator(stepsim.run(SMALL, plan=plan).to_json())
 
@@ -88,9 +96,59 @@ class ProcessTest(unittest.TestCase):
         self.interrupted("stepsim.search(model='llama3-70b', cluster='dgx-h100-512', "
                          "global_batch=1024, sequence=8192, front='whole')")
 
+    def test_a_long_simulation_of_a_table_can_be_interrupted(self):
+        # One row, whose simulation takes longer than a test may.
+        with tempfile.TemporaryDirectory() as folder:
+            table = os.path.join(folder, "runs.csv")
+            with open(table, "w", encoding="utf-8") as file:
+                file.write(LONG_RUN)
+            self.interrupted(f"stepsim.accuracy({table!r}, threads=2)")
+
     def test_a_sweep_can_be_interrupted(self):
         self.interrupted("stepsim.sweep('llama3-70b-dgx-h100-512', jobs=2, plan={'global_batch': 4096}, "
                          "set={'variation.jitter': 0.1}, over={'plan.sequence': [4096, 8192, 16384]})")
+
+    def test_a_sweep_hands_over_points_while_it_runs(self):
+        # The second point takes a hundred times as long as the first.
+        begin = time.monotonic()
+        points = stepsim.sweep(SMALL, set={"variation.jitter": 0.1}, jobs=1,
+                               over={"simulation.steps": [1, 150]})
+        first = next(iter(points))
+        at_first = time.monotonic() - begin
+        self.assertEqual([point.inputs for point in points],
+                         [{"simulation.steps": "1"}, {"simulation.steps": "150"}])
+        self.assertLess(at_first, (time.monotonic() - begin) / 3)
+        self.assertEqual(first, points[0])
+
+    def test_a_sweep_that_is_left_ends(self):
+        # The last point would take minutes.
+        code = ("import stepsim\n"
+                "def sweep(): return stepsim.sweep('llama3-8b-dgx-h100-8', jobs=1, set={"
+                "'variation.jitter': 0.1}, over={'simulation.steps': [1, 2, 1000]})\n"
+                "for point in sweep(): break\n"
+                "print('left')\n"
+                "stopped = sweep()\n"
+                "stopped.stop()\n"
+                "try: stopped.wait()\n"
+                "except stepsim.NoAnswer as error: print(error)\n"
+                "print(next(iter(stopped)).inputs)\n"
+                "kept = sweep()\n"
+                "print(next(iter(kept)).problem)\n")
+        process = python(code)
+        output, errors = process.communicate(timeout=600)
+        self.assertEqual((output, errors), ("left\nthe work was stopped\n"
+                                            "{'simulation.steps': '1'}\nNone\n", ""))
+
+    def test_a_loop_over_a_sweep_can_be_interrupted(self):
+        self.interrupted("[point for point in stepsim.sweep('llama3-8b-dgx-h100-8', jobs=2, set={"
+                         "'variation.jitter': 0.1}, over={'simulation.steps': [1, 2, 1000]})]")
+
+    def test_a_sweep_that_nobody_takes_says_so(self):
+        code = ("import stepsim\n"
+                "stepsim.sweep('llama3-8b-dgx-h100-8', jobs=1, set={'variation.jitter': 0.1}, "
+                "over={'simulation.steps': [1, 1000]})\n")
+        output, errors = python(code).communicate(timeout=600)
+        self.assertIn("RuntimeWarning: a sweep was dropped", errors)
 
     def test_temporary_files_are_removed(self):
         with tempfile.TemporaryDirectory() as folder:

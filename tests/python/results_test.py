@@ -155,6 +155,19 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(len(points), 6)
         self.assertEqual([point.inputs["plan.zero"] for point in points],
                          ["0", "0", "1", "1", "2", "2"])
+        self.assertEqual(list(points), points.to_dict()["points"])
+
+    def test_a_sweep_hands_over_its_points_in_order(self):
+        # With several threads, a point that can't run, and points that are one experiment.
+        over = ["plan.tp=1,2,3,4", "plan.zero=1,0,1", "plan.sequence=8192,512"]
+        points = stepsim.sweep(SMALL, over=over, jobs=4)
+        taken = list(points)
+        self.assertEqual(taken, points.to_dict()["points"])
+        self.assertEqual([point.number for point in taken], list(range(24)))
+        self.assertEqual({point.problem is None for point in taken}, {True, False})
+        self.assertEqual(list(points), taken)
+        alone = stepsim.sweep(SMALL, over=over, jobs=1)
+        self.assertEqual(list(alone), taken)
 
     def test_serving(self):
         requests = {"kind": "poisson", "rate": 4, "count": 100, "input": 1024, "output": 100}

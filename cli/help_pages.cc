@@ -14,6 +14,7 @@
 #include "cli/help.h"
 #include "cli/subcommands.h"
 #include "cli/version.h"
+#include "import/importer.h"
 #include "proto/catalog/catalog.h"
 #include "sim/base/error.h"
 #include "sim/base/suggestion.h"
@@ -79,6 +80,9 @@ std::vector<std::string> words_of(const Subcommand& subcommand) {
   std::vector<std::string> words;
   if (&subcommand == &kHelpSubcommand) {
     for (const Subcommand* one : subcommands()) words.emplace_back(one->name);
+  }
+  if (subcommand.name == "import") {
+    for (const Importer& one : importers()) words.emplace_back(one.kind);
   }
   if (subcommand.name == "catalog") {
     for (const CatalogKind kind : kCatalogKinds) words.emplace_back(name_of(kind));
@@ -178,6 +182,11 @@ std::string bash_completion() {
       R"(# Completion of stepsim {0} for bash, made by `stepsim help completion bash`.
 _stepsim() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" words=
+  if [[ $word == = ]]; then  # --option=
+    word=
+  elif [[ $previous == = ]]; then  # --option=beginning
+    previous="${{COMP_WORDS[COMP_CWORD-2]}}"
+  fi
   COMPREPLY=()
   if [[ $COMP_CWORD -eq 1 ]]; then
     COMPREPLY=($(compgen -W "{1} --version --help" -- "$word"))
@@ -212,8 +221,10 @@ std::string zsh_text(std::string_view text) {
 std::string zsh_case(const Subcommand& subcommand) {
   std::string text = fmt::format("    {})\n      _arguments", subcommand.name);
   for (const ListedOption& option : listed_options(subcommand)) {
-    text += fmt::format(" \\\n        '*--{}[{}]", option.name, zsh_text(option.help));
-    if (!option.value.empty()) {
+    const bool takes_value = !option.value.empty();  // behind "=" or as the next word
+    text += fmt::format(" \\\n        '*--{}{}[{}]", option.name, takes_value ? "=" : "",
+                        zsh_text(option.help));
+    if (takes_value) {
       const std::vector<std::string> known = values_of(option);
       text += fmt::format(":{}:{}", zsh_text(option.value),
                           known.empty() ? "_files" : "(" + words_text(known) + ")");

@@ -19,7 +19,7 @@ packing=(python3 python3-dev pybind11-dev python3-setuptools python3-wheel pytho
 case "${1:-}" in
   --with-tests)
     packages+=(libgtest-dev librapidcheck-dev libbenchmark-dev openmpi-bin clang clang-format
-      libclang-rt-dev locales chromium "${packing[@]}"
+      libclang-rt-dev locales zsh chromium "${packing[@]}"
       python3-distributed python3-pandas python3-nbclient python3-ipykernel mkdocs)
     ;;
   --with-packages) packages+=("${packing[@]}") ;;

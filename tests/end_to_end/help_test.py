@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Help, and what is not a subcommand, as a person runs it: help_test.py PATH-TO-STEPSIM."""
+import os
 import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from program import LONG, SMALL, StepsimTest, TIMEOUT_S, main, on_terminal, read_all, started, stepsim
+
+ZSH_COMPLETIONS = os.path.join(os.path.dirname(__file__), "zsh_completions.zsh")
 
 
 def overview_section(title):
@@ -75,6 +79,9 @@ class HelpTest(StepsimTest):
                                 (["run", "--fidelity", "pa"], "packet"),
                                 (["run", "llama3-8b-dgx"], SMALL),
                                 (["search", "--model", "llama3-7"], "llama3-70b"),
+                                (["run", "--fidelity", "="], "packet"),
+                                (["run", "--fidelity", "=", "pa"], "packet"),
+                                (["import", "kin"], "kineto"),
                                 (["schedule", "dualpipev"], "dualpipev")):
             words = " ".join(f"'{word}'" for word in ["stepsim", *typed])
             ask = (f"{script}\nCOMP_WORDS=({words})\nCOMP_CWORD={len(typed)}\n_stepsim\n"
@@ -83,8 +90,36 @@ class HelpTest(StepsimTest):
                                     stderr=subprocess.PIPE)
             self.assertEqual(answer.stderr, "")
             self.assertIn(expected, answer.stdout.split(), typed)
-        self.assertTrue(stepsim("help", "completion", "zsh").stdout.startswith("#compdef stepsim\n"))
         self.expect_refused(["help", "completion", "fish"], "fish: stepsim help completion takes one")
+
+    def zsh_offers(self, folder, typed):
+        """What zsh offers at TAB, in a terminal of its own."""
+        asked = subprocess.run(["zsh", "-f", ZSH_COMPLETIONS, folder, typed], text=True, timeout=120,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.assertEqual((asked.returncode, asked.stderr), (0, ""), typed)
+        return asked.stdout.split()
+
+    def test_zsh_completes(self):
+        script = stepsim("help", "completion", "zsh").stdout
+        self.assertTrue(script.startswith("#compdef stepsim\n"))
+        if not shutil.which("zsh"):
+            self.skipTest("zsh is not installed: scripts/install_dependencies.sh --with-tests")
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "_stepsim"), "w", encoding="utf-8") as file:
+                file.write(script)
+            for typed, expected in (("stepsim ru", ["run"]),
+                                    ("stepsim run --fid", ["--fidelity"]),
+                                    ("stepsim run --fidelity pa", ["packet"]),
+                                    ("stepsim run --fidelity=pa", ["packet"]),
+                                    ("stepsim run llama3-8b-dgx", [SMALL]),
+                                    ("stepsim search --model=llama3-7", ["llama3-70b"]),
+                                    ("stepsim search --quiet --model llama3-7", ["llama3-70b"]),
+                                    ("stepsim import kin", ["kineto"]),
+                                    ("stepsim help calib", ["calibrate"]),
+                                    ("stepsim schedule dualpipev", ["dualpipev"])):
+                self.assertEqual(self.zsh_offers(folder, typed), expected, typed)
+            offered = self.zsh_offers(folder, "stepsim ")
+            self.assertLess(set(subcommands()) - {"help"}, set(offered))
 
     def test_a_misspelt_word_gets_a_suggestion(self):
         self.expect_refused(["runn", SMALL], "runn: no such subcommand; did you mean run?")

@@ -10,7 +10,9 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build/release}
 out=$(realpath --canonicalize-missing "${1:-out}")
 if [[ ! -f $build/build.ninja ]] || ! grep --quiet 'STEPSIM_PYTHON:BOOL=ON' "$build/CMakeCache.txt"; then
-  cmake --preset release -B "$build" -DSTEPSIM_PYTHON=ON --log-level=WARNING
+  without_tests=()  # which need more packages; a build that has them keeps them
+  [[ -f $build/CMakeCache.txt ]] || without_tests=(-DSTEPSIM_TESTS=OFF)
+  cmake --preset release -B "$build" -DSTEPSIM_PYTHON=ON "${without_tests[@]}" --log-level=WARNING
 fi
 targets=(stepsim stepsim_manual stepsim_library stepsim_python stepsim_python_files)
 if grep --quiet '^build stepsim_mpi:' "$build/build.ninja"; then targets+=(stepsim_mpi); fi

@@ -1,4 +1,5 @@
-// KvTransport carries KV caches from replicas that prefill to replicas that decode. It has its own
+// KvTransport carries KV caches from replicas that prefill to replicas that decode, or between
+// replicas and the memory of their hosts. It has its own
 // clock of events, as sim/network/network.h, so that transfers can share links with each other and
 // with everything else that a network carries.
 
@@ -14,11 +15,18 @@
 
 namespace stepsim {
 
+enum class KvWay {
+  kBetweenReplicas,
+  kFromHost,  // from the memory of the host of replica `to`
+  kToHost,    // to the memory of the host of replica `from`
+};
+
 struct KvTransfer {
-  RequestId request;
+  RequestId request{};     // unused on the way to the host
   std::uint32_t from = 0;  // replicas
   std::uint32_t to = 0;
   std::int64_t tokens = 0;
+  KvWay way = KvWay::kBetweenReplicas;
 };
 
 class KvTransport {

@@ -29,6 +29,7 @@ EngineOptions with_useful_cache(EngineOptions options, const RequestList& reques
         return request.prefix_tokens > 0 && requests.model_of(request) == model;
       });
   options.prefix_cache = options.prefix_cache && (shares || options.kv_blocks);
+  if (!options.prefix_cache) options.host_blocks = 0;
   return options;
 }
 
@@ -53,6 +54,11 @@ bool Replica::form() {
     totals.preemptions += static_cast<std::int64_t>(batch.preempted.size());
     again = batch.empty() && !batch.preempted.empty();
     if (again) count_vain_start(batch.preempted.back());
+    // Requests that wait hold blocks that came from the host, and so none can be taken in.
+    if (batch.empty() && !again && state_.running().empty() && state_.fetching() == 0 &&
+        !state_.waiting().empty()) {
+      again = state_.give_up_fetched();
+    }
   }
   totals.peak_kv_blocks = std::max(totals.peak_kv_blocks, state_.kv().held());
   return !state_.batch().empty();

@@ -59,6 +59,7 @@ class Replica {
 
   // Prompt tokens of requests that were routed here and have not ended.
   std::int64_t prompt_tokens = 0;
+  std::int64_t written_blocks = 0;  // to the host's memory, whose copies have begun
   ReplicaTotals totals{};
 
  private:

@@ -19,7 +19,7 @@ std::size_t ReplicaRouter::choose(RequestId request, std::span<Replica* const> r
     std::int64_t tokens = replica.prompt_tokens;
     if (policy_ == RouterPolicy::kPrefixAware) {
       const KvPool::Hits hits = replica.state().find_hits(request);
-      tokens -= std::int64_t{hits.blocks} * replica.state().kv().block_tokens();
+      tokens -= (std::int64_t{hits.blocks} + hits.behind) * replica.state().kv().block_tokens();
     }
     if (i > 0 && tokens >= least) continue;
     best = i;

@@ -80,6 +80,7 @@ struct ServingCosts {
   StepCost* decode = nullptr;  // REQUIRES: both, if disaggregated
   KvTransport* transport = nullptr;
   std::vector<ModelCosts> others{};  // REQUIRES: as many as the options have
+  KvTransport* host = nullptr;       // REQUIRES: set, if an engine has host_blocks
 };
 
 // ServingStuck says that requests will never be answered: one that was preempted has grown too long

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "serving/kv/host_tier.h"
 #include "serving/metrics/gap_counts.h"
 #include "serving/metrics/load_timeline.h"
 #include "serving/metrics/request_record.h"
@@ -19,6 +20,7 @@ struct ReplicaTotals {
   std::int64_t kv_blocks = 0;
   std::int64_t peak_kv_blocks = 0;
   Duration busy{};
+  HostTierTotals host{};
 };
 
 // StepRecord is a step as a trace shows it.
@@ -51,6 +53,7 @@ struct ServingResult {
   std::int64_t drafts_tried = 0;
   std::int64_t drafts_accepted = 0;
   std::int64_t hit_tokens = 0;           // not computed, because the prefix cache had them
+  std::int64_t host_hit_tokens = 0;      // of them, those whose blocks came from the host's memory
   std::int64_t kv_blocks = 0;            // of all replicas
   std::int64_t peak_kv_blocks = 0;       // most held at one time, in all replicas
   std::vector<StepRecord> step_records;  // with ServingOptions::records_steps

@@ -115,6 +115,9 @@ std::optional<Time> ServingRun::next_instant() const {
   if (costs_.transport != nullptr) {
     if (const std::optional<Time> transfer = costs_.transport->next_event()) consider(*transfer);
   }
+  if (costs_.host != nullptr) {
+    if (const std::optional<Time> copy = costs_.host->next_event()) consider(*copy);
+  }
   return next;
 }
 
@@ -131,6 +134,7 @@ void ServingRun::run_instant(Time now) {
   }
   end_steps(now);
   if (costs_.transport != nullptr) end_transfers(now);
+  if (costs_.host != nullptr) end_fetches(now);
   take_arrivals(now);
   begin_steps(now);
 }
@@ -264,12 +268,48 @@ void ServingRun::end_transfers(Time now) {
   costs_.transport->advance(now, arrived_);
   for (const KvTransfer& transfer : arrived_) {
     std::optional<Lent>& lent = lent_[transfer.request.index()];
-    replicas_[lent->replica]->state().take_back(lent->holding);
+    replicas_[lent->replica]->state().take_back(transfer.request, lent->holding);
     touch(lent->replica);
     lent.reset();
     change_part(transfer.request, RequestPart::kDecode, now);
     replicas_[transfer.to]->state().join(transfer.request);
     touch(transfer.to);
+  }
+  arrived_.clear();
+}
+
+// ---- blocks from the host's memory ----
+
+void ServingRun::begin_fetches(std::uint32_t replica, Time now) {
+  Replica& which = *replicas_[replica];
+  const HostTier& tier = which.state().kv().host();
+  if (tier.empty()) return;
+  const std::int64_t block = which.state().kv().block_tokens();
+  const std::int64_t written = tier.totals().written - which.written_blocks;
+  which.written_blocks += written;
+  if (written > 0) {
+    costs_.host->start(
+        now, {.from = replica, .to = replica, .tokens = written * block, .way = KvWay::kToHost});
+  }
+  for (const EngineState::Fetch& fetch : which.state().fetches()) {
+    change_part(fetch.request, RequestPart::kTransfer, now);
+    costs_.host->start(now, {.request = fetch.request,
+                             .from = replica,
+                             .to = replica,
+                             .tokens = fetch.blocks * block,
+                             .way = KvWay::kFromHost});
+  }
+  which.state().fetches().clear();
+}
+
+void ServingRun::end_fetches(Time now) {
+  costs_.host->advance(now, arrived_);
+  for (const KvTransfer& copy : arrived_) {
+    if (copy.way != KvWay::kFromHost) continue;
+    const bool was_preempted = sequences_[copy.request].preemptions > 0;
+    change_part(copy.request, was_preempted ? RequestPart::kPreempted : RequestPart::kQueue, now);
+    replicas_[copy.to]->state().end_fetch(copy.request);
+    touch(copy.to);
   }
   arrived_.clear();
 }
@@ -329,6 +369,7 @@ void ServingRun::begin_step(std::uint32_t replica, Time now) {
       change_part(request, RequestPart::kPrefill, now);
     }
     result_.hit_tokens += which.step().hit_tokens;
+    result_.host_hit_tokens += which.step().host_hit_tokens;
     if (options_.records_steps) record_step(replica, *end);
     if (++result_.steps % kStepsBetweenProgress == 0 && progress_) {
       progress_(static_cast<double>(done_) / static_cast<double>(sequences_.size()));
@@ -337,6 +378,7 @@ void ServingRun::begin_step(std::uint32_t replica, Time now) {
   observe(replica, now);
   which.prepare();
   book_preempted(which, now);
+  begin_fetches(replica, now);
 }
 
 void ServingRun::book_preempted(Replica& replica, Time now) {
@@ -414,12 +456,15 @@ void ServingRun::check_end() const {
     if (sum != record.end_to_end()) throw std::logic_error("parts of a request don't add up");
   }
   for (const auto& replica : replicas_) {
-    if (replica->state().kv().held() != 0) throw std::logic_error("KV blocks were lost");
+    const KvPool& kv = replica->state().kv();
+    if (kv.held() != 0) throw std::logic_error("KV blocks were lost");
+    if (!kv.host().is_balanced_and_idle()) throw std::logic_error("blocks of the host were lost");
   }
 }
 
 ServingResult ServingRun::take_result() {
   for (const auto& replica : replicas_) {
+    replica->totals.host = replica->state().kv().host().totals();
     result_.replicas.push_back(replica->totals);
     result_.preemptions += replica->totals.preemptions;
   }

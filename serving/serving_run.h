@@ -71,6 +71,9 @@ class ServingRun {
   void receive_incoming(std::uint32_t replica, Time now);
   void end_transfers(Time now);
 
+  void begin_fetches(std::uint32_t replica, Time now);
+  void end_fetches(Time now);
+
   void take_arrivals(Time now);
   void arrive(RequestId request, Time now);
   void line_up(RequestId request);

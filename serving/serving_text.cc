@@ -39,7 +39,7 @@ const FieldTable<TimedKvTransport::Rates>& transfer_fields() {
     FieldTable<Rates> table("Transfer");
     const Limits limits = Limits::between(0, kMostStepSeconds);
     table.add("base", &Rates::base, limits, {.help = "Time of every transfer."});
-    table.add("token", &Rates::token, limits, {.help = "Time for each token of the prompt."});
+    table.add("token", &Rates::token, limits, {.help = "Time for each token that moves."});
     return table;
   }();
   return kTable;
@@ -165,8 +165,9 @@ LinearStepTime::Rates read_step_time(std::string_view text, const std::string& o
   return rates;
 }
 
-TimedKvTransport::Rates read_transfer(std::string_view text, std::vector<Problem>& problems) {
-  return read_rates(text, "--transfer", transfer_fields(), problems);
+TimedKvTransport::Rates read_transfer(std::string_view text, const std::string& option,
+                                      std::vector<Problem>& problems) {
+  return read_rates(text, option, transfer_fields(), problems);
 }
 
 ServiceObjective read_objective(std::string_view text, std::vector<Problem>& problems) {

@@ -26,7 +26,8 @@ LinearStepTime::Rates read_step_time(std::string_view text, const std::string& o
                                      std::vector<Problem>& problems);
 
 // "5ms", or "linear:base=1ms,token=2us".
-TimedKvTransport::Rates read_transfer(std::string_view text, std::vector<Problem>& problems);
+TimedKvTransport::Rates read_transfer(std::string_view text, const std::string& option,
+                                      std::vector<Problem>& problems);
 
 // "ttft=2s,tpot=50ms,end-to-end=20s".
 ServiceObjective read_objective(std::string_view text, std::vector<Problem>& problems);

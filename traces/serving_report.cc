@@ -106,6 +106,26 @@ std::string replicas_json(const ServingOutcome& run) {
   return text + "\n  ]";
 }
 
+// Of all replicas.
+HostTierTotals host_totals(const ServingResult& result) {
+  HostTierTotals sum;
+  for (const ReplicaTotals& replica : result.replicas) {
+    sum.blocks += replica.host.blocks;
+    sum.peak += replica.host.peak;
+    sum.written += replica.host.written;
+    sum.read += replica.host.read;
+    sum.dropped += replica.host.dropped;
+  }
+  return sum;
+}
+
+std::string host_json(const ServingResult& result) {
+  const HostTierTotals host = host_totals(result);
+  return fmt::format(
+      "{{\"total\": {}, \"peak\": {}, \"written\": {}, \"read\": {}, \"dropped\": {}}}",
+      host.blocks, host.peak, host.written, host.read, host.dropped);
+}
+
 std::string load_json(const LoadTimeline& load) {
   const auto list = [&load](std::int64_t Load::*what) {
     std::string text = "[";
@@ -226,6 +246,14 @@ void add_engine(ReportText& text, const ServingOutcome& run) {
     text.line("  {:<{}}{:>12} tokens", "found in the cache", kReportLabel,
               grouped(result.hit_tokens));
   }
+  const HostTierTotals host = host_totals(result);
+  if (host.blocks > 0) {
+    text.line("  {:<{}}{:>12} tokens, from the host's memory", "of them fetched", kReportLabel,
+              grouped(result.host_hit_tokens));
+    text.line("  {:<{}}{:>12} of {}, {} written, {} dropped", "host blocks at the peak",
+              kReportLabel, grouped(host.peak), grouped(host.blocks), grouped(host.written),
+              grouped(host.dropped));
+  }
   if (result.drafts_tried > 0) {
     text.line("  {:<{}}{:>12} of {}", "drafts accepted", kReportLabel,
               grouped(result.drafts_accepted), grouped(result.drafts_tried));
@@ -264,7 +292,8 @@ std::string serving_json(const ServingOutcome& run) {
       "\"chips\": {},\n"
       "  \"duration_s\": {},\n  \"output_tokens\": {},\n{}"
       "  \"preemptions\": {},\n  \"kv_blocks\": {{\"total\": {}, \"peak\": {}}},\n"
-      "  \"prefix_hit_tokens\": {},\n  \"drafts\": {{\"tried\": {}, \"accepted\": {}}},\n"
+      "  \"prefix_hit_tokens\": {},\n  \"host_hit_tokens\": {},\n  \"host_blocks\": {},\n  "
+      "\"drafts\": {{\"tried\": {}, \"accepted\": {}}},\n"
       "  \"models\": {},\n  \"tenants\": {},\n  \"replicas\": {},\n  \"load\": {},\n  "
       "\"quantiles_s\": {},\n"
       "  \"simulator\": {{\"events\": {}, \"wall_s\": {:.6f}, \"cpu_s\": {:.6f}, "
@@ -273,9 +302,9 @@ std::string serving_json(const ServingOutcome& run) {
       name_of(run.options.replicas.engine), run.chips, exact_seconds(run.metrics.length),
       run.metrics.output_tokens, metrics_json(run.metrics, run, run.chips, "  "),
       result.preemptions, result.kv_blocks, result.peak_kv_blocks, result.hit_tokens,
-      result.drafts_tried, result.drafts_accepted, models_json(run), tenants_json(run),
-      replicas_json(run), load_json(result.load), quantiles_json(run), result.steps, run.wall_s,
-      run.cpu_s, run.peak_rss_bytes);
+      result.host_hit_tokens, host_json(result), result.drafts_tried, result.drafts_accepted,
+      models_json(run), tenants_json(run), replicas_json(run), load_json(result.load),
+      quantiles_json(run), result.steps, run.wall_s, run.cpu_s, run.peak_rss_bytes);
 }
 
 void write_requests_csv(const ServingOutcome& run, OutputFile& out) {

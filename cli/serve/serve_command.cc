@@ -136,6 +136,21 @@ std::vector<ReplicaPlace> places_of(const ServingOptions& options,
   return places;
 }
 
+// The way to the hosts' memory; null if no engine has a tier there.
+std::unique_ptr<KvTransport> make_host_transport(const ServeOptions& options,
+                                                 std::vector<ServedModels>& models) {
+  bool has_tier = false;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const ModelReplicas model = options.serving.model(i);
+    has_tier = has_tier || model.replicas.options.host_blocks > 0 ||
+               (model.decode && model.decode->options.host_blocks > 0);
+  }
+  if (!has_tier) return nullptr;
+  if (options.host_transfer) return std::make_unique<TimedKvTransport>(*options.host_transfer);
+  return std::make_unique<NetworkKvTransport>(models.front().replicas->cluster_with_hosts(),
+                                              places_of(options.serving, models));
+}
+
 std::unique_ptr<KvTransport> make_transport(const ServeOptions& options,
                                             std::vector<ServedModels>& models) {
   const bool is_over_network = options.transfer_over_network;
@@ -173,6 +188,8 @@ void simulate(const ServeOptions& options, std::vector<ServedModels>& models, Se
   const ModelCosts first = costs_of(options, models.front());
   ServingCosts costs{
       .replicas = *first.replicas, .decode = first.decode, .transport = transport.get()};
+  const std::unique_ptr<KvTransport> host = make_host_transport(options, models);
+  costs.host = host.get();
   for (std::size_t i = 1; i < models.size(); ++i) {
     costs.others.push_back(costs_of(options_of(options, i), models[i]));
   }

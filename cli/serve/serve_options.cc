@@ -117,16 +117,49 @@ void read_served(const CommandLine& line, ServeOptions& options, std::vector<Pro
   read_router(line, options, problems);
 }
 
+bool has_host_tier(const ModelReplicas& model) {
+  const auto has = [](const ReplicaGroup& group) {
+    return group.options.host_blocks > 0 || group.options.host_memory > Bytes(0);
+  };
+  return has(model.replicas) || (model.decode && has(*model.decode));
+}
+
+void refuse_host_memory(const ModelReplicas& model, std::vector<Problem>& problems) {
+  const bool any = model.replicas.options.host_memory > Bytes(0) ||
+                   (model.decode && model.decode->options.host_memory > Bytes(0));
+  if (!any) return;
+  problems.push_back({"--engine host-memory",
+                      "must stand with --model, which says what a block takes; without one "
+                      "host-blocks says how many there are"});
+}
+
 void read_transport(const CommandLine& line, ServeOptions& options,
                     std::vector<Problem>& problems) {
-  if (line.options.count("transfer") == 0) return;
-  const bool moves = options.serving.decode ||
-                     std::any_of(options.others.begin(), options.others.end(),
-                                 [](const ServeOptions& other) { return other.serving.decode; });
-  if (!moves) problems.push_back({"--transfer", "must stand with --prefill and --decode"});
-  options.transfer_over_network = line.value("transfer") == "network";
-  if (options.transfer_over_network) return;
-  options.transfer = read_transfer(line.value("transfer"), problems);
+  bool moves = false;
+  bool has_tier = false;
+  for (std::size_t i = 0; i < options.serving.models(); ++i) {
+    const ModelReplicas model = options.serving.model(i);
+    moves = moves || model.decode;
+    has_tier = has_tier || has_host_tier(model);
+    if (!options.model.given()) refuse_host_memory(model, problems);
+  }
+  const std::string transfer = line.value("transfer");
+  const std::string host = line.value("host-transfer");
+  options.transfer_over_network = transfer == "network";
+  if (!transfer.empty() && !moves) {
+    problems.push_back({"--transfer", "must stand with --prefill and --decode"});
+  } else if (!transfer.empty() && !options.transfer_over_network) {
+    options.transfer = read_transfer(transfer, "--transfer", problems);
+  }
+  if (!host.empty() && !has_tier) {
+    problems.push_back({"--host-transfer", "must stand with --engine host-blocks or host-memory"});
+  } else if (host == "network" && !options.model.given()) {
+    problems.push_back({"--host-transfer", "must be a time without --model and --cluster"});
+  } else if (!host.empty() && host != "network") {
+    options.host_transfer = read_transfer(host, "--host-transfer", problems);
+  } else if (!options.model.given()) {
+    options.host_transfer = TimedKvTransport::Rates{};
+  }
 }
 
 // The arguments of each model: those up to the second --model, those up to the third, ... Options
@@ -243,6 +276,9 @@ po::options_description serve_option_list() {
   add("transfer", text("network|TIME|linear:KEYS"),
       "how the KV cache of a prompt comes from prefill to decode: as flows over the cluster's "
       "network, or in a time: base, token (default: 0)");
+  add("host-transfer", text("network|TIME|linear:KEYS"),
+      "how blocks come back from the host's memory (--engine host-memory): over the links of the "
+      "chips to it (default with --model), or in a time: base, token (default: 0)");
   add("slo", text("KEYS"), "objective that goodput counts by: ttft=2s,tpot=50ms,end-to-end=20s");
   add("chips-per-replica", text("N"), "chips that tokens a second a chip counts (default: 1)");
   add("seed", text("N"), "seed of the drafts that are accepted (default: 1)");

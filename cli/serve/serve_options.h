@@ -26,7 +26,8 @@ struct ServeOptions {
   std::optional<LinearStepTime::Rates> decode_step_time{};  // unset: as the others
   std::string decode_plan;  // of decode replicas; empty: as the others
   bool transfer_over_network = false;
-  TimedKvTransport::Rates transfer{};  // else
+  TimedKvTransport::Rates transfer{};                      // else
+  std::optional<TimedKvTransport::Rates> host_transfer{};  // unset: over the links to the host
   std::int64_t chips_per_replica = 1;
   // Further models: what stands behind a second --model and the next ones. Of these only sources,
   // serving, model, step times, decode_plan and asked are used.

@@ -51,6 +51,7 @@ ServedModel::ServedModel(const ServedModelSource& source)
 
 void ServedModel::complete(EngineOptions& engine, std::vector<Problem>& problems) {
   engine = of_ranks(engine, experiment_.plan.dp);
+  if (engine.host_memory > Bytes(0) || engine.host_blocks > 0) complete_host(engine, problems);
   if (engine.kv_blocks) return;
   const KvRoom room =
       kv_room(experiment_, times_.cluster(), engine.budget, engine.block, engine.kv_fraction);
@@ -65,6 +66,36 @@ void ServedModel::complete(EngineOptions& engine, std::vector<Problem>& problems
                               "weights (weight_dtype), or a smaller budget",
                               to_text(room.others), to_text(room.available + room.others),
                               engine.kv_fraction)});
+}
+
+const Cluster& ServedModel::cluster_with_hosts() {
+  if (!with_hosts_) with_hosts_ = build_cluster(experiment_.cluster, true);
+  return *with_hosts_;
+}
+
+// A block of a data-parallel group is on all its chips.
+void ServedModel::complete_host(EngineOptions& engine, std::vector<Problem>& problems) {
+  const Hosts& hosts = cluster_with_hosts().hosts;
+  if (hosts.count == 0) {
+    problems.push_back({"--engine host-memory",
+                        "needs a host: the chip of this cluster has none (host.link_bandwidth)"});
+    return;
+  }
+  const ReplicaPlace of_group = place(0);
+  const Bytes block = engine.block * std::int64_t{of_group.ranks} * of_group.token;
+  const Bytes share = chips() * hosts.spec.memory_capacity / hosts.spec.chips;
+  if (engine.host_blocks == 0 && block > Bytes(0)) {
+    engine.host_blocks = engine.host_memory.value() / block.value();
+    if (engine.host_blocks == 0) {
+      problems.push_back({"--engine host-memory", "must be at least a block, " + to_text(block) +
+                                                      ", is " + to_text(engine.host_memory)});
+    }
+  }
+  if (engine.host_blocks * block <= share) return;
+  problems.push_back(
+      {"--engine host-memory",
+       fmt::format("must be at most {}, the replica's share of its hosts' memory, is {}",
+                   to_text(share), to_text(engine.host_blocks * block))});
 }
 
 ReplicaPlace ServedModel::place(std::uint32_t first) const {

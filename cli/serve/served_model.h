@@ -38,17 +38,23 @@ class ServedModel {
   StepCost& cost() { return cost_; }
   std::int64_t chips() const { return experiment_.plan.ranks(); }
   // Makes the engine's options those of all data-parallel ranks (of_ranks()), and gives it as many
-  // blocks as fit, unless it says how many it has. Adds a problem if not one does.
+  // blocks as fit, unless it says how many it has; host_memory becomes host_blocks. Adds a problem
+  // if not one block fits, or if the hosts have less memory.
   void complete(EngineOptions& engine, std::vector<Problem>& problems);
 
   const Cluster& cluster() const { return times_.cluster(); }
+  // The same with the machines that chips are attached to. They may be none.
+  const Cluster& cluster_with_hosts();
   // Where a replica is whose first chip is `first`.
   ReplicaPlace place(std::uint32_t first) const;
 
  private:
+  void complete_host(EngineOptions& engine, std::vector<Problem>& problems);
+
   Experiment experiment_;
   PassTimes times_;
   SimulatedStepCost cost_;
+  std::optional<Cluster> with_hosts_{};
 };
 
 }  // namespace stepsim

@@ -33,7 +33,8 @@ struct Batch {
   std::int64_t tokens = 0;
   std::int64_t kv_tokens = 0;  // read: tokens before the step and in it
   std::int64_t drafts = 0;
-  std::int64_t hit_tokens = 0;  // of admitted requests, found in the prefix cache
+  std::int64_t hit_tokens = 0;       // of admitted requests, found in the prefix cache
+  std::int64_t host_hit_tokens = 0;  // of them, in the host's memory
   std::int32_t decodes = 0;
   std::int64_t decode_context = 0;  // tokens before the step, of decodes
 
@@ -52,7 +53,7 @@ struct Batch {
     entries.clear();
     admitted.clear();
     preempted.clear();
-    tokens = kv_tokens = drafts = hit_tokens = decode_context = 0;
+    tokens = kv_tokens = drafts = hit_tokens = host_hit_tokens = decode_context = 0;
     decodes = 0;
   }
 

@@ -23,6 +23,7 @@ constexpr double kMostBlockTokens = 1 << 20;
 constexpr double kMostBlocks = 1 << 27;
 constexpr double kMostDrafts = 1024;
 constexpr double kMostHostSeconds = 1000;
+constexpr double kMostHostBytes = 1e15;
 
 void add_step_fields(FieldTable<Options>& table) {
   table.theme("A step");
@@ -79,6 +80,17 @@ void add_cache_fields(FieldTable<Options>& table) {
   table.add(
       "watermark", &Options::watermark, Limits::between(0, 1),
       {.help = "Share of the blocks that waiting requests must leave free while others run."});
+  table.add(
+      "host_blocks", &Options::host_blocks, Limits::between(0, kMostBlocks),
+      {.help = "Blocks that a replica keeps in the memory of its host: those that the KV cache "
+               "loses go there, and come back for requests that begin with them.",
+       .advice = "A request waits until its blocks are there; others go on meanwhile.",
+       .rules = "Must stand with prefix_cache.",
+       .unset = "none"});
+  table.add("host_memory", &Options::host_memory, Limits::between(0, kMostHostBytes),
+            {.help = "The same as a size, of all chips of a replica.",
+             .rules = "Must stand with prefix_cache and --model, and without host_blocks.",
+             .unset = "none"});
 }
 
 void add_speculation_fields(FieldTable<Options>& table) {
@@ -144,6 +156,13 @@ std::vector<Problem> check_engine(const EngineOptions& options, std::string_view
   }
   if (options.draft_time > Duration() && options.drafter == Drafter::kNGram) {
     complain("draft-time", "must stand with drafter=draft-model or drafter=mtp");
+  }
+  const bool has_host_memory = options.host_memory > Bytes(0);
+  if ((options.host_blocks > 0 || has_host_memory) && !options.prefix_cache) {
+    complain(has_host_memory ? "host_memory" : "host_blocks", "must stand with prefix_cache=true");
+  }
+  if (options.host_blocks > 0 && options.host_memory > Bytes(0)) {
+    complain("host_memory", "must not stand with host_blocks, which is the same");
   }
   return problems;
 }

@@ -43,6 +43,8 @@ struct EngineOptions {
   std::optional<std::int64_t> long_prefill_threshold{};  // of a request in a step
   bool reserve_whole_sequence = true;                    // the gate
   double watermark = 0;
+  std::int64_t host_blocks = 0;  // of a replica, in the host's memory
+  Bytes host_memory{};           // the same as a size, where a model says what a block takes
   QueuePolicy policy = QueuePolicy::kArrival;
   bool async = false;
   Duration host_time{};

@@ -10,7 +10,8 @@ EngineState::EngineState(const EngineOptions& options, std::int64_t kv_blocks,
                          IdTable<RequestId, Sequence>& sequences)
     : options_(options),
       sequences_(sequences),
-      kv_(kv_blocks, static_cast<std::int32_t>(options.block), options.prefix_cache),
+      kv_(kv_blocks, static_cast<std::int32_t>(options.block), options.prefix_cache,
+          options.host_blocks),
       waiting_(options.policy == QueuePolicy::kPriority) {}
 
 // ---- forming a step ----
@@ -99,6 +100,7 @@ RequestId EngineState::preempt(std::size_t position, Back back) {
 
 KvPool::Hits EngineState::find_hits(RequestId request) const {
   const Sequence& sequence = sequences_[request];
+  if (sequence.holding.blocks > 0) return {.blocks = sequence.holding.blocks};  // fetched
   const std::int32_t most = (sequence.known() - 1) / kv_.block_tokens();
   return kv_.find(identity_of(request), most);
 }
@@ -112,14 +114,62 @@ void EngineState::admit(std::size_t position, const KvPool::Hits& hits, std::int
   const RequestId request = waiting_.at(position);
   waiting_.erase(position);
   Sequence& sequence = sequences_[request];
-  kv_.share(sequence.holding, identity_of(request), hits.blocks);
+  if (sequence.holding.blocks == 0) {
+    kv_.share(sequence.holding, identity_of(request), hits.blocks);
+  } else {
+    forget_fetch(request);
+  }
   sequence.computed = hits.blocks * kv_.block_tokens();
   kv_.take(sequence.holding, kv_.blocks_of(holds) - sequence.holding.blocks);
   sequence.is_running = true;
   running_.push_back(request);
   batch_.admitted.push_back(request);
   batch_.hit_tokens += sequence.computed;
+  batch_.host_hit_tokens += std::int64_t{sequence.fetched} * kv_.block_tokens();
+  sequence.fetched = 0;
   schedule(request, tokens);
+}
+
+bool EngineState::fetch(std::size_t position, const KvPool::Hits& hits, std::int64_t holds,
+                        std::int64_t room) {
+  const RequestId request = waiting_.at(position);
+  Sequence& sequence = sequences_[request];
+  const std::int32_t found = hits.blocks + hits.behind;
+  const std::int64_t whole = std::max<std::int64_t>(kv_.blocks_of(holds), found);
+  const std::int64_t taken = whole - hits.blocks + hits.of_them_free - hits.behind_held;
+  if (taken + promised_ > room) return false;
+  waiting_.erase(position);
+  const std::int32_t blocks = kv_.begin_fetch(sequence.holding, identity_of(request), hits);
+  sequence.promised = static_cast<std::int32_t>(whole) - found;
+  promised_ += sequence.promised;
+  sequence.fetched = blocks;
+  fetches_.push_back({request, blocks});
+  ++fetching_;
+  return true;
+}
+
+void EngineState::end_fetch(RequestId request) {
+  kv_.end_fetch(sequences_[request].holding, identity_of(request));
+  --fetching_;
+  fetched_.push_back(request);
+  waiting_.push_front(place_of(request));
+}
+
+void EngineState::forget_fetch(RequestId request) {
+  promised_ -= sequences_[request].promised;
+  sequences_[request].promised = 0;
+  std::erase(fetched_, request);
+}
+
+bool EngineState::give_up_fetched() {
+  const bool any = !fetched_.empty();
+  while (!fetched_.empty()) {
+    const RequestId request = fetched_.back();
+    kv_.release(sequences_[request].holding);
+    sequences_[request].fetched = 0;
+    forget_fetch(request);
+  }
+  return any;
 }
 
 // ---- what comes and goes ----
@@ -146,7 +196,7 @@ void EngineState::retire(const std::vector<RequestId>& requests) {
     Sequence& sequence = sequences_[request];
     if (!sequence.is_running) waiting_.remove(request);
     sequence.is_running = false;
-    kv_.release(sequence.holding);
+    release(request);
   }
   std::erase_if(running_, [this](RequestId request) { return !sequences_[request].is_running; });
 }
@@ -175,6 +225,22 @@ bool EngineState::receive(RequestId request, std::int64_t tokens) {
   kv_.take(sequence.holding, needed);
   sequence.order = arrivals_++;
   return true;
+}
+
+void EngineState::take_back(RequestId request, KvHolding& holding) {
+  if (!kv_.host().empty()) kv_.name_all(holding, identity_of(request), sequences_[request].prompt);
+  kv_.release(holding);
+}
+
+// Frees the blocks of a request that has ended. Nobody will ask for those that it has for itself,
+// but engines don't know that: with a host tier they too are evicted to the host.
+void EngineState::release(RequestId request) {
+  Sequence& sequence = sequences_[request];
+  if (!kv_.host().empty()) {
+    kv_.name_all(sequence.holding, identity_of(request),
+                 std::min(sequence.computed, sequence.prompt + sequence.emitted));
+  }
+  kv_.release(sequence.holding);
 }
 
 void EngineState::join_ready() {

@@ -82,6 +82,16 @@ class EngineState {
   void admit(std::size_t position, const KvPool::Hits& hits, std::int64_t tokens,
              std::int64_t holds);
 
+  // Whether blocks of the request's beginning are to come from the host's memory before it is
+  // admitted.
+  bool is_to_fetch(RequestId request, const KvPool::Hits& hits) const {
+    return hits.behind > 0 && sequences_[request].in_flight == 0;
+  }
+  // Takes the request at `position` of waiting() out and makes it hold the blocks that it has in
+  // the pool and those that come from the host. Returns false, and changes nothing, if `holds`
+  // tokens would not fit within `room` blocks beside what others that fetched will want.
+  bool fetch(std::size_t position, const KvPool::Hits& hits, std::int64_t holds, std::int64_t room);
+
   // ---- what comes and goes ----
 
   void arrive(RequestId request);
@@ -91,11 +101,25 @@ class EngineState {
   // Takes requests out of running() and frees their blocks.
   void retire(const std::vector<RequestId>& requests);
 
+  // ---- blocks that come from the host's memory ----
+
+  struct Fetch {
+    RequestId request;
+    std::int32_t blocks = 0;  // to be copied
+  };
+  // Those that began since fetches() was cleared.
+  std::vector<Fetch>& fetches() { return fetches_; }
+  // The blocks have come: the request waits again, at the head.
+  void end_fetch(RequestId request);
+  // Frees the blocks of requests that have fetched and wait. Returns whether there were any.
+  bool give_up_fetched();
+  std::int64_t fetching() const { return fetching_; }
+
   // ---- blocks of requests that come from, or go to, another replica ----
 
   // Takes the request out of running() and returns its blocks, which stay held.
   KvHolding lend(RequestId request);
-  void take_back(KvHolding& holding) { kv_.release(holding); }
+  void take_back(RequestId request, KvHolding& holding);
   // Makes a request that was computed elsewhere hold the blocks of `tokens` tokens. Returns false
   // if they are not free beside what admitted prefills will still take.
   bool receive(RequestId request, std::int64_t tokens);
@@ -107,6 +131,8 @@ class EngineState {
  private:
   PromptIdentity identity_of(RequestId request) const;
   WaitingQueue::Place place_of(RequestId request) const;
+  void release(RequestId request);
+  void forget_fetch(RequestId request);
   std::int64_t capped(const Sequence& sequence, std::int64_t tokens) const;
 
   EngineOptions options_;
@@ -118,6 +144,10 @@ class EngineState {
   WaitingQueue waiting_;
   std::deque<RequestId> ready_;
   std::uint32_t arrivals_ = 0;
+  std::vector<Fetch> fetches_;
+  std::vector<RequestId> fetched_;  // that wait
+  std::int64_t fetching_ = 0;
+  std::int64_t promised_ = 0;  // blocks, to those that fetch or have fetched
 };
 
 }  // namespace stepsim

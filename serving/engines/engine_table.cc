@@ -21,15 +21,18 @@ constexpr std::string_view kVllmOptions[] = {"budget",          "sequences",
                                              "prefix_cache",    "reserve_whole_sequence",
                                              "watermark",       "drafts",
                                              "accepted",        "acceptance",
-                                             "drafter",         "draft_time"};
+                                             "drafter",         "draft_time",
+                                             "host_blocks",     "host_memory"};
 constexpr std::string_view kSglangOptions[] = {
-    "sequences", "max_length",  "policy",       "host_time",   "front_time",  "block",
-    "kv_blocks", "kv_fraction", "prefix_cache", "drafts",      "accepted",    "acceptance",
-    "drafter",   "draft_time",  "chunk",        "max_prefill", "mixed_chunk", "conservativeness"};
+    "sequences",   "max_length",  "policy",           "host_time",    "front_time",
+    "block",       "kv_blocks",   "kv_fraction",      "prefix_cache", "drafts",
+    "accepted",    "acceptance",  "drafter",          "draft_time",   "chunk",
+    "max_prefill", "mixed_chunk", "conservativeness", "host_blocks",  "host_memory"};
 constexpr std::string_view kTrtllmOptions[] = {
-    "budget",     "sequences",  "chunked_prefill", "max_length",  "policy",       "host_time",
-    "front_time", "block",      "kv_blocks",       "kv_fraction", "prefix_cache", "drafts",
-    "accepted",   "acceptance", "drafter",         "draft_time",  "capacity"};
+    "budget",       "sequences",  "chunked_prefill", "max_length", "policy",
+    "host_time",    "front_time", "block",           "kv_blocks",  "kv_fraction",
+    "prefix_cache", "drafts",     "accepted",        "acceptance", "drafter",
+    "draft_time",   "capacity",   "host_blocks",     "host_memory"};
 constexpr std::string_view kSarathiOptions[] = {"budget",    "sequences",   "max_length",
                                                 "host_time", "front_time",  "block",
                                                 "kv_blocks", "kv_fraction", "watermark"};

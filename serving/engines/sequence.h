@@ -27,6 +27,8 @@ struct Sequence {
   PrefixId prefix{};
   std::uint32_t order = 0;  // of arrival at this replica
   bool is_running = false;
+  std::int32_t fetched = 0;   // blocks that came from the host for the next admission
+  std::int32_t promised = 0;  // blocks beyond those that came from the host
   KvHolding holding{};
 
   std::int32_t known() const { return prompt + emitted + in_flight; }

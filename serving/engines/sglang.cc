@@ -96,6 +96,10 @@ bool SglangEngine::admit_next(EngineState& state, std::int64_t& input_left) {
     const std::int64_t uncomputed = std::max(running.known() - running.computed, 0);
     kept += promised(running) + (EngineState::is_decoding(running) ? 0 : uncomputed);
   }
+  if (state.is_to_fetch(request, hits)) {
+    return state.fetch(position, hits, sequence.known() + promised(sequence),
+                       state.kv().free() - state.kv().blocks_of(kept));
+  }
   const std::int64_t blocks =
       state.blocks_wanted(sequence.known() + promised(sequence), hits) + state.kv().blocks_of(kept);
   if (blocks > state.kv().free()) return false;

@@ -30,6 +30,10 @@ void VllmEngine::admit_waiting(EngineState& state) {
     const RequestId request = state.waiting().front();
     const std::int64_t known = state.sequence(request).known();
     const KvPool::Hits hits = state.find_hits(request);
+    if (state.is_to_fetch(request, hits)) {
+      if (!state.fetch(0, hits, known, state.kv().free() - watermark_blocks(state))) return;
+      continue;
+    }
     const std::int64_t computed = std::int64_t{hits.blocks} * options.block;
     std::int64_t tokens =
         std::min(known - computed, options.long_prefill_threshold.value_or(known));

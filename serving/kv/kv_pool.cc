@@ -5,12 +5,14 @@
 
 namespace stepsim {
 
-KvPool::KvPool(std::int64_t blocks, std::int32_t block_tokens, bool has_prefix_cache)
+KvPool::KvPool(std::int64_t blocks, std::int32_t block_tokens, bool has_prefix_cache,
+               std::int64_t host_blocks)
     : total_(blocks),
       free_(blocks),
       block_tokens_(block_tokens),
-      has_prefix_cache_(has_prefix_cache) {
-  assert(blocks >= 1 && block_tokens >= 1);
+      has_prefix_cache_(has_prefix_cache),
+      host_(host_blocks) {
+  assert(blocks >= 1 && block_tokens >= 1 && (has_prefix_cache || host_blocks == 0));
   if (!has_prefix_cache) return;
   blocks_.resize(static_cast<std::size_t>(blocks) + 1);
   for (std::uint32_t block = 1; block < blocks_.size(); ++block) append_free(block);
@@ -36,21 +38,63 @@ KvPool::Hits KvPool::find(const PromptIdentity& identity, std::int32_t most) con
     if (blocks_[found->second].holders == 0) ++hits.of_them_free;
     ++hits.blocks;
   }
+  while (!host_.empty() && hits.blocks + hits.behind < most) {
+    const Name name = name_of(identity, hits.blocks + hits.behind);
+    const auto found = first_named_.find(name);
+    if (found == first_named_.end() && !host_.has(name)) break;
+    ++hits.behind;
+    if (found != first_named_.end() && blocks_[found->second].holders > 0) ++hits.behind_held;
+  }
   return hits;
 }
 
 void KvPool::share(KvHolding& holding, const PromptIdentity& identity, std::int32_t blocks) {
   assert(holding.blocks == 0);
   for (std::int32_t i = 0; i < blocks; ++i) {
-    const std::uint32_t block = first_named_.at(name_of(identity, i));
-    if (blocks_[block].holders++ == 0) {
-      remove_free(block);
-      --free_;
-    }
-    holding.ids.push_back(block);
+    share_next(holding, first_named_.at(name_of(identity, i)));
   }
-  holding.blocks = blocks;
   holding.named = blocks;
+}
+
+void KvPool::share_next(KvHolding& holding, std::uint32_t block) {
+  if (blocks_[block].holders++ == 0) {
+    remove_free(block);
+    --free_;
+  }
+  holding.ids.push_back(block);
+  ++holding.blocks;
+}
+
+// Blocks of the pool are shared first: taking new ones could evict them.
+std::int32_t KvPool::begin_fetch(KvHolding& holding, const PromptIdentity& identity,
+                                 const Hits& hits) {
+  share(holding, identity, hits.blocks);
+  const std::int32_t end = hits.blocks + hits.behind;
+  for (std::int32_t i = hits.blocks; i < end; ++i) {
+    const auto found = first_named_.find(name_of(identity, i));
+    if (found != first_named_.end()) {
+      share_next(holding, found->second);
+      continue;
+    }
+    host_.begin_read(name_of(identity, i));
+    holding.fetched.push_back(i);
+    holding.ids.push_back(0);
+    ++holding.blocks;
+  }
+  for (const std::int32_t position : holding.fetched) {
+    holding.ids[static_cast<std::size_t>(position)] = take_first();
+    --free_;
+  }
+  return static_cast<std::int32_t>(holding.fetched.size());
+}
+
+void KvPool::end_fetch(KvHolding& holding, const PromptIdentity& identity) {
+  for (const std::int32_t position : holding.fetched) {
+    host_.end_read(name_of(identity, position));
+    give_name(holding.ids[static_cast<std::size_t>(position)], name_of(identity, position));
+  }
+  holding.fetched.clear();
+  holding.named = holding.blocks;
 }
 
 void KvPool::take(KvHolding& holding, std::int64_t blocks) {
@@ -117,6 +161,7 @@ void KvPool::drop_name(std::uint32_t block) {
     first->second = next;
   } else {
     first_named_.erase(first);
+    host_.keep(*blocks_[block].name);
   }
   blocks_[block].name.reset();
 }

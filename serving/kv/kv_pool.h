@@ -11,6 +11,10 @@
 // after a preemption, finds it. Such names are given when a request is preempted: nobody else could
 // have found them earlier.
 //
+// With a host tier (host_tier.h) a block whose name goes is kept in the host's memory, and a
+// request can fetch its beginning from there: it holds the blocks while they are copied, and they
+// have their names when the copy has ended.
+//
 // All functions are O(blocks they touch).
 
 #pragma once
@@ -22,6 +26,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "serving/kv/host_tier.h"
 #include "serving/requests/request.h"
 
 namespace stepsim {
@@ -36,20 +41,24 @@ struct PromptIdentity {
 // KvHolding is the blocks that a request holds. It belongs to the pool that filled it.
 struct KvHolding {
   std::int32_t blocks = 0;
-  std::vector<std::uint32_t> ids{};  // with a prefix cache only: by position in the sequence
-  std::int32_t named = 0;            // the first blocks, which have names
+  std::vector<std::uint32_t> ids{};     // with a prefix cache only: by position in the sequence
+  std::int32_t named = 0;               // the first blocks, which have names
+  std::vector<std::int32_t> fetched{};  // positions of blocks that come from the host
 };
 
 class KvPool {
  public:
-  // REQUIRES: blocks >= 1, block_tokens >= 1; fewer than 2^31 blocks with a prefix cache.
-  KvPool(std::int64_t blocks, std::int32_t block_tokens, bool has_prefix_cache);
+  // REQUIRES: blocks >= 1, block_tokens >= 1; fewer than 2^31 blocks with a prefix cache, without
+  // which there are no host blocks.
+  KvPool(std::int64_t blocks, std::int32_t block_tokens, bool has_prefix_cache,
+         std::int64_t host_blocks = 0);
 
   std::int64_t total() const { return total_; }
   std::int64_t free() const { return free_; }
   std::int64_t held() const { return total_ - free_; }
   std::int32_t block_tokens() const { return block_tokens_; }
   bool has_prefix_cache() const { return has_prefix_cache_; }
+  const HostTier& host() const { return host_; }
 
   // Returns the blocks that hold so many tokens.
   std::int64_t blocks_of(std::int64_t tokens) const {
@@ -60,8 +69,10 @@ class KvPool {
   struct Hits {
     std::int32_t blocks = 0;
     std::int32_t of_them_free = 0;  // held by nobody: taking them uses free blocks
+    std::int32_t behind = 0;        // further blocks that are in the pool or in the host's memory
+    std::int32_t behind_held = 0;   // of them, those in the pool that others hold
   };
-  // Returns at most `most` hits.
+  // Returns at most `most` hits, those behind counted.
   Hits find(const PromptIdentity& identity, std::int32_t most) const;
 
   // Makes an empty holding share the first `blocks` hits of find().
@@ -74,6 +85,12 @@ class KvPool {
   void name_shared(KvHolding& holding, const PromptIdentity& identity, std::int64_t tokens);
   // Names all blocks that the first `tokens` tokens of the sequence fill.
   void name_all(KvHolding& holding, const PromptIdentity& identity, std::int64_t tokens);
+
+  // Makes an empty holding have the first hits.blocks + hits.behind blocks: those of the pool are
+  // shared, new ones are taken for the others. Returns how many come from the host. REQUIRES:
+  // enough are free; end_fetch() follows before the holding is released.
+  std::int32_t begin_fetch(KvHolding& holding, const PromptIdentity& identity, const Hits& hits);
+  void end_fetch(KvHolding& holding, const PromptIdentity& identity);
 
   // Frees all blocks, the last first.
   void release(KvHolding& holding);
@@ -95,6 +112,7 @@ class KvPool {
   void name_up_to(KvHolding& holding, const PromptIdentity& identity, std::int64_t blocks);
   void give_name(std::uint32_t block, Name name);
   void drop_name(std::uint32_t block);
+  void share_next(KvHolding& holding, std::uint32_t block);
   void append_free(std::uint32_t block);
   void remove_free(std::uint32_t block);
   std::uint32_t take_first();
@@ -105,6 +123,7 @@ class KvPool {
   bool has_prefix_cache_;
   std::vector<Block> blocks_;                            // with a prefix cache; entry 0 is no block
   std::unordered_map<Name, std::uint32_t> first_named_;  // the oldest block of each name
+  HostTier host_;
 };
 
 }  // namespace stepsim

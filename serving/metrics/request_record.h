@@ -17,7 +17,7 @@ enum class RequestPart {
   kPrefill,    // from the step that it is taken into to the token that follows: also when it is
                // computed again
   kPreempted,  // waits to be taken in again
-  kTransfer,   // its KV cache moves from a prefill to a decode replica
+  kTransfer,   // its KV cache moves: from a prefill to a decode replica, or from the host's memory
   kDecode,     // from token to token
 };
 inline constexpr std::size_t kRequestParts = 5;

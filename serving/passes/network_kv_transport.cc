@@ -14,6 +14,16 @@ std::uint32_t first_of_group(const ReplicaPlace& place, RequestId request) {
 }  // namespace
 
 void NetworkKvTransport::start(Time now, const KvTransfer& transfer) {
+  if (transfer.way == KvWay::kBetweenReplicas) {
+    start_between(now, transfer);
+  } else {
+    start_copy(now, transfer);
+  }
+  network_.settle(now);
+  ++started_;
+}
+
+void NetworkKvTransport::start_between(Time now, const KvTransfer& transfer) {
   const ReplicaPlace& from = replicas_[transfer.from];
   const ReplicaPlace& to = replicas_[transfer.to];
   const std::uint32_t messages = std::max(from.ranks, to.ranks);
@@ -24,16 +34,35 @@ void NetworkKvTransport::start(Time now, const KvTransfer& transfer) {
   under_way_[started_] = {transfer, messages};
   for (std::uint32_t i = 0; i < messages; ++i) {
     route_.clear();
-    uses_.clear();
     const Duration latency = route_of(cluster_, sender + i * from.ranks / messages,
                                       receiver + i * to.ranks / messages, route_);
-    for (const LinkId link : route_) uses_.push_back(cluster_.fabric.spread(link));
-    const TransferId id(messages_++);
-    transfer_of_[id] = started_;
-    network_.start(now, id, {.bytes = each, .latency = latency, .uses = uses_});
+    send(now, each, latency, route_);
   }
-  network_.settle(now);
-  ++started_;
+}
+
+// On the way to the host it doesn't matter whose blocks they are: all groups send as many.
+void NetworkKvTransport::start_copy(Time now, const KvTransfer& transfer) {
+  const bool leaves = transfer.way == KvWay::kToHost;
+  const ReplicaPlace& place = replicas_[transfer.to];
+  const std::uint32_t chips = leaves ? place.ranks * place.groups : place.ranks;
+  const std::uint32_t first = leaves ? place.first : first_of_group(place, transfer.request);
+  const std::int64_t groups = leaves ? std::int64_t{place.groups} : 1;
+  const Bytes each = (transfer.tokens * place.token + Bytes(groups - 1)) / groups;
+  const Hosts& hosts = cluster_.hosts;
+  under_way_[started_] = {transfer, chips};
+  for (std::uint32_t i = 0; i < chips; ++i) {
+    const HostPath& path = hosts.of_chip.at(first + i);
+    send(now, each, hosts.spec.link_latency, leaves ? path.out : path.in);
+  }
+}
+
+void NetworkKvTransport::send(Time now, Bytes bytes, Duration latency,
+                              const std::vector<LinkId>& route) {
+  uses_.clear();
+  for (const LinkId link : route) uses_.push_back(cluster_.fabric.spread(link));
+  const TransferId id(messages_++);
+  transfer_of_[id] = started_;
+  network_.start(now, id, {.bytes = bytes, .latency = latency, .uses = uses_});
 }
 
 void NetworkKvTransport::advance(Time now, std::vector<KvTransfer>& arrived) {

@@ -8,6 +8,10 @@
 // many messages as the larger of the two groups has chips, all at once, over the routes between
 // the chips. A request belongs to one data-parallel group of either side, by its number.
 //
+// Blocks on their way between a replica and its host's memory (KvWay) take the links of each chip
+// to its host: of one request those of its data-parallel group, on the way to the host all chips'.
+// The cluster needs hosts for them.
+//
 // Not modelled: what passes send at the same time, and the time of the host or a NIC to begin.
 
 #pragma once
@@ -44,6 +48,10 @@ class NetworkKvTransport final : public KvTransport {
   void advance(Time now, std::vector<KvTransfer>& arrived) override;
 
  private:
+  void send(Time now, Bytes bytes, Duration latency, const std::vector<LinkId>& route);
+  void start_between(Time now, const KvTransfer& transfer);
+  void start_copy(Time now, const KvTransfer& transfer);
+
   struct UnderWay {
     KvTransfer transfer;
     std::uint32_t messages = 0;  // that have not arrived

@@ -190,6 +190,28 @@ class ServeTest(StepsimTest):
                              "x"], "--cluster: must be given", "model 2: --engine",
                             "model 2: --requests: must be given")
 
+    def test_blocks_come_back_from_the_host(self):
+        served = ["serve", "--model", "llama3-8b", "--cluster", "dgx-h100-8", "--plan", "tp=2", "--requests",
+                  "poisson:rate=20,count=200,input=600,output=10,prefix=512,prefixes=20", "--json", "-"]
+        without, tier = (json.loads(stepsim(*served, "--engine", f"kv-blocks=200{keys}").stdout)
+                         for keys in ("", ",host-memory=10GB"))
+        self.assertEqual((without["host_hit_tokens"], without["host_blocks"]["total"]), (0, 0))
+        # Blocks of 16 x 128 KiB on two chips together.
+        self.assertEqual(tier["host_blocks"]["total"], int(10e9) // (16 * 131072))
+        self.assertGreater(tier["host_hit_tokens"], 512 * 80)
+        self.assertEqual(tier["host_blocks"]["read"] * 16, tier["host_hit_tokens"])
+        self.assertGreater(tier["parts_s"]["transfer"], 0)
+        self.assertLess(tier["ttft_s"]["mean"], without["ttft_s"]["mean"])
+        timed = json.loads(stepsim(*served, "--engine", "kv-blocks=200,host-blocks=5000", "--host-transfer",
+                                   "100ms").stdout)
+        self.assertGreater(timed["parts_s"]["transfer"], tier["parts_s"]["transfer"])
+        self.expect_refused([*served, "--engine", "host-memory=2TB"], "must be at most 500 GB")
+        self.expect_refused([*served, "--engine", "host-memory=1B"], "must be at least a block")
+        self.expect_refused([*served, "--host-transfer", "1ms"], "--host-transfer: must stand with")
+        self.expect_refused([*RUN, "--engine", "host-memory=1GB"], "must stand with --model")
+        self.expect_refused([*RUN, "--engine", "host-blocks=5,prefix-cache=false"],
+                            "--engine host_blocks: must stand with prefix_cache=true")
+
     def test_every_problem_is_said_at_once(self):
         self.expect_refused(
             ["serve", "--requests", "poisson:rate=0,count=5,input=10,output=5", "--requests", "nothing",

@@ -28,7 +28,8 @@ bool is_soon_served(const RequestList& list) {
 }
 
 bool is_small(const ReplicaGroup& group) {
-  return group.count <= 8 && group.options.kv_blocks.value_or(1) <= kMostServedBlocks;
+  return group.count <= 8 && group.options.host_blocks <= kMostServedBlocks &&
+         group.options.kv_blocks.value_or(1) <= kMostServedBlocks;
 }
 
 bool is_small(const RequestSource& source) {
@@ -72,12 +73,14 @@ void serve_if_small(const ServeOptions& options) {
   throw_if_any(check(list, options.serving));
   LinearStepTime cost(options.step_time.value_or(LinearStepTime::Rates{.base = Duration(1000)}));
   TimedKvTransport transport(options.transfer);
+  TimedKvTransport host(options.host_transfer.value_or(TimedKvTransport::Rates{}));
   try {
     simulate_serving(list, options.serving,
                      {.replicas = cost,
                       .decode = &cost,
                       .transport = &transport,
-                      .others = std::vector<ModelCosts>(models.size() - 1, {&cost, &cost})});
+                      .others = std::vector<ModelCosts>(models.size() - 1, {&cost, &cost}),
+                      .host = &host});
   } catch (const ServingStuck&) {
     const bool may_be =
         std::ranges::any_of(models, [](const auto& model) { return may_get_stuck(model); });

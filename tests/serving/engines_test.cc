@@ -255,6 +255,92 @@ TEST(DisaggregatedTest, EverythingIsAnswered) {
   EXPECT_GT(result.replicas[2].steps, 0);
 }
 
+// Two prefixes of 4 blocks take turns in a pool of 5 blocks: each request evicts what the one
+// before had, and finds its own in the host's memory, which takes 3 ms.
+TEST(HostMemoryTest, BeginningsComeBackFromTheHost) {
+  const auto asked = [](const std::string& host) {
+    RequestList list =
+        requests_of({{0ms, 65, 1, 64}, {1s, 65, 1, 64}, {2s, 65, 1, 64}, {3s, 65, 1, 64}});
+    list.requests[1].prefix = PrefixId(1);
+    list.requests[3].prefix = PrefixId(1);
+    const ServingOptions options = options_of("vllm,kv-blocks=5" + host);
+    LinearStepTime cost({.base = 5ms, .token = 1ms});
+    TimedKvTransport way({.base = 1ms, .token = Duration(31'250'000)});  // 64 tokens: 2 ms
+    ServingCosts costs{.replicas = cost};
+    costs.host = &way;
+    return simulate_serving(list, options, costs);
+  };
+  const ServingResult without = asked("");
+  EXPECT_EQ(first_tokens_ms(without), Times({70, 70, 70, 70}));
+  const ServingResult with = asked(",host-blocks=100");
+  EXPECT_EQ(first_tokens_ms(with), Times({70, 70, 3 + 5 + 1, 3 + 5 + 1}));
+  EXPECT_EQ(with.host_hit_tokens, 128);
+  EXPECT_EQ(with.hit_tokens, 128);
+  const auto part = [&with](RequestPart which) {
+    return with.requests[RequestId(2)].parts[static_cast<std::size_t>(which)];
+  };
+  EXPECT_EQ(part(RequestPart::kTransfer), Duration(3ms));
+  EXPECT_EQ(part(RequestPart::kPrefill), Duration(6ms));
+  const HostTierTotals& host = with.replicas.front().host;
+  EXPECT_EQ(host.read, 8);
+  EXPECT_EQ(host.dropped, 0);
+  EXPECT_EQ(host.written, host.peak);
+  EXPECT_GE(host.written, 8);
+}
+
+// A run checks that no block is lost, on the chips and in the hosts' memory. More room finds more.
+TEST(HostMemoryTest, EverythingIsAnsweredAndBlocksAreConserved) {
+  for (const std::string engine :
+       {"vllm,async=true,host-time=2ms,", "vllm,policy=priority,drafts=2,acceptance=0.5,",
+        "vllm,watermark=0.1,", "sglang,block=16,",
+        "sglang,block=16,policy=longest-prefix,mixed-chunk=true,", "trtllm,block=16,",
+        "trtllm,block=16,capacity=max-utilisation,chunked-prefill=true,"}) {
+    std::vector<Problem> problems;
+    const RequestSource source = read_request_source(
+        "closed:concurrency=30,count=600,input=uniform:20-300,output=uniform:1-60,prefix=150,"
+        "prefixes=12",
+        problems);
+    ASSERT_TRUE(problems.empty());
+    const RequestList list = make_requests({&source, 1});
+    std::int64_t hits = 0;
+    for (const std::string host : {"", ",host-blocks=1", ",host-blocks=25", ",host-blocks=4000"}) {
+      ServingOptions options = options_of(engine + "kv-blocks=60" + host);
+      options.replicas.count = 2;
+      throw_if_any(check(list, options));
+      LinearStepTime cost({.base = 1ms, .token = 10us});
+      TimedKvTransport way({.base = 1ms, .token = 2us});
+      ServingCosts costs{.replicas = cost};
+      costs.host = &way;
+      const ServingResult result = simulate_serving(list, options, costs);
+      EXPECT_GE(result.hit_tokens, result.host_hit_tokens);
+      const std::int64_t blocks = result.replicas.front().host.blocks;
+      if (blocks != 1) {
+        EXPECT_EQ(result.host_hit_tokens > 0, blocks > 1) << engine;
+      }
+      EXPECT_GE(result.hit_tokens, hits) << engine << host;
+      hits = result.hit_tokens * 9 / 10;
+    }
+  }
+}
+
+TEST(HostMemoryTest, PrefillReplicasKeepBeginningsToo) {
+  std::vector<Problem> problems;
+  const RequestSource source = read_request_source(
+      "poisson:rate=100,count=300,input=200,output=uniform:1-20,prefix=160,prefixes=20", problems);
+  const RequestList list = make_requests({&source, 1});
+  ServingOptions options = options_of("vllm,kv-blocks=40,host-blocks=500");
+  options.decode = read_group("kv-blocks=80,host-blocks=0", "--decode", options.replicas, problems);
+  ASSERT_TRUE(problems.empty());
+  LinearStepTime cost({.base = 1ms, .token = 10us});
+  TimedKvTransport transport({.base = 1ms});
+  TimedKvTransport way({.base = 1ms});
+  const ServingResult result = simulate_serving(
+      list, options,
+      {.replicas = cost, .decode = &cost, .transport = &transport, .others = {}, .host = &way});
+  EXPECT_GT(result.host_hit_tokens, 160 * 100);
+  EXPECT_EQ(result.replicas.at(1).host.blocks, 0);
+}
+
 RequestList requests_of_model(std::uint32_t model, std::vector<Problem>& problems) {
   RequestSource source = read_request_source(
       model == 0 ? "closed:concurrency=9,count=80,input=uniform:1-90,output=uniform:1-40"

@@ -86,5 +86,60 @@ TEST(KvPoolTest, BlocksOfOneNameStandInForEachOther) {
   EXPECT_EQ(pool.find(prompt(2, 4), 1).of_them_free, 1);
 }
 
+// 4 blocks, 3 more in the host's memory: a prefix of 3 blocks that is evicted comes back.
+TEST(KvPoolTest, WhatIsEvictedIsKeptByTheHost) {
+  KvPool pool(4, 4, true, 3);
+  KvHolding old;
+  pool.take(old, 3);
+  pool.name_shared(old, prompt(0, 12), 12);
+  pool.release(old);  // free: a block without name, then blocks 2, 1, 0 of the prefix
+  KvHolding other;
+  pool.take(other, 3);
+  EXPECT_EQ(pool.host().held(), 2);  // blocks 2 and 1
+  const KvPool::Hits hits = pool.find(prompt(1, 12), 3);
+  EXPECT_EQ(hits.blocks, 1);
+  EXPECT_EQ(hits.of_them_free, 1);
+  EXPECT_EQ(hits.behind, 2);
+  EXPECT_EQ(hits.behind_held, 0);
+  EXPECT_EQ(pool.find(prompt(1, 12), 2).behind, 1);  // no more than are asked for
+
+  pool.release(other);
+  KvHolding fetched;
+  EXPECT_EQ(pool.begin_fetch(fetched, prompt(1, 12), hits), 2);
+  EXPECT_EQ(pool.held(), 3);
+  EXPECT_EQ(pool.find(prompt(2, 12), 3).blocks, 1);  // not there before the copy has ended
+  EXPECT_EQ(pool.find(prompt(2, 12), 3).behind, 2);
+  EXPECT_FALSE(pool.host().is_balanced_and_idle());
+  pool.end_fetch(fetched, prompt(1, 12));
+  EXPECT_EQ(pool.find(prompt(2, 12), 3).blocks, 3);
+  pool.release(fetched);
+  EXPECT_EQ(pool.held(), 0);
+  EXPECT_TRUE(pool.host().is_balanced_and_idle());
+  EXPECT_EQ(pool.host().totals().read, 2);
+}
+
+TEST(HostTierTest, TheLeastRecentlyUsedIsDropped) {
+  HostTier tier(2);
+  tier.keep(1);
+  tier.keep(2);
+  tier.keep(1);  // is there already, and is used
+  tier.keep(3);
+  EXPECT_TRUE(tier.has(1));
+  EXPECT_FALSE(tier.has(2));
+  tier.begin_read(1);
+  tier.keep(4);  // 1 is being read, so 3 goes
+  EXPECT_TRUE(tier.has(1));
+  EXPECT_FALSE(tier.has(3));
+  tier.begin_read(4);
+  tier.keep(5);  // no room
+  EXPECT_FALSE(tier.has(5));
+  tier.end_read(1);
+  tier.end_read(4);
+  EXPECT_TRUE(tier.is_balanced_and_idle());
+  EXPECT_EQ(tier.totals().written, 4);
+  EXPECT_EQ(tier.totals().dropped, 2);
+  EXPECT_EQ(tier.totals().peak, 2);
+}
+
 }  // namespace
 }  // namespace stepsim

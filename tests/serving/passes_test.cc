@@ -162,6 +162,34 @@ TEST(NetworkKvTransportTest, LayoutsMayDiffer) {
   EXPECT_NEAR(to_seconds(last - Time{}), 2e-3, 2e-5);
 }
 
+// Two chips of a DGX H100 share an uplink of 55 GB/s to the host: 100 tokens x 1 MB for each of
+// four chips take 2 x 100 MB / 55 GB/s behind the latency. On the way to the host two data-parallel
+// groups share what is written; both ways at once take no longer.
+TEST(NetworkKvTransportTest, BlocksComeFromTheHost) {
+  const Cluster cluster = build_cluster(load_cluster("dgx-h100-8"), true);
+  const std::vector<ReplicaPlace> places = {
+      {.first = 0, .ranks = 4, .groups = 2, .token = Bytes(1'000'000)}};
+  const auto time_of = [&](const std::vector<KvTransfer>& transfers) {
+    NetworkKvTransport transport(cluster, places);
+    for (const KvTransfer& transfer : transfers) transport.start(Time{}, transfer);
+    std::vector<KvTransfer> arrived;
+    Time last{};
+    while (const auto next = transport.next_event()) {
+      last = *next;
+      transport.advance(last, arrived);
+    }
+    EXPECT_EQ(arrived.size(), transfers.size());
+    return to_seconds(last - Time{});
+  };
+  const KvTransfer read{.request = RequestId(1), .tokens = 100, .way = KvWay::kFromHost};
+  const KvTransfer write{.tokens = 200, .way = KvWay::kToHost};
+  const double alone = 10e-6 + 200e6 / 55e9;
+  EXPECT_NEAR(time_of({read}), alone, 1e-9);
+  EXPECT_NEAR(time_of({write}), alone, 1e-9);
+  EXPECT_NEAR(time_of({read, write}), alone, 1e-9);
+  EXPECT_NEAR(time_of({read, read}), alone + 200e6 / 55e9, 1e-9);
+}
+
 // Chips 0 to 3 of a mesh in a row: one model moves caches from 0 to 2, the other from 1 to 3. Both
 // take the link from 1 to 2 and have half of it each.
 TEST(NetworkKvTransportTest, ModelsShareTheNetwork) {

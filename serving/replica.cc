@@ -4,12 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "serving/engines/jetstream.h"
 #include "serving/serve.h"
 
 namespace stepsim {
 
-std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& requests,
-                          std::size_t model) {
+std::int64_t kv_blocks_of(EngineName name, const EngineOptions& options,
+                          const RequestList& requests, std::size_t model) {
   if (options.kv_blocks) return *options.kv_blocks;
   std::int64_t longest = 1;
   std::int64_t count = 0;
@@ -18,7 +19,12 @@ std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& reque
     longest = std::max(longest, std::int64_t{request.input_tokens} + request.output_tokens);
     ++count;
   }
-  const std::int64_t running = std::clamp<std::int64_t>(count, 1, options.sequences);
+  std::int64_t most = options.sequences;
+  if (name == EngineName::kJetstream) {
+    most += JetstreamEngine::caches_without_slot(options);
+    longest = options.max_length.value_or(longest);
+  }
+  const std::int64_t running = std::clamp<std::int64_t>(count, 1, most);
   return running * ((longest + 2 * options.drafts + options.block - 1) / options.block);
 }
 
@@ -38,7 +44,8 @@ Replica::Replica(EngineName name, const EngineOptions& options, std::int64_t kv_
     : state_(options, kv_blocks, sequences),
       engine_(row_of(name).make(options)),
       cost_(cost),
-      reserves_answer_(row_of(name).reserves_answer(options)) {
+      reserves_answer_(row_of(name).reserves_answer(options)),
+      has_slots_(name == EngineName::kJetstream) {
   totals.kv_blocks = kv_blocks;
 }
 
@@ -61,6 +68,12 @@ bool Replica::form() {
     }
   }
   totals.peak_kv_blocks = std::max(totals.peak_kv_blocks, state_.kv().held());
+  if (has_slots_) {
+    const auto running = static_cast<std::int64_t>(state_.running().size());
+    const std::int64_t parked = std::max<std::int64_t>(running - state_.options().sequences, 0);
+    const std::int64_t backlog = parked + state_.lent() + static_cast<std::int64_t>(state_.ready());
+    totals.peak_backlog = std::max(totals.peak_backlog, backlog);
+  }
   return !state_.batch().empty();
 }
 
@@ -102,7 +115,14 @@ std::optional<Time> Replica::begin_step(Time now) {
 
 bool Replica::receive(RequestId request) {
   const Sequence& sequence = state_.sequence(request);
-  const std::int64_t whole = sequence.prompt + sequence.to_emit + state_.options().drafts;
+  const EngineOptions& options = state_.options();
+  std::int64_t whole = sequence.prompt + sequence.to_emit + options.drafts;
+  if (has_slots_) {
+    const auto free = options.sequences - static_cast<std::int64_t>(state_.running().size());
+    const std::int64_t ahead = state_.coming() + static_cast<std::int64_t>(state_.ready());
+    if (ahead >= free + options.generate_backlog) return false;
+    whole = options.max_length.value_or(whole);
+  }
   return state_.receive(request, reserves_answer_ ? whole : sequence.computed);
 }
 

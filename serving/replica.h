@@ -21,9 +21,9 @@
 namespace stepsim {
 
 // Returns the blocks of a replica's cache. Without kv_blocks there is room for as many of the
-// longest requests of this model as may run.
-std::int64_t kv_blocks_of(const EngineOptions& options, const RequestList& requests,
-                          std::size_t model);
+// longest requests of this model as may run or, of jetstream, wait for a slot.
+std::int64_t kv_blocks_of(EngineName name, const EngineOptions& options,
+                          const RequestList& requests, std::size_t model);
 
 // Returns the options without a prefix cache where it can make no difference: no requests of this
 // model share a beginning, and blocks can't run out.
@@ -72,6 +72,7 @@ class Replica {
   std::unique_ptr<Engine> engine_;
   StepCost& cost_;
   bool reserves_answer_;
+  bool has_slots_;
   Batch step_;
   Time start_{};
   Time launch_{};  // when the host has given it to the chips

@@ -20,8 +20,9 @@ std::string why_not(const Request& request, const ReplicaGroup& group) {
            std::to_string(*options.max_length) + " (max_length)";
   }
   // The last token is never put into the cache, but engines that reserve for it want its block.
-  const std::int64_t held =
+  std::int64_t held =
       row_of(group.engine).reserves_answer(options) ? whole + options.drafts : whole - 1;
+  if (group.engine == EngineName::kJetstream) held = options.max_length.value_or(held);
   const std::int64_t blocks = (held + options.block - 1) / options.block;
   if (options.kv_blocks && blocks > *options.kv_blocks) {
     return "needs " + std::to_string(blocks) + " KV blocks of " + std::to_string(options.block) +
@@ -48,7 +49,7 @@ void problems_of_cache(const RequestList& requests, std::size_t model, const Rep
                        std::vector<Problem>& problems) {
   const EngineOptions options = with_useful_cache(group.options, requests, model);
   if (!options.prefix_cache ||
-      kv_blocks_of(options, requests, model) * group.count <= kMostNamedBlocks) {
+      kv_blocks_of(group.engine, options, requests, model) * group.count <= kMostNamedBlocks) {
     return;
   }
   problems.push_back(

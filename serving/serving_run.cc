@@ -47,7 +47,7 @@ void ServingRun::make_models(const ServingCosts& costs) {
 void ServingRun::make_replicas(std::size_t model, const ReplicaGroup& group, StepCost& cost,
                                std::vector<Replica*>& members) {
   const EngineOptions engine = with_useful_cache(group.options, requests_, model);
-  const std::int64_t blocks = kv_blocks_of(engine, requests_, model);
+  const std::int64_t blocks = kv_blocks_of(group.engine, engine, requests_, model);
   for (std::int64_t i = 0; i < group.count; ++i) {
     replicas_.push_back(std::make_unique<Replica>(group.engine, engine, blocks, cost, sequences_));
     replicas_.back()->totals.model = static_cast<std::uint32_t>(model);
@@ -367,6 +367,12 @@ void ServingRun::begin_step(std::uint32_t replica, Time now) {
     queue_.schedule(*end, Event(kStepEnds, replica));
     for (const RequestId request : which.step().admitted) {
       change_part(request, RequestPart::kPrefill, now);
+    }
+    for (const RequestId request : which.step().parked) {
+      change_part(request, RequestPart::kQueue, now);
+    }
+    for (const RequestId request : which.step().unparked) {
+      change_part(request, RequestPart::kDecode, now);
     }
     result_.hit_tokens += which.step().hit_tokens;
     result_.host_hit_tokens += which.step().host_hit_tokens;

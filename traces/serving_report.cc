@@ -98,10 +98,10 @@ std::string replicas_json(const ServingOutcome& run) {
   for (const ReplicaTotals& replica : run.result.replicas) {
     text += fmt::format(
         "{}\n    {{\"prefill\": {}, \"steps\": {}, \"busy_s\": {}, \"preemptions\": {}, "
-        "\"kv_blocks\": {{\"total\": {}, \"peak\": {}}}}}",
+        "\"kv_blocks\": {{\"total\": {}, \"peak\": {}}}, \"backlog_peak\": {}}}",
         text.back() == '[' ? "" : ",", replica.is_prefill, replica.steps,
-        exact_seconds(replica.busy), replica.preemptions, replica.kv_blocks,
-        replica.peak_kv_blocks);
+        exact_seconds(replica.busy), replica.preemptions, replica.kv_blocks, replica.peak_kv_blocks,
+        replica.peak_backlog);
   }
   return text + "\n  ]";
 }

@@ -21,6 +21,7 @@ struct BatchEntry {
   std::int32_t drafts = 0;    // tokens that only may be right
   std::int32_t life = 0;      // preemptions of the request so far: a later one makes this void
   bool is_decode = false;
+  std::int32_t padding = 0;  // tokens behind them that are computed for nobody
   bool emits = false;  // the step brings the request to its last known token, so a new one follows
 };
 
@@ -28,14 +29,18 @@ struct Batch {
   std::vector<BatchEntry> entries;
   std::vector<RequestId> admitted;   // came from waiting with this step, in order
   std::vector<RequestId> preempted;  // went back to waiting when this step was formed, in order
+  // Of engines with slots: those that wait for one behind their first token, and that get one.
+  std::vector<RequestId> parked;
+  std::vector<RequestId> unparked;
 
   // Sums over the entries.
-  std::int64_t tokens = 0;
+  std::int64_t tokens = 0;     // padding and empty slots among them
   std::int64_t kv_tokens = 0;  // read: tokens before the step and in it
   std::int64_t drafts = 0;
   std::int64_t hit_tokens = 0;       // of admitted requests, found in the prefix cache
   std::int64_t host_hit_tokens = 0;  // of them, in the host's memory
   std::int32_t decodes = 0;
+  std::int64_t empty_slots = 0;     // decodes that are computed for nobody
   std::int64_t decode_context = 0;  // tokens before the step, of decodes
 
   bool empty() const { return entries.empty(); }
@@ -49,10 +54,22 @@ struct Batch {
     count(entries[position], -1);
     entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(position));
   }
+  // The last entry has so many tokens more that are computed for nobody.
+  void pad(std::int64_t padding) {
+    entries.back().padding = static_cast<std::int32_t>(padding);
+    tokens += padding;
+  }
+  void leave_empty(std::int64_t slots) {
+    empty_slots = slots;
+    tokens += slots;
+  }
   void clear() {
     entries.clear();
     admitted.clear();
     preempted.clear();
+    parked.clear();
+    unparked.clear();
+    empty_slots = 0;
     tokens = kv_tokens = drafts = hit_tokens = host_hit_tokens = decode_context = 0;
     decodes = 0;
   }

@@ -24,6 +24,7 @@ constexpr double kMostBlocks = 1 << 27;
 constexpr double kMostDrafts = 1024;
 constexpr double kMostHostSeconds = 1000;
 constexpr double kMostHostBytes = 1e15;
+constexpr double kMostBacklog = 1 << 20;
 
 void add_step_fields(FieldTable<Options>& table) {
   table.theme("A step");
@@ -123,6 +124,17 @@ void add_engine_fields(FieldTable<Options>& table) {
   table.add("capacity", &Options::capacity,
             {.help = "trtllm: no-evict admits what surely ends; max-utilisation admits what fits "
                      "now, and pauses requests."});
+  table.add(
+      "transfer_backlog", &Options::transfer_backlog, Limits::between(0, kMostBacklog),
+      {.help = "jetstream: caches that wait behind prefill for the thread that transfers them.",
+       .advice = "JetStream has 1, and 4 where prefill and decode are apart."});
+  table.add("generate_backlog", &Options::generate_backlog, Limits::between(0, kMostBacklog),
+            {.help = "jetstream: caches that wait for a slot, beside those in transfer.",
+             .advice = "JetStream has 1; apart, decode replicas have a third of their slots. A "
+                       "prefill replica that hands them over has 0."});
+  table.add(
+      "pads_prompts", &Options::pads_prompts,
+      {.help = "jetstream: computes a prompt as the next power of two, of at least 16 tokens."});
 }
 
 }  // namespace

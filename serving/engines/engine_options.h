@@ -61,6 +61,9 @@ struct EngineOptions {
   bool mixed_chunk = false;                            // sglang
   double conservativeness = 1;                         // sglang
   CapacityPolicy capacity = CapacityPolicy::kNoEvict;  // trtllm
+  std::int64_t transfer_backlog = 0;                   // jetstream
+  std::int64_t generate_backlog = 0;                   // jetstream
+  bool pads_prompts = true;                            // jetstream
 };
 
 // Returns the options of a replica of so many data-parallel ranks, each of which has the budget and

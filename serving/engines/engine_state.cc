@@ -209,6 +209,7 @@ KvHolding EngineState::lend(RequestId request) {
   sequence.holding = {};
   sequence.is_running = false;
   std::erase(running_, request);
+  ++lent_;
   return holding;
 }
 
@@ -224,10 +225,12 @@ bool EngineState::receive(RequestId request, std::int64_t tokens) {
   if (needed + promised > kv_.free()) return false;
   kv_.take(sequence.holding, needed);
   sequence.order = arrivals_++;
+  ++coming_;
   return true;
 }
 
 void EngineState::take_back(RequestId request, KvHolding& holding) {
+  --lent_;
   if (!kv_.host().empty()) kv_.name_all(holding, identity_of(request), sequences_[request].prompt);
   kv_.release(holding);
 }

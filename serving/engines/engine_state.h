@@ -119,12 +119,17 @@ class EngineState {
 
   // Takes the request out of running() and returns its blocks, which stay held.
   KvHolding lend(RequestId request);
+  std::int64_t lent() const { return lent_; }  // that have not been taken back
   void take_back(RequestId request, KvHolding& holding);
   // Makes a request that was computed elsewhere hold the blocks of `tokens` tokens. Returns false
   // if they are not free beside what admitted prefills will still take.
   bool receive(RequestId request, std::int64_t tokens);
+  std::int64_t coming() const { return coming_; }  // received, and not joined
   // A request whose blocks are all there joins as soon as there is room.
-  void join(RequestId request) { ready_.push_back(request); }
+  void join(RequestId request) {
+    --coming_;
+    ready_.push_back(request);
+  }
   void join_ready();
   std::size_t ready() const { return ready_.size(); }
 
@@ -147,6 +152,8 @@ class EngineState {
   std::vector<Fetch> fetches_;
   std::vector<RequestId> fetched_;  // that wait
   std::int64_t fetching_ = 0;
+  std::int64_t lent_ = 0;
+  std::int64_t coming_ = 0;
   std::int64_t promised_ = 0;  // blocks, to those that fetch or have fetched
 };
 

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "serving/engines/jetstream.h"
 #include "serving/engines/orca.h"
 #include "serving/engines/sarathi.h"
 #include "serving/engines/sglang.h"
@@ -38,6 +39,10 @@ constexpr std::string_view kSarathiOptions[] = {"budget",    "sequences",   "max
                                                 "kv_blocks", "kv_fraction", "watermark"};
 constexpr std::string_view kSimpleOptions[] = {
     "sequences", "max_length", "host_time", "front_time", "block", "kv_blocks", "kv_fraction"};
+
+constexpr std::string_view kJetstreamOptions[] = {
+    "sequences", "max_length",  "host_time",        "front_time",       "block",
+    "kv_blocks", "kv_fraction", "transfer_backlog", "generate_backlog", "pads_prompts"};
 
 template <class Made>
 std::unique_ptr<Engine> make(const EngineOptions&) {
@@ -86,6 +91,13 @@ EngineOptions reserving_defaults(std::int64_t sequences) {
   return options;
 }
 
+EngineOptions jetstream_defaults() {
+  EngineOptions options = reserving_defaults(96);
+  options.transfer_backlog = 1;
+  options.generate_backlog = 1;
+  return options;
+}
+
 std::array<EngineRow, kEngineNames> make_rows() {
   return {
       EngineRow{.name = "vllm",
@@ -126,6 +138,12 @@ std::array<EngineRow, kEngineNames> make_rows() {
                 .options = kSimpleOptions,
                 .reserves_answer = always,
                 .make = make<StaticEngine>},
+      EngineRow{.name = "jetstream",
+                .summary = "JetStream: whole prompts one by one, backlogs, slots that generate",
+                .defaults = jetstream_defaults(),
+                .options = kJetstreamOptions,
+                .reserves_answer = always,
+                .make = make<JetstreamEngine>},
   };
 }
 

@@ -13,8 +13,8 @@
 
 namespace stepsim {
 
-enum class EngineName { kVllm, kSglang, kTrtllm, kOrca, kSarathi, kStatic };
-inline constexpr std::size_t kEngineNames = 6;
+enum class EngineName { kVllm, kSglang, kTrtllm, kOrca, kSarathi, kStatic, kJetstream };
+inline constexpr std::size_t kEngineNames = 7;
 
 struct EngineRow {
   std::string_view name;

@@ -255,6 +255,86 @@ TEST(DisaggregatedTest, EverythingIsAnswered) {
   EXPECT_GT(result.replicas[2].steps, 0);
 }
 
+std::int64_t part_ms(const ServingResult& result, std::uint32_t request, RequestPart part) {
+  const RequestRecord& record = result.requests[RequestId(request)];
+  return record.parts[static_cast<std::size_t>(part)].count() / 1'000'000'000;
+}
+
+// With one slot prompts and tokens take turns, and r1 and r2 wait for the slot behind their first
+// tokens.
+TEST(JetstreamTest, CachesWaitForASlot) {
+  const ServingResult result =
+      run("jetstream,sequences=1", {{0ms, 4, 3}, {0ms, 4, 3}, {0ms, 4, 3}});
+  EXPECT_EQ(steps_of(result), "4+0 0+1 4+0 0+1 4+0 0+1 0+1 0+1 0+1");
+  EXPECT_EQ(first_tokens_ms(result), Times({10, 30, 50}));
+  EXPECT_EQ(end_to_end_ms(result), Times({40, 70, 90}));
+  EXPECT_EQ(part_ms(result, 1, RequestPart::kQueue), 20 + 10);
+  EXPECT_EQ(part_ms(result, 1, RequestPart::kDecode), 30);
+  EXPECT_EQ(part_ms(result, 2, RequestPart::kQueue), 40 + 20);
+  EXPECT_EQ(result.replicas.front().peak_backlog, 1);
+}
+
+// While slots are free prompts go first, and nobody gets a second token.
+TEST(JetstreamTest, FreeSlotsAreFilledFirst) {
+  const ServingResult result =
+      run("jetstream,sequences=3", {{0ms, 4, 2}, {0ms, 4, 2}, {0ms, 4, 2}, {0ms, 4, 2}});
+  EXPECT_EQ(steps_of(result), "4+0 4+0 4+0 0+3 4+0 0+1");
+  EXPECT_EQ(first_tokens_ms(result), Times({10, 20, 30, 50}));
+}
+
+// Four caches can wait with backlogs of 1 and 1; the prompt of the last request is computed when
+// one of them has got the slot, though the others' first tokens came long before.
+TEST(JetstreamTest, PrefillStopsWhenBacklogsAreFull) {
+  const std::vector<AskedRequest> asked(7, {0ms, 4, 20});
+  const ServingResult result = run("jetstream,sequences=1", asked);
+  EXPECT_EQ(first_tokens_ms(result), Times({10, 30, 50, 70, 90, 250, 450}));
+  EXPECT_EQ(result.replicas.front().peak_backlog, 4);
+  const ServingResult longer = run("jetstream,sequences=1,transfer-backlog=2", asked);
+  EXPECT_EQ(first_tokens_ms(longer), Times({10, 30, 50, 70, 90, 110, 260}));
+}
+
+// A prompt of 20 tokens is computed as 32, and a token of one request as those of 4 slots.
+TEST(JetstreamTest, PaddingIsComputed) {
+  const auto times = [](const std::string& engine) {
+    LinearStepTime cost({.token = 1ms});
+    return end_to_end_ms(
+        simulate_serving(requests_of({{0ms, 20, 2}}), options_of(engine), {.replicas = cost}));
+  };
+  EXPECT_EQ(times("jetstream,sequences=4"), Times({32 + 4}));
+  EXPECT_EQ(times("jetstream,sequences=4,pads-prompts=false"), Times({20 + 4}));
+}
+
+TEST(JetstreamTest, SlotsOfFullLengthNeedTheirRoom) {
+  const RequestList list = requests_of({{0ms, 20, 2}});
+  EXPECT_TRUE(check(list, options_of("jetstream,max-length=100,kv-blocks=100")).empty());
+  EXPECT_FALSE(check(list, options_of("jetstream,max-length=100,kv-blocks=99")).empty());
+}
+
+TEST(JetstreamTest, EverythingIsAnsweredAlsoApart) {
+  std::vector<Problem> problems;
+  const RequestSource source = read_request_source(
+      "closed:concurrency=40,count=600,input=uniform:1-300,output=uniform:1-60", problems);
+  const RequestList list = make_requests({&source, 1});
+  for (const bool is_apart : {false, true}) {
+    ServingOptions options = options_of("jetstream,sequences=6,transfer-backlog=4");
+    options.replicas.count = 2;
+    if (is_apart) {
+      options.decode =
+          read_group("sequences=9,generate-backlog=3", "--decode", options.replicas, problems);
+    }
+    ASSERT_TRUE(problems.empty());
+    LinearStepTime cost({.base = 1ms, .token = 10us});
+    TimedKvTransport transport({.base = 2ms});
+    const ServingResult result = simulate_serving(
+        list, options, {.replicas = cost, .decode = &cost, .transport = &transport});
+    EXPECT_GT(result.replicas.front().peak_backlog, 1);
+    EXPECT_LE(result.replicas.front().peak_backlog, 7);
+    if (is_apart) {
+      EXPECT_LE(result.replicas.back().peak_backlog, 3);
+    }
+  }
+}
+
 // Two prefixes of 4 blocks take turns in a pool of 5 blocks: each request evicts what the one
 // before had, and finds its own in the host's memory, which takes 3 ms.
 TEST(HostMemoryTest, BeginningsComeBackFromTheHost) {

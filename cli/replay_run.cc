@@ -51,7 +51,7 @@ Astra read_astra(const TraceJob& job, const ReplayRequest& request) {
   astra.dimensions = read_astra_network(request.astra_network, problems);
   astra.system = read_astra_system(request.astra_system, problems);
   throw_if_any(problems);
-  check_astra_times(job, astra.dimensions, problems);
+  check_astra_times(job, astra.dimensions, astra.system, problems);
   throw_if_any(std::move(problems));
   return astra;
 }

@@ -237,20 +237,22 @@ std::string astra_cluster(const std::vector<AstraDimension>& dimensions,
 Duration astra_time(const TraceNode& node, std::uint32_t members, const AstraDimension& ring,
                     const AstraSystem& system) {
   constexpr std::int64_t kBus = 10;
-  constexpr std::int64_t kReduction = 70;
   const std::int64_t turns = members - 1;
   const double bytes = std::floor(static_cast<double>(node.bytes.value()) /
                                   static_cast<double>(system.chunks * std::int64_t{members}));
   const double bytes_per_ns = ring.bandwidth * 1073741824.0 / 1e9;
   const auto message = static_cast<std::int64_t>(ring.latency_ns + bytes / bytes_per_ns);
   std::int64_t chunk = kBus;
-  if (node.op != CollectiveOp::kAllGather) chunk += turns * (message + kReduction);
+  // Gigabytes a second are bytes a nanosecond.
+  const double memory = system.memory_gb_per_s.value_or(0);
+  const std::int64_t reduction = memory > 0 ? 3 * static_cast<std::int64_t>(bytes / memory) : 0;
+  if (node.op != CollectiveOp::kAllGather) chunk += turns * (message + reduction + kBus);
   if (node.op != CollectiveOp::kReduceScatter) chunk += turns * (message + kBus);
   return Duration(1000) * (system.chunks * chunk);
 }
 
 void check_astra_times(const TraceJob& job, const std::vector<AstraDimension>& dimensions,
-                       std::vector<Problem>& problems) {
+                       const AstraSystem& system, std::vector<Problem>& problems) {
   if (dimensions.size() != 1 || dimensions[0].topology != "Ring") {
     problems.push_back({"--compat", "astra has times for a Ring of one dimension alone"});
     return;
@@ -270,6 +272,12 @@ void check_astra_times(const TraceJob& job, const std::vector<AstraDimension>& d
                             "--compat astra has times for all-reduce, all-gather and "
                             "reduce-scatter of all ranks; " +
                                 shortened(job.names[node.name]) + " is none"});
+        return;
+      }
+      if (is_collective && node.op != CollectiveOp::kAllGather && !system.memory_gb_per_s) {
+        problems.push_back({"--astra-system",
+                            "must have local-mem-bw: reductions take their time "
+                            "from it"});
         return;
       }
     }

@@ -5,12 +5,14 @@
 // a ring of one dimension), in cycles of 1 ns. A collective is cut into `preferred-dataset-splits`
 // chunks, which follow one another. A message of m bytes takes t = floor(latency + m / bandwidth):
 //
-//   all-gather      chunks x ((n - 1) (t + 10) + 10)                     m = shard / chunks
-//   reduce-scatter  chunks x ((n - 1) (t + 70) + 10)                     m = bytes / chunks / n
-//   all-reduce      chunks x ((n - 1) (t + 70) + (n - 1) (t + 10) + 10)  m = bytes / chunks / n
+//   all-gather      chunks x ((n - 1) (t + 10) + 10)                         m = shard / chunks
+//   reduce-scatter  chunks x ((n - 1) (t + r + 10) + 10)                     m = bytes / chunks / n
+//   all-reduce      chunks x ((n - 1) (t + r + 10) + (n - 1) (t + 10) + 10)  m = bytes / chunks / n
 //
-// 10 is the delay of its endpoint's bus, 60 more that of a reduction (found from its published
-// outputs: 323560 cycles of an all-gather on 16, 64440 of an all-reduce on 8). "GB" is 2^30 bytes.
+// 10 is the delay of its endpoint's bus. A reduction reads two messages and writes one, each in
+// floor(m / local-mem-bw): r = 3 floor(m / local-mem-bw). Its published outputs follow: 323560
+// cycles of an all-gather on 16, 64440 of an all-reduce on 8 with a memory of 1600 GB/s and 117780
+// with one of 50. "GB" of links is 2^30 bytes, that of memory 10^9.
 
 #pragma once
 
@@ -54,6 +56,6 @@ Duration astra_time(const TraceNode& node, std::uint32_t members, const AstraDim
 
 // Adds a problem for everything of the job that these times don't cover.
 void check_astra_times(const TraceJob& job, const std::vector<AstraDimension>& dimensions,
-                       std::vector<Problem>& problems);
+                       const AstraSystem& system, std::vector<Problem>& problems);
 
 }  // namespace stepsim

@@ -7,7 +7,7 @@ from program import StepsimTest, main, stepsim
 
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus"
 NETWORK = "topology: [ Ring ]\nnpus_count: [ %d ]\nbandwidth: [ 50.0 ]  # GB/s\nlatency: [ 500.0 ]\n"
-SYSTEM = '{"preferred-dataset-splits": 4, "boost-mode": 0}'
+SYSTEM = '{"preferred-dataset-splits": 4, "local-mem-bw": %d, "boost-mode": 0}'
 
 
 def varint(number):
@@ -50,8 +50,9 @@ class ImportTest(StepsimTest):
         return str(folder)
 
     def test_reproduces_the_cycles_of_astra_sim(self):
-        system = self.write("system.json", SYSTEM)
-        for ranks, kind, cycles in [(16, 2, 323560), (8, 0, 64440)]:
+        for ranks, kind, memory, cycles in [(16, 2, 1600, 323560), (8, 0, 1600, 64440),
+                                            (8, 0, 50, 117780)]:
+            system = self.write("system.json", SYSTEM % memory)
             network = self.write("network.yml", NETWORK % ranks)
             traces = self.traces(ranks, kind)
             compat = ["--compat", "astra", "--astra-network", network, "--astra-system", system]

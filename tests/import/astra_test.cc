@@ -33,11 +33,15 @@ TEST(AstraTest, ReproducesItsPublishedCycles) {
   const AstraDimension ring{.topology = "Ring", .size = 16, .bandwidth = 50, .latency_ns = 500};
   AstraSystem system;
   system.chunks = 4;
+  system.memory_gb_per_s = 1600;  // of its example's system
   // 1 MiB is the shard of a rank.
   EXPECT_EQ(astra_time(collective(CollectiveOp::kAllGather, 16 * kMegabyte), 16, ring, system),
             std::chrono::nanoseconds(323'560));
   EXPECT_EQ(astra_time(collective(CollectiveOp::kAllReduce, kMegabyte), 8, ring, system),
             std::chrono::nanoseconds(64'440));
+  system.memory_gb_per_s = 50;  // of its regression test's
+  EXPECT_EQ(astra_time(collective(CollectiveOp::kAllReduce, kMegabyte), 8, ring, system),
+            std::chrono::nanoseconds(117'780));
 }
 
 TEST(AstraTest, ReadsItsNetwork) {
@@ -91,10 +95,18 @@ TEST(AstraTest, HasNoTimesForOtherCollectives) {
   job.programs.resize(2);
   job.programs[0].add(collective(CollectiveOp::kAllToAll, 8), {});
   std::vector<Problem> problems;
-  check_astra_times(job, {{.topology = "Ring", .size = 2, .bandwidth = 1, .latency_ns = 1}},
+  check_astra_times(job, {{.topology = "Ring", .size = 2, .bandwidth = 1, .latency_ns = 1}}, {},
                     problems);
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_NE(problems[0].message.find("exchange is none"), std::string::npos);
+  // A reduction needs the memory's bandwidth.
+  problems.clear();
+  job.programs[0].nodes.clear();
+  job.programs[0].add(collective(CollectiveOp::kAllReduce, 8), {});
+  check_astra_times(job, {{.topology = "Ring", .size = 2, .bandwidth = 1, .latency_ns = 1}}, {},
+                    problems);
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].field, "--astra-system");
 }
 
 }  // namespace

@@ -22,31 +22,16 @@ Shown shown_days(double days, std::string key = {}) {
 
 void add_days(HtmlPage& page, const JsonFields& fields) {
   page.section("parts", "Where the time goes");
-  const JsonFields parts = fields.object("parts_days");
-  PageTable table{.caption = "Of the mean run"};
-  table.columns = {"part", "time", "share"};
-  double whole = 0;
-  for (const auto& [name, days] : parts.all_numbers()) whole += days;
-  Json data = Json::object();
-  data["unit"] = "days";
-  data["rows"].push_back("a run");
-  data["parts"] = Json::array();
-  for (const auto& [name, days] : parts.all_numbers()) {
-    table.rows.push_back({{name},
-                          shown_days(days, parts.path_of(name)),
-                          shown_percent(whole > 0 ? days / whole : 0)});
-    Json part = Json::object();
-    part["name"] = name;
-    part["values"].push_back(days);
-    data["parts"].push_back(std::move(part));
-  }
-  page.figure({.id = "parts",
-               .kind = "bars",
-               .caption = "Days of a run. Lost: steps that were done again. Degraded: what fewer "
-                          "replicas or slow nodes cost.",
-               .description = "A stacked bar of the parts of a run; the table has them.",
-               .data = std::move(data),
-               .table = std::move(table)});
+  add_stacked_parts(
+      page, fields.object("parts_days"),
+      {.of = "a run",
+       .table = "Of the mean run",
+       .unit = "days",
+       .caption = "Days of a run. Lost: steps that were done again. Degraded: what fewer "
+                  "replicas or slow nodes cost.",
+       .description = "A stacked bar of the parts of a run; the table has them.",
+       .with_zeros = true,
+       .shown = [](double days, std::string key) { return shown_days(days, std::move(key)); }});
 }
 
 void add_checkpoints(HtmlPage& page, const JsonFields& fields) {

@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "pages/quantity_words.h"
-
 namespace stepsim {
 namespace {
 
@@ -120,6 +118,33 @@ Json without_simulator_times(const Json& result) {
   }
   for (const char* key : {"wall_s", "cpu_s", "peak_rss_bytes"}) copy["simulator"].erase(key);
   return copy;
+}
+
+void add_stacked_parts(HtmlPage& page, const JsonFields& parts, StackedParts words) {
+  PageTable table{.caption = std::move(words.table)};
+  table.columns = {"part", "time", "share"};
+  double whole = 0;
+  for (const auto& [name, value] : parts.all_numbers()) whole += value;
+  Json data = Json::object();
+  if (!words.unit.empty()) data["unit"] = words.unit;
+  data["rows"].push_back(words.of);
+  data["parts"] = Json::array();
+  for (const auto& [name, value] : parts.all_numbers()) {
+    if (value == 0 && !words.with_zeros) continue;
+    table.rows.push_back({{name},
+                          words.shown(value, parts.path_of(name)),
+                          shown_percent(whole > 0 ? value / whole : 0)});
+    Json part = Json::object();
+    part["name"] = name;
+    part["values"].push_back(value);
+    data["parts"].push_back(std::move(part));
+  }
+  page.figure({.id = "parts",
+               .kind = "bars",
+               .caption = std::move(words.caption),
+               .description = std::move(words.description),
+               .data = std::move(data),
+               .table = std::move(table)});
 }
 
 }  // namespace stepsim

@@ -93,32 +93,13 @@ void add_distributions(HtmlPage& page, const JsonFields& fields) {
 
 void add_parts(HtmlPage& page, const JsonFields& fields) {
   page.section("parts", "Where the time of a request goes");
-  const JsonFields parts = fields.object("parts_s");
-  PageTable table{.caption = "Of the mean request"};
-  table.columns = {"part", "time", "share"};
-  double whole = 0;
-  for (const auto& [name, seconds] : parts.all_numbers()) whole += seconds;
-  Json data = Json::object();
-  data["rows"].push_back("a request");
-  data["parts"] = Json::array();
-  for (const auto& [name, seconds] : parts.all_numbers()) {
-    if (seconds == 0) continue;
-    table.rows.push_back({{name},
-                          shown_seconds(seconds, parts.path_of(name)),
-                          shown_percent(whole > 0 ? seconds / whole : 0)});
-    Json part = Json::object();
-    part["name"] = name;
-    part["values"].push_back(seconds);
-    data["parts"].push_back(std::move(part));
-  }
-  page.figure({.id = "parts",
-               .kind = "bars",
-               .caption =
-                   "Queue: waiting to be taken in. Prefill: until the first token. Decode: from "
-                   "token to token.",
-               .description = "A stacked bar of the parts of a request's time; the table has them.",
-               .data = std::move(data),
-               .table = std::move(table)});
+  add_stacked_parts(
+      page, fields.object("parts_s"),
+      {.of = "a request",
+       .table = "Of the mean request",
+       .caption = "Queue: waiting to be taken in. Prefill: until the first token. Decode: from "
+                  "token to token.",
+       .description = "A stacked bar of the parts of a request's time; the table has them."});
 }
 
 // One line over time: `key` of the load, against the most that there could be.

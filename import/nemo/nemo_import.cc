@@ -7,7 +7,6 @@
 #include <cctype>
 #include <utility>
 
-#include "import/input_bytes.h"
 #include "import/megatron/core_experiment.h"
 #include "import/settings/settings_files.h"
 #include "import/trainer/trainer_experiment.h"
@@ -217,21 +216,14 @@ std::string nemo_model(std::string_view class_name) {
 
 Imported import_nemo(const ImportRequest& request) {
   std::vector<Problem> problems;
-  const TrainerFiles files = trainer_files(request, problems);
-  throw_if_any(problems);
   Settings settings(problems);
-  for (const std::string& path : files.paths) {
-    const auto text = read_settings_text(path, problems);
-    if (!text) continue;
-    if (path.ends_with(".py")) {
-      problems.push_back({path,
-                          "is Python, which is not read: nemo llm pretrain ... --to-yaml writes "
-                          "YAML, and Megatron Bridge writes it beside its checkpoints"});
-      continue;
-    }
-    read_yaml_settings(*text, short_name(path), settings, problems);
-  }
-  throw_if_any(problems);
+  const TrainerFiles files = read_trainer_files(
+      request,
+      "nemo llm pretrain ... --to-yaml writes YAML, and Megatron Bridge writes it beside its "
+      "checkpoints",
+      problems, [&](const std::string& text, const std::string& name) {
+        read_yaml_settings(text, name, settings, problems);
+      });
   for (const std::string& word : files.overrides) apply_override(word, settings);
   resolve_references(settings);
   settings.rename(core_name);

@@ -6,7 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "import/input_bytes.h"
 #include "import/settings/settings_files.h"
 #include "import/trainer/trainer_experiment.h"
 #include "proto/load_experiment.h"
@@ -503,25 +502,13 @@ std::optional<std::vector<std::int64_t>> torchtitan_layout(std::int64_t layers, 
 
 Imported import_torchtitan(const ImportRequest& request) {
   std::vector<Problem> problems;
-  const TrainerFiles files = trainer_files(request, problems);
-  throw_if_any(problems);
   Settings settings(problems);
-  for (const std::string& path : files.paths) {
-    const auto text = read_settings_text(path, problems);
-    if (!text) continue;
-    const std::string name = short_name(path);
-    const std::size_t first = text->find_first_not_of(" \t\r\n");
-    if (path.ends_with(".py")) {
-      problems.push_back({path,
-                          "is Python, which is not read: let torchtitan dump its configuration "
-                          "(debug.save_config_file)"});
-    } else if ((*text)[first] == '{') {
-      read_json_settings(*text, name, settings, problems);
-    } else {
-      read_toml_settings(*text, name, settings, problems);
-    }
-  }
-  throw_if_any(problems);
+  const TrainerFiles files = read_trainer_files(
+      request, "let torchtitan dump its configuration (debug.save_config_file)", problems,
+      [&](const std::string& text, const std::string& name) {
+        const bool is_json = text[text.find_first_not_of(" \t\r\n")] == '{';  // none is empty
+        (is_json ? read_json_settings : read_toml_settings)(text, name, settings, problems);
+      });
   settings.rename([](const Setting& setting) {
     const auto later =
         std::ranges::find(kEarlierKeys, setting.key, [](const auto& row) { return row.first; });

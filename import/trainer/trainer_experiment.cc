@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "import/input_bytes.h"
 #include "import/settings/settings_files.h"
 #include "import/trainer/cluster_choice.h"
 #include "proto/load_experiment.h"
@@ -347,6 +348,24 @@ TrainerFiles trainer_files(const ImportRequest& request, std::vector<Problem>& p
   if (files.paths.empty()) {
     problems.push_back({"FILE", "must be given beside KEY=VALUE"});
   }
+  return files;
+}
+
+TrainerFiles read_trainer_files(
+    const ImportRequest& request, std::string_view instead, std::vector<Problem>& problems,
+    const std::function<void(const std::string& text, const std::string& name)>& read) {
+  TrainerFiles files = trainer_files(request, problems);
+  throw_if_any(problems);
+  for (const std::string& path : files.paths) {
+    const std::optional<std::string> text = read_settings_text(path, problems);
+    if (!text) continue;
+    if (path.ends_with(".py")) {
+      problems.push_back({path, fmt::format("is Python, which is not read: {}", instead)});
+    } else {
+      read(*text, short_name(path));
+    }
+  }
+  throw_if_any(problems);
   return files;
 }
 

@@ -108,6 +108,13 @@ struct TrainerFiles {
 };
 TrainerFiles trainer_files(const ImportRequest& request, std::vector<Problem>& problems);
 
+// Hands the text of each file to `read`, with its short name. A file of Python is a problem, which
+// ends in `instead`: what writes the settings that can be read. Throws ConfigError if there are
+// problems.
+TrainerFiles read_trainer_files(
+    const ImportRequest& request, std::string_view instead, std::vector<Problem>& problems,
+    const std::function<void(const std::string& text, const std::string& name)>& read);
+
 // Returns a x b and a least common multiple, or 0 where they pass a million ranks.
 std::int64_t ranks_times(std::int64_t a, std::int64_t b);
 std::int64_t common_ranks(std::int64_t a, std::int64_t b);

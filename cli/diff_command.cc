@@ -51,10 +51,13 @@ std::string op_json(const OpDifference& op) {
     return op.name[side].empty() ? std::string("null") : "\"" + json_escaped(op.name[side]) + "\"";
   };
   return fmt::format(
-      "{{\"rank\": {}, \"kind\": \"{}\", \"name\": [{}, {}], \"time_s\": [{}, {}], "
-      "\"difference_s\": {}}}",
-      op.rank, name_of(op.kind), name(0), name(1), seconds_of(op.nanoseconds[0]),
-      seconds_of(op.nanoseconds[1]), seconds_of(op.difference()));
+      "{{\"rank\": {}, \"kind\": \"{}\", \"layer\": {}, \"direction\": {}, \"name\": [{}, {}], "
+      "\"time_s\": [{}, {}], \"difference_s\": {}}}",
+      op.rank, name_of(op.kind), op.layer < 0 ? "null" : std::to_string(op.layer),
+      op.direction == SliceDirection::kUnknown ? "null"
+                                               : fmt::format("\"{}\"", name_of(op.direction)),
+      name(0), name(1), seconds_of(op.nanoseconds[0]), seconds_of(op.nanoseconds[1]),
+      seconds_of(op.difference()));
 }
 
 std::string ops_json(const std::vector<OpDifference>& ops) {
@@ -84,15 +87,16 @@ std::string diff_json(const StepDiff& diff) {
       "{{\n  \"step_s\": [{}, {}],\n  \"step\": [\"{}\", \"{}\"],\n  \"ranks\": [{}],\n"
       "  \"tells_waiting\": {},\n  \"by_kind\": {},\n  \"matched\": {},\n  \"matched_by\": "
       "\"{}\",\n"
-      "  \"score\": {:.6f},\n  \"ops\": {},\n"
+      "  \"matched_by_layer\": {},\n  \"layers_told\": [{:.6f}, {:.6f}],\n  \"score\": {:.6f},\n  "
+      "\"ops\": {},\n"
       "  \"unmatched\": {{\"count\": [{}, {}], \"time_s\": [{}, {}], \"ops\": {}}},\n"
       "  \"notes\": [{}]\n}}\n",
       exact_seconds(diff.step[0]), exact_seconds(diff.step[1]), json_escaped(diff.step_name[0]),
       json_escaped(diff.step_name[1]), fmt::join(diff.ranks, ", "), diff.tells_waits,
-      kinds_json(diff), diff.matched, diff.by_name ? "name" : "kind", diff.score,
-      ops_json(diff.ops), diff.unmatched_count[0], diff.unmatched_count[1],
-      seconds_of(diff.unmatched_nanoseconds[0]), seconds_of(diff.unmatched_nanoseconds[1]),
-      ops_json(diff.unmatched), notes);
+      kinds_json(diff), diff.matched, diff.by_name ? "name" : "kind", diff.by_layer,
+      diff.with_layer[0], diff.with_layer[1], diff.score, ops_json(diff.ops),
+      diff.unmatched_count[0], diff.unmatched_count[1], seconds_of(diff.unmatched_nanoseconds[0]),
+      seconds_of(diff.unmatched_nanoseconds[1]), ops_json(diff.unmatched), notes);
 }
 
 // "+1.23 ms": to_text() of a difference.
@@ -112,9 +116,10 @@ std::string ops_table(const std::vector<OpDifference>& ops, std::string_view tit
   std::string text = fmt::format("\n{}\n", title);
   for (const OpDifference& op : ops) {
     const std::string& name = op.name[0].empty() ? op.name[1] : op.name[0];
-    text += fmt::format("  {:>12}  rank {:<5} {:<15} {}\n",
-                        signed_text(Duration(1000) * op.difference()), op.rank, name_of(op.kind),
-                        shortened(name, 60));
+    const std::string layer = op.layer < 0 ? "" : fmt::format("layer {}", op.layer);
+    text += fmt::format("  {:>12}  rank {:<5} {:<10} {:<9} {:<15} {}\n",
+                        signed_text(Duration(1000) * op.difference()), op.rank, layer,
+                        name_of(op.direction), name_of(op.kind), shortened(name, 60));
   }
   return text;
 }
@@ -122,12 +127,12 @@ std::string ops_table(const std::vector<OpDifference>& ops, std::string_view tit
 std::string diff_table(const StepDiff& diff) {
   const Duration whole = diff.step[0] - diff.step[1];
   std::string text = fmt::format(
-      "step: {} ({}) and {} ({}): {}\n{} ranks; {} ops match by {}, {:.1f} % of both; {} and {} "
+      "step: {} ({}) and {} ({}): {}\n{} ranks; {} ops match by {}{}, {:.1f} % of both; {} and {} "
       "don't\n\n  {:<32} {:>13} {:>13} {:>13} {:>13} {:>10}\n",
       to_text(diff.step[0]), diff.step_name[0], to_text(diff.step[1]), diff.step_name[1],
       signed_text(whole), diff.ranks.size(), diff.matched, diff.by_name ? "name" : "kind",
-      100 * diff.score, diff.unmatched_count[0], diff.unmatched_count[1], "kind", "count",
-      "simulated", "real", "difference", "share");
+      diff.by_layer ? " and layer" : "", 100 * diff.score, diff.unmatched_count[0],
+      diff.unmatched_count[1], "kind", "count", "simulated", "real", "difference", "share");
   for (const KindDifference& kind : diff.by_kind) {
     text += fmt::format("  {:<32} {:>13} {:>13} {:>13} {:>13} {:>10}\n", kind.kind,
                         fmt::format("{} / {}", kind.count[0], kind.count[1]), to_text(kind.time[0]),

@@ -266,7 +266,8 @@ class CalibrationInput::TableReader {
 };
 
 std::vector<Problem> CalibrationInput::read(const std::vector<std::string>& files,
-                                            const CalibrationChoice& choice) {
+                                            const CalibrationChoice& choice,
+                                            const std::vector<GivenTable>& given) {
   std::vector<Problem> problems;
   const std::set<std::string> chips = chosen_chips(choice.hardware, hardware_, problems);
   const auto read_log = [&](const std::string& path) {
@@ -314,6 +315,10 @@ std::vector<Problem> CalibrationInput::read(const std::vector<std::string>& file
     } catch (const ConfigError& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }
+  }
+  for (const GivenTable& one : given) {
+    TableReader(*this, one.path, one.table, choice, chips, problems)
+        .read(kind_of(one.table).value(), one.what);
   }
   return problems;
 }

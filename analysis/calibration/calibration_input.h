@@ -40,6 +40,13 @@ struct InputSummary {
   std::size_t used = 0;
 };
 
+// A table that was made of something else, such as a trace.
+struct GivenTable {
+  std::string path;  // for problems
+  std::string what;  // for the summary
+  CsvTable table;    // of kernels or collectives
+};
+
 struct MeasuredLibrary {
   CommunicationLibrary library;  // as on the clusters of its rows
   std::vector<CollectiveTiming> timings;
@@ -53,7 +60,11 @@ class CalibrationInput {
   CalibrationInput& operator=(const CalibrationInput&) = delete;
 
   // Returns every problem of the files. The rest of this is of use only if there are none.
-  std::vector<Problem> read(const std::vector<std::string>& files, const CalibrationChoice& choice);
+  std::vector<Problem> read(const std::vector<std::string>& files, const CalibrationChoice& choice,
+                            const std::vector<GivenTable>& given = {});
+
+  // Counts measurements that were left out before they came here.
+  void leave_out(const std::string& reason, std::size_t rows) { unused_[reason] += rows; }
 
   const std::vector<Hardware>& hardware() const { return hardware_; }
   // By chip and type.

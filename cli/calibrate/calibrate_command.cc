@@ -10,6 +10,7 @@
 #include "analysis/calibration/calibrate_all.h"
 #include "cli/calibrate/calibrate_options.h"
 #include "cli/calibrate/calibration_text.h"
+#include "cli/calibrate/trace_tables.h"
 #include "cli/outputs.h"
 #include "cli/progress_line.h"
 #include "cli/standard_output.h"
@@ -76,10 +77,12 @@ ExitStatus run_calibrate_command(const std::vector<std::string>& arguments) {
   std::vector<Problem> problems;
   const CalibrateRequest request = read_calibrate_request(arguments, problems);
   CalibrationInput input(load_hardware());
-  std::vector<Problem> of_files = input.read(request.files, request.choice);
+  const TraceTables traces = read_trace_tables(request.files, input, request.choice, problems);
+  std::vector<Problem> of_files = input.read(traces.files, request.choice, traces.tables);
+  for (const auto& [reason, rows] : traces.unused) input.leave_out(reason, rows);
   problems.insert(problems.end(), of_files.begin(), of_files.end());
   throw_if_any(std::move(problems));
-  require_rows(input);
+  if (!traces.launch) require_rows(input);
   for (const std::string& warning : input.warnings()) {
     print_error("stepsim: warning: " + warning + "\n");
   }
@@ -88,8 +91,8 @@ ExitStatus run_calibrate_command(const std::vector<std::string>& arguments) {
   const auto show = [&line](std::size_t done, std::size_t rows) {
     if (line.is_due()) line.show(fmt::format("steps: {} of {} rows", done, rows));
   };
-  const CalibrationResult result =
-      calibrate_all(input, {.threads = request.threads, .progress = show});
+  CalibrationResult result = calibrate_all(input, {.threads = request.threads, .progress = show});
+  result.remarks.insert(result.remarks.end(), traces.remarks.begin(), traces.remarks.end());
   Outputs outputs;
   ExitStatus status = ExitStatus::kDone;
   std::string remarks;
@@ -111,8 +114,9 @@ ExitStatus run_calibrate_command(const std::vector<std::string>& arguments) {
   const CheckResult check = check_of(result, request.allowed);
   if (request.check) remarks += report_of(check);
   if (request.check && !check.worse.empty()) status = ExitStatus::kNo;
-  const std::string json =
-      request.json.empty() ? "" : json_of(input, result, request.check ? &check : nullptr);
+  const std::string json = request.json.empty() ? ""
+                                                : json_of(input, result, traces.launch,
+                                                          request.check ? &check : nullptr);
   outputs.write(request.json, json);
   outputs.commit();
   outputs.print(request.json == "-" ? json : report_of(input, result) + remarks);
@@ -133,7 +137,8 @@ Usage:
   stepsim calibrate FILE... [options]
 
 A FILE that ends in .csv is a table of kernels, collectives or training runs, as stepsim
-accuracy reads it; any other is a log of nccl-tests. Matmuls give the chip's matmul
+accuracy reads it; .json or .json.gz is a trace of PyTorch's profiler (a file a rank, commas
+between them, or their folder); any other is a log of nccl-tests. Matmuls give the chip's matmul
 constants, collectives the library's, and steps the energy of an operation, by which the
 clock falls. A fifth of the shapes is held out of each fit. Constants that the measurements
 don't determine stay as they were, with the reason. docs/calibrate.md has a session.

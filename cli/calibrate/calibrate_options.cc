@@ -82,7 +82,9 @@ CalibrateRequest read_calibrate_request(const std::vector<std::string>& argument
                            .choice = read_choice(line, problems),
                            .check = line.options.count("check") != 0};
   if (request.files.empty()) {
-    problems.push_back({"FILE", "must be given, one or more: tables (.csv) or logs of nccl-tests"});
+    problems.push_back(
+        {"FILE",
+         "must be given, one or more: tables (.csv), traces (.json) or logs of nccl-tests"});
   }
   request.allowed = read_allowance(line, problems);
   request.threads = read_threads(line, "threads", problems);

@@ -164,7 +164,7 @@ std::string report_of(const CheckResult& check) {
 }
 
 std::string json_of(const CalibrationInput& input, const CalibrationResult& result,
-                    const CheckResult* check) {
+                    const std::optional<LaunchCost>& launch, const CheckResult* check) {
   const auto quoted = [](const std::string& text) { return "\"" + json_escaped(text) + "\""; };
   std::string text = fmt::format(
       "{{\n  \"files\": {},\n  \"unused\": {},\n  \"fits\": {},\n  \"libraries\": {},\n  "
@@ -188,6 +188,12 @@ std::string json_of(const CalibrationInput& input, const CalibrationResult& resu
                                      json_of(library.calibration.errors));
                 }),
       json_list(result.remarks, quoted));
+  if (launch) {
+    text += fmt::format(
+        ",\n  \"launch\": {{\"launches\": {}, \"quarter_s\": {:.9f}, "
+        "\"held_out_quarter_s\": {:.9f}, \"median_s\": {:.9f}}}",
+        launch->launches, launch->seconds, launch->held_out, launch->median);
+  }
   if (check != nullptr) {
     text += fmt::format(",\n  \"check\": {{\"allowed\": {:.6f}, \"holds\": {}, \"worse\": {}}}",
                         check->allowed, check->worse.empty(), json_list(check->worse, quoted));

@@ -2,11 +2,13 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/calibration/calibrate_all.h"
 #include "analysis/calibration/calibration_input.h"
+#include "cli/calibrate/trace_tables.h"
 
 namespace stepsim {
 
@@ -22,7 +24,7 @@ std::string report_of(const CheckResult& check);
 
 // `check`: nullptr without --check.
 std::string json_of(const CalibrationInput& input, const CalibrationResult& result,
-                    const CheckResult* check);
+                    const std::optional<LaunchCost>& launch, const CheckResult* check);
 
 // Comment lines on where the constants of `fits` come from: the version, files, rows and errors.
 std::string provenance(const std::string& base, const CalibrationInput& input,

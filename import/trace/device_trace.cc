@@ -114,6 +114,11 @@ std::string_view name_of(SliceKind kind) {
   return kKindNames[static_cast<std::size_t>(kind)];
 }
 
+std::string_view name_of(SliceDirection direction) {
+  if (direction == SliceDirection::kUnknown) return "";
+  return direction == SliceDirection::kForward ? "forward" : "backward";
+}
+
 SliceKind kind_of_collective(std::string_view name) {
   const std::string letters = small_letters(name, true);
   for (const Word& word : kCollectiveWords) {

@@ -61,6 +61,10 @@ struct SliceCollective {
   std::uint32_t group = 0;                 // DeviceTrace::names: its ranks or its name
 };
 
+// Recompute, and gradients of weights, are of the backward.
+enum class SliceDirection : std::uint8_t { kUnknown, kForward, kBackward };
+std::string_view name_of(SliceDirection direction);  // "forward"; "" if it is not known
+
 struct TraceSlice {
   std::int64_t start = 0;
   std::int64_t end = 0;
@@ -68,6 +72,8 @@ struct TraceSlice {
   std::uint32_t name = 0;   // DeviceTrace::names
   std::uint32_t lane = 0;   // stream
   SliceKind kind = SliceKind::kOtherWork;
+  SliceDirection direction = SliceDirection::kUnknown;
+  std::int32_t layer = -1;                    // -1: the trace doesn't say
   std::uint32_t step = 0;                     // index into RankTrace::steps, while it is read
   std::optional<std::uint32_t> collective{};  // RankTrace::collectives
 };

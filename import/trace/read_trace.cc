@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "import/input_bytes.h"
+#include "import/trace/launch_places.h"
 #include "import/trace/trace_event.h"
 #include "import/trace/trace_event_file.h"
 #include "import/trace_job.h"
@@ -30,13 +31,27 @@ struct Window {
   std::string name;
 };
 
+// A slice of stepsim's own around the kernels of a layer.
+struct OwnLayer {
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::int32_t layer = 0;
+  SliceDirection direction = SliceDirection::kUnknown;
+};
+
+struct Launch {
+  std::int64_t start = 0;
+  std::uint32_t thread = 0;  // of LaunchPlaces
+};
+
 // What a file has of one process or chip, before steps are known.
 struct RawRank {
   RankTrace trace;
   std::vector<std::int64_t> correlations;  // by slice; -1 is a number that files have, too
   std::vector<bool> has_correlation;
   std::vector<Window> annotations;  // of the chip
-  bool is_named = false;            // "rank N (...)": stepsim's own
+  std::vector<OwnLayer> layers;
+  bool is_named = false;  // "rank N (...)": stepsim's own
 };
 
 bool is_launch(std::string_view category) {
@@ -116,9 +131,24 @@ class FileReader {
       rank_of(event.process).annotations.push_back(window_of(event));
     }
     if (is_launch(event.category) && event.correlation) {
-      launches_.insert_or_assign(*event.correlation, *event.start);
+      launches_.insert_or_assign(*event.correlation,
+                                 Launch{*event.start, places_.thread(event.thread)});
     }
+    take_place(event);
     if (event.category == "cpu_op") take_host(event);
+  }
+
+  // What a launch may stand in.
+  void take_place(const TraceEvent& event) {
+    const std::int64_t end = *event.start + *event.duration;
+    if (event.category == "python_function") {
+      if (const auto layer = layer_of_module(event.name)) {
+        places_.add_layer(places_.thread(event.thread), *event.start, end, *layer);
+      }
+    } else if (event.category == "cpu_op" && event.sequence) {
+      places_.add_op(places_.thread(event.thread), *event.start, end, *event.sequence,
+                     event.forward_thread.value_or(0) != 0);
+    }
   }
 
   static Window window_of(const TraceEvent& event) {
@@ -209,6 +239,12 @@ class FileReader {
   // and between them. Category "compute": of traces without these.
   void take_own(const TraceEvent& event, RawRank& rank) {
     const bool computes = event.computes || event.category == "compute";
+    if (event.thread == event.process && event.layer && *event.layer >= 0) {
+      rank.layers.push_back(
+          {*event.start, *event.start + *event.duration,
+           static_cast<std::int32_t>(std::min<std::int64_t>(*event.layer, 1 << 20)),
+           direction_of(event.category)});
+    }
     if (!computes && event.thread == event.process) return;
     TraceSlice slice = slice_of(event, event.thread);
     const std::string_view name = event.name;
@@ -221,19 +257,35 @@ class FileReader {
       add_collective(event, rank, slice);
     }
     if (waits) slice.moving = slice.end;
+    if (event.layer && *event.layer >= 0) {
+      slice.layer = static_cast<std::int32_t>(std::min<std::int64_t>(*event.layer, 1 << 20));
+    }
+    if (computes) slice.direction = direction_of(event.category);
     slice.step =
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(event.step.value_or(0), 0, 1 << 20));
     rank.trace.slices.push_back(slice);
   }
 
+  // By the category of a layer's slice: "forward", "weight gradient,critical".
+  static SliceDirection direction_of(std::string_view category) {
+    if (category.starts_with("forward")) return SliceDirection::kForward;
+    const bool is_backward = category.starts_with("backward") ||
+                             category.starts_with("recompute") ||
+                             category.starts_with("weight gradient");
+    return is_backward ? SliceDirection::kBackward : SliceDirection::kUnknown;
+  }
+
   // ---- the end of the file ----
 
   void finish() {
+    places_.prepare();
     for (auto& [process, rank] : ranks_) {
       if (rank.trace.slices.empty()) continue;
       if (rank.is_named) {
+        set_own_layers(rank);
         own_.push_back(&rank.trace);
       } else {
+        set_places(rank);
         set_steps(rank);
         on_chip_.push_back(&rank.trace);
       }
@@ -278,6 +330,30 @@ class FileReader {
     return index;
   }
 
+  // Kernels have the layer around them.
+  static void set_own_layers(RawRank& rank) {
+    std::ranges::stable_sort(rank.layers, {}, &OwnLayer::start);
+    for (TraceSlice& slice : rank.trace.slices) {
+      if (slice.layer >= 0 || communicates(slice.kind)) continue;
+      const auto behind = std::ranges::upper_bound(rank.layers, slice.start, {}, &OwnLayer::start);
+      if (behind == rank.layers.begin() || slice.end > (behind - 1)->end) continue;
+      slice.layer = (behind - 1)->layer;
+      slice.direction = (behind - 1)->direction;
+    }
+  }
+
+  // Those in which they were launched.
+  void set_places(RawRank& rank) {
+    for (std::size_t i = 0; i < rank.trace.slices.size(); ++i) {
+      if (!rank.has_correlation[i]) continue;
+      const auto launch = launches_.find(rank.correlations[i]);
+      if (launch == launches_.end()) continue;
+      const LaunchPlace place = places_.at(launch->second.thread, launch->second.start);
+      rank.trace.slices[i].layer = place.layer.value_or(-1);
+      rank.trace.slices[i].direction = place.direction;
+    }
+  }
+
   void set_steps(RawRank& rank) {
     std::ranges::sort(steps_, {}, &Window::begin);
     std::ranges::sort(rank.annotations, {}, &Window::begin);
@@ -289,7 +365,7 @@ class FileReader {
       std::int64_t at = slice.start;
       if (!by_chip && rank.has_correlation[i]) {
         const auto launch = launches_.find(rank.correlations[i]);
-        if (launch != launches_.end()) at = launch->second;
+        if (launch != launches_.end()) at = launch->second.start;
       }
       const std::optional<std::size_t> step = window_at(windows, at);
       if (!step) continue;
@@ -363,7 +439,8 @@ class FileReader {
   std::map<std::string, RawRank> ranks_;  // by process
   std::map<std::string, std::uint32_t, std::less<>> lanes_;
   std::vector<Window> steps_;
-  std::unordered_map<std::int64_t, std::int64_t> launches_;  // correlation -> start
+  std::unordered_map<std::int64_t, Launch> launches_;  // by correlation
+  LaunchPlaces places_;
   std::vector<TraceSlice> host_;
   RawRank host_rank_;
   std::vector<RankTrace*> own_;
@@ -383,11 +460,8 @@ void name_ranks(DeviceTrace& trace, const std::vector<std::size_t>& file_of,
 
 }  // namespace
 
-DeviceTrace read_device_trace(const std::vector<std::string>& paths,
-                              std::vector<Problem>& problems) {
-  DeviceTrace trace;
-  TraceNames names(trace.names);
-  names.number("");
+std::vector<std::string> files_of_traces(const std::vector<std::string>& paths,
+                                         std::vector<Problem>& problems) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     std::vector<Problem> without;
@@ -395,6 +469,15 @@ DeviceTrace read_device_trace(const std::vector<std::string>& paths,
     if (!without.empty()) plain = files_of({path}, ".json.gz", problems);
     files.insert(files.end(), plain.begin(), plain.end());
   }
+  return files;
+}
+
+DeviceTrace read_device_trace(const std::vector<std::string>& paths,
+                              std::vector<Problem>& problems) {
+  DeviceTrace trace;
+  TraceNames names(trace.names);
+  names.number("");
+  const std::vector<std::string> files = files_of_traces(paths, problems);
   if (files.size() > kMostTraceFiles) problems.push_back({"files", "there may be 4,096"});
   if (!problems.empty()) return trace;
   std::vector<std::size_t> file_of;

@@ -22,6 +22,10 @@
 
 namespace stepsim {
 
+// Returns the files themselves, and those of each folder that end in .json or else .json.gz.
+std::vector<std::string> files_of_traces(const std::vector<std::string>& paths,
+                                         std::vector<Problem>& problems);
+
 // REQUIRES: there are paths; a folder stands for its files that end in .json or .json.gz. Adds
 // problems; the trace is complete if there were none.
 DeviceTrace read_device_trace(const std::vector<std::string>& paths,

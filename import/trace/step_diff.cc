@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -255,6 +256,23 @@ bool share_names(const std::vector<Pair>& pairs, const NameKeys& names) {
   return true;
 }
 
+// Returns the shares of the ops of both sides whose layer is told.
+std::array<double, 2> shares_with_layer(const std::vector<Pair>& pairs) {
+  std::array<double, 2> shares{};
+  for (std::size_t side = 0; side < 2; ++side) {
+    std::size_t all = 0;
+    std::size_t told = 0;
+    for (const Pair& pair : pairs) {
+      for (const TraceSlice* slice : slices_in(*pair.traces[side], *pair.steps[side])) {
+        ++all;
+        told += slice->layer >= 0 ? 1 : 0;
+      }
+    }
+    shares[side] = all == 0 ? 0 : static_cast<double>(told) / static_cast<double>(all);
+  }
+  return shares;
+}
+
 class OpMatcher {
  public:
   OpMatcher(const DeviceTrace& simulated, const DeviceTrace& real, StepDiff& diff)
@@ -262,6 +280,8 @@ class OpMatcher {
 
   void match(const std::vector<Pair>& pairs) {
     diff_.by_name = share_names(pairs, names_);
+    diff_.with_layer = shares_with_layer(pairs);
+    diff_.by_layer = std::ranges::min(diff_.with_layer) >= 0.5;
     for (const Pair& pair : pairs) {
       for (const bool communication : {false, true}) {
         match_class(pair, slices_of(pair, communication));
@@ -283,17 +303,25 @@ class OpMatcher {
     if (ops.size() > kListedOps) ops.resize(kListedOps);
   }
 
-  Keys keys_of(std::size_t side, const std::vector<const TraceSlice*>& slices) const {
+  // What must be equal of two ops that match, as a number.
+  Keys keys_of(std::size_t side, const std::vector<const TraceSlice*>& slices) {
     Keys keys;
     for (const TraceSlice* slice : slices) {
-      keys.push_back(diff_.by_name ? names_.key(side, *slice)
-                                   : static_cast<std::uint32_t>(slice->kind));
+      const std::uint32_t name =
+          diff_.by_name ? names_.key(side, *slice) : static_cast<std::uint32_t>(slice->kind);
+      const bool has_place = diff_.by_layer && slice->layer >= 0;
+      const std::int32_t layer = has_place ? slice->layer : -1;
+      const SliceDirection direction = has_place ? slice->direction : SliceDirection::kUnknown;
+      const auto next = static_cast<std::uint32_t>(keys_.size());
+      keys.push_back(keys_.try_emplace({name, layer, direction}, next).first->second);
     }
     return keys;
   }
 
   void set(OpDifference& op, std::size_t side, const TraceSlice& slice) const {
     op.kind = slice.kind;
+    if (op.layer < 0) op.layer = slice.layer;
+    if (op.direction == SliceDirection::kUnknown) op.direction = slice.direction;
     op.name[side] = traces_[side]->names[slice.name];
     op.nanoseconds[side] = slice.end - (diff_.tells_waits ? slice.moving : slice.start);
   }
@@ -325,6 +353,7 @@ class OpMatcher {
 
   std::array<const DeviceTrace*, 2> traces_;
   NameKeys names_;
+  std::map<std::tuple<std::uint32_t, std::int32_t, SliceDirection>, std::uint32_t> keys_;
   StepDiff& diff_;
 };
 

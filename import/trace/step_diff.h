@@ -6,7 +6,9 @@
 // that loses goes to the largest part.
 //
 // Ops match rank by rank, apart for work and communication, by the longest common subsequence of
-// their names; of their kinds, where less than half of the names are in both traces. Where the
+// their names; of their kinds, where less than half of the names are in both traces. Where both
+// traces tell the layer of at least half of their ops, only ops of the same layer and direction
+// match, and those without a layer among themselves. Where the
 // sequences differ by more than 2,000 ops, the n-th of a name matches the n-th.
 
 #pragma once
@@ -37,6 +39,8 @@ struct KindDifference {
 struct OpDifference {
   std::uint32_t rank = 0;
   SliceKind kind = SliceKind::kOtherWork;
+  std::int32_t layer = -1;  // -1: not told
+  SliceDirection direction = SliceDirection::kUnknown;
   std::array<std::string, 2> name{};  // empty: unmatched there
   std::array<std::int64_t, 2> nanoseconds{};
   std::int64_t difference() const { return nanoseconds[0] - nanoseconds[1]; }
@@ -62,6 +66,8 @@ struct StepDiff {
   std::uint64_t matched = 0;
   double score = 1;  // share of the ops of both that are matched
   bool by_name = true;
+  bool by_layer = false;
+  std::array<double, 2> with_layer{};  // share of the ops of each whose layer is told
   bool tells_waits = false;
   std::vector<std::string> notes;
 };

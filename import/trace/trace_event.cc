@@ -81,11 +81,22 @@ void take_time(value item, const char* name, std::optional<std::int64_t>& time) 
   if (!time) throw BadMember{std::string(name) + " must be microseconds, is " + shortened(text)};
 }
 
+// The text of a list that is read later. A long one is left out.
+void take_list(value item, std::string& text) {
+  constexpr std::size_t kMostJson = 4096;
+  if (checked_value(item.type()) != json_type::array) return pass(item);
+  const std::string_view json = checked_value(checked_value(item.get_array()).raw_json());
+  if (json.size() <= kMostJson) text = json;
+}
+
 void take_argument(std::string_view name, value item, TraceEvent& event) {
   if (name == "correlation") return take_whole(item, event.correlation);
   if (name == "External id") return take_whole(item, event.external_id);
   if (name == "stream") return take_whole(item, event.stream);
   if (name == "step") return take_whole(item, event.step);
+  if (name == "layer") return take_whole(item, event.layer);
+  if (name == "Sequence number") return take_whole(item, event.sequence);
+  if (name == "Fwd thread id") return take_whole(item, event.forward_thread);
   if (name == "bytes") return take_whole(item, event.bytes);
   if (name == "In msg nelems") return take_whole(item, event.in_elements);
   if (name == "Out msg nelems") return take_whole(item, event.out_elements);
@@ -94,6 +105,8 @@ void take_argument(std::string_view name, value item, TraceEvent& event) {
   if (name == "dtype") return take_text(item, event.type);
   if (name == "Process Group Name" || name == "communicator") return take_text(item, event.group);
   if (name == "Process Group Ranks") return take_text(item, event.group_ranks);
+  if (name == "Input Dims") return take_list(item, event.input_dims);
+  if (name == "Input type") return take_list(item, event.input_types);
   if (name == "name") return take_text(item, event.text_name);
   if (name == "compute_ps") {
     event.computes = true;

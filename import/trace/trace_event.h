@@ -25,7 +25,10 @@ struct TraceEvent {
   std::optional<std::int64_t> external_id{};
   std::optional<std::int64_t> stream{};
   std::optional<std::int64_t> step{};
-  std::string collective;  // "Collective name", "op"
+  std::optional<std::int64_t> layer{};           // of stepsim's own
+  std::optional<std::int64_t> sequence{};        // "Sequence number" of an op of autograd
+  std::optional<std::int64_t> forward_thread{};  // "Fwd thread id": not 0 in the backward
+  std::string collective;                        // "Collective name", "op"
   std::optional<std::int64_t> in_elements{};
   std::optional<std::int64_t> out_elements{};
   std::optional<std::int64_t> group_size{};
@@ -33,6 +36,8 @@ struct TraceEvent {
   std::string type;                      // "dtype"
   std::string group;                     // "Process Group Name"
   std::string group_ranks;               // "Process Group Ranks"
+  std::string input_dims;                // "Input Dims", its JSON
+  std::string input_types;               // "Input type", its JSON
   std::optional<std::int64_t> waited{};  // ns, of stepsim's own
   bool computes = false;                 // of stepsim's own: "compute_ps", so no slice is inside it
 

@@ -21,6 +21,48 @@ def log_text(head="", slower=1.0):
     return head + HEADER + rows
 
 
+class ProfilerTrace:
+    """A trace as PyTorch's profiler writes it, of ops that launch one kernel each."""
+
+    def __init__(self, device="NVIDIA H100 80GB HBM3", rank=0, launch_us=20):
+        self.device, self.rank, self.launch_us = device, rank, launch_us
+        self.events, self.now, self.number = [], 1000.0, 0
+
+    def op(self, name, dims, kernel, us, input_type="c10::BFloat16", **arguments):
+        self.number += 1
+        at = self.now
+        self.events += [
+            {"ph": "X", "cat": "cpu_op", "name": name, "pid": 7, "tid": 7, "ts": at, "dur": 9,
+             "args": {"External id": self.number, "Input Dims": dims,
+                      "Input type": [input_type] * len(dims)}},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 7, "tid": 7,
+             "ts": at + 2, "dur": 3, "args": {"External id": self.number, "correlation": self.number}},
+            {"ph": "X", "cat": "kernel", "name": kernel, "pid": 0, "tid": 7, "ts": at + 6, "dur": us,
+             "args": {"correlation": self.number, "stream": 7, **arguments}}]
+        self.now = at + self.launch_us
+
+    def wait(self, us):
+        self.events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 7,
+                            "tid": 7, "ts": self.now, "dur": us, "args": {}})
+        self.now += us
+
+    def matmul(self, m, n, k, us):
+        self.op("aten::mm", [[m, k], [k, n]], "nvjet_gemm_bf16", us)
+
+    def json(self):
+        return json.dumps({"distributedInfo": {"rank": self.rank}, "traceEvents": self.events,
+                           "deviceProperties": [{"id": 0, "name": self.device}]})
+
+
+def slow_matmul_us(m, n, k):
+    """Matmuls at 55 % of the peak of an H100, and 6 us more."""
+    return round(2e6 * m * n * k / (0.55 * 989.4e12) + 6, 3)
+
+
+SHAPES = [(m, n, k) for m in (2048, 4096, 8192) for n in (2048, 4096, 6144, 8192)
+          for k in (1024, 4096, 8192)]
+
+
 class CalibrateTest(StepsimTest):
     def result(self, *arguments, status=0):
         run = stepsim("calibrate", *arguments, "--json", "-")
@@ -167,6 +209,104 @@ class CalibrateTest(StepsimTest):
         self.write("second.textproto", 'catalog: "first.textproto"')
         self.expect_refused(["run", program.SMALL, "--chip", first],
                             "cluster.chip.catalog: must be a name of the catalog in a file that is itself")
+
+    def test_a_trace_of_the_profiler_gives_a_chip(self):
+        trace = ProfilerTrace()
+        for repeat in range(3):  # the median of a shape counts
+            for m, n, k in SHAPES:
+                trace.matmul(m, n, k, slow_matmul_us(m, n, k) * (1, 1.01, 7)[repeat])
+        trace.op("aten::bmm", [[8, 64, 64], [8, 64, 64]], "batched_gemm", 9)
+        trace.op("aten::mm", [[64, 64], [64, 64]], "sm80_xmma_gemm_tf32f32", 9, input_type="float")
+        file = self.write("step.json", trace.json())
+        chip = str(self.folder / "chip.textproto")
+        result = self.result(file, "--write-chip", chip)
+        self.assertEqual(result["files"], [{"file": "step.json", "kind": "matmuls of a trace",
+                                            "rows": 36, "used": 36}])
+        self.assertEqual({one["reason"]: one["rows"] for one in result["unused"]},
+                         {"kernels of matmuls whose op says no shape of one matmul": 1,
+                          "matmuls in TF32, which is no type of stepsim": 1})
+        fit = result["fits"][0]
+        self.assertEqual((fit["of"], fit["shapes"]), ("bf16 matmuls on h100-sxm", 36))
+        errors = {line["of"]: line for line in fit["errors"]}
+        self.assertGreater(errors["held out"]["rows"], 2)
+        self.assertGreater(errors["held out"]["median_before"], 0.25)
+        self.assertLess(errors["held out"]["median_after"], 0.06)
+        self.assertIn("step.json (matmuls of a trace, 36 of 36 rows)", pathlib.Path(chip).read_text())
+        run = stepsim("run", program.SMALL, "--chip", chip, "--json", "-")
+        slower = json.loads(run.stdout)["step_time_s"]
+        self.assertGreater(slower, 1.15 * json.loads(stepsim("run", program.SMALL, "--json", "-").stdout)[
+            "step_time_s"])
+
+    def test_two_steps_give_what_one_does_not_determine(self):
+        few = ProfilerTrace()
+        for shape in SHAPES[:4]:
+            few.matmul(*shape, slow_matmul_us(*shape))
+        more = ProfilerTrace()
+        for shape in SHAPES[4:]:
+            more.matmul(*shape, slow_matmul_us(*shape))
+        files = [self.write("few.json", few.json()), self.write("more.json", more.json())]
+        fitted = [sum(constant["fitted"] for constant in self.result(*given)["fits"][0]["constants"])
+                  for given in (files[:1], files)]
+        self.assertLessEqual(fitted[0], 1)  # three shapes a constant
+        self.assertGreater(fitted[1], fitted[0])
+
+    def test_launches_of_a_trace_are_the_hosts(self):
+        trace = ProfilerTrace(launch_us=12.5)
+        for _ in range(60):
+            trace.op("aten::add", [[4], [4]], "elementwise_kernel", 2)
+        for _ in range(60):  # each waits for the chip before the next launch
+            trace.op("aten::add", [[4], [4]], "elementwise_kernel", 100)
+            trace.wait(90)
+        file = self.write("step.json", trace.json())
+        launch = self.result(file)["launch"]
+        self.assertEqual((launch["launches"], launch["quarter_s"], launch["held_out_quarter_s"]),
+                         (60, 12.5e-6, 12.5e-6))
+        few = ProfilerTrace()
+        for shape in SHAPES[:9]:
+            few.matmul(*shape, slow_matmul_us(*shape))
+        self.assertNotIn("launch", self.result(self.write("few.json", few.json())))
+        self.assertIn("--set plan.host_launch_cost=12.5us", stepsim("calibrate", file).stdout)
+        run = stepsim("run", program.SMALL, "--set", "plan.host_launch_cost=12.5us")
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_collectives_of_a_trace_need_all_ranks(self):
+        def trace(rank):
+            one = ProfilerTrace(rank=rank)
+            for exponent in range(12, 31):
+                one.now = 1000 + 100000 * exponent + (300 if rank == 1 else 0)
+                # Rank 0 comes 300 us before rank 1, and waits for it.
+                us = 40 + 2 ** exponent / 150e3 + (300 if rank == 0 else 0)
+                one.op("record_param_comms", [], "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", us,
+                       **{"Collective name": "allreduce", "In msg nelems": 2 ** exponent // 2,
+                          "Out msg nelems": 2 ** exponent // 2, "Group size": 2,
+                          "dtype": "BFloat16", "Process Group Name": "0",
+                          "Process Group Ranks": "[0, 1]"})
+            return self.write(f"rank{rank}.json", one.json())
+        files = [trace(0), trace(1)]
+        library = str(self.folder / "library.textproto")
+        result = self.result(",".join(files), "--write-library", library)
+        self.assertEqual(result["files"], [{"file": "rank0.json", "kind": "collectives of a trace",
+                                            "rows": 19, "used": 19}])
+        self.assertEqual(result["libraries"][0]["errors"][0]["of"], "all_reduce of 2")
+        self.assertLess(result["libraries"][0]["errors"][0]["median_after"], 0.1)
+        self.assertIn("rank0.json", pathlib.Path(library).read_text())
+        alone = stepsim("calibrate", files[0])
+        self.assertEqual(alone.returncode, 2)
+        self.assertIn("19 rows can't be used: collectives whose time contains the wait", alone.stderr)
+
+    def test_what_is_wrong_with_traces(self):
+        trace = ProfilerTrace(device="Some Chip 3000")
+        trace.matmul(64, 64, 64, 5)
+        other = ProfilerTrace()
+        other.matmul(64, 64, 64, 5)
+        file, h100 = self.write("a.json", trace.json()), self.write("b.json", other.json())
+        for arguments, words in (([file], "ran on Some Chip 3000, which tables don't know: --hardware"),
+                                 ([file + "," + h100], "ran on NVIDIA H100 80GB HBM3, another file or "
+                                  "chip on Some Chip 3000"),
+                                 ([self.write("c.json", trace.json()[:200])], "ends inside event")):
+            refused = stepsim("calibrate", *arguments)
+            self.assertEqual(refused.returncode, 2, refused.stdout)
+            self.assertIn(words, refused.stderr)
 
 
 if __name__ == "__main__":

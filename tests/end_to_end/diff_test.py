@@ -10,6 +10,44 @@ from program import SMALL, StepsimTest, main, stepsim
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus/kineto"
 
 
+def training_trace(layers, forward_us=10, slow_backward_of=None, modules=True):
+    """A step as PyTorch's profiler writes it: each layer launches two kernels forward and, from
+    another thread, one backward."""
+    events, now, number = [], 1000, 0
+
+    def slice_of(category, name, thread, begin, end, **arguments):
+        events.append({"ph": "X", "cat": category, "name": name, "pid": 7, "tid": thread,
+                       "ts": begin, "dur": end - begin, "args": arguments})
+
+    def kernel(thread, us):
+        nonlocal now, number
+        number += 1
+        slice_of("cuda_runtime", "cudaLaunchKernel", thread, now, now + 1, correlation=number)
+        events.append({"ph": "X", "cat": "kernel", "name": "gemm_kernel", "pid": 0, "tid": 7,
+                       "ts": now + 2, "dur": us, "args": {"correlation": number, "stream": 7}})
+        now += us + 5
+
+    for layer in range(layers):
+        begin = now
+        for _ in range(2):
+            start = now
+            kernel(1, forward_us)
+            slice_of("cpu_op", "aten::mm", 1, start - 1, start + 3,
+                     **{"Sequence number": layer, "Fwd thread id": 0})
+        if modules:
+            # A norm is no layer, and an expert layer inside a layer is part of it.
+            slice_of("python_function", f"nn.Module: LayerNorm_{9 + layer}", 1, begin - 1, begin + 4)
+            slice_of("python_function", f"nn.Module: MoeLayer_{7 - layer}", 1, begin - 1, now - 1)
+            slice_of("python_function", f"nn.Module: TransformerBlock_{layer}", 1, begin - 2, now)
+        now += 3
+    for layer in reversed(range(layers)):
+        start = now
+        kernel(2, 40 if layer == slow_backward_of else 20)
+        slice_of("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 2, start - 1, start + 3,
+                 **{"Sequence number": layer, "Fwd thread id": 1})
+    return json.dumps({"distributedInfo": {"rank": 0}, "traceEvents": events})
+
+
 class DiffTest(StepsimTest):
     def diff(self, *arguments):
         run = stepsim("diff", *arguments, "--json", "-")
@@ -102,6 +140,47 @@ class DiffTest(StepsimTest):
         broken.write_bytes(gzip.compress(pathlib.Path(trace).read_bytes())[:-40])
         self.expect_refused(["diff", trace, str(broken)], "cut.json.gz: can't be read: ")
         self.expect_refused(["import", "kineto", trace, "--step", "9"], "--step: must be below 3")
+
+    def test_ops_match_by_layer_and_direction(self):
+        fast = self.write("fast.json", training_trace(4))
+        slow = self.write("slow.json", training_trace(4, slow_backward_of=2))
+        result = self.diff(fast, slow)
+        self.assertTrue(result["matched_by_layer"])
+        self.assertEqual(result["layers_told"], [1, 1])
+        self.assertEqual([(op["rank"], op["layer"], op["direction"], op["difference_s"])
+                          for op in result["ops"]], [(0, 2, "backward", Decimal("-0.00002"))])
+        # A layer more: its three kernels have no match, and no other layer's are shifted.
+        more = self.write("more.json", training_trace(5))
+        result = self.diff(fast, more)
+        self.assertEqual((result["matched"], result["unmatched"]["count"]), (12, [0, 3]))
+        self.assertEqual({op["layer"] for op in result["unmatched"]["ops"]}, {4})
+        self.assertEqual(sorted(op["direction"] for op in result["unmatched"]["ops"]),
+                         ["backward", "forward", "forward"])
+        shown = stepsim("diff", fast, slow).stdout
+        self.assertIn("12 ops match by name and layer, 100.0 % of both", shown)
+        self.assertRegex(shown, r"-20\.0 us  rank 0 +layer 2 +backward +matmul")
+
+    def test_without_modules_no_layer_is_guessed(self):
+        plain = self.write("plain.json", training_trace(4, modules=False))
+        result = self.diff(plain, self.write("fast.json", training_trace(4)))
+        self.assertFalse(result["matched_by_layer"])
+        self.assertEqual(result["layers_told"], [0, 1])
+        self.assertEqual(result["matched"], 12)
+
+    def test_layers_of_a_simulated_step(self):
+        traces = []
+        for detail in ("kernel", "layer"):
+            traces.append(str(self.folder / f"{detail}.json"))
+            stepsim("run", SMALL, "--trace", traces[-1], "--trace-ranks", "0", "--trace-detail", detail)
+        for trace in traces:
+            result = self.diff(trace, trace)
+            self.assertGreater(result["layers_told"][0], Decimal("0.9"))
+            self.assertEqual((result["score"], result["matched_by_layer"]), (1, True))
+        slower = str(self.folder / "slower.json")
+        stepsim("run", SMALL, "--trace", slower, "--trace-ranks", "0", "--set",
+                "cluster.chip.memory_bandwidth=2TB/s")
+        rows = self.diff(slower, traces[0])["ops"]
+        self.assertEqual({row["direction"] for row in rows} - {None}, {"forward", "backward"})
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@
 #include "import/trace/kineto_import.h"
 #include "import/trace/read_trace.h"
 #include "import/trace/step_diff.h"
+#include "import/trace/trace_measurements.h"
 #include "proto/load_experiment.h"
 #include "sim/base/error.h"
 #include "tests/fuzz/input_on_disk.h"
@@ -84,6 +85,9 @@ void read_kineto_trace(std::string_view input) {
   }
   const Imported imported = import_kineto({.files = {file.path()}});
   lower(*imported.job);
+  const TraceMeasurements measured = measure_trace({file.path()}, problems);
+  require(!problems.empty() || measured.kernels.records.size() == measured.kernels.lines.size(),
+          "a row without a line");
 }
 
 void read_goal_schedule(std::string_view input) {

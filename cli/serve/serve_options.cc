@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "cli/command_line.h"
 #include "cli/html_option.h"
+#include "proto/catalog/engine_releases.h"
+#include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
 #include "sim/base/suggestion.h"
 
@@ -33,9 +36,43 @@ void read_router(const CommandLine& line, ServeOptions& options, std::vector<Pro
                                       "\"" + did_you_mean(text, names)});
 }
 
+// The value of an option with the keys of the release that it names, if it names one.
+std::string with_release_of_chip(const CommandLine& line, const std::string& option,
+                                 std::vector<Problem>& problems) {
+  const std::string text = line.value(option.substr(2));
+  if (text.find('@') == std::string::npos) return text;
+  EngineSetting setting;
+  if (line.value("cluster").empty()) {
+    problems.push_back({option,
+                        "must stand with --model and --cluster: the defaults of a release "
+                        "follow from the chip"});
+  } else {
+    try {
+      const ClusterSpec cluster =
+          load_cluster(line.value("cluster"), line.value("library"), line.value("chip"));
+      setting.chip = cluster.chip.name;
+      setting.memory = cluster.chip.memory_capacity;
+    } catch (const ConfigError& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  // A wrong number is a problem of the plan.
+  const std::string plan = line.value("plan");
+  const auto ranks = [&plan](std::string_view key) {
+    const std::string_view value = value_of_plan(plan, key);
+    std::int64_t number = 1;
+    std::from_chars(value.data(), value.data() + value.size(), number);
+    return std::clamp<std::int64_t>(number, 1, kMostChips);
+  };
+  setting.tp = ranks("tp");
+  setting.pp = ranks("pp");
+  return with_release(text, option, setting, problems);
+}
+
 void read_replicas(const CommandLine& line, ServeOptions& options, std::vector<Problem>& problems) {
   const auto given = [&line](const char* option) { return line.options.count(option) != 0; };
-  const std::string engine = given("engine") ? line.value("engine") : "vllm";
+  const std::string engine =
+      given("engine") ? with_release_of_chip(line, "--engine", problems) : "vllm";
   ReplicaGroup group = read_engine(engine, problems);
   group.count = read_whole_number(line, "replicas", 1, kMostReplicas, problems).value_or(1);
   options.serving.replicas = group;
@@ -249,6 +286,15 @@ void refuse_beside_cases(const CommandLine& line, std::vector<Problem>& problems
 
 }  // namespace
 
+std::string_view value_of_plan(std::string_view plan, std::string_view key) {
+  for (const std::string_view part : split_text(plan, ',')) {
+    if (part.starts_with(key) && part.substr(key.size()).starts_with('=')) {
+      return part.substr(key.size() + 1);
+    }
+  }
+  return "";
+}
+
 po::options_description serve_option_list() {
   po::options_description options("Options", 100, 50);
   auto add = options.add_options();
@@ -256,8 +302,9 @@ po::options_description serve_option_list() {
   add("requests", po::value<std::vector<std::string>>()->value_name("KIND:KEYS"),
       "what is asked: poisson:, gamma:, burst:, closed: or file:; given again for each further "
       "tenant");
-  add("engine", text("[NAME,]KEYS"),
-      "scheduler of a replica and its keys (default: vllm; see stepsim help engine)");
+  add("engine", text("[NAME[@RELEASE],]KEYS"),
+      "scheduler of a replica and its keys (default: vllm; see stepsim help engine); with a "
+      "release, as in vllm@0.11 or vllm@0.11/offline, that one's defaults for the chip");
   add("model", text("NAME|FILE"), "the model that is served: steps are simulated passes");
   add("cluster", text("NAME|FILE"), "the chips of a replica");
   add("plan", text("KEYS"), "how a replica divides the model: tp=8, or dp=16,ep=16");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/serve/served_model.h"
@@ -39,6 +40,9 @@ struct ServeOptions {
   std::string trace;
   std::string requests_out;
 };
+
+// Returns the value of a key of a plan's text; "" if it has none.
+std::string_view value_of_plan(std::string_view plan, std::string_view key);
 
 OptionList serve_option_list();
 

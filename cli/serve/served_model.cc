@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "cli/serve/serve_options.h"
 #include "experiment/build_cluster.h"
 #include "proto/load_experiment.h"
 #include "sim/base/field_text.h"
@@ -12,26 +13,16 @@
 namespace stepsim {
 namespace {
 
-// Returns the value of a key of the plan's text; "" if it has none.
-std::string_view value_of(std::string_view plan, std::string_view key) {
-  for (const std::string_view part : split_text(plan, ',')) {
-    if (part.starts_with(key) && part.substr(key.size()).starts_with('=')) {
-      return part.substr(key.size() + 1);
-    }
-  }
-  return "";
-}
-
 // Any pass of the plan will do: batches come from the engine.
 Experiment load(const ServedModelSource& source) {
   std::vector<Problem> problems;
   for (const char* const key : {"inference", "batch", "global_batch", "context", "sequence"}) {
-    if (value_of(source.plan, key).empty()) continue;
+    if (value_of_plan(source.plan, key).empty()) continue;
     problems.push_back({"--plan " + std::string(key),
                         "must be left out: the engine decides what a pass computes"});
   }
   throw_if_any(std::move(problems));
-  const std::string_view ranks = value_of(source.plan, "dp");
+  const std::string_view ranks = value_of_plan(source.plan, "dp");
   const std::string pass = fmt::format("inference=decode,context=2,batch={},allow_idle_chips=true",
                                        ranks.empty() ? "1" : ranks);
   return load_experiment({.model = source.model,

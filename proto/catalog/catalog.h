@@ -60,7 +60,8 @@ std::optional<CatalogKind> kind_of_entry(std::string_view name);
 // ...".
 std::string explain_entry(CatalogKind kind, std::string_view name);
 
-// Returns the files of a folder of tables whose entries belong to no kind: "hardware", "software".
+// Returns the files of a folder of tables whose entries belong to no kind: "hardware", "software",
+// "engines".
 std::vector<SourceText> catalog_tables(std::string_view folder);
 
 // The worked figures of the books, for analysis/formulas/worked_cases.h. They are not a kind,

@@ -212,6 +212,17 @@ class ServeTest(StepsimTest):
         self.expect_refused([*RUN, "--engine", "host-blocks=5,prefix-cache=false"],
                             "--engine host_blocks: must stand with prefix_cache=true")
 
+    def test_a_release_has_the_defaults_of_its_chip(self):
+        served = ["serve", "--model", "llama3-8b", "--plan", "tp=8", "--requests",
+                  "burst:count=40,input=1000,output=2", "--json", "-", "--engine"]
+        steps = {chip: json.loads(stepsim(*served, "vllm@0.11", "--cluster", chip).stdout)["steps"]
+                 for chip in ("dgx-h100-8", "dgx-a100-8")}
+        # 40,000 tokens in steps of 8,192 or 2,048, and the tokens behind.
+        self.assertEqual(steps["dgx-h100-8"], 5 + 1)
+        self.assertEqual(steps["dgx-a100-8"], 20 + 1)
+        self.expect_refused([*RUN, "--engine", "vllm@0.11"], "--engine: must stand with --model and --cluster")
+        self.expect_refused([*served, "vllm@7", "--cluster", "dgx-h100-8"], "no such release", "vllm@0.11")
+
     def test_every_problem_is_said_at_once(self):
         self.expect_refused(
             ["serve", "--requests", "poisson:rate=0,count=5,input=10,output=5", "--requests", "nothing",

@@ -119,6 +119,8 @@ void read_serving_requests(std::string_view input) {
 void read_serve_words(std::string_view input) {
   const std::vector<std::string> words = parts_of(input, '\n', 30);
   for (const std::string& word : words) {
+    // The chip of a release stands in a file, or in the catalog.
+    if (word.find('@') != std::string::npos) throw_if_any({{word, "is for people"}});
     for (const std::string_view beginning : {"--j", "--tra", "--requests-", "--max", "--c"}) {
       const bool is_transfer = word.starts_with("--trans");
       if (word.starts_with(beginning) && !is_transfer) throw_if_any({{word, "is for people"}});

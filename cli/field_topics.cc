@@ -119,8 +119,8 @@ std::string list_of_engines() {
     for (const FieldValue& value : engine_fields().changed(row.defaults)) {
       changes += (changes.empty() ? "" : ",") + value.path + "=" + value.text;
     }
-    text += fmt::format("  {:<9}{}\n{}", row.name, row.summary,
-                        changes.empty() ? "" : fmt::format("  {:<9}{}\n", "", changes));
+    text += fmt::format("  {:<11}{}\n{}", row.name, row.summary,
+                        changes.empty() ? "" : fmt::format("  {:<11}{}\n", "", changes));
   }
   return text + "\n";
 }

@@ -61,11 +61,9 @@ bool Replica::form() {
     totals.preemptions += static_cast<std::int64_t>(batch.preempted.size());
     again = batch.empty() && !batch.preempted.empty();
     if (again) count_vain_start(batch.preempted.back());
-    // Requests that wait hold blocks that came from the host, and so none can be taken in.
-    if (batch.empty() && !again && state_.running().empty() && state_.fetching() == 0 &&
-        !state_.waiting().empty()) {
-      again = state_.give_up_fetched();
-    }
+    // Nobody can go on, because requests that wait hold blocks that came from the host.
+    const bool is_stuck = batch.empty() && !again && !is_busy() && state_.fetching() == 0;
+    if (is_stuck) again = state_.give_up_fetched();
   }
   totals.peak_kv_blocks = std::max(totals.peak_kv_blocks, state_.kv().held());
   if (has_slots_) {

@@ -403,6 +403,28 @@ TEST(HostMemoryTest, EverythingIsAnsweredAndBlocksAreConserved) {
   }
 }
 
+// Slow copies: requests that have fetched hold all blocks while one that runs needs another.
+TEST(HostMemoryTest, WaitingRequestsGiveBackWhatTheyFetched) {
+  std::vector<Problem> problems;
+  const RequestSource first = read_request_source(
+      "burst:count=150,input=uniform:1-250,output=uniform:1-60,prefix=16,prefixes=4,seed=278",
+      problems);
+  const RequestSource second = read_request_source(
+      "closed:concurrency=3,count=150,input=uniform:1-250,output=uniform:1-60,prefix=16,prefixes=4,"
+      "seed=278",
+      problems);
+  ASSERT_TRUE(problems.empty());
+  const std::vector<RequestSource> sources = {first, second};
+  const RequestList list = make_requests(sources);
+  const ServingOptions options = options_of("sglang,block=8,kv-blocks=60,host-blocks=5,chunk=64");
+  LinearStepTime cost({.base = 2ms, .token = 20us});
+  TimedKvTransport way({.base = 1s});
+  ServingCosts costs{.replicas = cost};
+  costs.host = &way;
+  const ServingResult result = simulate_serving(list, options, costs);
+  EXPECT_GT(result.replicas.front().host.read, 0);
+}
+
 TEST(HostMemoryTest, PrefillReplicasKeepBeginningsToo) {
   std::vector<Problem> problems;
   const RequestSource source = read_request_source(
